@@ -1,0 +1,119 @@
+package kernel
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Expr is a covariance function as an expression tree: a [*Leaf], a [Sum] or a
+// [Product]. String prints the text form that [Parse] reads back to an equal
+// tree.
+type Expr interface {
+	String() string
+	isExpr()
+}
+
+// Leaf is a covariance function of one family on chosen columns.
+type Leaf struct {
+	// Family is the formula.
+	Family *Family
+	// ARD gives every column its own lengthscale (automatic relevance
+	// determination).
+	ARD bool
+	// Dims are the columns it acts on; nil means all.
+	Dims []int
+	// Start holds start values given in the text by parameter name
+	// ("lengthscale", "signal_variance"): one value, or with ARD one per
+	// column.
+	Start map[string][]float64
+}
+
+// Sum is the sum of its terms.
+type Sum []Expr
+
+// Product is the product of its factors.
+type Product []Expr
+
+func (*Leaf) isExpr()   {}
+func (Sum) isExpr()     {}
+func (Product) isExpr() {}
+
+func (l *Leaf) String() string {
+	var args []string
+	if l.ARD {
+		args = append(args, "ard")
+	}
+	if l.Dims != nil {
+		words := make([]string, len(l.Dims))
+		for i, c := range l.Dims {
+			words[i] = strconv.Itoa(c)
+		}
+		args = append(args, "dims="+listText(words))
+	}
+	for _, name := range startNames {
+		if v, ok := l.Start[name]; ok {
+			words := make([]string, len(v))
+			for i, x := range v {
+				words[i] = strconv.FormatFloat(x, 'g', -1, 64)
+			}
+			args = append(args, name+"="+listText(words))
+		}
+	}
+	if len(args) == 0 {
+		return l.Family.Name
+	}
+	return l.Family.Name + "(" + strings.Join(args, ", ") + ")"
+}
+
+func listText(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+func (s Sum) String() string {
+	words := make([]string, len(s))
+	for i, t := range s {
+		words[i] = t.String()
+		if _, nested := t.(Sum); nested {
+			words[i] = "(" + words[i] + ")"
+		}
+	}
+	return strings.Join(words, " + ")
+}
+
+func (p Product) String() string {
+	words := make([]string, len(p))
+	for i, f := range p {
+		words[i] = f.String()
+		if _, leaf := f.(*Leaf); !leaf {
+			words[i] = "(" + words[i] + ")"
+		}
+	}
+	return strings.Join(words, "*")
+}
+
+// WithARD returns a copy of e in which every leaf has one lengthscale per
+// column.
+func WithARD(e Expr) Expr {
+	switch e := e.(type) {
+	case *Leaf:
+		c := *e
+		c.ARD = true
+		return &c
+	case Sum:
+		return Sum(mapExprs(e, WithARD))
+	case Product:
+		return Product(mapExprs(e, WithARD))
+	}
+	return e
+}
+
+func mapExprs(es []Expr, f func(Expr) Expr) []Expr {
+	out := make([]Expr, len(es))
+	for i, e := range es {
+		out[i] = f(e)
+	}
+	return out
+}

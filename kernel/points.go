@@ -1,0 +1,23 @@
+package kernel
+
+// Points is a set of n points in d dimensions, stored by column so that the
+// inner loops run over consecutive numbers.
+type Points struct {
+	N, D int
+	// X holds column c at X[c*N : (c+1)*N].
+	X []float64
+}
+
+// NewPoints copies row-major points: point i is rows[i*d : (i+1)*d].
+func NewPoints(rows []float64, n, d int) *Points {
+	p := &Points{N: n, D: d, X: make([]float64, n*d)}
+	for i := range n {
+		for c := range d {
+			p.X[c*n+i] = rows[i*d+c]
+		}
+	}
+	return p
+}
+
+// Column returns column c, length N, not a copy.
+func (p *Points) Column(c int) []float64 { return p.X[c*p.N : (c+1)*p.N] }
