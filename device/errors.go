@@ -57,3 +57,7 @@ type UnavailableError struct {
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("device %q is not available: %s", e.Device, e.Reason)
 }
+
+// ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
+// before Factor. It is a mistake in the program, not in its input.
+var ErrStage = errors.New("device: workspace call out of order")

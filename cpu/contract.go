@@ -1,0 +1,155 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// contractRows is the height of the panels of Σ⁻¹. Higher panels make faster
+// products and cost contractRows·n·8 bytes.
+const contractRows = 256
+
+// Contract inverts the factor into the upper triangle if that is not done yet,
+// forms Σ⁻¹ = U·Uᵀ in panels of rows and contracts each with ∂K at once.
+func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	if len(adj.Alpha) != w.n || len(diag) != w.n || len(grad) != prog.NumParams {
+		return fmt.Errorf("cpu: contraction with %d weights, %d diagonal elements and %d parameters for n = %d, %d parameters",
+			len(adj.Alpha), len(diag), len(grad), w.n, prog.NumParams)
+	}
+	evaluators, err := w.bind(prog, theta)
+	if err != nil {
+		return err
+	}
+	diagL := w.diagonal()
+	defer w.setDiagonal(diagL)
+	if w.stage == stageFactored {
+		w.begin("gradient", cube(w.n)/3+panelFlops(w.n))
+		if err := w.invert(ctx, diagL); err != nil {
+			w.stage = stageEmpty
+			return err
+		}
+		w.stage = stageInverted
+	} else {
+		w.begin("gradient", panelFlops(w.n))
+		for i, v := range diagL {
+			w.a[i*w.ld+i] = 1 / v
+		}
+	}
+	if need := min(contractRows, w.n) * w.n; len(w.panel) < need {
+		w.panel = make([]float64, need)
+	}
+	for i0 := 0; i0 < w.n; i0 += contractRows {
+		i1 := min(i0+contractRows, w.n)
+		if err := w.inversePanel(ctx, i0, i1); err != nil {
+			return err
+		}
+		if err := w.contractPanel(ctx, evaluators, adj, grad, diag, i0, i1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// panelFlops is the work of all panels: n³/3, and O(contractRows·n²) because
+// panels reach over the diagonal.
+func panelFlops(n int) float64 {
+	sum := 0.0
+	for i0 := 0; i0 < n; i0 += contractRows {
+		i1 := min(i0+contractRows, n)
+		rows := float64(i1 - i0)
+		sum += 2*rows*rows*float64(i0) + rows*rows*rows/3 + 2*rows*float64(i1)*float64(n-i1)
+	}
+	return sum
+}
+
+// inversePanel forms rows i0 … i1−1 of Σ⁻¹, columns 0 … i1−1, in w.panel with
+// leading dimension i1. Row i of U begins at its diagonal, so that
+//
+//	Σ⁻¹[I, 0:i1] = U[I, I]·U[0:i1, I]ᵀ + U[I, i1:]·U[0:i1, i1:]ᵀ.
+func (w *Workspace) inversePanel(ctx context.Context, i0, i1 int) error {
+	rows, ld := i1-i0, i1
+	// The block U[I, I] without the part of L below its diagonal, first in
+	// the panel's last columns, where U·Uᵀ is to stand in the end.
+	corner := w.panel[i0:]
+	for r := range rows {
+		row := corner[r*ld : r*ld+rows]
+		clear(row[:r])
+		copy(row[r:], w.at(i0+r, i0+r)[:rows-r])
+	}
+	err := w.gemm(ctx, blas.NoTrans, blas.Trans, rows, i0, rows, 1, corner, ld, w.at(0, i0), w.ld, 0, w.panel, ld)
+	if err != nil {
+		return err
+	}
+	if err := w.squareUpper(ctx, corner, ld, rows); err != nil || i1 == w.n {
+		return err
+	}
+	k := w.n - i1
+	return w.gemm(ctx, blas.NoTrans, blas.Trans, rows, i1, k, 1, w.at(i0, i1), w.ld, w.at(0, i1), w.ld, 1, w.panel, ld)
+}
+
+// squareUpper overwrites the upper triangular n×n block u by the lower triangle
+// of u·uᵀ; what is above the diagonal keeps parts of u and is not used. Element
+// (i, j), j < i, needs only elements on and above the diagonal, which stay until
+// the diagonal itself is written last.
+func (w *Workspace) squareUpper(ctx context.Context, u []float64, ld, n int) error {
+	var diag [contractRows]float64
+	err := parallelFor(ctx, w.threadsFor(n), (n+tileRows-1)/tileRows, func(_, task int) {
+		for i := task * tileRows; i < min((task+1)*tileRows, n); i++ {
+			ui := u[i*ld : i*ld+n]
+			for j := range i {
+				ui[j] = dot(ui[i:], u[j*ld+i:j*ld+n])
+			}
+			diag[i] = dot(ui[i:], ui[i:])
+		}
+	})
+	for i := range n {
+		u[i*ld+i] = diag[i]
+	}
+	if err != nil {
+		return err
+	}
+	return w.worked(ctx, cube(n)/3)
+}
+
+// contractPanel adds ⟨G, ∂K/∂log θ⟩ over rows i0 … i1−1 of the lower triangle
+// to grad, elements off the diagonal counted twice, and writes G_ii to diag.
+// Every task has its own partial sums, added in order: the result does not
+// depend on scheduling.
+func (w *Workspace) contractPanel(ctx context.Context, evaluators []*kernel.Evaluator, adj device.Adjoint, grad, diag []float64, i0, i1 int) error {
+	ld, p := i1, len(grad)
+	tasks := (i1 - i0 + tileRows - 1) / tileRows
+	sums := make([]float64, tasks*p)
+	err := parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
+		part := sums[task*p : (task+1)*p]
+		for i := i0 + task*tileRows; i < min(i0+(task+1)*tileRows, i1); i++ {
+			g := w.panel[(i-i0)*ld : (i-i0)*ld+i+1]
+			ai := adj.Outer * adj.Alpha[i]
+			for j := range g {
+				g[j] = 2 * (adj.Inv*g[j] - ai*adj.Alpha[j])
+			}
+			g[i] /= 2
+			diag[i] = g[i]
+			for j := 0; j <= i; j += tileCols {
+				j1 := min(j+tileCols, i+1)
+				evaluators[worker].RowGradient(part, g[j:j1], w.x, i, w.x, j, j1)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for t := range tasks {
+		for q, v := range sums[t*p : (t+1)*p] {
+			grad[q] += v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Package cpu is the CPU path: the backend of package device on gonum's BLAS.
+//
+// A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first
+// the covariance matrix, then its Cholesky factor L; the strict upper triangle
+// receives U = L⁻ᵀ when a gradient is asked for, so that L survives. Start with
+// workspace.go; the n³ work is in factor.go, inverse.go and contract.go, all of
+// it recursions and panels that spend their operations in matrix products.
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Driver opens the CPU; it implements [device.Driver].
+type Driver struct{}
+
+// Kind returns "cpu".
+func (Driver) Kind() string { return "cpu" }
+
+// Probe reports the one CPU device, which is always there.
+func (Driver) Probe(context.Context) []device.Finding {
+	return []device.Finding{{Name: "cpu", Usable: true, Detail: description(runtime.GOMAXPROCS(0))}}
+}
+
+// Open returns the CPU backend.
+func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Backend, error) {
+	return New(opts), nil
+}
+
+// Backend is the CPU as a [device.Backend].
+type Backend struct {
+	threads  int
+	blas     blas.Float64Level3
+	flopRate func() float64
+}
+
+// New returns a backend with the given options.
+func New(opts device.Options) *Backend {
+	threads := opts.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	b := &Backend{threads: threads, blas: gonum.Implementation{}}
+	b.flopRate = sync.OnceValue(b.measureFlopRate)
+	return b
+}
+
+func description(threads int) string {
+	return fmt.Sprintf("%s, %d threads, %s/%s", processorName(), threads, runtime.GOOS, runtime.GOARCH)
+}
+
+// Info describes the CPU.
+func (b *Backend) Info() device.Info {
+	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: freeMemory()}
+}
+
+// Plan returns memory and work for n points of d columns: one n×n buffer,
+// panels of n rows, and vectors.
+func (b *Backend) Plan(n, d int) device.Plan {
+	nf := float64(n)
+	panels := int64(contractRows+b.threads*4)*int64(n) + predictElements
+	plan := device.Plan{
+		N: n, D: d,
+		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panels + int64(n)*int64(2*d+8)),
+		FlopsValue:    nf * nf * nf / 3,
+		FlopsGradient: nf * nf * nf,
+	}
+	if n >= 1000 {
+		plan.FlopRate = b.flopRate()
+	}
+	return plan
+}
+
+// measureFlopRate times a small matrix product. Whole evaluations reach about
+// two thirds of its rate.
+func (b *Backend) measureFlopRate() float64 {
+	const n = 256
+	a, c := make([]float64, n*n), make([]float64, n*n)
+	for i := range a {
+		a[i] = 1 / float64(i+1)
+	}
+	best := time.Hour
+	for range 3 {
+		start := time.Now()
+		b.blas.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, c, n)
+		best = min(best, max(time.Since(start), time.Microsecond))
+	}
+	return 0.66 * 2 * n * n * n / best.Seconds()
+}
+
+// NewWorkspace checks x and the memory plan, then allocates the buffer.
+func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := checkFinite(x); err != nil {
+		return nil, err
+	}
+	if err := b.Plan(x.N, x.D).Check(freeMemory(), 0); err != nil {
+		return nil, err
+	}
+	return newWorkspace(b, x), nil
+}
+
+// Close does nothing: the CPU backend holds no resources of its own.
+func (b *Backend) Close() error { return nil }
+
+func checkFinite(x *kernel.Points) error {
+	for c := range x.D {
+		for i, v := range x.Column(c) {
+			if v-v != 0 {
+				return &device.NonFiniteError{What: "inputs", Row: i, Col: c}
+			}
+		}
+	}
+	return nil
+}

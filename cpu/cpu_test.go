@@ -1,0 +1,59 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest"
+)
+
+func TestConformance(t *testing.T) {
+	for _, threads := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
+			devicetest.Run(t, func(*testing.T) device.Backend { return New(device.Options{Threads: threads}) })
+		})
+	}
+}
+
+func TestParallelFor(t *testing.T) {
+	for _, threads := range []int{1, 2, 7} {
+		var count atomic.Int64
+		if err := parallelFor(context.Background(), threads, 100, func(worker, task int) {
+			if worker >= threads {
+				t.Errorf("worker %d of %d", worker, threads)
+			}
+			count.Add(int64(task))
+		}); err != nil || count.Load() != 4950 {
+			t.Errorf("%d threads: sum of tasks %d, error %v", threads, count.Load(), err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if err := parallelFor(ctx, threads, 100, func(_, task int) { cancel() }); !errors.Is(err, context.Canceled) {
+			t.Errorf("%d threads: error %v after cancel", threads, err)
+		}
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Errorf("%d threads: the panic was lost", threads)
+				}
+			}()
+			_ = parallelFor(context.Background(), threads, 10, func(_, task int) {
+				if task == 3 {
+					panic("boom")
+				}
+			})
+		}()
+	}
+}
+
+func TestLeadingDim(t *testing.T) {
+	for n := 1; n < 5000; n++ {
+		ld := leadingDim(n)
+		if ld < n || ld > n+15 || ld%8 != 0 || ld%512 == 0 {
+			t.Fatalf("leadingDim(%d) = %d", n, ld)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+type stage uint8
+
+const (
+	stageEmpty stage = iota
+	stageFilled
+	stageFactored
+	stageInverted // L below, U = L⁻ᵀ strictly above the diagonal
+)
+
+// Workspace implements [device.Workspace]. Element (i, j) of its matrix is
+// a[i·ld + j].
+type Workspace struct {
+	backend *Backend
+	x       *kernel.Points
+	n, ld   int
+	a       []float64
+	stage   stage
+	// panel holds a block of rows of Σ⁻¹ (contract.go); cross a block of
+	// cross-covariances (predict.go). Both are kept from call to call.
+	panel, cross []float64
+	evaluators   []*kernel.Evaluator
+	evaluated    *kernel.Program
+	onProgress   func(device.Progress)
+	progress     device.Progress
+	flops        float64
+}
+
+var _ device.Workspace = (*Workspace)(nil)
+
+// leadingDim pads rows to whole cache lines, and once more where rows would
+// start at multiples of a page and compete for the same cache sets.
+func leadingDim(n int) int {
+	ld := (n + 7) &^ 7
+	if ld%512 == 0 {
+		ld += 8
+	}
+	return ld
+}
+
+func newWorkspace(b *Backend, x *kernel.Points) *Workspace {
+	n, ld := x.N, leadingDim(x.N)
+	return &Workspace{backend: b, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
+}
+
+// N returns the number of points.
+func (w *Workspace) N() int { return w.n }
+
+// OnProgress sets the progress function.
+func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
+
+// begin starts a stage of so many operations for progress reports.
+func (w *Workspace) begin(stage string, flops float64) {
+	w.progress = device.Progress{Stage: stage, Total: flops}
+}
+
+// worked counts operations, reports progress and polls ctx.
+func (w *Workspace) worked(ctx context.Context, flops float64) error {
+	w.flops += flops
+	w.progress.Done += flops
+	if w.onProgress != nil {
+		w.onProgress(w.progress)
+	}
+	return ctx.Err()
+}
+
+// Work returns the counters.
+func (w *Workspace) Work() device.Work {
+	matrix := int64(len(w.a)) * 8
+	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.panel)+len(w.cross))*8}
+}
+
+// Close frees the buffer.
+func (w *Workspace) Close() error {
+	w.a, w.panel, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
+	return nil
+}
+
+// bind returns one evaluator a thread, bound to theta.
+func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
+	if prog.D != w.x.D {
+		return nil, fmt.Errorf("cpu: kernel for %d columns on points of %d", prog.D, w.x.D)
+	}
+	if err := prog.CheckTheta(theta); err != nil {
+		return nil, err
+	}
+	if w.evaluated != prog {
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.backend.threads)
+		for i := range w.evaluators {
+			w.evaluators[i] = kernel.NewEvaluator(prog)
+		}
+	}
+	for _, e := range w.evaluators {
+		e.Bind(theta)
+	}
+	return w.evaluators, nil
+}
+
+const (
+	// tileCols bounds the length of the rows that an evaluator sees, so that
+	// its scratch stays in the first-level cache: 8 rows of 4 KiB.
+	tileCols = 512
+	// tileRows is the number of rows in one task.
+	tileRows = 16
+	// serialBelow is the size under which goroutines cost more than they save.
+	serialBelow = 64
+)
+
+func (w *Workspace) threadsFor(n int) int {
+	if n < serialBelow {
+		return 1
+	}
+	return w.backend.threads
+}
+
+// Fill forms Σ in the lower triangle.
+func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if w.a == nil {
+		return device.ErrStage
+	}
+	if len(noise) != 1 && len(noise) != w.n {
+		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
+	}
+	evaluators, err := w.bind(prog, theta)
+	if err != nil {
+		return err
+	}
+	w.stage = stageEmpty
+	tasks := (w.n + tileRows - 1) / tileRows
+	err = parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
+		task = tasks - 1 - task // long rows first
+		for i := task * tileRows; i < min((task+1)*tileRows, w.n); i++ {
+			row := w.a[i*w.ld:]
+			for j := 0; j <= i; j += tileCols {
+				evaluators[worker].Row(row[j:], w.x, i, w.x, j, min(j+tileCols, i+1))
+			}
+			row[i] += noise[min(i, len(noise)-1)]
+		}
+	})
+	if err == nil {
+		w.stage = stageFilled
+	}
+	return err
+}
+
+// Factor overwrites Σ by L.
+func (w *Workspace) Factor(ctx context.Context) error {
+	if w.stage != stageFilled {
+		return device.ErrStage
+	}
+	w.stage = stageEmpty
+	w.begin("factor", cube(w.n)/3)
+	if err := w.cholesky(ctx, 0, w.n); err != nil {
+		return err
+	}
+	w.stage = stageFactored
+	return nil
+}
+
+// LogDet returns 2 Σ log L_ii.
+func (w *Workspace) LogDet() (float64, error) {
+	if w.stage < stageFactored {
+		return 0, device.ErrStage
+	}
+	sum := 0.0
+	for i := range w.n {
+		sum += math.Log(w.a[i*w.ld+i])
+	}
+	return 2 * sum, nil
+}
+
+// Solve overwrites b by Σ⁻¹b, column by column.
+func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	if len(b) < w.n*m {
+		return fmt.Errorf("cpu: right-hand side of %d elements for %d×%d", len(b), w.n, m)
+	}
+	var level2 gonum.Implementation
+	for c := range m {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		col := b[c*w.n : (c+1)*w.n]
+		level2.Dtrsv(blas.Lower, blas.NoTrans, blas.NonUnit, w.n, w.a, w.ld, col, 1)
+		level2.Dtrsv(blas.Lower, blas.Trans, blas.NonUnit, w.n, w.a, w.ld, col, 1)
+	}
+	return nil
+}
+
+// ReadFactor copies rows of L.
+func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	for i := r0; i < r1; i++ {
+		row := dst[(i-r0)*w.n : (i-r0+1)*w.n]
+		copy(row, w.a[i*w.ld:i*w.ld+i+1])
+		clear(row[i+1:])
+	}
+	return nil
+}
+
+// WriteFactor sets rows of L.
+func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
+	if w.a == nil {
+		return device.ErrStage
+	}
+	w.stage = stageEmpty
+	for i := r0; i < r1; i++ {
+		row := src[(i-r0)*w.n : (i-r0)*w.n+i+1]
+		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
+			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
+		}
+		copy(w.a[i*w.ld:], row)
+	}
+	if r1 == w.n {
+		w.stage = stageFactored
+	}
+	return nil
+}
+
+func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
