@@ -1,0 +1,67 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is what is wrong with a table, and where. The command line maps it to
+// exit code 10.
+type Error struct {
+	// Source is the file's name, "-" for standard input.
+	Source string
+	// Line is the line, from 1; 0 if the error belongs to no line.
+	Line int
+	// Column is the number of the column, from 1; 0 if the error belongs to no
+	// column.
+	Column int
+	// ColumnName is the column's name in the header; "" without a header.
+	ColumnName string
+	// Msg says what is wrong.
+	Msg string
+	// Err is the cause, if there is one beneath: a failed read, a missing file.
+	Err error
+}
+
+// Error gives the place and the message, as
+//
+//	co2.csv:17: column 3 ("ppm"): not a number: "n/a"
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Source == "-" {
+		b.WriteString("standard input")
+	} else {
+		b.WriteString(e.Source)
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	b.WriteString(e.place())
+	b.WriteString(e.Msg)
+	return b.String()
+}
+
+// place names the column, with a colon after it, or is empty.
+func (e *Error) place() string {
+	switch {
+	case e.Column == 0:
+		return ""
+	case e.ColumnName == "":
+		return fmt.Sprintf("column %d: ", e.Column)
+	}
+	return fmt.Sprintf("column %d (%s): ", e.Column, quote(e.ColumnName))
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// quote is text from a file as shown in a message: in double quotes, escaped,
+// and cut where it is long.
+func quote(s string) string {
+	const most = 60
+	if len(s) > most {
+		return fmt.Sprintf("%q…", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

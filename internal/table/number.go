@@ -1,0 +1,81 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// parseNumber reads a decimal number as [strconv.ParseFloat] does, correctly
+// rounded, but takes no hexadecimal floats, no underscores and no words such as
+// Inf. It reports whether b is a finite number; it does not allocate.
+func parseNumber(b []byte) (float64, bool) {
+	if !decimalDigits(b) {
+		return 0, false
+	}
+	// The conversion stays on the stack: ParseFloat copies what its errors keep.
+	v, err := strconv.ParseFloat(string(b), 64)
+	return v, err == nil
+}
+
+// decimalDigits reports whether b consists of the characters of a decimal
+// number only.
+func decimalDigits(b []byte) bool {
+	for _, c := range b {
+		switch {
+		case '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == 'e', c == 'E':
+		default:
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// overflows reports whether b is a decimal number that float64 cannot hold.
+func overflows(b []byte) bool {
+	if !decimalDigits(b) {
+		return false
+	}
+	_, err := strconv.ParseFloat(string(b), 64)
+	return errors.Is(err, strconv.ErrRange)
+}
+
+// missingWords are the ways, in lower case, in which files say that a value is
+// missing or not finite.
+var missingWords = map[string]bool{
+	"": true, "nan": true, "na": true, "n/a": true, "<na>": true,
+	"null": true, "none": true, "nil": true, "-": true, "--": true, ".": true, "?": true,
+	"inf": true, "+inf": true, "-inf": true,
+	"infinity": true, "+infinity": true, "-infinity": true,
+	"-nan": true, "+nan": true, "1.#inf": true, "-1.#ind": true, "1.#qnan": true,
+}
+
+// looksLikeData reports whether a cell of the first row speaks against this row
+// being a header: a number, even one out of range, or a missing value.
+func looksLikeData(b []byte) bool {
+	if _, ok := parseNumber(b); ok {
+		return true
+	}
+	return overflows(b) || missingWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
+}
+
+// whyNotNumber says what is wrong with a cell that [parseNumber] refused.
+func whyNotNumber(b []byte) string {
+	s := string(b)
+	if s == "" {
+		return "empty cell"
+	}
+	if overflows(b) {
+		return "number too large for a 64-bit float: " + quote(s)
+	}
+	// Here ParseFloat is asked for its words: it knows every spelling of Inf.
+	if v, err := strconv.ParseFloat(s, 64); err == nil && math.IsInf(v, 0) {
+		return "not a finite number: " + quote(s)
+	}
+	if _, ok := parseNumber([]byte(strings.Replace(s, ",", ".", 1))); ok {
+		return "not a number: " + quote(s) + " (write a decimal point, not a comma)"
+	}
+	return "not a number: " + quote(s)
+}

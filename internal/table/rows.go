@@ -1,0 +1,145 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// rows is a scanner that knows the header and sees to it that every row of data
+// has as many cells as the first row.
+type rows struct {
+	scan     *scanner
+	header   bool     // the first row named the columns
+	first    int      // the line of the first row, header or data
+	names    []string // of all columns; x0, x1, … where the header has none
+	pending  bool     // the first row is data and not yet handed out
+	warnings []string
+}
+
+// openRows reads the first row of r and decides whether it is a header.
+func openRows(r io.Reader, source string, mode HeaderMode, comma rune) (*rows, error) {
+	s, err := newScanner(r, source, comma)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.next(); err == io.EOF {
+		msg := "the file is empty"
+		if s.line > 0 {
+			msg = "no data rows, only comments and blank lines"
+		}
+		return nil, &Error{Source: source, Msg: msg}
+	} else if err != nil {
+		return nil, err
+	}
+	in := &rows{scan: s, first: s.start}
+	switch mode {
+	case HeaderAuto:
+		in.header = in.guessHeader()
+	case HeaderYes:
+		in.header = true
+	}
+	in.pending = !in.header
+	in.names = make([]string, len(s.cells))
+	for i, cell := range s.cells {
+		if in.header {
+			in.names[i] = strings.ToValidUTF8(strings.TrimSpace(string(cell)), "\uFFFD")
+		}
+		if in.names[i] == "" {
+			in.names[i] = fmt.Sprintf("x%d", i)
+		}
+	}
+	return in, nil
+}
+
+// guessHeader reports whether the current row is a header, and warns if that is
+// doubtful: a slip in the first row of data would make a header of it.
+func (in *rows) guessHeader() bool {
+	word, number := -1, -1
+	for i, cell := range in.scan.cells {
+		if !looksLikeData(cell) {
+			if word < 0 {
+				word = i
+			}
+		} else if _, ok := parseNumber(cell); ok && number < 0 {
+			number = i
+		}
+	}
+	if word >= 0 && number >= 0 {
+		in.warnings = append(in.warnings, fmt.Sprintf(
+			"line %d is taken as the header, since %s in column %d is not a number, though %s in column %d is",
+			in.scan.start, quote(string(in.scan.cells[word])), word+1,
+			quote(string(in.scan.cells[number])), number+1))
+	}
+	return word >= 0
+}
+
+// next returns the cells of the next row of data, valid until the next call;
+// the error is io.EOF after the last one.
+func (in *rows) next() ([][]byte, error) {
+	if in.pending {
+		in.pending = false
+		return in.scan.cells, nil
+	}
+	if err := in.scan.next(); err != nil {
+		var e *Error
+		if errors.As(err, &e) && in.header && 0 < e.Column && e.Column <= len(in.names) {
+			e.ColumnName = in.names[e.Column-1]
+		}
+		return nil, err
+	}
+	found, expected := len(in.scan.cells), len(in.names)
+	if found == expected {
+		return in.scan.cells, nil
+	}
+	c := min(found, expected) // the first cell that is missing or too many
+	e := in.errorAt(c, fmt.Sprintf("found %s where line %d has %d", count(found, "cell"), in.first, expected))
+	e.Line = in.scan.start
+	if c < found {
+		e.Line = in.scan.lineOf(c)
+	}
+	return nil, e
+}
+
+// errorAt is an error in column c, from 0, of the current row.
+func (in *rows) errorAt(c int, msg string) *Error {
+	e := &Error{Source: in.scan.source, Line: in.scan.lineOf(c), Column: c + 1, Msg: msg}
+	if in.header && c < len(in.names) {
+		e.ColumnName = in.names[c]
+	}
+	return e
+}
+
+// badCell is the error for the cell in column c, which is not a number.
+func (in *rows) badCell(c int) *Error {
+	return in.errorAt(c, whyNotNumber(in.scan.cells[c]))
+}
+
+// firstBadCell is the error for the leftmost cell of the current row, among
+// those that are wanted, that is not a number. There must be one.
+func (in *rows) firstBadCell(features []int, target int) error {
+	bad := len(in.names)
+	for _, c := range append([]int{target}, features...) {
+		if c < 0 || c >= bad {
+			continue
+		}
+		if _, ok := parseNumber(in.scan.cells[c]); !ok {
+			bad = c
+		}
+	}
+	return in.badCell(bad)
+}
+
+// noRows is the error for a file in which nothing follows the header.
+func (in *rows) noRows() error {
+	return &Error{Source: in.scan.source, Line: in.first, Msg: "no data rows, only a header"}
+}
+
+// count is a number and the thing counted, in the plural where it belongs.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,311 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+// scanner splits text into records of cells, by the rules of encoding/csv, and
+// tells where each began. Beyond that package it drops blanks around cells,
+// skips comments, splits at runs of blanks, bounds the length of a record, and
+// hands out bytes, so that a row costs no allocation.
+//
+// A record is one line, unless a quoted cell holds line ends. Lines that are
+// blank or begin with # are skipped.
+type scanner struct {
+	source string
+	in     *bufio.Reader
+	gzip   bool
+	sep    []byte // one UTF-8 character; nil: runs of blanks and tabs
+
+	line  int      // lines read so far
+	start int      // line where the current record began
+	cells [][]byte // the current record, trimmed; valid until the next one
+	lines []int    // the line of each cell, if the record has quotes; else empty
+
+	long []byte // a line that did not fit in the buffer of in
+	text []byte // the unquoted cells of a record with quotes, one after the other
+	ends []int  // where each of them ends in text
+}
+
+// separator is the bytes of the character that separates cells, nil for blanks.
+// It reports false for a character that cannot: one that is part of numbers, of
+// line ends or of quoting.
+func separator(comma rune) ([]byte, bool) {
+	if comma == ' ' {
+		return nil, true
+	}
+	if !utf8.ValidRune(comma) || comma == utf8.RuneError || comma < ' ' && comma != '\t' ||
+		bytes.ContainsRune([]byte(`0123456789+-.eE"#`), comma) {
+		return nil, false
+	}
+	return utf8.AppendRune(nil, comma), true
+}
+
+// next reads the next record into s.cells. The error is io.EOF after the last
+// one, else an [*Error].
+func (s *scanner) next() error {
+	for {
+		line, err := s.readLine()
+		if err != nil {
+			return err
+		}
+		if s.isBlank(line) || isComment(line) {
+			continue
+		}
+		s.start = s.line
+		s.cells, s.lines = s.cells[:0], s.lines[:0]
+		switch {
+		case bytes.IndexByte(line, '"') >= 0:
+			return s.splitQuoted(line)
+		case s.sep == nil:
+			s.splitBlanks(line)
+		default:
+			s.split(line)
+		}
+		return nil
+	}
+}
+
+// lineOf is the line where cell c of the current record begins.
+func (s *scanner) lineOf(c int) int {
+	if c < len(s.lines) {
+		return s.lines[c]
+	}
+	return s.start
+}
+
+// readLine reads one line and returns it without its end, LF or CRLF. The bytes
+// are valid until the next call.
+func (s *scanner) readLine() ([]byte, error) {
+	line, err := s.in.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		s.long = s.long[:0]
+		for err == bufio.ErrBufferFull {
+			if s.long = append(s.long, line...); len(s.long) > maxRecord {
+				return nil, s.tooLong(s.line + 1)
+			}
+			line, err = s.in.ReadSlice('\n')
+		}
+		s.long = append(s.long, line...)
+		line = s.long
+	}
+	if err != nil && err != io.EOF {
+		return nil, s.readError(err)
+	}
+	if len(line) == 0 {
+		return nil, io.EOF
+	}
+	s.line++
+	if bytes.IndexByte(line, 0) >= 0 {
+		return nil, &Error{Source: s.source, Line: s.line, Msg: "holds a zero byte: this is binary data, not text"}
+	}
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	return bytes.TrimSuffix(line, []byte{'\r'}), nil
+}
+
+// split splits a line without quotes at the separator.
+func (s *scanner) split(line []byte) {
+	if len(s.sep) == 1 {
+		for sep := s.sep[0]; ; {
+			i := bytes.IndexByte(line, sep)
+			if i < 0 {
+				break
+			}
+			s.cells = append(s.cells, trim(line[:i]))
+			line = line[i+1:]
+		}
+	} else {
+		for {
+			cell, rest, found := bytes.Cut(line, s.sep)
+			if !found {
+				break
+			}
+			s.cells = append(s.cells, trim(cell))
+			line = rest
+		}
+	}
+	s.cells = append(s.cells, trim(line))
+}
+
+// splitBlanks splits a line without quotes at runs of blanks and tabs.
+func (s *scanner) splitBlanks(line []byte) {
+	for i := 0; i < len(line); {
+		for i < len(line) && isSpace(line[i]) {
+			i++
+		}
+		begin := i
+		for i < len(line) && !isSpace(line[i]) {
+			i++
+		}
+		if i > begin {
+			s.cells = append(s.cells, line[begin:i])
+		}
+	}
+}
+
+// splitQuoted splits a record whose first line has a quote somewhere, reading
+// on where a quoted cell goes over the end of the line.
+func (s *scanner) splitQuoted(line []byte) error {
+	s.text, s.ends = s.text[:0], s.ends[:0]
+	rest := s.skipBlanks(line)
+	for more := true; more; {
+		s.lines = append(s.lines, s.line)
+		var err error
+		if len(rest) > 0 && rest[0] == '"' {
+			rest, err = s.quotedCell(rest[1:])
+		} else {
+			rest, err = s.bareCell(rest)
+		}
+		if err != nil {
+			return err
+		}
+		s.ends = append(s.ends, len(s.text))
+		rest, more = s.skipSeparator(rest)
+	}
+	begin := 0
+	for _, end := range s.ends {
+		s.cells = append(s.cells, trim(s.text[begin:end]))
+		begin = end
+	}
+	return nil
+}
+
+// quotedCell appends to s.text the cell whose opening quote precedes rest, and
+// returns what follows the closing one: nothing, or a separator.
+func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
+	opened, begin := s.line, len(s.text)
+	for {
+		i := bytes.IndexByte(rest, '"')
+		if i < 0 {
+			if s.text = append(append(s.text, rest...), '\n'); len(s.text) > maxRecord {
+				return nil, s.tooLong(opened)
+			}
+			var err error
+			if rest, err = s.readLine(); err == io.EOF {
+				return nil, s.cellError(opened, "a quote opens here that is never closed")
+			} else if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s.text = append(s.text, rest[:i]...)
+		rest = rest[i+1:]
+		if len(rest) == 0 || rest[0] != '"' {
+			break
+		}
+		s.text = append(s.text, '"')
+		rest = rest[1:]
+	}
+	after := s.skipBlanks(rest)
+	if len(after) == 0 || s.sep != nil && bytes.HasPrefix(after, s.sep) || s.sep == nil && len(after) < len(rest) {
+		return rest, nil
+	}
+	return nil, s.cellError(s.line, "text after the closing quote of "+quote(string(s.text[begin:])))
+}
+
+// bareCell appends to s.text the cell without quotes at the beginning of rest,
+// and returns what follows it.
+func (s *scanner) bareCell(rest []byte) ([]byte, error) {
+	var end int
+	if s.sep == nil {
+		end = bytes.IndexAny(rest, " \t")
+	} else {
+		end = bytes.Index(rest, s.sep)
+	}
+	if end < 0 {
+		end = len(rest)
+	}
+	cell := rest[:end]
+	if bytes.IndexByte(cell, '"') >= 0 {
+		return nil, s.cellError(s.line, "a quote inside a cell that does not begin with one: "+quote(string(trim(cell))))
+	}
+	s.text = append(s.text, cell...)
+	return rest[end:], nil
+}
+
+// skipSeparator drops what stands before the next cell, and reports whether
+// there is one.
+func (s *scanner) skipSeparator(rest []byte) ([]byte, bool) {
+	rest = s.skipBlanks(rest)
+	if s.sep == nil {
+		return rest, len(rest) > 0
+	}
+	if len(rest) == 0 {
+		return nil, false
+	}
+	return s.skipBlanks(rest[len(s.sep):]), true
+}
+
+// skipBlanks drops leading blanks and tabs, as far as they are no separators.
+func (s *scanner) skipBlanks(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) && !bytes.HasPrefix(b, s.sepOrNone()) {
+		b = b[1:]
+	}
+	return b
+}
+
+// sepOrNone is the separator or, for blanks, a byte that is no part of text.
+func (s *scanner) sepOrNone() []byte {
+	if s.sep == nil {
+		return []byte{0}
+	}
+	return s.sep
+}
+
+// cellError is an error in the cell that is being split.
+func (s *scanner) cellError(line int, msg string) error {
+	return &Error{Source: s.source, Line: line, Column: len(s.lines), Msg: msg}
+}
+
+// tooLong is the error for a record longer than maxRecord.
+func (s *scanner) tooLong(line int) error {
+	return &Error{Source: s.source, Line: line, Msg: "the record that begins here is longer than 64 MiB: a quote without its pair, or no table"}
+}
+
+// isBlank reports whether a line holds no cells at all. A line of tabs does, if
+// tabs separate cells.
+func (s *scanner) isBlank(line []byte) bool {
+	return len(s.skipBlanks(line)) == 0
+}
+
+// isComment reports whether a line is a comment: its first character but for
+// blanks is #, and it does not begin with an error value of a spreadsheet.
+func isComment(line []byte) bool {
+	line = trim(line)
+	return len(line) > 0 && line[0] == '#' && !isSpreadsheetError(line)
+}
+
+// isSpreadsheetError reports whether b begins with a spreadsheet's mark for a
+// failed formula.
+func isSpreadsheetError(b []byte) bool {
+	for _, cell := range spreadsheetErrors {
+		if bytes.HasPrefix(b, cell) {
+			return true
+		}
+	}
+	return false
+}
+
+// spreadsheetErrors are cells that begin with # and are no comments. A row that
+// begins with one must not get lost.
+var spreadsheetErrors = [][]byte{
+	[]byte("#N/A"), []byte("#NUM!"), []byte("#VALUE!"), []byte("#REF!"),
+	[]byte("#DIV/0!"), []byte("#NAME?"), []byte("#NULL!"),
+}
+
+// isSpace reports whether c is a blank or a tab.
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
+
+// trim drops blanks, tabs and line ends on both sides.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (isSpace(b[0]) || b[0] == '\n') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (isSpace(b[len(b)-1]) || b[len(b)-1] == '\n') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,179 @@
+// Package table reads a numeric table from text into memory: CSV in its usual
+// dialects, tab- and semicolon-separated files, and columns of numbers set
+// apart by blanks, plain or gzip-compressed. What comes out is finite float64
+// numbers and nothing else; whatever is not a number is an [*Error] that names
+// the file, the line and the column.
+//
+// Cells may be quoted as encoding/csv reads them and have blanks around them;
+// lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines that
+// begin with # are skipped. A header that is commented out, as some programs
+// write it, is a comment.
+//
+// Start at [Read]. The path of a file is: source.go (open, gzip, BOM, guess of
+// the separator) → scan.go (bytes to cells, one record at a time) → rows.go
+// (header, raggedness) → columns.go (which cells are wanted) → number.go (cell
+// to float64). Text is read once, front to back; memory is that of the result
+// plus one record.
+package table
+
+import (
+	"fmt"
+	"io"
+)
+
+// HeaderMode says whether the first row of a file names the columns.
+type HeaderMode int
+
+const (
+	// HeaderAuto takes the first row as a header if one of its cells is neither
+	// a number nor empty nor a word for a missing value such as NA. This is the
+	// default.
+	HeaderAuto HeaderMode = iota
+	// HeaderYes takes the first row as a header, whatever it holds.
+	HeaderYes
+	// HeaderNo takes the first row as data.
+	HeaderNo
+)
+
+// Options says how a file is read and which of its columns are taken. The zero
+// value takes the last column as target and all others as features, finds out
+// by itself whether there is a header and what separates the cells.
+//
+// A column is given by its name in the header or by its index: 0 is the first
+// column, -1 the last. A column whose name happens to be a number is found by
+// its name first. Without a header the columns are called x0, x1, ….
+type Options struct {
+	// Target is the column of the outputs y; "" is the last one.
+	Target string
+	// NoTarget reads a table to predict for: no target is needed, "" means that
+	// there is none. If Target is the name of a column, that column is left out
+	// of the features, and returned as Y if all its cells are numbers; a table
+	// without such a column is no error. Indices are not looked up here, since
+	// the target's column is usually gone from such a table.
+	NoTarget bool
+	// Features are the columns of the inputs X, in this order: names, indices,
+	// or ranges of indices, both ends included ("0-3"). Empty is all columns but
+	// the target, in the order of the file.
+	Features []string
+	// Header says whether the first row names the columns.
+	Header HeaderMode
+	// Comma separates the cells; ' ' stands for runs of blanks and tabs. 0 is a
+	// guess from the first lines: semicolon, comma, tab or blanks.
+	Comma rune
+}
+
+// Table is a table of n rows: inputs with d columns and, but for some
+// predictions, one output. All numbers are finite.
+type Table struct {
+	// Source is the file's name as given, "-" for standard input.
+	Source string
+	// X holds the inputs, n×d, row-major.
+	X []float64
+	// Y holds the n outputs; nil if there is no target.
+	Y []float64
+	// N and D are the numbers of rows and of feature columns, both at least 1.
+	N, D int
+	// FeatureNames are the d names of X's columns.
+	FeatureNames []string
+	// TargetName is the name of Y's column; "" if there is none.
+	TargetName string
+	// Line holds for each row the line of the source, from 1, where it begins.
+	Line []int
+	// Warnings tells, in words, what a user should know about this reading: a
+	// header that looks like data, a target with gaps left out of a prediction.
+	Warnings []string
+}
+
+// Read reads the table in the file path. Every error of the content is an
+// [*Error]; so is a file that cannot be opened, which wraps the cause as
+// [io/fs] names it. For standard input use [ReadFrom].
+func Read(path string, opts Options) (*Table, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadFrom(f, path, opts)
+}
+
+// ReadFrom reads a table from r; source is the name that errors give, "-" for
+// standard input. It reads to the end of r and does not close it.
+func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
+	in, err := openRows(r, source, opts.Header, opts.Comma)
+	if err != nil {
+		return nil, err
+	}
+	target, err := in.targetColumn(opts)
+	if err != nil {
+		return nil, err
+	}
+	features, err := in.featureColumns(opts, target)
+	if err != nil {
+		return nil, err
+	}
+
+	t := &Table{Source: source, D: len(features), Warnings: in.warnings}
+	for _, c := range features {
+		t.FeatureNames = append(t.FeatureNames, in.names[c])
+	}
+	if target >= 0 {
+		t.TargetName = in.names[target]
+	}
+	for {
+		cells, err := in.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		ok := true
+		for _, c := range features {
+			v, isNumber := parseNumber(cells[c])
+			ok = ok && isNumber
+			t.X = append(t.X, v)
+		}
+		if target >= 0 {
+			v, isNumber := parseNumber(cells[target])
+			if !isNumber && opts.NoTarget {
+				t.Warnings = append(t.Warnings, fmt.Sprintf("target left out: %v", in.badCell(target)))
+				t.Y, t.TargetName, target = nil, "", -1
+			} else {
+				ok = ok && isNumber
+				t.Y = append(t.Y, v)
+			}
+		}
+		if !ok {
+			return nil, in.firstBadCell(features, target)
+		}
+		t.Line = append(t.Line, in.scan.start)
+		t.N++
+	}
+	if t.N == 0 {
+		return nil, in.noRows()
+	}
+	return t, nil
+}
+
+// ConstantColumns returns the indices, ascending, of those columns of the n×d
+// row-major matrix x whose values are all the same. With one row these are all
+// columns, with none there are none. It panics if x has not n·d elements.
+func ConstantColumns(x []float64, n, d int) []int {
+	if len(x) != n*d {
+		panic(fmt.Sprintf("table: %d elements in a %d×%d matrix", len(x), n, d))
+	}
+	if n == 0 {
+		return nil
+	}
+	var constant []int
+	for j := range d {
+		same := true
+		for i := 1; i < n && same; i++ {
+			same = x[i*d+j] == x[j]
+		}
+		if same {
+			constant = append(constant, j)
+		}
+	}
+	return constant
+}
