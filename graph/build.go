@@ -1,0 +1,336 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Mean is the mean function m(x).
+type Mean string
+
+// The mean functions. Their coefficients are parameters of the objective, not
+// logarithms: mean_constant, and for MeanLinear mean_linear[0], … .
+const (
+	MeanZero     Mean = "zero"
+	MeanConstant Mean = "constant"
+	MeanLinear   Mean = "linear"
+)
+
+// Names of the parameters that are not the kernel's.
+const (
+	NoiseVariance = "noise_variance"
+	MeanConst     = "mean_constant"
+	MeanSlope     = "mean_linear"
+)
+
+// Spec says what to build.
+type Spec struct {
+	// Program is the covariance function, X the points, n×d, and Y the n
+	// targets.
+	Program *kernel.Program
+	X       *kernel.Points
+	Y       []float64
+	// Mean is the mean function; empty means zero.
+	Mean Mean
+	// Labels name the columns of X for mean_linear; nil means 0 … d−1.
+	Labels []int
+	// Derive replaces parameters by functions of others: the key is a
+	// parameter's name ("lengthscale" for all of an ARD vector), and the
+	// function returns its natural value as a node of the same shape. Such a
+	// parameter is no variable of the objective any more.
+	Derive map[string]func(Nodes) (*gorgonia.Node, error)
+	// Prior, if not nil, returns a scalar node that is added to the cost: the
+	// negative log prior density, up to a constant.
+	Prior func(Nodes) (*gorgonia.Node, error)
+	// MaxJitter is the largest variance that may be added to the diagonal
+	// where Σ is not positive definite; 0 allows none. What was added is in
+	// Terms.Jitter.
+	MaxJitter float64
+}
+
+// Nodes gives derivations and priors access to the free parameters by name.
+type Nodes struct {
+	// Log holds what the optimiser moves: log-parameters, or the coefficients
+	// of the mean themselves. Natural holds the parameters in natural units.
+	Log, Natural map[string]*gorgonia.Node
+}
+
+// variable is a free parameter: an input node and the place of its numbers.
+type variable struct {
+	name     string
+	elements []string
+	isLog    bool
+	node     *gorgonia.Node
+	offset   int
+	// vector is the backing of a vector node; number that of a scalar.
+	vector []float64
+	number *gorgonia.F64
+}
+
+func (v *variable) set(z []float64) {
+	if v.vector != nil {
+		copy(v.vector, z[v.offset:])
+	} else {
+		*v.number = gorgonia.F64(z[v.offset])
+	}
+}
+
+// buildMutex serialises the building of graphs: Gorgonia keeps global state
+// that the race detector reports otherwise.
+var buildMutex sync.Mutex
+
+// maxSalts bounds the attempts at a graph without colliding hashes; one
+// collision among a hundred nodes has odds of about 1 in a million.
+const maxSalts = 8
+
+// Build compiles the objective of spec on the workspace ws, which must hold
+// the points spec.X. The objective owns the workspace's calls from then on.
+func Build(ws device.Workspace, spec Spec) (*Objective, error) {
+	n := ws.N()
+	if spec.X.N != n || len(spec.Y) != n || spec.X.D != spec.Program.D {
+		return nil, fmt.Errorf("graph: workspace for %d points, %d points of %d columns, %d targets, kernel for %d columns",
+			n, spec.X.N, spec.X.D, len(spec.Y), spec.Program.D)
+	}
+	for i, v := range spec.Y {
+		if v-v != 0 {
+			return nil, &device.NonFiniteError{What: "target", Row: i, Col: -1}
+		}
+	}
+	buildMutex.Lock()
+	defer buildMutex.Unlock()
+	for salt := range uint64(maxSalts) {
+		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec.Program, spec.MaxJitter)}
+		b.session.salt = salt
+		o, err := b.build()
+		if err != nil || !hashesCollide(b.graph) {
+			return o, err
+		}
+	}
+	return nil, errors.New("graph: nodes with equal hashes in every attempt: please report the kernel expression")
+}
+
+// hashesCollide reports two nodes with the same hash: the compiler would take
+// them for one.
+func hashesCollide(g *gorgonia.ExprGraph) bool {
+	seen := map[uint32]bool{}
+	for _, node := range g.AllNodes() {
+		h := node.Hashcode()
+		if seen[h] {
+			return true
+		}
+		seen[h] = true
+	}
+	return false
+}
+
+type builder struct {
+	spec    Spec
+	graph   *gorgonia.ExprGraph
+	session *session
+	vars    []*variable
+	nodes   Nodes
+	offset  int
+}
+
+func (b *builder) build() (*Objective, error) {
+	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}}
+	for _, p := range b.spec.Program.Params {
+		if err := b.positive(p.Name, p.ElementNames()); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.positive(NoiseVariance, []string{NoiseVariance}); err != nil {
+		return nil, err
+	}
+	residual, fixed, err := b.residual()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.derive(); err != nil {
+		return nil, err
+	}
+	cost, err := b.cost(residual, fixed)
+	if err != nil {
+		return nil, err
+	}
+	return newObjective(b, cost)
+}
+
+// inputName makes names unique per salt, since nodes are told apart by them.
+func (b *builder) inputName(name string) string {
+	if b.session.salt == 0 {
+		return name
+	}
+	return name + " #" + strconv.FormatUint(b.session.salt, 10)
+}
+
+// variable adds a free parameter with so many elements as an input node.
+func (b *builder) variable(name, inputName string, elements []string, isLog bool) *gorgonia.Node {
+	v := &variable{name: name, elements: elements, isLog: isLog, offset: b.offset}
+	b.offset += len(elements)
+	if len(elements) == 1 {
+		v.number = gorgonia.NewF64(0)
+		v.node = gorgonia.NewScalar(b.graph, tensor.Float64, gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(v.number))
+	} else {
+		v.vector = make([]float64, len(elements))
+		value := tensor.New(tensor.WithShape(len(elements)), tensor.WithBacking(v.vector))
+		v.node = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(len(elements)), gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(value))
+	}
+	b.vars = append(b.vars, v)
+	b.nodes.Log[name] = v.node
+	return v.node
+}
+
+// positive adds a positive parameter as exp of its logarithm, unless it is
+// derived from others.
+func (b *builder) positive(name string, elements []string) error {
+	if b.spec.Derive[name] != nil {
+		return nil
+	}
+	natural, err := gorgonia.Exp(b.variable(name, "log "+name, elements, true))
+	b.nodes.Natural[name] = natural
+	return err
+}
+
+// residual builds r = y − m(X) and says whether it is free of parameters.
+func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
+	n, d := b.spec.X.N, b.spec.X.D
+	y := append([]float64(nil), b.spec.Y...)
+	r = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("y")),
+		gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(y))))
+	switch b.spec.Mean {
+	case MeanZero, "":
+		return r, true, nil
+	case MeanConstant:
+	case MeanLinear:
+		slopes := b.slopeNames()
+		w := b.variable(MeanSlope, MeanSlope, slopes, false)
+		b.nodes.Natural[MeanSlope] = w
+		var columns *gorgonia.Node
+		if d == 1 {
+			columns = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("columns")),
+				gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(slices.Clone(b.spec.X.X)))))
+		} else {
+			columns = gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithShape(n, d), gorgonia.WithName(b.inputName("columns")),
+				gorgonia.WithValue(tensor.New(tensor.WithShape(n, d), tensor.WithBacking(rowMajor(b.spec.X)))))
+		}
+		linear, err := gorgonia.Mul(columns, w)
+		if err != nil {
+			return nil, false, err
+		}
+		if r, err = gorgonia.Sub(r, linear); err != nil {
+			return nil, false, err
+		}
+	default:
+		return nil, false, fmt.Errorf("graph: unknown mean %q: known are %s, %s, %s", b.spec.Mean, MeanZero, MeanConstant, MeanLinear)
+	}
+	c := b.variable(MeanConst, MeanConst, []string{MeanConst}, false)
+	b.nodes.Natural[MeanConst] = c
+	r, err = gorgonia.Sub(r, c)
+	return r, false, err
+}
+
+func (b *builder) slopeNames() []string {
+	labels := b.spec.Labels
+	if labels == nil {
+		labels = kernel.Columns(b.spec.X.D)
+	}
+	names := make([]string, len(labels))
+	for i, l := range labels {
+		names[i] = MeanSlope + "[" + strconv.Itoa(l) + "]"
+	}
+	return names
+}
+
+func rowMajor(x *kernel.Points) []float64 {
+	rows := make([]float64, x.N*x.D)
+	for c := range x.D {
+		for i, v := range x.Column(c) {
+			rows[i*x.D+c] = v
+		}
+	}
+	return rows
+}
+
+// derive adds the parameters that are functions of others.
+func (b *builder) derive() error {
+	free := Nodes{Log: b.nodes.Log, Natural: map[string]*gorgonia.Node{}}
+	for name, node := range b.nodes.Natural {
+		free.Natural[name] = node
+	}
+	used := 0
+	add := func(name string, size int) error {
+		f := b.spec.Derive[name]
+		if f == nil {
+			return nil
+		}
+		used++
+		node, err := f(free)
+		if err != nil {
+			return fmt.Errorf("graph: derivation of %s: %w", name, err)
+		}
+		if !node.Shape().Eq(numberShape(size)) {
+			return fmt.Errorf("graph: derivation of %s has shape %v, needs %v", name, node.Shape(), numberShape(size))
+		}
+		b.nodes.Natural[name] = node
+		return nil
+	}
+	for _, p := range b.spec.Program.Params {
+		if err := add(p.Name, p.Size); err != nil {
+			return err
+		}
+	}
+	if err := add(NoiseVariance, 1); err != nil {
+		return err
+	}
+	if used != len(b.spec.Derive) {
+		var names []string
+		for name := range b.spec.Derive {
+			if b.nodes.Natural[name] == nil {
+				names = append(names, name)
+			}
+		}
+		return fmt.Errorf("graph: derivation of unknown parameters: %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// cost applies the fused ops and adds the prior.
+func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, error) {
+	s := b.session
+	points := &pointsHandle{handle{session: s, rows: b.spec.X.N, cols: b.spec.X.D}}
+	children := gorgonia.Nodes{gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithShape(b.spec.X.N, b.spec.X.D), gorgonia.WithName(b.inputName("X")), gorgonia.WithValue(points))}
+	for _, p := range b.spec.Program.Params {
+		children = append(children, b.nodes.Natural[p.Name])
+	}
+	k, err := gorgonia.ApplyOp(newKernelOp(s), children...)
+	if err != nil {
+		return nil, err
+	}
+	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s), k, b.nodes.Natural[NoiseVariance])
+	if err != nil {
+		return nil, err
+	}
+	cost, err := gorgonia.ApplyOp(newNLMLOp(s, fixed), sigma, residual)
+	if err != nil || b.spec.Prior == nil {
+		return cost, err
+	}
+	prior, err := b.spec.Prior(b.nodes)
+	if err != nil {
+		return nil, fmt.Errorf("graph: prior: %w", err)
+	}
+	if !prior.IsScalar() {
+		return nil, fmt.Errorf("graph: prior of shape %v, needs a scalar", prior.Shape())
+	}
+	return gorgonia.Add(cost, prior)
+}

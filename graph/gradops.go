@@ -1,0 +1,152 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// gradOp is the base of the ops that appear only in derivatives; second
+// derivatives are not provided.
+type gradOp struct{ baseOp }
+
+func (o *gradOp) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
+
+func (o *gradOp) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
+	return nil, fmt.Errorf("graph: %s has no derivative", o.name)
+}
+
+// adjointOp is the adjoint of Σ under nlmlOp, ½g(Σ⁻¹ − ααᵀ), as a handle.
+// Inputs: the value f, which orders it after the factorisation, and g.
+type adjointOp struct{ gradOp }
+
+func newAdjointOp(s *session) *adjointOp {
+	n := s.ws.N()
+	return &adjointOp{gradOp{baseOp{session: s, name: "Adjoint", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}}
+}
+
+func (o *adjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		g, err := scalar(inputs[1])
+		if err != nil {
+			return nil, err
+		}
+		return &adjointHandle{handle: o.handle(), inv: g / 2, outer: g / 2, stamp: o.session.stamp}, nil
+	})
+}
+
+// residualGradOp is the adjoint of r under nlmlOp, gα.
+type residualGradOp struct{ gradOp }
+
+func newResidualGradOp(s *session) *residualGradOp {
+	return &residualGradOp{gradOp{baseOp{session: s, name: "ResidualGrad", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: vectorType(), shape: tensor.Shape{s.ws.N()}}}}
+}
+
+func (o *residualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		g, err := scalar(inputs[1])
+		if err != nil {
+			return nil, err
+		}
+		out := make([]float64, len(o.session.alpha))
+		for i, a := range o.session.alpha {
+			out[i] = g * a
+		}
+		return tensor.New(tensor.WithShape(len(out)), tensor.WithBacking(out)), nil
+	})
+}
+
+// kernelGradOp is ⟨G, ∂K/∂log θ⟩ for all elements of θ, a vector; G is the
+// adjoint of K.
+type kernelGradOp struct{ gradOp }
+
+func newKernelGradOp(s *session) *kernelGradOp {
+	return &kernelGradOp{gradOp{baseOp{session: s, name: "KernelGrad", inputs: []hm.Type{matrixType()}, output: vectorType(), shape: tensor.Shape{s.prog.NumParams}}}}
+}
+
+func (o *kernelGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		a, err := asInput[*adjointHandle](inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := o.session.contract(a); err != nil {
+			return nil, err
+		}
+		out := append([]float64(nil), o.session.grad...)
+		return tensor.New(tensor.WithShape(len(out)), tensor.WithBacking(out)), nil
+	})
+}
+
+// pickOp takes one parameter's part of kernelGradOp's result and turns it into
+// the derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the
+// vector and the parameter.
+type pickOp struct {
+	gradOp
+	offset, size int
+}
+
+func newPickOp(s *session, name string, offset, size int) *pickOp {
+	return &pickOp{
+		gradOp: gradOp{baseOp{
+			session: s, name: "Pick", args: name,
+			inputs: []hm.Type{vectorType(), numberType(size)}, output: numberType(size), shape: numberShape(size),
+		}},
+		offset: offset, size: size,
+	}
+}
+
+func (o *pickOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		grad, err := numbers(inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		theta, err := numbers(inputs[1])
+		if err != nil {
+			return nil, err
+		}
+		out := make([]float64, o.size)
+		for i := range out {
+			out[i] = grad[o.offset+i] / theta[i]
+		}
+		if o.size == 1 {
+			return gorgonia.NewF64(out[0]), nil
+		}
+		return tensor.New(tensor.WithShape(o.size), tensor.WithBacking(out)), nil
+	})
+}
+
+// traceOp is tr G for the adjoint G of Σ.
+type traceOp struct{ gradOp }
+
+func newTraceOp(s *session) *traceOp {
+	return &traceOp{gradOp{baseOp{session: s, name: "Trace", inputs: []hm.Type{matrixType()}, output: tensor.Float64, shape: tensor.ScalarShape()}}}
+}
+
+func (o *traceOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		a, err := asInput[*adjointHandle](inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		if err := o.session.contract(a); err != nil {
+			return nil, err
+		}
+		sum := 0.0
+		for _, v := range o.session.diag {
+			sum += v
+		}
+		return gorgonia.NewF64(sum), nil
+	})
+}
+
+var (
+	_ gorgonia.SDOp = (*adjointOp)(nil)
+	_ gorgonia.SDOp = (*residualGradOp)(nil)
+	_ gorgonia.SDOp = (*kernelGradOp)(nil)
+	_ gorgonia.SDOp = (*pickOp)(nil)
+	_ gorgonia.SDOp = (*traceOp)(nil)
+)

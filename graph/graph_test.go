@@ -1,0 +1,417 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"gorgonia.org/gorgonia"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// tolDiff bounds a central difference of a function of size 100 with step
+// 1e-4: truncation h²·f‴ and cancellation ε·f/h are both below 1e-8 relative.
+const tolDiff = 1e-7
+
+type fixture struct {
+	ws   device.Workspace
+	spec graph.Spec
+	obj  *graph.Objective
+}
+
+func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *fixture {
+	t.Helper()
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	rows, y := make([]float64, n*d), make([]float64, n)
+	for i := range rows {
+		rows[i] = rng.NormFloat64()
+	}
+	for i := range y {
+		y[i] = math.Sin(2*rows[i*d]) + 0.3*rng.NormFloat64()
+	}
+	f := &fixture{spec: graph.Spec{Program: prog, X: kernel.NewPoints(rows, n, d), Y: y}}
+	if change != nil {
+		change(&f.spec)
+	}
+	if f.ws, err = cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X); err != nil {
+		t.Fatal(err)
+	}
+	if f.obj, err = graph.Build(f.ws, f.spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.obj.Close(); f.ws.Close() })
+	return f
+}
+
+func (f *fixture) z(seed uint64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	z := make([]float64, len(f.obj.Names()))
+	for i := range z {
+		z[i] = 0.4 * rng.NormFloat64()
+	}
+	return z
+}
+
+func (f *fixture) value(t testing.TB, z []float64) float64 {
+	t.Helper()
+	v, err := f.obj.Value(context.Background(), z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {
+	t.Helper()
+	grad := make([]float64, len(z))
+	v, err := f.obj.ValueGradient(context.Background(), z, grad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, grad
+}
+
+// checkGradient compares the graph's gradient with central differences of its
+// values, at several points through the same machines.
+func (f *fixture) checkGradient(t *testing.T) {
+	t.Helper()
+	for seed := range uint64(3) {
+		z := f.z(seed)
+		v, grad := f.gradient(t, z)
+		if w := f.value(t, z); w != v {
+			t.Errorf("value %v with gradient, %v alone", v, w)
+		}
+		for i, name := range f.obj.Names() {
+			const h = 1e-4
+			up, down := append([]float64(nil), z...), append([]float64(nil), z...)
+			up[i] += h
+			down[i] -= h
+			want := (f.value(t, up) - f.value(t, down)) / (2 * h)
+			if math.Abs(grad[i]-want) > tolDiff*(math.Abs(v)+math.Abs(want)) {
+				t.Errorf("∂/∂%s = %v, central difference %v", name, grad[i], want)
+			}
+		}
+	}
+}
+
+func TestGradient(t *testing.T) {
+	texts := []string{"rbf(ard) + matern32*matern12(dims=1)", "rbf(ard, dims=0)", "(rbf + matern52(ard))*matern12"}
+	for _, name := range kernel.Families() {
+		texts = append(texts, name, name+"(ard)")
+	}
+	for _, text := range texts {
+		for _, mean := range []graph.Mean{graph.MeanZero, graph.MeanConstant, graph.MeanLinear} {
+			t.Run(text+" "+string(mean), func(t *testing.T) {
+				newFixture(t, text, 40, 3, func(s *graph.Spec) { s.Mean = mean }).checkGradient(t)
+			})
+		}
+	}
+	t.Run("one column", func(t *testing.T) {
+		newFixture(t, "rbf(ard)", 30, 1, func(s *graph.Spec) { s.Mean = graph.MeanLinear }).checkGradient(t)
+	})
+}
+
+// TestValue computes the objective by a plain loop over the workspace.
+func TestValue(t *testing.T) {
+	f := newFixture(t, "matern32(ard)", 90, 2, func(s *graph.Spec) { s.Mean = graph.MeanLinear })
+	z := f.z(5)
+	got := f.value(t, z)
+	names := strings.Join(f.obj.Names(), " ")
+	if want := "lengthscale[0] lengthscale[1] signal_variance noise_variance mean_linear[0] mean_linear[1] mean_constant"; names != want {
+		t.Fatalf("parameters %s, want %s", names, want)
+	}
+	theta := []float64{math.Exp(z[0]), math.Exp(z[1]), math.Exp(z[2])}
+	ws, err := cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := errors.Join(ws.Fill(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}), ws.Factor(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	r := make([]float64, 90)
+	for i := range r {
+		r[i] = f.spec.Y[i] - z[6] - z[4]*f.spec.X.Column(0)[i] - z[5]*f.spec.X.Column(1)[i]
+	}
+	alpha := append([]float64(nil), r...)
+	if err := ws.Solve(ctx, alpha, 1); err != nil {
+		t.Fatal(err)
+	}
+	logDet, _ := ws.LogDet()
+	fit := 0.0
+	for i := range r {
+		fit += r[i] * alpha[i]
+	}
+	want := fit/2 + logDet/2 + 45*math.Log(2*math.Pi)
+	if math.Abs(got-want) > 1e-12*math.Abs(want) {
+		t.Errorf("objective %v, want %v", got, want)
+	}
+	terms := f.obj.Terms()
+	if math.Abs(terms.DataFit-fit/2) > 1e-12*fit || terms.Complexity != logDet/2 || terms.NegLogPrior != 0 || terms.Jitter != 0 {
+		t.Errorf("terms %+v, want data fit %v, complexity %v", terms, fit/2, logDet/2)
+	}
+	gotTheta, noise, gotAlpha := f.obj.Theta()
+	if len(gotTheta) != 3 || gotTheta[0] != theta[0] || noise != math.Exp(z[3]) || math.Abs(gotAlpha[7]-alpha[7]) > 1e-12 {
+		t.Errorf("θ = %v, σ² = %v, α[7] = %v", gotTheta, noise, gotAlpha[7])
+	}
+	logs := f.obj.IsLog()
+	if !logs[0] || !logs[3] || logs[4] || logs[6] {
+		t.Errorf("IsLog = %v", logs)
+	}
+}
+
+// TestDerived shows that gradients come from the graph: parameters are tied and
+// put through functions of one another with no change to our ops.
+func TestDerived(t *testing.T) {
+	f := newFixture(t, "rbf + matern32", 40, 2, func(s *graph.Spec) {
+		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
+			"k2.lengthscale": func(n graph.Nodes) (*gorgonia.Node, error) { return n.Natural["k1.lengthscale"], nil },
+			"noise_variance": func(n graph.Nodes) (*gorgonia.Node, error) {
+				half, err := gorgonia.Mul(n.Natural["k1.signal_variance"], gorgonia.NewConstant(0.5))
+				if err != nil {
+					return nil, err
+				}
+				return gorgonia.Square(half)
+			},
+		}
+	})
+	if got := strings.Join(f.obj.Names(), " "); got != "k1.lengthscale k1.signal_variance k2.signal_variance" {
+		t.Fatalf("free parameters %s", got)
+	}
+	f.checkGradient(t)
+	plain := newFixture(t, "rbf + matern32", 40, 2, nil)
+	z := f.z(9)
+	full := []float64{z[0], z[1], z[0], z[2], 2 * (z[1] + math.Log(0.5))}
+	v, grad := f.gradient(t, z)
+	w, fullGrad := plain.gradient(t, full)
+	if math.Abs(v-w) > 1e-12*math.Abs(w) {
+		t.Errorf("tied %v, untied %v", v, w)
+	}
+	want := []float64{fullGrad[0] + fullGrad[2], fullGrad[1] + 2*fullGrad[4], fullGrad[3]}
+	for i := range want {
+		if math.Abs(grad[i]-want[i]) > 1e-10*(1+math.Abs(want[i])) {
+			t.Errorf("gradient %v, chain rule by hand %v", grad, want)
+		}
+	}
+}
+
+func TestPrior(t *testing.T) {
+	prior := func(n graph.Nodes) (*gorgonia.Node, error) {
+		sum, err := gorgonia.Sum(n.Log["lengthscale"])
+		if err != nil {
+			return nil, err
+		}
+		return gorgonia.Square(sum)
+	}
+	f := newFixture(t, "rbf(ard)", 30, 3, func(s *graph.Spec) { s.Prior = prior })
+	f.checkGradient(t)
+	z := f.z(1)
+	f.value(t, z)
+	sum := z[0] + z[1] + z[2]
+	if got := f.obj.Terms().NegLogPrior; math.Abs(got-sum*sum) > 1e-12*100 {
+		t.Errorf("prior term %v, want %v", got, sum*sum)
+	}
+}
+
+// TestReuse: a value costs n³/3, a gradient after it 2n³/3 more, and the same
+// value again nothing.
+func TestReuse(t *testing.T) {
+	const n = 300
+	f := newFixture(t, "rbf", n, 2, nil)
+	z := f.z(2)
+	work := func(call func()) float64 {
+		before := f.ws.Work().Flops
+		call()
+		return (f.ws.Work().Flops - before) / (n * n * n)
+	}
+	value := work(func() { f.value(t, z) })
+	again := work(func() { f.value(t, z) })
+	gradient := work(func() { f.gradient(t, z) })
+	gradientAgain := work(func() { f.gradient(t, z) })
+	if value < 0.3 || value > 0.45 || again != 0 || gradient < 0.6 || gradient > 1.2 || gradientAgain != 0 {
+		t.Errorf("n³ operations: value %.2f, again %.2f, gradient %.2f, again %.2f", value, again, gradient, gradientAgain)
+	}
+	if e := f.obj.Evaluations(); e.Value != 2 || e.Gradient != 2 {
+		t.Errorf("evaluations %+v", e)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ctx := context.Background()
+	f := newFixture(t, "rbf", 80, 2, func(s *graph.Spec) {
+		for c := range 2 { // two equal rows
+			s.X.Column(c)[70] = s.X.Column(c)[3]
+		}
+	})
+	bad := []float64{5, 0, -80} // a long lengthscale and no noise
+	grad := make([]float64, 3)
+	var npd *device.NotPDError
+	if _, err := f.obj.Value(ctx, bad); !errors.As(err, &npd) || npd.N != 80 {
+		t.Errorf("error %v, want a NotPDError", err)
+	}
+	if _, err := f.obj.ValueGradient(ctx, bad, grad); !device.IsNotPD(err) {
+		t.Errorf("error %v, want a NotPDError", err)
+	}
+	f.checkGradient(t) // usable after a failure
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := f.obj.ValueGradient(done, f.z(33), grad); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	f.checkGradient(t)
+	if _, err := f.obj.Value(ctx, []float64{1}); err == nil {
+		t.Error("one number for three parameters accepted")
+	}
+	if _, err := f.obj.Value(ctx, []float64{1000, 0, 0}); err == nil {
+		t.Error("infinite lengthscale accepted")
+	}
+	for what, change := range map[string]func(*graph.Spec){
+		"unknown mean":         func(s *graph.Spec) { s.Mean = "cubic" },
+		"unknown parameter":    func(s *graph.Spec) { s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"x": nil} },
+		"too few targets":      func(s *graph.Spec) { s.Y = s.Y[1:] },
+		"NaN among the target": func(s *graph.Spec) { s.Y = append([]float64{math.NaN()}, s.Y[1:]...) },
+		"vector as prior": func(s *graph.Spec) {
+			s.Program = mustCompile(t, "rbf(ard)", 2)
+			s.Prior = func(n graph.Nodes) (*gorgonia.Node, error) { return n.Log["lengthscale"], nil }
+		},
+		"wrong shape derived": func(s *graph.Spec) {
+			s.Program = mustCompile(t, "rbf(ard)", 2)
+			s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
+				"noise_variance": func(n graph.Nodes) (*gorgonia.Node, error) { return n.Natural["lengthscale"], nil },
+			}
+		},
+	} {
+		spec := f.spec
+		change(&spec)
+		if _, err := graph.Build(f.ws, spec); err == nil {
+			t.Errorf("%s accepted", what)
+		}
+	}
+}
+
+func mustCompile(t testing.TB, text string, d int) *kernel.Program {
+	t.Helper()
+	e, err := kernel.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := kernel.Compile(e, kernel.Columns(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestJitter(t *testing.T) {
+	f := newFixture(t, "rbf", 60, 1, func(s *graph.Spec) {
+		s.X.X[50] = s.X.X[3]
+		s.MaxJitter = 1e-4
+	})
+	f.value(t, []float64{0, 0, -80})
+	if j := f.obj.Terms().Jitter; j < 1e-16 || j > 1e-4 {
+		t.Errorf("jitter %v was needed and must be reported", j)
+	}
+	f.value(t, []float64{0, 0, 0})
+	if j := f.obj.Terms().Jitter; j != 0 {
+		t.Errorf("jitter %v though none was needed", j)
+	}
+}
+
+// TestConcurrent builds and runs many objectives at once.
+func TestConcurrent(t *testing.T) {
+	want, wantGrad := 0.0, []float64(nil)
+	f := newFixture(t, "rbf(ard)", 50, 2, nil)
+	z := f.z(4)
+	want, wantGrad = f.gradient(t, z)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			ws, err := cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			obj, err := graph.Build(ws, f.spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer obj.Close()
+			grad := make([]float64, len(z))
+			for range 20 {
+				v, err := obj.ValueGradient(context.Background(), z, grad)
+				if err != nil || v != want || grad[0] != wantGrad[0] {
+					t.Errorf("value %v, gradient %v, error %v; want %v, %v", v, grad, err, want, wantGrad)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestDOT(t *testing.T) {
+	f := newFixture(t, "rbf(ard)", 20, 2, nil)
+	var b strings.Builder
+	if err := f.obj.WriteDOT(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"digraph", "Kernel", "AddNoise", "NLML", "KernelGrad", "log lengthscale"} {
+		if !strings.Contains(b.String(), word) {
+			t.Errorf("no %q in the graph:\n%s", word, b.String())
+		}
+	}
+}
+
+func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
+	f := newFixture(b, "rbf", 500, 8, nil)
+	z := f.z(3)
+	b.ResetTimer()
+	for i := range b.N {
+		z[0] = 1e-9 * float64(i) // no value is there already
+		run(f, z)
+	}
+}
+
+// BenchmarkGraph and BenchmarkDirect do the same evaluation at n = 500, with
+// and without the graph; the difference is the graph's overhead.
+func BenchmarkGraph(b *testing.B) {
+	grad := make([]float64, 3)
+	benchmark(b, func(f *fixture, z []float64) {
+		if _, err := f.obj.ValueGradient(context.Background(), z, grad); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkDirect(b *testing.B) {
+	ctx := context.Background()
+	alpha, diag, grad := make([]float64, 500), make([]float64, 500), make([]float64, 2)
+	benchmark(b, func(f *fixture, z []float64) {
+		theta := []float64{math.Exp(z[0]), math.Exp(z[1])}
+		clear(grad)
+		copy(alpha, f.spec.Y)
+		err := errors.Join(
+			f.ws.Fill(ctx, f.spec.Program, theta, []float64{math.Exp(z[2])}), f.ws.Factor(ctx), f.ws.Solve(ctx, alpha, 1),
+			f.ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, f.spec.Program, theta, grad, diag))
+		if _, err2 := f.ws.LogDet(); err != nil || err2 != nil {
+			b.Fatal(err, err2)
+		}
+	})
+}

@@ -1,0 +1,186 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+)
+
+// Objective is the negative log marginal likelihood, plus the negative log
+// prior if there is one, as a function of a vector z of free log-parameters
+// (and mean coefficients, which are not logarithms). It is not safe for
+// concurrent use: one objective and one workspace for each goroutine.
+type Objective struct {
+	graph       *gorgonia.ExprGraph
+	session     *session
+	vars        []*variable
+	cost        *gorgonia.Node
+	grads       gorgonia.Nodes
+	valueVM     gorgonia.VM
+	gradientVM  gorgonia.VM
+	evaluations Evaluations
+}
+
+// Evaluations counts what was evaluated, failures included.
+type Evaluations struct {
+	// Value counts values, each n³/3 operations; Gradient the gradients among
+	// or after them, 2n³/3 more.
+	Value, Gradient int
+}
+
+func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
+	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost}
+	inputs := slices.Clone(b.graph.Inputs())
+	var wrt gorgonia.Nodes
+	for _, v := range b.vars {
+		wrt = append(wrt, v.node)
+	}
+	if len(wrt) == 0 {
+		return nil, fmt.Errorf("graph: every parameter is derived from others: nothing is free")
+	}
+	var err error
+	if o.grads, err = gorgonia.Grad(cost, wrt...); err != nil {
+		return nil, fmt.Errorf("graph: differentiation: %w", err)
+	}
+	// The value alone, a part of the same graph.
+	program, locations, err := gorgonia.CompileFunction(b.graph, inputs, gorgonia.Nodes{cost})
+	if err != nil {
+		return nil, fmt.Errorf("graph: compilation: %w", err)
+	}
+	o.valueVM = gorgonia.NewTapeMachine(b.graph, gorgonia.WithPrecompiled(program, locations))
+	program, locations, err = gorgonia.Compile(b.graph)
+	if err != nil {
+		return nil, fmt.Errorf("graph: compilation: %w", err)
+	}
+	o.gradientVM = gorgonia.NewTapeMachine(b.graph, gorgonia.WithPrecompiled(program, locations))
+	return o, nil
+}
+
+// Names returns the name of every element of z.
+func (o *Objective) Names() []string {
+	var names []string
+	for _, v := range o.vars {
+		names = append(names, v.elements...)
+	}
+	return names
+}
+
+// IsLog says for every element of z whether it is the logarithm of a positive
+// parameter; the coefficients of the mean are not.
+func (o *Objective) IsLog() []bool {
+	var logs []bool
+	for _, v := range o.vars {
+		for range v.elements {
+			logs = append(logs, v.isLog)
+		}
+	}
+	return logs
+}
+
+// Value returns the objective at z. Cost n³/3 operations, none if the factor
+// at z is there. Errors: those of [device.Workspace], unwrapped by errors.As.
+func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
+	o.evaluations.Value++
+	if err := o.run(ctx, o.valueVM, z); err != nil {
+		return 0, err
+	}
+	return scalar(o.cost.Value())
+}
+
+// ValueGradient returns the objective at z and writes its gradient by z to
+// grad. Cost n³ operations, or 2n³/3 after Value at the same z.
+func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
+	s := o.session
+	reused := s.factored && slices.Equal(o.current(), z)
+	if !reused {
+		o.evaluations.Value++
+	}
+	o.evaluations.Gradient++
+	if len(grad) != len(z) {
+		return 0, fmt.Errorf("graph: gradient of %d elements for %d parameters", len(grad), len(z))
+	}
+	if err := o.run(ctx, o.gradientVM, z); err != nil {
+		return 0, err
+	}
+	for i, v := range o.vars {
+		g, err := numbers(o.grads[i].Value())
+		if err != nil || len(g) != len(v.elements) {
+			return 0, fmt.Errorf("graph: gradient of %s: %v", v.name, o.grads[i].Value())
+		}
+		copy(grad[v.offset:], g)
+	}
+	return scalar(o.cost.Value())
+}
+
+// current returns the values in the input nodes.
+func (o *Objective) current() []float64 {
+	var z []float64
+	for _, v := range o.vars {
+		if v.vector != nil {
+			z = append(z, v.vector...)
+		} else {
+			z = append(z, float64(*v.number))
+		}
+	}
+	return z
+}
+
+func (o *Objective) run(ctx context.Context, vm gorgonia.VM, z []float64) error {
+	if want := len(o.IsLog()); len(z) != want {
+		return fmt.Errorf("graph: %d numbers for %d parameters", len(z), want)
+	}
+	for _, v := range o.vars {
+		v.set(z)
+	}
+	s := o.session
+	s.ctx, s.err = ctx, nil
+	defer func() { s.ctx = context.Background() }()
+	vm.Reset()
+	if err := vm.RunAll(); err != nil {
+		if s.err != nil {
+			return s.err
+		}
+		return fmt.Errorf("graph: %w", err)
+	}
+	return nil
+}
+
+// Terms returns the parts of the last successful evaluation.
+func (o *Objective) Terms() Terms {
+	t := o.session.terms
+	if f, err := scalar(o.cost.Value()); err == nil {
+		t.NegLogPrior = f - t.NLML()
+	}
+	return t
+}
+
+// Theta returns the kernel's parameters and the noise variance in natural
+// units, and α = Σ⁻¹r, of the last successful evaluation; derived parameters
+// are among them. The slices are copies.
+func (o *Objective) Theta() (theta []float64, noise float64, alpha []float64) {
+	s := o.session
+	return slices.Clone(s.theta), s.noise[0], slices.Clone(s.alpha)
+}
+
+// Evaluations returns the counts so far.
+func (o *Objective) Evaluations() Evaluations { return o.evaluations }
+
+// WriteDOT writes the expression graph, derivatives included, in the language
+// of Graphviz.
+func (o *Objective) WriteDOT(w io.Writer) error {
+	buildMutex.Lock()
+	defer buildMutex.Unlock()
+	_, err := io.WriteString(w, o.graph.ToDot())
+	return err
+}
+
+// Close releases the machines; the workspace stays with the caller.
+func (o *Objective) Close() error {
+	if err := o.valueVM.Close(); err != nil {
+		return err
+	}
+	return o.gradientVM.Close()
+}

@@ -1,0 +1,240 @@
+package graph
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"runtime/debug"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// baseOp is what all our ops share. An op's identity is its name, its session
+// and its arguments: two that differ in any of them must never be taken for
+// one node.
+type baseOp struct {
+	session *session
+	name    string
+	// args distinguishes ops of one name, such as the offset of a pick.
+	args string
+	// inputs and output are the types of the children and of the result.
+	inputs []hm.Type
+	output hm.Type
+	shape  tensor.Shape
+}
+
+func (o *baseOp) Arity() int { return len(o.inputs) }
+
+// Type returns a fresh type: Gorgonia returns it to a pool after use.
+func (o *baseOp) Type() hm.Type {
+	types := append(make([]hm.Type, 0, len(o.inputs)+1), o.inputs...)
+	return hm.NewFnType(append(types, o.output)...)
+}
+
+func (o *baseOp) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
+func (o *baseOp) ReturnsPtr() bool                                      { return false }
+
+// CallsExtern is false for every device: true would make the compiler allocate
+// matrices on the host.
+func (o *baseOp) CallsExtern() bool    { return false }
+func (o *baseOp) OverwritesInput() int { return -1 }
+
+func (o *baseOp) WriteHash(h hash.Hash) {
+	fmt.Fprintf(h, "gpfit %s %q session %p salt %d", o.name, o.args, o.session, o.session.salt)
+}
+
+func (o *baseOp) Hashcode() uint32 {
+	h := fnv.New32a()
+	o.WriteHash(h)
+	return h.Sum32()
+}
+
+func (o *baseOp) String() string {
+	if o.args == "" {
+		return o.name
+	}
+	return o.name + "(" + o.args + ")"
+}
+
+// guard runs the body of a Do. A panic there would be on another goroutine and
+// end the process; it becomes an error. The first error is kept in the session,
+// since Gorgonia wraps errors in a type that errors.As cannot look through.
+func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("graph: panic in op %s: %v\n%s", o, p, debug.Stack())
+		}
+		if err != nil && o.session.err == nil {
+			o.session.err = err
+		}
+	}()
+	if err := o.session.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return body()
+}
+
+func (o *baseOp) handle() handle {
+	return handle{session: o.session, rows: o.shape[0], cols: o.shape[1]}
+}
+
+// kernelOp is K = k_θ(X, X), an n×n matrix. Inputs: X, then one scalar or
+// vector for every parameter of the program. The matrix is formed when the
+// likelihood is evaluated.
+//
+// Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (kernelGradOp),
+// of which each parameter picks its part (pickOp).
+type kernelOp struct{ baseOp }
+
+func (o *kernelOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		k := &kernelHandle{handle: o.handle()}
+		for _, v := range inputs[1:] {
+			part, err := numbers(v)
+			if err != nil {
+				return nil, err
+			}
+			k.theta = append(k.theta, part...)
+		}
+		return k, nil
+	})
+}
+
+// DiffWRT: the parameters, not X.
+func (o *kernelOp) DiffWRT(inputs int) []bool {
+	wrt := make([]bool, inputs)
+	for i := 1; i < inputs; i++ {
+		wrt[i] = true
+	}
+	return wrt
+}
+
+func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+	grad, err := gorgonia.ApplyOp(newKernelGradOp(o.session), adjoint)
+	if err != nil {
+		return nil, err
+	}
+	out := gorgonia.Nodes{nil}
+	for i, p := range o.session.prog.Params {
+		pick, err := gorgonia.ApplyOp(newPickOp(o.session, p.Name, p.Offset, p.Size), grad, inputs[1+i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pick)
+	}
+	return out, nil
+}
+
+// addNoiseOp is Σ = K + σ²I. Derivative: for the adjoint G of Σ, K receives G
+// itself and σ² receives tr G (traceOp).
+type addNoiseOp struct{ baseOp }
+
+func (o *addNoiseOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		k, err := asInput[*kernelHandle](inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		noise, err := scalar(inputs[1])
+		if err != nil {
+			return nil, err
+		}
+		return &covarianceHandle{handle: o.handle(), theta: k.theta, noise: []float64{noise}}, nil
+	})
+}
+
+func (o *addNoiseOp) DiffWRT(int) []bool { return []bool{true, true} }
+
+func (o *addNoiseOp) SymDiff(_ gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+	trace, err := gorgonia.ApplyOp(newTraceOp(o.session), adjoint)
+	return gorgonia.Nodes{adjoint, trace}, err
+}
+
+// nlmlOp is f = ½ rᵀΣ⁻¹r + ½ log|Σ| + ½ n log 2π. Derivatives, for the adjoint
+// g of f (Rasmussen & Williams 2006, eq. 5.9, negated): Σ receives
+// ½g(Σ⁻¹ − ααᵀ) with α = Σ⁻¹r (adjointOp), and r receives gα (residualGradOp).
+type nlmlOp struct {
+	baseOp
+	// residualFixed says that r is data, free of parameters.
+	residualFixed bool
+}
+
+func (o *nlmlOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	return o.guard(func() (gorgonia.Value, error) {
+		c, err := asInput[*covarianceHandle](inputs[0])
+		if err != nil {
+			return nil, err
+		}
+		r, err := numbers(inputs[1])
+		if err != nil {
+			return nil, err
+		}
+		f, err := o.session.nlml(c, r)
+		if err != nil {
+			return nil, err
+		}
+		return gorgonia.NewF64(f), nil
+	})
+}
+
+func (o *nlmlOp) DiffWRT(int) []bool { return []bool{true, !o.residualFixed} }
+
+func (o *nlmlOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
+	// output as an input makes the derivatives run after the factorisation.
+	adjoint, err := gorgonia.ApplyOp(newAdjointOp(o.session), output, g)
+	if err != nil || o.residualFixed {
+		return gorgonia.Nodes{adjoint, nil}, err
+	}
+	residual, err := gorgonia.ApplyOp(newResidualGradOp(o.session), output, g)
+	return gorgonia.Nodes{adjoint, residual}, err
+}
+
+var (
+	_ gorgonia.SDOp = (*kernelOp)(nil)
+	_ gorgonia.SDOp = (*addNoiseOp)(nil)
+	_ gorgonia.SDOp = (*nlmlOp)(nil)
+)
+
+func vectorType() hm.Type { return gorgonia.TensorType{Dims: 1, Of: tensor.Float64} }
+
+// numberType is the type of a scalar or, for more than one element, a vector.
+func numberType(size int) hm.Type {
+	if size == 1 {
+		return tensor.Float64
+	}
+	return vectorType()
+}
+
+func numberShape(size int) tensor.Shape {
+	if size == 1 {
+		return tensor.ScalarShape()
+	}
+	return tensor.Shape{size}
+}
+
+func newKernelOp(s *session) *kernelOp {
+	n := s.ws.N()
+	inputs := []hm.Type{matrixType()}
+	for _, p := range s.prog.Params {
+		inputs = append(inputs, numberType(p.Size))
+	}
+	return &kernelOp{baseOp{session: s, name: "Kernel", args: s.prog.Text, inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}}
+}
+
+func newAddNoiseOp(s *session) *addNoiseOp {
+	n := s.ws.N()
+	return &addNoiseOp{baseOp{session: s, name: "AddNoise", inputs: []hm.Type{matrixType(), tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}
+}
+
+func newNLMLOp(s *session, residualFixed bool) *nlmlOp {
+	args := "y - mean"
+	if residualFixed {
+		args = "y"
+	}
+	return &nlmlOp{
+		baseOp:        baseOp{session: s, name: "NLML", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
+		residualFixed: residualFixed,
+	}
+}
