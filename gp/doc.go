@@ -1,0 +1,11 @@
+// Package gp holds fitted Gaussian-process models: the data with its scaling,
+// the parameters, and what predictions need.
+//
+// A [Model] comes from a fit or from a file ([Load], [Model.Save]).
+// [Model.Condition] puts it on a device and returns a [Posterior], which
+// predicts in original units. The formulas are Rasmussen & Williams (2006),
+// algorithm 2.1:
+//
+//	mean      m(x*) + k*ᵀα,          α = Σ⁻¹(y − m(X))
+//	variance  k(x*, x*) − k*ᵀΣ⁻¹k*,  plus σ² for a new observation
+package gp

@@ -1,0 +1,94 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+)
+
+// Standardize says which of inputs and targets are brought to mean 0 and
+// (population) standard deviation 1 before anything else.
+type Standardize string
+
+// The choices for --standardize.
+const (
+	StandardizeXY   Standardize = "xy"
+	StandardizeX    Standardize = "x"
+	StandardizeY    Standardize = "y"
+	StandardizeNone Standardize = "none"
+)
+
+// ParseStandardize reads a choice; the empty text is the default, xy.
+func ParseStandardize(text string) (Standardize, error) {
+	switch s := Standardize(text); s {
+	case "":
+		return StandardizeXY, nil
+	case StandardizeXY, StandardizeX, StandardizeY, StandardizeNone:
+		return s, nil
+	}
+	return "", fmt.Errorf("standardize: %q is not one of xy, x, y, none", text)
+}
+
+// Scaling maps original to scaled units: scaled = (original − mean)/scale, per
+// column of X and for y.
+type Scaling struct {
+	XMean  []float64 `json:"x_mean"`
+	XScale []float64 `json:"x_scale"`
+	YMean  float64   `json:"y_mean"`
+	YScale float64   `json:"y_scale"`
+}
+
+// NewScaling computes the scaling of n rows of d columns. A constant column or
+// target has scale 1.
+func NewScaling(how Standardize, x, y []float64, d int) Scaling {
+	s := Scaling{XMean: make([]float64, d), XScale: make([]float64, d), YScale: 1}
+	for c := range d {
+		s.XScale[c] = 1
+		if how == StandardizeXY || how == StandardizeX {
+			s.XMean[c], s.XScale[c] = moments(x, c, d)
+		}
+	}
+	if how == StandardizeXY || how == StandardizeY {
+		s.YMean, s.YScale = moments(y, 0, 1)
+	}
+	return s
+}
+
+// moments returns mean and population standard deviation of every stride-th
+// element from first on, in two passes.
+func moments(v []float64, first, stride int) (mean, std float64) {
+	n := 0
+	for i := first; i < len(v); i += stride {
+		mean += v[i]
+		n++
+	}
+	mean /= float64(n)
+	sum := 0.0
+	for i := first; i < len(v); i += stride {
+		sum += (v[i] - mean) * (v[i] - mean)
+	}
+	std = math.Sqrt(sum / float64(n))
+	// A constant column has rounding errors for a deviation at most.
+	if !(std > 1e-14*math.Abs(mean)) {
+		std = 1
+	}
+	return mean, std
+}
+
+// Inputs scales row-major rows of len(XMean) columns to a new slice.
+func (s Scaling) Inputs(rows []float64) []float64 {
+	d := len(s.XMean)
+	out := make([]float64, len(rows))
+	for i, v := range rows {
+		out[i] = (v - s.XMean[i%d]) / s.XScale[i%d]
+	}
+	return out
+}
+
+// Targets scales y to a new slice.
+func (s Scaling) Targets(y []float64) []float64 {
+	out := make([]float64, len(y))
+	for i, v := range y {
+		out[i] = (v - s.YMean) / s.YScale
+	}
+	return out
+}

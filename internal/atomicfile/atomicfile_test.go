@@ -1,0 +1,62 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	put := func(text string, fail error) error {
+		return Write(path, func(w io.Writer) error {
+			if _, err := io.WriteString(w, text); err != nil {
+				return err
+			}
+			return fail
+		})
+	}
+	if err := put("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	if err := put("two", boom); !errors.Is(err, boom) {
+		t.Fatalf("error %v, want boom", err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "one" {
+		t.Errorf("after a failure the file holds %q", text)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("three", nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, error %v; want 0600", info.Mode(), err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("a", link); err == nil {
+		if err := Write(link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := os.ReadFile(path); string(text) != "four" {
+			t.Errorf("through a link the file holds %q", text)
+		}
+		os.Remove(link)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files left, want 1: %v", len(entries), entries)
+	}
+	if err := Write(dir, func(io.Writer) error { return nil }); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if err := Write(filepath.Join(dir, "no", "such"), func(io.Writer) error { return nil }); err == nil {
+		t.Error("a file in a missing directory was written")
+	}
+}
