@@ -10,9 +10,13 @@ type linesearcher = optimize.Linesearcher
 
 const (
 	// armijo and curvature are c₁ and c₂ of the strong Wolfe conditions
-	// (N&W 3.7), with the values usual for quasi-Newton directions (N&W p. 62).
+	// (N&W 3.7). For quasi-Newton directions c₂ = 0.9 is usual (N&W p. 62); here,
+	// where a trial with its gradient costs as much as an iteration, the loosest
+	// value that still keeps sᵀy > 0 was the cheapest: weighted costs in
+	// BenchmarkLineSearch are 14797, 14168, 14103, 13828, 13890 for c₂ = 0.5,
+	// 0.9, 0.95, 0.99, 0.999.
 	armijo    = 1e-4
-	curvature = 0.9
+	curvature = 0.99
 	// valueNoise, times max(1, |f|), is the difference of two values below which
 	// their order is taken to be rounding.
 	valueNoise = 1e-12
@@ -47,6 +51,13 @@ type sample struct {
 // method with guaranteed descent and an efficient line search, SIAM J. Optim.
 // 16 (2005), eq. 4.1: without them the search would fail short of a tight
 // gradient tolerance.
+//
+// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock
+// and quadratic functions to |∂f/∂z| ≤ 1e-4, all of which converge), total cost
+// with a value counted 1 and a gradient 2 more, and in brackets the GPs alone:
+// this 13828 (9039), gonum's Backtracking 14078 (9349), Bisection 14634 (9892),
+// MoreThuente 15585 (10707). Backtracking comes close but leaves sᵀy > 0 to
+// chance, and none of gonum's interpolates from values alone or limits the step.
 type valueFirst struct {
 	limit *stepLimit
 
@@ -173,6 +184,8 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 	w := math.Abs(s.hi.a - s.lo.a)
 	end := s.trials >= maxTrials
 	if s.bracketed {
+		// Against a wall beyond which f is not defined there is little to gain.
+		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
 		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 0.1*noise(s.zero.f)
 	} else {
 		end = end || s.lo.a >= s.limit.max
@@ -192,7 +205,7 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 
 // giveUp settles for the best point with sufficient decrease, if there is one.
 func (s *valueFirst) giveUp() (optimize.Operation, float64, error) {
-	if s.lo.a == 0 {
+	if s.lo.a == 0 || s.lo.f > s.zero.f+armijo*s.lo.a*s.zero.g {
 		s.phase = searchIdle
 		return optimize.NoOperation, 0, optimize.ErrLinesearcherFailure
 	}

@@ -46,7 +46,7 @@ const (
 	DefaultGradientTolerance = 1e-4
 	DefaultRelativeTolerance = 1e-10
 	DefaultRestartStd        = 1.5
-	DefaultMemory            = 15
+	DefaultMemory            = 30
 )
 
 // relativeIterations is how many iterations in a row must change f by less than
@@ -83,7 +83,10 @@ type Settings struct {
 	// only, so that more restarts do not change earlier ones.
 	Seed uint64
 	// Memory is the number of correction pairs of L-BFGS; 0 means
-	// DefaultMemory.
+	// DefaultMemory. That is more than the 3 to 20 of N&W 7.2, since the
+	// arithmetic they cost is nothing next to an evaluation: on ill-conditioned
+	// GPs 5, 10, 15, 20, 30, 60 pairs needed weighted costs of 16449, 11404,
+	// 10666, 9971, 9552, 9487.
 	Memory int
 	// Callback, unless nil, is called at each start's first point and after
 	// each accepted iteration, from the goroutine that called [Minimize].
@@ -211,7 +214,7 @@ func (c *checked) checkParameter(i int, lo, hi float64) error {
 		}
 		return nil
 	}
-	if hi-lo <= 1e-10*math.Max(1, math.Max(math.Abs(lo), math.Abs(hi))) {
+	if w := hi - lo; !math.IsInf(w, 0) && w <= 1e-10*math.Max(1, math.Max(math.Abs(lo), math.Abs(hi))) {
 		// Nothing to move in: as good as fixed.
 		c.fixed[i] = true
 		c.start[i] = math.Min(math.Max(z, lo), hi)
