@@ -158,7 +158,7 @@ func (l *local) move(z []float64, limit float64) (bool, error) {
 		return false, err
 	}
 	l.step(point{z: z, f: f, g: g})
-	l.flat = 0
+	l.flat, l.flatFrom = 0, l.ev.counts.Infeasible
 	l.notify(l)
 	return true, nil
 }

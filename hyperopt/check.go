@@ -13,8 +13,8 @@ import (
 //
 // and returns the largest error, relative to the larger of the two numbers. The
 // error of a component that is small against the others (below 1e-3 of the
-// largest) or against the rounding of the differences (1e3·ε·|f|/h) is taken
-// relative to those. h is in log units; 0 means 1e-5, near the ε^⅓ that balances
+// largest), against the rounding of the differences (1e3·ε·|f|/h), or against
+// what it changes by over h, is taken relative to those. h is in log units; 0 means 1e-5, near the ε^⅓ that balances
 // truncation and rounding (N&W 8.6). It costs 2p+1 values and one gradient.
 func CheckGradient(ctx context.Context, obj Objective, z []float64, h float64) (maxRelErr float64, err error) {
 	if h == 0 {
@@ -56,7 +56,8 @@ func CheckGradient(ctx context.Context, obj Objective, z []float64, h float64) (
 		}
 		d := (up - down) / (a - x[i]) // the step that was really taken
 		x[i] = z[i]
-		rel := math.Abs(d-g[i]) / math.Max(floor, math.Max(math.Abs(d), math.Abs(g[i])))
+		scale := math.Max(floor, math.Abs(up-2*f+down)/h)
+		rel := math.Abs(d-g[i]) / math.Max(scale, math.Max(math.Abs(d), math.Abs(g[i])))
 		if math.IsNaN(rel) {
 			return 0, fmt.Errorf("hyperopt: the gradient or a difference is not a number at component %d: %g and %g", i, g[i], d)
 		}

@@ -131,7 +131,7 @@ func (e *evaluator) judge(f float64, err error) (float64, error) {
 		err = &nonFiniteError{what: "the objective", value: f}
 	case errors.As(err, &nf), device.IsNotPD(err):
 	default:
-		if cause := cancelled(e.ctx); cause != nil && !errors.Is(err, e.ctx.Err()) {
+		if cause := cancelled(e.ctx); cause != nil && !errors.Is(err, context.Cause(e.ctx)) {
 			err = errors.Join(cause, err)
 		}
 		return 0, err

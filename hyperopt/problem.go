@@ -85,7 +85,7 @@ type Settings struct {
 	// Memory is the number of correction pairs of L-BFGS; 0 means
 	// DefaultMemory. That is more than the 3 to 20 of N&W 7.2, since the
 	// arithmetic they cost is nothing next to an evaluation: on ill-conditioned
-	// GPs 5, 10, 15, 20, 30, 60 pairs needed weighted costs of 16449, 11404,
+	// GPs (c₂ = 0.9) 5, 10, 15, 20, 30, 60 pairs needed costs of 16449, 11404,
 	// 10666, 9971, 9552, 9487.
 	Memory int
 	// Callback, unless nil, is called at each start's first point and after

@@ -13,13 +13,15 @@ const (
 	// parameters at a bound that f pushes outwards.
 	StatusGradientConverged
 	// StatusFunctionConverged: f changed by less than RelativeTolerance in five
-	// consecutive iterations, with the gradient still above its tolerance.
+	// consecutive iterations, with the gradient still above its tolerance, and
+	// no trial among them was infeasible.
 	StatusFunctionConverged
 	// StatusAllFixed: there was nothing to optimise; f was evaluated once.
 	StatusAllFixed
-	// StatusStalled: f could not be decreased any further in floating point,
-	// not along the direction of steepest descent either, although the
-	// gradient is above its tolerance.
+	// StatusStalled: the gradient is above its tolerance, but f could not be
+	// decreased any further in floating point, not along the direction of
+	// steepest descent either, or only by less than RelativeTolerance because
+	// the way down leads where f is not defined.
 	StatusStalled
 	// StatusMaxEvaluations: MaxEvaluations was reached.
 	StatusMaxEvaluations

@@ -29,6 +29,7 @@ type local struct {
 	iter     int
 	change   float64 // relative change of the latest iteration
 	flat     int     // iterations in a row with a change within tolerance
+	flatFrom int     // infeasible trials before the first of those
 	warnings []string
 }
 
@@ -150,6 +151,10 @@ func (l *local) converged() Status {
 		return StatusGradientConverged
 	}
 	if l.flat >= relativeIterations {
+		if l.ev.counts.Infeasible > l.flatFrom {
+			// Not an optimum: the way down leads where f is not defined.
+			return StatusStalled
+		}
 		return StatusFunctionConverged
 	}
 	return StatusNone
@@ -173,7 +178,7 @@ func (l *local) step(p point) {
 	if l.change <= l.s.RelativeTolerance {
 		l.flat++
 	} else {
-		l.flat = 0
+		l.flat, l.flatFrom = 0, l.ev.counts.Infeasible
 	}
 	l.at = p
 	l.iter++
