@@ -7,11 +7,8 @@ import (
 
 // bound reports whether parameter i is at a bound that f pushes outwards.
 func (l *local) bound(i int, z, g []float64) bool {
-	if l.refused[i] {
-		return false
-	}
-	side, _ := l.p.clamps[i].near(z[i])
-	return outward(side, g[i])
+	side, b := l.p.clamps[i].near(z[i])
+	return outward(side, g[i]) && (z[i] == b || !l.direct[i])
 }
 
 // inward reports whether f pushes parameter i off the bound at which it is
@@ -21,7 +18,7 @@ func (l *local) inward(i int) bool {
 		return false
 	}
 	side := l.pinned[i]
-	if c := l.p.clamps[i]; side == NoSide && c.bounded() && c.slope(c.invert(l.at.z[i])) < stuckSlope {
+	if c := l.p.clamps[i]; side == NoSide && !l.direct[i] && c.bounded() && c.slope(c.invert(l.at.z[i])) < stuckSlope {
 		side, _ = c.near(l.at.z[i])
 	}
 	return outward(side, -l.at.g[i])
@@ -30,12 +27,20 @@ func (l *local) inward(i int) bool {
 // stuck reports whether the largest gradient component belongs to a parameter
 // that f pushes off its bound but the clamp holds back.
 func (l *local) stuck() bool {
-	if l.held {
-		return false
-	}
 	norm := l.norm(l.at.z, l.at.g)
 	for i, g := range l.at.g {
 		if math.Abs(g) == norm && l.inward(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// hit reports whether a parameter that moves without a clamp has come to its
+// bound, which f pushes it across.
+func (l *local) hit() bool {
+	for i, direct := range l.direct {
+		if direct && l.pinned[i] == NoSide && !l.p.fixed[i] && l.bound(i, l.at.z, l.at.g) {
 			return true
 		}
 	}
@@ -46,6 +51,11 @@ func (l *local) stuck() bool {
 // f pushes outwards are put exactly on it and pinned there, those pushed inwards
 // that could not move are released. It reports whether there is reason to
 // descend again.
+//
+// Where f is higher on the bound than near it, or undefined, the minimum is so
+// close to the bound that it lies where the clamp bends, and all its curvatures
+// with it: L-BFGS would creep. Such a parameter goes on without its clamp, and
+// steps end where it meets its bound.
 func (l *local) finish() (again bool, err error) {
 	if best := l.ev.best; best.f < l.at.f-noise(l.at.f) && !l.reverted {
 		// A trial that the line search passed over was better: rare.
@@ -62,17 +72,17 @@ func (l *local) finish() (again bool, err error) {
 	for i, z := range l.at.z {
 		if !l.p.fixed[i] && l.pinned[i] == NoSide && l.bound(i, l.at.z, l.at.g) {
 			if side, b := l.p.clamps[i].near(z); z == b {
-				l.pinned[i] = side // already there
+				l.pinned[i], again = side, true // already there
 			} else {
 				idx = append(idx, i)
 			}
 		}
 	}
-	if again, err = l.pin(idx); again || err != nil {
-		return again, err
+	if ok, err := l.pin(idx); ok || err != nil {
+		return ok, err
 	}
 	if len(idx) == 1 {
-		l.refused[idx[0]] = true
+		l.direct[idx[0]] = true
 		return true, nil
 	}
 	for _, i := range idx {
@@ -80,12 +90,12 @@ func (l *local) finish() (again bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		l.refused[i] = !ok
+		l.direct[i] = !ok
 	}
-	if len(idx) > 0 {
+	if again || len(idx) > 0 {
 		return true, nil
 	}
-	return l.release()
+	return l.release(), nil
 }
 
 // pin puts the parameters, all near a bound, on it, unless f is higher there.
@@ -105,45 +115,31 @@ func (l *local) pin(idx []int) (ok bool, err error) {
 	return ok, err
 }
 
-// release moves the parameters pushed inwards off their bounds, by as much as
-// decreases f.
-func (l *local) release() (again bool, err error) {
-	var idx []int
+// release lets the parameters pushed inwards go on without their clamp, which
+// holds them back. It reports whether there are any.
+func (l *local) release() bool {
+	any := false
 	for i, g := range l.at.g {
 		if math.Abs(g) > math.Max(0, l.s.GradientTolerance) && l.inward(i) {
-			idx = append(idx, i)
+			l.pinned[i], l.direct[i], any = NoSide, true, true
 		}
 	}
-	if len(idx) == 0 {
-		return false, nil
-	}
-	for shrink := 1.0; shrink > 1e-6; shrink /= 8 {
-		z := slices.Clone(l.at.z)
-		for _, i := range idx {
-			c := l.p.clamps[i]
-			d := shrink * insideBound * c.s
-			if l.at.g[i] < 0 {
-				z[i] = math.Max(z[i], c.lo+d)
-			} else {
-				z[i] = math.Min(z[i], c.hi-d)
-			}
+	return any
+}
+
+// unclamp lets the parameters that are where their clamp bends go on without it,
+// and reports whether there are any: a minimum there is ill-conditioned.
+func (l *local) unclamp() bool {
+	any := false
+	for i, c := range l.p.clamps {
+		if l.p.fixed[i] || l.pinned[i] != NoSide || l.direct[i] || l.bound(i, l.at.z, l.at.g) {
+			continue
 		}
-		if slices.Equal(z, l.at.z) {
-			break
-		}
-		ok, err := l.move(z, l.at.f-noise(l.at.f))
-		if err != nil {
-			return false, err
-		}
-		if ok {
-			for _, i := range idx {
-				l.pinned[i] = NoSide
-			}
-			l.held = false
-			return true, nil
+		if c.bounded() && c.slope(c.invert(l.at.z[i])) < 0.5 {
+			l.direct[i], any = true, true
 		}
 	}
-	return false, nil
+	return any
 }
 
 // move makes z the current iterate if f(z) ≤ limit and its gradient is finite.

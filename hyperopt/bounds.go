@@ -23,6 +23,9 @@ const (
 	// start, or a parameter released from its bound, is moved. The clamp's
 	// slope there is 1 − exp(−0.3) = 0.26: it can move well.
 	insideBound = 0.3
+	// narrowWidth is the width of an interval, in log units, below which a clamp
+	// would bend so sharply that the parameter moves without one from the start.
+	narrowWidth = 0.05
 	// stuckSlope is the slope of the clamp below which a parameter hardly moves.
 	stuckSlope = 0.05
 	// tailDepth, in units of s, is how far outside its bound the unconstrained
@@ -108,6 +111,19 @@ func (c clamp) inside(z float64) float64 {
 	}
 	if z > c.hi-d {
 		return c.hi - d
+	}
+	return z
+}
+
+// snap returns z, put on a bound that it differs from by no more than the
+// rounding of a step towards it.
+func (c clamp) snap(z float64) float64 {
+	const tol = 0x1p-50
+	switch {
+	case z <= c.lo+tol*math.Max(1, math.Abs(c.lo)):
+		return c.lo
+	case z >= c.hi-tol*math.Max(1, math.Abs(c.hi)):
+		return c.hi
 	}
 	return z
 }

@@ -28,6 +28,7 @@ const (
 type director struct {
 	memory int
 	clamps []clamp
+	direct []bool // variables that their bounds limit, instead of a clamp
 	limit  *stepLimit
 
 	lbfgs    *optimize.LBFGS
@@ -46,8 +47,8 @@ func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 
 	norm := floats.Norm(dir, math.Inf(1))
 	step := math.Min(1, firstTrial/norm)
 	d.restrain(loc, dir, step)
-	d.limit.max = firstMax / norm
-	return step
+	d.limit.max = d.room(loc, dir, firstMax/norm)
+	return math.Min(step, d.limit.max)
 }
 
 // NextDirection implements [optimize.NextDirectioner].
@@ -68,8 +69,8 @@ func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 
 	if !(cos > minCosine) {
 		return d.InitDirection(loc, dir)
 	}
-	d.limit.max = stepMax / norm
-	return step
+	d.limit.max = d.room(loc, dir, stepMax/norm)
+	return math.Min(step, d.limit.max)
 }
 
 // curved reports whether the step s and the change of the gradient y since the
@@ -91,11 +92,22 @@ func (d *director) remember(loc *optimize.Location) {
 }
 
 // restrain shortens the components of dir that would take a variable beyond the
-// useful range of its clamp at the given step.
+// useful range of its clamp at the given step: f hardly depends on it there, so
+// that the direction stays good. It stops direct variables short of their bound
+// too, unless they make up much of the slope along dir: then it would not be a
+// direction of quick descent any more, and they limit the step instead, see
+// room.
 func (d *director) restrain(loc *optimize.Location, dir []float64, step float64) {
+	slope := math.Abs(floats.Dot(loc.Gradient, dir))
 	for i, c := range d.clamps {
-		lo, hi := c.limits()
 		x := loc.X[i]
+		lo, hi := c.limits()
+		if d.direct[i] {
+			lo, hi = c.lo, c.hi
+			if x > lo && x < hi && math.Abs(dir[i]*loc.Gradient[i]) > 0.1*slope {
+				continue
+			}
+		}
 		switch target := x + step*dir[i]; {
 		case dir[i] < 0 && target < lo:
 			dir[i] = math.Min(0, lo-x) / step
@@ -103,4 +115,19 @@ func (d *director) restrain(loc *optimize.Location, dir []float64, step float64)
 			dir[i] = math.Max(0, hi-x) / step
 		}
 	}
+}
+
+// room returns the longest step, at most limit, that takes no direct variable
+// across its bound.
+func (d *director) room(loc *optimize.Location, dir []float64, limit float64) float64 {
+	for i, c := range d.clamps {
+		switch {
+		case !d.direct[i] || dir[i] == 0:
+		case dir[i] < 0:
+			limit = math.Min(limit, (c.lo-loc.X[i])/dir[i])
+		default:
+			limit = math.Min(limit, (c.hi-loc.X[i])/dir[i])
+		}
+	}
+	return limit
 }

@@ -91,7 +91,7 @@ func (s *valueFirst) Init(value, derivative, step float64) optimize.Operation {
 	s.zero = sample{f: value, g: derivative, slope: true}
 	s.lo = s.zero
 	s.widths = [2]float64{math.Inf(1), math.Inf(1)}
-	s.trial.a = math.Min(step, limit.max)
+	s.trial.a = step // at most limit.max: LinesearchMethod takes the director's
 	s.phase = searchValue
 	s.trials = 1
 	return optimize.FuncEvaluation
@@ -186,7 +186,7 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 	if s.bracketed {
 		// Against a wall beyond which f is not defined there is little to gain.
 		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
-		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 0.1*noise(s.zero.f)
+		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*noise(s.zero.f)
 	} else {
 		end = end || s.lo.a >= s.limit.max
 	}

@@ -13,6 +13,10 @@ import (
 // maxRounds bounds how often parameters are pinned to or released from bounds.
 const maxRounds = 50
 
+// slowIterations without convergence raise the question of whether a clamp is
+// the reason.
+const slowIterations = 50
+
 // local is the state of one start. It shares nothing with other starts, so that
 // starts may run in any order, and on objectives of their own at the same time.
 type local struct {
@@ -23,8 +27,7 @@ type local struct {
 
 	at       point  // the current iterate, with its gradient
 	pinned   []Side // parameters held at a bound
-	refused  []bool // parameters near a bound at which f is higher or undefined
-	held     bool   // releasing did not help: go on without
+	direct   []bool // parameters that move without a clamp, see finish
 	reverted bool   // going back to ev.best was tried
 	iter     int
 	change   float64 // relative change of the latest iteration
@@ -38,10 +41,13 @@ type local struct {
 func runStart(ctx context.Context, p *checked, s Settings, index int, z []float64, notify func(*local)) StartResult {
 	l := &local{
 		p: p, s: s, notify: notify,
-		ev:      evaluator{ctx: ctx, obj: p.obj, max: s.MaxEvaluations},
-		pinned:  make([]Side, len(z)),
-		refused: make([]bool, len(z)),
-		change:  math.NaN(),
+		ev:     evaluator{ctx: ctx, obj: p.obj, max: s.MaxEvaluations},
+		pinned: make([]Side, len(z)),
+		direct: make([]bool, len(z)),
+		change: math.NaN(),
+	}
+	for i, c := range p.clamps {
+		l.direct[i] = c.hi-c.lo < narrowWidth
 	}
 	status, err := l.run(index, slices.Clone(z))
 	return l.result(z, status, err)
@@ -77,12 +83,8 @@ func (l *local) run(index int, z []float64) (Status, error) {
 		if err != nil {
 			return l.ended(err)
 		}
-		switch {
-		case again:
-		case status != StatusNone:
+		if !again && status != StatusNone {
 			return status, nil
-		default:
-			l.held = true
 		}
 	}
 	return StatusStalled, nil
@@ -101,17 +103,18 @@ func (l *local) ended(err error) (Status, error) {
 
 // descend runs L-BFGS over the parameters that are neither fixed nor pinned,
 // from l.at to convergence or until f does not decrease any more. StatusNone
-// asks for a stuck parameter to be released.
+// asks for a stuck parameter to be released, for one at its bound to be pinned,
+// or to be called again.
 func (l *local) descend() (Status, error) {
 	if status := l.converged(); status != StatusNone {
 		return status, nil
 	}
-	v := newView(l)
+	v, from := newView(l), l.iter
 	if len(v.index) == 0 {
 		return StatusStalled, nil // only pinned parameters are left: see finish
 	}
 	limit := &stepLimit{max: math.Inf(1)}
-	dir := &director{memory: l.s.Memory, clamps: v.clamps, limit: limit}
+	dir := &director{memory: l.s.Memory, clamps: v.clamps, direct: v.direct, limit: limit}
 	lsm := &optimize.LinesearchMethod{NextDirectioner: dir, Linesearcher: l.s.searcher(limit)}
 	loc := &optimize.Location{X: make([]float64, len(v.index)), Gradient: make([]float64, len(v.index))}
 	v.load(loc)
@@ -133,7 +136,7 @@ func (l *local) descend() (Status, error) {
 			if status := l.converged(); status != StatusNone {
 				return status, nil
 			}
-			if l.stuck() {
+			if slow := l.iter - from; l.stuck() || l.hit() || slow%slowIterations == 0 && l.unclamp() {
 				return StatusNone, nil
 			}
 		default:
@@ -190,6 +193,7 @@ type view struct {
 	l      *local
 	index  []int // of the parameters
 	clamps []clamp
+	direct []bool    // those that move without their clamp
 	z, g   []float64 // all p
 }
 
@@ -199,6 +203,7 @@ func newView(l *local) *view {
 		if l.pinned[i] == NoSide {
 			v.index = append(v.index, i)
 			v.clamps = append(v.clamps, l.p.clamps[i])
+			v.direct = append(v.direct, l.direct[i])
 		}
 	}
 	return v
@@ -208,6 +213,10 @@ func newView(l *local) *view {
 func (v *view) load(loc *optimize.Location) {
 	loc.F = v.l.at.f
 	for k, i := range v.index {
+		if v.direct[k] {
+			loc.X[k], loc.Gradient[k] = v.l.at.z[i], v.l.at.g[i]
+			continue
+		}
 		c := v.clamps[k]
 		// A z that was rounded to its bound has no finite u: 37·s outside it
 		// the clamp is within rounding of the bound.
@@ -218,7 +227,12 @@ func (v *view) load(loc *optimize.Location) {
 
 func (v *view) evaluate(op optimize.Operation, loc *optimize.Location) error {
 	for k, i := range v.index {
-		v.z[i] = v.clamps[k].apply(loc.X[k])
+		c := v.clamps[k]
+		if v.direct[k] {
+			v.z[i] = c.snap(loc.X[k])
+		} else {
+			v.z[i] = c.apply(loc.X[k])
+		}
 	}
 	if op&optimize.FuncEvaluation != 0 {
 		f, err := v.l.ev.value(v.z)
@@ -238,7 +252,10 @@ func (v *view) evaluate(op optimize.Operation, loc *optimize.Location) error {
 			return err
 		}
 		for k, i := range v.index {
-			loc.Gradient[k] = v.g[i] * v.clamps[k].slope(loc.X[k])
+			loc.Gradient[k] = v.g[i]
+			if !v.direct[k] {
+				loc.Gradient[k] *= v.clamps[k].slope(loc.X[k])
+			}
 		}
 	}
 	return nil
