@@ -1,0 +1,133 @@
+package hyperopt
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+)
+
+const (
+	// firstTrial and firstMax bound how far, in log units, the first trial and
+	// any trial of an iteration along the steepest descent may move a
+	// parameter: the gradient says nothing about the length of that step.
+	firstTrial = 1
+	firstMax   = 2
+	// stepMax bounds how far any trial may move a parameter: e⁵ is a factor of
+	// 150.
+	stepMax = 5
+	// minCosine is the smallest cosine between the direction and steepest
+	// descent, and between the step and the change of the gradient, that the
+	// memory is trusted with (N&W p. 47 and 7.2: sᵀy must be positive).
+	minCosine = 1e-10
+)
+
+// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
+// 7.5), with its memory cleared where the curvature condition failed, the step
+// limited, and variables kept from running away into the tail of their clamp.
+type director struct {
+	memory int
+	clamps []clamp
+	direct []bool // variables that their bounds limit, instead of a clamp
+	limit  *stepLimit
+
+	lbfgs    *optimize.LBFGS
+	prevX    []float64
+	prevG    []float64
+	steepest bool // the latest direction is that of steepest descent
+}
+
+// InitDirection implements [optimize.NextDirectioner]: steepest descent.
+func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 {
+	d.lbfgs = &optimize.LBFGS{Store: d.memory}
+	d.lbfgs.InitDirection(loc, dir)
+	d.remember(loc)
+	d.steepest = true
+	floats.ScaleTo(dir, -1, loc.Gradient)
+	norm := floats.Norm(dir, math.Inf(1))
+	step := math.Min(1, firstTrial/norm)
+	d.restrain(loc, dir, step)
+	d.limit.max = d.room(loc, dir, firstMax/norm)
+	return math.Min(step, d.limit.max)
+}
+
+// NextDirection implements [optimize.NextDirectioner].
+func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 {
+	if !d.curved(loc) {
+		return d.InitDirection(loc, dir)
+	}
+	d.lbfgs.NextDirection(loc, dir)
+	d.remember(loc)
+	d.steepest = false
+	norm := floats.Norm(dir, math.Inf(1))
+	if !(norm > 0) || math.IsInf(norm, 0) {
+		return d.InitDirection(loc, dir)
+	}
+	step := math.Min(1, stepMax/norm)
+	d.restrain(loc, dir, step)
+	cos := -floats.Dot(loc.Gradient, dir) / (floats.Norm(loc.Gradient, 2) * floats.Norm(dir, 2))
+	if !(cos > minCosine) {
+		return d.InitDirection(loc, dir)
+	}
+	d.limit.max = d.room(loc, dir, stepMax/norm)
+	return math.Min(step, d.limit.max)
+}
+
+// curved reports whether the step s and the change of the gradient y since the
+// latest direction satisfy sᵀy > 0, clearly.
+func (d *director) curved(loc *optimize.Location) bool {
+	var sy, ss, yy float64
+	for i, x := range loc.X {
+		s, y := x-d.prevX[i], loc.Gradient[i]-d.prevG[i]
+		sy += s * y
+		ss += s * s
+		yy += y * y
+	}
+	return sy > minCosine*math.Sqrt(ss)*math.Sqrt(yy)
+}
+
+func (d *director) remember(loc *optimize.Location) {
+	d.prevX = append(d.prevX[:0], loc.X...)
+	d.prevG = append(d.prevG[:0], loc.Gradient...)
+}
+
+// restrain shortens the components of dir that would take a variable beyond the
+// useful range of its clamp at the given step: f hardly depends on it there, so
+// that the direction stays good. It stops direct variables short of their bound
+// too, unless they make up much of the slope along dir: then it would not be a
+// direction of quick descent any more, and they limit the step instead, see
+// room.
+func (d *director) restrain(loc *optimize.Location, dir []float64, step float64) {
+	slope := math.Abs(floats.Dot(loc.Gradient, dir))
+	for i, c := range d.clamps {
+		x := loc.X[i]
+		lo, hi := c.limits()
+		if d.direct[i] {
+			lo, hi = c.lo, c.hi
+			if x > lo && x < hi && math.Abs(dir[i]*loc.Gradient[i]) > 0.1*slope {
+				continue
+			}
+		}
+		switch target := x + step*dir[i]; {
+		case dir[i] < 0 && target < lo:
+			dir[i] = math.Min(0, lo-x) / step
+		case dir[i] > 0 && target > hi:
+			dir[i] = math.Max(0, hi-x) / step
+		}
+	}
+}
+
+// room returns the longest step, at most limit, that takes no direct variable
+// across its bound.
+func (d *director) room(loc *optimize.Location, dir []float64, limit float64) float64 {
+	for i, c := range d.clamps {
+		switch {
+		case !d.direct[i] || dir[i] == 0:
+		case dir[i] < 0:
+			limit = math.Min(limit, (c.lo-loc.X[i])/dir[i])
+		default:
+			limit = math.Min(limit, (c.hi-loc.X[i])/dir[i])
+		}
+	}
+	return limit
+}

@@ -1,0 +1,181 @@
+package hyperopt
+
+import "fmt"
+
+// Status says why a start, or the run, ended.
+type Status int
+
+// The reasons for which a start ends.
+const (
+	// StatusNone: it has not run.
+	StatusNone Status = iota
+	// StatusGradientConverged: the gradient is within its tolerance, but for
+	// parameters at a bound that f pushes outwards.
+	StatusGradientConverged
+	// StatusFunctionConverged: f changed by less than RelativeTolerance in five
+	// consecutive iterations, with the gradient still above its tolerance, and
+	// no trial among them was infeasible.
+	StatusFunctionConverged
+	// StatusAllFixed: there was nothing to optimise; f was evaluated once.
+	StatusAllFixed
+	// StatusStalled: the gradient is above its tolerance, but f could not be
+	// decreased any further in floating point, not along the direction of
+	// steepest descent either, or only by less than RelativeTolerance because
+	// the way down leads where f is not defined.
+	StatusStalled
+	// StatusMaxEvaluations: MaxEvaluations was reached.
+	StatusMaxEvaluations
+	// StatusCancelled: the context was cancelled or its deadline passed.
+	StatusCancelled
+	// StatusFailed: f is not defined at the start, or the objective reported an
+	// error that ends the run.
+	StatusFailed
+)
+
+var statusNames = [...]string{"none", "gradient-converged", "function-converged",
+	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed"}
+
+// String returns the name used in JSON output, for example
+// "gradient-converged".
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusNames) {
+		return fmt.Sprintf("Status(%d)", int(s))
+	}
+	return statusNames[s]
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Converged reports whether a convergence criterion truly holds.
+func (s Status) Converged() bool {
+	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
+}
+
+// Side names a bound.
+type Side int
+
+// The sides of an interval.
+const (
+	NoSide Side = iota
+	Lower
+	Upper
+)
+
+// String returns "lower" or "upper".
+func (s Side) String() string {
+	switch s {
+	case Lower:
+		return "lower"
+	case Upper:
+		return "upper"
+	}
+	return "none"
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Bound is a parameter at a bound that f pushes outwards.
+type Bound struct {
+	Index int
+	Name  string
+	Side  Side
+}
+
+// Evaluations counts calls of the objective.
+type Evaluations struct {
+	// Value counts calls of Objective.Value, infeasible ones included.
+	Value int
+	// Gradient counts calls of Objective.ValueGradient.
+	Gradient int
+	// Infeasible counts the trials at which the covariance was not positive
+	// definite or the value or the gradient not finite.
+	Infeasible int
+}
+
+func (e *Evaluations) add(o Evaluations) {
+	e.Value += o.Value
+	e.Gradient += o.Gradient
+	e.Infeasible += o.Infeasible
+}
+
+// Iteration is what [Settings].Callback is told.
+type Iteration struct {
+	// Start is the index of the start; Iteration counts from 0, the start
+	// point itself.
+	Start, Iteration int
+	// F is the value at Z.
+	F float64
+	// GradientNorm is as in [Result].
+	GradientNorm float64
+	// Evaluations of this start so far, and Total over all starts so far.
+	Evaluations, Total Evaluations
+	// Best is the lowest finite value so far over all starts, trial points
+	// included.
+	Best float64
+	// Z holds the log-parameters: a copy that the callback may keep.
+	Z []float64
+}
+
+// StartResult is the outcome of one start.
+type StartResult struct {
+	// Start is where it began, moved inside the bounds if need be.
+	Start []float64
+	// X, F, Gradient, GradientNorm, RelativeChange, AtBound: as in [Result].
+	X              []float64
+	F              float64
+	Gradient       []float64
+	GradientNorm   float64
+	RelativeChange float64
+	AtBound        []Bound
+	// Status says why it ended.
+	Status Status
+	// Err is what made it fail, or nil.
+	Err error
+	// Iterations counts the accepted steps.
+	Iterations int
+	// Evaluations of this start.
+	Evaluations Evaluations
+	// Warnings are findings about this start that did not stop it.
+	Warnings []string
+}
+
+// Result is the outcome of [Minimize].
+//
+// X is, for a status for which [Status.Converged] holds, the point at which the
+// criteria hold; its F is the lowest value seen, up to rounding
+// (1e-12·max(1, |F|)). Otherwise it is the point with the lowest finite value
+// of all that were evaluated, trial points of a line search included, even if
+// their gradient was never asked for.
+type Result struct {
+	// X holds the log-parameters, in the order of Problem.Start; nil if no
+	// finite value was seen.
+	X []float64
+	// F is the value at X; +Inf if no finite value was seen.
+	F float64
+	// Gradient is ∂f/∂z at X, or nil if it was not evaluated there.
+	Gradient []float64
+	// Status is that of the best start, or StatusCancelled or StatusFailed if
+	// the run as a whole ended so.
+	Status Status
+	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters that are
+	// not at a bound that f pushes outwards; NaN if Gradient is nil.
+	GradientNorm float64
+	// RelativeChange is |f_k − f_{k+1}|/max(1, |f_{k+1}|) of the last
+	// iteration, NaN if there was none.
+	RelativeChange float64
+	// Iterations and Evaluations are sums over all starts.
+	Iterations  int
+	Evaluations Evaluations
+	// AtBound lists the parameters of X at a bound that f pushes outwards.
+	AtBound []Bound
+	// Starts holds the outcome of each start that ran, in order.
+	Starts []StartResult
+	// BestStart is the index of the start that found X; −1 if none did.
+	BestStart int
+	// Warnings are findings that did not stop the run.
+	Warnings []string
+	// Seed of the further starts.
+	Seed uint64
+}
