@@ -116,6 +116,19 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	return p, nil
 }
 
+// Attach returns the posterior on a workspace that already holds the factor of
+// the model's covariance, such as the one that a fit has just used.
+func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
+	prog, err := m.Program()
+	if err != nil {
+		return nil, err
+	}
+	if ws.N() != m.N() {
+		return nil, fmt.Errorf("gp: workspace for %d points, model of %d", ws.N(), m.N())
+	}
+	return &Posterior{model: m, prog: prog, ws: ws}, nil
+}
+
 // Workspace returns the workspace that holds the factor.
 func (p *Posterior) Workspace() device.Workspace { return p.ws }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gpfit/internal/suggest"
 )
 
 // targetColumn is the index of the target, -1 if there is none.
@@ -110,9 +112,7 @@ func (in *rows) column(role, spec string) (int, error) {
 		return in.byIndex(role, spec, i)
 	}
 	msg := fmt.Sprintf("no column named %s for the %s", quote(spec), role)
-	if name, ok := closest(spec, in.names); ok {
-		msg += fmt.Sprintf(" (did you mean %s?)", quote(name))
-	}
+	msg += suggest.DidYouMean(spec, in.names)
 	if !in.header {
 		msg += "; there is no header"
 	}
@@ -166,39 +166,4 @@ func (in *rows) columnList() string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
-}
-
-// closest is the name that differs least from the one asked for, if it differs
-// in no more than a third of its characters, case apart.
-func closest(asked string, names []string) (string, bool) {
-	best, bestDistance := "", 1+max(1, len([]rune(asked))/3)
-	for _, name := range names {
-		if d := distance(strings.ToLower(asked), strings.ToLower(name)); d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
-	return best, best != ""
-}
-
-// distance is the least number of characters to insert, delete or change to
-// turn a into b (Levenshtein).
-func distance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	row := make([]int, len(t)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range s {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, q := range t {
-			change := diagonal
-			if r != q {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(t)]
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+
+	"gpfit/fit"
+	"gpfit/internal/table"
+)
+
+// tableOptions turns the flags into the reader's options.
+func (f *dataFlags) tableOptions() (table.Options, error) {
+	o := table.Options{Target: f.target, Features: f.features}
+	switch f.header {
+	case "auto":
+	case "yes":
+		o.Header = table.HeaderYes
+	case "no":
+		o.Header = table.HeaderNo
+	default:
+		return o, usagef("--header %q: must be auto, yes or no", f.header)
+	}
+	return o, nil
+}
+
+// readTable reads a file, or standard input for "-".
+func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, error) {
+	if path == "-" {
+		return table.ReadFrom(stdin, "-", o)
+	}
+	return table.Read(path, o)
+}
+
+// readData reads a training table and, unless maskFlag is empty, its split
+// mask.
+func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (fit.Data, []string, error) {
+	o, err := flags.tableOptions()
+	if err != nil {
+		return fit.Data{}, nil, err
+	}
+	var mask []bool
+	if maskFlag != "" {
+		file, col, err := table.ParseMaskFlag(maskFlag)
+		if err != nil {
+			return fit.Data{}, nil, usagef("--split-mask: %v", err)
+		}
+		if mask, err = table.ReadMask(file, col); err != nil {
+			return fit.Data{}, nil, err
+		}
+	}
+	t, err := readTable(path, stdin, o)
+	if err != nil {
+		return fit.Data{}, nil, err
+	}
+	return fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask}, t.Warnings, nil
+}

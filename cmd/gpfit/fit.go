@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+)
+
+type fitFlags struct {
+	dataFlags
+	modelFlags
+	deviceFlags
+	splitMask, out string
+	restarts       int
+	seed           uint64
+	maxEvals       int
+	saveFactor     bool
+	force          bool
+}
+
+func newFit() *cobra.Command {
+	var f fitFlags
+	cmd := &cobra.Command{
+		Use:   "fit DATA",
+		Short: "Tune the hyperparameters on a table and write a model",
+		Long: `Tune the hyperparameters on a table and write a model.
+
+DATA is a CSV file, with or without a header, plain or gzip-compressed, or "-"
+for standard input. Parameters are tuned by L-BFGS on their logarithms, with the
+gradient of the exact negative log marginal likelihood (NLML).
+
+Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
+		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
+  gpfit fit data.csv --target price --ard --restarts 5 --json
+  gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
+		Args: exactArgs(1, "DATA"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
+	}
+	s := cmd.Flags()
+	s.SortFlags = false
+	f.dataFlags.add(s)
+	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored")
+	f.modelFlags.add(s)
+	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
+	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
+	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
+	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
+	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
+	f.deviceFlags.add(s)
+	completeValues(cmd)
+	return cmd
+}
+
+func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
+	ctx := cmd.Context()
+	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.restarts < 0 || f.maxEvals < 0 {
+		return usagef("--restarts and --max-evals must not be negative")
+	}
+	out := f.out
+	if out == "" {
+		out = defaultModelName(path)
+	}
+	if err := checkOutput(out, f.force); err != nil {
+		return err
+	}
+	data, warnings, err := readData(path, cmd.InOrStdin(), &f.dataFlags, f.splitMask)
+	if err != nil {
+		return err
+	}
+	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
+	task, err := fit.Prepare(data, opts)
+	if err != nil {
+		return err
+	}
+	for _, w := range append(warnings, task.Warnings()...) {
+		msg.warn(w)
+	}
+	b, err := f.open(ctx, msg)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	notePlan(msg, b, task.N(), task.D())
+	outcome, err := task.Fit(ctx, b)
+	if outcome == nil {
+		return err
+	}
+	defer outcome.Close()
+	return finishFit(cmd, msg, f, outcome, out, warnings, err)
+}
+
+// finishFit prints the result, writes the model and returns how the fit ended.
+// The result is printed even if the model cannot be written.
+func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, out string, warnings []string, fitErr error) error {
+	msg.clear()
+	before := len(o.Report.Warnings)
+	o.Report.Warnings = append(warnings, o.Report.Warnings...)
+	saveErr := o.SaveModel(out, f.saveFactor)
+	if saveErr == nil {
+		o.Report.ModelFile = out
+	}
+	for _, w := range o.Report.Warnings[len(o.Report.Warnings)-before:] {
+		msg.warn(w)
+	}
+	var err error
+	if f.json {
+		err = encodeJSON(cmd.OutOrStdout(), &o.Report, nil)
+	} else {
+		_, err = io.WriteString(cmd.OutOrStdout(), o.Report.Text())
+	}
+	switch {
+	case saveErr != nil:
+		return errors.Join(&writeError{saveErr}, fitErr)
+	case errors.Is(fitErr, context.Canceled):
+		return fmt.Errorf("interrupted: the best model so far is in %s: %w", out, fitErr)
+	case err != nil || fitErr != nil:
+		return errors.Join(err, fitErr)
+	}
+	msg.note("model written to %s", out)
+	return nil
+}
+
+// writeError marks a failure to write, which is no fault of the input.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return e.err.Error() }
+
+// defaultModelName is DATA's base name with .gpfit for its extensions.
+func defaultModelName(path string) string {
+	if path == "-" {
+		return "model.gpfit"
+	}
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
+		name = base
+	}
+	return name + ".gpfit"
+}
+
+// checkOutput finds out before the work whether the model can be written, and
+// does not let it replace a file that is something else.
+func checkOutput(path string, force bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return usagef("--out %s: is a folder", path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	case err == nil && !force:
+		if _, err := gp.Load(path); err != nil && info.Size() > 0 {
+			return usagef("--out %s: exists and is not a gpfit model; choose another name, or give --force to replace it", path)
+		}
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".gpfit-probe*")
+	if err != nil {
+		return usagef("--out %s: cannot write there: %v", path, err)
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}

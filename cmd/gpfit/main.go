@@ -1,0 +1,126 @@
+// Command gpfit tunes the hyperparameters of exact Gaussian-process regression
+// on tables, and predicts with the result.
+//
+//	gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
+//	gpfit predict co2.gpfit examples/co2_new.csv
+//
+// Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results
+// go to standard output, progress and messages to standard error. Exit codes:
+// 0 success, 1 failure, 2 usage, 10 bad input data, 12 device unavailable or
+// too small, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/suggest"
+	"gpfit/internal/table"
+	"gpfit/kernel"
+)
+
+// Exit codes.
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitData        = 10
+	exitDevice      = 12
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program, for main and for tests.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot(stdin, stdout, stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	code := exitCode(ctx, err)
+	fmt.Fprintf(stderr, "gpfit: %v\n", err)
+	if code == exitUsage {
+		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")
+	}
+	return code
+}
+
+// usageError marks a mistake on the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+func exitCode(ctx context.Context, err error) int {
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return exitInterrupted
+	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err):
+		return exitUsage
+	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
+		return exitData
+	case is[*device.UnavailableError](err), is[*device.MemoryError](err):
+		return exitDevice
+	}
+	return exitFailure
+}
+
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gpfit",
+		Short: "Tune the hyperparameters of exact Gaussian-process regression",
+		Long: `gpfit tunes the hyperparameters of exact Gaussian-process regression on tables,
+and predicts with the result. Nothing is approximated.
+
+Every flag can also be given as an environment variable: --max-evals as
+GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
+10 bad input data, 12 device unavailable or too small, 130 interrupted.`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd.Flags()) },
+	}
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newFit(), newNLML(), newPredict(), newDevices(), newVersion())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// noCommand answers "gpfit" and "gpfit typo".
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	names := make([]string, 0, 8)
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return usagef("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
+}

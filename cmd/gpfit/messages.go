@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"gpfit/device"
+	"gpfit/hyperopt"
+)
+
+// messages talks to people on standard error. On a terminal progress is one
+// line that redraws; elsewhere it is a line per interval.
+type messages struct {
+	w        io.Writer
+	quiet    bool
+	terminal bool
+	interval time.Duration
+	last     time.Time
+	began    time.Time
+	drawn    bool
+	// status is the line of the last iteration, shown again with the progress
+	// of the evaluation that is running.
+	status string
+}
+
+func newMessages(w io.Writer, quiet bool) *messages {
+	m := &messages{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now()}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		m.terminal, m.interval = true, 100*time.Millisecond
+	}
+	return m
+}
+
+// note prints a line unless --quiet.
+func (m *messages) note(format string, args ...any) {
+	if !m.quiet {
+		m.line("gpfit: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// warn prints a line even with --quiet.
+func (m *messages) warn(text string) { m.line("gpfit: warning: " + text) }
+
+func (m *messages) line(text string) {
+	m.clear()
+	fmt.Fprintln(m.w, text)
+}
+
+// clear removes the progress line from a terminal.
+func (m *messages) clear() {
+	if m.drawn {
+		fmt.Fprint(m.w, "\r\x1b[K")
+		m.drawn = false
+	}
+}
+
+// iteration shows the optimiser's state; the first one is always shown.
+func (m *messages) iteration(it hyperopt.Iteration) {
+	m.status = fmt.Sprintf("start %d, iteration %d: NLML %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
+		it.Start, it.Iteration, it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
+	m.draw(m.status, it.Start == 0 && it.Iteration == 0)
+}
+
+// progress shows how far a long evaluation is.
+func (m *messages) progress(p device.Progress) {
+	if time.Since(m.last) < m.interval {
+		return
+	}
+	status := m.status
+	if status != "" {
+		status += "; "
+	}
+	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, min(100, 100*p.Done/p.Total)), false)
+}
+
+func (m *messages) draw(text string, always bool) {
+	if m.quiet || !always && time.Since(m.last) < m.interval {
+		return
+	}
+	m.last = time.Now()
+	text = fmt.Sprintf("[%s] %s", time.Since(m.began).Round(time.Second/10), text)
+	if !m.terminal {
+		fmt.Fprintln(m.w, "gpfit: "+text)
+		return
+	}
+	if width, _, err := term.GetSize(int(m.w.(*os.File).Fd())); err == nil && len(text) >= width {
+		text = text[:max(width-1, 0)]
+	}
+	fmt.Fprint(m.w, "\r"+text+"\x1b[K")
+	m.drawn = true
+}

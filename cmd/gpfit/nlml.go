@@ -1,0 +1,86 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/fit"
+	"gpfit/graph"
+	"gpfit/internal/atomicfile"
+)
+
+type nlmlFlags struct {
+	dataFlags
+	modelFlags
+	deviceFlags
+	graph string
+}
+
+func newNLML() *cobra.Command {
+	var f nlmlFlags
+	cmd := &cobra.Command{
+		Use:   "nlml DATA",
+		Short: "The negative log marginal likelihood, its terms and gradient at given parameters",
+		Long: `Evaluate the negative log marginal likelihood (NLML), its three terms and its
+gradient at the parameters given by --set, or at the start values that a fit
+would take. Nothing is optimised.`,
+		Example: `  gpfit nlml data.csv --set lengthscale=1 --set signal_variance=1 --set noise_variance=0.1
+  gpfit nlml data.csv --kernel 'matern52(ard)' --graph objective.dot`,
+		Args: exactArgs(1, "DATA"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runNLML(cmd, args[0], &f) },
+	}
+	s := cmd.Flags()
+	s.SortFlags = false
+	f.dataFlags.add(s)
+	f.modelFlags.add(s)
+	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
+	f.deviceFlags.add(s)
+	completeValues(cmd)
+	return cmd
+}
+
+func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
+	ctx := cmd.Context()
+	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	data, warnings, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
+	if err != nil {
+		return err
+	}
+	opts.OnProgress = msg.progress
+	task, err := fit.Prepare(data, opts)
+	if err != nil {
+		return err
+	}
+	for _, w := range append(warnings, task.Warnings()...) {
+		msg.warn(w)
+	}
+	b, err := f.open(ctx, msg)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	notePlan(msg, b, task.N(), task.D())
+	if f.graph != "" {
+		write := func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
+		if err := task.WriteGraph(ctx, b, write); err != nil {
+			return err
+		}
+		msg.note("expression graph written to %s", f.graph)
+	}
+	report, err := task.Evaluate(ctx, b)
+	msg.clear()
+	if err != nil {
+		return err
+	}
+	report.Warnings = append(warnings, report.Warnings...)
+	if f.json {
+		return encodeJSON(cmd.OutOrStdout(), report, nil)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), report.Text())
+	return err
+}

@@ -1,0 +1,81 @@
+package fit
+
+import (
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+)
+
+// Data is a table: inputs and targets in original units.
+type Data struct {
+	// X holds n rows of d features, row-major; Y the n targets.
+	X, Y []float64
+	N, D int
+	// FeatureNames and TargetName are for messages and the model file.
+	FeatureNames []string
+	TargetName   string
+	// Test marks rows that are held out and scored; nil for none.
+	Test []bool
+}
+
+// Assignment gives a parameter a value in natural units of the scaled problem.
+type Assignment struct {
+	// Name is a parameter's, "lengthscale[2]", or that of a whole vector,
+	// "lengthscale".
+	Name  string
+	Value float64
+	// Given is false for "--fix name", which fixes at the start value.
+	Given bool
+}
+
+// Interval bounds a parameter, natural units of the scaled problem.
+type Interval struct {
+	Name   string
+	Lo, Hi float64
+}
+
+// Options says how to fit. The zero value is an isotropic rbf on standardised
+// data with no restarts.
+type Options struct {
+	// Kernel is the text form; empty means "rbf". ARD gives every leaf one
+	// lengthscale per column.
+	Kernel string
+	ARD    bool
+	// Mean is the mean function; empty means zero.
+	Mean graph.Mean
+	// Standardize is what is scaled; empty means both.
+	Standardize gp.Standardize
+	// Set gives start values, Fix fixes parameters, Bounds replaces default
+	// bounds.
+	Set, Fix []Assignment
+	Bounds   []Interval
+	// MaxJitter is the largest variance that may be added to the diagonal if
+	// the covariance is not positive definite; 0 allows none.
+	MaxJitter float64
+	// Settings are the optimiser's; its callback is OnIteration here.
+	Settings hyperopt.Settings
+	// OnIteration is called after every accepted iteration, OnProgress within
+	// long evaluations. Both may be nil.
+	OnIteration func(hyperopt.Iteration)
+	OnProgress  func(device.Progress)
+}
+
+// DataError reports a table that cannot be fitted. The command line maps it to
+// exit code 10.
+type DataError struct{ Msg string }
+
+func (e *DataError) Error() string { return e.Msg }
+
+// OptionError reports an option that does not fit the problem, such as a
+// parameter that the kernel does not have. The command line maps it to exit
+// code 2.
+type OptionError struct{ Msg string }
+
+func (e *OptionError) Error() string { return e.Msg }
+
+func optionErrorf(format string, args ...any) error {
+	return &OptionError{fmt.Sprintf(format, args...)}
+}

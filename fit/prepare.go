@@ -1,0 +1,157 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// Task is a checked problem, scaled and with start values.
+type Task struct {
+	opts    Options
+	data    Data
+	program *kernel.Program
+	// columns are the features in use; trainX (n×len(columns), row-major) and
+	// trainY are the training rows in original units.
+	columns        []int
+	trainX, trainY []float64
+	testX, testY   []float64 // all features, original units
+	scaling        gp.Scaling
+	points         *kernel.Points
+	targets        []float64
+	// parameters in the order of the graph's variables.
+	params   []parameter
+	warnings []string
+}
+
+// N returns the number of training rows, D the number of columns in use.
+func (t *Task) N() int { return len(t.trainY) }
+
+// D returns the number of columns in use.
+func (t *Task) D() int { return len(t.columns) }
+
+// Kernel returns the text form of the kernel.
+func (t *Task) Kernel() string { return t.program.Text }
+
+// Warnings returns what was noticed in the data.
+func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
+
+// Prepare checks data and options. Errors: [*DataError], [*OptionError],
+// [*kernel.ParseError], [*kernel.CompileError].
+func Prepare(data Data, opts Options) (*Task, error) {
+	t := &Task{opts: opts, data: data}
+	if err := t.split(); err != nil {
+		return nil, err
+	}
+	if err := t.chooseColumns(); err != nil {
+		return nil, err
+	}
+	how, err := gp.ParseStandardize(string(opts.Standardize))
+	if err != nil {
+		return nil, &OptionError{err.Error()}
+	}
+	t.scaling = gp.NewScaling(how, t.trainX, t.trainY, t.D())
+	t.points = kernel.NewPoints(t.scaling.Inputs(t.trainX), t.N(), t.D())
+	t.targets = t.scaling.Targets(t.trainY)
+	if err := t.compile(); err != nil {
+		return nil, err
+	}
+	return t, t.chooseParameters()
+}
+
+// split copies training rows and held-out rows apart.
+func (t *Task) split() error {
+	d := t.data
+	if d.Test != nil && len(d.Test) != d.N {
+		return &DataError{fmt.Sprintf("the split mask has %d rows, the table %d", len(d.Test), d.N)}
+	}
+	for i := range d.N {
+		row := d.X[i*d.D : (i+1)*d.D]
+		if d.Test != nil && d.Test[i] {
+			t.testX, t.testY = append(t.testX, row...), append(t.testY, d.Y[i])
+		} else {
+			t.trainX, t.trainY = append(t.trainX, row...), append(t.trainY, d.Y[i])
+		}
+	}
+	switch n := len(t.trainY); {
+	case n == 0 && d.N > 0:
+		return &DataError{"the split mask holds out every row: nothing is left to train on"}
+	case n < 2:
+		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows, this table has %d", n)}
+	}
+	return nil
+}
+
+// chooseColumns leaves out columns that are constant over the training rows.
+func (t *Task) chooseColumns() error {
+	d := t.data.D
+	var names []string
+	for c := range d {
+		if constant(t.trainX, c, d) {
+			names = append(names, fmt.Sprintf("%q", t.data.FeatureNames[c]))
+			continue
+		}
+		t.columns = append(t.columns, c)
+	}
+	switch {
+	case len(t.columns) == 0:
+		return &DataError{"every feature column is constant over the training rows: there is nothing to learn from"}
+	case len(names) == 1:
+		t.warnings = append(t.warnings, fmt.Sprintf("column %s is constant over the training rows and is left out", names[0]))
+	case len(names) > 1:
+		t.warnings = append(t.warnings, fmt.Sprintf("columns %s are constant over the training rows and are left out", strings.Join(names, ", ")))
+	}
+	if len(names) > 0 {
+		all := t.trainX
+		t.trainX = nil
+		for i := range t.trainY {
+			for _, c := range t.columns {
+				t.trainX = append(t.trainX, all[i*d+c])
+			}
+		}
+	}
+	return nil
+}
+
+func constant(rows []float64, c, d int) bool {
+	for i := c; i < len(rows); i += d {
+		if rows[i] != rows[c] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Task) compile() error {
+	text := t.opts.Kernel
+	if text == "" {
+		text = "rbf"
+	}
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		return err
+	}
+	if t.opts.ARD {
+		expr = kernel.WithARD(expr)
+	}
+	t.program, err = kernel.Compile(expr, t.columns)
+	return err
+}
+
+// mean returns the mean function, zero by default.
+func (t *Task) mean() graph.Mean {
+	if t.opts.Mean == "" {
+		return graph.MeanZero
+	}
+	return t.opts.Mean
+}
+
+func (t *Task) spec() graph.Spec {
+	return graph.Spec{
+		Program: t.program, X: t.points, Y: t.targets, Mean: t.mean(), Labels: t.columns, MaxJitter: t.opts.MaxJitter,
+	}
+}

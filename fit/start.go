@@ -1,0 +1,224 @@
+package fit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/graph"
+	"gpfit/internal/suggest"
+	"gpfit/kernel"
+)
+
+// parameter is one element of the objective's vector.
+type parameter struct {
+	name string
+	// group is the name of the vector it belongs to, or its own.
+	group string
+	// isLog tells positive parameters, optimised as logarithms, from
+	// coefficients of the mean. start, lo and hi are natural values.
+	isLog         bool
+	start, lo, hi float64
+	fixed         bool
+}
+
+// toZ turns a natural value into an element of the objective's vector.
+func (p parameter) toZ(v float64) float64 {
+	if p.isLog {
+		return math.Log(v)
+	}
+	return v
+}
+
+func (p parameter) natural(z float64) float64 {
+	if p.isLog {
+		return math.Exp(z)
+	}
+	return z
+}
+
+// Default bounds, in units of the data's own scale: the median distance of
+// points for lengthscales, the variance of the targets for variances. They are
+// wide enough for a column that does not matter or a target without noise, and
+// keep the optimiser where exp and Cholesky still work.
+const (
+	lengthscaleLo, lengthscaleHi = 1e-4, 1e4
+	varianceLo, varianceHi       = 1e-6, 1e6
+	noiseLo, noiseHi             = 1e-9, 1e2
+	// noiseStart is the share of the targets' variance that noise begins with.
+	noiseStart = 0.1
+)
+
+// chooseParameters fills t.params: start values and bounds from the data, then
+// what the kernel's text and the options say.
+func (t *Task) chooseParameters() error {
+	variance := meanSquare(t.targets)
+	terms := 0
+	for _, p := range t.program.Params {
+		if p.Kind == kernel.Variance {
+			terms++
+		}
+	}
+	leaves := 0
+	for _, p := range t.program.Params {
+		q := parameter{group: p.Name, isLog: true, start: variance / float64(terms), lo: variance * varianceLo, hi: variance * varianceHi}
+		if p.Kind == kernel.Lengthscale {
+			dist := medianDistance(t.points, p.Dims)
+			q.lo, q.hi = dist*lengthscaleLo, dist*lengthscaleHi
+			// Equal leaves with equal starts would stay equal for ever.
+			q.start = dist * math.Pow(0.5, float64(leaves))
+			leaves++
+		}
+		for i, name := range p.ElementNames() {
+			q.name = name
+			if p.Start != nil {
+				q.start = p.Start[i]
+			}
+			t.params = append(t.params, q)
+		}
+	}
+	t.params = append(t.params, parameter{
+		name: graph.NoiseVariance, group: graph.NoiseVariance, isLog: true,
+		start: variance * noiseStart, lo: variance * noiseLo, hi: variance * noiseHi,
+	})
+	t.meanParameters()
+	return t.applyOptions()
+}
+
+func (t *Task) meanParameters() {
+	free := parameter{lo: math.Inf(-1), hi: math.Inf(1)}
+	if t.mean() == graph.MeanLinear {
+		for _, label := range t.columns {
+			free.name, free.group = graph.MeanSlope+"["+strconv.Itoa(label)+"]", graph.MeanSlope
+			t.params = append(t.params, free)
+		}
+	}
+	if t.mean() != graph.MeanZero {
+		sum := 0.0
+		for _, v := range t.targets {
+			sum += v
+		}
+		free.name, free.group, free.start = graph.MeanConst, graph.MeanConst, sum/float64(len(t.targets))
+		t.params = append(t.params, free)
+	}
+}
+
+func (t *Task) applyOptions() error {
+	assign := func(a Assignment, flag string) ([]int, error) {
+		matches := t.find(a.Name)
+		if matches == nil {
+			return nil, t.unknownParameter(flag, a.Name)
+		}
+		for _, i := range matches {
+			p := &t.params[i]
+			if a.Given && p.isLog && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
+				return nil, optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
+			}
+			if a.Given {
+				p.start = a.Value
+			}
+		}
+		return matches, nil
+	}
+	for _, a := range t.opts.Set {
+		if _, err := assign(a, "--set"); err != nil {
+			return err
+		}
+	}
+	for _, a := range t.opts.Fix {
+		matches, err := assign(a, "--fix")
+		if err != nil {
+			return err
+		}
+		for _, i := range matches {
+			t.params[i].fixed = true
+		}
+	}
+	for _, b := range t.opts.Bounds {
+		matches := t.find(b.Name)
+		if matches == nil {
+			return t.unknownParameter("--bounds", b.Name)
+		}
+		for _, i := range matches {
+			if !(b.Lo < b.Hi) || t.params[i].isLog && !(b.Lo > 0) {
+				return optionErrorf("--bounds %s=%v:%v: needs 0 < lower < upper", b.Name, b.Lo, b.Hi)
+			}
+			t.params[i].lo, t.params[i].hi = b.Lo, b.Hi
+		}
+	}
+	for i := range t.params {
+		p := &t.params[i]
+		// A start value given by the user widens default bounds.
+		if bounded := slices.ContainsFunc(t.opts.Bounds, func(b Interval) bool { return b.Name == p.name || b.Name == p.group }); !bounded {
+			p.lo, p.hi = min(p.lo, p.start/10), max(p.hi, p.start*10)
+		}
+		if !p.isLog {
+			p.lo, p.hi = math.Inf(-1), math.Inf(1)
+		}
+	}
+	return nil
+}
+
+// find returns the parameters with that name, or all of a vector.
+func (t *Task) find(name string) []int {
+	var out []int
+	for i, p := range t.params {
+		if p.name == name {
+			return []int{i}
+		}
+		if p.group == name {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (t *Task) unknownParameter(flag, name string) error {
+	names := make([]string, len(t.params))
+	for i, p := range t.params {
+		names[i] = p.name
+	}
+	return optionErrorf("%s %s: there is no such parameter%s; this model has %s", flag, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+func meanSquare(v []float64) float64 {
+	mean, sum := 0.0, 0.0
+	for _, x := range v {
+		mean += x
+	}
+	mean /= float64(len(v))
+	for _, x := range v {
+		sum += (x - mean) * (x - mean)
+	}
+	if sum == 0 {
+		return 1
+	}
+	return sum / float64(len(v))
+}
+
+// medianDistance returns the median Euclidean distance of pairs of points over
+// the given columns, from at most a few thousand pairs drawn with a fixed seed;
+// pairs at distance zero do not count.
+func medianDistance(x *kernel.Points, dims []int) float64 {
+	const pairs = 4000
+	rng := rand.New(rand.NewPCG(1, 1))
+	var dist []float64
+	for range pairs {
+		i, j := rng.IntN(x.N), rng.IntN(x.N)
+		sum := 0.0
+		for _, c := range dims {
+			col := x.Column(c)
+			sum += (col[i] - col[j]) * (col[i] - col[j])
+		}
+		if sum > 0 {
+			dist = append(dist, math.Sqrt(sum))
+		}
+	}
+	if len(dist) == 0 {
+		return 1
+	}
+	slices.Sort(dist)
+	return dist[len(dist)/2]
+}
