@@ -10,6 +10,12 @@
 //	         → finish (parameters at a bound: pin, or release)
 //	         → the best of all starts.
 //
+// Bounds are met twice. A clamp, the identity away from them, keeps every trial
+// within them and lets L-BFGS run unconstrained (see clamp). Close to a bound,
+// where the clamp bends, an active set takes over: parameters are put on their
+// bound and left out, or go on without their clamp, until the conditions of first
+// order truly hold (see finish; N&W 12.3).
+//
 // An evaluation costs O(n³), an iteration's own arithmetic O(p·memory), so
 // everything here is arranged around few and cheap evaluations: trial steps ask
 // for the value only (n³/3), and the gradient (2n³/3 more) is asked for at the
