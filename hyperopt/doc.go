@@ -5,7 +5,7 @@
 // bounds, what is fixed), [Settings] whose zero value is the documented
 // default, and returns a [Result]. In order, a run goes through
 //
-//	Minimize → drawStarts → runStart (one start, serial, own state)
+//	Minimize → drawStart → runStart (one start, serial, own state)
 //	         → descend (L-BFGS and line search on the free parameters)
 //	         → finish (parameters at a bound: pin, or release)
 //	         → the best of all starts.
