@@ -24,12 +24,26 @@ func (l *local) inward(i int) bool {
 	return outward(side, -l.at.g[i])
 }
 
+// maxReleases bounds how often a parameter is released before the others have
+// converged: one that is pinned again and again would make them zigzag.
+const maxReleases = 2
+
+// settled reports whether the parameters that are not pinned have converged.
+func (l *local) settled() bool {
+	for i, g := range l.at.g {
+		if !l.p.fixed[i] && l.pinned[i] == NoSide && math.Abs(g) > l.s.GradientTolerance && !l.bound(i, l.at.z, l.at.g) {
+			return false
+		}
+	}
+	return l.s.GradientTolerance >= 0
+}
+
 // stuck reports whether the largest gradient component belongs to a parameter
 // that f pushes off its bound but the clamp holds back.
 func (l *local) stuck() bool {
 	norm := l.norm(l.at.z, l.at.g)
 	for i, g := range l.at.g {
-		if math.Abs(g) == norm && l.inward(i) {
+		if math.Abs(g) == norm && l.inward(i) && l.released[i] < maxReleases {
 			return true
 		}
 	}
@@ -122,6 +136,7 @@ func (l *local) release() bool {
 	for i, g := range l.at.g {
 		if math.Abs(g) > math.Max(0, l.s.GradientTolerance) && l.inward(i) {
 			l.pinned[i], l.direct[i], any = NoSide, true, true
+			l.released[i]++
 		}
 	}
 	return any

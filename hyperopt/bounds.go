@@ -20,8 +20,8 @@ const (
 	// units, 1 %, usually.
 	nearBound = 0.1
 	// insideBound, in units of s, is the distance from a bound to which a
-	// start, or a parameter released from its bound, is moved. The clamp's
-	// slope there is 1 − exp(−0.3) = 0.26: it can move well.
+	// start is moved. The clamp's slope there is 1 − exp(−0.3) = 0.26: it can
+	// move well.
 	insideBound = 0.3
 	// narrowWidth is the width of an interval, in log units, below which a clamp
 	// would bend so sharply that the parameter moves without one from the start.

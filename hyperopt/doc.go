@@ -5,10 +5,16 @@
 // bounds, what is fixed), [Settings] whose zero value is the documented
 // default, and returns a [Result]. In order, a run goes through
 //
-//	Minimize → drawStarts → runStart (one start, serial, own state)
+//	Minimize → drawStart → runStart (one start, serial, own state)
 //	         → descend (L-BFGS and line search on the free parameters)
 //	         → finish (parameters at a bound: pin, or release)
 //	         → the best of all starts.
+//
+// Bounds are met twice. A clamp, the identity away from them, keeps every trial
+// within them and lets L-BFGS run unconstrained (see clamp). Close to a bound,
+// where the clamp bends, an active set takes over: parameters are put on their
+// bound and left out, or go on without their clamp, until the conditions of first
+// order truly hold (see finish; N&W 12.3).
 //
 // An evaluation costs O(n³), an iteration's own arithmetic O(p·memory), so
 // everything here is arranged around few and cheap evaluations: trial steps ask

@@ -11,7 +11,7 @@ import (
 )
 
 // maxRounds bounds how often parameters are pinned to or released from bounds.
-const maxRounds = 50
+const maxRounds = 200
 
 // slowIterations without convergence raise the question of whether a clamp is
 // the reason.
@@ -28,6 +28,7 @@ type local struct {
 	at       point  // the current iterate, with its gradient
 	pinned   []Side // parameters held at a bound
 	direct   []bool // parameters that move without a clamp, see finish
+	released []int  // how often a parameter was released
 	reverted bool   // going back to ev.best was tried
 	iter     int
 	change   float64 // relative change of the latest iteration
@@ -41,10 +42,11 @@ type local struct {
 func runStart(ctx context.Context, p *checked, s Settings, index int, z []float64, notify func(*local)) StartResult {
 	l := &local{
 		p: p, s: s, notify: notify,
-		ev:     evaluator{ctx: ctx, obj: p.obj, max: s.MaxEvaluations},
-		pinned: make([]Side, len(z)),
-		direct: make([]bool, len(z)),
-		change: math.NaN(),
+		ev:       evaluator{ctx: ctx, obj: p.obj, max: s.MaxEvaluations},
+		pinned:   make([]Side, len(z)),
+		direct:   make([]bool, len(z)),
+		released: make([]int, len(z)),
+		change:   math.NaN(),
 	}
 	for i, c := range p.clamps {
 		l.direct[i] = c.hi-c.lo < narrowWidth
@@ -106,7 +108,7 @@ func (l *local) ended(err error) (Status, error) {
 // asks for a stuck parameter to be released, for one at its bound to be pinned,
 // or to be called again.
 func (l *local) descend() (Status, error) {
-	if status := l.converged(); status != StatusNone {
+	if status := l.converged(); status != StatusNone || l.settled() {
 		return status, nil
 	}
 	v, from := newView(l), l.iter
@@ -133,7 +135,7 @@ func (l *local) descend() (Status, error) {
 		case op == optimize.MajorIteration:
 			v.accept(loc)
 			l.notify(l)
-			if status := l.converged(); status != StatusNone {
+			if status := l.converged(); status != StatusNone || l.settled() {
 				return status, nil
 			}
 			if slow := l.iter - from; l.stuck() || l.hit() || slow%slowIterations == 0 && l.unclamp() {
