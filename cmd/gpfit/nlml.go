@@ -47,7 +47,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	data, warnings, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
+	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range append(warnings, task.Warnings()...) {
+	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
 	b, err := f.open(ctx, msg)
@@ -77,7 +77,6 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	report.Warnings = append(warnings, report.Warnings...)
 	if f.json {
 		return encodeJSON(cmd.OutOrStdout(), report, nil)
 	}
