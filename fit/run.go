@@ -142,7 +142,7 @@ func (t *Task) Fit(ctx context.Context, b device.Backend) (*Outcome, error) {
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient), close: s.close}
 	out.Report.Type = "fit"
-	out.Report.addResult(result, t)
+	out.Report.addResult(result)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)
