@@ -128,7 +128,7 @@ func TestUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := task.Evaluate(context.Background(), backend)
+	raw, err := task.Evaluate(context.Background(), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestNotPDAtStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := task.Evaluate(context.Background(), backend); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
+	if _, err := task.Evaluate(context.Background(), backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
 		t.Errorf("error %v, want a NotPDError with advice", err)
 	}
 	if out, err := task.Fit(context.Background(), backend); out != nil || !device.IsNotPD(err) {
@@ -264,7 +264,7 @@ func TestNotPDAtStart(t *testing.T) {
 	if task, err = Prepare(d, o); err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.Evaluate(context.Background(), backend)
+	r, err := task.Evaluate(context.Background(), backend, nil)
 	if err != nil || r.Jitter <= 0 || len(r.Warnings) != 2 {
 		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
 	}
@@ -341,7 +341,7 @@ func TestTextStartValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.Evaluate(context.Background(), backend)
+	r, err := task.Evaluate(context.Background(), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestGoldenNLML(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := task.Evaluate(context.Background(), backend)
+			r, err := task.Evaluate(context.Background(), backend, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestSnelson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := task.Evaluate(context.Background(), backend)
+		r, err := task.Evaluate(context.Background(), backend, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

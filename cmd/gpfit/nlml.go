@@ -65,17 +65,17 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	}
 	defer b.Close()
 	notePlan(msg, b, task.N(), task.D())
+	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
-		write := func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
-		if err := task.WriteGraph(ctx, b, write); err != nil {
-			return err
-		}
-		msg.note("expression graph written to %s", f.graph)
+		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
 	}
-	report, err := task.Evaluate(ctx, b)
+	report, err := task.Evaluate(ctx, b, writeGraph)
 	msg.clear()
 	if err != nil {
 		return err
+	}
+	if f.graph != "" {
+		msg.note("expression graph written to %s", f.graph)
 	}
 	if f.json {
 		return encodeJSON(cmd.OutOrStdout(), report, nil)
