@@ -10,10 +10,6 @@ import "gonum.org/v1/gonum/blas"
 // where C is symmetric of order n, with one triangle stored, and A is n×k or
 // k×n.
 func (impl *Implementation) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float64, a []float64, lda int, beta float64, c []float64, ldc int) {
-	if impl.generic() {
-		impl.Implementation.Dsyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
-		return
-	}
 	checkUplo(ul)
 	checkTranspose(tA)
 	checkSize(n, nLT0)
@@ -36,6 +32,15 @@ func (impl *Implementation) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alp
 	}
 	if alpha == 0 || k == 0 {
 		scale(out, n, n, beta, c, ldc)
+		return
+	}
+	if impl.generic() {
+		if beta == 0 {
+			// gonum's lower, transposed case multiplies C by 0, which leaves
+			// NaN where it was.
+			scale(out, n, n, 0, c, ldc)
+		}
+		impl.Implementation.Dsyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		return
 	}
 	v := op(a, lda, tA != blas.NoTrans)
