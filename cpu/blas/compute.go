@@ -15,10 +15,14 @@ type blocking struct {
 	// super is the largest number of rows of A and of columns of B that are
 	// packed at a time: 8·super·kc bytes for either.
 	super int
+	// keep is the largest number of rows below a diagonal block that the
+	// Cholesky factorisation keeps packed, twice; beyond it, they are packed
+	// anew in parts of super rows.
+	keep int
 }
 
 func blockingFor(variant string) blocking {
-	return blocking{kc: 336, nc: 240, mc: 96, super: 4080}
+	return blocking{kc: 288, nc: 168, mc: 96, super: 2040, keep: 8160}
 }
 
 // A product is C = alpha·A·B + beta·C. A is m×k; b is the transpose of B, n×k.
@@ -131,14 +135,15 @@ const itemsPerThread = 8
 func (j *job) addBlock(ph phase, packA, packB bool) {
 	e := j.e
 	kc := ph.p1 - ph.p0
+	ph.ia, ph.jb = ph.i0, ph.j0
 	var pa, pb int
 	if packA {
 		pa = panels(ph.i1-ph.i0, e.mr)
-		j.a.get(pa * e.mr * kc)
+		j.a[ph.buf].get(pa * e.mr * kc)
 	}
 	if packB {
 		pb = panels(ph.j1-ph.j0, e.nr)
-		j.b.get(pb * e.nr * kc)
+		j.b[ph.buf].get(pb * e.nr * kc)
 	}
 	pack := ph
 	pack.kind = packPhase
@@ -147,12 +152,15 @@ func (j *job) addBlock(ph phase, packA, packB bool) {
 	pack.z = panels(pa, pack.x)
 	pack.items = pack.z + panels(pb, pack.y)
 	j.add(pack)
-	j.addMultiply(ph)
+	j.add(j.multiplication(ph))
 }
 
-// addMultiply appends the phase that multiplies packed blocks.
-func (j *job) addMultiply(ph phase) {
+// multiplication is the phase that multiplies packed blocks.
+func (j *job) multiplication(ph phase) phase {
 	e := j.e
+	if ph.i0 >= ph.i1 || ph.j0 >= ph.j1 {
+		return phase{}
+	}
 	m, n := ph.i1-ph.i0, ph.j1-ph.j0
 	ph.kind = multiplyPhase
 	blocks := panels(n, e.nc)
@@ -161,7 +169,7 @@ func (j *job) addMultiply(ph phase) {
 	ph.x = roundUp(min(e.mc, max(1, m*blocks/(j.threads*itemsPerThread))), e.mr)
 	ph.z = panels(m, ph.x)
 	ph.items = ph.z * blocks
-	j.add(ph)
+	return ph
 }
 
 // panels is the number of panels of width w that cover n.
@@ -176,7 +184,7 @@ func (j *job) pack(ph *phase, item int) {
 		last := min((item+1)*ph.x, panels(ph.i1-ph.i0, e.mr))
 		for p := item * ph.x; p < last; p++ {
 			i := ph.i0 + p*e.mr
-			e.packPanel(j.a.mem[p*e.mr*kc:], e.mr, &pr.a, i, min(e.mr, ph.i1-i), ph.p0, kc)
+			e.packPanel(j.a[ph.buf].mem[p*e.mr*kc:], e.mr, &pr.a, i, min(e.mr, ph.i1-i), ph.p0, kc)
 		}
 		return
 	}
@@ -185,7 +193,7 @@ func (j *job) pack(ph *phase, item int) {
 	for p := item * ph.y; p < last; p++ {
 		col := ph.j0 + p*e.nr
 		cols := min(e.nr, ph.j1-col)
-		e.packPanel(j.b.mem[p*e.nr*kc:], e.vectors(cols)*e.lanes, &pr.b, col, cols, ph.p0, kc)
+		e.packPanel(j.b[ph.buf].mem[p*e.nr*kc:], e.vectors(cols)*e.lanes, &pr.b, col, cols, ph.p0, kc)
 	}
 }
 
@@ -215,7 +223,7 @@ func (j *job) multiply(ph *phase, item int) {
 		case upper:
 			c0 += max(0, i-ja) / e.nr * e.nr
 		}
-		apanel := j.a.mem[(i-ph.i0)*kc:]
+		apanel := j.a[ph.buf].mem[(i-ph.ia)*kc:]
 		for col := c0; col < c1; col += e.nr {
 			cols := min(e.nr, jb-col)
 			q0, q1 := kc0(pr.b.shape, col, cols, ph.p0, k0, k1)
@@ -225,7 +233,7 @@ func (j *job) multiply(ph *phase, item int) {
 					beta = 0
 				}
 			}
-			bpanel := j.b.mem[(col-ph.j0)*kc:]
+			bpanel := j.b[ph.buf].mem[(col-ph.jb)*kc:]
 			c := &pr.c[i*pr.ldc+col]
 			if rows == e.mr && cols == e.nr && (pr.out == dense || pr.out == lower && col+cols <= i+1 || pr.out == upper && col >= i+rows-1) {
 				e.full(q1-q0, &apanel[q0*e.mr], &bpanel[q0*e.nr], c, pr.ldc, pr.alpha, beta)

@@ -41,7 +41,7 @@ func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementatio
 			if small {
 				// Multiples of 24, as the blocks of the triangular routines
 				// must be.
-				impl.e.blocking = blocking{kc: 48, nc: 48, mc: 24, super: 96}
+				impl.e.blocking = blocking{kc: 48, nc: 48, mc: 24, super: 96, keep: 200}
 			}
 			f(t, impl)
 		})

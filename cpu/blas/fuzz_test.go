@@ -21,7 +21,7 @@ func FuzzLevel3(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		impl.e.blocking = blocking{kc: 48, nc: 48, mc: 24, super: 96}
+		impl.e.blocking = blocking{kc: 48, nc: 48, mc: 24, super: 96, keep: 200}
 		impls = append(impls, impl)
 	}
 	f.Fuzz(func(t *testing.T, routine uint8, flags uint16, m, n, k uint8, seed uint64, alpha, beta float64) {

@@ -76,17 +76,17 @@ func (e *engine) begin(work float64) *job {
 	return j
 }
 
-func (e *engine) finish(j *job) { e.pool.run(j) }
+func (e *engine) finish(j *job) (minor int) { return e.pool.run(j) }
 
 // small computes a small dense product on this goroutine.
 func (e *engine) small(pr *product) {
 	j := e.pool.acquire(1)
 	kc := e.kblock(pr.k, e.lanes)
-	j.a.get(roundUp(pr.m, e.mr) * kc)
-	j.b.get(roundUp(pr.n, e.nr) * kc)
+	j.a[0].get(roundUp(pr.m, e.mr) * kc)
+	j.b[0].get(roundUp(pr.n, e.nr) * kc)
 	beta := pr.beta
 	for p0 := 0; p0 < pr.k; p0 += kc {
-		e.smallBlock(pr, p0, min(kc, pr.k-p0), beta, j.a.mem, j.b.mem)
+		e.smallBlock(pr, p0, min(kc, pr.k-p0), beta, j.a[0].mem, j.b[0].mem)
 		beta = 1
 	}
 	e.pool.release(j)

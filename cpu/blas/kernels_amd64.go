@@ -93,6 +93,15 @@ func (ks *kernels) backward(nv, k int, a, b, t, x *float64) {
 	}
 }
 
+// cholesky factorises the tile of order mr behind the k solved columns of a
+// panel and returns the number of columns done.
+func (ks *kernels) cholesky(k int, x, d, diag *float64) int {
+	if ks.wide {
+		return cholesky512(k, x, d, diag)
+	}
+	return cholesky256(k, x, d, diag)
+}
+
 // copyRows copies n rows of nv vectors.
 func (ks *kernels) copyRows(n, nv int, src *float64, ss int, dst *float64, ds int) {
 	if ks.wide {

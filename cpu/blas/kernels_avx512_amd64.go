@@ -64,6 +64,13 @@ func solveFwd512x1(k int, a *float64, b *float64, t *float64, x *float64)
 //go:noescape
 func solveBwd512x1(k int, a *float64, b *float64, t *float64, x *float64)
 
+// cholesky512 replaces the 8×8 tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the
+// reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the
+// number of columns done, less than all if a pivot is not positive.
+//
+//go:noescape
+func cholesky512(k int, x *float64, d *float64, diag *float64) int
+
 // copyPanel512 copies n > 0 rows of nv vectors of 8, ss and ds elements apart.
 //
 //go:noescape

@@ -23,6 +23,8 @@ func (*kernels) forward(int, int, *float64, *float64, *float64, *float64) { pani
 
 func (*kernels) backward(int, int, *float64, *float64, *float64, *float64) { panic(noKernel) }
 
+func (*kernels) cholesky(int, *float64, *float64, *float64) int { panic(noKernel) }
+
 func (*kernels) copyRows(int, int, *float64, int, *float64, int) { panic(noKernel) }
 
 func (*kernels) transposeTiles(int, *float64, int, int, *float64, int, int) { panic(noKernel) }

@@ -63,6 +63,9 @@ func (v *view) at(i, j int) float64 {
 	return v.p[i*v.rs+j*v.cs]
 }
 
+// set stores an element of a dense view.
+func (v *view) set(i, j int, x float64) { v.p[i*v.rs+j*v.cs] = x }
+
 // packPanel packs rows [i0, i0+rows) and columns [p0, p0+n) of v into a panel
 // of w lines, w ≥ rows: dst[p·w + r] is element (i0+r, p0+p). Lines that v
 // does not have are zero. Of a triangular view, columns that are zero in all

@@ -87,14 +87,15 @@ func (p *pool) release(j *job) {
 	p.spare.Put(j)
 }
 
-// run does the work of a job and gives it back.
-func (p *pool) run(j *job) {
+// run does the work of a job and gives it back. It returns j.minor.
+func (p *pool) run(j *job) (minor int) {
 	j.next.Store(0)
-	j.done.Store(0)
+	j.minor.Store(0)
 	if !j.pooled {
 		j.work(&j.self)
+		minor = int(j.minor.Load())
 		p.release(j)
-		return
+		return minor
 	}
 	for len(p.workers) < j.threads-1 {
 		w := &worker{wake: make(chan struct{}, 1)}
@@ -105,13 +106,17 @@ func (p *pool) run(j *job) {
 	p.gen.Add(1)
 	p.wakeUp(j.threads - 1)
 	j.work(&j.self)
-	j.await(j.tickets)
+	for i := range j.phases {
+		j.await(i)
+	}
 	p.cur.Store(nil)
 	for i := 0; p.joined.Load() != 0; i++ {
 		relax(i)
 	}
+	minor = int(j.minor.Load())
 	j.reset()
 	p.mu.Unlock()
+	return minor
 }
 
 func (p *pool) wakeUp(n int) {

@@ -110,23 +110,43 @@ func (j *job) addDiagonal(ph phase, more bool) {
 	j.t.get(kpad * kpad)
 	tp := kpad / e.mr
 	xp := panels(ph.j1-ph.j0, e.nr)
-	if j.solves[ph.op].left {
-		j.b.get(xp * e.nr * kpad)
-	} else if more {
-		j.a.get(xp * e.nr * kpad)
+	if more {
+		if j.solves[ph.op].left {
+			j.b[0].get(xp * e.nr * kpad)
+		} else {
+			j.a[0].get(xp * e.nr * kpad)
+		}
 	}
 	ph.kind = trianglePhase
 	ph.x = max(1, tp/(j.threads*itemsPerThread/2))
 	ph.items = panels(tp, ph.x)
 	j.add(ph)
+	left := j.solves[ph.op].left
+	j.add(j.solution(ph, more && !left, more && left))
+}
+
+// What a solution leaves packed.
+const (
+	keepA = 1 << iota // panels of the left operand
+	keepB             // panels of the right operand
+)
+
+// solution is the phase that solves lines [j0, j1) for the unknowns [p0, p1)
+// with the packed triangle. It can leave them packed for the product that
+// follows.
+func (j *job) solution(ph phase, asA, asB bool) phase {
+	xp := panels(ph.j1-ph.j0, j.e.nr)
 	ph.kind = solvePhase
 	ph.x = max(1, min(4, xp/(j.threads*itemsPerThread)))
 	ph.items = panels(xp, ph.x)
 	ph.y = 0
-	if more {
-		ph.y = 1
+	if asA {
+		ph.y |= keepA
 	}
-	j.add(ph)
+	if asB {
+		ph.y |= keepB
+	}
+	return ph
 }
 
 // packTriangle packs some panels of a diagonal block, the reciprocals of the
@@ -169,11 +189,11 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 		nv := e.vectors(lines)
 		wd := nv * e.lanes
 		var x []float64
-		if s.left {
-			x = j.b.mem[q*stride : (q+1)*stride]
+		if ph.y&keepB != 0 {
+			x = j.b[ph.buf].mem[q*stride : (q+1)*stride]
 		} else {
 			if len(w.scratch) < stride {
-				w.scratch = aligned(e.nr * e.kc)
+				w.scratch = aligned(max(stride, e.nr*e.kc))
 			}
 			x = w.scratch[:stride]
 		}
@@ -186,10 +206,10 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 		}
 		e.substitute(s.t.shape == upper, nv, kc, kpad, j.t.mem, x)
 		e.unpackPanel(x, wd, &s.x, line, lines, ph.p0, kc)
-		if !s.left && ph.y == 1 {
+		if ph.y&keepA != 0 {
 			// A panel of nr lines is nv panels of mr.
 			for g := range nv {
-				e.copyRows(kc, 1, &x[g*e.mr], wd, &j.a.mem[(q*e.nr/e.mr+g)*e.mr*kc], e.mr)
+				e.copyRows(kc, 1, &x[g*e.mr], wd, &j.a[ph.buf].mem[(q*e.nr/e.mr+g)*e.mr*kc], e.mr)
 			}
 		}
 	}

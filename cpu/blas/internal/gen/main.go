@@ -3,8 +3,8 @@
 //	go run . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg blas
 //
 // The routines, in the order of their files here: the gemm micro-kernels
-// (gemm.go), the triangular-solve micro-kernels (solve.go) and the two packing
-// loops (pack.go). Each is generated for two instruction sets from the same
+// (gemm.go), the triangular-solve micro-kernels (solve.go), the Cholesky
+// micro-kernel (chol.go) and the two packing loops (pack.go). Each is generated for two instruction sets from the same
 // text; isa.go holds what differs.
 //
 // The generator is a module of its own so that users of gpfit do not depend on
@@ -45,6 +45,7 @@ func (t *isa) routines() {
 		t.solve(nv, false)
 		t.solve(nv, true)
 	}
+	t.cholesky()
 	t.copyPanel()
 	t.transpose()
 }
