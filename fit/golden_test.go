@@ -17,7 +17,7 @@ import (
 	"gpfit/internal/table"
 )
 
-var backend = cpu.New(device.Options{})
+var backend, _ = cpu.New(device.Options{})
 
 // golden is one data set of the reference values, computed with scikit-learn
 // 1.2.1 in float64.
