@@ -34,12 +34,20 @@ type product struct {
 	alpha, beta float64
 	// out is dense, or the triangle of C to write.
 	out shape
-	// inPlace says that C is also the operand that is not triangular. Then
-	// the block of C at [p0, p1) is written over when the block of the
-	// triangle at [p0, p1) is met, before which it must not be touched and
-	// at which it has been packed.
-	inPlace bool
+	// over says which rows or columns of C are also part of an operand. Those
+	// at [p0, p1) are written over when the block of columns [p0, p1) of A,
+	// and rows of B, is met; before that they must not be touched, and by
+	// then they have been packed.
+	over overwritten
 }
+
+type overwritten uint8
+
+const (
+	overNothing overwritten = iota
+	overRows
+	overCols
+)
 
 // kblock is the length of the blocks into which k columns are cut: even, and
 // multiples of unit. It depends on k alone, since the cuts decide the result's
@@ -56,8 +64,8 @@ func (j *job) addProduct(pr product) {
 	j.products = append(j.products, pr)
 	op := len(j.products) - 1
 	e := j.e
-	switch {
-	case !pr.inPlace:
+	switch pr.over {
+	case overNothing:
 		// Blocks of B outermost: each is packed once, A once for each of
 		// them.
 		kc := e.kblock(pr.k, e.lanes)
@@ -79,7 +87,7 @@ func (j *job) addProduct(pr product) {
 				}
 			}
 		}
-	case pr.a.shape != dense:
+	case overRows:
 		// C = op(A)·C: rows of C.
 		kc := e.kblock(pr.k, e.nr)
 		for j0 := 0; j0 < pr.n; j0 += e.super {
@@ -95,7 +103,7 @@ func (j *job) addProduct(pr product) {
 				}
 			})
 		}
-	default:
+	case overCols:
 		// C = C·op(A): columns of C, the transpose of the above.
 		kc := e.kblock(pr.k, e.nr)
 		for i0 := 0; i0 < pr.m; i0 += e.super {
@@ -212,7 +220,7 @@ func (j *job) multiply(ph *phase, item int) {
 		rows := min(e.mr, ib-i)
 		k0, k1 := kc0(pr.a.shape, i, rows, ph.p0, 0, kc)
 		beta := ph.beta
-		if pr.inPlace && pr.a.shape != dense && i >= ph.p0 && i < ph.p1 {
+		if pr.over == overRows && i >= ph.p0 && i < ph.p1 {
 			beta = 0
 		}
 		// The columns that the triangle leaves to these rows.
@@ -227,7 +235,7 @@ func (j *job) multiply(ph *phase, item int) {
 		for col := c0; col < c1; col += e.nr {
 			cols := min(e.nr, jb-col)
 			q0, q1 := kc0(pr.b.shape, col, cols, ph.p0, k0, k1)
-			if pr.inPlace && pr.b.shape != dense {
+			if pr.over == overCols {
 				beta = ph.beta
 				if col >= ph.p0 && col < ph.p1 {
 					beta = 0

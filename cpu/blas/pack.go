@@ -47,22 +47,6 @@ func op(p []float64, ld int, trans bool) view {
 	return v
 }
 
-// at is element (i, j) whatever the shape.
-func (v *view) at(i, j int) float64 {
-	if v.shape != dense && i != j {
-		up := j > i
-		switch {
-		case v.shape == lower && up, v.shape == upper && !up:
-			return 0
-		case v.shape == symLower && up, v.shape == symUpper && !up:
-			i, j = j, i
-		}
-	} else if i == j && v.unit {
-		return 1
-	}
-	return v.p[i*v.rs+j*v.cs]
-}
-
 // set stores an element of a dense view.
 func (v *view) set(i, j int, x float64) { v.p[i*v.rs+j*v.cs] = x }
 
@@ -85,12 +69,8 @@ func (ks *kernels) packPanel(dst []float64, w int, v *view, i0, rows, p0, n int)
 		}
 		ks.packDense(dst, w, &left, i0, rows, p0, d0)
 	}
-	for p := d0; p < d1; p++ {
-		line := dst[p*w : (p+1)*w]
-		for r := 0; r < rows; r++ {
-			line[r] = v.at(i0+r, p0+p)
-		}
-		clear(line[rows:])
+	if d0 < d1 {
+		packDiagonal(dst[d0*w:d1*w], w, v, i0, rows, p0+d0-i0, p0+d1-i0)
 	}
 	if v.shape != lower && d1 < n {
 		right := *v
@@ -98,6 +78,41 @@ func (ks *kernels) packPanel(dst []float64, w int, v *view, i0, rows, p0, n int)
 			right = v.t()
 		}
 		ks.packDense(dst[d1*w:], w, &right, i0, rows, p0+d1, n-d1)
+	}
+}
+
+// packDiagonal is packPanel for columns [c0, c1), counted from i0, of the rows
+// from i0: what is on and beside the diagonal.
+func packDiagonal(dst []float64, w int, v *view, i0, rows, c0, c1 int) {
+	clear(dst)
+	src := v.p[i0*v.rs+i0*v.cs:]
+	skip := 0 // the diagonal
+	if v.unit {
+		skip = 1
+	}
+	for r := range rows {
+		lo, hi := c0, min(c1, r+1-skip) // the lower triangle
+		if v.shape == upper || v.shape == symUpper {
+			lo, hi = max(c0, r+skip), c1
+		}
+		for c := lo; c < hi; c++ {
+			dst[(c-c0)*w+r] = src[r*v.rs+c*v.cs]
+		}
+		switch {
+		case v.unit && c0 <= r && r < c1:
+			dst[(r-c0)*w+r] = 1
+		case v.shape == symLower:
+			lo, hi = max(c0, r+1), c1
+		case v.shape == symUpper:
+			lo, hi = c0, min(c1, r)
+		default:
+			continue
+		}
+		if v.shape == symLower || v.shape == symUpper {
+			for c := lo; c < hi; c++ {
+				dst[(c-c0)*w+r] = src[c*v.rs+r*v.cs]
+			}
+		}
 	}
 }
 

@@ -22,12 +22,12 @@ func (impl *Implementation) Dtrmm(side blas.Side, ul blas.Uplo, tA blas.Transpos
 		return
 	}
 	left := side == blas.Left
-	pr := product{m: m, n: n, k: order, alpha: alpha, c: b, ldc: ldb, inPlace: true}
+	pr := product{m: m, n: n, k: order, alpha: alpha, c: b, ldc: ldb}
 	t := triangle(ul, tA, d, a, lda, left)
 	if left {
-		pr.a, pr.b = t, rowMajor(b, ldb).t()
+		pr.a, pr.b, pr.over = t, rowMajor(b, ldb).t(), overRows
 	} else {
-		pr.a, pr.b = rowMajor(b, ldb), t
+		pr.a, pr.b, pr.over = rowMajor(b, ldb), t, overCols
 	}
 	j := impl.e.begin(float64(m) * float64(n) * float64(order))
 	j.addProduct(pr)

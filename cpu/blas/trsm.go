@@ -53,6 +53,9 @@ type solve struct {
 	t    view
 	x    view // line l of X, in a row: one equation
 	left bool
+	// inverse says that the lines from p0 are those of the identity, stored as
+	// the triangle itself, and replaced by its inverse.
+	inverse bool
 }
 
 // addSolve appends the phases of a triangular solve. Blocks of the triangle
@@ -197,15 +200,32 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 			}
 			x = w.scratch[:stride]
 		}
-		e.packDense(x, wd, &s.x, line, lines, ph.p0, kc)
-		clear(x[kc*wd : kpad*wd])
+		first := 0 // unknown that may not be zero
+		if s.inverse && line >= ph.p0 {
+			first = line - ph.p0
+			clear(x[first*wd : kpad*wd])
+			for c := range lines {
+				x[(first+c)*wd+c] = 1
+			}
+		} else {
+			e.packDense(x, wd, &s.x, line, lines, ph.p0, kc)
+			clear(x[kc*wd : kpad*wd])
+		}
 		if ph.beta != 1 {
 			for i := range x[:kc*wd] {
 				x[i] *= ph.beta
 			}
 		}
-		e.substitute(s.t.shape == upper, nv, kc, kpad, j.t.mem, x)
-		e.unpackPanel(x, wd, &s.x, line, lines, ph.p0, kc)
+		if s.t.shape == upper {
+			e.backSubstitute(nv, kc, kpad, j.t.mem, x)
+		} else {
+			e.substitute(nv, first, kpad, j.t.mem, x)
+		}
+		if s.inverse && line >= ph.p0 {
+			s.unpackTriangle(&e.kernels, x, wd, line, lines, ph.p0, kc)
+		} else {
+			e.unpackPanel(x, wd, &s.x, line, lines, ph.p0, kc)
+		}
 		if ph.y&keepA != 0 {
 			// A panel of nr lines is nv panels of mr.
 			for g := range nv {
@@ -215,17 +235,19 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 	}
 }
 
-// substitute solves a packed triangle of order kc for a packed panel x of nv
-// vectors.
-func (ks *kernels) substitute(back bool, nv, kc, kpad int, t, x []float64) {
+// substitute solves a packed lower triangle for a packed panel x of nv
+// vectors, of which the unknowns before first, a multiple of mr, are zero.
+func (ks *kernels) substitute(nv, first, kpad int, t, x []float64) {
 	mr, w := ks.mr, nv*ks.lanes
-	if !back {
-		for i := 0; i < kpad; i += mr {
-			panel := t[i*kpad:]
-			ks.forward(nv, i, &panel[0], &x[0], &panel[i*mr], &x[i*w])
-		}
-		return
+	for i := first; i < kpad; i += mr {
+		panel := t[i*kpad:]
+		ks.forward(nv, i-first, &panel[first*mr], &x[first*w], &panel[i*mr], &x[i*w])
 	}
+}
+
+// backSubstitute solves a packed upper triangle of order kc.
+func (ks *kernels) backSubstitute(nv, kc, kpad int, t, x []float64) {
+	mr, w := ks.mr, nv*ks.lanes
 	for i := kpad - mr; i >= 0; i -= mr {
 		panel := t[i*kpad:]
 		next := min(i+mr, kpad-1) // in bounds where nothing is read
