@@ -10,9 +10,18 @@ import (
 	"gpfit/kernel"
 )
 
-// contractRows is the height of the panels of Σ⁻¹. Higher panels make faster
-// products and cost contractRows·n·8 bytes.
-const contractRows = 256
+// contractRows returns the height of the panels of Σ⁻¹. Higher panels make
+// faster products; they also reach further over the diagonal, which matters for
+// small n, and cost 8·height·n bytes.
+func contractRows(n int) int {
+	switch {
+	case n <= 512:
+		return min(n, 64)
+	case n <= 1024:
+		return 128
+	}
+	return 256
+}
 
 // Contract inverts the factor into the upper triangle if that is not done yet,
 // forms Σ⁻¹ = U·Uᵀ in panels of rows and contracts each with ∂K at once.
@@ -43,12 +52,12 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 			w.a[i*w.ld+i] = 1 / v
 		}
 	}
-	if need := min(contractRows, w.n) * w.n; len(w.panel) < need {
-		rows := min(contractRows, w.n)
-		w.panel, w.corner = make([]float64, need), make([]float64, rows*rows)
+	height := contractRows(w.n)
+	if w.panel == nil {
+		w.panel, w.corner = make([]float64, height*w.n), make([]float64, height*height)
 	}
-	for i0 := 0; i0 < w.n; i0 += contractRows {
-		i1 := min(i0+contractRows, w.n)
+	for i0 := 0; i0 < w.n; i0 += height {
+		i1 := min(i0+height, w.n)
 		if err := w.inversePanel(ctx, i0, i1); err != nil {
 			return err
 		}
@@ -59,12 +68,12 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return nil
 }
 
-// panelFlops is the work of all panels: n³/3, and O(contractRows·n²) because
+// panelFlops is the work of all panels: n³/3, and O(height·n²) because
 // panels reach over the diagonal.
 func panelFlops(n int) float64 {
-	sum := 0.0
-	for i0 := 0; i0 < n; i0 += contractRows {
-		i1 := min(i0+contractRows, n)
+	sum, height := 0.0, contractRows(n)
+	for i0 := 0; i0 < n; i0 += height {
+		i1 := min(i0+height, n)
 		rows := float64(i1 - i0)
 		sum += 2*rows*rows*float64(i0) + rows*rows*rows + 2*rows*float64(i1)*float64(n-i1)
 	}

@@ -92,7 +92,8 @@ func (b *Backend) Info() device.Info {
 // panels of n rows, and vectors.
 func (b *Backend) Plan(n, d int) device.Plan {
 	nf := float64(n)
-	panels := int64(contractRows+b.threads*4)*int64(n) + predictElements
+	height := int64(contractRows(n))
+	panels := (height+int64(b.threads)*4)*int64(n) + height*height + predictElements
 	plan := device.Plan{
 		N: n, D: d,
 		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panels + int64(n)*int64(2*d+8)),
