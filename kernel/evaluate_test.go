@@ -89,3 +89,20 @@ func TestExtremes(t *testing.T) {
 		}
 	}
 }
+
+// TestNoAllocation: after the first row, nothing is left to the collector.
+func TestNoAllocation(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 1))
+	x, row := randomPoints(rng, 60, 3), make([]float64, 60)
+	for _, text := range evaluatorCases {
+		p := mustCompile(t, text, 3)
+		e, grad := NewEvaluator(p), make([]float64, p.NumParams)
+		e.Bind(randomTheta(rng, p))
+		if n := testing.AllocsPerRun(10, func() {
+			e.Row(row, x, 1, x, 0, 60)
+			e.RowGradient(grad, row, x, 1, x, 0, 60)
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a row", text, n)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func rbfSlope(k, _, s []float64, w, a float64) ([]float64, float64) {
 //	k     = (p₀ + p₁ t + p₂ t²) exp(−t)
 //	dk/ds = (q₀/t + q₁ + q₂ t) exp(−t),    t = √(c s).
 func matern(name string, op Op, c float64, p, q [3]float64) *Family {
-	times := func(v [3]float64, a float64) *[3]float64 { return &[3]float64{a * v[0], a * v[1], a * v[2]} }
+	times := func(v [3]float64, a float64) [3]float64 { return [3]float64{a * v[0], a * v[1], a * v[2]} }
 	return &Family{Name: name, Op: op,
 		value: func(dst, s []float64, w, a float64) { vec.RootDecay(dst, s, c*w, times(p, a)) },
 		slope: func(k, scratch, s []float64, w, a float64) ([]float64, float64) {

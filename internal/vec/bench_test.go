@@ -50,9 +50,9 @@ func BenchmarkRootDecay(b *testing.B) {
 			forBench(b, func(b *testing.B) {
 				for b.Loop() {
 					if q == [3]float64{} {
-						RootDecay(k, s, 3, &[3]float64{1, 1, 0})
+						RootDecay(k, s, 3, [3]float64{1, 1, 0})
 					} else {
-						RootDecaySlope(k, slope, s, 3, &[3]float64{1, 1, 0}, &q)
+						RootDecaySlope(k, slope, s, 3, [3]float64{1, 1, 0}, q)
 					}
 				}
 			})

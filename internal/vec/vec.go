@@ -39,9 +39,9 @@ func ExpScaled(dst, src []float64, a, b float64) {
 //
 // for the length of s; c and s[j] are not negative. It is exactly p[0] where
 // s[j] is 0, and 0 where it is infinite.
-func RootDecay(k, s []float64, c float64, p *[3]float64) {
+func RootDecay(k, s []float64, c float64, p [3]float64) {
 	if k = first(k, len(s)); len(k) > 0 {
-		rootDecay(k, s, c, p)
+		rootDecay(k, s, c, &p)
 	}
 }
 
@@ -50,9 +50,9 @@ func RootDecay(k, s []float64, c float64, p *[3]float64) {
 //	slope[j] = (q[0]/t + q[1] + q[2]·t)·e^−t
 //
 // beside it, where t = 0 without its first term. slope must not be s.
-func RootDecaySlope(k, slope, s []float64, c float64, p, q *[3]float64) {
+func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 	if k, slope = first(k, len(s)), first(slope, len(s)); len(k) > 0 {
-		rootDecaySlope(k, slope, s, c, p, q)
+		rootDecaySlope(k, slope, s, c, &p, &q)
 	}
 }
 

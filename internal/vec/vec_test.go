@@ -144,8 +144,8 @@ func TestRootDecay(t *testing.T) {
 				return func(j int) float64 { return 8 * eps * math.Abs(f(j)) }
 			}
 			k, k2, sl := d.output(n), d.output(n), d.output(n)
-			RootDecay(k, s, c.c, &c.p)
-			RootDecaySlope(k2, sl, s, c.c, &c.p, &c.q)
+			RootDecay(k, s, c.c, c.p)
+			RootDecaySlope(k2, sl, s, c.c, c.p, c.q)
 			d.near("RootDecay", k, value, tol(value))
 			d.near("RootDecaySlope", sl, slope, tol(slope))
 			for j := range k {
@@ -276,7 +276,7 @@ func TestVariantsAgree(t *testing.T) {
 	forVariants(t, func(t *testing.T) {
 		var r result
 		k, slope, dist := make([]float64, n), make([]float64, n), make([]float64, n)
-		RootDecaySlope(k, slope, s, c.c, &c.p, &c.q)
+		RootDecaySlope(k, slope, s, c.c, c.p, c.q)
 		r.rows = append(append(r.rows, k...), slope...)
 		ExpScaled(k, s, -0.5, 2)
 		r.rows = append(r.rows, k...)
@@ -314,7 +314,7 @@ func TestNonFinite(t *testing.T) {
 				c := rootCases[3]
 				for _, v := range []float64{inf, nan, 1e300} {
 					row[bad] = v
-					RootDecaySlope(k, slope, row, c.c, &c.p, &c.q)
+					RootDecaySlope(k, slope, row, c.c, c.p, c.q)
 					for j := range row {
 						if j != bad && k[j] != k[(bad+1)%n] || j == bad && v == v && (k[j] != 0 || slope[j] != 0) || j == bad && v != v && (k[j] == k[j] || slope[j] == slope[j]) {
 							t.Fatalf("s = %v at %d of %d: value %v, slope %v at %d", v, bad, n, k[j], slope[j], j)
@@ -348,7 +348,7 @@ func TestNonFinite(t *testing.T) {
 // TestBounds: rows that are too short panic before anything is touched.
 func TestBounds(t *testing.T) {
 	short, long := make([]float64, 3, 20), make([]float64, 4, 20)
-	p := &[3]float64{1}
+	p := [3]float64{1}
 	forVariants(t, func(t *testing.T) {
 		for name, f := range map[string]func(){
 			"Exp":                      func() { Exp(short, long) },
