@@ -15,7 +15,9 @@
 // of points, and a list of instructions on a stack of numbers. The evaluator
 // here runs it on the CPU, a row of pairs at a time; a GPU runs the same lists
 // with one pair per thread. The formulas of the leaves are in family.go and
-// nowhere else.
+// nowhere else; the loops over a row are those of internal/vec, which has them
+// for AVX-512, for AVX2 and in Go. GPFIT_CPU=avx512, avx2 or generic forces
+// one, and the tests are meant to be run with each.
 //
 // Cost: O(d) per pair for every feature; memory O(row length) per evaluator.
 package kernel

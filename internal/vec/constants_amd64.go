@@ -1,0 +1,25 @@
+package vec
+
+import "math"
+
+// expConst is what the assembly reads, every number repeated over the lanes of
+// an AVX2 vector. The generator knows the order: internal/gen/exp.go.
+var expConst [26][4]float64
+
+func init() {
+	scalars := []float64{
+		log2E, ln2Hi, ln2Lo, magic16, magic1, 1, expMin, expMax, rootMax,
+		math.Float64frombits(1023), // added to an exponent of 2, as an integer
+	}
+	scalars = append(scalars, expSmall[:]...)
+	scalars = append(scalars, expLarge[:]...)
+	for i, c := range scalars {
+		expConst[i] = [4]float64{c, c, c, c}
+	}
+}
+
+// expLarge holds q for |r| ≤ ln 2/2: relative error 1.1e-17.
+var expLarge = [10]float64{
+	0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.555555555083ep-5, 0x1.1111111127d0fp-7, 0x1.6c16c18438afcp-10,
+	0x1.a01a012a0efd2p-13, 0x1.a01999e265350p-16, 0x1.71df25b39220cp-19, 0x1.28ad9b83c1163p-22, 0x1.ad7f3e1102a20p-26,
+}

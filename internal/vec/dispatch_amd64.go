@@ -1,0 +1,149 @@
+package vec
+
+//go:generate go run -C internal/gen . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
+//go:generate go run -C internal/gen . -isa avx2 -out ../../vec_avx2_amd64.s -stubs ../../vec_avx2_amd64.go -pkg vec
+
+// The functions here call the variant in use, directly, so that the compiler
+// knows that no pointer is kept. Slices have been checked and are not empty.
+
+func expScaled(dst, src []float64, a, b float64) {
+	switch active {
+	case avx512:
+		expScaled512(&dst[0], &src[0], len(dst), a, b)
+	case avx2:
+		expScaled256(&dst[0], &src[0], len(dst), a, b)
+	default:
+		expScaledGo(dst, src, a, b)
+	}
+}
+
+func rootDecay(k, s []float64, c float64, p *[3]float64) {
+	switch active {
+	case avx512:
+		rootDecay512(&k[0], &s[0], len(k), c, p)
+	case avx2:
+		rootDecay256(&k[0], &s[0], len(k), c, p)
+	default:
+		rootDecayGo(k, s, c, p)
+	}
+}
+
+func rootDecaySlope(k, slope, s []float64, c float64, p, q *[3]float64) {
+	pole := q[0] != 0
+	switch {
+	case active == avx512 && pole:
+		rootPole512(&k[0], &slope[0], &s[0], len(k), c, p, q)
+	case active == avx512:
+		rootSlope512(&k[0], &slope[0], &s[0], len(k), c, p, q)
+	case active == avx2 && pole:
+		rootPole256(&k[0], &slope[0], &s[0], len(k), c, p, q)
+	case active == avx2:
+		rootSlope256(&k[0], &slope[0], &s[0], len(k), c, p, q)
+	default:
+		rootDecaySlopeGo(k, slope, s, c, p, q)
+	}
+}
+
+func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
+	var wp *float64
+	if w != nil {
+		wp = &w[0]
+	}
+	switch active {
+	case avx512:
+		squaredDistances512(&dst[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index))
+	case avx2:
+		squaredDistances256(&dst[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index))
+	default:
+		squaredDistancesGo(dst, x, w, y, stride, index)
+	}
+}
+
+// weightedSquares takes as many columns at a time as there are routines for.
+func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
+	if active == generic {
+		weightedSquaresGo(sums, x, w, y, stride, index)
+		return
+	}
+	n := len(w)
+	for q := 0; q < len(index); {
+		left := len(index) - q
+		s, xq, iq := &sums[q], &x[q], &index[q]
+		switch wide := active == avx512; {
+		case wide && left >= 8:
+			weightedSquares512x8(s, xq, &w[0], n, &y[0], stride, iq)
+			q += 8
+		case wide && left >= 4:
+			weightedSquares512x4(s, xq, &w[0], n, &y[0], stride, iq)
+			q += 4
+		case wide && left >= 2:
+			weightedSquares512x2(s, xq, &w[0], n, &y[0], stride, iq)
+			q += 2
+		case wide:
+			weightedSquares512x1(s, xq, &w[0], n, &y[0], stride, iq)
+			q++
+		case left >= 4:
+			weightedSquares256x4(s, xq, &w[0], n, &y[0], stride, iq)
+			q += 4
+		case left >= 2:
+			weightedSquares256x2(s, xq, &w[0], n, &y[0], stride, iq)
+			q += 2
+		default:
+			weightedSquares256x1(s, xq, &w[0], n, &y[0], stride, iq)
+			q++
+		}
+	}
+}
+
+func dot(a, b []float64) float64 {
+	switch active {
+	case avx512:
+		return dot512(&a[0], &b[0], len(a))
+	case avx2:
+		return dot256(&a[0], &b[0], len(a))
+	}
+	return dotGo(a, b)
+}
+
+func tripleDot(a, b, c []float64) float64 {
+	switch active {
+	case avx512:
+		return tripleDot512(&a[0], &b[0], &c[0], len(a))
+	case avx2:
+		return tripleDot256(&a[0], &b[0], &c[0], len(a))
+	}
+	return tripleDotGo(a, b, c)
+}
+
+func add(dst, a, b []float64) {
+	switch active {
+	case avx512:
+		add512(&dst[0], &a[0], &b[0], len(a))
+	case avx2:
+		add256(&dst[0], &a[0], &b[0], len(a))
+	default:
+		addGo(dst, a, b)
+	}
+}
+
+func mul(dst, a, b []float64) {
+	switch active {
+	case avx512:
+		mul512(&dst[0], &a[0], &b[0], len(a))
+	case avx2:
+		mul256(&dst[0], &a[0], &b[0], len(a))
+	default:
+		mulGo(dst, a, b)
+	}
+}
+
+func scale(dst, a []float64, c float64) {
+	switch active {
+	case avx512:
+		scale512(&dst[0], &a[0], len(a), c)
+	case avx2:
+		scale256(&dst[0], &a[0], len(a), c)
+	default:
+		scaleGo(dst, a, c)
+	}
+}

@@ -1,0 +1,31 @@
+//go:build !amd64
+
+package vec
+
+// Other processors have the generic variant only.
+
+func expScaled(dst, src []float64, a, b float64) { expScaledGo(dst, src, a, b) }
+
+func rootDecay(k, s []float64, c float64, p *[3]float64) { rootDecayGo(k, s, c, p) }
+
+func rootDecaySlope(k, slope, s []float64, c float64, p, q *[3]float64) {
+	rootDecaySlopeGo(k, slope, s, c, p, q)
+}
+
+func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
+	squaredDistancesGo(dst, x, w, y, stride, index)
+}
+
+func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
+	weightedSquaresGo(sums, x, w, y, stride, index)
+}
+
+func dot(a, b []float64) float64 { return dotGo(a, b) }
+
+func tripleDot(a, b, c []float64) float64 { return tripleDotGo(a, b, c) }
+
+func add(dst, a, b []float64) { addGo(dst, a, b) }
+
+func mul(dst, a, b []float64) { mulGo(dst, a, b) }
+
+func scale(dst, a []float64, c float64) { scaleGo(dst, a, c) }

@@ -1,0 +1,166 @@
+package vec
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// maxULP bounds the error of Exp in units in the last place of the exact value.
+const maxULP = 1.1
+
+const bigPrec = 200
+
+var bigLn2 = func() *big.Float {
+	// ln 2 = Σ_{k≥1} 1/(k·2ᵏ)
+	sum, pow := new(big.Float).SetPrec(bigPrec), new(big.Float).SetPrec(bigPrec).SetInt64(1)
+	for k := int64(1); k < bigPrec; k++ {
+		pow.Quo(pow, big.NewFloat(2))
+		sum.Add(sum, new(big.Float).SetPrec(bigPrec).Quo(pow, new(big.Float).SetInt64(k)))
+	}
+	return sum
+}()
+
+// bigExp returns eˣ to far more digits than a float64 holds: eˣ = 2ⁿ·(eʳ)^256
+// with r = (x − n·ln 2)/256 and the series for eʳ.
+func bigExp(x float64) *big.Float {
+	n := math.Round(x / math.Ln2)
+	f := func() *big.Float { return new(big.Float).SetPrec(bigPrec) }
+	r := f().SetFloat64(x)
+	r.Sub(r, f().Mul(bigLn2, f().SetFloat64(n)))
+	r.SetMantExp(r, -8)
+	sum, term := f().SetInt64(1), f().SetInt64(1)
+	for k := int64(1); k <= 18; k++ {
+		term.Mul(term, r)
+		term.Quo(term, f().SetInt64(k))
+		sum.Add(sum, term)
+	}
+	for range 8 {
+		sum.Mul(sum, sum)
+	}
+	return sum.SetMantExp(sum, int(n))
+}
+
+// ulps returns |got − want| in units in the last place that a float64 next to
+// want has.
+func ulps(got float64, want *big.Float) float64 {
+	if math.IsInf(got, 0) || math.IsNaN(got) {
+		return math.Inf(1)
+	}
+	e := max(want.MantExp(nil)-53, -1074)
+	diff := new(big.Float).SetPrec(bigPrec).SetFloat64(got)
+	diff.Sub(diff, want)
+	out, _ := diff.SetMantExp(diff, -e).Float64()
+	return math.Abs(out)
+}
+
+// forVariants runs f once with every variant in use.
+func forVariants(t *testing.T, f func(t *testing.T)) {
+	defer func(v variant) { active = v }(active)
+	for _, name := range Variants() {
+		active = byName[name]
+		t.Run(name, f)
+	}
+}
+
+func TestBigExp(t *testing.T) {
+	for _, c := range []struct {
+		x    float64
+		want string
+	}{
+		{1, "2.7182818284590452353602874713526624977572"},
+		{-745, "2.8223507304719370763534400820597826208244e-324"},
+		{0.0625, "1.0644944589178594295633905946428896731008"},
+	} {
+		want, _, err := big.ParseFloat(c.want, 10, bigPrec, big.ToNearestEven)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff := new(big.Float).Sub(bigExp(c.x), want)
+		if diff.Quo(diff, want); diff.Abs(diff).Cmp(big.NewFloat(1e-36)) > 0 {
+			t.Errorf("bigExp(%v) = %.40g, want %s", c.x, bigExp(c.x), c.want)
+		}
+	}
+}
+
+// expPoints returns arguments all over the range, dense near 0, at the edges
+// of the reductions (odd multiples of ln 2/32), near overflow and among the
+// subnormal results.
+func expPoints() []float64 {
+	rng := rand.New(rand.NewPCG(11, 12))
+	var x []float64
+	count := 8000
+	if testing.Short() || raceEnabled {
+		count = 500
+	}
+	for range count {
+		x = append(x,
+			-745*rng.Float64(), 709.7*rng.Float64(), 2*rng.Float64()-1,
+			-math.Exp(40*rng.Float64()-38), math.Exp(36*rng.Float64()-36), -708-38*rng.Float64())
+		edge := float64(2*rng.IntN(20000)-20000+1) * math.Ln2 / 32
+		x = append(x, min(edge+1e-9*rng.NormFloat64(), 709))
+	}
+	for i := -1074; i <= 1023; i++ {
+		v := float64(i) * math.Ln2
+		x = append(x, v, math.Nextafter(v, 0), math.Nextafter(v, math.Inf(-1)))
+	}
+	for i := range 60 {
+		v := math.Ldexp(1, -i)
+		x = append(x, v, -v, math.Nextafter(v, 1), -math.Nextafter(v, 1))
+	}
+	return append(x, 709.782712893384, 709.78271, -745.1332191019411, -745.13, -744.5, -708.3964185322641, -708.4)
+}
+
+func TestExpAccuracy(t *testing.T) {
+	x := expPoints()
+	want := make([]*big.Float, len(x))
+	for i, v := range x {
+		want[i] = bigExp(v)
+	}
+	forVariants(t, func(t *testing.T) {
+		got := make([]float64, len(x))
+		Exp(got, x)
+		worst, at := 0.0, 0.0
+		for i, v := range got {
+			if u := ulps(v, want[i]); u > worst {
+				worst, at = u, x[i]
+			}
+		}
+		t.Logf("%d points, largest error %.3f ulp at %v", len(x), worst, at)
+		if worst > maxULP {
+			t.Errorf("error %.3f ulp at %v, want at most %v", worst, at, maxULP)
+		}
+	})
+}
+
+func TestExpSpecial(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	forVariants(t, func(t *testing.T) {
+		for _, c := range []struct{ x, want float64 }{
+			{0, 1}, {math.Copysign(0, -1), 1}, {-inf, 0}, {inf, inf}, {nan, nan},
+			{1e300, inf}, {-1e300, 0}, {709.7827128933841, inf},
+			{-745.1332191019411, 5e-324}, {-745.1332191019412, 0}, {-750, 0}, {-749.9, 0}, {710, inf}, {720, inf},
+			{1e-320, 1}, {-1e-320, 1}, {-1e-17, 1},
+		} {
+			// In every lane, among harmless neighbours.
+			for n := 1; n <= 17; n++ {
+				x, got := make([]float64, n), make([]float64, n)
+				for i := range n {
+					clear(x)
+					x[i] = c.x
+					Exp(got, x)
+					for j, v := range got {
+						want := 1.0
+						if j == i {
+							want = c.want
+						}
+						if v != want && !(v != v && want != want) {
+							t.Fatalf("exp(%v) at %d of %d: element %d is %v, want %v", c.x, i, n, j, v, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package vec
+
+import "math"
+
+// exp returns eˣ by the method of constants.go, in Go.
+func exp(x float64) float64 {
+	if !(x > expMin && x < expMax) {
+		switch {
+		case x <= expMin:
+			return 0
+		case x >= expMax:
+			return math.Inf(1)
+		}
+		return x // NaN
+	}
+	kd := x*log2E + magic16
+	bits := math.Float64bits(kd)
+	k := kd - magic16
+	r := x - k*ln2Hi - k*ln2Lo
+	q := expSmall[2] + r*(expSmall[3]+r*(expSmall[4]+r*expSmall[5]))
+	p := r + r*(r*(expSmall[0]+r*(expSmall[1]+r*q)))
+	t := expTable[bits%16]
+	y := t + t*p               // within [0.97, 2)
+	e := int64(bits<<16) >> 20 // bits 4 … 47: ⌊k⌋
+	if e > -1022 && e < 1023 {
+		return math.Float64frombits(math.Float64bits(y) + uint64(e)<<52)
+	}
+	return math.Ldexp(y, int(e))
+}
+
+func expScaledGo(dst, src []float64, a, b float64) {
+	for j, v := range src {
+		dst[j] = b * exp(a*v)
+	}
+}
+
+func rootDecayGo(k, s []float64, c float64, p *[3]float64) {
+	for j, v := range s {
+		t := math.Sqrt(c * v)
+		if t > rootMax {
+			t = rootMax
+		}
+		k[j] = (p[0] + t*(p[1]+t*p[2])) * exp(-t)
+	}
+}
+
+func rootDecaySlopeGo(k, slope, s []float64, c float64, p, q *[3]float64) {
+	for j, v := range s {
+		t := math.Sqrt(c * v)
+		if t > rootMax {
+			t = rootMax
+		}
+		f := q[1] + t*q[2]
+		if t != 0 {
+			f += q[0] / t
+		}
+		e := exp(-t)
+		k[j], slope[j] = (p[0]+t*(p[1]+t*p[2]))*e, f*e
+	}
+}
+
+func squaredDistancesGo(dst, x, w, y []float64, stride int, index []int) {
+	clear(dst)
+	for q, c := range index {
+		xq, col := x[q], y[c*stride:][:len(dst)]
+		if w == nil {
+			for j, v := range col {
+				diff := xq - v
+				dst[j] += diff * diff
+			}
+			continue
+		}
+		wq := w[q]
+		for j, v := range col {
+			diff := xq - v
+			dst[j] += diff * wq * diff
+		}
+	}
+}
+
+func weightedSquaresGo(sums, x, w, y []float64, stride int, index []int) {
+	for q, c := range index {
+		xq, col, sum := x[q], y[c*stride:][:len(w)], 0.0
+		for j, v := range col {
+			diff := xq - v
+			sum += w[j] * diff * diff
+		}
+		sums[q] = sum
+	}
+}
+
+func dotGo(a, b []float64) float64 {
+	sum := 0.0
+	for j, v := range a {
+		sum += v * b[j]
+	}
+	return sum
+}
+
+func tripleDotGo(a, b, c []float64) float64 {
+	sum := 0.0
+	for j, v := range a {
+		sum += v * b[j] * c[j]
+	}
+	return sum
+}
+
+func addGo(dst, a, b []float64) {
+	for j, v := range a {
+		dst[j] = v + b[j]
+	}
+}
+
+func mulGo(dst, a, b []float64) {
+	for j, v := range a {
+		dst[j] = v * b[j]
+	}
+}
+
+func scaleGo(dst, a []float64, c float64) {
+	for j, v := range a {
+		dst[j] = c * v
+	}
+}

@@ -1,0 +1,47 @@
+package vec
+
+import (
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// guarded places rows at the end, and at the beginning, of memory whose
+// neighbours may be neither read nor written.
+var guarded = []placement{
+	func(t *testing.T) (func(int) []float64, func()) { return guard(t, true) },
+	func(t *testing.T) (func(int) []float64, func()) { return guard(t, false) },
+}
+
+func guard(t *testing.T, atEnd bool) (row func(n int) []float64, check func()) {
+	var maps [][]byte
+	row = func(n int) []float64 {
+		if n == 0 {
+			return nil
+		}
+		page := syscall.Getpagesize()
+		inner := (8*n + page - 1) / page * page
+		m, err := syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps = append(maps, m)
+		for _, outer := range [][]byte{m[:page], m[page+inner:]} {
+			if err := syscall.Mprotect(outer, syscall.PROT_NONE); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := page
+		if atEnd {
+			at += inner - 8*n
+		}
+		return unsafe.Slice((*float64)(unsafe.Pointer(&m[at])), n)
+	}
+	return row, func() {
+		for _, m := range maps {
+			if err := syscall.Munmap(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// squaredDistances keeps a block of dst in registers while it goes through the
+// columns, so that every column is read once and dst is written once.
+func (t *isa) squaredDistances() {
+	name := "squaredDistances" + t.suffix
+	t.function(name, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
+		name+" sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without",
+		"weights if w is nil. d ≥ 1.")
+	dst, n, x, w, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.RDX, reg.R8, reg.R9, reg.R10
+	i, q, col := reg.RAX, reg.R11, reg.R12
+	params([]string{"dst", "n", "x", "w", "y", "stride", "index", "d"}, dst, n, x, w, y, stride, index, d)
+	SHLQ(operand.Imm(3), stride)
+	const unroll = 8
+	acc, xq, wq, diff := t.allocs(unroll), t.alloc(), t.alloc(), t.allocs(3)
+	scaled := diff // AVX-512 has registers to spare
+	if t.wide() {
+		scaled = t.allocs(3)
+	}
+	columns := func(weights bool, vectors int, label string) {
+		for v := range vectors {
+			t.zero(acc[v])
+		}
+		XORL(q.As32(), q.As32())
+		align(32)
+		Label(label)
+		MOVQ(indexed(index, q, 8, 0), col)
+		IMULQ(stride, col)
+		ADDQ(y, col)
+		VBROADCASTSD(indexed(x, q, 8, 0), xq)
+		if weights {
+			VBROADCASTSD(indexed(w, q, 8, 0), wq)
+		}
+		for v := range vectors {
+			e := diff[v%len(diff)]
+			switch {
+			case t.masked:
+				t.load(t.at(col, i, v), e)
+				t.sub(e, xq, e)
+			default:
+				VSUBPD(t.at(col, i, v), xq, e)
+			}
+			if !weights {
+				VFMADD231PD(e, e, acc[v])
+				continue
+			}
+			if t.wide() {
+				s := scaled[v%len(scaled)]
+				VMULPD(wq, e, s)
+				VFMADD231PD(s, e, acc[v])
+				continue
+			}
+			// e·(w·e) needs a second register: the odd one out.
+			s := diff[(v+1)%len(diff)]
+			VMULPD(wq, e, s)
+			VFMADD231PD(s, e, acc[v])
+		}
+		INCQ(q)
+		CMPQ(q, d)
+		JLT(ref(label))
+		for v := range vectors {
+			t.store(acc[v], t.at(dst, i, v))
+		}
+	}
+	both := func(weights bool, prefix string) {
+		t.loop(prefix, n, i, unroll, func(vectors int) {
+			l := label("%scolumn%d", prefix, vectors)
+			if t.masked {
+				l += "tail"
+			}
+			columns(weights, vectors, l)
+		})
+		t.ret()
+	}
+	TESTQ(w, w)
+	JZ(ref("plainstart"))
+	both(true, "w")
+	Label("plainstart")
+	both(false, "p")
+}
+
+// weightedSquares takes a group of columns at a time, one accumulator each, so
+// that the weights are read once for all of them.
+func (t *isa) weightedSquares(columns int) {
+	name := label("weightedSquares%sx%d", t.suffix, columns)
+	t.function(name, "func(sums, x, w *float64, n int, y *float64, stride int, index *int)",
+		label("%s sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for", name),
+		label("q < %d.", columns))
+	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
+	params([]string{"sums", "x", "w", "n", "y", "stride", "index"}, sums, x, w, n, y, stride, index)
+	SHLQ(operand.Imm(3), stride)
+	// R15 is for the mask. The registers of x and sums serve again once x is
+	// read; the stride becomes the last pointer.
+	pointers := append([]reg.Register{reg.R10, reg.R11, reg.R12, reg.R13, reg.R14, x, sums}[:columns-1], stride)
+	// What total works on must be below register 16.
+	e, wj := t.allocs(2), t.alloc()
+	acc, xq := t.allocs(columns), t.allocs(columns)
+	for q := range columns {
+		VBROADCASTSD(mem(x, 8*q), xq[q])
+		t.zero(acc[q])
+	}
+	for q, p := range pointers {
+		if p == stride {
+			IMULQ(mem(index, 8*q), p)
+		} else {
+			MOVQ(mem(index, 8*q), p)
+			IMULQ(stride, p)
+		}
+		ADDQ(y, p)
+	}
+	t.loop("", n, i, 1, func(int) {
+		t.load(t.at(w, i, 0), wj)
+		for q := range columns {
+			d, s := e[0], e[1]
+			if t.masked {
+				t.load(t.at(pointers[q], i, 0), d)
+				t.sub(d, xq[q], d)
+			} else {
+				VSUBPD(t.at(pointers[q], i, 0), xq[q], d)
+			}
+			VMULPD(wj, d, s)
+			VFMADD231PD(s, d, acc[q])
+		}
+	})
+	Load(Param("sums"), sums)
+	for q := range columns {
+		t.total(acc[q], e[0])
+		VMOVSD(acc[q].(reg.Vec).AsX(), mem(sums, 8*q))
+	}
+	t.ret()
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// elementwise generates the sums and products of rows.
+func (t *isa) elementwise() {
+	dst, a, b, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
+	const unroll = 4
+	binary := func(name, sign string, combine func(b, a, dst reg.Register)) {
+		name += t.suffix
+		t.function(name, "func(dst, a, b *float64, n int)", name+" sets dst[j] = a[j] "+sign+" b[j] for j < n.")
+		params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
+		x, y := t.allocs(unroll), t.allocs(unroll)
+		t.loop("", n, i, unroll, func(vectors int) {
+			for v := range vectors {
+				t.load(t.at(a, i, v), x[v])
+				t.load(t.at(b, i, v), y[v])
+			}
+			for v := range vectors {
+				combine(y[v], x[v], x[v])
+				t.store(x[v], t.at(dst, i, v))
+			}
+		})
+		t.ret()
+	}
+	binary("add", "+", func(b, a, dst reg.Register) { VADDPD(b, a, dst) })
+	binary("mul", "·", func(b, a, dst reg.Register) { VMULPD(b, a, dst) })
+
+	name := "scale" + t.suffix
+	t.function(name, "func(dst, a *float64, n int, c float64)", name+" sets dst[j] = c·a[j] for j < n.")
+	params([]string{"dst", "a", "n"}, dst, a, n)
+	c, x := t.scalar("c"), t.allocs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.load(t.at(a, i, v), x[v])
+			VMULPD(c, x[v], x[v])
+			t.store(x[v], t.at(dst, i, v))
+		}
+	})
+	t.ret()
+}

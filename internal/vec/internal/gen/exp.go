@@ -1,0 +1,274 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Indices into the Go variable expConst, whose elements are repeated over the
+// lanes of an AVX2 vector; package vec's constants.go says what they are.
+const (
+	cLog2E = iota
+	cLn2Hi
+	cLn2Lo
+	cMagic16
+	cMagic1
+	cOne
+	cMin
+	cMax
+	cMaxRoot
+	cBias
+	cSmall              // coefficients of r², r³, … on |r| ≤ ln 2/32
+	cLarge = cSmall + 6 // and on |r| ≤ ln 2/2
+	cEnd   = cLarge + 10
+)
+
+// constant is an element of expConst: where registers abound it is loaded
+// into one before the loop; elsewhere it is an operand in memory.
+func (t *isa) constant(index int) operand.Op {
+	m := operand.NewDataAddr(operand.Symbol{Name: "·expConst"}, 32*index)
+	if !t.wide() {
+		return m
+	}
+	r := t.alloc()
+	VBROADCASTSD(m, r)
+	return r
+}
+
+func (t *isa) constants(first, n int) []operand.Op {
+	c := make([]operand.Op, n)
+	for i := range c {
+		c[i] = t.constant(first + i)
+	}
+	return c
+}
+
+// exponential holds the constants of one function's exponentials.
+type exponential struct {
+	t                          *isa
+	log2e, ln2hi, ln2lo, magic operand.Op
+	one, bias                  operand.Op // AVX2
+	poly                       []operand.Op
+	tableLow, tableHigh        reg.Register // AVX-512
+}
+
+func (t *isa) newExponential() *exponential {
+	e := &exponential{t: t, log2e: t.constant(cLog2E), ln2hi: t.constant(cLn2Hi), ln2lo: t.constant(cLn2Lo)}
+	if t.wide() {
+		e.magic, e.poly = t.constant(cMagic16), t.constants(cSmall, cLarge-cSmall)
+		e.tableLow, e.tableHigh = t.alloc(), t.alloc()
+		table := operand.Symbol{Name: "·expTable"}
+		VMOVUPD(operand.NewDataAddr(table, 0), e.tableLow)
+		VMOVUPD(operand.NewDataAddr(table, 64), e.tableHigh)
+		return e
+	}
+	e.magic, e.poly = t.constant(cMagic1), t.constants(cLarge, cEnd-cLarge)
+	e.one, e.bias = t.constant(cOne), t.constant(cBias)
+	return e
+}
+
+// expRegs are the registers of one vector: x holds the argument and is
+// destroyed, y receives the result.
+type expRegs struct{ x, y, k, kd reg.Register }
+
+func (t *isa) expRegs(n int) []expRegs {
+	r := make([]expRegs, n)
+	for i := range r {
+		r[i] = expRegs{t.alloc(), t.alloc(), t.alloc(), t.alloc()}
+	}
+	return r
+}
+
+// emit computes y = eˣ for −760 ≤ x ≤ 720 or NaN.
+//
+// With k the multiple of 1 (AVX2) or 1/16 (AVX-512) next to x·log₂e, left in
+// the last bits of kd by the addition of a large number, and r = x − k·ln 2,
+//
+//	eˣ = 2^⌊k⌋ · 2^(k−⌊k⌋) · (1 + r + r²·q(r)).
+//
+// AVX-512 has a permutation to look up the middle factor among 16 and an
+// instruction for the first, which takes the floor itself. AVX2 has a longer
+// polynomial instead, and multiplies by two powers of 2, so that neither
+// overflows or underflows alone and a subnormal result is rounded once.
+func (e *exponential) emit(regs []expRegs) {
+	t := e.t
+	for _, r := range regs {
+		VMOVAPD(r.x, r.kd)
+		if t.wide() {
+			VFMADD213PD(e.magic, e.log2e, r.kd)
+		} else {
+			VMOVUPD(e.log2e, r.y)
+			VFMADD213PD(e.magic, r.y, r.kd)
+		}
+		VSUBPD(e.magic, r.kd, r.k)
+		VFNMADD231PD(e.ln2hi, r.k, r.x)
+		VFNMADD231PD(e.ln2lo, r.k, r.x)
+	}
+	last := len(e.poly) - 1
+	for _, r := range regs {
+		VMOVUPD(e.poly[last], r.y)
+	}
+	for i := last - 1; i >= 0; i-- {
+		for _, r := range regs {
+			VFMADD213PD(e.poly[i], r.x, r.y)
+		}
+	}
+	for _, r := range regs {
+		if t.wide() {
+			VPERMI2PD(e.tableHigh, e.tableLow, r.kd)
+			VMULPD(r.x, r.y, r.y)
+			VFMADD213PD(r.x, r.x, r.y)
+			VFMADD213PD(r.kd, r.kd, r.y)
+			VSCALEFPD(r.k, r.y, r.y)
+			continue
+		}
+		VMULPD(r.x, r.x, r.k)
+		VFMADD213PD(r.x, r.k, r.y)
+		VADDPD(e.one, r.y, r.y)
+		half := r.x
+		VPSRAD(operand.Imm(1), r.kd, half)
+		VPSUBD(half, r.kd, r.kd)
+		for _, n := range []reg.Register{half, r.kd} {
+			VPADDD(e.bias, n, n)
+			VPSLLQ(operand.Imm(52), n, n)
+			VMULPD(n, r.y, r.y)
+		}
+	}
+}
+
+// clamp sets x to the nearer of x and bound, NaN staying NaN: of two operands
+// one of which is NaN, VMAXPD and VMINPD return the one that Go writes first.
+func (t *isa) clamp(op func(...operand.Op), bound operand.Op, x, scratch reg.Register) {
+	if !t.wide() {
+		VMOVUPD(bound, scratch)
+		bound = scratch
+	}
+	op(x, bound, x)
+}
+
+// expScaled generates b·exp(a·x).
+func (t *isa) expScaled() {
+	name := "expScaled" + t.suffix
+	t.function(name, "func(dst, src *float64, n int, a, b float64)",
+		name+" sets dst[j] = b·exp(a·src[j]) for j < n.")
+	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
+	params([]string{"dst", "src", "n"}, dst, src, n)
+	a, b := t.scalar("a"), t.scalar("b")
+	e, low, high := t.newExponential(), t.constant(cMin), t.constant(cMax)
+	const unroll = 2
+	regs := t.expRegs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v, r := range regs[:vectors] {
+			t.load(t.at(src, i, v), r.x)
+			VMULPD(a, r.x, r.x)
+			t.clamp(func(ops ...operand.Op) { VMAXPD(ops...) }, low, r.x, r.y)
+			t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, high, r.x, r.y)
+		}
+		e.emit(regs[:vectors])
+		for v, r := range regs[:vectors] {
+			VMULPD(b, r.y, r.y)
+			t.store(r.y, t.at(dst, i, v))
+		}
+	})
+	t.ret()
+}
+
+// rootMode says what rootDecay computes.
+type rootMode int
+
+const (
+	valueOnly rootMode = iota
+	withSlope
+	withPole // with a slope that is infinite at 0
+)
+
+// rootDecay generates (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s), and the
+// slope (q[0]/t + q[1] + q[2]·t)·e^−t beside it.
+func (t *isa) rootDecay(mode rootMode) {
+	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode] + t.suffix
+	signature := "func(k, slope, s *float64, n int, c float64, p, q *[3]float64)"
+	doc := []string{
+		name + " sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n, and",
+		"slope[j] = (q[1] + q[2]·t)·e^−t.",
+	}
+	switch mode {
+	case valueOnly:
+		signature = "func(k, s *float64, n int, c float64, p *[3]float64)"
+		doc = []string{name + " sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n."}
+	case withPole:
+		doc[1] = "slope[j] = (q[0]/t + q[1] + q[2]·t)·e^−t, without its first term where t = 0."
+	}
+	t.function(name, signature, doc...)
+	k, slope, s, n, i, p, q := reg.RDI, reg.RBX, reg.RSI, reg.RCX, reg.RAX, reg.RDX, reg.R8
+	if mode == valueOnly {
+		params([]string{"k", "s", "n", "p"}, k, s, n, p)
+	} else {
+		params([]string{"k", "slope", "s", "n", "p", "q"}, k, slope, s, n, p, q)
+	}
+	c := t.scalar("c")
+	coefficients := func(p reg.Register) []reg.Register {
+		r := t.allocs(3)
+		for j := range r {
+			VBROADCASTSD(mem(p, 8*j), r[j])
+		}
+		return r
+	}
+	unroll := 1
+	if t.wide() {
+		unroll = 2
+	}
+	pc := coefficients(p)
+	var qc []reg.Register
+	if mode != valueOnly {
+		qc = coefficients(q)
+	}
+	e, limit := t.newExponential(), t.constant(cMaxRoot)
+	regs, roots := t.expRegs(unroll), t.allocs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v, r := range regs[:vectors] {
+			root := roots[v]
+			t.load(t.at(s, i, v), r.x)
+			VMULPD(c, r.x, r.x)
+			VSQRTPD(r.x, root)
+			t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, limit, root, r.y)
+			t.zero(r.y)
+			VSUBPD(root, r.y, r.x)
+		}
+		e.emit(regs[:vectors])
+		for v, r := range regs[:vectors] {
+			root, u, w := roots[v], r.x, r.k
+			VMOVAPD(pc[2], u)
+			VFMADD213PD(pc[1], root, u)
+			VFMADD213PD(pc[0], root, u)
+			VMULPD(r.y, u, u)
+			t.store(u, t.at(k, i, v))
+			if mode == valueOnly {
+				continue
+			}
+			VMOVAPD(qc[2], u)
+			VFMADD213PD(qc[1], root, u)
+			if mode == withPole {
+				t.quotient(root, qc[0], w, r.kd)
+				VADDPD(w, u, u)
+			}
+			VMULPD(r.y, u, u)
+			t.store(u, t.at(slope, i, v))
+		}
+	})
+	t.ret()
+}
+
+// quotient sets dst = a/b, or 0 where b = 0.
+func (t *isa) quotient(b, a, dst, scratch reg.Register) {
+	const notEqual = 4 // or unordered: NaN stays
+	t.zero(scratch)
+	if t.wide() {
+		VCMPPD(operand.Imm(notEqual), scratch, b, reg.K2)
+		VDIVPD_Z(b, a, reg.K2, dst)
+		return
+	}
+	VCMPPD(operand.Imm(notEqual), scratch, b, scratch)
+	VDIVPD(b, a, dst)
+	VANDPD(scratch, dst, dst)
+}

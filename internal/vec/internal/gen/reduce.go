@@ -1,0 +1,43 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// dot generates the sum of products of two or three rows. Four accumulators
+// cover the latency of an FMA; they are added pairwise at the end.
+func (t *isa) dot(factors int) {
+	name, signature, doc := "dot"+t.suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
+	args := []string{"a", "b", "n"}
+	a, b, c, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
+	regs := []reg.Register{a, b, n}
+	if factors == 3 {
+		name, signature, doc = "tripleDot"+t.suffix, "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
+		args, regs = []string{"a", "b", "c", "n"}, []reg.Register{a, b, c, n}
+	}
+	t.function(name, signature, name+" returns "+doc+" over j < n.")
+	params(args, regs...)
+	const unroll = 4
+	acc, x, y := t.allocs(unroll), t.allocs(unroll), t.allocs(1)[0]
+	for _, r := range acc {
+		t.zero(r)
+	}
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.load(t.at(a, i, v), x[v])
+			t.load(t.at(b, i, v), y)
+			if factors == 3 {
+				VMULPD(y, x[v], x[v])
+				t.load(t.at(c, i, v), y)
+			}
+			VFMADD231PD(y, x[v], acc[v])
+		}
+	})
+	VADDPD(acc[1], acc[0], acc[0])
+	VADDPD(acc[3], acc[2], acc[2])
+	VADDPD(acc[2], acc[0], acc[0])
+	t.total(acc[0], x[0])
+	Store(acc[0].(reg.Vec).AsX(), ReturnIndex(0))
+	t.ret()
+}

@@ -1,0 +1,404 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+const eps = 0x1p-52
+
+// data makes rows that lie close to forbidden memory where the system can do
+// that (guard_test.go), and begin at every alignment.
+type data struct {
+	t   *testing.T
+	rng *rand.Rand
+	row func(n int) []float64
+}
+
+// fill returns a row of n numbers from f.
+func (d data) fill(n int, f func() float64) []float64 {
+	r := d.row(n)
+	for j := range r {
+		r[j] = f()
+	}
+	return r
+}
+
+func (d data) normal(n int) []float64 { return d.fill(n, d.rng.NormFloat64) }
+
+func (d data) positive(n int) []float64 {
+	return d.fill(n, func() float64 { return math.Exp(2 * d.rng.NormFloat64()) })
+}
+
+// output returns a row of n numbers that are not results.
+func (d data) output(n int) []float64 { return d.fill(n, func() float64 { return -12345 }) }
+
+// near reports elements of got that differ from want by more than tol, given
+// for each.
+func (d data) near(what string, got []float64, want, tol func(j int) float64) {
+	d.t.Helper()
+	for j, v := range got {
+		if w := want(j); !(math.Abs(v-w) <= tol(j)) {
+			d.t.Fatalf("%s, length %d: element %d is %v, want %v within %v", what, len(got), j, v, w, tol(j))
+		}
+	}
+}
+
+// lengths runs f for every length up to 200 and some longer ones, with rows at
+// the end and at the beginning of the memory that may be touched, and with
+// rows inside it between numbers that must survive.
+func lengths(t *testing.T, f func(d data, n int)) {
+	forVariants(t, func(t *testing.T) {
+		for n := range 201 {
+			for _, place := range placements {
+				d := data{t: t, rng: rand.New(rand.NewPCG(uint64(n), 5))}
+				allocate, check := place(t)
+				d.row = allocate
+				f(d, n)
+				check()
+			}
+		}
+	})
+}
+
+// A placement hands out rows and, at the end, checks their surroundings.
+type placement func(t *testing.T) (row func(n int) []float64, check func())
+
+var placements = append([]placement{canaries}, guarded...)
+
+// canaries places rows between numbers, each at another alignment.
+func canaries(t *testing.T) (func(n int) []float64, func()) {
+	const margin, mark = 24, 98765.4321
+	var all [][]float64
+	var sizes []int
+	row := func(n int) []float64 {
+		buf := make([]float64, n+2*margin+8)
+		for j := range buf {
+			buf[j] = mark
+		}
+		off := margin + len(all)%8
+		all, sizes = append(all, buf), append(sizes, n)
+		return buf[off : off+n : off+n]
+	}
+	return row, func() {
+		t.Helper()
+		for k, buf := range all {
+			for j, v := range buf {
+				if off := margin + k%8; (j < off || j >= off+sizes[k]) && v != mark {
+					t.Fatalf("row %d of length %d: element %d was written", k, sizes[k], j-off)
+				}
+			}
+		}
+	}
+}
+
+func TestExpScaled(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		src, dst := d.normal(n), d.output(n)
+		ExpScaled(dst, src, -1.5, 3)
+		want := func(j int) float64 { return 3 * math.Exp(-1.5*src[j]) }
+		d.near("ExpScaled", dst, want, func(j int) float64 { return 4 * eps * want(j) })
+		for j := range src { // zeros
+			src[j] = 0
+		}
+		ExpScaled(src, src, -1.5, 3)
+		d.near("ExpScaled in place", src, func(int) float64 { return 3 }, func(int) float64 { return 0 })
+	})
+}
+
+var rootCases = []struct {
+	c    float64
+	p, q [3]float64
+}{
+	{1, [3]float64{2, 0, 0}, [3]float64{-1, 0, 0}},
+	{3, [3]float64{1, 1, 0}, [3]float64{0, -1.5, 0}},
+	{5, [3]float64{1, 1, 1.0 / 3}, [3]float64{0, -5.0 / 6, -5.0 / 6}},
+	{0.3, [3]float64{1, 2, 3}, [3]float64{4, 5, 6}},
+}
+
+func TestRootDecay(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		s := d.positive(n)
+		for j := range s {
+			if j%7 == 3 {
+				s[j] = 0
+			}
+		}
+		for _, c := range rootCases {
+			root := func(j int) float64 { return math.Sqrt(c.c * s[j]) }
+			value := func(j int) float64 {
+				t := root(j)
+				return (c.p[0] + c.p[1]*t + c.p[2]*t*t) * math.Exp(-t)
+			}
+			slope := func(j int) float64 {
+				t := root(j)
+				v := c.q[1] + c.q[2]*t
+				if t > 0 {
+					v += c.q[0] / t
+				}
+				return v * math.Exp(-t)
+			}
+			tol := func(f func(int) float64) func(int) float64 {
+				return func(j int) float64 { return 8 * eps * math.Abs(f(j)) }
+			}
+			k, k2, sl := d.output(n), d.output(n), d.output(n)
+			RootDecay(k, s, c.c, c.p)
+			RootDecaySlope(k2, sl, s, c.c, c.p, c.q)
+			d.near("RootDecay", k, value, tol(value))
+			d.near("RootDecaySlope", sl, slope, tol(slope))
+			for j := range k {
+				if k[j] != k2[j] {
+					t.Fatalf("length %d: value %v alone, %v beside the slope", n, k[j], k2[j])
+				}
+				if s[j] == 0 && (k[j] != c.p[0] || sl[j] != c.q[1]) {
+					t.Fatalf("at s = 0: value %v and slope %v, want %v and %v", k[j], sl[j], c.p[0], c.q[1])
+				}
+			}
+		}
+	})
+}
+
+// points makes d columns of n numbers, a stride apart, and a point.
+func (d data) points(n, dims int) (x, w, y []float64, stride int, index []int) {
+	stride = n + 3
+	y = d.normal(max(0, (dims+1)*stride-3))
+	for q := range dims { // columns 1 … dims in a shuffled order
+		index = append(index, 1+(q*5+dims/2)%dims)
+	}
+	if dims%5 == 0 { // (5q mod dims) would repeat
+		for q := range index {
+			index[q] = 1 + q
+		}
+	}
+	return d.normal(dims), d.positive(dims), y, stride, index
+}
+
+func TestSquaredDistances(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for _, dims := range []int{0, 1, 2, 3, 7, 8, 26}[:2+n%6] {
+			x, w, y, stride, index := d.points(n, dims)
+			for _, weights := range [][]float64{nil, w} {
+				dst := d.output(n)
+				SquaredDistances(dst, x, weights, y, stride, index)
+				want := func(j int) float64 {
+					sum := 0.0
+					for q, c := range index {
+						diff, wq := x[q]-y[c*stride+j], 1.0
+						if weights != nil {
+							wq = w[q]
+						}
+						sum += wq * diff * diff
+					}
+					return sum
+				}
+				d.near(fmt.Sprintf("SquaredDistances, %d columns", dims), dst, want, func(j int) float64 { return float64(dims+3) * eps * want(j) })
+			}
+		}
+	})
+}
+
+func TestWeightedSquares(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for dims := range 18 {
+			x, _, y, stride, index := d.points(n, dims)
+			w, sums := d.normal(n), d.output(dims)
+			WeightedSquares(sums, x, w, y, stride, index)
+			sum := func(f func(float64) float64) func(q int) float64 {
+				return func(q int) float64 {
+					sum := 0.0
+					for j, v := range w {
+						diff := x[q] - y[index[q]*stride+j]
+						sum += f(v * diff * diff)
+					}
+					return sum
+				}
+			}
+			size := sum(math.Abs)
+			d.near("WeightedSquares", sums, sum(func(v float64) float64 { return v }), func(q int) float64 { return float64(n+4) * eps * size(q) })
+			// A column's sum does not depend on the others.
+			for q := range index {
+				one := []float64{0}
+				WeightedSquares(one, x[q:], w, y, stride, index[q:q+1])
+				if one[0] != sums[q] {
+					t.Fatalf("column %d of %d alone: %v, with the others %v", q, dims, one[0], sums[q])
+				}
+			}
+		}
+	})
+}
+
+func TestDots(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		a, b, c := d.normal(n), d.normal(n), d.normal(n)
+		sum2, abs2, sum3, abs3 := 0.0, 0.0, 0.0, 0.0
+		for j := range a {
+			sum2, abs2 = sum2+a[j]*b[j], abs2+math.Abs(a[j]*b[j])
+			sum3, abs3 = sum3+a[j]*b[j]*c[j], abs3+math.Abs(a[j]*b[j]*c[j])
+		}
+		got2, got3 := Dot(a, b), TripleDot(a, b, c)
+		if math.Abs(got2-sum2) > float64(n+2)*eps*abs2 || math.Abs(got3-sum3) > float64(n+2)*eps*abs3 {
+			t.Fatalf("length %d: sums %v and %v, want %v and %v", n, got2, got3, sum2, sum3)
+		}
+		if Dot(a, b) != got2 || TripleDot(a, b, c) != got3 {
+			t.Fatalf("length %d: another result the second time", n)
+		}
+	})
+}
+
+func TestElementwise(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		a, b, dst := d.normal(n), d.normal(n), d.output(n)
+		exactly := func(int) float64 { return 0 }
+		Add(dst, a, b)
+		d.near("Add", dst, func(j int) float64 { return a[j] + b[j] }, exactly)
+		Mul(dst, a, b)
+		d.near("Mul", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
+		Scale(dst, a, 0.3)
+		d.near("Scale", dst, func(j int) float64 { return 0.3 * a[j] }, exactly)
+		copy(dst, a)
+		Mul(dst, dst, b)
+		d.near("Mul in place", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
+	})
+}
+
+// TestVariantsAgree: sums differ by their order alone, elementwise results by
+// the two exponentials.
+func TestVariantsAgree(t *testing.T) {
+	const n, dims = 501, 11
+	d := data{t: t, rng: rand.New(rand.NewPCG(6, 6)), row: func(n int) []float64 { return make([]float64, n) }}
+	x, w, y, stride, index := d.points(n, dims)
+	s, g := d.positive(n), d.normal(n)
+	c := rootCases[3]
+	type result struct{ exact, rows, sums []float64 }
+	var results []result
+	forVariants(t, func(t *testing.T) {
+		var r result
+		k, slope, dist := make([]float64, n), make([]float64, n), make([]float64, n)
+		RootDecaySlope(k, slope, s, c.c, c.p, c.q)
+		r.rows = append(append(r.rows, k...), slope...)
+		ExpScaled(k, s, -0.5, 2)
+		r.rows = append(r.rows, k...)
+		SquaredDistances(dist, x, w, y, stride, index)
+		r.rows = append(r.rows, dist...)
+		Mul(k, s, g)
+		r.exact = k
+		r.sums = make([]float64, dims)
+		WeightedSquares(r.sums, x, s, y, stride, index)
+		r.sums = append(r.sums, Dot(s, s), TripleDot(s, s, s))
+		results = append(results, r)
+	})
+	ref := results[len(results)-1]
+	for i, r := range results {
+		d.near(fmt.Sprint("products, variant ", i), r.exact, func(j int) float64 { return ref.exact[j] }, func(int) float64 { return 0 })
+		d.near(fmt.Sprint("rows, variant ", i), r.rows, func(j int) float64 { return ref.rows[j] }, func(j int) float64 { return 8 * eps * math.Abs(ref.rows[j]) })
+		d.near(fmt.Sprint("sums, variant ", i), r.sums, func(j int) float64 { return ref.sums[j] }, func(j int) float64 { return n * eps * ref.sums[j] })
+	}
+}
+
+// TestNonFinite puts NaN and Inf into every lane in turn: they must reach the
+// results that the formulas say, and no others.
+func TestNonFinite(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	same := func(a, b float64) bool { return a == b || a != a && b != b }
+	forVariants(t, func(t *testing.T) {
+		for n := 1; n < 21; n++ {
+			ones := make([]float64, n)
+			for j := range ones {
+				ones[j] = 1
+			}
+			for bad := range n {
+				row := append([]float64(nil), ones...)
+				k, slope := make([]float64, n), make([]float64, n)
+				c := rootCases[3]
+				for _, v := range []float64{inf, nan, 1e300} {
+					row[bad] = v
+					RootDecaySlope(k, slope, row, c.c, c.p, c.q)
+					for j := range row {
+						if j != bad && k[j] != k[(bad+1)%n] || j == bad && v == v && (k[j] != 0 || slope[j] != 0) || j == bad && v != v && (k[j] == k[j] || slope[j] == slope[j]) {
+							t.Fatalf("s = %v at %d of %d: value %v, slope %v at %d", v, bad, n, k[j], slope[j], j)
+						}
+					}
+				}
+				row[bad] = inf
+				if got := Dot(row, ones); got != inf {
+					t.Fatalf("Dot with Inf at %d of %d: %v", bad, n, got)
+				}
+				sums := []float64{0, 0}
+				WeightedSquares(sums, []float64{inf, 1}, ones, append(row, ones...), n, []int{1, 0})
+				if sums[0] != inf || sums[1] != inf {
+					t.Fatalf("WeightedSquares with Inf at %d of %d: %v", bad, n, sums)
+				}
+				row[bad] = nan
+				if !same(Dot(row, ones), nan) || !same(TripleDot(ones, ones, row), nan) {
+					t.Fatalf("sums with NaN at %d of %d: %v, %v", bad, n, Dot(row, ones), TripleDot(ones, ones, row))
+				}
+				SquaredDistances(k, []float64{1}, nil, row, n, []int{0})
+				for j, v := range k {
+					if j == bad != (v != v) {
+						t.Fatalf("SquaredDistances with NaN at %d of %d: element %d is %v", bad, n, j, v)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBounds: rows that are too short panic before anything is touched.
+func TestBounds(t *testing.T) {
+	short, long := make([]float64, 3, 20), make([]float64, 4, 20)
+	p := [3]float64{1}
+	forVariants(t, func(t *testing.T) {
+		for name, f := range map[string]func(){
+			"Exp":                      func() { Exp(short, long) },
+			"RootDecay":                func() { RootDecay(short, long, 1, p) },
+			"RootDecaySlope":           func() { RootDecaySlope(long, short, long, 1, p, p) },
+			"SquaredDistances point":   func() { SquaredDistances(long[:1], short[:1], nil, long, 1, []int{0, 1}) },
+			"SquaredDistances weights": func() { SquaredDistances(long[:1], long, short[:1], long, 1, []int{0, 1}) },
+			"SquaredDistances columns": func() { SquaredDistances(short[:2], short, nil, long, 2, []int{0, 2}) },
+			"SquaredDistances index":   func() { SquaredDistances(short[:2], short, nil, long, 2, []int{-1}) },
+			"WeightedSquares columns":  func() { WeightedSquares(long, long, long, long, 1, []int{1}) },
+			"WeightedSquares sums":     func() { WeightedSquares(short[:1], long, long[:1], long, 1, []int{0, 1}) },
+			"Dot":                      func() { Dot(long, short) },
+			"TripleDot":                func() { TripleDot(long, long, short) },
+			"Add":                      func() { Add(long, long, short) },
+			"Mul":                      func() { Mul(short, long, long) },
+			"Scale":                    func() { Scale(short, long, 1) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s took a row that is too short", name)
+					}
+				}()
+				f()
+			}()
+		}
+	})
+}
+
+func TestVariant(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		supported []string
+		want      variant
+		ok        bool
+	}{
+		{"", []string{AVX512, AVX2, Generic}, avx512, true},
+		{"", []string{Generic}, generic, true},
+		{"avx2", []string{AVX512, AVX2, Generic}, avx2, true},
+		{"generic", []string{AVX2, Generic}, generic, true},
+		{"avx512", []string{AVX2, Generic}, generic, false},
+		{"sse", []string{AVX2, Generic}, generic, false},
+	} {
+		got, err := choose(c.name, c.supported)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("choose(%q, %v) = %v, %v", c.name, c.supported, got, err)
+		}
+	}
+	name, err := Variant()
+	if err != nil || byName[name] != active {
+		t.Errorf("variant %q in use, error %v", name, err)
+	}
+}

@@ -1,0 +1,70 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// The benchmarks run over the lower triangle of a matrix in the order and in
+// the pieces of package cpu, on one core.
+const (
+	benchRows = 16
+	benchCols = 512
+)
+
+func benchTriangle(n int, f func(i, j0, j1 int)) {
+	for i0 := 0; i0 < n; i0 += benchRows {
+		for i := i0; i < min(i0+benchRows, n); i++ {
+			for j := 0; j <= i; j += benchCols {
+				f(i, j, min(j+benchCols, i+1))
+			}
+		}
+	}
+}
+
+func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a []float64)) {
+	for _, c := range []struct {
+		text string
+		d    int
+	}{
+		{"rbf", 8}, {"rbf", 26}, {"rbf(ard)", 8}, {"rbf(ard)", 26},
+		{"matern12(ard)", 8}, {"matern32", 8}, {"matern52(ard)", 26}, {"rbf*matern32 + matern52", 8},
+	} {
+		const n = 4000
+		b.Run(fmt.Sprintf("%s/d=%d/n=%d", c.text, c.d, n), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 1))
+			p := mustCompile(b, c.text, c.d)
+			theta := make([]float64, p.NumParams)
+			for i := range theta {
+				theta[i] = 1.5 + 0.1*float64(i)
+			}
+			e := NewEvaluator(p)
+			e.Bind(theta)
+			run(b, e, randomPoints(rng, n, c.d), make([]float64, n*n))
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/(n*(n+1)/2)*1e9, "ns/pair")
+		})
+	}
+}
+
+func BenchmarkFill(b *testing.B) {
+	benchCases(b, func(b *testing.B, e *Evaluator, x *Points, a []float64) {
+		for b.Loop() {
+			benchTriangle(x.N, func(i, j0, j1 int) { e.Row(a[i*x.N+j0:], x, i, x, j0, j1) })
+		}
+	})
+}
+
+func BenchmarkSweep(b *testing.B) {
+	benchCases(b, func(b *testing.B, e *Evaluator, x *Points, a []float64) {
+		for i := range a {
+			a[i] = float64(i%17) - 8
+		}
+		grad := make([]float64, e.prog.NumParams)
+		for b.Loop() {
+			benchTriangle(x.N, func(i, j0, j1 int) {
+				e.RowGradient(grad, a[i*x.N+j0:i*x.N+j1], x, i, x, j0, j1)
+			})
+		}
+	})
+}
