@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A pool lends worker goroutines to one call at a time. A worker that has
@@ -161,12 +162,29 @@ func (p *pool) next(w *worker, seen uint32) uint32 {
 	return p.gen.Load()
 }
 
+// Waiting for another thread: pauseSpins turns of some 0.1 µs, then, up to
+// relaxSpins turns, of some 0.3 µs with other goroutines let in, then sleeps.
+// With a program that took one of two processors, a factorisation of n = 500
+// ran at 50 to 60 GFLOP/s on two threads with the sleep, at 6 to 15 without,
+// 68 on one.
+const (
+	pauseSpins = 64
+	relaxSpins = 256
+	relaxSleep = 20 * time.Microsecond
+)
+
 // relax is the body of a loop that waits for another thread, in its i-th turn.
+// Usually that thread is busy with an item and done in tens of microseconds.
+// If it takes longer, the operating system may have put another program on its
+// processor: this thread sleeps, so that the other one can move here.
 func relax(i int) {
-	if i < 64 {
+	switch {
+	case i < pauseSpins:
 		pause(4)
-		return
+	case i < relaxSpins:
+		pause(4)
+		runtime.Gosched()
+	default:
+		time.Sleep(relaxSleep)
 	}
-	// The other thread may need this one's processor.
-	runtime.Gosched()
 }
