@@ -30,7 +30,8 @@ type pool struct {
 
 // A worker is a thread of a call: the caller's or one of the pool's.
 type worker struct {
-	scratch []float64 // see (*job).solvePanel
+	index   int       // among the pool's
+	scratch []float64 // see (*job).solvePanels
 	parked  atomic.Bool
 	wake    chan struct{}
 }
@@ -99,7 +100,7 @@ func (p *pool) run(j *job) (minor int) {
 		return minor
 	}
 	for len(p.workers) < j.threads-1 {
-		w := &worker{wake: make(chan struct{}, 1)}
+		w := &worker{index: len(p.workers), wake: make(chan struct{}, 1)}
 		p.workers = append(p.workers, w)
 		go p.serve(w, p.gen.Load())
 	}
@@ -136,7 +137,8 @@ func (p *pool) serve(w *worker, seen uint32) {
 			return
 		}
 		p.joined.Add(1)
-		if j := p.cur.Load(); j != nil {
+		// Workers from a time of more threads may be about.
+		if j := p.cur.Load(); j != nil && w.index < j.threads-1 {
 			j.work(w)
 		}
 		p.joined.Add(-1)
