@@ -120,7 +120,7 @@ func newEngine(variant string, threads int) *engine {
 	case AVX2:
 		e.kernels = kernels{mr: 4, nr: 12, lanes: 4}
 	}
-	e.blocking = blockingFor(variant)
+	e.blocking = defaultBlocking()
 	runtime.AddCleanup(e, func(p *pool) { p.close() }, e.pool)
 	return e
 }

@@ -2,7 +2,9 @@
 // [Implementation] embeds gonum's own and replaces the level-3 routines Dgemm,
 // Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked, multi-threaded ones
 // with AVX-512 or AVX2+FMA kernels. Everything else, and every other
-// processor, is gonum's code.
+// processor, is gonum's code. Built from the same kernels, and in place, are
+// Dpotrf, Dtrtri, Dlauum and Dpotri of lapack: a Cholesky factorisation and
+// the inverse that follows from it.
 //
 // # Use
 //
@@ -36,6 +38,10 @@
 // One Implementation serves any number of goroutines; a call that finds the
 // workers busy runs on its own goroutine.
 //
+// A call allocates nothing once the packing buffers have grown to its sizes:
+// at most 10 MB for the BLAS routines, and for the others 10·n KB, of which
+// one set stays with the Implementation while it lives.
+//
 // # NaN and Inf
 //
 // A NaN or Inf in an operand reaches the elements of the result that the
@@ -51,7 +57,12 @@
 //
 // blas.go makes an Implementation; gemm.go is the shortest of the routines.
 // Each routine writes down a program (program.go), a list of phases whose
-// items are packing (pack.go), tiles of a product (compute.go) or triangular
-// solves (trsm.go), and pool.go lets the threads draw the items in order. The
-// kernels are in kernels_*_amd64.s, written by internal/gen.
+// items are packing (pack.go), tiles of a product (compute.go), triangular
+// solves (trsm.go) or diagonal blocks (cholesky.go), and pool.go lets the
+// threads draw the items in order. The kernels are in kernels_*_amd64.s,
+// written by internal/gen, a module of its own:
+//
+//	go generate ./cpu/blas && git diff --exit-code -- cpu/blas
+//
+// writes them again and tells whether they had been what the generator makes.
 package blas
