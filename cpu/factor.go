@@ -81,22 +81,6 @@ func (w *Workspace) notPD(minor int) error {
 	return &device.NotPDError{Minor: minor, N: w.n}
 }
 
-func dot(a, b []float64) float64 {
-	var s0, s1, s2, s3 float64
-	b = b[:len(a)]
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
 // solveRight overwrites the m×k matrix b by b·L⁻ᵀ, for the k×k diagonal block
 // of L at o.
 func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, m int) error {

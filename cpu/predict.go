@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
@@ -37,7 +38,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			for i := 0; i < w.n; i += tileCols {
 				evaluators[worker].Row(row[i:], xs, j0+r, w.x, i, min(i+tileCols, w.n))
 			}
-			mean[j0+r] = dot(row, alpha)
+			mean[j0+r] = vec.Dot(row, alpha)
 		})
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		}
 		for r := range j1 - j0 {
 			row := w.cross[r*w.n : (r+1)*w.n]
-			reduction[j0+r] = dot(row, row)
+			reduction[j0+r] = vec.Dot(row, row)
 		}
 	}
 	return nil
