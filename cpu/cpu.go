@@ -92,11 +92,13 @@ func (b *Backend) Info() device.Info {
 // panels of n rows, and vectors.
 func (b *Backend) Plan(n, d int) device.Plan {
 	nf := float64(n)
-	height := int64(contractRows(n))
-	panels := (height+int64(b.threads)*4)*int64(n) + height*height + predictElements
+	panel := int64(panelRows) * int64(leadingDim(n)+panelRows)
+	if formsWhole(n) {
+		panel = int64(n) * int64(leadingDim(n))
+	}
 	plan := device.Plan{
 		N: n, D: d,
-		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panels + int64(n)*int64(2*d+8)),
+		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panel + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
 	}

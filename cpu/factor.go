@@ -18,23 +18,34 @@ func (w *Workspace) at(i, j int) []float64 { return w.a[i*w.ld+j:] }
 // split halves n at a multiple of 64.
 func split(n int) int { return (n/2 + 63) &^ 63 }
 
-// gemm computes C = alpha·op(A)·op(B) + beta·C, C m×n, in bands of rows.
-func (w *Workspace) gemm(ctx context.Context, ta, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) error {
-	if m == 0 || n == 0 {
-		return ctx.Err()
-	}
-	perRow := 2 * float64(n) * float64(max(k, 1))
-	band := min(m, max(64, int(gemmFlops/perRow)))
-	for i := 0; i < m; i += band {
-		rows := min(band, m-i)
-		ai := a[i*lda:]
-		if ta == blas.Trans {
-			ai = a[i:]
+// gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands along the longer
+// side of C, so that the shorter operand is packed again and not the longer.
+func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) error {
+	const least = 64
+	if m >= n {
+		perRow := 2 * float64(n) * float64(k)
+		for i := 0; i < m; {
+			rows := min(m-i, max(least, int(gemmFlops/perRow)))
+			w.backend.blas.Dgemm(blas.NoTrans, tb, rows, n, k, alpha, a[i*lda:], lda, b, ldb, beta, c[i*ldc:], ldc)
+			if err := w.worked(ctx, perRow*float64(rows)); err != nil {
+				return err
+			}
+			i += rows
 		}
-		w.backend.blas.Dgemm(ta, tb, rows, n, k, alpha, ai, lda, b, ldb, beta, c[i*ldc:], ldc)
-		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
+		return nil
+	}
+	perCol := 2 * float64(m) * float64(k)
+	for j := 0; j < n; {
+		cols := min(n-j, max(least, int(gemmFlops/perCol)))
+		bj := b[j:]
+		if tb == blas.Trans {
+			bj = b[j*ldb:]
+		}
+		w.backend.blas.Dgemm(blas.NoTrans, tb, m, cols, k, alpha, a, lda, bj, ldb, beta, c[j:], ldc)
+		if err := w.worked(ctx, perCol*float64(cols)); err != nil {
 			return err
 		}
+		j += cols
 	}
 	return nil
 }
@@ -92,7 +103,7 @@ func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, 
 	if err := w.solveRight(ctx, o, k1, b, ldb, m); err != nil {
 		return err
 	}
-	err := w.gemm(ctx, blas.NoTrans, blas.Trans, m, k-k1, k1, -1, b, ldb, w.at(o+k1, o), w.ld, 1, b[k1:], ldb)
+	err := w.gemm(ctx, blas.Trans, m, k-k1, k1, -1, b, ldb, w.at(o+k1, o), w.ld, 1, b[k1:], ldb)
 	if err != nil {
 		return err
 	}
@@ -108,7 +119,7 @@ func (w *Workspace) subtractSquare(ctx context.Context, o, n int, b []float64, k
 	}
 	n1 := split(n)
 	b2 := b[n1*w.ld:]
-	if err := w.gemm(ctx, blas.NoTrans, blas.Trans, n-n1, n1, k, -1, b2, w.ld, b, w.ld, 1, w.at(o+n1, o), w.ld); err != nil {
+	if err := w.gemm(ctx, blas.Trans, n-n1, n1, k, -1, b2, w.ld, b, w.ld, 1, w.at(o+n1, o), w.ld); err != nil {
 		return err
 	}
 	if err := w.subtractSquare(ctx, o, n1, b, k); err != nil {

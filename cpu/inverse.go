@@ -103,7 +103,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m i
 	if err := w.multiplyLeft(ctx, o, k1, b, m); err != nil {
 		return err
 	}
-	if err := w.gemm(ctx, blas.NoTrans, blas.NoTrans, k1, m, k-k1, 1, w.at(o, o+k1), w.ld, b2, w.ld, 1, b, w.ld); err != nil {
+	if err := w.gemm(ctx, blas.NoTrans, k1, m, k-k1, 1, w.at(o, o+k1), w.ld, b2, w.ld, 1, b, w.ld); err != nil {
 		return err
 	}
 	return w.multiplyLeft(ctx, o+k1, k-k1, b2, m)
@@ -119,7 +119,7 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m 
 	if err := w.multiplyRight(ctx, o+k1, k-k1, b[k1:], m); err != nil {
 		return err
 	}
-	if err := w.gemm(ctx, blas.NoTrans, blas.NoTrans, m, k-k1, k1, 1, b, w.ld, w.at(o, o+k1), w.ld, 1, b[k1:], w.ld); err != nil {
+	if err := w.gemm(ctx, blas.NoTrans, m, k-k1, k1, 1, b, w.ld, w.at(o, o+k1), w.ld, 1, b[k1:], w.ld); err != nil {
 		return err
 	}
 	return w.multiplyRight(ctx, o, k1, b, m)
