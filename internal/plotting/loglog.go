@@ -2,6 +2,7 @@
 package plotting
 
 import (
+	"errors"
 	"fmt"
 	"image/color"
 	"io"
@@ -98,6 +99,9 @@ func (l *LogLog) Write(path string) error {
 }
 
 func (l *LogLog) draw() (*plot.Plot, error) {
+	if len(l.Series) == 0 {
+		return nil, errors.New("plotting: nothing to draw")
+	}
 	p := plot.New()
 	p.BackgroundColor = color.White
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = l.Title, l.XLabel, l.YLabel
@@ -202,7 +206,7 @@ func decadeAxis(a *plot.Axis, values []float64) {
 				if t.Value <= lo {
 					below = t.Value
 				}
-				if t.Value >= hi {
+				if t.Value >= hi && t.Value > below {
 					above = min(above, t.Value)
 				}
 				if i == 1 || few {
