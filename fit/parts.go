@@ -32,9 +32,14 @@ func (t *Task) Measure(ctx context.Context, b device.Backend, f func(*Parts) err
 	return f(&Parts{Objective: s.obj, Start: t.startZ(), Workspace: s.ws, session: s})
 }
 
-// Report describes the evaluation at z that the objective has just done.
-func (p *Parts) Report(z, grad []float64) Report {
-	return p.session.task.report(p.session, z, grad)
+// Evaluate evaluates value and gradient at the start and reports them, as
+// [Task.Evaluate] does.
+func (p *Parts) Evaluate(ctx context.Context) (Report, error) {
+	grad := make([]float64, len(p.Start))
+	if _, err := p.Objective.ValueGradient(ctx, p.Start, grad); err != nil {
+		return Report{}, explainStart(err)
+	}
+	return p.session.task.report(p.session, p.Start, grad), nil
 }
 
 // Posterior returns the posterior at the point z that the objective has just

@@ -193,6 +193,9 @@ func (f *benchFlags) openAll(ctx context.Context, msg *messages) ([]device.Backe
 			return backends, err
 		}
 		backends = append(backends, b)
+		if slices.ContainsFunc(backends[:len(backends)-1], func(o device.Backend) bool { return o.Info().Name == b.Info().Name }) {
+			return backends, usagef("--device %s: %s is there twice", f.device, b.Info().Name)
+		}
 	}
 	return backends, nil
 }
@@ -207,11 +210,14 @@ func measureAll(ctx context.Context, msg *messages, out *bench.Printer, backends
 			return nil, err
 		}
 		if limit.Rate > 0 {
-			msg.note("%s: dgemm reaches %.4g GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
+			msg.note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
 		}
 		for _, task := range tasks {
 			msg.note("%s: n = %d, d = %d, kernel %s", b.Info().Name, task.N(), task.D(), task.Kernel())
 			notePlan(msg, b, task.N(), task.D())
+			if err := limit.Again(ctx, b); err != nil {
+				return nil, err
+			}
 			r, err := bench.Run(ctx, task, b, limit, repeat)
 			msg.clear()
 			if err != nil {

@@ -79,8 +79,9 @@ func TestPeak(t *testing.T) {
 	}
 	clear(buffer)
 	buffer = nil
-	if resetPeak() && exclusive && peakBytes() > before+32<<20 {
-		t.Errorf("peak %d after the reset, %d before the buffer", peakBytes(), before)
+	high := peakBytes()
+	if resetPeak() && exclusive && peakBytes() > high-32<<20 {
+		t.Errorf("peak %d after the reset, %d before it", peakBytes(), high)
 	}
 }
 
@@ -90,8 +91,37 @@ func TestDgemmRate(t *testing.T) {
 	if err != nil || limit.Rate < 1e6 || limit.N < 256 {
 		t.Errorf("limit %+v, error %v", limit, err)
 	}
+	before := limit
+	if err := limit.Again(t.Context(), b); err != nil || limit.Rate < before.Rate || limit.N != before.N {
+		t.Errorf("limit %+v after %+v, error %v", limit, before, err)
+	}
 	type bare struct{ device.Backend }
 	if limit, err := DgemmRate(context.Background(), bare{b}); err != nil || limit != (Limit{}) {
 		t.Errorf("a backend without the measurement: %+v, error %v", limit, err)
+	}
+}
+
+func TestPlot(t *testing.T) {
+	var results []*Result
+	for _, device := range []string{"cpu", "cuda:0"} {
+		for _, n := range []int{4000, 1000, 2000} {
+			r := &Result{Device: device, N: n, D: 8, Kernel: "rbf", SecondsValue: float64(n) * 1e-5, SecondsValueGradient: float64(n) * 2e-5}
+			if device == "cpu" {
+				r.DgemmGFlops = 160
+			}
+			results = append(results, r)
+		}
+	}
+	l := Plot(results)
+	var names []string
+	for _, s := range l.Series {
+		names = append(names, s.Name)
+		if !slices.Equal(s.X, []float64{1000, 2000, 4000}) {
+			t.Errorf("%s: n = %v", s.Name, s.X)
+		}
+	}
+	want := []string{"cpu: value and gradient", "cpu: value", "cpu: limit of value and gradient, n³ at 160 GFLOP/s", "cuda:0: value and gradient", "cuda:0: value"}
+	if !slices.Equal(names, want) {
+		t.Errorf("series %q", names)
 	}
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -94,14 +95,16 @@ func Plot(results []*Result) *plotting.LogLog {
 	for group, name := range devices {
 		gradient := plotting.Series{Name: name + ": value and gradient", Group: group}
 		value := plotting.Series{Name: name + ": value", Group: group, Style: plotting.MeasuredDashed}
+		of := sortedByN(results, name)
+		rate := slices.MaxFunc(of, func(a, b *Result) int { return cmp.Compare(a.DgemmGFlops, b.DgemmGFlops) }).DgemmGFlops
 		limit := plotting.Series{Group: group, Style: plotting.Limit}
-		for _, r := range sortedByN(results, name) {
+		limit.Name = fmt.Sprintf("%s: limit of value and gradient, n³ at %s GFLOP/s", name, threeDigits(rate))
+		for _, r := range of {
 			n := float64(r.N)
 			gradient.X, gradient.Y = append(gradient.X, n), append(gradient.Y, r.SecondsValueGradient)
 			value.X, value.Y = append(value.X, n), append(value.Y, r.SecondsValue)
-			if r.DgemmGFlops > 0 {
-				limit.Name = fmt.Sprintf("%s: limit of value and gradient, n³ at %.4g GFLOP/s", name, r.DgemmGFlops)
-				limit.X, limit.Y = append(limit.X, n), append(limit.Y, n*n*n/(r.DgemmGFlops*1e9))
+			if rate > 0 {
+				limit.X, limit.Y = append(limit.X, n), append(limit.Y, n*n*n/(rate*1e9))
 			}
 		}
 		l.Series = append(l.Series, gradient, value)
@@ -110,6 +113,14 @@ func Plot(results []*Result) *plotting.LogLog {
 		}
 	}
 	return l
+}
+
+// threeDigits prints a rate without an exponent.
+func threeDigits(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 func sortedByN(results []*Result, name string) []*Result {

@@ -91,19 +91,18 @@ func Run(ctx context.Context, task *fit.Task, b device.Backend, limit Limit, rep
 }
 
 func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
-	z, grad := slices.Clone(p.Start), make([]float64, len(p.Start))
 	// The warm-up is at the given parameters: its result is reported.
-	if _, err := p.Objective.ValueGradient(ctx, z, grad); err != nil {
+	report, err := p.Evaluate(ctx)
+	if err != nil {
 		return nil, err
 	}
-	report := p.Report(z, grad)
 	r := &Result{
 		Type: "bench", SchemaVersion: SchemaVersion, Device: report.Device,
 		N: report.N, D: report.D, Kernel: report.Kernel,
 		NLML: report.NLML, Parameters: report.Parameters, GradientLog: report.GradientLog,
 		Repeat: repeat, Warnings: report.Warnings,
 	}
-	var err error
+	z, grad := slices.Clone(p.Start), make([]float64, len(p.Start))
 	count := 0
 	// away is another point for every evaluation.
 	away := func() {

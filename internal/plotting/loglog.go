@@ -55,6 +55,10 @@ const (
 	width, height = 16 * vg.Centimeter, 11 * vg.Centimeter
 	margin        = 8
 	pngDPI        = 160
+	// The legend is below the axes, where it hides no line: so much for each
+	// series.
+	legendLine   = 14
+	legendIndent = 60
 )
 
 // palette holds colours that people with colour-blindness can tell apart
@@ -81,33 +85,40 @@ func (l *LogLog) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	p, err := l.draw()
+	p, legend, err := l.draw()
 	if err != nil {
 		return err
 	}
+	below := vg.Length(len(l.Series)) * legendLine
+	height := height + below
 	var canvas vg.CanvasWriterTo
 	if format == "png" {
 		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))}
 	} else {
 		canvas = vgsvg.New(width, height)
 	}
-	p.Draw(draw.Crop(draw.New(canvas), margin, -2*margin, margin, -margin))
+	area := draw.New(canvas)
+	area.SetColor(color.White)
+	area.Fill(area.Rectangle.Path())
+	p.Draw(draw.Crop(area, margin, -2*margin, margin+below, -margin))
+	legend.Draw(draw.Crop(area, legendIndent, 0, margin, below+margin-height))
 	return atomicfile.Write(path, func(w io.Writer) error {
 		_, err := canvas.WriteTo(w)
 		return err
 	})
 }
 
-func (l *LogLog) draw() (*plot.Plot, error) {
+// draw returns the plot and its legend.
+func (l *LogLog) draw() (*plot.Plot, *plot.Legend, error) {
 	if len(l.Series) == 0 {
-		return nil, errors.New("plotting: nothing to draw")
+		return nil, nil, errors.New("plotting: nothing to draw")
 	}
 	p := plot.New()
-	p.BackgroundColor = color.White
+	legend := plot.NewLegend()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = l.Title, l.XLabel, l.YLabel
 	for _, f := range []*font.Font{
 		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
 	} {
 		f.Variant = "Sans"
 		f.Size = vg.Points(10)
@@ -116,27 +127,26 @@ func (l *LogLog) draw() (*plot.Plot, error) {
 	p.Title.Padding = vg.Points(6)
 	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(4), vg.Points(4)
 	p.X.Padding, p.Y.Padding = 0, 0
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.XOffs, p.Legend.YOffs = vg.Points(6), vg.Points(-4)
-	p.Legend.ThumbnailWidth = vg.Points(26)
-	p.Legend.Padding = vg.Points(2)
+	legend.Top, legend.Left = true, true
+	legend.ThumbnailWidth = vg.Points(26)
+	legend.Padding = vg.Points(2)
 
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
 	p.Add(grid)
 	var xs, ys []float64
 	for _, s := range l.Series {
-		if err := addSeries(p, s); err != nil {
-			return nil, err
+		if err := addSeries(p, &legend, s); err != nil {
+			return nil, nil, err
 		}
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
 	valueAxis(&p.X, xs)
 	decadeAxis(&p.Y, ys)
-	return p, nil
+	return p, &legend, nil
 }
 
-func addSeries(p *plot.Plot, s Series) error {
+func addSeries(p *plot.Plot, legend *plot.Legend, s Series) error {
 	points := make(plotter.XYs, len(s.X))
 	for i := range points {
 		if !(s.X[i] > 0) || !(s.Y[i] > 0) {
@@ -160,11 +170,11 @@ func addSeries(p *plot.Plot, s Series) error {
 		line.Width = vg.Points(0.9)
 		line.Dashes = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 		p.Add(line)
-		p.Legend.Add(s.Name, line)
+		legend.Add(s.Name, line)
 		return nil
 	}
 	p.Add(line, markers)
-	p.Legend.Add(s.Name, line, markers)
+	legend.Add(s.Name, line, markers)
 	return nil
 }
 
