@@ -10,9 +10,18 @@ import (
 	"gpfit/kernel"
 )
 
-// contractRows is the height of the panels of Σ⁻¹. Higher panels make faster
-// products and cost contractRows·n·8 bytes.
-const contractRows = 256
+// contractRows returns the height of the panels of Σ⁻¹. Higher panels make
+// faster products; they also reach further over the diagonal, which matters for
+// small n, and cost 8·height·n bytes.
+func contractRows(n int) int {
+	switch {
+	case n <= 512:
+		return min(n, 64)
+	case n <= 1024:
+		return 128
+	}
+	return 256
+}
 
 // Contract inverts the factor into the upper triangle if that is not done yet,
 // forms Σ⁻¹ = U·Uᵀ in panels of rows and contracts each with ∂K at once.
@@ -43,11 +52,12 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 			w.a[i*w.ld+i] = 1 / v
 		}
 	}
-	if need := min(contractRows, w.n) * w.n; len(w.panel) < need {
-		w.panel = make([]float64, need)
+	height := contractRows(w.n)
+	if w.panel == nil {
+		w.panel, w.corner = make([]float64, height*w.n), make([]float64, height*height)
 	}
-	for i0 := 0; i0 < w.n; i0 += contractRows {
-		i1 := min(i0+contractRows, w.n)
+	for i0 := 0; i0 < w.n; i0 += height {
+		i1 := min(i0+height, w.n)
 		if err := w.inversePanel(ctx, i0, i1); err != nil {
 			return err
 		}
@@ -58,65 +68,40 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return nil
 }
 
-// panelFlops is the work of all panels: n³/3, and O(contractRows·n²) because
+// panelFlops is the work of all panels: n³/3, and O(height·n²) because
 // panels reach over the diagonal.
 func panelFlops(n int) float64 {
-	sum := 0.0
-	for i0 := 0; i0 < n; i0 += contractRows {
-		i1 := min(i0+contractRows, n)
+	sum, height := 0.0, contractRows(n)
+	for i0 := 0; i0 < n; i0 += height {
+		i1 := min(i0+height, n)
 		rows := float64(i1 - i0)
-		sum += 2*rows*rows*float64(i0) + rows*rows*rows/3 + 2*rows*float64(i1)*float64(n-i1)
+		sum += 2*rows*rows*float64(i0) + rows*rows*rows + 2*rows*float64(i1)*float64(n-i1)
 	}
 	return sum
 }
 
 // inversePanel forms rows i0 … i1−1 of Σ⁻¹, columns 0 … i1−1, in w.panel with
-// leading dimension i1. Row i of U begins at its diagonal, so that
+// leading dimension i1; what is above the diagonal is not used. Row i of U begins at its diagonal, so that
 //
 //	Σ⁻¹[I, 0:i1] = U[I, I]·U[0:i1, I]ᵀ + U[I, i1:]·U[0:i1, i1:]ᵀ.
 func (w *Workspace) inversePanel(ctx context.Context, i0, i1 int) error {
 	rows, ld := i1-i0, i1
-	// The block U[I, I] without the part of L below its diagonal, first in
-	// the panel's last columns, where U·Uᵀ is to stand in the end.
-	corner := w.panel[i0:]
+	// The block U[I, I], zeros for the part of L below its diagonal.
 	for r := range rows {
-		row := corner[r*ld : r*ld+rows]
+		row := w.corner[r*rows : (r+1)*rows]
 		clear(row[:r])
 		copy(row[r:], w.at(i0+r, i0+r)[:rows-r])
 	}
-	err := w.gemm(ctx, blas.NoTrans, blas.Trans, rows, i0, rows, 1, corner, ld, w.at(0, i0), w.ld, 0, w.panel, ld)
+	err := w.gemm(ctx, blas.NoTrans, blas.Trans, rows, i0, rows, 1, w.corner, rows, w.at(0, i0), w.ld, 0, w.panel, ld)
 	if err != nil {
 		return err
 	}
-	if err := w.squareUpper(ctx, corner, ld, rows); err != nil || i1 == w.n {
+	w.backend.blas.Dsyrk(blas.Lower, blas.NoTrans, rows, rows, 1, w.corner, rows, 0, w.panel[i0:], ld)
+	if err := w.worked(ctx, cube(rows)); err != nil || i1 == w.n {
 		return err
 	}
 	k := w.n - i1
 	return w.gemm(ctx, blas.NoTrans, blas.Trans, rows, i1, k, 1, w.at(i0, i1), w.ld, w.at(0, i1), w.ld, 1, w.panel, ld)
-}
-
-// squareUpper overwrites the upper triangular n×n block u by the lower triangle
-// of u·uᵀ; what is above the diagonal keeps parts of u and is not used. Element
-// (i, j), j < i, needs only elements on and above the diagonal, which stay until
-// the diagonal itself is written last.
-func (w *Workspace) squareUpper(ctx context.Context, u []float64, ld, n int) error {
-	var diag [contractRows]float64
-	err := parallelFor(ctx, w.threadsFor(n), (n+tileRows-1)/tileRows, func(_, task int) {
-		for i := task * tileRows; i < min((task+1)*tileRows, n); i++ {
-			ui := u[i*ld : i*ld+n]
-			for j := range i {
-				ui[j] = dot(ui[i:], u[j*ld+i:j*ld+n])
-			}
-			diag[i] = dot(ui[i:], ui[i:])
-		}
-	})
-	for i := range n {
-		u[i*ld+i] = diag[i]
-	}
-	if err != nil {
-		return err
-	}
-	return w.worked(ctx, cube(n)/3)
 }
 
 // contractPanel adds ⟨G, ∂K/∂log θ⟩ over rows i0 … i1−1 of the lower triangle

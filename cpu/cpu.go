@@ -1,4 +1,5 @@
-// Package cpu is the CPU path: the backend of package device on gonum's BLAS.
+// Package cpu is the CPU path: the backend of package device on gonum's BLAS
+// interface, with the routines of cpu/blas behind it.
 //
 // A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first
 // the covariance matrix, then its Cholesky factor L; the strict upper triangle
@@ -15,8 +16,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
 
+	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/kernel"
 )
@@ -34,25 +35,48 @@ func (Driver) Probe(context.Context) []device.Finding {
 
 // Open returns the CPU backend.
 func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Backend, error) {
-	return New(opts), nil
+	b, err := New(opts)
+	if err != nil {
+		return nil, &device.UnavailableError{Device: "cpu", Reason: err.Error()}
+	}
+	return b, nil
 }
 
 // Backend is the CPU as a [device.Backend].
 type Backend struct {
-	threads  int
-	blas     blas.Float64Level3
+	threads int
+	blas    *cpublas.Implementation
+	// leaf is the size of blocks that are factored or inverted in one call,
+	// between which the context is polled.
+	leaf     int
 	flopRate func() float64
 }
 
-// New returns a backend with the given options.
-func New(opts device.Options) *Backend {
+// The sizes of Backend.leaf. The routines of cpu/blas take 2048 columns within
+// a few hundredths of a second, at full speed; of gonum's own only the matrix
+// product is parallel, so that recursion goes on to small blocks.
+const (
+	leafFast    = 2048
+	leafGeneric = 64
+)
+
+// New returns a backend with the given options. It is an error if the variable
+// GPFIT_CPU asks for a variant that this processor does not have.
+func New(opts device.Options) (*Backend, error) {
 	threads := opts.Threads
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	b := &Backend{threads: threads, blas: gonum.Implementation{}}
+	impl, err := cpublas.New(cpublas.Options{Threads: threads})
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{threads: threads, blas: impl, leaf: leafFast}
+	if impl.Variant() == cpublas.Generic {
+		b.leaf = leafGeneric
+	}
 	b.flopRate = sync.OnceValue(b.measureFlopRate)
-	return b
+	return b, nil
 }
 
 func description(threads int) string {
@@ -68,7 +92,8 @@ func (b *Backend) Info() device.Info {
 // panels of n rows, and vectors.
 func (b *Backend) Plan(n, d int) device.Plan {
 	nf := float64(n)
-	panels := int64(contractRows+b.threads*4)*int64(n) + predictElements
+	height := int64(contractRows(n))
+	panels := (height+int64(b.threads)*4)*int64(n) + height*height + predictElements
 	plan := device.Plan{
 		N: n, D: d,
 		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panels + int64(n)*int64(2*d+8)),

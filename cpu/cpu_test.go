@@ -14,7 +14,13 @@ import (
 func TestConformance(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
-			devicetest.Run(t, func(*testing.T) device.Backend { return New(device.Options{Threads: threads}) })
+			devicetest.Run(t, func(*testing.T) device.Backend {
+				b, err := New(device.Options{Threads: threads})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			})
 		})
 	}
 }

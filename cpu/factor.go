@@ -2,26 +2,21 @@ package cpu
 
 import (
 	"context"
-	"math"
 
 	"gonum.org/v1/gonum/blas"
 
 	"gpfit/device"
 )
 
-const (
-	// leaf is the size at which recursions stop.
-	leaf = 64
-	// gemmFlops bounds one matrix product, so that a cancelled context is
-	// seen within a fraction of a second.
-	gemmFlops = 4e9
-)
+// gemmFlops bounds one matrix product, so that a cancelled context is seen
+// within a fraction of a second.
+const gemmFlops = 4e9
 
 // at returns the part of the buffer that starts at element (i, j).
 func (w *Workspace) at(i, j int) []float64 { return w.a[i*w.ld+j:] }
 
-// split halves n at a multiple of leaf.
-func split(n int) int { return (n/2 + leaf - 1) / leaf * leaf }
+// split halves n at a multiple of 64.
+func split(n int) int { return (n/2 + 63) &^ 63 }
 
 // gemm computes C = alpha·op(A)·op(B) + beta·C, C m×n, in bands of rows.
 func (w *Workspace) gemm(ctx context.Context, ta, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) error {
@@ -29,7 +24,7 @@ func (w *Workspace) gemm(ctx context.Context, ta, tb blas.Transpose, m, n, k int
 		return ctx.Err()
 	}
 	perRow := 2 * float64(n) * float64(max(k, 1))
-	band := min(m, max(leaf, int(gemmFlops/perRow)))
+	band := min(m, max(64, int(gemmFlops/perRow)))
 	for i := 0; i < m; i += band {
 		rows := min(band, m-i)
 		ai := a[i*lda:]
@@ -51,9 +46,9 @@ func (w *Workspace) gemm(ctx context.Context, ta, tb blas.Transpose, m, n, k int
 //
 // (Golub & Van Loan, Matrix Computations, 4th ed., §4.2.9, recursive form).
 func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
-	if n <= leaf {
-		if err := w.choleskyLeaf(o, n); err != nil {
-			return err
+	if n <= w.backend.leaf {
+		if minor := w.backend.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
+			return w.notPD(o + minor)
 		}
 		return w.worked(ctx, cube(n)/3)
 	}
@@ -72,24 +67,18 @@ func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 	return w.cholesky(ctx, o+n1, n2)
 }
 
-// choleskyLeaf factors a small block by rows (Cholesky–Crout).
-func (w *Workspace) choleskyLeaf(o, n int) error {
-	for i := range n {
-		ri := w.at(o+i, o)[:i+1]
-		for j := range i {
-			rj := w.at(o+j, o)[:j+1]
-			ri[j] = (ri[j] - dot(ri[:j], rj[:j])) / rj[j]
+// notPD explains a leading minor that is not positive: a NaN or an infinity
+// in its last row, or a matrix that is not positive definite. The row is
+// formed once more, since the factorisation has overwritten it.
+func (w *Workspace) notPD(minor int) error {
+	row := make([]float64, minor)
+	w.fillRow(w.evaluators[0], minor-1, row)
+	for j, v := range row {
+		if v-v != 0 {
+			return &device.NonFiniteError{What: "covariance matrix", Row: minor - 1, Col: j}
 		}
-		pivot := ri[i] - dot(ri[:i], ri[:i])
-		switch {
-		case math.IsNaN(pivot) || math.IsInf(pivot, 0):
-			return &device.NonFiniteError{What: "covariance matrix", Row: o + i, Col: -1}
-		case pivot <= 0:
-			return &device.NotPDError{Minor: o + i + 1, N: w.n}
-		}
-		ri[i] = math.Sqrt(pivot)
 	}
-	return nil
+	return &device.NotPDError{Minor: minor, N: w.n}
 }
 
 func dot(a, b []float64) float64 {
@@ -111,14 +100,8 @@ func dot(a, b []float64) float64 {
 // solveRight overwrites the m×k matrix b by b·L⁻ᵀ, for the k×k diagonal block
 // of L at o.
 func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, m int) error {
-	if k <= leaf {
-		err := parallelFor(ctx, w.threadsFor(m), (m+leaf-1)/leaf, func(_, task int) {
-			i := task * leaf
-			w.backend.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, min(leaf, m-i), k, 1, w.at(o, o), w.ld, b[i*ldb:], ldb)
-		})
-		if err != nil {
-			return err
-		}
+	if k <= w.backend.leaf {
+		w.backend.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, ldb)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -135,7 +118,7 @@ func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, 
 // subtractSquare subtracts b·bᵀ from the lower triangle of the n×n diagonal
 // block at o; b is n×k, a part of the buffer.
 func (w *Workspace) subtractSquare(ctx context.Context, o, n int, b []float64, k int) error {
-	if n <= leaf {
+	if n <= w.backend.leaf {
 		w.backend.blas.Dsyrk(blas.Lower, blas.NoTrans, n, k, -1, b, w.ld, 1, w.at(o, o), w.ld)
 		return w.worked(ctx, float64(n)*float64(n)*float64(k))
 	}

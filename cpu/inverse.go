@@ -34,8 +34,12 @@ func (w *Workspace) setDiagonal(d []float64) {
 //
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
 func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) error {
-	if n <= leaf {
-		w.invertLeaf(diagL, o, n)
+	if n <= w.backend.leaf {
+		for i := range n {
+			w.a[(o+i)*w.ld+o+i] = diagL[o+i]
+		}
+		w.transpose(o, n)
+		w.backend.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
 	n1 := split(n)
@@ -54,36 +58,33 @@ func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) 
 	return w.multiplyRight(ctx, o+n1, n2, u12, n1)
 }
 
-// invertLeaf computes a small triangular inverse by back substitution, column
-// j of U from the diagonal upwards, and sets the diagonal to U's.
-func (w *Workspace) invertLeaf(diagL []float64, o, n int) {
-	var lt [leaf][leaf]float64 // Lᵀ, upper triangular
-	for i := range n {
-		for j, v := range w.at(o+i, o)[:i] {
-			lt[j][i] = v
-		}
-	}
-	var col [leaf]float64
-	for j := range n {
-		col[j] = 1 / diagL[o+j]
-		for i := j - 1; i >= 0; i-- {
-			col[i] = -dot(lt[i][i+1:j+1], col[i+1:j+1]) / diagL[o+i]
-		}
-		for i := range j + 1 {
-			w.a[(o+i)*w.ld+o+j] = col[i]
+// transposeTile is the side of the blocks that transpositions go by: two of
+// them fit into the first-level cache.
+const transposeTile = 32
+
+// negateTranspose writes −L₂₁ᵀ to U₁₂, tile by tile.
+func (w *Workspace) negateTranspose(o, n1, n2 int) {
+	for ib := 0; ib < n1; ib += transposeTile {
+		for jb := 0; jb < n2; jb += transposeTile {
+			for i := ib; i < min(ib+transposeTile, n1); i++ {
+				row := w.at(o+i, o+n1)
+				for j := jb; j < min(jb+transposeTile, n2); j++ {
+					row[j] = -w.a[(o+n1+j)*w.ld+o+i]
+				}
+			}
 		}
 	}
 }
 
-// negateTranspose writes −L₂₁ᵀ to U₁₂, tile by tile.
-func (w *Workspace) negateTranspose(o, n1, n2 int) {
-	const tile = 32
-	for ib := 0; ib < n1; ib += tile {
-		for jb := 0; jb < n2; jb += tile {
-			for i := ib; i < min(ib+tile, n1); i++ {
-				row := w.at(o+i, o+n1)
-				for j := jb; j < min(jb+tile, n2); j++ {
-					row[j] = -w.a[(o+n1+j)*w.ld+o+i]
+// transpose copies the strict lower triangle of the diagonal block at o to its
+// strict upper triangle.
+func (w *Workspace) transpose(o, n int) {
+	for ib := 0; ib < n; ib += transposeTile {
+		for jb := ib; jb < n; jb += transposeTile {
+			for i := ib; i < min(ib+transposeTile, n); i++ {
+				row := w.at(o+i, o)
+				for j := max(jb, i+1); j < min(jb+transposeTile, n); j++ {
+					row[j] = w.a[(o+j)*w.ld+o+i]
 				}
 			}
 		}
@@ -93,7 +94,7 @@ func (w *Workspace) negateTranspose(o, n1, n2 int) {
 // multiplyLeft overwrites the k×m matrix b by U·b, for the k×k diagonal block
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m int) error {
-	if k <= leaf {
+	if k <= w.backend.leaf {
 		w.backend.blas.Dtrmm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, k, m, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
@@ -110,7 +111,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m i
 
 // multiplyRight overwrites the m×k matrix b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m int) error {
-	if k <= leaf {
+	if k <= w.backend.leaf {
 		w.backend.blas.Dtrmm(blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}

@@ -30,14 +30,17 @@ type Workspace struct {
 	n, ld   int
 	a       []float64
 	stage   stage
-	// panel holds a block of rows of Σ⁻¹ (contract.go); cross a block of
-	// cross-covariances (predict.go). Both are kept from call to call.
-	panel, cross []float64
-	evaluators   []*kernel.Evaluator
-	evaluated    *kernel.Program
-	onProgress   func(device.Progress)
-	progress     device.Progress
-	flops        float64
+	// panel holds a block of rows of Σ⁻¹ and corner one of U (contract.go);
+	// cross a block of cross-covariances (predict.go). They are kept from call
+	// to call.
+	panel, corner, cross []float64
+	// noise is that of the last Fill.
+	noise      []float64
+	evaluators []*kernel.Evaluator
+	evaluated  *kernel.Program
+	onProgress func(device.Progress)
+	progress   device.Progress
+	flops      float64
 }
 
 var _ device.Workspace = (*Workspace)(nil)
@@ -81,12 +84,12 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
 	matrix := int64(len(w.a)) * 8
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.panel)+len(w.cross))*8}
+	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.panel)+len(w.corner)+len(w.cross))*8}
 }
 
 // Close frees the buffer.
 func (w *Workspace) Close() error {
-	w.a, w.panel, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
+	w.a, w.panel, w.corner, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, nil, stageEmpty
 	return nil
 }
 
@@ -140,21 +143,26 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		return err
 	}
 	w.stage = stageEmpty
+	w.noise = append(w.noise[:0], noise...)
 	tasks := (w.n + tileRows - 1) / tileRows
 	err = parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
 		task = tasks - 1 - task // long rows first
 		for i := task * tileRows; i < min((task+1)*tileRows, w.n); i++ {
-			row := w.a[i*w.ld:]
-			for j := 0; j <= i; j += tileCols {
-				evaluators[worker].Row(row[j:], w.x, i, w.x, j, min(j+tileCols, i+1))
-			}
-			row[i] += noise[min(i, len(noise)-1)]
+			w.fillRow(evaluators[worker], i, w.a[i*w.ld:])
 		}
 	})
 	if err == nil {
 		w.stage = stageFilled
 	}
 	return err
+}
+
+// fillRow writes Σ_ij for j ≤ i to row.
+func (w *Workspace) fillRow(e *kernel.Evaluator, i int, row []float64) {
+	for j := 0; j <= i; j += tileCols {
+		e.Row(row[j:], w.x, i, w.x, j, min(j+tileCols, i+1))
+	}
+	row[i] += w.noise[min(i, len(w.noise)-1)]
 }
 
 // Factor overwrites Σ by L.

@@ -19,6 +19,8 @@ type Data struct {
 	TargetName   string
 	// Test marks rows that are held out and scored; nil for none.
 	Test []bool
+	// Warnings of whoever read the table, to be passed on.
+	Warnings []string
 }
 
 // Assignment gives a parameter a value in natural units of the scaled problem.

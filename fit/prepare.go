@@ -37,13 +37,13 @@ func (t *Task) D() int { return len(t.columns) }
 // Kernel returns the text form of the kernel.
 func (t *Task) Kernel() string { return t.program.Text }
 
-// Warnings returns what was noticed in the data.
+// Warnings returns what was noticed in the data; they are in reports too.
 func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
 
 // Prepare checks data and options. Errors: [*DataError], [*OptionError],
 // [*kernel.ParseError], [*kernel.CompileError].
 func Prepare(data Data, opts Options) (*Task, error) {
-	t := &Task{opts: opts, data: data}
+	t := &Task{opts: opts, data: data, warnings: slices.Clone(data.Warnings)}
 	if err := t.split(); err != nil {
 		return nil, err
 	}

@@ -174,7 +174,7 @@ func finite(v float64) *float64 {
 }
 
 // addResult adds what the optimiser says.
-func (r *Report) addResult(res *hyperopt.Result, t *Task) {
+func (r *Report) addResult(res *hyperopt.Result) {
 	r.Status = res.Status.String()
 	r.GradientNorm, r.RelativeChange = finite(res.GradientNorm), finite(res.RelativeChange)
 	r.Iterations = res.Iterations
@@ -191,9 +191,6 @@ func (r *Report) addResult(res *hyperopt.Result, t *Task) {
 		r.AtBound = append(r.AtBound, b.Name)
 	}
 	r.Warnings = append(r.Warnings, res.Warnings...)
-	if res.Status == hyperopt.StatusMaxEvaluations || res.Status == hyperopt.StatusStalled {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the optimiser ended as %q: the parameters may not be at the optimum", res.Status))
-	}
 }
 
 // Text prints the report for people.

@@ -65,17 +65,6 @@ func (s *session) close() {
 	_ = s.ws.Close()
 }
 
-// WriteGraph builds the objective and hands it to write, for the expression
-// graph.
-func (t *Task) WriteGraph(ctx context.Context, b device.Backend, write func(*graph.Objective) error) error {
-	s, err := t.open(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	return write(s.obj)
-}
-
 func (t *Task) startZ() []float64 {
 	z := make([]float64, len(t.params))
 	for i, p := range t.params {
@@ -85,7 +74,8 @@ func (t *Task) startZ() []float64 {
 }
 
 // Evaluate computes the NLML, its terms and its gradient at the start values.
-func (t *Task) Evaluate(ctx context.Context, b device.Backend) (*Report, error) {
+// inspect, unless nil, is given the objective afterwards, also after a failure.
+func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*graph.Objective) error) (*Report, error) {
 	began := time.Now()
 	s, err := t.open(ctx, b)
 	if err != nil {
@@ -95,8 +85,13 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend) (*Report, error) 
 	s.ws.OnProgress(t.opts.OnProgress)
 	z := t.startZ()
 	grad := make([]float64, len(z))
-	if _, err := s.obj.ValueGradient(ctx, z, grad); err != nil {
-		return nil, explainStart(err)
+	_, err = s.obj.ValueGradient(ctx, z, grad)
+	err = explainStart(err)
+	if inspect != nil {
+		err = errors.Join(err, inspect(s.obj))
+	}
+	if err != nil {
+		return nil, err
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
@@ -142,7 +137,7 @@ func (t *Task) Fit(ctx context.Context, b device.Backend) (*Outcome, error) {
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient), close: s.close}
 	out.Report.Type = "fit"
-	out.Report.addResult(result, t)
+	out.Report.addResult(result)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)

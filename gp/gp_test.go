@@ -19,7 +19,7 @@ import (
 	"gpfit/device"
 )
 
-var backend = cpu.New(device.Options{Threads: 2})
+var backend, _ = cpu.New(device.Options{Threads: 2})
 
 // newModel makes a model of n rows with one unused feature and a linear mean;
 // its weights are those of the posterior.

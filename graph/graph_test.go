@@ -21,6 +21,8 @@ import (
 // 1e-4: truncation h²·f‴ and cancellation ε·f/h are both below 1e-8 relative.
 const tolDiff = 1e-7
 
+var backend, _ = cpu.New(device.Options{})
+
 type fixture struct {
 	ws   device.Workspace
 	spec graph.Spec
@@ -49,7 +51,7 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 	if change != nil {
 		change(&f.spec)
 	}
-	if f.ws, err = cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X); err != nil {
+	if f.ws, err = backend.NewWorkspace(context.Background(), f.spec.X); err != nil {
 		t.Fatal(err)
 	}
 	if f.obj, err = graph.Build(f.ws, f.spec); err != nil {
@@ -137,7 +139,7 @@ func TestValue(t *testing.T) {
 		t.Fatalf("parameters %s, want %s", names, want)
 	}
 	theta := []float64{math.Exp(z[0]), math.Exp(z[1]), math.Exp(z[2])}
-	ws, err := cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X)
+	ws, err := backend.NewWorkspace(context.Background(), f.spec.X)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +344,7 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			ws, err := cpu.New(device.Options{}).NewWorkspace(context.Background(), f.spec.X)
+			ws, err := backend.NewWorkspace(context.Background(), f.spec.X)
 			if err != nil {
 				t.Error(err)
 				return

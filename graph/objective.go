@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -168,12 +169,17 @@ func (o *Objective) Theta() (theta []float64, noise float64, alpha []float64) {
 // Evaluations returns the counts so far.
 func (o *Objective) Evaluations() Evaluations { return o.evaluations }
 
-// WriteDOT writes the expression graph, derivatives included, in the language
-// of Graphviz.
+// doublePort matches how Gorgonia names the ends of edges, NODE:NODE:anchor,
+// which Graphviz does not understand.
+var doublePort = regexp.MustCompile(`(Node_0x[0-9a-f]+):Node_0x[0-9a-f]+:anchor`)
+
+// WriteDOT writes the expression graph, derivatives included, as Gorgonia
+// exports it in the language of Graphviz, with the values of the last
+// evaluation.
 func (o *Objective) WriteDOT(w io.Writer) error {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
-	_, err := io.WriteString(w, o.graph.ToDot())
+	_, err := io.WriteString(w, doublePort.ReplaceAllString(o.graph.ToDot(), "$1:anchor"))
 	return err
 }
 

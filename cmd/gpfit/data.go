@@ -32,24 +32,24 @@ func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, err
 
 // readData reads a training table and, unless maskFlag is empty, its split
 // mask.
-func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (fit.Data, []string, error) {
+func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (fit.Data, error) {
 	o, err := flags.tableOptions()
 	if err != nil {
-		return fit.Data{}, nil, err
+		return fit.Data{}, err
 	}
 	var mask []bool
 	if maskFlag != "" {
 		file, col, err := table.ParseMaskFlag(maskFlag)
 		if err != nil {
-			return fit.Data{}, nil, usagef("--split-mask: %v", err)
+			return fit.Data{}, usagef("--split-mask: %v", err)
 		}
 		if mask, err = table.ReadMask(file, col); err != nil {
-			return fit.Data{}, nil, err
+			return fit.Data{}, err
 		}
 	}
 	t, err := readTable(path, stdin, o)
 	if err != nil {
-		return fit.Data{}, nil, err
+		return fit.Data{}, err
 	}
-	return fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask}, t.Warnings, nil
+	return fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask, Warnings: t.Warnings}, nil
 }

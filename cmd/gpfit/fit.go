@@ -79,7 +79,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := checkOutput(out, f.force); err != nil {
 		return err
 	}
-	data, warnings, err := readData(path, cmd.InOrStdin(), &f.dataFlags, f.splitMask)
+	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, f.splitMask)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range append(warnings, task.Warnings()...) {
+	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
 	b, err := f.open(ctx, msg)
@@ -103,20 +103,19 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
-	return finishFit(cmd, msg, f, outcome, out, warnings, err)
+	return finishFit(cmd, msg, f, outcome, out, len(task.Warnings()), err)
 }
 
 // finishFit prints the result, writes the model and returns how the fit ended.
-// The result is printed even if the model cannot be written.
-func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, out string, warnings []string, fitErr error) error {
+// The result is printed even if the model cannot be written. The first warned
+// warnings were shown before.
+func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, out string, warned int, fitErr error) error {
 	msg.clear()
-	before := len(o.Report.Warnings)
-	o.Report.Warnings = append(warnings, o.Report.Warnings...)
 	saveErr := o.SaveModel(out, f.saveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = out
 	}
-	for _, w := range o.Report.Warnings[len(o.Report.Warnings)-before:] {
+	for _, w := range o.Report.Warnings[warned:] {
 		msg.warn(w)
 	}
 	var err error

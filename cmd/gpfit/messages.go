@@ -28,7 +28,7 @@ type messages struct {
 }
 
 func newMessages(w io.Writer, quiet bool) *messages {
-	m := &messages{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now()}
+	m := &messages{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now(), last: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		m.terminal, m.interval = true, 100*time.Millisecond
 	}

@@ -47,7 +47,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	data, warnings, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
+	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range append(warnings, task.Warnings()...) {
+	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
 	b, err := f.open(ctx, msg)
@@ -65,19 +65,18 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	}
 	defer b.Close()
 	notePlan(msg, b, task.N(), task.D())
+	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
-		write := func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
-		if err := task.WriteGraph(ctx, b, write); err != nil {
-			return err
-		}
-		msg.note("expression graph written to %s", f.graph)
+		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
 	}
-	report, err := task.Evaluate(ctx, b)
+	report, err := task.Evaluate(ctx, b, writeGraph)
 	msg.clear()
 	if err != nil {
 		return err
 	}
-	report.Warnings = append(warnings, report.Warnings...)
+	if f.graph != "" {
+		msg.note("expression graph written to %s", f.graph)
+	}
 	if f.json {
 		return encodeJSON(cmd.OutOrStdout(), report, nil)
 	}

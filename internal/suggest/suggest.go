@@ -8,9 +8,14 @@ import (
 )
 
 // Closest returns the known word that differs least from the one asked for, if
-// it differs in no more than a third of its characters, case apart.
+// it differs in no more than two of its characters or a third of them, case
+// apart.
 func Closest(asked string, known []string) (string, bool) {
-	best, bestDistance := "", 1+max(1, len([]rune(asked))/3)
+	limit := max(2, len([]rune(asked))/3)
+	if len(asked) < 3 {
+		limit = len(asked) - 1
+	}
+	best, bestDistance := "", limit+1
 	for _, word := range known {
 		if d := levenshtein.ComputeDistance(strings.ToLower(asked), strings.ToLower(word)); d < bestDistance {
 			best, bestDistance = word, d

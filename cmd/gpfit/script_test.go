@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"gpfit": main})
+}
+
+// TestScript runs the command line as a user does; the scripts are in
+// testdata/script.
+func TestScript(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			_, err := os.Stat("/dev/full")
+			return cond == "devfull" && err == nil, nil
+		},
+	})
+}
+
+// cancelWriter cancels a context when a line with the given word passes.
+type cancelWriter struct {
+	strings.Builder
+	word   string
+	cancel context.CancelFunc
+}
+
+func (w *cancelWriter) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), w.word) {
+		w.cancel()
+	}
+	return w.Builder.Write(p)
+}
+
+// TestInterrupt cancels a fit as Ctrl-C does, after its first iteration: the
+// best model so far is written and usable, the exit code is 130.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	model := filepath.Join(t.TempDir(), "m.gpfit")
+	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
+	var stdout strings.Builder
+	code := run(ctx, []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--out", model}, strings.NewReader(""), &stdout, stderr)
+	if code != exitInterrupted || !strings.Contains(stderr.String(), "the best model so far is in") || !strings.Contains(stdout.String(), "cancelled") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	}
+	stdout.Reset()
+	if code := run(context.Background(), []string{"predict", model, "../../examples/co2_new.csv"}, nil, &stdout, stderr); code != 0 {
+		t.Fatalf("predict: exit code %d\n%s", code, stderr.String())
+	}
+	if lines := strings.Count(stdout.String(), "\n"); lines != 25 {
+		t.Errorf("%d lines of predictions, want a header and 24", lines)
+	}
+}

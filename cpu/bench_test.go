@@ -1,0 +1,97 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// BenchmarkStages times the stages of one value and gradient apart, rbf on 8
+// columns; flops are those of DESIGN's count, n³/3 for each of factor, inverse
+// and panels.
+func BenchmarkStages(b *testing.B) {
+	for _, n := range []int{100, 200, 500, 1000, 2000, 4000} {
+		for _, text := range []string{"rbf", "rbf(ard)"} {
+			benchmarkStages(b, n, 8, text)
+		}
+	}
+	benchmarkStages(b, 4000, 26, "rbf(ard)")
+}
+
+func benchmarkStages(b *testing.B, n, d int, text string) {
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	rows, alpha := make([]float64, n*d), make([]float64, n)
+	for i := range rows {
+		rows[i] = rng.NormFloat64()
+	}
+	backend, err := New(device.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	ws, err := backend.NewWorkspace(ctx, kernel.NewPoints(rows, n, d))
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := ws.(*Workspace)
+	defer w.Close()
+	theta := make([]float64, prog.NumParams)
+	for i := range theta {
+		theta[i] = 1
+	}
+	grad, diag := make([]float64, len(theta)), make([]float64, n)
+	adj := device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}
+	run := func(name string, share float64, prepare, work func() error) {
+		b.Run(fmt.Sprintf("%s/n=%d/d=%d/%s", text, n, d, name), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				if err := prepare(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if err := work(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if share > 0 {
+				b.ReportMetric(share*cube(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			}
+		})
+	}
+	nothing := func() error { return nil }
+	fill := func() error { return w.Fill(ctx, prog, theta, []float64{0.1}) }
+	factor := func() error { return w.Factor(ctx) }
+	filled := func() error { return fill() }
+	factored := func() error {
+		if err := fill(); err != nil {
+			return err
+		}
+		return factor()
+	}
+	contract := func() error { return w.Contract(ctx, adj, prog, theta, grad, diag) }
+	run("fill", 0, nothing, fill)
+	run("factor", 1.0/3, filled, factor)
+	run("contract", 2.0/3, factored, contract)
+	run("all", 1, nothing, func() error {
+		if err := factored(); err != nil {
+			return err
+		}
+		copy(alpha, diag)
+		if err := w.Solve(ctx, alpha, 1); err != nil {
+			return err
+		}
+		return contract()
+	})
+}

@@ -1,0 +1,126 @@
+package blas
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// The variants, best first.
+const (
+	AVX512  = "avx512"  // 8×24 tiles; needs AVX-512 F, DQ, BW and VL
+	AVX2    = "avx2"    // 4×12 tiles; needs AVX2 and FMA
+	Generic = "generic" // gonum's own routines
+)
+
+// EnvVariant is the environment variable that forces a variant when
+// [Options] names none.
+const EnvVariant = "GPFIT_CPU"
+
+// Options says how an [Implementation] is to run. The zero value is the best
+// variant of the processor on all threads.
+type Options struct {
+	// Variant is avx512, avx2 or generic. Empty, it is what the environment
+	// variable GPFIT_CPU says, and without that the best that the processor
+	// and the operating system support.
+	Variant string
+	// Threads is the largest number of threads a call uses, the caller's
+	// included; 0 is GOMAXPROCS at the time of New. A call never uses more
+	// than GOMAXPROCS at the time of the call.
+	Threads int
+}
+
+// An Implementation is gonum's BLAS with the level-3 float64 routines
+// replaced. It is safe for concurrent use. Copies share their worker threads.
+type Implementation struct {
+	gonum.Implementation
+	e *engine
+}
+
+var _ blas.Float64 = (*Implementation)(nil)
+
+// New returns an Implementation. It is an error to ask for a variant, in opts
+// or by GPFIT_CPU, that is unknown or that this machine does not support, and
+// to ask for a negative number of threads.
+func New(opts Options) (*Implementation, error) {
+	name, origin := opts.Variant, "Options.Variant"
+	if name == "" {
+		name, origin = os.Getenv(EnvVariant), EnvVariant
+	}
+	supported := Variants()
+	if name == "" {
+		name = supported[0]
+	}
+	found := false
+	for _, v := range supported {
+		found = found || v == name
+	}
+	if !found {
+		switch name {
+		case AVX512, AVX2, Generic:
+			return nil, fmt.Errorf("blas: %s=%s: not supported by this machine (it has: %s)", origin, name, strings.Join(supported, ", "))
+		}
+		return nil, fmt.Errorf("blas: %s=%q: unknown variant (known: %s, %s, %s)", origin, name, AVX512, AVX2, Generic)
+	}
+	threads := opts.Threads
+	if threads < 0 {
+		return nil, fmt.Errorf("blas: %d threads", threads)
+	}
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return &Implementation{e: newEngine(name, threads)}, nil
+}
+
+// Variants lists the variants this machine supports, best first. The last is
+// always generic.
+func Variants() []string {
+	var v []string
+	if hasAVX512() {
+		v = append(v, AVX512)
+	}
+	if hasAVX2() {
+		v = append(v, AVX2)
+	}
+	return append(v, Generic)
+}
+
+// Variant is the variant in use: avx512, avx2 or generic.
+func (impl *Implementation) Variant() string { return impl.e.variant }
+
+// Threads is the largest number of threads a call uses. It says nothing of the
+// generic variant, where gonum decides.
+func (impl *Implementation) Threads() int { return impl.e.pool.size() }
+
+// SetThreads changes the number of threads for calls to come; values below 1
+// mean 1.
+func (impl *Implementation) SetThreads(n int) { impl.e.pool.resize(max(1, n)) }
+
+// generic reports whether gonum does the work.
+func (impl *Implementation) generic() bool { return impl.e.variant == Generic }
+
+// An engine is what a variant computes with: its tile, its blocks and its
+// threads.
+type engine struct {
+	variant string
+	kernels
+	blocking
+	pool *pool
+}
+
+func newEngine(variant string, threads int) *engine {
+	e := &engine{variant: variant, pool: newPool(threads)}
+	switch variant {
+	case AVX512:
+		e.kernels = kernels{wide: true, mr: 8, nr: 24, lanes: 8}
+	case AVX2:
+		e.kernels = kernels{mr: 4, nr: 12, lanes: 4}
+	}
+	e.blocking = blockingFor(variant)
+	runtime.AddCleanup(e, func(p *pool) { p.close() }, e.pool)
+	return e
+}

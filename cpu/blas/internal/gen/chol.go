@@ -1,0 +1,65 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// cholesky is the micro-kernel of the Cholesky factorisation: the tile D of
+// order mr that follows the k solved columns of a panel X becomes the lower
+// triangular factor of D − X·Xᵀ with the reciprocals of its diagonal stored.
+// One column fills one vector; what it leaves above the diagonal is
+// arbitrary.
+func (t *isa) cholesky() {
+	name := "cholesky" + t.suffix
+	t.function(name, "func(k int, x, d, diag *float64) int",
+		name+label(" replaces the %d×%d tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the", t.mr, t.mr),
+		"reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the",
+		"number of columns done, less than all if a pivot is not positive.")
+	k, a, b, d, diag, n := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI
+	Load(Param("k"), k)
+	Load(Param("x"), a)
+	Load(Param("d"), d)
+	Load(Param("diag"), diag)
+	MOVQ(a, b)
+	t.zero(1)
+	t.loop("c", 1, k, a, b)
+	col := func(c int) reg.Register { return t.acc(c, 0) }
+	for c := 0; c < t.mr; c++ {
+		VMOVUPD(mem(d, c*t.vb()), t.vec[0])
+		VSUBPD(col(c), t.vec[0], col(c))
+	}
+	// The scalars: pivot, its root, 1, 0. Low registers: no EVEX forms of
+	// VUCOMISD needed.
+	pivot, root, one, zero := reg.X0, reg.X1, reg.X2, reg.X3
+	VXORPD(zero, zero, zero)
+	MOVQ(operand.U64(0x3ff0000000000000), n)
+	VMOVQ(n, one)
+	for c := 0; c < t.mr; c++ {
+		MOVQ(operand.U32(c), n)
+		// Through memory: lane c to the low lane, and to all of them below.
+		VMOVUPD(col(c), mem(d, c*t.vb()))
+		VMOVSD(mem(d, c*t.vb()+8*c), pivot)
+		VUCOMISD(zero, pivot)
+		// Below or equal is taken by NaN as well.
+		JLS(ref("stop"))
+		VSQRTSD(pivot, pivot, root)
+		VMOVSD(root, mem(diag, 8*c))
+		VDIVSD(root, one, root)
+		inv := t.vec[1] // its low lane is root
+		VBROADCASTSD(root, inv)
+		VMULPD(inv, col(c), col(c))
+		VMOVUPD(col(c), mem(d, c*t.vb()))
+		for c2 := c + 1; c2 < t.mr; c2++ {
+			e := t.vec[0]
+			VBROADCASTSD(mem(d, c*t.vb()+8*c2), e)
+			VFNMADD231PD(col(c), e, col(c2))
+		}
+		VMOVSD(root, mem(d, c*t.vb()+8*c))
+	}
+	MOVQ(operand.U32(t.mr), n)
+	Label("stop")
+	Store(n, ReturnIndex(0))
+	t.ret()
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// copyPanel copies n rows of nv vectors.
+func (t *isa) copyPanel() {
+	name := "copyPanel" + t.suffix
+	t.function(name, "func(n, nv int, src *float64, ss int, dst *float64, ds int)",
+		name+label(" copies n > 0 rows of nv vectors of %d, ss and ds elements apart.", t.lanes))
+	n, nv, src, ss, dst, ds, i := reg.RAX, reg.RBX, reg.RSI, reg.RCX, reg.RDI, reg.RDX, reg.R8
+	Load(Param("n"), n)
+	Load(Param("nv"), nv)
+	Load(Param("src"), src)
+	Load(Param("ss"), ss)
+	Load(Param("dst"), dst)
+	Load(Param("ds"), ds)
+	SHLQ(operand.Imm(3), ss)
+	SHLQ(operand.Imm(3), ds)
+	CMPQ(nv, operand.Imm(3))
+	JEQ(ref("three"))
+	CMPQ(nv, operand.Imm(1))
+	JEQ(ref("one"))
+	copyRows := func(vectors int) {
+		for v := 0; v < vectors; v++ {
+			VMOVUPD(mem(src, v*t.vb()), t.vec[v])
+		}
+		for v := 0; v < vectors; v++ {
+			VMOVUPD(t.vec[v], mem(dst, v*t.vb()))
+		}
+		ADDQ(ss, src)
+		ADDQ(ds, dst)
+		DECQ(n)
+	}
+	Label("any")
+	XORQ(i, i)
+	Label("vector")
+	VMOVUPD(indexed(src, i, 1, 0), t.vec[0])
+	VMOVUPD(t.vec[0], indexed(dst, i, 1, 0))
+	ADDQ(imm(t.vb()), i)
+	SUBQ(operand.Imm(1), nv)
+	JNZ(ref("vector"))
+	// i is the width in bytes again: restore nv.
+	MOVQ(i, nv)
+	SHRQ(operand.Imm(uint64(map[int]int{8: 6, 4: 5}[t.lanes])), nv)
+	ADDQ(ss, src)
+	ADDQ(ds, dst)
+	DECQ(n)
+	JNZ(ref("any"))
+	t.ret()
+	Label("three")
+	copyRows(3)
+	JNZ(ref("three"))
+	t.ret()
+	Label("one")
+	copyRows(1)
+	JNZ(ref("one"))
+	t.ret()
+}
+
+// transpose transposes square tiles, one vector wide, in registers.
+func (t *isa) transpose() {
+	name := "transpose" + t.suffix
+	t.function(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",
+		name+label(" transposes n > 0 tiles of %d×%d. Rows are ss and ds elements apart, tiles sstep", t.lanes, t.lanes),
+		"and dstep.")
+	n, src, ss, sstep, dst, ds, dstep := reg.RAX, reg.RSI, reg.RCX, reg.RBX, reg.RDI, reg.RDX, reg.R8
+	ss3, ds3, p, q := reg.R9, reg.R10, reg.R11, reg.R12
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("ss"), ss)
+	Load(Param("sstep"), sstep)
+	Load(Param("dst"), dst)
+	Load(Param("ds"), ds)
+	Load(Param("dstep"), dstep)
+	for _, r := range []reg.Register{ss, sstep, ds, dstep} {
+		SHLQ(operand.Imm(3), r)
+	}
+	LEAQ(indexed(ss, ss, 2, 0), ss3)
+	LEAQ(indexed(ds, ds, 2, 0), ds3)
+	row := func(base, base4, s, s3 reg.Register, r int) operand.Mem {
+		if r >= 4 {
+			base, r = base4, r-4
+		}
+		switch r {
+		case 0:
+			return mem(base, 0)
+		case 3:
+			return indexed(base, s3, 1, 0)
+		}
+		return indexed(base, s, uint8(r), 0)
+	}
+	align(32)
+	Label("loop")
+	x := t.vec
+	if t.lanes == 8 {
+		LEAQ(indexed(src, ss, 4, 0), p)
+		LEAQ(indexed(dst, ds, 4, 0), q)
+	}
+	for r := 0; r < t.lanes; r++ {
+		VMOVUPD(row(src, p, ss, ss3, r), x[r])
+	}
+	out := make([]reg.Register, t.lanes)
+	if t.lanes == 4 {
+		for i := 0; i < 2; i++ {
+			VUNPCKLPD(x[2*i+1], x[2*i], x[4+2*i])
+			VUNPCKHPD(x[2*i+1], x[2*i], x[5+2*i])
+		}
+		for i := 0; i < 2; i++ {
+			VPERM2F128(operand.Imm(0x20), x[6+i], x[4+i], x[8+i])
+			VPERM2F128(operand.Imm(0x31), x[6+i], x[4+i], x[10+i])
+			out[i], out[2+i] = x[8+i], x[10+i]
+		}
+	} else {
+		for i := 0; i < 4; i++ {
+			VUNPCKLPD(x[2*i+1], x[2*i], x[8+2*i])
+			VUNPCKHPD(x[2*i+1], x[2*i], x[9+2*i])
+		}
+		for i := 0; i < 2; i++ {
+			lo, hi, mid := x[8+i], x[12+i], x[16+8*i:]
+			VSHUFF64X2(operand.Imm(0x88), x[10+i], lo, mid[0])
+			VSHUFF64X2(operand.Imm(0xdd), x[10+i], lo, mid[1])
+			VSHUFF64X2(operand.Imm(0x88), x[14+i], hi, mid[2])
+			VSHUFF64X2(operand.Imm(0xdd), x[14+i], hi, mid[3])
+			VSHUFF64X2(operand.Imm(0x88), mid[2], mid[0], mid[4])
+			VSHUFF64X2(operand.Imm(0xdd), mid[2], mid[0], mid[5])
+			VSHUFF64X2(operand.Imm(0x88), mid[3], mid[1], mid[6])
+			VSHUFF64X2(operand.Imm(0xdd), mid[3], mid[1], mid[7])
+			out[i], out[4+i], out[2+i], out[6+i] = mid[4], mid[5], mid[6], mid[7]
+		}
+	}
+	for r := 0; r < t.lanes; r++ {
+		VMOVUPD(out[r], row(dst, q, ds, ds3, r))
+	}
+	ADDQ(sstep, src)
+	ADDQ(dstep, dst)
+	DECQ(n)
+	JNZ(ref("loop"))
+	t.ret()
+}

@@ -1,0 +1,172 @@
+package blas
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// A pool lends worker goroutines to one call at a time. A worker that has
+// nothing to do spins for a moment, since the next call is often near, then
+// parks; it starts at the first call that wants it.
+//
+// Nobody ever waits for a worker to arrive: the caller draws items itself and
+// waits only for items that a worker has drawn, so that one thread, or workers
+// that the scheduler neglects, cannot block a call.
+type pool struct {
+	mu      sync.Mutex // held by the call that has the workers
+	threads atomic.Int32
+	closed  atomic.Bool
+	workers []*worker // under mu
+	shared  *job      // under mu: the job of the call that has the workers
+
+	cur    atomic.Pointer[job] // what to work on
+	gen    atomic.Uint32       // counts the jobs published
+	joined atomic.Int32        // workers that may hold cur
+
+	spare sync.Pool // jobs for calls that find the workers busy
+}
+
+// A worker is a thread of a call: the caller's or one of the pool's.
+type worker struct {
+	scratch []float64 // see (*job).solvePanel
+	parked  atomic.Bool
+	wake    chan struct{}
+}
+
+// Spinning: a worker looks for the next job this many times, spinPause PAUSE
+// instructions apart (some 40 to 140 cycles each), before it parks: about
+// 50 µs, the time that parking and waking would cost. Every spinYield looks it
+// lets other goroutines run.
+const (
+	spinLooks = 200
+	spinPause = 12
+	spinYield = 16
+)
+
+func newPool(threads int) *pool {
+	p := &pool{}
+	p.threads.Store(int32(threads))
+	return p
+}
+
+func (p *pool) size() int { return int(p.threads.Load()) }
+
+func (p *pool) resize(n int) { p.threads.Store(int32(n)) }
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed.Store(true)
+	p.gen.Add(1)
+	p.wakeUp(len(p.workers))
+	p.workers = nil
+}
+
+// acquire returns an empty job for a call that can use up to threads threads,
+// with the workers if they are free.
+func (p *pool) acquire(threads int) *job {
+	if threads > 1 && p.mu.TryLock() {
+		if p.shared == nil {
+			p.shared = &job{}
+		}
+		p.shared.threads, p.shared.pooled = threads, true
+		return p.shared
+	}
+	j, _ := p.spare.Get().(*job)
+	if j == nil {
+		j = &job{}
+	}
+	j.threads = 1
+	return j
+}
+
+// release gives back a job that has no workers.
+func (p *pool) release(j *job) {
+	j.reset()
+	p.spare.Put(j)
+}
+
+// run does the work of a job and gives it back. It returns j.minor.
+func (p *pool) run(j *job) (minor int) {
+	j.next.Store(0)
+	j.minor.Store(0)
+	if !j.pooled {
+		j.work(&j.self)
+		minor = int(j.minor.Load())
+		p.release(j)
+		return minor
+	}
+	for len(p.workers) < j.threads-1 {
+		w := &worker{wake: make(chan struct{}, 1)}
+		p.workers = append(p.workers, w)
+		go p.serve(w, p.gen.Load())
+	}
+	p.cur.Store(j)
+	p.gen.Add(1)
+	p.wakeUp(j.threads - 1)
+	j.work(&j.self)
+	for i := range j.phases {
+		j.await(i)
+	}
+	p.cur.Store(nil)
+	for i := 0; p.joined.Load() != 0; i++ {
+		relax(i)
+	}
+	minor = int(j.minor.Load())
+	j.reset()
+	p.mu.Unlock()
+	return minor
+}
+
+func (p *pool) wakeUp(n int) {
+	for _, w := range p.workers[:n] {
+		if w.parked.CompareAndSwap(true, false) {
+			w.wake <- struct{}{}
+		}
+	}
+}
+
+// serve is the life of a worker; seen is the last job that it need not join.
+func (p *pool) serve(w *worker, seen uint32) {
+	for {
+		seen = p.next(w, seen)
+		if p.closed.Load() {
+			return
+		}
+		p.joined.Add(1)
+		if j := p.cur.Load(); j != nil {
+			j.work(w)
+		}
+		p.joined.Add(-1)
+	}
+}
+
+// next waits until a job has been published after seen.
+func (p *pool) next(w *worker, seen uint32) uint32 {
+	for i := 0; i < spinLooks; i++ {
+		if g := p.gen.Load(); g != seen {
+			return g
+		}
+		pause(spinPause)
+		if i%spinYield == spinYield-1 {
+			runtime.Gosched()
+		}
+	}
+	w.parked.Store(true)
+	if g := p.gen.Load(); g != seen && w.parked.CompareAndSwap(true, false) {
+		return g
+	}
+	<-w.wake
+	return p.gen.Load()
+}
+
+// relax is the body of a loop that waits for another thread, in its i-th turn.
+func relax(i int) {
+	if i < 64 {
+		pause(4)
+		return
+	}
+	// The other thread may need this one's processor.
+	runtime.Gosched()
+}

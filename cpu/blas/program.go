@@ -1,0 +1,148 @@
+package blas
+
+import "sync/atomic"
+
+// A job is one call at work: a program, its packing buffers and the counters
+// by which threads draw the items of the program.
+type job struct {
+	threads int  // that may take part
+	pooled  bool // has the workers
+	e       *engine
+
+	products []product
+	solves   []solve
+	phases   []phase
+	tickets  int64 // items in all phases
+
+	a, b [2]buffer // packed left and right operands
+	t    buffer    // packed triangle
+	self worker    // of the calling goroutine
+
+	_    [64]byte
+	next atomic.Int64 // items drawn
+	_    [64]byte
+	// minor is the order of the leading minor that was found not to be
+	// positive (see addCholesky), 0 while there is none. What is left of the
+	// program is then skipped.
+	minor atomic.Int64
+}
+
+// A phase is a number of independent items. It starts when the phases that it
+// follows have finished: the one before it, unless it says otherwise.
+type phase struct {
+	kind    phaseKind
+	op      int    // index of the product or solve
+	follows [2]int // phases, by index
+	first   int64  // items of the phases before in the program
+	items   int
+	done    int32 // items finished; atomic
+
+	// The part of the product: rows [i0, i1) and columns [j0, j1) of C,
+	// columns [p0, p1) of A. The packed operands begin at row ia and column
+	// jb of C.
+	i0, i1, j0, j1, p0, p1 int
+	ia, jb                 int
+	buf                    int // which of the packing buffers
+	// pack: panels of A and B in an item, and the items that are A's (the
+	// rest are B's). multiply: rows and columns of C in an item, and the
+	// number of row chunks. solve: see there.
+	x, y, z int
+	beta    float64
+}
+
+type phaseKind uint8
+
+const (
+	packPhase phaseKind = iota
+	multiplyPhase
+	trianglePhase
+	solvePhase
+	factorPhase
+)
+
+// add appends a phase that follows the one before it.
+func (j *job) add(ph phase) {
+	last := len(j.phases) - 1
+	j.addAfter(ph, last, last)
+}
+
+// addAfter appends a phase that follows two others, negative meaning none. It
+// returns the index of the phase, −1 if it has no items and is left out.
+func (j *job) addAfter(ph phase, p, q int) int {
+	if ph.items == 0 {
+		return -1
+	}
+	ph.follows = [2]int{p, q}
+	ph.first = j.tickets
+	j.tickets += int64(ph.items)
+	j.phases = append(j.phases, ph)
+	return len(j.phases) - 1
+}
+
+// work draws items until there are none left. Items are drawn in the order of
+// the program, and phases follow earlier ones only, so that whoever waits for
+// a phase waits for items that some thread has in hand.
+func (j *job) work(w *worker) {
+	current := 0
+	for {
+		ticket := j.next.Add(1) - 1
+		if ticket >= j.tickets {
+			return
+		}
+		for ticket >= j.phases[current].first+int64(j.phases[current].items) {
+			current++
+		}
+		ph := &j.phases[current]
+		j.await(ph.follows[0])
+		j.await(ph.follows[1])
+		item := int(ticket - ph.first)
+		switch {
+		case j.minor.Load() != 0:
+			// Nothing more to do.
+		case ph.kind == packPhase:
+			j.pack(ph, item)
+		case ph.kind == multiplyPhase:
+			j.multiply(ph, item)
+		case ph.kind == trianglePhase:
+			j.packTriangle(ph, item)
+		case ph.kind == solvePhase:
+			j.solvePanels(w, ph, item)
+		case ph.kind == factorPhase:
+			j.factor(ph)
+		}
+		atomic.AddInt32(&ph.done, 1)
+	}
+}
+
+// await waits until a phase has finished.
+func (j *job) await(p int) {
+	if p < 0 {
+		return
+	}
+	ph := &j.phases[p]
+	for i := 0; atomic.LoadInt32(&ph.done) < int32(ph.items); i++ {
+		relax(i)
+	}
+}
+
+// reset forgets the caller's matrices and keeps the buffers.
+func (j *job) reset() {
+	clear(j.products)
+	clear(j.solves)
+	j.products = j.products[:0]
+	j.solves = j.solves[:0]
+	j.phases = j.phases[:0]
+	j.tickets = 0
+	j.e = nil // the pool must not keep the engine alive
+}
+
+// A buffer is reusable memory that begins at a multiple of 64 bytes, the
+// length of a cache line and of the widest vector.
+type buffer struct{ mem []float64 }
+
+// get makes the buffer at least n elements long. Its content is arbitrary.
+func (b *buffer) get(n int) {
+	if len(b.mem) < n {
+		b.mem = aligned(n + n/8)
+	}
+}

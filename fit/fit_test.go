@@ -1,0 +1,354 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+)
+
+// synthetic makes n rows of three features in awkward units, the second
+// constant, and a smooth target with noise of standard deviation 5.
+func synthetic(n int) Data {
+	rng := rand.New(rand.NewPCG(12, 34))
+	d := Data{N: n, D: 3, FeatureNames: []string{"mm", "const", "kelvin"}, TargetName: "watt"}
+	for range n {
+		a, c := 1000*rng.Float64(), 273+30*rng.Float64()
+		d.X = append(d.X, a, 7, c)
+		d.Y = append(d.Y, 500+80*math.Sin(a/150)+3*(c-288)+5*rng.NormFloat64())
+	}
+	return d
+}
+
+func mustFit(t *testing.T, d Data, o Options) *Outcome {
+	t.Helper()
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := task.Fit(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(out.Close)
+	return out
+}
+
+func TestFit(t *testing.T) {
+	d := synthetic(200)
+	d.Test = make([]bool, 200)
+	for i := 0; i < 200; i += 5 {
+		d.Test[i] = true
+	}
+	var iterations []hyperopt.Iteration
+	out := mustFit(t, d, Options{Kernel: "rbf(ard)", OnIteration: func(it hyperopt.Iteration) { iterations = append(iterations, it) }})
+	r := out.Report
+	if r.Type != "fit" || r.N != 160 || r.D != 2 || r.Status != "gradient-converged" || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
+		t.Errorf("report %+v", r)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], `"const" is constant`) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+	if len(iterations) < 5 || r.Iterations != len(iterations)-1 {
+		t.Errorf("%d callbacks, %d iterations", len(iterations), r.Iterations)
+	}
+	// The noise is known; its estimate from 160 rows is within a quarter.
+	if s := math.Sqrt(r.ParametersOriginalUnits["noise_variance"]); math.Abs(s/5-1) > 0.25 {
+		t.Errorf("noise %v, true value 5", s)
+	}
+	if sum := r.DataFit + r.Complexity + r.Constant; math.Abs(sum-r.NLML) > 1e-9*math.Abs(r.NLML) {
+		t.Errorf("terms sum to %v, NLML %v", sum, r.NLML)
+	}
+	for name, g := range r.GradientLog {
+		if math.Abs(g) > 1e-4 {
+			t.Errorf("gradient of %s is %v at the optimum", name, g)
+		}
+	}
+	if _, ok := r.Parameters["lengthscale[2]"]; !ok || len(r.Parameters) != 4 {
+		t.Errorf("parameters %v: the third feature is lengthscale[2] though the second is left out", r.Parameters)
+	}
+	if r.Test.N != 40 || r.Test.RMSE > 8 || r.Test.RMSEStandardized > 0.15 || r.Test.Coverage95 < 0.8 {
+		t.Errorf("test scores %+v", *r.Test)
+	}
+	checkScores(t, out, d)
+	text := r.Text()
+	for _, word := range []string{"NLML", "lengthscale[0]", "held-out rows (40)", "gradient-converged"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in the text:\n%s", word, text)
+		}
+	}
+}
+
+// checkScores computes the scores once more from the model's predictions.
+func checkScores(t *testing.T, out *Outcome, d Data) {
+	t.Helper()
+	p, err := out.Model.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pred, err := p.Predict(context.Background(), d.X, d.N)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var se, nlpd, n float64
+	for i, y := range d.Y {
+		if d.Test[i] {
+			z := (y - pred.Mean[i]) / pred.Std[i]
+			se += (y - pred.Mean[i]) * (y - pred.Mean[i])
+			nlpd += z*z/2 + math.Log(pred.Std[i]*math.Sqrt(2*math.Pi))
+			n++
+		}
+	}
+	s := out.Report.Test
+	if math.Abs(s.RMSE-math.Sqrt(se/n)) > 1e-12*s.RMSE || math.Abs(s.NLPD-nlpd/n) > 1e-9 {
+		t.Errorf("scores %+v, from predictions RMSE %v, NLPD %v", *s, math.Sqrt(se/n), nlpd/n)
+	}
+}
+
+// TestUnits: the same model in scaled and in original units has the same NLML
+// of the original targets, and the reported original parameters are those.
+func TestUnits(t *testing.T) {
+	d := synthetic(120)
+	scaled := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: graph.MeanLinear}).Report
+	var set []Assignment
+	for name, v := range scaled.ParametersOriginalUnits {
+		set = append(set, Assignment{name, v, true})
+	}
+	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: graph.MeanLinear, Standardize: gp.StandardizeNone, Set: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := task.Evaluate(context.Background(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Moving the means into the intercept costs a few digits.
+	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-8*math.Abs(raw.NLML) {
+		t.Errorf("NLML in original units %v, at the reported parameters on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)
+	}
+	// An isotropic lengthscale has one value per column.
+	iso := mustFit(t, d, Options{}).Report
+	ratio := iso.ParametersOriginalUnits["lengthscale[0]"] / iso.ParametersOriginalUnits["lengthscale[2]"]
+	s := gp.NewScaling(gp.StandardizeX, d.X, d.Y, 3)
+	if math.Abs(ratio/(s.XScale[0]/s.XScale[2])-1) > 1e-12 {
+		t.Errorf("original lengthscales %v", iso.ParametersOriginalUnits)
+	}
+}
+
+func TestMean(t *testing.T) {
+	d := synthetic(150)
+	for i := range d.Y {
+		d.Y[i] = 10 + 0.02*d.X[3*i] - 2*d.X[3*i+2] + math.Sin(d.X[3*i]/20) + 0.1*float64(i%7)
+	}
+	r := mustFit(t, d, Options{Mean: graph.MeanLinear}).Report
+	if w := r.ParametersOriginalUnits["mean_linear[2]"]; math.Abs(w+2) > 0.1 {
+		t.Errorf("slope %v, true value −2: %v", w, r.ParametersOriginalUnits)
+	}
+	c := mustFit(t, d, Options{Mean: graph.MeanConstant, Standardize: gp.StandardizeX}).Report
+	if _, ok := c.Parameters["mean_constant"]; !ok {
+		t.Errorf("parameters %v", c.Parameters)
+	}
+}
+
+func TestFixAndBounds(t *testing.T) {
+	d := synthetic(80)
+	r := mustFit(t, d, Options{
+		Kernel: "rbf(ard)",
+		Fix:    []Assignment{{"noise_variance", 0.25, true}, {Name: "lengthscale[2]"}},
+		Set:    []Assignment{{"lengthscale", 0.5, true}},
+		Bounds: []Interval{{"signal_variance", 0.01, 0.1}},
+	}).Report
+	p := r.Parameters
+	if math.Abs(p["noise_variance"]-0.25) > 1e-15 || math.Abs(p["lengthscale[2]"]-0.5) > 1e-15 {
+		t.Errorf("fixed parameters moved: %v", p)
+	}
+	if math.Abs(p["signal_variance"]-0.1) > 1e-6 || len(r.AtBound) != 1 || r.AtBound[0] != "signal_variance" {
+		t.Errorf("signal_variance %v with upper bound 0.1, at bound %v", p["signal_variance"], r.AtBound)
+	}
+	found := false
+	for _, w := range r.Warnings {
+		found = found || strings.Contains(w, "signal_variance is at its upper bound")
+	}
+	if !found {
+		t.Errorf("no warning of the bound: %q", r.Warnings)
+	}
+}
+
+func TestRestartsAndDeterminism(t *testing.T) {
+	d := synthetic(60)
+	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9}}
+	a, b := mustFit(t, d, o), mustFit(t, d, o)
+	a.Report.Seconds, b.Report.Seconds = 0, 0
+	if diff := cmp.Diff(a.Report, b.Report); diff != "" {
+		t.Errorf("two runs differ:\n%s", diff)
+	}
+	if diff := cmp.Diff(a.Model.Alpha, b.Model.Alpha); diff != "" {
+		t.Errorf("weights differ:\n%s", diff)
+	}
+	if len(a.Report.Starts) != 4 || *a.Report.Seed != 9 {
+		t.Errorf("starts %+v", a.Report.Starts)
+	}
+	best := 0
+	for _, s := range a.Report.Starts {
+		if s.Best {
+			best++
+		}
+		if *s.NLML < a.Report.NLML-1e-9*math.Abs(a.Report.NLML) {
+			t.Errorf("a start reached %v, the result is %v", *s.NLML, a.Report.NLML)
+		}
+	}
+	if best != 1 {
+		t.Errorf("%d best starts", best)
+	}
+}
+
+// TestCancel: a fit that is interrupted gives the best model so far.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	best := math.Inf(1)
+	task, err := Prepare(synthetic(100), Options{Kernel: "rbf(ard)", OnIteration: func(it hyperopt.Iteration) {
+		best = it.Best
+		if it.Iteration == 3 {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := task.Fit(ctx, backend)
+	if !errors.Is(err, context.Canceled) || out == nil {
+		t.Fatalf("outcome %v, error %v", out, err)
+	}
+	defer out.Close()
+	if out.Report.Status != "cancelled" || math.Abs(out.Report.NLML-best) > 1e-9*math.Abs(best) {
+		t.Errorf("status %s, NLML %v, best seen %v", out.Report.Status, out.Report.NLML, best)
+	}
+	if err := out.SaveModel(t.TempDir()+"/m", false); err != nil {
+		t.Error(err)
+	}
+	// Before the first value there is nothing to keep.
+	if out, err := task.Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("outcome %v, error %v", out, err)
+	}
+}
+
+func TestNotPDAtStart(t *testing.T) {
+	d := synthetic(40)
+	copy(d.X[3:], d.X[:60]) // rows repeat
+	_, err := Prepare(d, Options{Standardize: "zz"})
+	if err == nil {
+		t.Error("standardize zz accepted")
+	}
+	o := Options{Standardize: gp.StandardizeX, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 1e3, true}}}
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Evaluate(context.Background(), backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
+		t.Errorf("error %v, want a NotPDError with advice", err)
+	}
+	if out, err := task.Fit(context.Background(), backend); out != nil || !device.IsNotPD(err) {
+		t.Errorf("fit from there: %v", err)
+	}
+	o.MaxJitter = 10
+	if task, err = Prepare(d, o); err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.Evaluate(context.Background(), backend, nil)
+	if err != nil || r.Jitter <= 0 || len(r.Warnings) != 2 {
+		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
+	}
+}
+
+func TestBadData(t *testing.T) {
+	ok := synthetic(20)
+	cases := map[string]func(*Data){
+		"one row":       func(d *Data) { d.N, d.X, d.Y = 1, d.X[:3], d.Y[:1] },
+		"all held out":  func(d *Data) { d.Test = make([]bool, 20); setAll(d.Test) },
+		"mask too long": func(d *Data) { d.Test = make([]bool, 21) },
+		"constant inputs": func(d *Data) {
+			for i := range d.X {
+				d.X[i] = 3
+			}
+		},
+	}
+	for what, change := range cases {
+		d := ok
+		d.X, d.Y = append([]float64(nil), ok.X...), append([]float64(nil), ok.Y...)
+		change(&d)
+		_, err := Prepare(d, Options{})
+		var de *DataError
+		if !errors.As(err, &de) {
+			t.Errorf("%s: error %v, want a DataError", what, err)
+		}
+	}
+	d := ok
+	d.Y = make([]float64, 20)
+	task, err := Prepare(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var de *DataError
+	if _, err := task.Fit(context.Background(), backend); !errors.As(err, &de) {
+		t.Errorf("constant target: error %v, want a DataError", err)
+	}
+}
+
+func setAll(b []bool) {
+	for i := range b {
+		b[i] = true
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	d := synthetic(20)
+	for what, o := range map[string]Options{
+		"unknown start":   {Set: []Assignment{{"lenghtscale", 1, true}}},
+		"unknown fix":     {Fix: []Assignment{{"sigma", 1, true}}},
+		"negative":        {Set: []Assignment{{"lengthscale", -1, true}}},
+		"NaN":             {Fix: []Assignment{{"lengthscale", math.NaN(), true}}},
+		"crossed bounds":  {Bounds: []Interval{{"lengthscale", 2, 1}}},
+		"zero bound":      {Bounds: []Interval{{"lengthscale", 0, 1}}},
+		"unknown bound":   {Bounds: []Interval{{"x", 1, 2}}},
+		"bad standardize": {Standardize: "yx"},
+	} {
+		_, err := Prepare(d, o)
+		var oe *OptionError
+		if !errors.As(err, &oe) {
+			t.Errorf("%s: error %v, want an OptionError", what, err)
+		}
+	}
+	for _, text := range []string{"rbv", "rbf(dims=1)", "rbf(dims=9)"} { // column 1 is constant
+		if _, err := Prepare(d, Options{Kernel: text}); err == nil {
+			t.Errorf("kernel %s accepted", text)
+		}
+	}
+}
+
+// TestTextStartValues: start values in the kernel's text are taken.
+func TestTextStartValues(t *testing.T) {
+	task, err := Prepare(synthetic(20), Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.Evaluate(context.Background(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"lengthscale[0]": 2, "lengthscale[2]": 3, "signal_variance": 4}
+	for name, v := range want {
+		if math.Abs(r.Parameters[name]-v) > 1e-14 {
+			t.Errorf("%s starts at %v, want %v", name, r.Parameters[name], v)
+		}
+	}
+}
