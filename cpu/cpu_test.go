@@ -56,7 +56,10 @@ func TestParallelFor(t *testing.T) {
 }
 
 func TestDgemmRate(t *testing.T) {
-	b := New(device.Options{Threads: 1})
+	b, err := New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if rate, err := b.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
 		t.Errorf("rate %v, error %v", rate, err)
 	}

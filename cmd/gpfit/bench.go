@@ -87,7 +87,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	data, warnings, err := f.table(cmd.InOrStdin())
+	data, err := f.table(cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range append(warnings, tasks[0].Warnings()...) {
+	for _, w := range tasks[0].Warnings() {
 		msg.warn(w)
 	}
 	backends, err := f.openAll(ctx, msg)
@@ -153,19 +153,19 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 }
 
 // table reads --data or makes the synthetic table.
-func (f *benchFlags) table(stdin io.Reader) (fit.Data, []string, error) {
+func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
 		if f.target != "" || len(f.features) > 0 {
-			return fit.Data{}, nil, usagef("--target and --features need a table: give --data")
+			return fit.Data{}, usagef("--target and --features need a table: give --data")
 		}
-		return bench.Synthetic(n, f.d, f.seed), nil, nil
+		return bench.Synthetic(n, f.d, f.seed), nil
 	}
-	data, warnings, err := readData(f.data, stdin, &f.dataFlags, "")
+	data, err := readData(f.data, stdin, &f.dataFlags, "")
 	if err == nil && data.N < n {
 		err = usagef("--n %d: %s has %d rows", n, f.data, data.N)
 	}
-	return data, warnings, err
+	return data, err
 }
 
 // tasks prepares one task for every n.

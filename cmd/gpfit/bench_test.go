@@ -39,20 +39,6 @@ func benchTable(t *testing.T, n int) string {
 	return path
 }
 
-// benchRepeated writes a table in which every row stands twice.
-func benchRepeated(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(benchTable(t, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "twice.csv")
-	if err := os.WriteFile(path, bytes.Repeat(text, 2), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestBenchJSON(t *testing.T) {
 	path := benchTable(t, 70)
 	plot := filepath.Join(t.TempDir(), "speed.svg")
@@ -154,7 +140,8 @@ func TestBenchErrors(t *testing.T) {
 		{[]string{"--n", "10", "--plot", "speed.pdf"}, exitUsage, ".svg or .png"},
 		{[]string{"--n", "10", "--kernel", "rbff"}, exitUsage, "rbf"},
 		{[]string{"--n", "10", "--set", "lengthscales=1"}, exitUsage, "did you mean"},
-		{[]string{"--n", "10", "--data", benchRepeated(t), "--set", "noise_variance=1e-300"}, exitFailure, "raise noise_variance"},
+		// All elements of the matrix are exactly 1.
+		{[]string{"--n", "10", "--set", "lengthscale=1e10", "--set", "signal_variance=1", "--set", "noise_variance=1e-300"}, exitFailure, "raise noise_variance"},
 		{[]string{"--sizes", "10"}, exitUsage, "unknown flag"},
 		{[]string{path}, exitUsage, "argument"},
 		{[]string{"--n", "10", "--device", "cpu,quantum"}, exitDevice, "quantum"},

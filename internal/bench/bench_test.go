@@ -39,7 +39,10 @@ func TestNothingIsReused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := cpu.New(device.Options{Threads: 1})
+	b, err := cpu.New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var flops float64
 	var evaluations int
 	err = task.Measure(t.Context(), b, func(p *fit.Parts) error {
@@ -86,7 +89,10 @@ func TestPeak(t *testing.T) {
 }
 
 func TestDgemmRate(t *testing.T) {
-	b := cpu.New(device.Options{Threads: 1})
+	b, err := cpu.New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	limit, err := DgemmRate(t.Context(), b)
 	if err != nil || limit.Rate < 1e6 || limit.N < 256 {
 		t.Errorf("limit %+v, error %v", limit, err)

@@ -34,16 +34,17 @@ type dgemmTimer interface {
 }
 
 // DgemmRate measures the matrix product of b at growing orders and returns the
-// best rate. Orders whose product would take more than about half a second are
+// best rate. Orders whose product would take more than about a quarter of a second are
 // left out. The result is the zero value if b cannot measure it.
 func DgemmRate(ctx context.Context, b device.Backend) (Limit, error) {
-	const longest = 500 * time.Millisecond
+	const longest = 250 * time.Millisecond
 	var best Limit
 	timer, ok := b.(dgemmTimer)
 	if !ok {
 		return best, nil
 	}
-	for _, n := range []int{256, 512, 1024, 1536, 2048, 3072} {
+	// The largest orders are for GPUs.
+	for _, n := range []int{256, 512, 1024, 1536, 2048, 3072, 4096, 8192, 16384} {
 		nf := float64(n)
 		if best.Rate > 0 && 2*nf*nf*nf/best.Rate > longest.Seconds() {
 			break
