@@ -55,6 +55,21 @@ func TestParallelFor(t *testing.T) {
 	}
 }
 
+func TestDgemmRate(t *testing.T) {
+	b, err := New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate, err := b.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
+		t.Errorf("rate %v, error %v", rate, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := b.DgemmRate(ctx, 64); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after cancel", err)
+	}
+}
+
 func TestLeadingDim(t *testing.T) {
 	for n := 1; n < 5000; n++ {
 		ld := leadingDim(n)

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/internal/bench"
+)
+
+// runBenchTest runs the program and returns exit code and outputs.
+func runBenchTest(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// benchTable writes a table of n rows and 3 columns.
+func benchTable(t *testing.T, n int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 0))
+	var b strings.Builder
+	for range n {
+		x0, x1, x2 := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+		fmt.Fprintf(&b, "%v,%v,%v,%v\n", x0, x1, x2, math.Sin(x0)+x1*x2+0.1*rng.NormFloat64())
+	}
+	path := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestBenchJSON(t *testing.T) {
+	path := benchTable(t, 70)
+	plot := filepath.Join(t.TempDir(), "speed.svg")
+	model := []string{"--kernel", "matern52(ard)", "--set", "lengthscale=1.5", "--set", "noise_variance=0.05", "--device", "cpu", "--json"}
+	args := append([]string{"bench", "--data", path, "--n", "40,70", "--repeat", "2", "--threads", "2", "--plot", plot}, model...)
+	code, stdout, stderr := runBenchTest(t, args...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines, expected the machine and two results:\n%s", len(lines), stdout)
+	}
+	var machine bench.Machine
+	if err := json.Unmarshal([]byte(lines[0]), &machine); err != nil || machine.Type != "machine" || machine.CPU == "" || machine.Date == "" || machine.Data != path {
+		t.Errorf("machine line %s, error %v", lines[0], err)
+	}
+	for i, n := range []int{40, 70} {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(lines[i+1]), &r); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]any{"type": "bench", "schema_version": 1.0, "device": "cpu", "n": float64(n), "d": 3.0, "kernel": "matern52(ard)", "threads": 2.0} {
+			if r[name] != want {
+				t.Errorf("n = %d: %s is %v, expected %v", n, name, r[name], want)
+			}
+		}
+		for _, name := range []string{"seconds_value", "seconds_value_gradient", "gflops", "dgemm_gflops", "fraction_of_dgemm", "predict_rows_per_second"} {
+			if v, ok := r[name].(float64); !ok || !(v > 0) {
+				t.Errorf("n = %d: %s is %v", n, name, r[name])
+			}
+		}
+		if _, ok := r["peak_bytes"].(float64); !ok {
+			t.Errorf("n = %d: peak_bytes is %v", n, r["peak_bytes"])
+		}
+	}
+	// The NLML is that of `gpfit nlml` at the same parameters, to the last bit.
+	code, stdout, stderr = runBenchTest(t, append([]string{"nlml", path, "--threads", "2"}, model...)...)
+	if code != 0 {
+		t.Fatalf("nlml: exit code %d: %s", code, stderr)
+	}
+	var want struct {
+		NLML     float64            `json:"nlml"`
+		Gradient map[string]float64 `json:"gradient_log"`
+	}
+	var got bench.Result
+	if err := json.Unmarshal([]byte(stdout), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(lines[2]), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.NLML != want.NLML {
+		t.Errorf("NLML %v, `gpfit nlml` gives %v", got.NLML, want.NLML)
+	}
+	if len(want.Gradient) != 5 {
+		t.Errorf("gradient of %d parameters, expected 5", len(want.Gradient))
+	}
+	for name, v := range want.Gradient {
+		if got.GradientLog[name] != v {
+			t.Errorf("gradient by %s: %v, `gpfit nlml` gives %v", name, got.GradientLog[name], v)
+		}
+	}
+	if text, err := os.ReadFile(plot); err != nil || !bytes.Contains(text, []byte("<svg")) {
+		t.Errorf("plot of %d bytes, error %v", len(text), err)
+	}
+}
+
+func TestBenchTable(t *testing.T) {
+	plot := filepath.Join(t.TempDir(), "speed.png")
+	code, stdout, stderr := runBenchTest(t, "bench", "--n", "30", "--d", "2", "--repeat", "1", "--plot", plot, "--quiet", "--device", "cpu")
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"machine", "synthetic, d = 2, seed 1", "of dgemm", "\ncpu           30    2 "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if data, err := os.ReadFile(plot); err != nil || !bytes.HasPrefix(data, []byte("\x89PNG")) {
+		t.Errorf("plot of %d bytes, error %v", len(data), err)
+	}
+}
+
+func TestBenchErrors(t *testing.T) {
+	path := benchTable(t, 20)
+	for _, c := range []struct {
+		args []string
+		code int
+		say  string
+	}{
+		{[]string{"--n", "10,21", "--data", path}, exitUsage, "has 20 rows"},
+		{[]string{"--n", "1"}, exitUsage, "at least 2"},
+		{[]string{"--n", "ten"}, exitUsage, "ten"},
+		{[]string{"--n", "10", "--repeat", "0"}, exitUsage, "--repeat 0"},
+		{[]string{"--n", "10", "--d", "0"}, exitUsage, "--d 0"},
+		{[]string{"--n", "10", "--d", "3", "--data", path}, exitUsage, "--d is for a synthetic table"},
+		{[]string{"--n", "10", "--target", "y"}, exitUsage, "--data"},
+		{[]string{"--n", "10", "--plot", "speed.pdf"}, exitUsage, ".svg or .png"},
+		{[]string{"--n", "10", "--kernel", "rbff"}, exitUsage, "rbf"},
+		{[]string{"--n", "10", "--set", "lengthscales=1"}, exitUsage, "did you mean"},
+		// All elements of the matrix are exactly 1.
+		{[]string{"--n", "10", "--set", "lengthscale=1e10", "--set", "signal_variance=1", "--set", "noise_variance=1e-300"}, exitFailure, "raise noise_variance"},
+		{[]string{"--sizes", "10"}, exitUsage, "unknown flag"},
+		{[]string{path}, exitUsage, "argument"},
+		{[]string{"--n", "10", "--device", "cpu,quantum"}, exitDevice, "quantum"},
+		{[]string{"--n", "10", "--device", "cpu,cpu"}, exitUsage, "twice"},
+		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exitData, "missing.csv"},
+		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exitFailure, "folder.svg"},
+	} {
+		code, _, stderr := runBenchTest(t, append([]string{"bench"}, c.args...)...)
+		if code != c.code || !strings.Contains(stderr, c.say) {
+			t.Errorf("%v: exit code %d, expected %d and %q:\n%s", c.args, code, c.code, c.say, stderr)
+		}
+	}
+}
+
+func TestBenchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	if code := run(ctx, []string{"bench", "--n", "30"}, strings.NewReader(""), &out, &errs); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, &errs)
+	}
+}

@@ -1,0 +1,61 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"gpfit/device"
+)
+
+// Limit is the speed of a device's matrix product, at the order where it was
+// fastest. The zero value means that it is not known.
+type Limit struct {
+	// Rate is in floating-point operations a second.
+	Rate float64
+	// N is the order of the matrices.
+	N int
+}
+
+// Again measures once more at the same order, so that a fraction of the limit
+// compares times that are close to one another. The better rate is kept.
+func (l *Limit) Again(ctx context.Context, b device.Backend) error {
+	timer, ok := b.(dgemmTimer)
+	if !ok || l.Rate == 0 {
+		return nil
+	}
+	rate, err := timer.DgemmRate(ctx, l.N)
+	l.Rate = max(l.Rate, rate)
+	return err
+}
+
+// dgemmTimer is a backend that can measure its matrix product.
+type dgemmTimer interface {
+	DgemmRate(ctx context.Context, n int) (float64, error)
+}
+
+// DgemmRate measures the matrix product of b at growing orders and returns the
+// best rate. Orders whose product would take more than about a quarter of a second are
+// left out. The result is the zero value if b cannot measure it.
+func DgemmRate(ctx context.Context, b device.Backend) (Limit, error) {
+	const longest = 250 * time.Millisecond
+	var best Limit
+	timer, ok := b.(dgemmTimer)
+	if !ok {
+		return best, nil
+	}
+	// The largest orders are for GPUs.
+	for _, n := range []int{256, 512, 1024, 1536, 2048, 3072, 4096, 8192, 16384} {
+		nf := float64(n)
+		if best.Rate > 0 && 2*nf*nf*nf/best.Rate > longest.Seconds() {
+			break
+		}
+		rate, err := timer.DgemmRate(ctx, n)
+		if err != nil {
+			return Limit{}, err
+		}
+		if rate > best.Rate {
+			best = Limit{Rate: rate, N: n}
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/internal/plotting"
+)
+
+// Machine says what results were measured on and with.
+type Machine struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	// CPU describes the processor, CPUs counts those that can be used.
+	CPU  string `json:"cpu"`
+	CPUs int    `json:"cpus"`
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	// Go, Gpfit and Revision are versions.
+	Go       string `json:"go"`
+	Gpfit    string `json:"gpfit"`
+	Revision string `json:"revision"`
+	// Date is the time of day in UTC, RFC 3339.
+	Date      string   `json:"date"`
+	Arguments []string `json:"arguments"`
+	// Data names the table, or says how it was made.
+	Data        string `json:"data"`
+	Kernel      string `json:"kernel"`
+	Standardize string `json:"standardize"`
+	Repeat      int    `json:"repeat"`
+}
+
+// Printer writes results as they come: one JSON object per line, or a table.
+type Printer struct {
+	W    io.Writer
+	JSON bool
+	// headed says that the head of the table is out.
+	headed bool
+}
+
+// Machine writes the header; it fills in m's type and version.
+func (p *Printer) Machine(m *Machine) error {
+	m.Type, m.SchemaVersion = "machine", SchemaVersion
+	if p.JSON {
+		return json.NewEncoder(p.W).Encode(m)
+	}
+	_, err := fmt.Fprintf(p.W, "machine   %s, %d CPUs\nsoftware  gpfit %s (%s), %s\ndate      %s\ndata      %s\nmodel     %s, standardize %s; medians of %d after a warm-up\n",
+		m.CPU, m.CPUs, m.Gpfit, m.Revision, m.Go, m.Date, m.Data, m.Kernel, m.Standardize, m.Repeat)
+	return err
+}
+
+// Result writes one line.
+func (p *Printer) Result(r *Result) error {
+	if p.JSON {
+		return json.NewEncoder(p.W).Encode(r)
+	}
+	if !p.headed {
+		p.headed = true
+		head := fmt.Sprintf("\n%-8s %7s %4s  %12s %13s  %8s %8s %8s  %10s  %14s  %16s\n",
+			"device", "n", "d", "value, s", "+ gradient, s", "GFLOP/s", "dgemm", "of dgemm", "peak", "predicted/s", "NLML")
+		if _, err := io.WriteString(p.W, head); err != nil {
+			return err
+		}
+	}
+	dgemm, fraction, peak, note := "-", "-", "-", ""
+	if r.DgemmGFlops > 0 {
+		dgemm, fraction = fmt.Sprintf("%.1f", r.DgemmGFlops), fmt.Sprintf("%.0f %%", 100*r.FractionOfDgemm)
+	}
+	if r.PeakBytes > 0 {
+		peak = device.FormatBytes(r.PeakBytes)
+		if r.PeakIsCumulative {
+			note = "  (peak since the process began)"
+		}
+	}
+	_, err := fmt.Fprintf(p.W, "%-8s %7d %4d  %12.6f %13.6f  %8.1f %8s %8s  %10s  %14.0f  %16.6f%s\n",
+		r.Device, r.N, r.D, r.SecondsValue, r.SecondsValueGradient, r.GFlops, dgemm, fraction, peak, r.PredictRowsPerSecond, r.NLML, note)
+	return err
+}
+
+// Plot shows time against n, and for each device the time that n³
+// operations take at the rate of its matrix product.
+func Plot(results []*Result) *plotting.LogLog {
+	l := &plotting.LogLog{XLabel: "rows n", YLabel: "seconds"}
+	l.Title = fmt.Sprintf("One evaluation, %s, %d columns", results[0].Kernel, results[0].D)
+	var devices []string
+	for _, r := range results {
+		if !slices.Contains(devices, r.Device) {
+			devices = append(devices, r.Device)
+		}
+	}
+	for group, name := range devices {
+		gradient := plotting.Series{Name: name + ": value and gradient", Group: group}
+		value := plotting.Series{Name: name + ": value", Group: group, Style: plotting.MeasuredDashed}
+		of := sortedByN(results, name)
+		rate := slices.MaxFunc(of, func(a, b *Result) int { return cmp.Compare(a.DgemmGFlops, b.DgemmGFlops) }).DgemmGFlops
+		limit := plotting.Series{Group: group, Style: plotting.Limit}
+		limit.Name = fmt.Sprintf("%s: limit of value and gradient, n³ at %s GFLOP/s", name, threeDigits(rate))
+		for _, r := range of {
+			n := float64(r.N)
+			gradient.X, gradient.Y = append(gradient.X, n), append(gradient.Y, r.SecondsValueGradient)
+			value.X, value.Y = append(value.X, n), append(value.Y, r.SecondsValue)
+			if rate > 0 {
+				limit.X, limit.Y = append(limit.X, n), append(limit.Y, n*n*n/(rate*1e9))
+			}
+		}
+		l.Series = append(l.Series, gradient, value)
+		if len(limit.X) > 0 {
+			l.Series = append(l.Series, limit)
+		}
+	}
+	return l
+}
+
+// threeDigits prints a rate without an exponent.
+func threeDigits(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func sortedByN(results []*Result, name string) []*Result {
+	var of []*Result
+	for _, r := range results {
+		if r.Device == name {
+			of = append(of, r)
+		}
+	}
+	slices.SortStableFunc(of, func(a, b *Result) int { return a.N - b.N })
+	return of
+}

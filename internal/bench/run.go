@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gpfit/device"
+	"gpfit/fit"
+)
+
+// SchemaVersion is the version of [Result] as JSON.
+const SchemaVersion = 1
+
+// Result is one line of `gpfit bench --json`: one n on one device.
+type Result struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	Device        string `json:"device"`
+	// N and D count the rows and the columns in use.
+	N      int    `json:"n"`
+	D      int    `json:"d"`
+	Kernel string `json:"kernel"`
+	// NLML, Parameters and GradientLog are those at the given parameters, in
+	// units of the scaled problem as in `gpfit nlml --json`.
+	NLML        float64            `json:"nlml"`
+	Parameters  map[string]float64 `json:"parameters"`
+	GradientLog map[string]float64 `json:"gradient_log"`
+	// SecondsValue and SecondsValueGradient are medians of Repeat evaluations
+	// after one warm-up, each from the covariance matrix on.
+	SecondsValue         float64 `json:"seconds_value"`
+	SecondsValueGradient float64 `json:"seconds_value_gradient"`
+	// AllSecondsValue and AllSecondsValueGradient are the single times.
+	AllSecondsValue         []float64 `json:"all_seconds_value"`
+	AllSecondsValueGradient []float64 `json:"all_seconds_value_gradient"`
+	Repeat                  int       `json:"repeat"`
+	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ a second;
+	// DgemmGFlops the rate of the device's matrix product, measured at order
+	// DgemmN; FractionOfDgemm their ratio. The last three are 0 where a device
+	// has no such measurement.
+	GFlops          float64 `json:"gflops"`
+	DgemmGFlops     float64 `json:"dgemm_gflops"`
+	DgemmN          int     `json:"dgemm_n"`
+	FractionOfDgemm float64 `json:"fraction_of_dgemm"`
+	// PeakBytes is the largest resident memory of the process since the
+	// measurement of this n began, or since the process began if
+	// PeakIsCumulative; 0 where the system does not tell. WorkspaceBytes is
+	// what the backend holds, on a GPU in the GPU's memory.
+	PeakBytes        int64 `json:"peak_bytes"`
+	PeakIsCumulative bool  `json:"peak_is_cumulative"`
+	WorkspaceBytes   int64 `json:"workspace_bytes"`
+	Threads          int   `json:"threads"`
+	// PredictRowsPerSecond counts rows with mean and standard deviation, from
+	// batches of PredictRows.
+	PredictRowsPerSecond float64  `json:"predict_rows_per_second"`
+	PredictRows          int      `json:"predict_rows"`
+	Warnings             []string `json:"warnings"`
+}
+
+// predictRows is the number of rows predicted at once: enough to be matrix
+// products, few enough for their n² operations each to be little beside n³.
+const predictRows = 1000
+
+// step is the distance in log-parameters between timed evaluations. It defeats
+// the reuse of the factor, and changes neither the work nor its conditioning.
+const step = 1e-6
+
+// Run measures the task on b, whose matrix product has the given rate.
+// Evaluations go through the task's expression graph, as a fit's do. Errors
+// are those of [fit.Task.Evaluate].
+func Run(ctx context.Context, task *fit.Task, b device.Backend, limit Limit, repeat int) (*Result, error) {
+	var r *Result
+	exclusive := resetPeak()
+	err := task.Measure(ctx, b, func(p *fit.Parts) error {
+		var err error
+		r, err = measure(ctx, p, repeat)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.PeakBytes, r.PeakIsCumulative = peakBytes(), !exclusive
+	r.Threads = b.Info().Threads
+	n := float64(r.N)
+	r.GFlops = n * n * n / r.SecondsValueGradient / 1e9
+	r.DgemmGFlops, r.DgemmN = limit.Rate/1e9, limit.N
+	if limit.Rate > 0 {
+		r.FractionOfDgemm = r.GFlops / r.DgemmGFlops
+	}
+	return r, nil
+}
+
+func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
+	// The warm-up is at the given parameters: its result is reported.
+	report, err := p.Evaluate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Type: "bench", SchemaVersion: SchemaVersion, Device: report.Device,
+		N: report.N, D: report.D, Kernel: report.Kernel,
+		NLML: report.NLML, Parameters: report.Parameters, GradientLog: report.GradientLog,
+		Repeat: repeat, Warnings: report.Warnings,
+	}
+	z, grad := slices.Clone(p.Start), make([]float64, len(p.Start))
+	count := 0
+	// away is another point for every evaluation.
+	away := func() {
+		count++
+		for i, v := range p.Start {
+			z[i] = v + step*float64(count)
+		}
+	}
+	r.AllSecondsValueGradient, err = times(repeat, func() error {
+		away()
+		_, err := p.Objective.ValueGradient(ctx, z, grad)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.AllSecondsValue, err = times(repeat, func() error {
+		away()
+		_, err := p.Objective.Value(ctx, z)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	r.SecondsValue, r.SecondsValueGradient = Median(r.AllSecondsValue), Median(r.AllSecondsValueGradient)
+	if err := measurePredictions(ctx, p, r, z, repeat); err != nil {
+		return nil, err
+	}
+	r.WorkspaceBytes = p.Workspace.Work().Bytes
+	return r, nil
+}
+
+// measurePredictions predicts training rows at the point z, whose factor the
+// workspace holds.
+func measurePredictions(ctx context.Context, p *fit.Parts, r *Result, z []float64, repeat int) error {
+	post, err := p.Posterior(z)
+	if err != nil {
+		return err
+	}
+	r.PredictRows = min(predictRows, r.N)
+	rows := p.Rows(r.PredictRows)
+	predict := func() error {
+		_, err := post.Predict(ctx, rows, r.PredictRows)
+		return err
+	}
+	if err := predict(); err != nil {
+		return err
+	}
+	seconds, err := times(repeat, predict)
+	if err != nil {
+		return err
+	}
+	r.PredictRowsPerSecond = float64(r.PredictRows) / Median(seconds)
+	return nil
+}
+
+// times calls f so many times and returns how long each took, in seconds.
+func times(repeat int, f func() error) ([]float64, error) {
+	seconds := make([]float64, repeat)
+	for i := range seconds {
+		start := time.Now()
+		if err := f(); err != nil {
+			return nil, err
+		}
+		seconds[i] = max(time.Since(start), time.Nanosecond).Seconds()
+	}
+	return seconds, nil
+}
+
+// Median returns the middle of v, the mean of the middle two if their number is
+// even. v must not be empty and stays as it is.
+func Median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,39 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gpfit/fit"
+)
+
+// SyntheticText says what [Synthetic] makes, for the header of results.
+const SyntheticText = "x ~ N(0, 1), y = sin(2 x0) + sum_c cos(x_c + c)/sqrt(d) + 0.1 N(0, 1)"
+
+// Synthetic returns a table of n rows and d columns (see [SyntheticText]) from
+// a seed. A shorter table of the same seed is the beginning of a longer one.
+func Synthetic(n, d int, seed uint64) fit.Data {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	data := fit.Data{X: make([]float64, n*d), Y: make([]float64, n), N: n, D: d, TargetName: "y"}
+	for c := range d {
+		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))
+	}
+	for i := range n {
+		row := data.X[i*d : (i+1)*d]
+		sum := 0.0
+		for c := range row {
+			row[c] = rng.NormFloat64()
+			sum += math.Cos(row[c] + float64(c))
+		}
+		data.Y[i] = math.Sin(2*row[0]) + sum/math.Sqrt(float64(d)) + 0.1*rng.NormFloat64()
+	}
+	return data
+}
+
+// FirstRows returns the table of the first n rows of data, which has at least
+// so many. Nothing is copied.
+func FirstRows(data fit.Data, n int) fit.Data {
+	data.X, data.Y, data.N = data.X[:n*data.D], data.Y[:n], n
+	return data
+}

@@ -1,0 +1,230 @@
+// Package plotting draws the plots of the commands, as SVG or PNG.
+package plotting
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"gpfit/internal/atomicfile"
+)
+
+// Series is one line of a plot.
+type Series struct {
+	Name string
+	// X and Y are of one length, and positive where axes are logarithmic.
+	X, Y []float64
+	// Group gives series that belong together one colour.
+	Group int
+	// Style tells the lines of a group apart.
+	Style Style
+}
+
+// Style is the look of a line.
+type Style int
+
+// The styles. Measured lines have markers.
+const (
+	Measured Style = iota
+	MeasuredDashed
+	Limit
+)
+
+// LogLog is a plot with two logarithmic axes.
+type LogLog struct {
+	Title, XLabel, YLabel string
+	Series                []Series
+}
+
+// The size of a plot; PNG files have pngDPI dots an inch.
+const (
+	width, height = 16 * vg.Centimeter, 11 * vg.Centimeter
+	margin        = 8
+	pngDPI        = 160
+	// The legend is below the axes, where it hides no line: so much for each
+	// series.
+	legendLine   = 14
+	legendIndent = 60
+)
+
+// palette holds colours that people with colour-blindness can tell apart
+// (Okabe & Ito 2008).
+var palette = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
+	color.RGBA{204, 121, 167, 255}, color.RGBA{230, 159, 0, 255},
+}
+
+var gridColor = color.Gray{225}
+
+// Format returns "svg" or "png" for a file's name, an error for any other.
+func Format(path string) (string, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".svg", ".png":
+		return ext[1:], nil
+	}
+	return "", fmt.Errorf("%s: the name of a plot must end in .svg or .png", path)
+}
+
+// Write draws the plot to a file, which is replaced as a whole or not at all.
+func (l *LogLog) Write(path string) error {
+	format, err := Format(path)
+	if err != nil {
+		return err
+	}
+	p, legend, err := l.draw()
+	if err != nil {
+		return err
+	}
+	below := vg.Length(len(l.Series)) * legendLine
+	height := height + below
+	var canvas vg.CanvasWriterTo
+	if format == "png" {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))}
+	} else {
+		canvas = vgsvg.New(width, height)
+	}
+	area := draw.New(canvas)
+	area.SetColor(color.White)
+	area.Fill(area.Rectangle.Path())
+	p.Draw(draw.Crop(area, margin, -2*margin, margin+below, -margin))
+	legend.Draw(draw.Crop(area, legendIndent, 0, margin, below+margin-height))
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := canvas.WriteTo(w)
+		return err
+	})
+}
+
+// draw returns the plot and its legend.
+func (l *LogLog) draw() (*plot.Plot, *plot.Legend, error) {
+	if len(l.Series) == 0 {
+		return nil, nil, errors.New("plotting: nothing to draw")
+	}
+	p := plot.New()
+	legend := plot.NewLegend()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = l.Title, l.XLabel, l.YLabel
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
+	} {
+		f.Variant = "Sans"
+		f.Size = vg.Points(10)
+	}
+	p.Title.TextStyle.Font.Size = vg.Points(11)
+	p.Title.Padding = vg.Points(6)
+	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(4), vg.Points(4)
+	p.X.Padding, p.Y.Padding = 0, 0
+	legend.Top, legend.Left = true, true
+	legend.ThumbnailWidth = vg.Points(26)
+	legend.Padding = vg.Points(2)
+
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
+	p.Add(grid)
+	var xs, ys []float64
+	for _, s := range l.Series {
+		if err := addSeries(p, &legend, s); err != nil {
+			return nil, nil, err
+		}
+		xs, ys = append(xs, s.X...), append(ys, s.Y...)
+	}
+	valueAxis(&p.X, xs)
+	decadeAxis(&p.Y, ys)
+	return p, &legend, nil
+}
+
+func addSeries(p *plot.Plot, legend *plot.Legend, s Series) error {
+	points := make(plotter.XYs, len(s.X))
+	for i := range points {
+		if !(s.X[i] > 0) || !(s.Y[i] > 0) {
+			return fmt.Errorf("plotting: %s: (%v, %v) has no logarithm", s.Name, s.X[i], s.Y[i])
+		}
+		points[i].X, points[i].Y = s.X[i], s.Y[i]
+	}
+	line, markers, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return fmt.Errorf("plotting: %s: %w", s.Name, err)
+	}
+	c := palette[s.Group%len(palette)]
+	line.Color, line.Width = c, vg.Points(1.6)
+	markers.Color, markers.Radius = c, vg.Points(3)
+	markers.Shape = draw.CircleGlyph{}
+	switch s.Style {
+	case MeasuredDashed:
+		line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+		markers.Shape = draw.RingGlyph{}
+	case Limit:
+		line.Width = vg.Points(0.9)
+		line.Dashes = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
+		p.Add(line)
+		legend.Add(s.Name, line)
+		return nil
+	}
+	p.Add(line, markers)
+	legend.Add(s.Name, line, markers)
+	return nil
+}
+
+// logAxis sets a logarithmic scale from lo to hi.
+func logAxis(a *plot.Axis, lo, hi float64, ticks []plot.Tick) {
+	a.Min, a.Max = lo, hi
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(ticks)
+}
+
+// valueAxis has a tick at each of the values, with a label where there is room,
+// and a little more than their range.
+func valueAxis(a *plot.Axis, values []float64) {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	lo, hi := values[0], values[len(values)-1]
+	room := max(math.Pow(hi/lo, 0.04), 1.05)
+	var ticks []plot.Tick
+	last := math.Inf(-1)
+	for _, v := range values {
+		t := plot.Tick{Value: v}
+		if math.Log(v)-last >= math.Log(hi/lo)/12 {
+			t.Label, last = strconv.FormatFloat(v, 'f', -1, 64), math.Log(v)
+		}
+		ticks = append(ticks, t)
+	}
+	logAxis(a, lo/room, hi*room, ticks)
+}
+
+// decadeAxis reaches from one of 1, 2, 5, 10, … to another; these have labels,
+// or powers of ten alone if there are many.
+func decadeAxis(a *plot.Axis, values []float64) {
+	lo, hi := slices.Min(values), slices.Max(values)
+	few := math.Log10(hi/lo) < 2.5
+	var ticks []plot.Tick
+	below, above := 0.0, math.Inf(1)
+	for e := math.Floor(math.Log10(lo)); e <= math.Ceil(math.Log10(hi)); e++ {
+		for i := 1.0; i < 10; i++ {
+			t := plot.Tick{Value: i * math.Pow(10, e)}
+			if i == 1 || i == 2 || i == 5 {
+				if t.Value <= lo {
+					below = t.Value
+				}
+				if t.Value >= hi && t.Value > below {
+					above = min(above, t.Value)
+				}
+				if i == 1 || few {
+					t.Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+				}
+			}
+			ticks = append(ticks, t)
+		}
+	}
+	logAxis(a, below, above, ticks)
+}
