@@ -61,7 +61,6 @@ func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
 }
 
 func (s *session) close() {
-	_ = s.obj.Close()
 	_ = s.ws.Close()
 }
 

@@ -13,5 +13,6 @@
 // device, which a session (session.go) drives. The ops' derivatives in
 // gradops.go are again ops on handles, so that one n×n buffer serves for all.
 //
-// Start with [Build], which returns an [Objective].
+// Start with [Build], which returns an [Objective]. It evaluates the graph by a
+// machine of its own (machine.go) on the caller's goroutine.
 package graph

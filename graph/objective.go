@@ -20,8 +20,9 @@ type Objective struct {
 	vars        []*variable
 	cost        *gorgonia.Node
 	grads       gorgonia.Nodes
-	valueVM     gorgonia.VM
-	gradientVM  gorgonia.VM
+	value       *machine // cost alone, a part of the same graph
+	gradient    *machine // cost and gradient
+	last        *machine // that of the last successful evaluation
 	evaluations Evaluations
 }
 
@@ -34,7 +35,6 @@ type Evaluations struct {
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
 	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost}
-	inputs := slices.Clone(b.graph.Inputs())
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
@@ -46,18 +46,11 @@ func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
 	if o.grads, err = gorgonia.Grad(cost, wrt...); err != nil {
 		return nil, fmt.Errorf("graph: differentiation: %w", err)
 	}
-	// The value alone, a part of the same graph.
-	program, locations, err := gorgonia.CompileFunction(b.graph, inputs, gorgonia.Nodes{cost})
-	if err != nil {
-		return nil, fmt.Errorf("graph: compilation: %w", err)
+	if o.value, err = newMachine(b.graph, gorgonia.Nodes{cost}); err != nil {
+		return nil, err
 	}
-	o.valueVM = gorgonia.NewTapeMachine(b.graph, gorgonia.WithPrecompiled(program, locations))
-	program, locations, err = gorgonia.Compile(b.graph)
-	if err != nil {
-		return nil, fmt.Errorf("graph: compilation: %w", err)
-	}
-	o.gradientVM = gorgonia.NewTapeMachine(b.graph, gorgonia.WithPrecompiled(program, locations))
-	return o, nil
+	o.gradient, err = newMachine(b.graph, append(gorgonia.Nodes{cost}, o.grads...))
+	return o, err
 }
 
 // Names returns the name of every element of z.
@@ -85,10 +78,10 @@ func (o *Objective) IsLog() []bool {
 // at z is there. Errors: those of [device.Workspace], unwrapped by errors.As.
 func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 	o.evaluations.Value++
-	if err := o.run(ctx, o.valueVM, z); err != nil {
+	if err := o.run(ctx, o.value, z); err != nil {
 		return 0, err
 	}
-	return scalar(o.cost.Value())
+	return scalar(o.value.value(o.cost))
 }
 
 // ValueGradient returns the objective at z and writes its gradient by z to
@@ -103,17 +96,18 @@ func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float
 	if len(grad) != len(z) {
 		return 0, fmt.Errorf("graph: gradient of %d elements for %d parameters", len(grad), len(z))
 	}
-	if err := o.run(ctx, o.gradientVM, z); err != nil {
+	if err := o.run(ctx, o.gradient, z); err != nil {
 		return 0, err
 	}
 	for i, v := range o.vars {
-		g, err := numbers(o.grads[i].Value())
+		value := o.gradient.value(o.grads[i])
+		g, err := numbers(value)
 		if err != nil || len(g) != len(v.elements) {
-			return 0, fmt.Errorf("graph: gradient of %s: %v", v.name, o.grads[i].Value())
+			return 0, fmt.Errorf("graph: gradient of %s: %v", v.name, value)
 		}
 		copy(grad[v.offset:], g)
 	}
-	return scalar(o.cost.Value())
+	return scalar(o.gradient.value(o.cost))
 }
 
 // current returns the values in the input nodes.
@@ -129,7 +123,7 @@ func (o *Objective) current() []float64 {
 	return z
 }
 
-func (o *Objective) run(ctx context.Context, vm gorgonia.VM, z []float64) error {
+func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 	if want := len(o.IsLog()); len(z) != want {
 		return fmt.Errorf("graph: %d numbers for %d parameters", len(z), want)
 	}
@@ -137,23 +131,22 @@ func (o *Objective) run(ctx context.Context, vm gorgonia.VM, z []float64) error 
 		v.set(z)
 	}
 	s := o.session
-	s.ctx, s.err = ctx, nil
+	s.ctx = ctx
 	defer func() { s.ctx = context.Background() }()
-	vm.Reset()
-	if err := vm.RunAll(); err != nil {
-		if s.err != nil {
-			return s.err
-		}
-		return fmt.Errorf("graph: %w", err)
+	if err := m.run(); err != nil {
+		return err
 	}
+	o.last = m
 	return nil
 }
 
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.session.terms
-	if f, err := scalar(o.cost.Value()); err == nil {
-		t.NegLogPrior = f - t.NLML()
+	if o.last != nil {
+		if f, err := scalar(o.last.value(o.cost)); err == nil {
+			t.NegLogPrior = f - t.NLML()
+		}
 	}
 	return t
 }
@@ -179,14 +172,11 @@ var doublePort = regexp.MustCompile(`(Node_0x[0-9a-f]+):Node_0x[0-9a-f]+:anchor`
 func (o *Objective) WriteDOT(w io.Writer) error {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
+	if o.last != nil {
+		if err := o.last.bind(); err != nil {
+			return err
+		}
+	}
 	_, err := io.WriteString(w, doublePort.ReplaceAllString(o.graph.ToDot(), "$1:anchor"))
 	return err
-}
-
-// Close releases the machines; the workspace stays with the caller.
-func (o *Objective) Close() error {
-	if err := o.valueVM.Close(); err != nil {
-		return err
-	}
-	return o.gradientVM.Close()
 }

@@ -58,16 +58,13 @@ func (o *baseOp) String() string {
 	return o.name + "(" + o.args + ")"
 }
 
-// guard runs the body of a Do. A panic there would be on another goroutine and
-// end the process; it becomes an error. The first error is kept in the session,
-// since Gorgonia wraps errors in a type that errors.As cannot look through.
+// guard runs the body of a Do unless the session's context is done. A panic
+// becomes an error, whatever machine runs the op: Gorgonia's own would end the
+// process.
 func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("graph: panic in op %s: %v\n%s", o, p, debug.Stack())
-		}
-		if err != nil && o.session.err == nil {
-			o.session.err = err
 		}
 	}()
 	if err := o.session.ctx.Err(); err != nil {

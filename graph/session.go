@@ -36,8 +36,6 @@ type session struct {
 	salt      uint64
 
 	ctx context.Context
-	// err is the first error of an op in the current run, unwrapped.
-	err error
 
 	// stamp counts factorisations; factored says that the workspace holds
 	// that of (theta, noise).

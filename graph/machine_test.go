@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/chewxy/hm"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// TestAgainstTapeMachine runs one graph on Gorgonia's machine and on ours.
+func TestAgainstTapeMachine(t *testing.T) {
+	expr, err := kernel.Parse("rbf(ard) + matern32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := kernel.NewPoints([]float64{0, 1, 2, 3, 1, 5, -1, 0, 0.5, 0.25}, 5, 2)
+	backend, err := cpu.New(device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, err := backend.NewWorkspace(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	o, err := Build(ws, Spec{
+		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: MeanLinear,
+		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := make([]float64, len(o.Names()))
+	for i := range z {
+		z[i] = 0.1 * float64(i)
+	}
+	grad := make([]float64, len(z))
+	for round := range 3 {
+		z[0] = float64(round) / 3
+		f, err := o.ValueGradient(context.Background(), z, grad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.session.factored = false // so that the other machine does the work
+		vm := gorgonia.NewTapeMachine(o.graph)
+		if err := vm.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := scalar(o.cost.Value()); err != nil || g != f {
+			t.Errorf("value %v, on Gorgonia's machine %v (%v)", f, g, err)
+		}
+		for i, v := range o.vars {
+			g, err := numbers(o.grads[i].Value())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range g {
+				if math.Abs(g[j]-grad[v.offset+j]) > 1e-13*(1+math.Abs(g[j])) {
+					t.Errorf("gradient of %s: %v, on Gorgonia's machine %v", v.elements[j], grad[v.offset+j], g[j])
+				}
+			}
+		}
+		vm.Close()
+	}
+}
+
+// panicOp is an op that fails in the worst way.
+type panicOp struct{ baseOp }
+
+func (o *panicOp) Do(...gorgonia.Value) (gorgonia.Value, error) { panic("boom") }
+
+func TestPanicInOp(t *testing.T) {
+	g := gorgonia.NewGraph()
+	in := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(1.0))
+	op := &panicOp{baseOp{session: &session{ctx: context.Background()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, output: tensor.Float64, shape: tensor.ScalarShape()}}
+	out, err := gorgonia.ApplyOp(op, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMachine(g, gorgonia.Nodes{out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.run(); err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("error %v, want the panic", err)
+	}
+	// The guard of our own ops.
+	_, err = op.guard(func() (gorgonia.Value, error) { panic("bang") })
+	if err == nil {
+		t.Error("a panic in an op was lost")
+	}
+}
+
+// TestHashes: two ops that differ only in their arguments or their session have
+// different hashes, and a collision is seen.
+func TestHashes(t *testing.T) {
+	a, b := &session{}, &session{}
+	hash := func(s *session, name, args string) uint32 {
+		return (&baseOp{session: s, name: name, args: args}).Hashcode()
+	}
+	if hash(a, "Pick", "x") == hash(a, "Pick", "y") || hash(a, "Pick", "x") == hash(b, "Pick", "x") {
+		t.Error("equal hashes for different ops")
+	}
+	g := gorgonia.NewGraph()
+	gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("x"))
+	gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("y"))
+	if hashesCollide(g) {
+		t.Error("collision between x and y")
+	}
+}
