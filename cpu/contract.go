@@ -137,9 +137,7 @@ func (w *Workspace) inversePanel(ctx context.Context, i0, i1 int) error {
 
 // transposeColumns copies U[0:i0, i0:i0+rows]ᵀ to the panel.
 func (w *Workspace) transposeColumns(ctx context.Context, i0, rows int) error {
-	return parallelFor(ctx, w.backend.threads, (i0+transposeTile-1)/transposeTile, func(_, task int) {
-		j0 := task * transposeTile
-		j1 := min(j0+transposeTile, i0)
+	return w.tiles(ctx, i0, func(j0, j1 int) {
 		for r0 := 0; r0 < rows; r0 += transposeTile {
 			for r := r0; r < min(r0+transposeTile, rows); r++ {
 				out := w.panel[r*w.ld:]

@@ -52,11 +52,11 @@ type Backend struct {
 	flopRate func() float64
 }
 
-// The sizes of Backend.leaf. The routines of cpu/blas take 2048 columns within
-// a few hundredths of a second, at full speed; of gonum's own only the matrix
+// The sizes of Backend.leaf. The routines of cpu/blas take 8192 columns within
+// about a second, at full speed; of gonum's own only the matrix
 // product is parallel, so that recursion goes on to small blocks.
 const (
-	leafFast    = 2048
+	leafFast    = 8192
 	leafGeneric = 64
 )
 

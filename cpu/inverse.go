@@ -38,7 +38,9 @@ func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) 
 		for i := range n {
 			w.a[(o+i)*w.ld+o+i] = diagL[o+i]
 		}
-		w.transpose(o, n)
+		if err := w.transpose(ctx, o, n); err != nil {
+			return err
+		}
 		w.backend.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
@@ -50,7 +52,9 @@ func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) 
 	if err := w.invertBlock(ctx, diagL, o+n1, n2); err != nil {
 		return err
 	}
-	w.negateTranspose(o, n1, n2)
+	if err := w.negateTranspose(ctx, o, n1, n2); err != nil {
+		return err
+	}
 	u12 := w.at(o, o+n1)
 	if err := w.multiplyLeft(ctx, o, n1, u12, n2); err != nil {
 		return err
@@ -58,37 +62,44 @@ func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) 
 	return w.multiplyRight(ctx, o+n1, n2, u12, n1)
 }
 
-// transposeTile is the side of the blocks that transpositions go by: two of
-// them fit into the first-level cache.
-const transposeTile = 32
-
 // negateTranspose writes −L₂₁ᵀ to U₁₂, tile by tile.
-func (w *Workspace) negateTranspose(o, n1, n2 int) {
-	for ib := 0; ib < n1; ib += transposeTile {
-		for jb := 0; jb < n2; jb += transposeTile {
-			for i := ib; i < min(ib+transposeTile, n1); i++ {
+func (w *Workspace) negateTranspose(ctx context.Context, o, n1, n2 int) error {
+	return w.tiles(ctx, n1, func(i0, i1 int) {
+		for j0 := 0; j0 < n2; j0 += transposeTile {
+			for i := i0; i < i1; i++ {
 				row := w.at(o+i, o+n1)
-				for j := jb; j < min(jb+transposeTile, n2); j++ {
+				for j := j0; j < min(j0+transposeTile, n2); j++ {
 					row[j] = -w.a[(o+n1+j)*w.ld+o+i]
 				}
 			}
 		}
-	}
+	})
 }
 
 // transpose copies the strict lower triangle of the diagonal block at o to its
 // strict upper triangle.
-func (w *Workspace) transpose(o, n int) {
-	for ib := 0; ib < n; ib += transposeTile {
-		for jb := ib; jb < n; jb += transposeTile {
-			for i := ib; i < min(ib+transposeTile, n); i++ {
+func (w *Workspace) transpose(ctx context.Context, o, n int) error {
+	return w.tiles(ctx, n, func(i0, i1 int) {
+		for j0 := i0; j0 < n; j0 += transposeTile {
+			for i := i0; i < i1; i++ {
 				row := w.at(o+i, o)
-				for j := max(jb, i+1); j < min(jb+transposeTile, n); j++ {
+				for j := max(j0, i+1); j < min(j0+transposeTile, n); j++ {
 					row[j] = w.a[(o+j)*w.ld+o+i]
 				}
 			}
 		}
-	}
+	})
+}
+
+// transposeTile is the side of the blocks that transpositions go by: two of
+// them fit into the first-level cache.
+const transposeTile = 32
+
+// tiles hands out 0 … n−1 in bands of transposeTile rows.
+func (w *Workspace) tiles(ctx context.Context, n int, f func(i0, i1 int)) error {
+	return parallelFor(ctx, w.threadsFor(n), (n+transposeTile-1)/transposeTile, func(_, task int) {
+		f(task*transposeTile, min((task+1)*transposeTile, n))
+	})
 }
 
 // multiplyLeft overwrites the k×m matrix b by U·b, for the k×k diagonal block
