@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 
 	"gpfit/device"
+	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
@@ -162,10 +163,7 @@ func (c *contraction) add(ctx context.Context, ld, i0, i1 int) error {
 		part := sums[task*p : (task+1)*p]
 		for i := i0 + task*tileRows; i < min(i0+(task+1)*tileRows, i1); i++ {
 			g := w.panel[(i-i0)*ld : (i-i0)*ld+i+1]
-			inv, outer := 2*c.adj.Inv, 2*c.adj.Outer*c.adj.Alpha[i]
-			for j, a := range c.adj.Alpha[:len(g)] {
-				g[j] = inv*g[j] - outer*a
-			}
+			vec.Combine(g, g, c.adj.Alpha[:len(g)], 2*c.adj.Inv, -2*c.adj.Outer*c.adj.Alpha[i])
 			g[i] /= 2
 			c.diag[i] = g[i]
 			for j := 0; j <= i; j += tileCols {

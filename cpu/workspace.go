@@ -6,9 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/gonum"
-
 	"gpfit/device"
 	"gpfit/kernel"
 )
@@ -189,26 +186,6 @@ func (w *Workspace) LogDet() (float64, error) {
 		sum += math.Log(w.a[i*w.ld+i])
 	}
 	return 2 * sum, nil
-}
-
-// Solve overwrites b by Σ⁻¹b, column by column.
-func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if len(b) < w.n*m {
-		return fmt.Errorf("cpu: right-hand side of %d elements for %d×%d", len(b), w.n, m)
-	}
-	var level2 gonum.Implementation
-	for c := range m {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		col := b[c*w.n : (c+1)*w.n]
-		level2.Dtrsv(blas.Lower, blas.NoTrans, blas.NonUnit, w.n, w.a, w.ld, col, 1)
-		level2.Dtrsv(blas.Lower, blas.Trans, blas.NonUnit, w.n, w.a, w.ld, col, 1)
-	}
-	return nil
 }
 
 // ReadFactor copies rows of L.

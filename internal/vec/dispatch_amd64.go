@@ -147,3 +147,14 @@ func scale(dst, a []float64, c float64) {
 		scaleGo(dst, a, c)
 	}
 }
+
+func combine(dst, a, b []float64, p, q float64) {
+	switch active {
+	case avx512:
+		combine512(&dst[0], &a[0], &b[0], len(a), p, q)
+	case avx2:
+		combine256(&dst[0], &a[0], &b[0], len(a), p, q)
+	default:
+		combineGo(dst, a, b, p, q)
+	}
+}

@@ -29,3 +29,5 @@ func add(dst, a, b []float64) { addGo(dst, a, b) }
 func mul(dst, a, b []float64) { mulGo(dst, a, b) }
 
 func scale(dst, a []float64, c float64) { scaleGo(dst, a, c) }
+
+func combine(dst, a, b []float64, p, q float64) { combineGo(dst, a, b, p, q) }

@@ -122,3 +122,9 @@ func scaleGo(dst, a []float64, c float64) {
 		dst[j] = c * v
 	}
 }
+
+func combineGo(dst, a, b []float64, p, q float64) {
+	for j, v := range a {
+		dst[j] = p*v + q*b[j]
+	}
+}

@@ -143,3 +143,10 @@ func Scale(dst, a []float64, c float64) {
 		scale(dst, a, c)
 	}
 }
+
+// Combine sets dst[j] = p·a[j] + q·b[j] for the length of a; dst may be a or b.
+func Combine(dst, a, b []float64, p, q float64) {
+	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
+		combine(dst, a, b, p, q)
+	}
+}

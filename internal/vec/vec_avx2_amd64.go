@@ -74,3 +74,8 @@ func mul256(dst *float64, a *float64, b *float64, n int)
 //
 //go:noescape
 func scale256(dst *float64, a *float64, n int, c float64)
+
+// combine256 sets dst[j] = p·a[j] + q·b[j] for j < n.
+//
+//go:noescape
+func combine256(dst *float64, a *float64, b *float64, n int, p float64, q float64)

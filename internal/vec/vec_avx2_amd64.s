@@ -1361,3 +1361,74 @@ tailenter:
 done:
 	VZEROUPPER
 	RET
+
+// func combine256(dst *float64, a *float64, b *float64, n int, p float64, q float64)
+// Requires: AVX, FMA3
+TEXT ·combine256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD p+32(FP), Y1
+	VBROADCASTSD q+40(FP), Y2
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMOVUPD     (DX)(AX*8), Y7
+	VMOVUPD     32(SI)(AX*8), Y4
+	VMOVUPD     32(DX)(AX*8), Y8
+	VMOVUPD     64(SI)(AX*8), Y5
+	VMOVUPD     64(DX)(AX*8), Y9
+	VMOVUPD     96(SI)(AX*8), Y6
+	VMOVUPD     96(DX)(AX*8), Y10
+	VMULPD      Y1, Y3, Y3
+	VFMADD231PD Y2, Y7, Y3
+	VMOVUPD     Y3, (DI)(AX*8)
+	VMULPD      Y1, Y4, Y4
+	VFMADD231PD Y2, Y8, Y4
+	VMOVUPD     Y4, 32(DI)(AX*8)
+	VMULPD      Y1, Y5, Y5
+	VFMADD231PD Y2, Y9, Y5
+	VMOVUPD     Y5, 64(DI)(AX*8)
+	VMULPD      Y1, Y6, Y6
+	VFMADD231PD Y2, Y10, Y6
+	VMOVUPD     Y6, 96(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMOVUPD     (DX)(AX*8), Y7
+	VMULPD      Y1, Y3, Y3
+	VFMADD231PD Y2, Y7, Y3
+	VMOVUPD     Y3, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y3
+	VMASKMOVPD  (DX)(AX*8), Y0, Y7
+	VMULPD      Y1, Y3, Y3
+	VFMADD231PD Y2, Y7, Y3
+	VMASKMOVPD  Y3, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET

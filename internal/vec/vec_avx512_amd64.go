@@ -80,3 +80,8 @@ func mul512(dst *float64, a *float64, b *float64, n int)
 //
 //go:noescape
 func scale512(dst *float64, a *float64, n int, c float64)
+
+// combine512 sets dst[j] = p·a[j] + q·b[j] for j < n.
+//
+//go:noescape
+func combine512(dst *float64, a *float64, b *float64, n int, p float64, q float64)

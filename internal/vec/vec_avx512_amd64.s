@@ -1707,3 +1707,75 @@ tailenter:
 done:
 	VZEROUPPER
 	RET
+
+// func combine512(dst *float64, a *float64, b *float64, n int, p float64, q float64)
+// Requires: AVX, AVX512F
+TEXT ·combine512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD p+32(FP), Z0
+	VBROADCASTSD q+40(FP), Z1
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Z2
+	VMOVUPD     (DX)(AX*8), Z6
+	VMOVUPD     64(SI)(AX*8), Z3
+	VMOVUPD     64(DX)(AX*8), Z7
+	VMOVUPD     128(SI)(AX*8), Z4
+	VMOVUPD     128(DX)(AX*8), Z8
+	VMOVUPD     192(SI)(AX*8), Z5
+	VMOVUPD     192(DX)(AX*8), Z9
+	VMULPD      Z0, Z2, Z2
+	VFMADD231PD Z1, Z6, Z2
+	VMOVUPD     Z2, (DI)(AX*8)
+	VMULPD      Z0, Z3, Z3
+	VFMADD231PD Z1, Z7, Z3
+	VMOVUPD     Z3, 64(DI)(AX*8)
+	VMULPD      Z0, Z4, Z4
+	VFMADD231PD Z1, Z8, Z4
+	VMOVUPD     Z4, 128(DI)(AX*8)
+	VMULPD      Z0, Z5, Z5
+	VFMADD231PD Z1, Z9, Z5
+	VMOVUPD     Z5, 192(DI)(AX*8)
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z2
+	VMOVUPD     (DX)(AX*8), Z6
+	VMULPD      Z0, Z2, Z2
+	VFMADD231PD Z1, Z6, Z2
+	VMOVUPD     Z2, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z2
+	VMOVUPD.Z   (DX)(AX*8), K1, Z6
+	VMULPD      Z0, Z2, Z2
+	VFMADD231PD Z1, Z6, Z2
+	VMOVUPD     Z2, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET

@@ -257,6 +257,12 @@ func TestElementwise(t *testing.T) {
 		d.near("Mul", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
 		Scale(dst, a, 0.3)
 		d.near("Scale", dst, func(j int) float64 { return 0.3 * a[j] }, exactly)
+		combined := func(j int) float64 { return 0.3*a[j] - 0.7*b[j] }
+		Combine(dst, a, b, 0.3, -0.7)
+		d.near("Combine", dst, combined, func(j int) float64 { return eps * (math.Abs(a[j]) + math.Abs(b[j])) })
+		copy(dst, a)
+		Combine(dst, dst, b, 0.3, -0.7)
+		d.near("Combine in place", dst, combined, func(j int) float64 { return eps * (math.Abs(a[j]) + math.Abs(b[j])) })
 		copy(dst, a)
 		Mul(dst, dst, b)
 		d.near("Mul in place", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
@@ -365,6 +371,7 @@ func TestBounds(t *testing.T) {
 			"Add":                      func() { Add(long, long, short) },
 			"Mul":                      func() { Mul(short, long, long) },
 			"Scale":                    func() { Scale(short, long, 1) },
+			"Combine":                  func() { Combine(long, long, short, 1, 1) },
 		} {
 			func() {
 				defer func() {

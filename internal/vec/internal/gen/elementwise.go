@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// elementwise generates the sums and products of rows.
+// elementwise generates the sums, products and linear combinations of rows.
 func (t *isa) elementwise() {
 	dst, a, b, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	const unroll = 4
@@ -37,6 +37,23 @@ func (t *isa) elementwise() {
 		for v := range vectors {
 			t.load(t.at(a, i, v), x[v])
 			VMULPD(c, x[v], x[v])
+			t.store(x[v], t.at(dst, i, v))
+		}
+	})
+	t.ret()
+
+	name = "combine" + t.suffix
+	t.function(name, "func(dst, a, b *float64, n int, p, q float64)", name+" sets dst[j] = p·a[j] + q·b[j] for j < n.")
+	params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
+	p, q, x, y := t.scalar("p"), t.scalar("q"), t.allocs(unroll), t.allocs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.load(t.at(a, i, v), x[v])
+			t.load(t.at(b, i, v), y[v])
+		}
+		for v := range vectors {
+			VMULPD(p, x[v], x[v])
+			VFMADD231PD(q, y[v], x[v])
 			t.store(x[v], t.at(dst, i, v))
 		}
 	})
