@@ -1,0 +1,85 @@
+package kernels
+
+// The tile of pairs that a block works on, see source/program.h.
+const (
+	tileRows = 64
+	tileCols = 32
+	pairs    = tileRows * tileCols / Threads
+)
+
+func checkNoise(noise Vector, n int64) {
+	require(noise.N == 1 || noise.N == n, "noise of length, for n points", noise.N, n)
+}
+
+// Fill writes columns j0 ≤ j < j1 of the lower triangle of K + diag(noise) to a,
+// an n×n matrix; noise holds one variance or n.
+func Fill(prog Program, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
+	require(0 <= j0 && j0 <= j1 && j1 <= x.N && a.LD >= x.N, "columns of n, leading dimension", j0, j1, x.N, a.LD)
+	checkNoise(noise, x.N)
+	blocks := tiles(x.N-j0, tileRows) * tiles(j1-j0, tileCols)
+	return launch("gpfit_fill", blocks, prog.Words, prog.Theta, x.X, x.N, a.A, a.LD, j0, j1, noise.A, noise.N)
+}
+
+// Cross writes k(x_i, x*_r) to element (i, r−r0) of out, for all points x and test
+// points r0 ≤ r < r1.
+func Cross(prog Program, x, xs Points, r0, r1 int64, out Matrix) Launch {
+	require(0 <= r0 && r0 <= r1 && r1 <= xs.N && out.LD >= x.N, "test points of m, leading dimension", r0, r1, xs.N, out.LD)
+	blocks := tiles(x.N, tileRows) * tiles(r1-r0, tileCols)
+	return launch("gpfit_cross", blocks, prog.Words, prog.Theta, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
+}
+
+// Prior writes the prior variance k(x, x), the same for all points, to out.
+func Prior(prog Program, out Vector) Launch {
+	return launch("gpfit_prior", tiles(out.N, Threads), prog.Words, prog.Theta, out.A, out.N)
+}
+
+// Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0 of y, for the n×m
+// matrix v and Σ = K + diag(noise) generated anew. The work is that of a full
+// matrix K per 4 columns of v. It must not be in place.
+func Multiply(prog Program, x Points, noise Vector, i0, i1 int64, v Matrix, m int64, y Matrix) Launch {
+	require(0 <= i0 && i0 <= i1 && i1 <= x.N && m >= 0 && v.LD >= x.N && y.LD >= i1-i0,
+		"rows of n, columns, leading dimensions", i0, i1, x.N, m, v.LD, y.LD)
+	checkNoise(noise, x.N)
+	blocks := tiles(i1-i0, tileRows)
+	if m == 0 {
+		blocks = 0
+	}
+	return launch("gpfit_multiply", blocks, prog.Words, prog.Theta, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
+}
+
+// ContractBlocks is the largest number of blocks that [Contract] uses on a device
+// with the given number of multiprocessors: four for each, since two to four are
+// resident together. The result of a contraction depends, in its last bits, on
+// this number.
+func ContractBlocks(multiprocessors int) int64 { return 4 * int64(max(multiprocessors, 1)) }
+
+// ContractSpace returns the bytes of scratch memory and of partial sums that
+// [Contract] needs with up to blocks blocks.
+func ContractSpace(enc *Encoded, blocks int64) (scratch, partial int64) {
+	perBlock := int64(enc.rows+enc.slots*pairs) * Threads * 8
+	return blocks * perBlock, blocks * int64(enc.Params) * 8
+}
+
+// ContractWork is the memory of a contraction, sized by [ContractSpace].
+type ContractWork struct {
+	Scratch, Partial Ptr
+	Blocks           int64
+}
+
+// Contract takes columns j0 ≤ j < j1 of Σ⁻¹, rows i ≤ j, from s, whose column
+// j−j0 is column j: a panel. With G = inv·Σ⁻¹ − outer·ααᵀ it adds the panel's
+// part of ⟨G, ∂K/∂log θ_p⟩, elements off the diagonal counted twice, to grad[p],
+// and writes G_jj to diag[j]. The two launches go in this order; zero grad
+// before the first panel.
+func Contract(prog Program, x Points, s Matrix, j0, j1 int64, alpha Ptr, inv, outer float64, diag, grad Ptr, work ContractWork) [2]Launch {
+	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && work.Blocks > 0,
+		"columns of n, leading dimension, blocks", j0, j1, x.N, s.LD, work.Blocks)
+	blocks := min(work.Blocks, tiles(j1, tileRows)*tiles(j1-j0, tileCols))
+	contract := launch("gpfit_contract", blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, j0, j1,
+		alpha, inv, outer, diag, work.Scratch, work.Partial)
+	reduce := Reduce(work.Partial, blocks, Vector{grad, int64(prog.Encoded.Params)}, true)
+	if blocks == 0 {
+		reduce = Reduce(work.Partial, 0, Vector{}, true)
+	}
+	return [2]Launch{contract, reduce}
+}

@@ -1,0 +1,99 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+// Ptr is an address in device memory.
+type Ptr uint64
+
+// Launch is one kernel launch.
+type Launch struct {
+	// Kernel is a name from [Table].
+	Kernel      string
+	Grid, Block [3]uint32
+	// Shared is the dynamic shared memory in bytes: 0 for all kernels here.
+	Shared uint32
+	// Args holds the 8 bytes of every parameter.
+	Args []uint64
+}
+
+// Empty tells a launch with nothing to do, which a driver would refuse: skip it.
+func (l Launch) Empty() bool { return l.Grid[0] == 0 }
+
+// launch checks args against the table; what is wrong there is a mistake in this
+// package.
+func launch(name string, blocks int64, args ...any) Launch {
+	k := find(name)
+	if k == nil || len(k.Params) != len(args) {
+		panic("kernels: arguments of " + name)
+	}
+	if blocks < 0 || blocks > math.MaxInt32 {
+		panic(fmt.Sprintf("kernels: %s on %d blocks", name, blocks))
+	}
+	l := Launch{Kernel: name, Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{Threads, 1, 1}}
+	for i, arg := range args {
+		var kind ParamKind
+		var bits uint64
+		switch v := arg.(type) {
+		case Ptr:
+			kind, bits = Pointer, uint64(v)
+		case int64:
+			kind, bits = Int, uint64(v)
+		case float64:
+			kind, bits = Double, math.Float64bits(v)
+		}
+		if kind != k.Params[i].Kind {
+			panic("kernels: argument " + k.Params[i].Name + " of " + name)
+		}
+		l.Args = append(l.Args, bits)
+	}
+	return l
+}
+
+// require panics on sizes that a kernel must not be launched with.
+func require(ok bool, what string, values ...int64) {
+	if !ok {
+		panic(fmt.Sprintf("kernels: %s: %d", what, values))
+	}
+}
+
+func tiles(n, size int64) int64 { return (n + size - 1) / size }
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Matrix is a column-major matrix, or a block of one: element (i, j) is the
+// float64 at A + 8·(i + j·LD).
+type Matrix struct {
+	A  Ptr
+	LD int64
+}
+
+// At is the block of m that begins at (i, j).
+func (m Matrix) At(i, j int64) Matrix { return Matrix{m.A + Ptr(8*(i+j*m.LD)), m.LD} }
+
+// Vector is a run of N numbers.
+type Vector struct {
+	A Ptr
+	N int64
+}
+
+// Points are N points, stored by column: coordinate c of point i is the float64
+// at X + 8·(c·N + i). Their number of columns is the program's D.
+type Points struct {
+	X Ptr
+	N int64
+}
+
+// Program is an encoded program and its parameters in device memory.
+type Program struct {
+	// Words is the address of Encoded.Words, Theta that of θ in natural units.
+	Words, Theta Ptr
+	Encoded      *Encoded
+}

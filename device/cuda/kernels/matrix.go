@@ -1,0 +1,103 @@
+package kernels
+
+// side is the side of the blocks of the kernels that move elements.
+const side = 32
+
+func squares(rows, cols int64) int64 { return tiles(rows, side) * tiles(cols, side) }
+
+// Reduce writes out[p] = Σ_k parts[p·count + k], or adds it with add.
+func Reduce(parts Ptr, count int64, out Vector, add bool) Launch {
+	return launch("gpfit_reduce", out.N, parts, count, out.A, flag(add))
+}
+
+// partBlocks is how many blocks share a vector of n: some work for each thread,
+// and few enough that their results are quickly read. It does not depend on the
+// device.
+func partBlocks(n int64) int64 { return min(tiles(n, 4*Threads), MaxParts) }
+
+// MaxParts is the most partial results of [LogDet] and [FirstBad].
+const MaxParts = 128
+
+// LogDet writes Σ_i log a_ii of an n×n block to out[0], in two launches; parts
+// has room for [MaxParts] numbers. For a Cholesky factor it is half of log|Σ|.
+func LogDet(a Matrix, n int64, parts, out Ptr) [2]Launch {
+	blocks := partBlocks(n)
+	return [2]Launch{
+		launch("gpfit_logdiag", blocks, a.A, a.LD, n, parts),
+		Reduce(parts, blocks, Vector{out, 1}, false),
+	}
+}
+
+// FirstBad looks through x[k·stride], k < count, for a number that is not finite
+// or, with positive, not above zero: stride LD+1 goes along a diagonal. Each of the
+// launch's Grid[0] ≤ [MaxParts] blocks writes an int64 to first, the least index
+// it found or count; the least of them is the answer.
+func FirstBad(x Ptr, count, stride int64, positive bool, first Ptr) Launch {
+	return launch("gpfit_firstbad", partBlocks(count), x, count, stride, flag(positive), first)
+}
+
+// ColumnSumSquares writes Σ_i a_iq² to out[q], for the columns of an n×out.N block.
+func ColumnSumSquares(a Matrix, n int64, out Vector) Launch {
+	return launch("gpfit_colsumsq", out.N, a.A, a.LD, n, out.A)
+}
+
+// GetDiagonal writes a_ii, or 1/a_ii with invert, to out.
+func GetDiagonal(a Matrix, out Vector, invert bool) Launch {
+	return launch("gpfit_getdiag", tiles(out.N, Threads), a.A, a.LD, out.N, out.A, flag(invert))
+}
+
+// SetDiagonal writes d, or 1/d with invert, to the diagonal of a.
+func SetDiagonal(a Matrix, d Vector, invert bool) Launch {
+	return launch("gpfit_setdiag", tiles(d.N, Threads), a.A, a.LD, d.N, d.A, flag(invert))
+}
+
+// Set writes value to a rows×cols block.
+func Set(a Matrix, rows, cols int64, value float64) Launch {
+	return launch("gpfit_set", squares(rows, cols), a.A, a.LD, rows, cols, value)
+}
+
+// Scale multiplies a rows×cols block by factor.
+func Scale(a Matrix, rows, cols int64, factor float64) Launch {
+	return launch("gpfit_scale", squares(rows, cols), a.A, a.LD, rows, cols, factor)
+}
+
+// Part is a part of a block; the rest counts as zeros.
+type Part int64
+
+// The parts; triangles contain the diagonal.
+const (
+	Whole Part = iota
+	Upper
+	Lower
+)
+
+// Copy writes a part of a rows×cols block to all of b: a dense block from a
+// triangle whose other side holds something else. They must not overlap.
+func Copy(a, b Matrix, rows, cols int64, part Part) Launch {
+	return launch("gpfit_copy", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, int64(part))
+}
+
+// Transpose writes b = factor·aᵀ, a of rows×cols. They must not overlap: the
+// block below the diagonal and its mirror image above it do not.
+func Transpose(a, b Matrix, rows, cols int64, factor float64) Launch {
+	return launch("gpfit_transpose", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, factor)
+}
+
+// Mirror copies the strict lower triangle of an n×n block to its strict upper
+// triangle, transposed.
+func Mirror(a Matrix, n int64) Launch {
+	return launch("gpfit_mirror", squares(n, n), a.A, a.LD, n)
+}
+
+// ReadRows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to b, row
+// after row (row r at column r−r0 of b), zeros above the diagonal.
+func ReadRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
+	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
+	return launch("gpfit_readrows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
+}
+
+// WriteRows is the inverse of [ReadRows]; the strict upper triangle of a stays.
+func WriteRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
+	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
+	return launch("gpfit_writerows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
+}

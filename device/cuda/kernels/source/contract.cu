@@ -1,0 +1,247 @@
+// The gradient: ⟨G, ∂K/∂log θ⟩ with G = inv·Σ⁻¹ − outer·ααᵀ, tile by tile.
+//
+// A block goes through its tiles of G in a fixed order. For each it runs the
+// program forwards and backwards (reverse mode) and adds to its rows of sums.
+// A row holds a number per thread, kept in device memory where only that
+// thread touches it:
+//
+//	scalar row: thread t's part of the derivative by one parameter;
+//	ARD row:    for 8 lengthscales, thread t's part of lengthscale t/32.
+//
+// Slots hold what the backward run of a program of several leaves needs, 8
+// numbers per thread: values, slopes, adjoints. A program of one leaf needs none.
+// The scratch memory of a block is HRows rows of Threads numbers, then HSlots
+// slots of Pairs·Threads. At the end a block adds up each row and writes its
+// share of every parameter; gpfit_reduce adds up the blocks.
+#include "program.h"
+
+enum Row {
+    RParam, // the (first) parameter
+    RCount, // number of lengthscales of an ARD row, or 0 for a scalar row
+    RowWords
+};
+
+struct ContractShared {
+    Stage stage;
+    // One number per column of the stage and thread; also for sums.
+    double red[TileDims * Threads];
+};
+
+// Everything a thread knows about its work.
+struct Gradient {
+    const int *prog;
+    const double *theta;
+    ContractShared &shared;
+    // This thread's number of row 0 and of slot 0.
+    double *rows, *slots;
+
+    DEVICE_METHOD double &row(int r) const { return rows[(i64)r * Threads]; }
+    DEVICE_METHOD double &slot(int s, int p) const { return slots[((i64)s * Pairs + p) * Threads]; }
+};
+
+// backLeaf adds the derivatives by a leaf's lengthscales, for g the adjoint of
+// its value and slope from leafSlope:
+//
+//	∂k/∂log ρ = −2 s k'(s),  ∂k/∂log ρ_c = −2 (x_c − x'_c)²/ρ_c² k'(s).
+//
+// With ARD every thread first adds up its 8 pairs for each of 8 lengthscales;
+// then, through shared memory, thread t takes on part t mod 32 of lengthscale
+// t / 32, 8 threads' sums. This keeps one number per row in every thread, for
+// any number of lengthscales.
+DEVICE void backLeaf(const Gradient &grad, Staged &staged, const Tile &tile, const int *in, const double (&g)[Pairs], const double (&slope)[Pairs]) {
+    if (in[IParam] >= 0) {
+        double sum = 0.0;
+        EACH_PAIR(p) {
+            sum = __builtin_fma(g[p], slope[p], sum);
+        }
+        grad.row(in[IRow]) -= 2.0 * sum;
+        return;
+    }
+    const int *feature = featureOf(grad.prog, in[IFeature]);
+    Stage &stage = grad.shared.stage;
+    double *red = grad.shared.red;
+    double w[Pairs];
+    EACH_PAIR(p) {
+        w[p] = g[p] * slope[p];
+    }
+    int dims = feature[FCount];
+    for (int base = 0; base < dims; base += TileDims) {
+        stageDims(stage, staged, grad.prog, grad.theta, tile, in[IFeature], base);
+        int count = (int)least(dims - base, TileDims);
+        barrier(); // red may still be read from
+        for (int q = 0; q < count; q++) {
+            double row[RowsEach], col[ColsEach], sum = 0.0;
+            UNROLL for (int a = 0; a < RowsEach; a++) {
+                row[a] = stage.row[q][tileX() + 32 * a];
+            }
+            UNROLL for (int b = 0; b < ColsEach; b++) {
+                col[b] = stage.col[q][tileY() + 8 * b];
+            }
+            EACH_PAIR(p) {
+                double diff = row[p / ColsEach] - col[p % ColsEach];
+                sum = __builtin_fma(diff * diff, w[p], sum);
+            }
+            red[q * Threads + thread()] = sum;
+        }
+        barrier();
+        int q = thread() / 32, part = thread() % 32;
+        if (q < count) {
+            double sum = 0.0;
+            UNROLL for (int k = 0; k < TileDims; k++) {
+                sum += red[q * Threads + part + 32 * k];
+            }
+            grad.row(in[IRow] + base / TileDims) -= 2.0 * sum * stage.weight[q];
+        }
+    }
+}
+
+// A program of one leaf, or one leaf and one Scale: everything in registers.
+DEVICE void contractSingle(const Gradient &grad, Staged &staged, const Tile &tile, double (&g)[Pairs]) {
+    const int *in = instruction(grad.prog, 0);
+    int op = in[IOp];
+    double slope[Pairs];
+    scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, slope);
+    double sum = 0.0;
+    EACH_PAIR(p) {
+        double t, exponential, s = slope[p];
+        sum = __builtin_fma(g[p], leafValue(op, s, t, exponential), sum);
+        slope[p] = leafSlope(op, s, t, exponential, in[IParam] >= 0);
+    }
+    if (grad.prog[HCode] > 1) {
+        const int *scale = instruction(grad.prog, 1);
+        double factor = grad.theta[scale[IParam]];
+        grad.row(scale[IRow]) += factor * sum;
+        EACH_PAIR(p) {
+            g[p] *= factor;
+        }
+    }
+    backLeaf(grad, staged, tile, in, g, slope);
+}
+
+// forwards runs any program and leaves what backwards needs in the slots.
+DEVICE void forwards(const Gradient &grad, Staged &staged, const Tile &tile) {
+    int code = grad.prog[HCode];
+    double top[Pairs];
+    for (int c = 0; c < code; c++) {
+        const int *in = instruction(grad.prog, c);
+        int op = in[IOp];
+        if (op == Scale) {
+            double factor = grad.theta[in[IParam]];
+            EACH_PAIR(p) {
+                top[p] *= factor;
+            }
+        } else if (op == Add || op == Mul) {
+            int left = instruction(grad.prog, in[ILeft])[IValue];
+            EACH_PAIR(p) {
+                double v = grad.slot(left, p);
+                top[p] = op == Add ? v + top[p] : v * top[p];
+            }
+        } else {
+            scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, top);
+            EACH_PAIR(p) {
+                double t, exponential, s = top[p];
+                top[p] = leafValue(op, s, t, exponential);
+                grad.slot(in[ISlope], p) = leafSlope(op, s, t, exponential, in[IParam] >= 0);
+            }
+        }
+        if (in[IValue] >= 0) {
+            EACH_PAIR(p) {
+                grad.slot(in[IValue], p) = top[p];
+            }
+        }
+    }
+}
+
+// backwards sends the adjoint g of the last instruction back through the code.
+// Every value has one consumer. The adjoint of a right operand, which is the
+// instruction before, stays in registers; that of a left operand waits in its
+// slot until the leaf that follows it in the code is done.
+DEVICE void backwards(const Gradient &grad, Staged &staged, const Tile &tile, double (&g)[Pairs]) {
+    for (int c = grad.prog[HCode] - 1; c >= 0; c--) {
+        const int *in = instruction(grad.prog, c);
+        int op = in[IOp];
+        if (op == Scale) {
+            double factor = grad.theta[in[IParam]], sum = 0.0;
+            EACH_PAIR(p) {
+                sum = __builtin_fma(g[p], grad.slot(in[IValue], p), sum);
+                g[p] *= factor;
+            }
+            grad.row(in[IRow]) += sum;
+        } else if (op == Add) {
+            int adjoint = instruction(grad.prog, in[ILeft])[IAdjoint];
+            EACH_PAIR(p) {
+                grad.slot(adjoint, p) = g[p];
+            }
+        } else if (op == Mul) {
+            const int *left = instruction(grad.prog, in[ILeft]), *right = instruction(grad.prog, c - 1);
+            EACH_PAIR(p) {
+                grad.slot(left[IAdjoint], p) = g[p] * grad.slot(right[IValue], p);
+                g[p] *= grad.slot(left[IValue], p);
+            }
+        } else {
+            double slope[Pairs];
+            EACH_PAIR(p) {
+                slope[p] = grad.slot(in[ISlope], p);
+            }
+            backLeaf(grad, staged, tile, in, g, slope);
+            if (c > 0) {
+                int adjoint = instruction(grad.prog, c - 1)[IAdjoint];
+                EACH_PAIR(p) {
+                    g[p] = grad.slot(adjoint, p);
+                }
+            }
+        }
+    }
+}
+
+// gpfit_contract takes columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from
+// s[i + (j−j0)·lds]; what is below the diagonal is not read. Elements off the
+// diagonal count twice. It writes G_jj to diag[j], and block b of B writes its
+// share of ⟨G, ∂K/∂log θ_p⟩ to partial[p·B + b].
+KERNEL gpfit_contract(const int *prog, const double *theta, const double *x, i64 n, const double *s, i64 lds, i64 j0, i64 j1, const double *alpha, double inv, double outer, double *diag, double *scratch, double *partial) {
+    SHARED(ContractShared, shared);
+    i64 rows = prog[HRows], perBlock = (rows + (i64)prog[HSlots] * Pairs) * Threads;
+    double *mine = scratch + block() * perBlock + thread();
+    Gradient grad = {prog, theta, shared, mine, mine + rows * Threads};
+    for (int r = 0; r < rows; r++) {
+        grad.row(r) = 0.0;
+    }
+    i64 rowTiles = tilesOf(j1, TileRows), tiles = rowTiles * tilesOf(j1 - j0, TileCols);
+    for (i64 k = block(); k < tiles; k += blocks()) {
+        i64 ib = k % rowTiles * TileRows, jb = j0 + k / rowTiles * TileCols;
+        if (ib >= least(jb + TileCols, j1)) {
+            continue; // below the diagonal
+        }
+        double g[Pairs];
+        EACH_PAIR(p) {
+            i64 i = ib + pairRow(p), j = jb + pairCol(p);
+            g[p] = 0.0;
+            if (j < j1 && i <= j) {
+                g[p] = inv * s[at(i, j - j0, lds)] - outer * (alpha[i] * alpha[j]);
+                if (i == j) {
+                    diag[j] = g[p];
+                } else {
+                    g[p] *= 2.0;
+                }
+            }
+        }
+        Staged staged = {-1, 0};
+        Tile tile = {x, n, ib, x, n, jb};
+        if (prog[HSingle]) {
+            contractSingle(grad, staged, tile, g);
+        } else {
+            forwards(grad, staged, tile);
+            backwards(grad, staged, tile, g);
+        }
+    }
+    const int *row = prog + prog[HRowsAt];
+    for (int r = 0; r < rows; r++, row += RowWords) {
+        int width = row[RCount] == 0 ? Threads : 32, t = thread();
+        barrier();
+        shared.red[t] = grad.row(r);
+        sumSegments(shared.red, width);
+        if (t % width == 0 && t / width < most(row[RCount], 1)) {
+            partial[at(block(), row[RParam] + t / width, blocks())] = shared.red[t];
+        }
+    }
+}

@@ -1,0 +1,4 @@
+// All kernels of gpfit: one module.
+#include "covariance.cu"
+#include "contract.cu"
+#include "matrix.cu"

@@ -1,0 +1,243 @@
+// Sums, triangles and blocks of column-major matrices.
+#include "elementary.h"
+
+// sumBlock returns the sum of every thread's v in thread 0.
+DEVICE double sumBlock(double *red, double v) {
+    barrier();
+    red[thread()] = v;
+    sumSegments(red, Threads);
+    return red[0];
+}
+
+struct Sums {
+    double red[Threads];
+};
+
+// gpfit_reduce writes out[p] = Σ_k parts[p·count + k], or adds to it with add ≠ 0.
+// One block per p.
+KERNEL gpfit_reduce(const double *parts, i64 count, double *out, i64 add) {
+    SHARED(Sums, sums);
+    i64 p = block();
+    double sum = 0.0;
+    for (i64 k = thread(); k < count; k += Threads) {
+        sum += parts[p * count + k];
+    }
+    sum = sumBlock(sums.red, sum);
+    if (thread() == 0) {
+        out[p] = add ? out[p] + sum : sum;
+    }
+}
+
+// gpfit_logdiag writes to parts[b] block b's share of Σ log a_ii.
+KERNEL gpfit_logdiag(const double *a, i64 lda, i64 n, double *parts) {
+    SHARED(Sums, sums);
+    double sum = 0.0;
+    for (i64 i = block() * Threads + thread(); i < n; i += blocks() * Threads) {
+        sum += logPositive(a[at(i, i, lda)]);
+    }
+    sum = sumBlock(sums.red, sum);
+    if (thread() == 0) {
+        parts[block()] = sum;
+    }
+}
+
+struct Indices {
+    i64 first[Threads];
+};
+
+// gpfit_firstbad writes to first[b] the least k < count in block b's share for
+// which x[k·stride] is not finite or, with positive ≠ 0, not above zero; count if
+// there is none. The least of all blocks is the answer.
+KERNEL gpfit_firstbad(const double *x, i64 count, i64 stride, i64 positive, i64 *first) {
+    SHARED(Indices, shared);
+    i64 found = count;
+    for (i64 k = block() * Threads + thread(); k < count; k += blocks() * Threads) {
+        double v = x[k * stride];
+        if (!isFinite(v) || (positive && !(v > 0.0))) {
+            found = k;
+            break;
+        }
+    }
+    shared.first[thread()] = found;
+    barrier();
+    for (int step = Threads / 2; step > 0; step /= 2) {
+        if (thread() < step) {
+            shared.first[thread()] = least(shared.first[thread()], shared.first[thread() + step]);
+        }
+        barrier();
+    }
+    if (thread() == 0) {
+        first[block()] = shared.first[0];
+    }
+}
+
+// gpfit_colsumsq writes out[q] = Σ_i a[i + q·lda]² for the columns of an
+// n-row block. One block per column.
+KERNEL gpfit_colsumsq(const double *a, i64 lda, i64 n, double *out) {
+    SHARED(Sums, sums);
+    const double *column = a + at(0, block(), lda);
+    double sum = 0.0;
+    for (i64 i = thread(); i < n; i += Threads) {
+        sum = __builtin_fma(column[i], column[i], sum);
+    }
+    sum = sumBlock(sums.red, sum);
+    if (thread() == 0) {
+        out[block()] = sum;
+    }
+}
+
+// gpfit_getdiag writes out[i] = a_ii, or 1/a_ii with invert ≠ 0.
+KERNEL gpfit_getdiag(const double *a, i64 lda, i64 n, double *out, i64 invert) {
+    i64 i = block() * Threads + thread();
+    if (i < n) {
+        double v = a[at(i, i, lda)];
+        out[i] = invert ? 1.0 / v : v;
+    }
+}
+
+// gpfit_setdiag writes a_ii = d[i], or 1/d[i] with invert ≠ 0.
+KERNEL gpfit_setdiag(double *a, i64 lda, i64 n, const double *d, i64 invert) {
+    i64 i = block() * Threads + thread();
+    if (i < n) {
+        a[at(i, i, lda)] = invert ? 1.0 / d[i] : d[i];
+    }
+}
+
+// The kernels below go by blocks of 32×32 elements; thread t works on row t mod
+// 32 and columns t/32, t/32+8, … of its block.
+constexpr int Side = 32;
+
+DEVICE int sideX() { return thread() % Side; }
+DEVICE int sideY() { return thread() / Side; }
+
+// First row and column of a block out of those that cover rows×…
+struct Origin {
+    i64 i, j;
+};
+
+DEVICE Origin origin(i64 rows) {
+    i64 rowBlocks = tilesOf(rows, Side);
+    return {block() % rowBlocks * Side, block() / rowBlocks * Side};
+}
+
+// A block on its way through shared memory; the padding spreads a column over
+// the banks.
+struct Square {
+    double v[Side][Side + 1];
+};
+
+// gpfit_set writes value to a rows×cols block.
+KERNEL gpfit_set(double *a, i64 lda, i64 rows, i64 cols, double value) {
+    Origin o = origin(rows);
+    i64 i = o.i + sideX();
+    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
+        if (i < rows) {
+            a[at(i, j, lda)] = value;
+        }
+    }
+}
+
+// gpfit_scale multiplies a rows×cols block by factor.
+KERNEL gpfit_scale(double *a, i64 lda, i64 rows, i64 cols, double factor) {
+    Origin o = origin(rows);
+    i64 i = o.i + sideX();
+    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
+        if (i < rows) {
+            a[at(i, j, lda)] *= factor;
+        }
+    }
+}
+
+// gpfit_copy copies part of a rows×cols block from a to b: all of it (part 0),
+// elements i ≤ j with zeros below them (1), or i ≥ j with zeros above (2).
+KERNEL gpfit_copy(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 cols, i64 part) {
+    Origin o = origin(rows);
+    i64 i = o.i + sideX();
+    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
+        if (i < rows) {
+            bool kept = part == 0 || (part == 1 ? i <= j : i >= j);
+            b[at(i, j, ldb)] = kept ? a[at(i, j, lda)] : 0.0;
+        }
+    }
+}
+
+// gpfit_transpose writes b = factor·aᵀ, a of rows×cols. They must not overlap.
+KERNEL gpfit_transpose(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 cols, double factor) {
+    SHARED(Square, square);
+    Origin o = origin(rows);
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = o.i + sideX(), j = o.j + y;
+        if (i < rows && j < cols) {
+            square.v[y][sideX()] = a[at(i, j, lda)];
+        }
+    }
+    barrier();
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = o.i + y, j = o.j + sideX();
+        if (i < rows && j < cols) {
+            b[at(j, i, ldb)] = factor * square.v[sideX()][y];
+        }
+    }
+}
+
+// gpfit_mirror copies the strict lower triangle of an n×n block to its strict
+// upper triangle, transposed.
+KERNEL gpfit_mirror(double *a, i64 lda, i64 n) {
+    SHARED(Square, square);
+    Origin o = origin(n);
+    if (o.i < o.j) {
+        return;
+    }
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = o.i + sideX(), j = o.j + y;
+        if (i < n && i > j) {
+            square.v[y][sideX()] = a[at(i, j, lda)];
+        }
+    }
+    barrier();
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = o.i + y, j = o.j + sideX();
+        if (i < n && i > j) {
+            a[at(j, i, lda)] = square.v[sideX()][y];
+        }
+    }
+}
+
+// gpfit_readrows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to
+// b[j + (r−r0)·ldb], a row after the other, zeros above the diagonal.
+KERNEL gpfit_readrows(const double *a, i64 lda, i64 n, i64 r0, i64 r1, double *b, i64 ldb) {
+    SHARED(Square, square);
+    Origin o = origin(r1 - r0);
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = r0 + o.i + sideX(), j = o.j + y;
+        if (i < r1 && j < n) {
+            square.v[y][sideX()] = j <= i ? a[at(i, j, lda)] : 0.0;
+        }
+    }
+    barrier();
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = r0 + o.i + y, j = o.j + sideX();
+        if (i < r1 && j < n) {
+            b[at(j, i - r0, ldb)] = square.v[sideX()][y];
+        }
+    }
+}
+
+// gpfit_writerows is its inverse; the upper triangle keeps what it has.
+KERNEL gpfit_writerows(double *a, i64 lda, i64 n, i64 r0, i64 r1, const double *b, i64 ldb) {
+    SHARED(Square, square);
+    Origin o = origin(r1 - r0);
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = r0 + o.i + y, j = o.j + sideX();
+        if (i < r1 && j < n) {
+            square.v[sideX()][y] = b[at(j, i - r0, ldb)];
+        }
+    }
+    barrier();
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = r0 + o.i + sideX(), j = o.j + y;
+        if (i < r1 && j <= i && j < n) {
+            a[at(i, j, lda)] = square.v[y][sideX()];
+        }
+    }
+}

@@ -1,0 +1,242 @@
+// Programs of package kernel, run on tiles of pairs of points.
+//
+// The encoding, an array of 32-bit integers written by kernels.Encode:
+//
+//	header        HeaderWords words, see below
+//	instructions  InstrWords words each, in the order of kernel.Program.Code
+//	features      FeatureWords words each
+//	dims          the columns of all features, one after the other
+//	rows          RowWords words each: where sums of the gradient belong
+//
+// Offsets in it count words from its start. Slots and rows are for the
+// gradient, see contract.h.
+#pragma once
+#include "elementary.h"
+
+enum Header {
+    HVersion, // EncodingVersion
+    HCode,    // number of instructions
+    HRows,    // number of rows of sums
+    HSlots,   // number of slots
+    HSingle,  // 1 for a program of one leaf, or one leaf and one Scale
+    HCodeAt,  // offsets of the lists
+    HFeaturesAt,
+    HRowsAt,
+    HeaderWords
+};
+
+enum Instr {
+    IOp,      // kernel.Op
+    IFeature, // of a leaf
+    IParam,   // offset in θ, or −1
+    IRow,     // of an isotropic leaf or Scale, or the first row of an ARD leaf
+    IValue,   // slot of the value, or −1 where nobody asks for it
+    ISlope,   // slot of a leaf's derivative
+    IAdjoint, // slot of the adjoint of a left operand
+    ILeft,    // index of the left operand of Add and Mul; the right one is the
+              // instruction before
+    InstrWords
+};
+
+enum Feature {
+    FDimsAt, // offset of the columns
+    FCount,  // number of columns
+    FParam,  // offset in θ of the first of FCount lengthscales, or −1
+    FeatureWords
+};
+
+enum Op { RBF = 1, Matern12, Matern32, Matern52, Add, Mul, Scale };
+
+// A block works on tiles of 64×32 pairs, 8 pairs per thread: rows tx and tx+32,
+// columns ty, ty+8, ty+16, ty+24, for tx = thread mod 32 and ty = thread / 32.
+// Threads of a warp have consecutive rows, so that matrices are read and written
+// in runs of 256 bytes; per column of X a thread loads 6 numbers from shared
+// memory for 8 pairs.
+constexpr int TileRows = 64, TileCols = 32, RowsEach = 2, ColsEach = 4;
+constexpr int Pairs = RowsEach * ColsEach;
+// TileDims columns of X are staged at a time.
+constexpr int TileDims = 8;
+// MaxDepth bounds the stack; the values below its top are in local memory.
+constexpr int MaxDepth = 8;
+
+DEVICE int tileX() { return thread() % 32; }
+DEVICE int tileY() { return thread() / 32; }
+// The loop over a thread's pairs, unrolled: arrays of Pairs numbers then live in
+// registers.
+#define EACH_PAIR(p) UNROLL for (int p = 0; p < Pairs; p++)
+// Row and column in the tile of pair p of this thread.
+DEVICE int pairRow(int p) { return tileX() + 32 * (p / ColsEach); }
+DEVICE int pairCol(int p) { return tileY() + 8 * (p % ColsEach); }
+
+// Points i0 … i0+63 of xa (na points, stored by column) against points
+// j0 … j0+31 of xb. Positions beyond the last point stand for the last point.
+struct Tile {
+    const double *xa;
+    i64 na, i0;
+    const double *xb;
+    i64 nb, j0;
+};
+
+struct Stage {
+    double row[TileDims][TileRows];
+    double col[TileDims][TileCols];
+    double weight[TileDims];
+};
+
+// What the stage holds: columns base … base+7 of a feature, or nothing.
+struct Staged {
+    int feature, base;
+};
+
+DEVICE const int *instruction(const int *prog, int c) { return prog + prog[HCodeAt] + c * InstrWords; }
+DEVICE const int *featureOf(const int *prog, int f) { return prog + prog[HFeaturesAt] + f * FeatureWords; }
+
+// stageDims brings columns base … base+7 of feature f to shared memory, with the
+// weights 1/ρ² (1 without lengthscales). All threads call it.
+DEVICE void stageDims(Stage &stage, Staged &staged, const int *prog, const double *theta, const Tile &tile, int f, int base) {
+    if (staged.feature == f && staged.base == base) {
+        return;
+    }
+    staged.feature = f;
+    staged.base = base;
+    const int *feature = featureOf(prog, f);
+    const int *dims = prog + feature[FDimsAt] + base;
+    int count = (int)least(feature[FCount] - base, TileDims), t = thread();
+    barrier();
+    for (int q = t / TileRows; q < count; q += Threads / TileRows) {
+        int r = t % TileRows;
+        stage.row[q][r] = tile.xa[at(least(tile.i0 + r, tile.na - 1), dims[q], tile.na)];
+    }
+    for (int q = t / TileCols; q < count; q += Threads / TileCols) {
+        int r = t % TileCols;
+        stage.col[q][r] = tile.xb[at(least(tile.j0 + r, tile.nb - 1), dims[q], tile.nb)];
+    }
+    if (t < count) {
+        double rho = feature[FParam] < 0 ? 1.0 : theta[feature[FParam] + base + t];
+        stage.weight[t] = 1.0 / (rho * rho);
+    }
+    barrier();
+}
+
+// distances writes feature f of the thread's pairs to s, by differences of
+// coordinates as the CPU does.
+DEVICE void distances(Stage &stage, Staged &staged, const int *prog, const double *theta, const Tile &tile, int f, double (&s)[Pairs]) {
+    const int *feature = featureOf(prog, f);
+    int dims = feature[FCount];
+    bool weighted = feature[FParam] >= 0;
+    EACH_PAIR(p) {
+        s[p] = 0.0;
+    }
+    for (int base = 0; base < dims; base += TileDims) {
+        stageDims(stage, staged, prog, theta, tile, f, base);
+        int count = (int)least(dims - base, TileDims);
+        for (int q = 0; q < count; q++) {
+            double row[RowsEach], col[ColsEach], weight = stage.weight[q];
+            UNROLL for (int a = 0; a < RowsEach; a++) {
+                row[a] = stage.row[q][tileX() + 32 * a];
+            }
+            UNROLL for (int b = 0; b < ColsEach; b++) {
+                col[b] = stage.col[q][tileY() + 8 * b];
+            }
+            EACH_PAIR(p) {
+                double diff = row[p / ColsEach] - col[p % ColsEach];
+                s[p] = weighted ? __builtin_fma(diff * diff, weight, s[p]) : __builtin_fma(diff, diff, s[p]);
+            }
+        }
+    }
+}
+
+// scaledDistances writes s = r² as a leaf's formula takes it.
+DEVICE void scaledDistances(Stage &stage, Staged &staged, const int *prog, const double *theta, const Tile &tile, const int *in, double (&s)[Pairs]) {
+    distances(stage, staged, prog, theta, tile, in[IFeature], s);
+    if (in[IParam] >= 0) {
+        double rho = theta[in[IParam]], weight = 1.0 / (rho * rho);
+        EACH_PAIR(p) {
+            s[p] *= weight;
+        }
+    }
+}
+
+// leafValue returns k(s) and, in exponential and t, what leafSlope needs. After
+// Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), eq. 4.9
+// and 4.14–4.17, as package kernel:
+//
+//	rbf       e^{−t}, t = s/2
+//	matern12  e^{−t}, t = √s
+//	matern32  (1 + t) e^{−t}, t = √(3s)
+//	matern52  (1 + t + t²/3) e^{−t}, t = √(5s)
+DEVICE double leafValue(int op, double s, double &t, double &exponential) {
+    if (op == RBF) {
+        t = 0.5 * s;
+    } else {
+        t = squareRoot(op == Matern12 ? s : op == Matern32 ? 3.0 * s : 5.0 * s);
+    }
+    exponential = expNegative(-t);
+    if (op == Matern32) {
+        return (1.0 + t) * exponential;
+    }
+    if (op == Matern52) {
+        return (1.0 + t + t * t * (1.0 / 3.0)) * exponential;
+    }
+    return exponential;
+}
+
+// leafSlope returns dk/ds, or s·dk/ds with timesS:
+//
+//	rbf −½e^{−t}, matern12 −½e^{−t}/t (0 at t = 0), matern32 −3/2 e^{−t},
+//	matern52 −5/6 (1 + t) e^{−t}
+DEVICE double leafSlope(int op, double s, double t, double exponential, bool timesS) {
+    if (op == Matern12) {
+        if (timesS) {
+            return -0.5 * exponential * t;
+        }
+        return t > 0.0 ? -0.5 * exponential / t : 0.0;
+    }
+    double slope = -0.5 * exponential;
+    if (op == Matern32) {
+        slope = -1.5 * exponential;
+    } else if (op == Matern52) {
+        slope = -(5.0 / 6.0) * (1.0 + t) * exponential;
+    }
+    return timesS ? slope * s : slope;
+}
+
+// evaluate writes the covariances of the thread's pairs to top. All threads of
+// the block call it together. The top of the stack is in registers: a kernel of
+// one leaf needs no other memory.
+DEVICE void evaluate(Stage &stage, Staged &staged, const int *prog, const double *theta, const Tile &tile, double (&top)[Pairs]) {
+    double below[(MaxDepth - 1) * Pairs];
+    int level = 0, code = prog[HCode];
+    for (int c = 0; c < code; c++) {
+        const int *in = instruction(prog, c);
+        int op = in[IOp];
+        if (op == Scale) {
+            double factor = theta[in[IParam]];
+            EACH_PAIR(p) {
+                top[p] *= factor;
+            }
+        } else if (op == Add) {
+            level--;
+            EACH_PAIR(p) {
+                top[p] += below[(level - 1) * Pairs + p];
+            }
+        } else if (op == Mul) {
+            level--;
+            EACH_PAIR(p) {
+                top[p] *= below[(level - 1) * Pairs + p];
+            }
+        } else {
+            if (level > 0) {
+                EACH_PAIR(p) {
+                    below[(level - 1) * Pairs + p] = top[p];
+                }
+            }
+            level++;
+            scaledDistances(stage, staged, prog, theta, tile, in, top);
+            EACH_PAIR(p) {
+                double t, exponential;
+                top[p] = leafValue(op, top[p], t, exponential);
+            }
+        }
+    }
+}
