@@ -140,7 +140,7 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := checkFinite(x); err != nil {
+	if err := device.CheckInputs(x); err != nil {
 		return nil, err
 	}
 	if err := b.Plan(x.N, x.D).Check(freeMemory(), 0); err != nil {
@@ -151,14 +151,3 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 
 // Close does nothing: the CPU backend holds no resources of its own.
 func (b *Backend) Close() error { return nil }
-
-func checkFinite(x *kernel.Points) error {
-	for c := range x.D {
-		for i, v := range x.Column(c) {
-			if v-v != 0 {
-				return &device.NonFiniteError{What: "inputs", Row: i, Col: c}
-			}
-		}
-	}
-	return nil
-}

@@ -59,7 +59,7 @@ func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, al
 func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 	if n <= w.backend.leaf {
 		if minor := w.backend.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
-			return w.notPD(o + minor)
+			return device.ExplainMinor(o+minor, w.x, w.evaluated, w.theta, w.noise)
 		}
 		return w.worked(ctx, cube(n)/3)
 	}
@@ -76,20 +76,6 @@ func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 		return err
 	}
 	return w.cholesky(ctx, o+n1, n2)
-}
-
-// notPD explains a leading minor that is not positive: a NaN or an infinity
-// in its last row, or a matrix that is not positive definite. The row is
-// formed once more, since the factorisation has overwritten it.
-func (w *Workspace) notPD(minor int) error {
-	row := make([]float64, minor)
-	w.fillRow(w.evaluators[0], minor-1, row)
-	for j, v := range row {
-		if v-v != 0 {
-			return &device.NonFiniteError{What: "covariance matrix", Row: minor - 1, Col: j}
-		}
-	}
-	return &device.NotPDError{Minor: minor, N: w.n}
 }
 
 // solveRight overwrites the m×k matrix b by b·L⁻ᵀ, for the k×k diagonal block

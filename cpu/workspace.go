@@ -31,13 +31,13 @@ type Workspace struct {
 	// cross a block of cross-covariances (predict.go). They are kept from call
 	// to call.
 	panel, corner, cross []float64
-	// noise is that of the last Fill.
-	noise      []float64
-	evaluators []*kernel.Evaluator
-	evaluated  *kernel.Program
-	onProgress func(device.Progress)
-	progress   device.Progress
-	flops      float64
+	// theta and noise are those of the last Fill.
+	theta, noise []float64
+	evaluators   []*kernel.Evaluator
+	evaluated    *kernel.Program
+	onProgress   func(device.Progress)
+	progress     device.Progress
+	flops        float64
 }
 
 var _ device.Workspace = (*Workspace)(nil)
@@ -140,7 +140,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		return err
 	}
 	w.stage = stageEmpty
-	w.noise = append(w.noise[:0], noise...)
+	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
 	tasks := (w.n + tileRows - 1) / tileRows
 	err = parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
 		task = tasks - 1 - task // long rows first

@@ -3,6 +3,8 @@ package device
 import (
 	"errors"
 	"fmt"
+
+	"gpfit/kernel"
 )
 
 // NotPDError reports a Cholesky factorisation that failed: the covariance
@@ -61,3 +63,49 @@ func (e *UnavailableError) Error() string {
 // ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
 // before Factor. It is a mistake in the program, not in its input.
 var ErrStage = errors.New("device: workspace call out of order")
+
+// LostError reports a device that cannot be used any more in this process,
+// after a hardware fault or an illegal access. What was computed on it is lost;
+// the work can go on elsewhere from its last checkpoint.
+type LostError struct {
+	// Device is its name, for example "cuda:0".
+	Device string
+	// Err is the driver's error.
+	Err error
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("device %s is lost: %v", e.Device, e.Err) }
+
+// Unwrap returns Err.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// CheckInputs returns a [*NonFiniteError] for the first NaN or infinity in x,
+// column by column.
+func CheckInputs(x *kernel.Points) error {
+	for c := range x.D {
+		for i, v := range x.Column(c) {
+			if v-v != 0 {
+				return &NonFiniteError{What: "inputs", Row: i, Col: c}
+			}
+		}
+	}
+	return nil
+}
+
+// ExplainMinor tells why a Cholesky factorisation failed at a leading minor of
+// the given order: a [*NonFiniteError] if the last row of that minor of
+// K + diag(noise) is not finite, a [*NotPDError] otherwise. The row is formed
+// once more, since the factorisation has overwritten it.
+func ExplainMinor(minor int, x *kernel.Points, prog *kernel.Program, theta, noise []float64) error {
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	row := make([]float64, minor)
+	e.Row(row, x, minor-1, x, 0, minor)
+	row[minor-1] += noise[min(minor-1, len(noise)-1)]
+	for j, v := range row {
+		if v-v != 0 {
+			return &NonFiniteError{What: "covariance matrix", Row: minor - 1, Col: j}
+		}
+	}
+	return &NotPDError{Minor: minor, N: x.N}
+}

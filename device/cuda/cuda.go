@@ -1,63 +1,77 @@
-// Package cuda reports NVIDIA GPUs. This version of gpfit does not compute on
-// them: the driver says what it found and why the device cannot be used, so
-// that `gpfit devices` explains the choice of the CPU.
+// Package cuda is the CUDA path: the backend of package device on NVIDIA GPUs.
+//
+// Folder driver opens libcuda, mathlib cuBLAS and cuSOLVER, both at run time, so
+// that one binary runs with and without a GPU; kernels holds what we compile
+// ourselves. This package puts them together: [Driver] finds and opens devices,
+// backend.go is a device, workspace.go a job on it. The n³ work is in factor.go
+// and contract.go, by the same scheme as package cpu: one n×n matrix holds L in
+// its lower and U = L⁻ᵀ in its upper triangle, and Σ⁻¹ = U·Uᵀ is formed in panels
+// that are contracted at once.
 package cuda
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"gpfit/device"
+	"gpfit/device/cuda/driver"
 )
 
-// Driver implements [device.Driver].
+// Driver finds and opens NVIDIA GPUs; it implements [device.Driver].
 type Driver struct{}
 
 // Kind returns "cuda".
 func (Driver) Kind() string { return "cuda" }
 
-// Probe looks for the NVIDIA kernel driver and for libcuda.
+// Probe reports every GPU that the driver lists, or why there is none. It
+// creates no context: whether a device passes its self-test is found by Open.
 func (Driver) Probe(context.Context) []device.Finding {
-	return []device.Finding{{Name: "cuda", Detail: detail("/")}}
+	found := driver.Detect()
+	if len(found.Devices) == 0 {
+		return []device.Finding{{Name: "cuda", Detail: found.Reason}}
+	}
+	libraries := findLibraries(found.DriverVersion)
+	var out []device.Finding
+	for _, d := range found.Devices {
+		f := device.Finding{Name: fmt.Sprintf("cuda:%d", d.Index), Usable: true, Detail: describe(d, found.DriverVersion)}
+		switch {
+		case d.Unusable != "":
+			f.Usable, f.Detail = false, d.Unusable
+		case libraries != nil:
+			f.Usable, f.Detail = false, f.Detail+": "+libraries.Error()
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
-// Open always fails with [*device.UnavailableError].
-func (d Driver) Open(ctx context.Context, name string, _ device.Options) (device.Backend, error) {
-	return nil, &device.UnavailableError{Device: name, Reason: d.Probe(ctx)[0].Detail}
+func describe(d driver.DeviceInfo, version int) string {
+	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s",
+		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))
 }
 
-// libraries are where libcuda is found: the loader's usual folders, containers
-// and WSL.
-var libraries = []string{
-	"usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/lib/aarch64-linux-gnu/libcuda.so.1", "usr/lib64/libcuda.so.1",
-	"usr/local/nvidia/lib64/libcuda.so.1", "usr/lib/wsl/lib/libcuda.so.1",
-}
-
-// detail says what is there below root.
-func detail(root string) string {
-	version, err := os.ReadFile(filepath.Join(root, "proc/driver/nvidia/version"))
-	hasDriver := err == nil
-	library := ""
-	for _, path := range libraries {
-		if _, err := os.Stat(filepath.Join(root, path)); err == nil {
-			library = filepath.Join(root, path)
-			break
+// Open opens a GPU by its name, "cuda:1", loads the math libraries and the
+// kernels, and runs the self-test. Errors: [*device.UnavailableError].
+func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.Backend, error) {
+	_, number, _ := strings.Cut(name, ":")
+	index, err := strconv.Atoi(number)
+	if err != nil || index < 0 {
+		return nil, &device.UnavailableError{Device: name, Reason: "a CUDA device is named cuda:0, cuda:1, …"}
+	}
+	b, err := open(index)
+	if err == nil {
+		err = b.selfTest(ctx)
+		if err != nil {
+			b.Close()
 		}
 	}
-	switch {
-	case !hasDriver && library == "":
-		return "no NVIDIA driver (looked for /proc/driver/nvidia and libcuda.so.1)"
-	case library == "":
-		return "NVIDIA driver without libcuda.so.1: " + firstLine(version)
-	case !hasDriver:
-		return library + " is there but no NVIDIA driver is loaded (and this version of gpfit does not compute on GPUs)"
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &device.UnavailableError{Device: name, Reason: err.Error()}
 	}
-	return "NVIDIA driver found, but this version of gpfit does not compute on GPUs: " + firstLine(version)
-}
-
-func firstLine(text []byte) string {
-	line, _, _ := strings.Cut(string(text), "\n")
-	return strings.Join(strings.Fields(line), " ")
+	return b, nil
 }

@@ -1,0 +1,207 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gpfit/device"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/kernel"
+)
+
+// Backend is one GPU as a [device.Backend]. Workspaces of one backend share its
+// stream: their calls run one after the other.
+type Backend struct {
+	name      string
+	dev       *driver.Device
+	info      driver.DeviceInfo
+	stream    *driver.Stream
+	module    *driver.Module
+	functions map[string]*driver.Function
+	math      *mathLibrary
+	flopRate  func() float64
+	close     sync.Once
+}
+
+// open opens a device without its self-test.
+func open(index int) (b *Backend, err error) {
+	dev, err := driver.Open(index)
+	if err != nil {
+		return nil, err
+	}
+	b = &Backend{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}}
+	defer func() {
+		if err != nil {
+			b.Close()
+		}
+	}()
+	if b.stream, err = dev.NewStream(); err != nil {
+		return nil, err
+	}
+	code, err := kernels.Module(b.info.Major, b.info.Minor)
+	if err != nil {
+		return nil, err
+	}
+	if b.module, err = dev.LoadModule(code); err != nil {
+		return nil, err
+	}
+	for _, k := range kernels.Table() {
+		if b.functions[k.Name], err = b.module.Function(k.Name); err != nil {
+			return nil, err
+		}
+	}
+	if b.math, err = newMathLibrary(dev, b.stream); err != nil {
+		return nil, err
+	}
+	b.flopRate = sync.OnceValue(b.measureFlopRate)
+	return b, nil
+}
+
+// launch starts a kernel on the stream.
+func (b *Backend) launch(l kernels.Launch) error {
+	if l.Empty() {
+		return nil
+	}
+	dim := func(d [3]uint32) driver.Dim { return driver.Dim{X: d[0], Y: d[1], Z: d[2]} }
+	return b.functions[l.Kernel].Launch(b.stream, dim(l.Grid), dim(l.Block), int(l.Shared), l.Args...)
+}
+
+func (b *Backend) launchAll(launches [2]kernels.Launch) error {
+	for _, l := range launches {
+		if err := b.launch(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Info describes the GPU.
+func (b *Backend) Info() device.Info {
+	free, _, err := b.dev.MemInfo()
+	if err != nil {
+		free = 0
+	}
+	return device.Info{
+		Name: b.name, Description: describe(b.info, b.dev.DriverVersion()) + ", " + b.math.description(),
+		Threads: 1, MemoryFree: free,
+	}
+}
+
+// reserve is memory for the libraries' workspaces and the driver.
+const reserve = 256 << 20
+
+// Plan returns memory and work: on the device one n×n matrix, a panel, points
+// and vectors; on the host the points and vectors.
+func (b *Backend) Plan(n, d int) device.Plan {
+	n64, nf := int64(n), float64(n)
+	width := panelWidth(n64)
+	p := device.Plan{
+		N: n, D: d,
+		HostBytes:     8 * n64 * int64(2*d+8),
+		DeviceBytes:   8*(n64*leadingDim(n64)+n64*width+width*width+n64*int64(d+5)) + reserve,
+		FlopsValue:    nf * nf * nf / 3,
+		FlopsGradient: nf * nf * nf,
+	}
+	if n >= 2000 {
+		p.FlopRate = b.flopRate()
+	}
+	return p
+}
+
+// DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
+// returns floating-point operations a second.
+func (b *Backend) DgemmRate(ctx context.Context, n int) (rate float64, err error) {
+	err = b.dev.Do(func() error {
+		local := &buffers{dev: b.dev}
+		rate, err = b.dgemmRate(ctx, local, int64(n))
+		return errors.Join(err, local.free())
+	})
+	return rate, b.translate(err, device.Plan{N: n})
+}
+
+func (b *Backend) dgemmRate(ctx context.Context, local *buffers, n int64) (float64, error) {
+	var m [2]kernels.Matrix
+	for i := range m {
+		p, err := local.alloc(n * n)
+		if err != nil {
+			return 0, err
+		}
+		m[i] = kernels.Matrix{A: kernels.Ptr(p), LD: n}
+		if err := b.launch(kernels.Set(m[i], n, n, 0.5)); err != nil {
+			return 0, err
+		}
+	}
+	begin, err := b.dev.NewEvent()
+	if err != nil {
+		return 0, err
+	}
+	defer begin.Destroy()
+	end, err := b.dev.NewEvent()
+	if err != nil {
+		return 0, err
+	}
+	defer end.Destroy()
+	for range 2 { // the first run warms up
+		if err := errors.Join(ctx.Err(), begin.Record(b.stream)); err != nil {
+			return 0, err
+		}
+		if err := b.math.gemm(plain, transposed, n, n, n, 1, m[0], m[0], 0, m[1]); err != nil {
+			return 0, err
+		}
+		if err := errors.Join(end.Record(b.stream), end.Synchronize()); err != nil {
+			return 0, err
+		}
+	}
+	elapsed, err := end.Since(begin)
+	if err != nil || elapsed <= 0 {
+		return 0, err
+	}
+	return 2 * cube(n) / elapsed.Seconds(), nil
+}
+
+// measureFlopRate is the rate of plans: four fifths of a product's.
+func (b *Backend) measureFlopRate() float64 {
+	rate, err := b.DgemmRate(context.Background(), 2048)
+	if err != nil {
+		return 0
+	}
+	return 0.8 * rate
+}
+
+// NewWorkspace checks x and the memory plan, then allocates.
+func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := b.translate(b.dev.Err(), device.Plan{}); err != nil {
+		return nil, err
+	}
+	if err := device.CheckInputs(x); err != nil {
+		return nil, err
+	}
+	plan := b.Plan(x.N, x.D)
+	if err := plan.Check(0, b.Info().MemoryFree); err != nil {
+		return nil, err
+	}
+	w, err := b.newWorkspace(x, plan)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close releases the device.
+func (b *Backend) Close() (err error) {
+	b.close.Do(func() {
+		var errs []error
+		if b.math != nil {
+			errs = append(errs, b.math.close())
+		}
+		errs = append(errs, b.module.Unload(), b.stream.Destroy(), b.dev.Close())
+		err = errors.Join(errs...)
+	})
+	return err
+}

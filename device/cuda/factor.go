@@ -1,0 +1,104 @@
+package cuda
+
+import (
+	"context"
+
+	"gpfit/device"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+)
+
+// The steps of the large factorisations. Within one, cuSOLVER and cuBLAS work
+// alone; between them progress is reported and the context polled. At 50 TFLOP/s
+// a product of this size takes a tenth of a second.
+const (
+	factorBlock = 8192
+	gemmFlops   = 5e12
+)
+
+// Factor overwrites Σ by L.
+func (w *Workspace) Factor(ctx context.Context) error {
+	return w.do(func() error {
+		if w.stage != stageFilled {
+			return device.ErrStage
+		}
+		w.stage = stageEmpty
+		w.begin("factor", cube(w.n)/3)
+		if err := w.cholesky(ctx); err != nil {
+			return err
+		}
+		w.stage = stageFactored
+		return nil
+	})
+}
+
+func cube(n int64) float64 { return float64(n) * float64(n) * float64(n) }
+
+// at is the part of the matrix that begins at element (i, j).
+func (w *Workspace) at(i, j int64) kernels.Matrix { return w.matrix.At(i, j) }
+
+func ptr(m kernels.Matrix) driver.Ptr { return driver.Ptr(m.A) }
+
+// cholesky goes by blocks of columns (right-looking): factor the diagonal
+// block, solve the rows below, update the columns to the right, each panel of
+// which is a matrix product that reaches a little over the diagonal.
+func (w *Workspace) cholesky(ctx context.Context) error {
+	for o := int64(0); o < w.n; o += factorBlock {
+		width := min(factorBlock, w.n-o)
+		minor, err := w.b.math.potrf(width, w.at(o, o))
+		if err != nil {
+			return err
+		}
+		if minor > 0 {
+			return device.ExplainMinor(int(o)+minor, w.x, w.program, w.theta, w.noiseHost)
+		}
+		if err := w.worked(ctx, cube(width)/3); err != nil {
+			return err
+		}
+		below := w.n - o - width
+		if below == 0 {
+			break
+		}
+		if err := w.b.math.trsm(right, transposed, below, width, w.at(o, o), w.at(o+width, o)); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
+			return err
+		}
+		for j := o + width; j < w.n; j += factorBlock {
+			cols := min(factorBlock, w.n-j)
+			if err := w.gemm(ctx, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.b.stream.Synchronize()
+}
+
+// gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands of rows.
+func (w *Workspace) gemm(ctx context.Context, opB op, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
+	if m == 0 || n == 0 {
+		return nil
+	}
+	perRow := 2 * float64(n) * float64(max(k, 1))
+	for i := int64(0); i < m; {
+		rows := min(m-i, max(1024, int64(gemmFlops/perRow)))
+		if err := w.b.math.gemm(plain, opB, rows, n, k, alpha, a.At(i, 0), b, beta, c.At(i, 0)); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
+			return err
+		}
+		i += rows
+	}
+	return nil
+}
+
+// solve overwrites b, n×m on the device, by Σ⁻¹b.
+func (w *Workspace) solve(b driver.Ptr, m int64) error {
+	rhs := kernels.Matrix{A: kernels.Ptr(b), LD: w.n}
+	if err := w.b.math.trsm(left, plain, w.n, m, w.matrix, rhs); err != nil {
+		return err
+	}
+	return w.b.math.trsm(left, transposed, w.n, m, w.matrix, rhs)
+}
