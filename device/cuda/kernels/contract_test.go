@@ -83,6 +83,43 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestContractSharedLengthscales has two leaves on the same lengthscales, which
+// [kernel.Compile] does not make.
+func TestContractSharedLengthscales(t *testing.T) {
+	const n, d = 100, 5
+	rng := seeded(11)
+	prog := &kernel.Program{D: d, Depth: 2, NumParams: d, Features: []kernel.Feature{{Dims: kernel.Columns(d), Param: 0}}, Code: []kernel.Instr{
+		{Op: kernel.OpRBF, Param: -1}, {Op: kernel.OpMatern32, Param: -1}, {Op: kernel.OpMul, Param: -1},
+	}}
+	x, theta := somePoints(rng, n, d), []float64{1, 2, 3, 2, 1}
+	s := normals(rng, n*n)
+	m := newMachine(t)
+	on := m.program(prog, theta)
+	work := kernels.ContractWork{Blocks: 2}
+	scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
+	work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
+	grad := m.put(make([]float64, d))
+	l := kernels.Contract(on, m.points(x), kernels.Matrix{A: m.put(s), LD: n}, 0, n, m.put(make([]float64, n)), 0.5, 1, m.blank(n), grad, work)
+	m.launch(l[:]...)
+	m.run()
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	want, scale := make([]float64, d), make([]float64, d)
+	for j := 1; j < n; j++ {
+		g, magnitude := s[j*n:j*n+j], make([]float64, j) // twice one half
+		for i := range g {
+			magnitude[i] = abs(g[i])
+		}
+		e.RowGradient(want, g, x, j, x, 0, j)
+		e.RowGradient(scale, magnitude, x, j, x, 0, j)
+	}
+	for q, got := range m.floats(grad) {
+		if !near(got, want[q], scale[q]) {
+			t.Errorf("derivative by lengthscale %d is %v, want %v", q, got, want[q])
+		}
+	}
+}
+
 // TestContractRepeats wants the same bits from the same launch with poisoned and
 // used scratch memory, and for any interleaving of blocks.
 func TestContractRepeats(t *testing.T) {

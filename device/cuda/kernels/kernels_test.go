@@ -116,11 +116,12 @@ func TestModuleHabits(t *testing.T) {
 }
 
 func TestGenerated(t *testing.T) {
-	if _, err := exec.LookPath("clang-16"); err != nil {
-		t.Skip("gpfit.ptx NOT COMPARED with its sources: no clang-16")
-	}
-	out, err := exec.Command("./generate.sh", "--check").CombinedOutput()
-	if err != nil {
+	cmd := exec.Command("bash", "generate.sh", "--check")
+	out, err := cmd.CombinedOutput()
+	switch {
+	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 2:
+		t.Skipf("gpfit.ptx NOT COMPARED with its sources: %v: %s", err, out)
+	case err != nil:
 		t.Errorf("generate.sh --check: %v\n%s", err, out)
 	}
 }
@@ -200,7 +201,7 @@ func TestLaunchGeometry(t *testing.T) {
 	}
 	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
 	c := kernels.Contract(prog, x, kernels.Matrix{A: 2, LD: n}, n-256, n, 3, 0.5, 0.25, 4, 5, work)
-	if c[0].Grid[0] != 528 || c[1].Grid[0] != 3 || c[1].Args[1] != 528 {
+	if c[0].Grid[0] != 264 || c[1].Grid[0] != 3 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
 	if c[0].Args[9] != math.Float64bits(0.5) || c[0].Args[7] != n {
