@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 				diag, grad kernels.Ptr
 			}
 			var results []result
-			for k, n := range append(sizes, 500) {
+			for k, n := range sizesWith(500) {
 				r := result{x: somePoints(rng, n, p.d), s: normals(rng, n*n), alpha: normals(rng, n)}
 				for j := range n {
 					for i := j + 1; i < n; i++ {

@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpfit/device/cuda/kernels"
@@ -11,6 +12,14 @@ import (
 
 // Sizes around the edges of tiles.
 var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257}
+
+// sizesWith returns the sizes and more; a few of them in short mode.
+func sizesWith(more ...int) []int {
+	if testing.Short() {
+		return []int{1, 33, 64, 129}
+	}
+	return append(slices.Clone(sizes), more...)
+}
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
@@ -56,7 +65,7 @@ func TestFill(t *testing.T) {
 				noise      []float64
 			}
 			var results []result
-			for k, n := range append(sizes, 500) {
+			for k, n := range sizesWith(500) {
 				r := result{ld: n + k%3, j1: n, x: somePoints(rng, n, p.d), noise: []float64{0.25}}
 				if k%2 == 1 {
 					r.noise = normals(rng, n)
@@ -90,7 +99,7 @@ func TestCross(t *testing.T) {
 				x, xs         *kernel.Points
 			}
 			var results []result
-			for k, n := range sizes {
+			for k, n := range sizesWith() {
 				r := result{ld: n + k%2, m: 1 + 37*k%101, x: somePoints(rng, n, p.d)}
 				r.xs = somePoints(rng, r.m, p.d)
 				for c := range p.d { // one test point is a training point
@@ -151,7 +160,7 @@ func TestMultiply(t *testing.T) {
 				noise, v []float64
 			}
 			var results []result
-			for k, n := range sizes {
+			for k, n := range sizesWith() {
 				r := result{i0: 0, i1: n, cols: 1 + k%6, x: somePoints(rng, n, p.d), noise: []float64{0.5}}
 				if k%2 == 1 {
 					r.noise, r.i0, r.i1 = normals(rng, n), n/4, n-n/3

@@ -46,7 +46,7 @@ func TestBlocks(t *testing.T) {
 		m.launch(launch(kernels.Matrix{A: p, LD: int64(ld)}))
 		checks = append(checks, func() { wantAll(t, what, dense{m.floats(p), ld}, rows, cols, f) })
 	}
-	for _, rows := range sizes {
+	for _, rows := range sizesWith() {
 		for _, cols := range []int{1, 5, 32, 33, rows} {
 			r, c := int64(rows), int64(cols)
 			src := normals(rng, rows*cols)
@@ -70,6 +70,15 @@ func TestBlocks(t *testing.T) {
 				}
 				return at(i, j)
 			}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, kernels.Lower) })
+			before := normals(rng, rows*cols)
+			for _, part := range []kernels.Part{kernels.UpperOnly, kernels.LowerOnly} {
+				add("copy one side", rows, cols, rows, before, func(i, j int) float64 {
+					if i == j || (i < j) == (part == kernels.UpperOnly) {
+						return at(i, j)
+					}
+					return before[i+j*rows]
+				}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, part) })
+			}
 			add("transpose", cols, rows, cols+3, nil, func(i, j int) float64 { return -at(j, i) },
 				func(b kernels.Matrix) kernels.Launch { return kernels.Transpose(from, b, r, c, -1) })
 		}
@@ -133,7 +142,7 @@ func TestSums(t *testing.T) {
 		reduced, logs, colsq kernels.Ptr
 	}
 	var results []result
-	for _, n := range append(sizes, 255, 256, 1000, 5000) {
+	for _, n := range sizesWith(255, 256, 1000, 5000) {
 		r := result{n: n, cols: 3, v: normals(rng, 3*n), logs: m.blank(1), colsq: m.blank(3)}
 		parts := m.put(r.v)
 		r.reduced = m.put([]float64{1, 2, 4})
