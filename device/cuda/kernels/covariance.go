@@ -48,10 +48,9 @@ func Multiply(prog Program, x Points, noise Vector, i0, i1 int64, v Matrix, m in
 }
 
 // ContractBlocks is the largest number of blocks that [Contract] uses on a device
-// with the given number of multiprocessors: four for each, since two to four are
-// resident together. The result of a contraction depends, in its last bits, on
-// this number.
-func ContractBlocks(multiprocessors int) int64 { return 4 * int64(max(multiprocessors, 1)) }
+// with the given number of multiprocessors: two for each, as many as its registers
+// hold. The result of a contraction depends, in its last bits, on this number.
+func ContractBlocks(multiprocessors int) int64 { return 2 * int64(max(multiprocessors, 1)) }
 
 // ContractSpace returns the bytes of scratch memory and of partial sums that
 // [Contract] needs with up to blocks blocks.

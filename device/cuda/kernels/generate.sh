@@ -3,7 +3,11 @@
 # libclang-common-16-dev (16.0.6) and no CUDA files.
 #
 #   ./generate.sh           writes gpfit.ptx
-#   ./generate.sh --check   compares instead: exit status 1 unless byte-identical
+#   ./generate.sh --check   compares instead: exit status 1 unless byte-identical,
+#                           2 without that very compiler
+#
+# CI runs it with --check after installing the two packages; so does the test
+# TestGenerated, which skips on status 2.
 #
 # PTX 7.8 is the oldest version that knows sm_90 and loads with any driver from
 # 520 on. The text for sm_80 and for sm_90 differs in its .target line alone
@@ -13,6 +17,10 @@ cd "$(dirname "$0")"
 clang=${CLANG:-clang-16}
 if ! command -v "$clang" >/dev/null; then
   echo "generate.sh: $clang not found: apt-get install clang-16 libclang-common-16-dev" >&2
+  exit 2
+fi
+if ! "$clang" --version | grep -q 'version 16\.0\.6'; then
+  echo "generate.sh: $clang is not version 16.0.6, whose output is committed" >&2
   exit 2
 fi
 work=$(mktemp -d)

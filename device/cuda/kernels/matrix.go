@@ -61,18 +61,22 @@ func Scale(a Matrix, rows, cols int64, factor float64) Launch {
 	return launch("gpfit_scale", squares(rows, cols), a.A, a.LD, rows, cols, factor)
 }
 
-// Part is a part of a block; the rest counts as zeros.
+// Part is a part of a block.
 type Part int64
 
-// The parts; triangles contain the diagonal.
+// The parts; triangles contain the diagonal. Of Upper and Lower the other side
+// becomes zeros in the copy, of UpperOnly and LowerOnly it stays as it is.
 const (
 	Whole Part = iota
 	Upper
 	Lower
+	UpperOnly
+	LowerOnly
 )
 
-// Copy writes a part of a rows×cols block to all of b: a dense block from a
-// triangle whose other side holds something else. They must not overlap.
+// Copy writes a part of a rows×cols block to b: with Upper, a dense block from a
+// triangle whose other side holds something else, and with UpperOnly back again.
+// They must not overlap.
 func Copy(a, b Matrix, rows, cols int64, part Part) Launch {
 	return launch("gpfit_copy", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, int64(part))
 }

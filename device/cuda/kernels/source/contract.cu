@@ -40,7 +40,7 @@ struct Gradient {
 };
 
 // backLeaf adds the derivatives by a leaf's lengthscales, for g the adjoint of
-// its value and slope from leafSlope:
+// its value and slope from leaf:
 //
 //	∂k/∂log ρ = −2 s k'(s),  ∂k/∂log ρ_c = −2 (x_c − x'_c)²/ρ_c² k'(s).
 //
@@ -99,21 +99,17 @@ DEVICE void backLeaf(const Gradient &grad, Staged &staged, const Tile &tile, con
 DEVICE void contractSingle(const Gradient &grad, Staged &staged, const Tile &tile, double (&g)[Pairs]) {
     const int *in = instruction(grad.prog, 0);
     int op = in[IOp];
-    double slope[Pairs];
-    scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, slope);
-    double sum = 0.0;
-    EACH_PAIR(p) {
-        double t, exponential, s = slope[p];
-        sum = __builtin_fma(g[p], leafValue(op, s, t, exponential), sum);
-        slope[p] = leafSlope(op, s, t, exponential, in[IParam] >= 0);
-    }
+    double s[Pairs], value[Pairs], slope[Pairs];
+    scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, s);
+    leaf<true>(op, in[IParam] >= 0, s, value, slope);
     if (grad.prog[HCode] > 1) {
         const int *scale = instruction(grad.prog, 1);
-        double factor = grad.theta[scale[IParam]];
-        grad.row(scale[IRow]) += factor * sum;
+        double factor = grad.theta[scale[IParam]], sum = 0.0;
         EACH_PAIR(p) {
             g[p] *= factor;
+            sum = __builtin_fma(g[p], value[p], sum);
         }
+        grad.row(scale[IRow]) += sum;
     }
     backLeaf(grad, staged, tile, in, g, slope);
 }
@@ -137,11 +133,11 @@ DEVICE void forwards(const Gradient &grad, Staged &staged, const Tile &tile) {
                 top[p] = op == Add ? v + top[p] : v * top[p];
             }
         } else {
-            scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, top);
+            double s[Pairs], slope[Pairs];
+            scaledDistances(grad.shared.stage, staged, grad.prog, grad.theta, tile, in, s);
+            leaf<true>(op, in[IParam] >= 0, s, top, slope);
             EACH_PAIR(p) {
-                double t, exponential, s = top[p];
-                top[p] = leafValue(op, s, t, exponential);
-                grad.slot(in[ISlope], p) = leafSlope(op, s, t, exponential, in[IParam] >= 0);
+                grad.slot(in[ISlope], p) = slope[p];
             }
         }
         if (in[IValue] >= 0) {

@@ -149,14 +149,19 @@ KERNEL gpfit_scale(double *a, i64 lda, i64 rows, i64 cols, double factor) {
 }
 
 // gpfit_copy copies part of a rows×cols block from a to b: all of it (part 0),
-// elements i ≤ j with zeros below them (1), or i ≥ j with zeros above (2).
+// elements i ≤ j (1) or i ≥ j (2) with zeros for the others, or i ≤ j (3) or
+// i ≥ j (4) while the others stay as they are in b.
 KERNEL gpfit_copy(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 cols, i64 part) {
     Origin o = origin(rows);
     i64 i = o.i + sideX();
     for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
-        if (i < rows) {
-            bool kept = part == 0 || (part == 1 ? i <= j : i >= j);
-            b[at(i, j, ldb)] = kept ? a[at(i, j, lda)] : 0.0;
+        if (i >= rows) {
+            continue;
+        }
+        if (part == 0 || (part % 2 == 1 ? i <= j : i >= j)) {
+            b[at(i, j, ldb)] = a[at(i, j, lda)];
+        } else if (part <= 2) {
+            b[at(i, j, ldb)] = 0.0;
         }
     }
 }

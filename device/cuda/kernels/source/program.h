@@ -103,12 +103,15 @@ DEVICE void stageDims(Stage &stage, Staged &staged, const int *prog, const doubl
     const int *dims = prog + feature[FDimsAt] + base;
     int count = (int)least(feature[FCount] - base, TileDims), t = thread();
     barrier();
-    for (int q = t / TileRows; q < count; q += Threads / TileRows) {
-        int r = t % TileRows;
-        stage.row[q][r] = tile.xa[at(least(tile.i0 + r, tile.na - 1), dims[q], tile.na)];
+    UNROLL for (int k = 0; k < TileDims * TileRows / Threads; k++) {
+        int r = t % TileRows, q = t / TileRows + k * (Threads / TileRows);
+        if (q < count) {
+            stage.row[q][r] = tile.xa[at(least(tile.i0 + r, tile.na - 1), dims[q], tile.na)];
+        }
     }
-    for (int q = t / TileCols; q < count; q += Threads / TileCols) {
-        int r = t % TileCols;
+    static_assert(TileDims * TileCols == Threads, "one number per thread");
+    if (t / TileCols < count) {
+        int r = t % TileCols, q = t / TileCols;
         stage.col[q][r] = tile.xb[at(least(tile.j0 + r, tile.nb - 1), dims[q], tile.nb)];
     }
     if (t < count) {
@@ -116,6 +119,23 @@ DEVICE void stageDims(Stage &stage, Staged &staged, const int *prog, const doubl
         stage.weight[t] = 1.0 / (rho * rho);
     }
     barrier();
+}
+
+// addColumns adds the staged columns' part of the squared distances to s.
+template <bool Weighted> DEVICE void addColumns(const Stage &stage, int count, double (&s)[Pairs]) {
+    for (int q = 0; q < count; q++) {
+        double row[RowsEach], col[ColsEach], weight = Weighted ? stage.weight[q] : 1.0;
+        UNROLL for (int a = 0; a < RowsEach; a++) {
+            row[a] = stage.row[q][tileX() + 32 * a];
+        }
+        UNROLL for (int b = 0; b < ColsEach; b++) {
+            col[b] = stage.col[q][tileY() + 8 * b];
+        }
+        EACH_PAIR(p) {
+            double diff = row[p / ColsEach] - col[p % ColsEach];
+            s[p] = Weighted ? __builtin_fma(diff * diff, weight, s[p]) : __builtin_fma(diff, diff, s[p]);
+        }
+    }
 }
 
 // distances writes feature f of the thread's pairs to s, by differences of
@@ -130,18 +150,10 @@ DEVICE void distances(Stage &stage, Staged &staged, const int *prog, const doubl
     for (int base = 0; base < dims; base += TileDims) {
         stageDims(stage, staged, prog, theta, tile, f, base);
         int count = (int)least(dims - base, TileDims);
-        for (int q = 0; q < count; q++) {
-            double row[RowsEach], col[ColsEach], weight = stage.weight[q];
-            UNROLL for (int a = 0; a < RowsEach; a++) {
-                row[a] = stage.row[q][tileX() + 32 * a];
-            }
-            UNROLL for (int b = 0; b < ColsEach; b++) {
-                col[b] = stage.col[q][tileY() + 8 * b];
-            }
-            EACH_PAIR(p) {
-                double diff = row[p / ColsEach] - col[p % ColsEach];
-                s[p] = weighted ? __builtin_fma(diff * diff, weight, s[p]) : __builtin_fma(diff, diff, s[p]);
-            }
+        if (weighted) {
+            addColumns<true>(stage, count, s);
+        } else {
+            addColumns<false>(stage, count, s);
         }
     }
 }
@@ -157,48 +169,65 @@ DEVICE void scaledDistances(Stage &stage, Staged &staged, const int *prog, const
     }
 }
 
-// leafValue returns k(s) and, in exponential and t, what leafSlope needs. After
-// Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), eq. 4.9
-// and 4.14–4.17, as package kernel:
+// leaf writes the values k(s) and, with Gradient, the slopes dk/ds, or s·dk/ds
+// with timesS. After Rasmussen & Williams, Gaussian Processes for Machine Learning
+// (2006), eq. 4.9 and 4.14–4.17, as package kernel:
 //
-//	rbf       e^{−t}, t = s/2
-//	matern12  e^{−t}, t = √s
-//	matern32  (1 + t) e^{−t}, t = √(3s)
-//	matern52  (1 + t + t²/3) e^{−t}, t = √(5s)
-DEVICE double leafValue(int op, double s, double &t, double &exponential) {
+//	rbf       e^{−t}, t = s/2                    slope −½ e^{−t}
+//	matern12  e^{−t}, t = √s                     −½ e^{−t}/t, 0 at t = 0
+//	matern32  (1 + t) e^{−t}, t = √(3s)          −3/2 e^{−t}
+//	matern52  (1 + t + t²/3) e^{−t}, t = √(5s)   −5/6 (1 + t) e^{−t}
+//
+// What depends on the family is decided outside the loops over pairs, so that the
+// exponentials of all pairs proceed together.
+template <bool Gradient> DEVICE void leaf(int op, bool timesS, const double (&s)[Pairs], double (&value)[Pairs], double (&slope)[Pairs]) {
+    double t[Pairs];
     if (op == RBF) {
-        t = 0.5 * s;
-    } else {
-        t = squareRoot(op == Matern12 ? s : op == Matern32 ? 3.0 * s : 5.0 * s);
-    }
-    exponential = expNegative(-t);
-    if (op == Matern32) {
-        return (1.0 + t) * exponential;
-    }
-    if (op == Matern52) {
-        return (1.0 + t + t * t * (1.0 / 3.0)) * exponential;
-    }
-    return exponential;
-}
-
-// leafSlope returns dk/ds, or s·dk/ds with timesS:
-//
-//	rbf −½e^{−t}, matern12 −½e^{−t}/t (0 at t = 0), matern32 −3/2 e^{−t},
-//	matern52 −5/6 (1 + t) e^{−t}
-DEVICE double leafSlope(int op, double s, double t, double exponential, bool timesS) {
-    if (op == Matern12) {
-        if (timesS) {
-            return -0.5 * exponential * t;
+        EACH_PAIR(p) {
+            t[p] = 0.5 * s[p];
         }
-        return t > 0.0 ? -0.5 * exponential / t : 0.0;
+    } else {
+        double factor = op == Matern12 ? 1.0 : op == Matern32 ? 3.0 : 5.0;
+        EACH_PAIR(p) {
+            t[p] = squareRoot(factor * s[p]);
+        }
     }
-    double slope = -0.5 * exponential;
+    EACH_PAIR(p) {
+        value[p] = expNegative(-t[p]);
+    }
+    if (Gradient) {
+        double factor = op == Matern32 ? -1.5 : op == Matern52 ? -5.0 / 6.0 : -0.5;
+        EACH_PAIR(p) {
+            slope[p] = factor * value[p];
+        }
+        if (op == Matern52) {
+            EACH_PAIR(p) {
+                slope[p] *= 1.0 + t[p];
+            }
+        }
+        if (op == Matern12 && timesS) {
+            EACH_PAIR(p) {
+                slope[p] *= t[p];
+            }
+        } else if (op == Matern12) {
+            EACH_PAIR(p) {
+                slope[p] = t[p] > 0.0 ? slope[p] / t[p] : 0.0;
+            }
+        } else if (timesS) {
+            EACH_PAIR(p) {
+                slope[p] *= s[p];
+            }
+        }
+    }
     if (op == Matern32) {
-        slope = -1.5 * exponential;
+        EACH_PAIR(p) {
+            value[p] *= 1.0 + t[p];
+        }
     } else if (op == Matern52) {
-        slope = -(5.0 / 6.0) * (1.0 + t) * exponential;
+        EACH_PAIR(p) {
+            value[p] *= 1.0 + t[p] + t[p] * t[p] * (1.0 / 3.0);
+        }
     }
-    return timesS ? slope * s : slope;
 }
 
 // evaluate writes the covariances of the thread's pairs to top. All threads of
@@ -232,11 +261,9 @@ DEVICE void evaluate(Stage &stage, Staged &staged, const int *prog, const double
                 }
             }
             level++;
-            scaledDistances(stage, staged, prog, theta, tile, in, top);
-            EACH_PAIR(p) {
-                double t, exponential;
-                top[p] = leafValue(op, top[p], t, exponential);
-            }
+            double s[Pairs];
+            scaledDistances(stage, staged, prog, theta, tile, in, s);
+            leaf<false>(op, false, s, top, s);
         }
     }
 }

@@ -3,11 +3,13 @@
 // ascending order or, with GPFIT_EMULATOR_ORDER=reverse, descending: results that
 // differ show a missing barrier. A barrier that only some threads of a block
 // reach ends the process.
+#include <algorithm>
 #include <atomic>
+#include <csetjmp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <csetjmp>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -193,10 +195,15 @@ extern "C" int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsi
         giveWorker(std::move(w));
     };
     unsigned count = std::min(std::max(1u, std::thread::hardware_concurrency()), std::min(8u, (gx + 3) / 4));
+    // Signals are for the caller's threads: new ones inherit a mask of all.
     std::vector<std::thread> others;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (unsigned k = 1; k < count; k++) {
         others.emplace_back(work);
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     work();
     for (auto &t : others) {
         t.join();

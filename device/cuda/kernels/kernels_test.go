@@ -1,0 +1,228 @@
+package kernels_test
+
+import (
+	"errors"
+	"math"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/emulate"
+	"gpfit/kernel"
+)
+
+func module(t *testing.T, major, minor int) string {
+	t.Helper()
+	text, err := kernels.Module(major, minor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text[len(text)-1] != 0 {
+		t.Error("no zero byte at the end")
+	}
+	return string(text[:len(text)-1])
+}
+
+func TestModule(t *testing.T) {
+	for _, c := range []struct {
+		major, minor int
+		target       string
+	}{{8, 0, "sm_80"}, {8, 6, "sm_80"}, {9, 0, "sm_90"}, {10, 0, "sm_90"}} {
+		text := module(t, c.major, c.minor)
+		if !strings.Contains(text, "\n.target "+c.target+"\n") {
+			t.Errorf("no .target %s for %d.%d", c.target, c.major, c.minor)
+		}
+		version := regexp.MustCompile(`(?m)^\.version (\d+)\.(\d+)$`).FindStringSubmatch(text)
+		if version == nil || version[1] != "7" || version[2] > "8" {
+			t.Errorf("PTX version %v: at most 7.8, which drivers load from 520 on", version)
+		}
+	}
+	if _, err := kernels.Module(7, 5); err == nil {
+		t.Error("a module for 7.5")
+	}
+}
+
+// entries returns the text of every kernel in the module.
+func entries(t *testing.T) map[string]string {
+	found := map[string]string{}
+	for _, part := range strings.Split(module(t, 8, 0), "\n.visible .entry ")[1:] {
+		name, body, _ := strings.Cut(part, "(")
+		found[name] = body
+	}
+	return found
+}
+
+func TestTableMatchesModule(t *testing.T) {
+	found := entries(t)
+	for _, k := range kernels.Table() {
+		body, ok := found[k.Name]
+		delete(found, k.Name)
+		if !ok {
+			t.Errorf("%s is not in the module", k.Name)
+			continue
+		}
+		list, _, _ := strings.Cut(body, ")")
+		var types []string
+		for _, m := range regexp.MustCompile(`\.param \.(\w+) `).FindAllStringSubmatch(list, -1) {
+			types = append(types, m[1])
+		}
+		var want []string
+		for _, p := range k.Params {
+			if p.Kind == kernels.Double {
+				want = append(want, "f64")
+			} else {
+				want = append(want, "u64")
+			}
+		}
+		if !slices.Equal(types, want) {
+			t.Errorf("%s has parameters %v in the module, %v in the table", k.Name, types, want)
+		}
+	}
+	for name := range found {
+		t.Errorf("%s is not in the table", name)
+	}
+}
+
+// TestModuleHabits checks what the kernels' documentation claims about the code.
+func TestModuleHabits(t *testing.T) {
+	text := module(t, 8, 0)
+	for _, bad := range []string{"atom.", "red.", "call", ".extern", ".approx", ".ftz", "vprintf", "trap"} {
+		if regexp.MustCompile(`(?m)^\s*(@\S+ )?[^/]*\b` + regexp.QuoteMeta(bad)).MatchString(text) {
+			t.Errorf("the module contains %q", bad)
+		}
+	}
+	for name, body := range entries(t) {
+		if !strings.Contains(body, ".maxntid "+strconv.Itoa(kernels.Threads)+", 1, 1") {
+			t.Errorf("%s has no .maxntid %d", name, kernels.Threads)
+		}
+		bytes := 0
+		for _, m := range regexp.MustCompile(`\.shared \.align \d+ \.b8 \S+\[(\d+)\]`).FindAllStringSubmatch(body, -1) {
+			n, _ := strconv.Atoi(m[1])
+			bytes += n
+		}
+		if bytes > 48<<10 {
+			t.Errorf("%s has %d bytes of shared memory", name, bytes)
+		}
+		local := strings.Contains(body, "__local_depot")
+		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_prior", "gpfit_multiply"}, name)
+		if local && !stack {
+			t.Errorf("%s keeps arrays in local memory: a loop is not unrolled", name)
+		}
+	}
+}
+
+func TestGenerated(t *testing.T) {
+	cmd := exec.Command("bash", "generate.sh", "--check")
+	out, err := cmd.CombinedOutput()
+	switch {
+	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 2:
+		t.Skipf("gpfit.ptx NOT COMPARED with its sources: %v: %s", err, out)
+	case err != nil:
+		t.Errorf("generate.sh --check: %v\n%s", err, out)
+	}
+}
+
+func TestEmulatorLibrary(t *testing.T) {
+	path, err := emulate.Library()
+	if errors.Is(err, emulate.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil || path == "" {
+		t.Fatal(path, err)
+	}
+}
+
+func TestEncodeLimits(t *testing.T) {
+	leaf := kernel.Instr{Op: kernel.OpRBF, Param: 0}
+	add := kernel.Instr{Op: kernel.OpAdd, Param: -1}
+	feature := []kernel.Feature{{Dims: []int{0}, Param: -1}}
+	code := func(leaves int) []kernel.Instr {
+		return append(slices.Repeat([]kernel.Instr{leaf}, leaves), slices.Repeat([]kernel.Instr{add}, leaves-1)...)
+	}
+	chain := []kernel.Instr{leaf}
+	for range 600 {
+		chain = append(chain, leaf, add)
+	}
+	wide := kernel.Feature{Param: -1, Dims: make([]int, kernels.MaxDims+1)}
+	base := kernel.Program{D: 1, Features: feature, NumParams: 1}
+	with := func(change func(p *kernel.Program)) *kernel.Program {
+		p := base
+		change(&p)
+		return &p
+	}
+	if _, err := kernels.Encode(with(func(p *kernel.Program) { p.Code = code(kernels.MaxDepth) })); err != nil {
+		t.Error(err)
+	}
+	for what, p := range map[string]*kernel.Program{
+		"stack":        with(func(p *kernel.Program) { p.Code = code(kernels.MaxDepth + 1) }),
+		"instructions": with(func(p *kernel.Program) { p.Code = chain }),
+		"parameters":   with(func(p *kernel.Program) { p.Code, p.NumParams = code(1), kernels.MaxParams+1 }),
+		"features": with(func(p *kernel.Program) {
+			p.Code, p.Features = code(1), slices.Repeat(feature, kernels.MaxFeatures+1)
+		}),
+		"columns": with(func(p *kernel.Program) { p.Code, p.Features = code(1), []kernel.Feature{wide} }),
+	} {
+		_, err := kernels.Encode(p)
+		var limit *kernels.LimitError
+		if !errors.As(err, &limit) || !strings.Contains(err.Error(), what) || limit.Got <= limit.Limit {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	for what, p := range map[string]*kernel.Program{
+		"no code":         &base,
+		"two results":     with(func(p *kernel.Program) { p.Code = []kernel.Instr{leaf, leaf} }),
+		"no operand":      with(func(p *kernel.Program) { p.Code = []kernel.Instr{add} }),
+		"unknown op":      with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: 99}} }),
+		"unknown column":  with(func(p *kernel.Program) { p.Code, p.D = code(1), 0 }),
+		"unknown feature": with(func(p *kernel.Program) { p.Code, p.Features = code(1), nil }),
+		"no lengthscale":  with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: kernel.OpRBF, Param: -1}} }),
+		"parameter twice": with(func(p *kernel.Program) {
+			p.Code, p.Features = code(1), []kernel.Feature{{Dims: []int{0}, Param: 0}}
+		}),
+	} {
+		if _, err := kernels.Encode(p); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+func TestLaunchGeometry(t *testing.T) {
+	prog := kernels.Program{Encoded: &kernels.Encoded{Params: 3}}
+	// The largest matrix: indices and grids have room.
+	const n = 131_072
+	x := kernels.Points{X: 1, N: n}
+	l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 0, n)
+	if l.Grid != [3]uint32{2048 * 4096, 1, 1} || l.Block != [3]uint32{256, 1, 1} || l.Shared != 0 {
+		t.Errorf("fill of n = %d: %+v", n, l)
+	}
+	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
+	c := kernels.Contract(prog, x, kernels.Matrix{A: 2, LD: n}, n-256, n, 3, 0.5, 0.25, 4, 5, work)
+	if c[0].Grid[0] != 264 || c[1].Grid[0] != 3 || c[1].Args[1] != 264 {
+		t.Errorf("contraction: %+v", c)
+	}
+	if c[0].Args[9] != math.Float64bits(0.5) || c[0].Args[7] != n {
+		t.Errorf("arguments of the contraction: %v", c[0].Args)
+	}
+	if !kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5).Empty() {
+		t.Error("a fill of no columns is not empty")
+	}
+	for what, f := range map[string]func(){
+		"leading dimension": func() { kernels.Fill(prog, x, kernels.Matrix{LD: n - 1}, kernels.Vector{N: 1}, 0, n) },
+		"columns":           func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 1}, 0, n+1) },
+		"noise":             func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 2}, 0, n) },
+		"panel":             func() { kernels.Contract(prog, x, kernels.Matrix{LD: 5}, 0, n, 0, 1, 1, 0, 0, work) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("wrong %s: no panic", what)
+				}
+			}()
+			f()
+		}()
+	}
+}
