@@ -117,7 +117,7 @@ const (
 	// tileRows is the number of rows in one task.
 	tileRows = 16
 	// serialBelow is the size under which goroutines cost more than they save.
-	serialBelow = 64
+	serialBelow = 256
 )
 
 func (w *Workspace) threadsFor(n int) int {
