@@ -13,6 +13,10 @@ const (
 	MinCompute = 80 // compute capability, ten times the major plus the minor
 )
 
+// LibraryVariable is the environment variable that names the libcuda to open
+// in place of the system's; tests set it to the emulated one.
+const LibraryVariable = "GPFIT_CUDA_DRIVER"
+
 // Status classifies why there is no usable device.
 type Status int
 

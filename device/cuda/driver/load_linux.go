@@ -11,10 +11,6 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// LibraryVariable is the environment variable that names the libcuda to open
-// in place of the system's; tests set it to the emulated one.
-const LibraryVariable = "GPFIT_CUDA_DRIVER"
-
 // libraries are tried in this order: the loader's path, containers that mount
 // the driver outside it, and the Windows Subsystem for Linux.
 var libraries = []string{

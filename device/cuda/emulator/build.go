@@ -31,6 +31,9 @@ var build = sync.OnceValues(func() (*Paths, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
+	if root := os.Getenv(activeVariable); root != "" {
+		return paths(root), nil // as the process that started this one
+	}
 	cc, err := compiler()
 	if err != nil {
 		return nil, err
@@ -53,12 +56,16 @@ var build = sync.OnceValues(func() (*Paths, error) {
 			return nil, err
 		}
 	}
+	return paths(root), nil
+})
+
+func paths(root string) *Paths {
 	return &Paths{
 		Root:        root,
 		Driver:      filepath.Join(root, "driver", "libcuda.so.1"),
 		TestKernels: filepath.Join(root, "libtestkernels.so"),
-	}, nil
-})
+	}
+}
 
 // Compiler returns the C compiler: $CC, cc, gcc or clang.
 func compiler() (string, error) {

@@ -124,7 +124,7 @@ func (p *Paths) Library(t Toolkit) string {
 }
 
 const (
-	activeVariable   = "GPFIT_EMU_ACTIVE"
+	activeVariable   = "GPFIT_EMU_ACTIVE" // the folder of the build
 	rerunVariable    = "GPFIT_EMU_RERUN"
 	requiredVariable = "GPFIT_EMU_REQUIRED"
 )
@@ -236,7 +236,7 @@ next:
 			env = append(env, name+"="+value)
 		}
 	}
-	set(activeVariable, "1")
+	set(activeVariable, p.Root)
 	switch {
 	case cfg.Devices < 0:
 		env = append(env, "GPFIT_EMU_DEVICES=0")
