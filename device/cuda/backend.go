@@ -101,7 +101,7 @@ func (b *Backend) Plan(n, d int) device.Plan {
 	p := device.Plan{
 		N: n, D: d,
 		HostBytes:     8 * n64 * int64(2*d+8),
-		DeviceBytes:   8*(n64*leadingDim(n64)+n64*width+width*width+n64*int64(d+5)) + reserve,
+		DeviceBytes:   8*n64*(leadingDim(n64)+width+int64(d+5)) + reserve,
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
 	}

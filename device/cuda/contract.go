@@ -17,8 +17,8 @@ const invertBlock = 4096
 func panelWidth(n int64) int64 {
 	switch {
 	case n <= 4096:
-		return min(n, 256)
-	case n <= 16384:
+		return min(n, 128)
+	case n <= 32768:
 		return 512
 	}
 	return 1024
@@ -54,12 +54,8 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 
 func (w *Workspace) prepareContract(adj device.Adjoint) error {
 	if w.panel == 0 {
-		width := panelWidth(w.n)
-		panel, err := w.main.alloc(w.n * width)
+		panel, err := w.main.alloc(w.n * panelWidth(w.n))
 		if err != nil {
-			return err
-		}
-		if w.corner, err = w.main.alloc(width * width); err != nil {
 			return err
 		}
 		w.panel = panel
@@ -73,12 +69,11 @@ func (w *Workspace) prepareContract(adj device.Adjoint) error {
 // invert makes the matrix hold U = L⁻ᵀ on and above the diagonal; L's diagonal
 // is kept in ldia and put back by collect.
 func (w *Workspace) invert(ctx context.Context) error {
-	panels := cube(w.n) / 3
 	if w.stage == stageInverted {
-		w.begin("gradient", panels)
+		w.begin("gradient", panelFlops(w.n))
 		return w.b.launch(kernels.SetDiagonal(w.matrix, w.diagonalL(), true))
 	}
-	w.begin("gradient", 2*cube(w.n)/3)
+	w.begin("gradient", cube(w.n)/3+panelFlops(w.n))
 	if err := w.b.launch(kernels.GetDiagonal(w.matrix, w.diagonalL(), false)); err != nil {
 		return err
 	}
@@ -125,7 +120,7 @@ func (w *Workspace) invertUpper(ctx context.Context, o, n int64) error {
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= invertBlock {
-		if err := w.b.math.trmm(left, k, m, -1, w.at(o, o), b); err != nil {
+		if err := w.b.math.trmm(left, plain, k, m, -1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
@@ -144,7 +139,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matr
 // multiplyRight overwrites the m×k block b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= invertBlock {
-		if err := w.b.math.trmm(right, m, k, 1, w.at(o, o), b); err != nil {
+		if err := w.b.math.trmm(right, plain, m, k, 1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
@@ -161,26 +156,26 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Mat
 }
 
 // contractPanels forms columns J = j0 … j1−1 of Σ⁻¹ down to the diagonal and
-// contracts them. Row i of U begins at its diagonal, so that with I the rows
-// before j0
+// contracts them. Row i of U begins at its diagonal, so that
 //
-//	Σ⁻¹[I, J] = U[I, J]·U[J, J]ᵀ + U[I, j1:]·U[J, j1:]ᵀ
-//	Σ⁻¹[J, J] = U[J, J]·U[J, J]ᵀ + U[J, j1:]·U[J, j1:]ᵀ.
+//	Σ⁻¹[0:j1, J] = U[0:j1, J]·U[J, J]ᵀ + U[0:j1, j1:]·U[J, j1:]ᵀ.
 func (w *Workspace) contractPanels(ctx context.Context, adj device.Adjoint) error {
 	width := panelWidth(w.n)
 	panel := kernels.Matrix{A: kernels.Ptr(w.panel), LD: w.n}
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		j1 := min(j0+width, w.n)
 		cols := j1 - j0
-		// U[J, J] with zeros for the part of L below its diagonal.
-		corner := kernels.Matrix{A: kernels.Ptr(w.corner), LD: cols}
-		if err := w.b.launch(kernels.Copy(w.at(j0, j0), corner, cols, cols, kernels.Upper)); err != nil {
+		// U[0:j1, J] with zeros for the part of L below its diagonal.
+		if err := w.b.launch(kernels.Copy(w.at(0, j0), panel, j0, cols, kernels.Whole)); err != nil {
 			return err
 		}
-		if err := w.gemm(ctx, transposed, j0, cols, cols, 1, w.at(0, j0), corner, 0, panel); err != nil {
+		if err := w.b.launch(kernels.Copy(w.at(j0, j0), panel.At(j0, 0), cols, cols, kernels.Upper)); err != nil {
 			return err
 		}
-		if err := w.gemm(ctx, transposed, cols, cols, cols, 1, corner, corner, 0, panel.At(j0, 0)); err != nil {
+		if err := w.b.math.trmm(right, transposed, j1, cols, 1, w.at(j0, j0), panel); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, float64(j1)*float64(cols)*float64(cols)); err != nil {
 			return err
 		}
 		if k := w.n - j1; k > 0 {
@@ -195,6 +190,18 @@ func (w *Workspace) contractPanels(ctx context.Context, adj device.Adjoint) erro
 		}
 	}
 	return nil
+}
+
+// panelFlops is the work of all panels: n³/3, and O(width·n²) because a panel
+// reaches over the diagonal.
+func panelFlops(n int64) float64 {
+	sum, width := 0.0, panelWidth(n)
+	for j0 := int64(0); j0 < n; j0 += width {
+		j1 := min(j0+width, n)
+		cols := float64(j1 - j0)
+		sum += float64(j1)*cols*cols + 2*float64(j1)*cols*float64(n-j1)
+	}
+	return sum
 }
 
 // collect restores L's diagonal and brings the results to the host; the

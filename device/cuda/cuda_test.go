@@ -2,45 +2,55 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels/emulate"
+	"gpfit/device/devicetest"
 )
 
-func TestDetail(t *testing.T) {
-	root := t.TempDir()
-	put := func(path string) {
-		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("NVRM version:  NVIDIA  555.42\nGCC"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+// machine is the emulated device that these tests run on unless they ask for
+// another.
+func machine() emulator.Config {
+	library, err := emulate.Library()
+	if err != nil {
+		return emulator.Config{} // emulator.Main says what is missing
 	}
-	expect := func(words string) {
-		t.Helper()
-		if got := detail(root); !strings.Contains(got, words) {
-			t.Errorf("%q, want %q in it", got, words)
-		}
-	}
-	expect("no NVIDIA driver (looked for")
-	put("usr/lib64/libcuda.so.1")
-	expect("no NVIDIA driver is loaded")
-	put("proc/driver/nvidia/version")
-	expect("does not compute on GPUs: NVRM version: NVIDIA 555.42")
-	if err := os.Remove(filepath.Join(root, "usr/lib64/libcuda.so.1")); err != nil {
-		t.Fatal(err)
-	}
-	expect("without libcuda.so.1")
+	return emulator.Config{Kernels: library}
 }
 
-func TestOpen(t *testing.T) {
-	_, err := Driver{}.Open(context.Background(), "cuda:0", device.Options{})
-	if _, ok := err.(*device.UnavailableError); !ok {
-		t.Errorf("error %v, want an UnavailableError", err)
+func TestMain(m *testing.M) { os.Exit(emulator.Main(m, machine())) }
+
+func mustOpen(t *testing.T) device.Backend {
+	t.Helper()
+	emulator.Need(t)
+	b, err := Driver{}.Open(context.Background(), "cuda:0", device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestConformance(t *testing.T) {
+	emulator.Need(t)
+	devicetest.Run(t, mustOpen)
+}
+
+func TestProbe(t *testing.T) {
+	emulator.Need(t)
+	found := Driver{}.Probe(context.Background())
+	if len(found) != 1 || found[0].Name != "cuda:0" || !found[0].Usable || !strings.Contains(found[0].Detail, "compute capability 9.0") {
+		t.Errorf("found %+v", found)
+	}
+	for _, name := range []string{"cuda", "cuda:x", "cuda:-1", "cuda:7"} {
+		_, err := Driver{}.Open(context.Background(), name, device.Options{})
+		var ue *device.UnavailableError
+		if !errors.As(err, &ue) || ue.Device != name {
+			t.Errorf("Open %q: error %v, want an UnavailableError", name, err)
+		}
 	}
 }

@@ -45,7 +45,6 @@ type Workspace struct {
 	work       kernels.ContractWork
 
 	panel      driver.Ptr // n×panelWidth of Σ⁻¹, from the first Contract on
-	corner     driver.Ptr // panelWidth² of U
 	cross      driver.Ptr // a block of cross-covariances, from the first Predict
 	crossCols  int64
 	theta      []float64
@@ -172,7 +171,7 @@ func (w *Workspace) Work() device.Work {
 	matrix := 8 * w.n * w.matrix.LD
 	bytes := matrix + 8*w.n*int64(w.x.D+4)
 	if w.panel != 0 {
-		bytes += 8 * panelWidth(w.n) * (w.n + panelWidth(w.n))
+		bytes += 8 * panelWidth(w.n) * w.n
 	}
 	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: bytes + 8*w.n*w.crossCols}
 }

@@ -1,0 +1,211 @@
+//go:build linux && (amd64 || arm64) && !nogpu
+
+package driver
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Supported says whether this build can use CUDA at all.
+const Supported = true
+
+// Indices into dlopenAPI.fn.
+const (
+	fnInit = iota
+	fnDriverGetVersion
+	fnGetErrorName
+	fnGetErrorString
+	fnDeviceGetCount
+	fnDeviceGet
+	fnDeviceGetName
+	fnDeviceGetUUID
+	fnDeviceGetPCIBusID
+	fnDeviceTotalMem
+	fnDeviceGetAttribute
+	fnPrimaryCtxRetain
+	fnPrimaryCtxRelease
+	fnCtxSetCurrent
+	fnCtxSynchronize
+	fnMemGetInfo
+	fnMemAlloc
+	fnMemFree
+	fnMemHostAlloc
+	fnMemFreeHost
+	fnMemcpyHtoD
+	fnMemcpyDtoH
+	fnMemcpyDtoD
+	fnMemcpy2D
+	fnMemsetD8
+	fnStreamCreate
+	fnStreamDestroy
+	fnStreamSynchronize
+	fnStreamQuery
+	fnStreamWaitEvent
+	fnEventCreate
+	fnEventDestroy
+	fnEventRecord
+	fnEventSynchronize
+	fnEventQuery
+	fnEventElapsedTime
+	fnModuleLoadDataEx
+	fnModuleUnload
+	fnModuleGetFunction
+	fnModuleGetGlobal
+	fnFuncGetAttribute
+	fnFuncSetAttribute
+	fnLaunchKernel
+	fnCount
+)
+
+// symbols are the exported names. Where cuda.h maps a name to a version, the
+// version stands here; every driver since CUDA 11.4 exports all of them.
+var symbols = [fnCount]string{
+	fnInit:               "cuInit",
+	fnDriverGetVersion:   "cuDriverGetVersion",
+	fnGetErrorName:       "cuGetErrorName",
+	fnGetErrorString:     "cuGetErrorString",
+	fnDeviceGetCount:     "cuDeviceGetCount",
+	fnDeviceGet:          "cuDeviceGet",
+	fnDeviceGetName:      "cuDeviceGetName",
+	fnDeviceGetUUID:      "cuDeviceGetUuid_v2",
+	fnDeviceGetPCIBusID:  "cuDeviceGetPCIBusId",
+	fnDeviceTotalMem:     "cuDeviceTotalMem_v2",
+	fnDeviceGetAttribute: "cuDeviceGetAttribute",
+	fnPrimaryCtxRetain:   "cuDevicePrimaryCtxRetain",
+	fnPrimaryCtxRelease:  "cuDevicePrimaryCtxRelease_v2",
+	fnCtxSetCurrent:      "cuCtxSetCurrent",
+	fnCtxSynchronize:     "cuCtxSynchronize",
+	fnMemGetInfo:         "cuMemGetInfo_v2",
+	fnMemAlloc:           "cuMemAlloc_v2",
+	fnMemFree:            "cuMemFree_v2",
+	fnMemHostAlloc:       "cuMemHostAlloc",
+	fnMemFreeHost:        "cuMemFreeHost",
+	fnMemcpyHtoD:         "cuMemcpyHtoDAsync_v2",
+	fnMemcpyDtoH:         "cuMemcpyDtoHAsync_v2",
+	fnMemcpyDtoD:         "cuMemcpyDtoDAsync_v2",
+	fnMemcpy2D:           "cuMemcpy2DAsync_v2",
+	fnMemsetD8:           "cuMemsetD8Async",
+	fnStreamCreate:       "cuStreamCreate",
+	fnStreamDestroy:      "cuStreamDestroy_v2",
+	fnStreamSynchronize:  "cuStreamSynchronize",
+	fnStreamQuery:        "cuStreamQuery",
+	fnStreamWaitEvent:    "cuStreamWaitEvent",
+	fnEventCreate:        "cuEventCreate",
+	fnEventDestroy:       "cuEventDestroy_v2",
+	fnEventRecord:        "cuEventRecord",
+	fnEventSynchronize:   "cuEventSynchronize",
+	fnEventQuery:         "cuEventQuery",
+	fnEventElapsedTime:   "cuEventElapsedTime",
+	fnModuleLoadDataEx:   "cuModuleLoadDataEx",
+	fnModuleUnload:       "cuModuleUnload",
+	fnModuleGetFunction:  "cuModuleGetFunction",
+	fnModuleGetGlobal:    "cuModuleGetGlobal_v2",
+	fnFuncGetAttribute:   "cuFuncGetAttribute",
+	fnFuncSetAttribute:   "cuFuncSetAttribute",
+	fnLaunchKernel:       "cuLaunchKernel",
+}
+
+// dlopenAPI calls libcuda through addresses found at run time.
+type dlopenAPI struct {
+	fn [fnCount]uintptr
+}
+
+// call passes integers and addresses only, which all functions of the driver
+// API in use here take. The directive keeps what the addresses point to alive
+// and in place.
+//
+//go:uintptrescapes
+func call(fn uintptr, args ...uintptr) Code {
+	r, _, _ := purego.SyscallN(fn, args...)
+	return Code(int32(r))
+}
+
+func (a *dlopenAPI) name() string { return "dlopen" }
+
+func (a *dlopenAPI) errorText(c Code) (name, text string) {
+	return a.errorString(fnGetErrorName, c), a.errorString(fnGetErrorString, c)
+}
+
+func (a *dlopenAPI) errorString(fn int, c Code) string {
+	var p *byte
+	if call(a.fn[fn], uintptr(c), uintptr(unsafe.Pointer(&p))) != Success || p == nil {
+		return ""
+	}
+	const longest = 256
+	return gostring(unsafe.Slice(p, textLength(p, longest)))
+}
+
+// textLength is the length of a C string, at most limit.
+func textLength(p *byte, limit int) int {
+	n := 0
+	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return n
+}
+
+func (a *dlopenAPI) init() Code { return call(a.fn[fnInit], 0) }
+
+func (a *dlopenAPI) driverVersion() (int, Code) {
+	var v int32
+	c := call(a.fn[fnDriverGetVersion], uintptr(unsafe.Pointer(&v)))
+	return int(v), c
+}
+
+func (a *dlopenAPI) deviceCount() (int, Code) {
+	var n int32
+	c := call(a.fn[fnDeviceGetCount], uintptr(unsafe.Pointer(&n)))
+	return int(n), c
+}
+
+func (a *dlopenAPI) device(index int) (int32, Code) {
+	var dev int32
+	c := call(a.fn[fnDeviceGet], uintptr(unsafe.Pointer(&dev)), uintptr(index))
+	return dev, c
+}
+
+func (a *dlopenAPI) deviceName(dev int32) (string, Code) {
+	b := make([]byte, 256)
+	c := call(a.fn[fnDeviceGetName], uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(dev))
+	return gostring(b), c
+}
+
+func (a *dlopenAPI) deviceUUID(dev int32) ([16]byte, Code) {
+	var id [16]byte
+	c := call(a.fn[fnDeviceGetUUID], uintptr(unsafe.Pointer(&id)), uintptr(dev))
+	return id, c
+}
+
+func (a *dlopenAPI) devicePCI(dev int32) (string, Code) {
+	b := make([]byte, 32)
+	c := call(a.fn[fnDeviceGetPCIBusID], uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(dev))
+	return gostring(b), c
+}
+
+func (a *dlopenAPI) deviceMemory(dev int32) (int64, Code) {
+	var n int64
+	c := call(a.fn[fnDeviceTotalMem], uintptr(unsafe.Pointer(&n)), uintptr(dev))
+	return n, c
+}
+
+func (a *dlopenAPI) deviceAttribute(dev int32, attribute int) (int, Code) {
+	var v int32
+	c := call(a.fn[fnDeviceGetAttribute], uintptr(unsafe.Pointer(&v)), uintptr(attribute), uintptr(dev))
+	return int(v), c
+}
+
+func (a *dlopenAPI) contextRetain(dev int32) (uintptr, Code) {
+	var ctx uintptr
+	c := call(a.fn[fnPrimaryCtxRetain], uintptr(unsafe.Pointer(&ctx)), uintptr(dev))
+	return ctx, c
+}
+
+func (a *dlopenAPI) contextRelease(dev int32) Code {
+	return call(a.fn[fnPrimaryCtxRelease], uintptr(dev))
+}
+
+func (a *dlopenAPI) contextCurrent(ctx uintptr) Code { return call(a.fn[fnCtxSetCurrent], ctx) }
+
+func (a *dlopenAPI) contextSync() Code { return call(a.fn[fnCtxSynchronize]) }

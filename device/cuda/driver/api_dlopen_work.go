@@ -1,0 +1,120 @@
+//go:build linux && (amd64 || arm64) && !nogpu
+
+package driver
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+func (a *dlopenAPI) memInfo() (free, total int64, c Code) {
+	c = call(a.fn[fnMemGetInfo], uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
+	return free, total, c
+}
+
+func (a *dlopenAPI) memAlloc(bytes int64) (Ptr, Code) {
+	var p Ptr
+	c := call(a.fn[fnMemAlloc], uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	return p, c
+}
+
+func (a *dlopenAPI) memFree(p Ptr) Code { return call(a.fn[fnMemFree], uintptr(p)) }
+
+func (a *dlopenAPI) hostAlloc(bytes int64) (unsafe.Pointer, Code) {
+	var p unsafe.Pointer
+	c := call(a.fn[fnMemHostAlloc], uintptr(unsafe.Pointer(&p)), uintptr(bytes), 0)
+	return p, c
+}
+
+func (a *dlopenAPI) hostFree(p unsafe.Pointer) Code { return call(a.fn[fnMemFreeHost], uintptr(p)) }
+
+func (a *dlopenAPI) copyHtoD(dst Ptr, src unsafe.Pointer, n int64, s uintptr) Code {
+	return call(a.fn[fnMemcpyHtoD], uintptr(dst), uintptr(src), uintptr(n), s)
+}
+
+func (a *dlopenAPI) copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code {
+	return call(a.fn[fnMemcpyDtoH], uintptr(dst), uintptr(src), uintptr(n), s)
+}
+
+func (a *dlopenAPI) copyDtoD(dst, src Ptr, n int64, s uintptr) Code {
+	return call(a.fn[fnMemcpyDtoD], uintptr(dst), uintptr(src), uintptr(n), s)
+}
+
+func (a *dlopenAPI) copy2D(m *memcpy2D, s uintptr) Code {
+	return call(a.fn[fnMemcpy2D], uintptr(unsafe.Pointer(m)), s)
+}
+
+func (a *dlopenAPI) memset(p Ptr, value byte, n int64, s uintptr) Code {
+	return call(a.fn[fnMemsetD8], uintptr(p), uintptr(value), uintptr(n), s)
+}
+
+// create runs a function that writes a handle and takes flags 0.
+func (a *dlopenAPI) create(fn int) (uintptr, Code) {
+	var h uintptr
+	c := call(a.fn[fn], uintptr(unsafe.Pointer(&h)), 0)
+	return h, c
+}
+
+func (a *dlopenAPI) streamCreate() (uintptr, Code) { return a.create(fnStreamCreate) }
+func (a *dlopenAPI) streamDestroy(s uintptr) Code  { return call(a.fn[fnStreamDestroy], s) }
+func (a *dlopenAPI) streamSync(s uintptr) Code     { return call(a.fn[fnStreamSynchronize], s) }
+func (a *dlopenAPI) streamQuery(s uintptr) Code    { return call(a.fn[fnStreamQuery], s) }
+func (a *dlopenAPI) streamWait(s, e uintptr) Code  { return call(a.fn[fnStreamWaitEvent], s, e, 0) }
+func (a *dlopenAPI) eventCreate() (uintptr, Code)  { return a.create(fnEventCreate) }
+func (a *dlopenAPI) eventDestroy(e uintptr) Code   { return call(a.fn[fnEventDestroy], e) }
+func (a *dlopenAPI) eventRecord(e, s uintptr) Code { return call(a.fn[fnEventRecord], e, s) }
+func (a *dlopenAPI) eventSync(e uintptr) Code      { return call(a.fn[fnEventSynchronize], e) }
+func (a *dlopenAPI) eventQuery(e uintptr) Code     { return call(a.fn[fnEventQuery], e) }
+
+func (a *dlopenAPI) eventMs(x, y uintptr) (float64, Code) {
+	var ms float32
+	c := call(a.fn[fnEventElapsedTime], uintptr(unsafe.Pointer(&ms)), x, y)
+	return float64(ms), c
+}
+
+func (a *dlopenAPI) moduleLoad(image []byte) (m uintptr, log string, c Code) {
+	const errorLogBuffer, errorLogBufferSize = 5, 6 // CUjit_option
+	buffer := make([]byte, 8<<10)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&buffer[0])
+	options := [2]int32{errorLogBuffer, errorLogBufferSize}
+	values := [2]uintptr{uintptr(unsafe.Pointer(&buffer[0])), uintptr(len(buffer))}
+	c = call(a.fn[fnModuleLoadDataEx], uintptr(unsafe.Pointer(&m)), uintptr(unsafe.Pointer(&image[0])),
+		uintptr(len(options)), uintptr(unsafe.Pointer(&options)), uintptr(unsafe.Pointer(&values)))
+	return m, gostring(buffer), c
+}
+
+func (a *dlopenAPI) moduleUnload(m uintptr) Code { return call(a.fn[fnModuleUnload], m) }
+
+func (a *dlopenAPI) moduleFunction(m uintptr, name string) (uintptr, Code) {
+	var f uintptr
+	b := cstring(name)
+	c := call(a.fn[fnModuleGetFunction], uintptr(unsafe.Pointer(&f)), m, uintptr(unsafe.Pointer(&b[0])))
+	return f, c
+}
+
+func (a *dlopenAPI) moduleGlobal(m uintptr, name string) (p Ptr, bytes int64, code Code) {
+	b := cstring(name)
+	code = call(a.fn[fnModuleGetGlobal], uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&bytes)), m, uintptr(unsafe.Pointer(&b[0])))
+	return p, bytes, code
+}
+
+func (a *dlopenAPI) functionAttribute(f uintptr, attribute int) (int, Code) {
+	var v int32
+	c := call(a.fn[fnFuncGetAttribute], uintptr(unsafe.Pointer(&v)), uintptr(attribute), f)
+	return int(v), c
+}
+
+func (a *dlopenAPI) functionSetAttribute(f uintptr, attribute, value int) Code {
+	return call(a.fn[fnFuncSetAttribute], f, uintptr(attribute), uintptr(value))
+}
+
+func (a *dlopenAPI) launch(f uintptr, grid, block Dim, shared int, s uintptr, params []uint64) Code {
+	var addresses [maxParams]*uint64
+	for i := range params {
+		addresses[i] = &params[i]
+	}
+	return call(a.fn[fnLaunchKernel], f, uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
+		uintptr(block.X), uintptr(block.Y), uintptr(block.Z), uintptr(shared), s, uintptr(unsafe.Pointer(&addresses)), 0)
+}

@@ -1,0 +1,199 @@
+package driver
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// What gpfit needs: a driver for CUDA 12.0 (the 64-bit entry points of cuBLAS)
+// and an Ampere card or later (its kernels are compiled for sm_80).
+const (
+	MinDriver  = 12000
+	MinCompute = 80 // compute capability, ten times the major plus the minor
+)
+
+// LibraryVariable is the environment variable that names the libcuda to open
+// in place of the system's; tests set it to the emulated one.
+const LibraryVariable = "GPFIT_CUDA_DRIVER"
+
+// Status classifies why there is no usable device.
+type Status int
+
+// The statuses, in the order in which they are looked at.
+const (
+	OK             Status = iota
+	Unsupported           // this build or platform has no GPU code
+	NoLibrary             // libcuda is not there
+	BadLibrary            // what is there is no driver: a stub, or functions are missing
+	InitFailed            // cuInit failed
+	DriverTooOld          // older than MinDriver
+	NoDevices             // a driver but no GPU
+	NoUsableDevice        // every GPU is too old or closed to this process
+)
+
+// UnavailableError says why CUDA, or one device, cannot be used.
+type UnavailableError struct {
+	Status Status
+	// Reason is a sentence for people.
+	Reason string
+	// Err is the error of the system or of CUDA, if there is one.
+	Err error
+}
+
+func (e *UnavailableError) Error() string { return "cuda: " + e.Reason }
+
+// Unwrap returns Err.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// DeviceInfo describes one GPU.
+type DeviceInfo struct {
+	// Index is the number in the order of the driver (CUDA_VISIBLE_DEVICES
+	// applies).
+	Index int
+	Name  string
+	// UUID is "GPU-" and 36 characters, as nvidia-smi prints it.
+	UUID string
+	// PCI is the bus address, such as "0000:3b:00.0".
+	PCI string
+	// Major and Minor are the compute capability.
+	Major, Minor int
+	// TotalMemory is in bytes; what is free needs a context: [Device.MemInfo].
+	TotalMemory     int64
+	Multiprocessors int
+	// ClockHz is the peak clock of the multiprocessors.
+	ClockHz float64
+	// MemoryBandwidth is the peak in bytes a second, from clock and bus width;
+	// 0 if the driver does not tell.
+	MemoryBandwidth float64
+	L2Bytes         int
+	// SharedPerBlock is the most shared memory of a block in bytes, with
+	// [Function.SetMaxDynamicShared].
+	SharedPerBlock int
+	ECC            bool
+	Integrated     bool
+	// Unusable says why gpfit cannot use the device; empty if it can.
+	Unusable string
+}
+
+// Compute returns ten times the major plus the minor compute capability.
+func (d DeviceInfo) Compute() int { return 10*d.Major + d.Minor }
+
+// Detection is what was found, without creating a context.
+type Detection struct {
+	Status Status
+	// Reason is a sentence that explains any status but OK.
+	Reason string
+	// Library is the libcuda that was opened, Implementation the way it is
+	// called ("dlopen" or "gorgonia.org/cu").
+	Library, Implementation string
+	// DriverVersion is 1000·major + 10·minor of the newest CUDA that the
+	// driver supports.
+	DriverVersion int
+	// Devices are all GPUs, usable or not.
+	Devices []DeviceInfo
+}
+
+// loaded is the driver of the process: there can be only one, since libcuda is
+// never closed.
+type loaded struct {
+	api     api
+	path    string
+	version int
+	fail    *UnavailableError
+}
+
+var load = sync.OnceValue(func() loaded {
+	a, path, fail := open()
+	if fail != nil {
+		return loaded{path: path, fail: fail}
+	}
+	v, c := a.driverVersion()
+	switch {
+	case c != Success:
+		fail = &UnavailableError{Status: InitFailed, Reason: "the driver does not tell its version", Err: describe(a, "cuDriverGetVersion", c, "")}
+	case v < MinDriver:
+		fail = tooOld(v)
+	}
+	return loaded{api: a, path: path, version: v, fail: fail}
+})
+
+func tooOld(v int) *UnavailableError {
+	return &UnavailableError{Status: DriverTooOld, Reason: fmt.Sprintf(
+		"the NVIDIA driver supports CUDA %s, gpfit needs %s or later (driver 525 or later)", Version(v), Version(MinDriver))}
+}
+
+// Version prints a CUDA version number, such as 12040, as "12.4".
+func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// Detect looks for the driver and its devices. It is quick, creates no context
+// and never fails: what is wrong is in the result. The driver is opened at the
+// first call and the outcome kept; devices are asked anew.
+func Detect() Detection {
+	l := load()
+	d := Detection{Library: l.path, DriverVersion: l.version}
+	if l.api != nil {
+		d.Implementation = l.api.name()
+	}
+	if l.fail != nil {
+		d.Status, d.Reason = l.fail.Status, l.fail.Reason
+		return d
+	}
+	n, c := l.api.deviceCount()
+	if c != Success || n == 0 {
+		d.Status, d.Reason = NoDevices, "there is an NVIDIA driver but no GPU (or CUDA_VISIBLE_DEVICES hides it)"
+		return d
+	}
+	var reasons []string
+	for i := range n {
+		info := inspect(l.api, i)
+		d.Devices = append(d.Devices, info)
+		if info.Unusable != "" {
+			reasons = append(reasons, fmt.Sprintf("cuda:%d: %s", i, info.Unusable))
+		}
+	}
+	if len(reasons) == n {
+		d.Status, d.Reason = NoUsableDevice, strings.Join(reasons, "; ")
+	}
+	return d
+}
+
+// inspect asks for the properties of a device.
+func inspect(a api, index int) DeviceInfo {
+	info := DeviceInfo{Index: index}
+	dev, c := a.device(index)
+	if c != Success {
+		info.Unusable = describe(a, "cuDeviceGet", c, "").Error()
+		return info
+	}
+	attribute := func(which int) int {
+		v, c := a.deviceAttribute(dev, which)
+		if c != Success {
+			return 0
+		}
+		return v
+	}
+	info.Name, _ = a.deviceName(dev)
+	info.PCI, _ = a.devicePCI(dev)
+	if id, c := a.deviceUUID(dev); c == Success {
+		info.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	}
+	info.TotalMemory, _ = a.deviceMemory(dev)
+	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
+	info.Multiprocessors = attribute(attrMultiprocessors)
+	info.ClockHz = 1e3 * float64(attribute(attrClock))
+	// Two transfers a clock; the clock is in kHz, the bus in bits.
+	info.MemoryBandwidth = 2 * 1e3 * float64(attribute(attrMemoryClock)) * float64(attribute(attrMemoryBus)) / 8
+	info.L2Bytes = attribute(attrL2)
+	info.SharedPerBlock = max(attribute(attrSharedOptin), attribute(attrSharedPerBlock))
+	info.ECC = attribute(attrECC) != 0
+	info.Integrated = attribute(attrIntegrated) != 0
+	switch {
+	case info.Compute() < MinCompute:
+		info.Unusable = fmt.Sprintf("%s has compute capability %d.%d, gpfit needs %d.%d or later (Ampere)",
+			info.Name, info.Major, info.Minor, MinCompute/10, MinCompute%10)
+	case attribute(attrComputeMode) == computeModeProhibited:
+		info.Unusable = info.Name + " is in compute mode \"prohibited\" (nvidia-smi -c 0 opens it)"
+	}
+	return info
+}

@@ -1,0 +1,226 @@
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Device is an open GPU: its primary context on a thread of its own. It is safe
+// for concurrent use; calls run one after the other.
+type Device struct {
+	api    api
+	info   DeviceInfo
+	handle int32
+	tasks  chan task
+	closed chan struct{}
+	close  sync.Once
+	thread int
+	dead   atomic.Pointer[Error]
+	memory atomic.Int64
+	sizes  map[Ptr]int64 // of allocations; touched on the thread only
+	zero   Stream
+}
+
+type task struct {
+	fn   func() error
+	done chan<- outcome
+}
+
+// outcome is the result of a task, a panic included.
+type outcome struct {
+	err      error
+	panicked any
+}
+
+// Open retains the primary context of a device (cuDevicePrimaryCtxRetain) and
+// makes it current on a new locked thread. Opening a device twice gives two
+// threads with the same context. Errors: [*UnavailableError], [*Error].
+func Open(index int) (*Device, error) {
+	l := load()
+	if l.fail != nil {
+		return nil, l.fail
+	}
+	n, c := l.api.deviceCount()
+	if c != Success || index < 0 || index >= n {
+		return nil, &UnavailableError{Status: NoDevices, Reason: fmt.Sprintf("there is no device %d: the driver lists %d", index, n)}
+	}
+	d := &Device{api: l.api, info: inspect(l.api, index), tasks: make(chan task),
+		closed: make(chan struct{}), sizes: map[Ptr]int64{}}
+	if d.info.Unusable != "" {
+		return nil, &UnavailableError{Status: NoUsableDevice, Reason: d.info.Unusable}
+	}
+	d.zero.dev = d
+	started := make(chan struct{})
+	go d.serve(started)
+	<-started
+	if err := d.Do(d.retain); err != nil {
+		d.stop()
+		return nil, err
+	}
+	return d, nil
+}
+
+// serve runs tasks on one locked thread until the device is closed.
+func (d *Device) serve(started chan<- struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d.thread = threadID()
+	close(started)
+	for {
+		select {
+		case t := <-d.tasks:
+			t.done <- run(t.fn)
+		case <-d.closed:
+			return
+		}
+	}
+}
+
+func run(fn func() error) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.panicked = p
+		}
+	}()
+	o.err = fn()
+	return o
+}
+
+func (d *Device) retain() error {
+	dev, c := d.api.device(d.info.Index)
+	if err := d.check("cuDeviceGet", c); err != nil {
+		return err
+	}
+	ctx, c := d.api.contextRetain(dev)
+	if err := d.check("cuDevicePrimaryCtxRetain", c); err != nil {
+		return err
+	}
+	d.handle = dev
+	if err := d.check("cuCtxSetCurrent", d.api.contextCurrent(ctx)); err != nil {
+		d.api.contextRelease(dev)
+		return err
+	}
+	return nil
+}
+
+// Do runs fn on the thread of the device, where its context is current, and
+// waits for it. Within fn every call on the device, and Do itself, runs at once.
+// A panic in fn continues in the caller. After Close it returns [ErrClosed].
+//
+// Code that calls CUDA libraries by other ways than this package (mathlib does)
+// must do so within Do.
+func (d *Device) Do(fn func() error) error {
+	// A locked thread runs no other goroutine: being on it means being in a task.
+	// After Close the thread may serve others.
+	if threadID() == d.thread {
+		select {
+		case <-d.closed:
+			return ErrClosed
+		default:
+			return fn()
+		}
+	}
+	done := make(chan outcome, 1)
+	select {
+	case d.tasks <- task{fn, done}:
+	case <-d.closed:
+		return ErrClosed
+	}
+	o := <-done
+	if o.panicked != nil {
+		panic(o.panicked)
+	}
+	return o.err
+}
+
+// do is Do for CUDA calls: on a dead device it returns the error that killed it.
+func (d *Device) do(fn func() error) error {
+	return d.Do(func() error {
+		if err := d.Err(); err != nil {
+			return err
+		}
+		return fn()
+	})
+}
+
+// undo is do for calls that free something: on a dead device there is nothing
+// to free any more, and it returns nil.
+func (d *Device) undo(fn func() error) error {
+	return d.Do(func() error {
+		if d.Err() != nil {
+			return nil
+		}
+		return fn()
+	})
+}
+
+// check turns a code into an error and remembers sticky ones.
+func (d *Device) check(op string, c Code) error { return d.checkf(op, c, "") }
+
+func (d *Device) checkf(op string, c Code, format string, args ...any) error {
+	if c == Success {
+		return nil
+	}
+	detail := ""
+	if format != "" {
+		detail = fmt.Sprintf(format, args...)
+	}
+	err := describe(d.api, op, c, detail)
+	if c.Sticky() {
+		d.dead.CompareAndSwap(nil, err)
+	}
+	return err
+}
+
+// Err returns the sticky error that made the device unusable, or nil. It does
+// not call CUDA: an error of work in flight shows at the next synchronisation.
+func (d *Device) Err() error {
+	if e := d.dead.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Info returns the properties of the device.
+func (d *Device) Info() DeviceInfo { return d.info }
+
+// DriverVersion is that of [Detection].
+func (d *Device) DriverVersion() int { return load().version }
+
+// MemInfo returns the free and the total memory in bytes (cuMemGetInfo).
+func (d *Device) MemInfo() (free, total int64, err error) {
+	err = d.do(func() error {
+		var c Code
+		free, total, c = d.api.memInfo()
+		return d.check("cuMemGetInfo", c)
+	})
+	return free, total, err
+}
+
+// Allocated returns the bytes of device memory held through this Device.
+func (d *Device) Allocated() int64 { return d.memory.Load() }
+
+// Synchronize waits for all work of the context (cuCtxSynchronize) and returns
+// its error.
+func (d *Device) Synchronize() error {
+	return d.do(func() error { return d.check("cuCtxSynchronize", d.api.contextSync()) })
+}
+
+// Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread.
+// Memory that was not freed goes with the last release of the process. It may
+// be called twice.
+func (d *Device) Close() error {
+	err := d.undo(func() error {
+		d.api.contextCurrent(0)
+		return d.check("cuDevicePrimaryCtxRelease", d.api.contextRelease(d.handle))
+	})
+	d.stop()
+	if err == ErrClosed {
+		return nil
+	}
+	return err
+}
+
+func (d *Device) stop() { d.close.Do(func() { close(d.closed) }) }

@@ -1,0 +1,159 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code is a CUresult of the CUDA driver API.
+type Code int
+
+// Codes that the package itself looks at; see cuda.h for the rest.
+const (
+	Success            Code = 0
+	CodeInvalidValue   Code = 1
+	CodeOutOfMemory    Code = 2
+	CodeNotInitialized Code = 3
+	CodeStubLibrary    Code = 34
+	CodeNoDevice       Code = 100
+	CodeInvalidDevice  Code = 101
+	CodeInvalidContext Code = 201
+	CodeInvalidPTX     Code = 218
+	CodeNotFound       Code = 500
+	CodeNotReady       Code = 600
+	CodeIllegalAddress Code = 700
+	CodeLaunchFailed   Code = 719
+	CodeUnknown        Code = 999
+)
+
+// codes names the errors that users meet, for when the driver cannot be asked.
+var codes = map[Code][2]string{
+	1:   {"CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+	2:   {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+	3:   {"CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+	4:   {"CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
+	34:  {"CUDA_ERROR_STUB_LIBRARY", "libcuda is the toolkit's stub, not the driver"},
+	46:  {"CUDA_ERROR_DEVICE_UNAVAILABLE", "the device is busy or unavailable"},
+	100: {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+	101: {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+	200: {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+	201: {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+	209: {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for this device"},
+	214: {"CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error"},
+	218: {"CUDA_ERROR_INVALID_PTX", "PTX compilation failed"},
+	220: {"CUDA_ERROR_NVLINK_UNCORRECTABLE", "uncorrectable NVLink error"},
+	221: {"CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
+	222: {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the PTX is newer than the driver"},
+	304: {"CUDA_ERROR_OPERATING_SYSTEM", "operating system call failed"},
+	400: {"CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+	500: {"CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+	600: {"CUDA_ERROR_NOT_READY", "not ready"},
+	700: {"CUDA_ERROR_ILLEGAL_ADDRESS", "illegal memory access"},
+	701: {"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+	702: {"CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out"},
+	709: {"CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
+	710: {"CUDA_ERROR_ASSERT", "device-side assert"},
+	714: {"CUDA_ERROR_HARDWARE_STACK_ERROR", "hardware stack error"},
+	715: {"CUDA_ERROR_ILLEGAL_INSTRUCTION", "illegal instruction"},
+	716: {"CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+	717: {"CUDA_ERROR_INVALID_ADDRESS_SPACE", "operation not supported on this address space"},
+	718: {"CUDA_ERROR_INVALID_PC", "invalid program counter"},
+	719: {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+	802: {"CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized (is nvidia-fabricmanager running?)"},
+	803: {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "kernel driver and libcuda are of different versions (restart after an update)"},
+	804: {"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "the forward-compatibility libcuda does not support this device"},
+	999: {"CUDA_ERROR_UNKNOWN", "unknown error"},
+}
+
+// Sticky reports whether the context is dead after this code, for every later
+// call in this process: uncorrectable memory and link errors (214, 220), an
+// illegal address (700), a timeout (702), a destroyed context (709), a device
+// assertion (710) and launch failures (714–719).
+func (c Code) Sticky() bool {
+	switch c {
+	case 214, 220, 700, 702, 709, 710:
+		return true
+	}
+	return c >= 714 && c <= 719
+}
+
+// Error is a failed call of the CUDA driver API.
+type Error struct {
+	// Op is the CUDA function, for example "cuMemAlloc".
+	Op string
+	// Code is what it returned.
+	Code Code
+	// Name and Text are CUDA's, for example "CUDA_ERROR_OUT_OF_MEMORY" and
+	// "out of memory" (cuGetErrorName, cuGetErrorString).
+	Name, Text string
+	// Detail says more, such as the number of bytes or the compiler's log.
+	Detail string
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s (%s, code %d)", e.Op, e.Text, e.Name, int(e.Code))
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+// OutOfMemory reports CUDA_ERROR_OUT_OF_MEMORY; the device stays usable.
+func (e *Error) OutOfMemory() bool { return e.Code == CodeOutOfMemory }
+
+// Sticky reports an error after which the device is dead for this process.
+func (e *Error) Sticky() bool { return e.Code.Sticky() }
+
+// NotFound reports CUDA_ERROR_NOT_FOUND: no such kernel or symbol in a module.
+func (e *Error) NotFound() bool { return e.Code == CodeNotFound }
+
+// InvalidModule reports a module that this driver or device cannot load:
+// invalid image or PTX, no code for the device, PTX newer than the driver, no
+// compiler.
+func (e *Error) InvalidModule() bool {
+	switch e.Code {
+	case 200, 209, 218, 221, 222:
+		return true
+	}
+	return false
+}
+
+// IsOutOfMemory reports whether err is, or wraps, an error of this package or of
+// mathlib that says that device memory is exhausted.
+func IsOutOfMemory(err error) bool {
+	var e interface {
+		error
+		OutOfMemory() bool
+	}
+	return errors.As(err, &e) && e.OutOfMemory()
+}
+
+// IsSticky reports whether err is, or wraps, an error of this package or of
+// mathlib after which the device is dead for this process.
+func IsSticky(err error) bool {
+	var e interface {
+		error
+		Sticky() bool
+	}
+	return errors.As(err, &e) && e.Sticky()
+}
+
+// ErrClosed is returned by calls on a device after Close.
+var ErrClosed = errors.New("cuda: the device is closed")
+
+// describe makes an Error, asking the driver for names that are not in codes.
+func describe(a api, op string, c Code, detail string) *Error {
+	e := &Error{Op: op, Code: c, Detail: detail}
+	if known, ok := codes[c]; ok {
+		e.Name, e.Text = known[0], known[1]
+	} else if a != nil {
+		e.Name, e.Text = a.errorText(c)
+	}
+	if e.Name == "" {
+		e.Name = "unknown to this driver"
+	}
+	if e.Text == "" {
+		e.Text = "error"
+	}
+	return e
+}

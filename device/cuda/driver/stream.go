@@ -1,0 +1,133 @@
+package driver
+
+import "time"
+
+// Stream is a queue of work on a device. Copies and launches of one stream run
+// in order.
+type Stream struct {
+	dev    *Device
+	handle uintptr
+}
+
+// DefaultStream returns the stream that every context has. It needs no Destroy.
+func (d *Device) DefaultStream() *Stream { return &d.zero }
+
+// NewStream creates a stream (cuStreamCreate) that, as CUDA's streams do by
+// default, waits for work on the default stream and is waited for by it: some
+// library functions use that one.
+func (d *Device) NewStream() (*Stream, error) {
+	s := &Stream{dev: d}
+	err := d.do(func() error {
+		var c Code
+		s.handle, c = d.api.streamCreate()
+		return d.check("cuStreamCreate", c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Device returns the device of the stream.
+func (s *Stream) Device() *Device { return s.dev }
+
+// Handle returns CUDA's CUstream, for libraries that take one.
+func (s *Stream) Handle() uintptr { return s.handle }
+
+// Synchronize waits for the work of the stream (cuStreamSynchronize) and
+// returns its error.
+func (s *Stream) Synchronize() error {
+	return s.dev.do(func() error { return s.dev.check("cuStreamSynchronize", s.dev.api.streamSync(s.handle)) })
+}
+
+// Done reports, without waiting, whether all work is finished (cuStreamQuery).
+func (s *Stream) Done() (bool, error) {
+	return s.dev.query("cuStreamQuery", s.dev.api.streamQuery, s.handle)
+}
+
+func (d *Device) query(op string, fn func(uintptr) Code, h uintptr) (done bool, err error) {
+	err = d.do(func() error {
+		c := fn(h)
+		done = c == Success
+		if c == CodeNotReady {
+			return nil
+		}
+		return d.check(op, c)
+	})
+	return done, err
+}
+
+// Wait makes later work of the stream wait for the event (cuStreamWaitEvent).
+func (s *Stream) Wait(e *Event) error {
+	return s.dev.do(func() error {
+		return s.dev.check("cuStreamWaitEvent", s.dev.api.streamWait(s.handle, e.handle))
+	})
+}
+
+// Destroy destroys the stream once its work is done (cuStreamDestroy). It may
+// be called twice.
+func (s *Stream) Destroy() error {
+	if s == nil || s.handle == 0 {
+		return nil
+	}
+	err := s.dev.undo(func() error { return s.dev.check("cuStreamDestroy", s.dev.api.streamDestroy(s.handle)) })
+	s.handle = 0
+	return err
+}
+
+// Event marks a point in a stream.
+type Event struct {
+	dev    *Device
+	handle uintptr
+}
+
+// NewEvent creates an event that takes times (cuEventCreate).
+func (d *Device) NewEvent() (*Event, error) {
+	e := &Event{dev: d}
+	err := d.do(func() error {
+		var c Code
+		e.handle, c = d.api.eventCreate()
+		return d.check("cuEventCreate", c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Record puts the event after the work that is in the stream now
+// (cuEventRecord).
+func (e *Event) Record(s *Stream) error {
+	return e.dev.do(func() error { return e.dev.check("cuEventRecord", e.dev.api.eventRecord(e.handle, s.handle)) })
+}
+
+// Synchronize waits for the event (cuEventSynchronize).
+func (e *Event) Synchronize() error {
+	return e.dev.do(func() error { return e.dev.check("cuEventSynchronize", e.dev.api.eventSync(e.handle)) })
+}
+
+// Done reports, without waiting, whether the event has passed (cuEventQuery).
+func (e *Event) Done() (bool, error) {
+	return e.dev.query("cuEventQuery", e.dev.api.eventQuery, e.handle)
+}
+
+// Since returns the time from an earlier event to this one; both must have
+// passed (cuEventElapsedTime; resolution about half a microsecond).
+func (e *Event) Since(start *Event) (elapsed time.Duration, err error) {
+	err = e.dev.do(func() error {
+		ms, c := e.dev.api.eventMs(start.handle, e.handle)
+		elapsed = time.Duration(ms * float64(time.Millisecond))
+		return e.dev.check("cuEventElapsedTime", c)
+	})
+	return elapsed, err
+}
+
+// Destroy destroys the event (cuEventDestroy). It may be called twice.
+func (e *Event) Destroy() error {
+	if e == nil || e.handle == 0 {
+		return nil
+	}
+	err := e.dev.undo(func() error { return e.dev.check("cuEventDestroy", e.dev.api.eventDestroy(e.handle)) })
+	e.handle = 0
+	return err
+}

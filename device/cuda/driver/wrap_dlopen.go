@@ -1,0 +1,6 @@
+//go:build linux && (amd64 || arm64) && !nogpu && !cu
+
+package driver
+
+// wrap returns the default implementation; see wrap_cu.go.
+func wrap(a *dlopenAPI, _ uintptr) api { return a }

@@ -1,0 +1,98 @@
+//go:build linux && (amd64 || arm64) && !nogpu
+
+package emulator
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// buildable says whether this build can load the emulated device.
+const buildable = true
+
+// control calls a function of the emulated libcuda; the library is the one that
+// the driver package loads.
+func control(name string, args ...uintptr) int64 {
+	h, err := purego.Dlopen(os.Getenv("GPFIT_CUDA_DRIVER"), purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		panic("emulator: this process does not run on the emulated device: " + err.Error())
+	}
+	fn, err := purego.Dlsym(h, name)
+	if err != nil {
+		panic("emulator: " + err.Error())
+	}
+	r, _, _ := purego.SyscallN(fn, args...)
+	return int64(r)
+}
+
+func withName(name, entry string, args ...uintptr) int64 {
+	b := append([]byte(entry), 0)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&b[0])
+	return control(name, append([]uintptr{uintptr(unsafe.Pointer(&b[0]))}, args...)...)
+}
+
+// Inject makes the k-th call from now of an entry point return code; see
+// [Fault]. When the test ends everything is reset, a dead context included.
+func Inject(t testing.TB, entry string, k, code int) {
+	t.Helper()
+	Need(t)
+	t.Cleanup(Reset)
+	withName("gpfit_emu_inject", entry, uintptr(k), uintptr(code))
+}
+
+// Reset forgets faults, counts and violations, and revives dead contexts: a
+// [Device] that has seen a sticky error stays dead, one opened later works.
+func Reset() { control("gpfit_emu_reset") }
+
+// Calls returns how often an entry point was called since the last reset; "*"
+// for all calls that use a context.
+func Calls(entry string) int { return int(withName("gpfit_emu_calls", entry)) }
+
+// Used returns the bytes of device memory in use.
+func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) }
+
+// SetMemory changes the memory of a device.
+func SetMemory(device int, bytes int64) {
+	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))
+}
+
+// Threads returns how many threads have made calls in the context of a device
+// since the last reset.
+func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(device))) }
+
+// Retained returns how often the primary context of a device is retained.
+func Retained(device int) int { return int(control("gpfit_emu_retained", uintptr(device))) }
+
+// Blocks returns the number of allocations, pinned ones included, and Handles
+// that of streams, events and modules.
+func Blocks() int { return int(control("gpfit_emu_blocks")) }
+
+// Handles returns the number of streams, events and modules.
+func Handles() int { return int(control("gpfit_emu_handles")) }
+
+// Violations returns how often memory was misused: an
+// access outside every allocation, or a write past the end of one, seen when it
+// is freed.
+func Violations() int { return int(control("gpfit_emu_violations")) }
+
+// Check makes the test fail at its end if memory was misused, or if more is
+// allocated then than now.
+func Check(t testing.TB) {
+	t.Helper()
+	Need(t)
+	blocks, handles, violations := Blocks(), Handles(), Violations()
+	t.Cleanup(func() {
+		if n := Violations(); n > violations {
+			t.Errorf("emulated GPU: memory misused %d times", n-violations)
+		}
+		if b, h := Blocks(), Handles(); b > blocks || h > handles {
+			t.Errorf("emulated GPU: %d allocations and %d handles leaked", b-blocks, h-handles)
+		}
+	})
+}

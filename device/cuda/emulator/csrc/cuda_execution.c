@@ -1,0 +1,276 @@
+/* Emulated libcuda.so.1: streams, events, modules, launches. */
+#define _GNU_SOURCE
+#include "emu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void *emu_handle(int magic, size_t size) {
+	struct handle *h = calloc(1, size);
+	h->magic = magic;
+	h->dev = emu_current;
+	__atomic_add_fetch(&h->dev->handles, 1, __ATOMIC_RELAXED);
+	return h;
+}
+
+/* The default streams are 0, 1 and 2. A handle of another device is invalid. */
+int emu_valid(const void *h, int magic) {
+	const struct handle *s = h;
+	if (magic == STREAM && (uintptr_t)h <= 2)
+		return 1;
+	return h && s->magic == magic && s->dev == emu_current;
+}
+
+void emu_release(void *h) {
+	struct handle *g = h;
+	__atomic_sub_fetch(&g->dev->handles, 1, __ATOMIC_RELAXED);
+	g->magic = 0;
+	free(g);
+}
+
+API long gpfit_emu_handles(void) {
+	long n = 0;
+	for (int i = 0; i < emu_ndevices; i++)
+		n += emu_devices[i].handles;
+	return n;
+}
+
+API CUresult cuStreamCreate(void **s, unsigned flags) {
+	ENTER(CONTEXT);
+	(void)flags;
+	return *s = emu_handle(STREAM, sizeof(struct handle)), 0;
+}
+
+static CUresult destroy(void *h, int magic) {
+	if (!emu_valid(h, magic) || (uintptr_t)h <= 2)
+		return INVALID_HANDLE;
+	emu_release(h);
+	return 0;
+}
+
+API CUresult cuStreamDestroy_v2(void *s) {
+	ENTER(CONTEXT);
+	return destroy(s, STREAM);
+}
+
+API CUresult cuStreamSynchronize(void *s) {
+	ENTER(CONTEXT);
+	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
+}
+
+API CUresult cuStreamQuery(void *s) {
+	ENTER(CONTEXT);
+	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
+}
+
+struct event {
+	struct handle h;
+	double ms; /* 0: never recorded */
+};
+
+API CUresult cuEventCreate(void **e, unsigned flags) {
+	ENTER(CONTEXT);
+	(void)flags;
+	return *e = emu_handle(EVENT, sizeof(struct event)), 0;
+}
+
+API CUresult cuEventDestroy_v2(void *e) {
+	ENTER(CONTEXT);
+	return destroy(e, EVENT);
+}
+
+API CUresult cuEventRecord(void *e, void *s) {
+	ENTER(CONTEXT);
+	if (!emu_valid(e, EVENT) || !emu_valid(s, STREAM))
+		return INVALID_HANDLE;
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	((struct event *)e)->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	return 0;
+}
+
+API CUresult cuStreamWaitEvent(void *s, void *e, unsigned flags) {
+	ENTER(CONTEXT);
+	(void)flags;
+	return emu_valid(e, EVENT) && emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
+}
+
+API CUresult cuEventSynchronize(void *e) {
+	ENTER(CONTEXT);
+	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
+}
+
+API CUresult cuEventQuery(void *e) {
+	ENTER(CONTEXT);
+	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
+}
+
+API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
+	ENTER(CONTEXT);
+	if (!emu_valid(a, EVENT) || !emu_valid(b, EVENT))
+		return INVALID_HANDLE;
+	struct event *x = a, *y = b;
+	if (x->ms == 0 || y->ms == 0)
+		return INVALID_HANDLE;
+	return *ms = (float)(y->ms - x->ms), 0;
+}
+
+/* Modules and kernels. */
+
+typedef int (*launch_fn)(const char *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void **);
+typedef int (*has_fn)(const char *);
+
+/* A symbol of the library of kernels compiled for the CPU. */
+void *emu_kernel_symbol(const char *name) {
+	static void *library;
+	pthread_mutex_lock(&emu_lock);
+	if (!library) {
+		const char *path = getenv("GPFIT_EMU_KERNELS");
+		library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+		if (!library && path && *path)
+			fprintf(stderr, "emulated libcuda: %s\n", dlerror());
+	}
+	pthread_mutex_unlock(&emu_lock);
+	return library ? dlsym(library, name) : NULL;
+}
+
+struct module {
+	struct handle h;
+	char *text; /* the image, if it is PTX */
+};
+
+struct function {
+	struct handle h;
+	char name[128];
+	int max_dynamic;
+};
+
+static CUresult load(void **m, const char *image, char *log, size_t size) {
+	if (!strncmp(image, "broken", 6)) {
+		if (log && size)
+			snprintf(log, size, "ptxas: emulated syntax error on line 1");
+		return INVALID_PTX;
+	}
+	struct module *mod = emu_handle(MODULE, sizeof *mod);
+	mod->text = strstr(image, ".entry") ? strdup(image) : NULL;
+	return *m = mod, 0;
+}
+
+API CUresult cuModuleLoadData(void **m, const void *image) {
+	ENTER(CONTEXT);
+	return load(m, image, NULL, 0);
+}
+
+API CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *options, void **values) {
+	ENTER(CONTEXT);
+	char *log = NULL;
+	size_t size = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (options[i] == 5) /* CU_JIT_ERROR_LOG_BUFFER */
+			log = values[i];
+		if (options[i] == 6) /* CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES */
+			size = (size_t)(uintptr_t)values[i];
+	}
+	return load(m, image, log, size);
+}
+
+API CUresult cuModuleUnload(void *m) {
+	ENTER(CONTEXT);
+	if (!emu_valid(m, MODULE))
+		return INVALID_HANDLE;
+	free(((struct module *)m)->text);
+	emu_release(m);
+	return 0;
+}
+
+/* Whether the PTX text has an entry of that name. */
+static int has_entry(const char *text, const char *name) {
+	size_t n = strlen(name);
+	for (const char *p = text; (p = strstr(p, ".entry")); p++) {
+		const char *q = p + strlen(".entry");
+		q += strspn(q, " \t\n");
+		if (!strncmp(q, name, n) && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$", q[n]))
+			return 1;
+	}
+	return 0;
+}
+
+API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
+	ENTER(CONTEXT);
+	if (!emu_valid(m, MODULE))
+		return INVALID_HANDLE;
+	const char *text = ((struct module *)m)->text;
+	has_fn has = (has_fn)emu_kernel_symbol("gpfit_emu_has");
+	if ((text && !has_entry(text, name)) || (has && !has(name)))
+		return NOT_FOUND;
+	struct function *fn = emu_handle(FUNCTION, sizeof *fn); /* lives as long as the process, as its module may */
+	__atomic_sub_fetch(&fn->h.dev->handles, 1, __ATOMIC_RELAXED);
+	snprintf(fn->name, sizeof fn->name, "%s", name);
+	return *f = fn, 0;
+}
+
+API CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, void *m, const char *name) {
+	ENTER(CONTEXT);
+	if (!emu_valid(m, MODULE))
+		return INVALID_HANDLE;
+	char *at = emu_kernel_symbol(name);
+	if (!at)
+		return NOT_FOUND;
+	if (!emu_find(at, 1)) { /* its true size is not known: constant memory has 64 KiB */
+		struct region *r = calloc(1, sizeof *r);
+		*r = (struct region){.dev = emu_current, .kind = MODULE_GLOBAL, .base = at, .size = 64 << 10};
+		pthread_mutex_lock(&emu_lock);
+		emu_add_region(r);
+		pthread_mutex_unlock(&emu_lock);
+	}
+	*p = (CUdeviceptr)at;
+	return *n = 64 << 10, 0;
+}
+
+enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4, MAX_DYNAMIC_SHARED = 8 };
+
+API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
+	ENTER(CONTEXT);
+	if (!emu_valid(f, FUNCTION))
+		return INVALID_HANDLE;
+	switch (attribute) {
+	case MAX_THREADS_PER_BLOCK: return *v = 1024, 0;
+	case STATIC_SHARED: return *v = 0, 0;
+	case REGISTERS: return *v = 64, 0;
+	case MAX_DYNAMIC_SHARED: return *v = ((struct function *)f)->max_dynamic, 0;
+	}
+	return INVALID_VALUE;
+}
+
+API CUresult cuFuncSetAttribute(void *f, int attribute, int v) {
+	ENTER(CONTEXT);
+	if (!emu_valid(f, FUNCTION))
+		return INVALID_HANDLE;
+	if (attribute != MAX_DYNAMIC_SHARED || v < 0 || v > 227 << 10)
+		return INVALID_VALUE;
+	return ((struct function *)f)->max_dynamic = v, 0;
+}
+
+API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared, void *s, void **params, void **extra) {
+	ENTER(CONTEXT);
+	if (!emu_valid(f, FUNCTION) || !emu_valid(s, STREAM))
+		return INVALID_HANDLE;
+	struct function *fn = f;
+	unsigned limit = fn->max_dynamic > 48 << 10 ? (unsigned)fn->max_dynamic : 48 << 10;
+	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
+	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > limit)
+		return INVALID_VALUE;
+	launch_fn launch = (launch_fn)emu_kernel_symbol("gpfit_emu_launch");
+	if (!launch)
+		return NOT_FOUND;
+	int e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
+	/* 0 is success; 1 and -1 say that there is no such kernel; else a CUDA code. */
+	e = e == 1 || e < 0 ? NOT_FOUND : e;
+	if (emu_is_sticky(e))
+		emu_current->sticky = e;
+	return e;
+}

@@ -1,0 +1,211 @@
+/* Emulated libcuda.so.1: memory. Every allocation is filled with 0xff (a NaN
+ * as float64) and guarded on both sides, so that reading what was never written
+ * and writing past an end show in tests. */
+#define _GNU_SOURCE
+#include "emu.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 256, CANARY = 0xa5 };
+
+static struct region *regions;
+
+struct region *emu_find(const void *p, size_t n) {
+	const char *c = p;
+	for (struct region *r = regions; r; r = r->next)
+		if (c >= r->base && n <= r->size && (size_t)(c - r->base) <= r->size - n)
+			return r;
+	return NULL;
+}
+
+void emu_add_region(struct region *r) {
+	r->next = regions;
+	regions = r;
+}
+
+API int gpfit_emu_in_range(const void *p, size_t n) {
+	pthread_mutex_lock(&emu_lock);
+	int ok = n == 0 || emu_find(p, n) != NULL;
+	if (!ok)
+		emu_violation("access outside every allocation");
+	pthread_mutex_unlock(&emu_lock);
+	return ok;
+}
+
+/* Blocks that are allocated now: device memory and pinned memory. */
+API long gpfit_emu_blocks(void) {
+	long n = 0;
+	pthread_mutex_lock(&emu_lock);
+	for (struct region *r = regions; r; r = r->next)
+		n += r->kind != MODULE_GLOBAL;
+	pthread_mutex_unlock(&emu_lock);
+	return n;
+}
+
+static int guarded(const struct region *r) {
+	for (int i = 0; i < GUARD; i++)
+		if ((unsigned char)r->raw[i] != CANARY || (unsigned char)r->base[r->size + (size_t)i] != CANARY)
+			return 0;
+	return 1;
+}
+
+static CUresult allocate(int kind, char **p, size_t n) {
+	struct device *d = emu_current;
+	if (!n)
+		return INVALID_VALUE;
+	if (kind == GLOBAL_MEMORY && d->used + (long long)n > d->memory)
+		return OUT_OF_MEMORY;
+	struct region *r = malloc(sizeof *r);
+	if (!r || posix_memalign((void **)&r->raw, 256, n + 2 * GUARD)) {
+		free(r);
+		return OUT_OF_MEMORY;
+	}
+	*r = (struct region){.dev = d, .kind = kind, .raw = r->raw, .base = r->raw + GUARD, .size = n};
+	memset(r->raw, CANARY, GUARD);
+	memset(r->base, 0xff, n);
+	memset(r->base + n, CANARY, GUARD);
+	if (kind == GLOBAL_MEMORY)
+		d->used += (long long)n;
+	emu_add_region(r);
+	*p = r->base;
+	return 0;
+}
+
+static CUresult release(int kind, char *p) {
+	for (struct region **at = &regions; *at; at = &(*at)->next) {
+		struct region *r = *at;
+		if (r->base != p || r->kind != kind)
+			continue;
+		if (!guarded(r))
+			emu_violation("a write past the end of an allocation");
+		if (kind == GLOBAL_MEMORY)
+			r->dev->used -= (long long)r->size;
+		*at = r->next;
+		free(r->raw);
+		free(r);
+		return 0;
+	}
+	return INVALID_VALUE;
+}
+
+void emu_bury(struct device *d) {
+	for (struct region **at = &regions; *at;) {
+		struct region *r = *at;
+		if (r->dev != d || r->kind == MODULE_GLOBAL) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		if (r->kind == GLOBAL_MEMORY) /* pinned memory may still be looked at */
+			free(r->raw);
+		free(r);
+	}
+	d->used = d->handles = 0;
+}
+
+static CUresult locked(CUresult (*f)(int, char **, size_t), int kind, char **p, size_t n) {
+	pthread_mutex_lock(&emu_lock);
+	CUresult e = f ? f(kind, p, n) : release(kind, *p);
+	pthread_mutex_unlock(&emu_lock);
+	return e;
+}
+
+API CUresult cuMemGetInfo_v2(size_t *avail, size_t *total) {
+	ENTER(CONTEXT);
+	*total = (size_t)emu_current->memory;
+	*avail = emu_current->used < emu_current->memory ? (size_t)(emu_current->memory - emu_current->used) : 0;
+	return 0;
+}
+
+API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
+	ENTER(CONTEXT);
+	return locked(allocate, GLOBAL_MEMORY, (char **)p, n);
+}
+
+API CUresult cuMemFree_v2(CUdeviceptr p) {
+	ENTER(CONTEXT);
+	char *c = (char *)p;
+	return c ? locked(NULL, GLOBAL_MEMORY, &c, 0) : 0;
+}
+
+API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
+	ENTER(CONTEXT);
+	(void)flags;
+	return locked(allocate, PINNED_MEMORY, (char **)p, n);
+}
+
+API CUresult cuMemFreeHost(void *p) {
+	ENTER(CONTEXT);
+	char *c = p;
+	return locked(NULL, PINNED_MEMORY, &c, 0);
+}
+
+/* An address outside every allocation is an error of the call, as on a card. */
+static CUresult ranges(const void *a, const void *b, size_t n) {
+	return (!a || gpfit_emu_in_range(a, n)) && (!b || gpfit_emu_in_range(b, n)) ? 0 : INVALID_VALUE;
+}
+
+static CUresult copy(void *dst, const void *src, size_t n, int to_device, int from_device) {
+	CUresult e = ranges(to_device ? dst : NULL, from_device ? src : NULL, n);
+	if (!e && n)
+		memmove(dst, src, n);
+	return e;
+}
+
+API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, void *st) {
+	ENTER(CONTEXT);
+	return emu_valid(st, STREAM) ? copy((void *)d, s, n, 1, 0) : INVALID_HANDLE;
+}
+
+API CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
+	ENTER(CONTEXT);
+	return emu_valid(st, STREAM) ? copy(d, (void *)s, n, 0, 1) : INVALID_HANDLE;
+}
+
+API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, void *st) {
+	ENTER(CONTEXT);
+	return emu_valid(st, STREAM) ? copy((void *)d, (void *)s, n, 1, 1) : INVALID_HANDLE;
+}
+
+API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {
+	ENTER(CONTEXT);
+	if (!emu_valid(st, STREAM))
+		return INVALID_HANDLE;
+	CUresult e = ranges((void *)d, NULL, n);
+	if (!e && n)
+		memset((void *)d, v, n);
+	return e;
+}
+
+struct copy2d { /* CUDA_MEMCPY2D */
+	size_t sx, sy;
+	unsigned stype;
+	const void *shost;
+	CUdeviceptr sdev;
+	void *sarray;
+	size_t spitch, dx, dy;
+	unsigned dtype;
+	void *dhost;
+	CUdeviceptr ddev;
+	void *darray;
+	size_t dpitch, width, height;
+};
+
+API CUresult cuMemcpy2DAsync_v2(const struct copy2d *c, void *st) {
+	ENTER(CONTEXT);
+	if (!emu_valid(st, STREAM))
+		return INVALID_HANDLE;
+	int from = c->stype == 2, to = c->dtype == 2; /* CU_MEMORYTYPE_DEVICE; 1 is HOST */
+	if ((c->stype != 1 && !from) || (c->dtype != 1 && !to) || c->width > c->spitch || c->width > c->dpitch)
+		return INVALID_VALUE;
+	const char *s = (from ? (const char *)c->sdev : c->shost) + c->sy * c->spitch + c->sx;
+	char *d = (to ? (char *)c->ddev : c->dhost) + c->dy * c->dpitch + c->dx;
+	for (size_t i = 0; i < c->height; i++) {
+		CUresult e = copy(d + i * c->dpitch, s + i * c->spitch, c->width, to, from);
+		if (e)
+			return e;
+	}
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* Stand-in for cuSOLVER: dense Cholesky factorisation and triangular inverse,
+ * 64-bit. MAJOR is the version that it reports. */
+#include "standin.h"
+
+enum { ALLOC_FAILED = 2, INVALID = 3, EXECUTION_FAILED = 6, REAL64 = 1, WORK_BYTES = 4096, HOST_BYTES = 64 };
+
+struct handle {
+	void *stream;
+};
+
+#define ENTER do { int e_ = fault(__func__, ALLOC_FAILED, EXECUTION_FAILED); if (e_) return e_; } while (0)
+#define REQUIRE(ok) do { if (!(ok)) return INVALID; } while (0)
+
+API int cusolverDnCreate(struct handle **p) {
+	ENTER;
+	return *p = calloc(1, sizeof **p), 0;
+}
+
+API int cusolverDnDestroy(struct handle *h) {
+	ENTER;
+	free(h);
+	return 0;
+}
+
+API int cusolverDnSetStream(struct handle *h, void *s) {
+	ENTER;
+	return h->stream = s, 0;
+}
+
+API int cusolverDnCreateParams(void **p) {
+	ENTER;
+	return *p = calloc(1, 16), 0;
+}
+
+API int cusolverDnDestroyParams(void *p) {
+	ENTER;
+	free(p);
+	return 0;
+}
+
+API int cusolverGetProperty(int which, int *v) { return *v = which == 0 ? MAJOR : 0, 0; }
+
+API int cusolverDnSetDeterministicMode(struct handle *h, int mode) {
+	ENTER;
+	REQUIRE(h && (mode == 1 || mode == 2));
+	return 0;
+}
+
+API int cusolverDnXpotrf_bufferSize(struct handle *h, void *params, int uplo, L n, int type, const void *a, L lda,
+                                    int compute, size_t *device, size_t *host) {
+	ENTER;
+	REQUIRE(h && params && type == REAL64 && compute == REAL64 && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	*device = WORK_BYTES;
+	return *host = HOST_BYTES, 0;
+}
+
+API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type, void *a, L lda, int compute,
+                         void *device, size_t ndevice, void *host, size_t nhost, int *info) {
+	ENTER;
+	REQUIRE(h && params && type == REAL64 && compute == REAL64 && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
+	return *info = (int)emu_potrf(uplo, n, a, lda), 0;
+}
+
+API int cusolverDnXtrtri_bufferSize(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, size_t *device,
+                                    size_t *host) {
+	ENTER;
+	REQUIRE(h && type == REAL64 && (diag == NONUNIT || diag == UNIT) && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	*device = WORK_BYTES;
+	return *host = HOST_BYTES, 0;
+}
+
+API int cusolverDnXtrtri(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, void *device,
+                         size_t ndevice, void *host, size_t nhost, int *info) {
+	ENTER;
+	REQUIRE(h && type == REAL64 && (diag == NONUNIT || diag == UNIT) && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
+	return *info = (int)emu_trtri(uplo, diag, n, a, lda), 0;
+}

@@ -1,0 +1,79 @@
+/* Shared by the sources of the emulated libcuda.so.1. Device memory is host
+ * memory, every call is synchronous, and one mutex guards all state. */
+#ifndef GPFIT_EMU_H
+#define GPFIT_EMU_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define API __attribute__((visibility("default")))
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+
+enum {
+	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
+	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
+	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+	ILLEGAL_ADDRESS = 700
+};
+
+enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64 };
+
+/* How an entry point is counted and what it needs. */
+enum { FREE, DEVICE, CONTEXT };
+
+struct device {
+	int index, major, minor, mode;
+	long long memory, used;
+	int retained, sticky;
+	long threads[MAX_THREADS];
+	int nthreads;
+	long handles;
+};
+
+enum { GLOBAL_MEMORY = 1, PINNED_MEMORY, MODULE_GLOBAL };
+
+struct region {
+	struct region *next;
+	struct device *dev;
+	int kind;
+	char *raw, *base;
+	size_t size;
+};
+
+extern pthread_mutex_t emu_lock;
+extern struct device emu_devices[MAX_DEVICES];
+extern int emu_ndevices;
+extern __thread struct device *emu_current;
+
+/* Counts a call, applies faults; returns the code to return, or 0 to go on.
+ * Every entry point of the library begins with it. */
+CUresult emu_enter(const char *name, int need);
+#define ENTER(need) do { CUresult e_ = emu_enter(__func__, need); if (e_) return e_; } while (0)
+
+/* Makes a device unusable for the rest of the process (or until reset). */
+int emu_is_sticky(int code);
+
+/* Handles other than memory: streams, events, modules, functions. */
+void *emu_handle(int magic, size_t size);
+int emu_valid(const void *h, int magic);
+void emu_release(void *h);
+enum { STREAM = 0x57e4a, EVENT = 0xe7e27, MODULE = 0x30d01, FUNCTION = 0xf04c7 };
+struct handle {
+	int magic;
+	struct device *dev;
+};
+
+void emu_violation(const char *what);
+struct region *emu_find(const void *p, size_t n);
+void emu_add_region(struct region *r);
+/* Forgets what was allocated on a device whose context is dead. */
+void emu_bury(struct device *d);
+/* Whether [p, p+n) lies in one live allocation; counts a violation if not. */
+API int gpfit_emu_in_range(const void *p, size_t n);
+void *emu_kernel_symbol(const char *name);
+
+#endif

@@ -1,0 +1,119 @@
+package mathlib
+
+import (
+	"unsafe"
+
+	"gpfit/device/cuda/driver"
+)
+
+// Handle is cuBLAS and cuSOLVER on one stream of a device. Its calls are safe
+// for concurrent use and run one after the other.
+type Handle struct {
+	lib    *Library
+	dev    *driver.Device
+	stream *driver.Stream
+	blas   uintptr
+	solver uintptr
+	params uintptr
+	info   driver.Ptr
+	host   []byte // workspace of cuSOLVER on the host
+}
+
+// infoBytes is the allocation that cuSOLVER's info is in.
+const infoBytes = 256
+
+// New creates handles that work on the stream (cublasCreate,
+// cublasSetStream, cusolverDnCreate, cusolverDnSetStream,
+// cusolverDnCreateParams), and asks cuSOLVER for reproducible results
+// (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one
+// stream by default.
+func (l *Library) New(s *driver.Stream) (*Handle, error) {
+	h := &Handle{lib: l, dev: s.Device(), host: make([]byte, 1)}
+	err := h.dev.Do(func() (err error) {
+		if err = h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))); err != nil {
+			return err
+		}
+		if err = h.run(solverCreate, uintptr(unsafe.Pointer(&h.solver))); err != nil {
+			return err
+		}
+		if err = h.run(solverCreateParams, uintptr(unsafe.Pointer(&h.params))); err != nil {
+			return err
+		}
+		if l.fn[solverSetDeterministic] != 0 {
+			const deterministicResults = 1
+			if err = h.run(solverSetDeterministic, h.solver, deterministicResults); err != nil {
+				return err
+			}
+		}
+		if err = h.SetStream(s); err != nil {
+			return err
+		}
+		h.info, err = h.dev.Alloc(infoBytes)
+		return err
+	})
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// run calls a function; it must be on the thread of the device.
+//
+//go:uintptrescapes
+func (h *Handle) run(fn int, args ...uintptr) error {
+	if err := h.dev.Err(); err != nil {
+		return err
+	}
+	if status := call(h.lib.fn[fn], args...); status != 0 {
+		return failure(h.dev, symbols[fn], status)
+	}
+	return nil
+}
+
+// SetStream moves the handle to another stream of its device
+// (cublasSetStream, cusolverDnSetStream). A workspace set before is forgotten.
+func (h *Handle) SetStream(s *driver.Stream) error {
+	return h.dev.Do(func() error {
+		if err := h.run(blasSetStream, h.blas, s.Handle()); err != nil {
+			return err
+		}
+		h.stream = s
+		return h.run(solverSetStream, h.solver, s.Handle())
+	})
+}
+
+// SetWorkspace gives cuBLAS device memory of the caller's in place of its own
+// (cublasSetWorkspace): 32 MiB are recommended for Hopper, 4 MiB before. The
+// address must be a multiple of 256.
+func (h *Handle) SetWorkspace(p driver.Ptr, bytes int64) error {
+	return h.dev.Do(func() error { return h.run(blasSetWorkspace, h.blas, uintptr(p), uintptr(bytes)) })
+}
+
+// Stream returns the stream of the handle.
+func (h *Handle) Stream() *driver.Stream { return h.stream }
+
+// Close destroys the handles (cublasDestroy, cusolverDnDestroy,
+// cusolverDnDestroyParams). On a dead device it does nothing. It may be called
+// twice.
+func (h *Handle) Close() error {
+	return h.dev.Do(func() error {
+		var first error
+		destroy := func(fn int, handle *uintptr) {
+			if *handle != 0 && h.dev.Err() == nil {
+				if err := h.run(fn, *handle); err != nil && first == nil && !driver.IsSticky(err) {
+					first = err
+				}
+			}
+			*handle = 0
+		}
+		destroy(solverDestroyParams, &h.params)
+		destroy(solverDestroy, &h.solver)
+		destroy(blasDestroy, &h.blas)
+		if err := h.dev.Free(h.info); err != nil && first == nil {
+			first = err
+		}
+		h.info = 0
+		return first
+	})
+}
