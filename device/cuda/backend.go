@@ -22,6 +22,7 @@ type Backend struct {
 	module    *driver.Module
 	functions map[string]*driver.Function
 	math      *mathLibrary
+	sizes     sizes
 	flopRate  func() float64
 	close     sync.Once
 }
@@ -32,7 +33,7 @@ func open(index int) (b *Backend, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b = &Backend{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}}
+	b = &Backend{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), sizes: defaultSizes, functions: map[string]*driver.Function{}}
 	defer func() {
 		if err != nil {
 			b.Close()

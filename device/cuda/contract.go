@@ -9,9 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-// invertBlock is the size up to which cuSOLVER inverts a triangle in one call.
-const invertBlock = 4096
-
 // panelWidth is the number of columns of Σ⁻¹ formed at a time: wide enough for
 // products at full speed, and at most a few per cent of the matrix.
 func panelWidth(n int64) int64 {
@@ -96,13 +93,13 @@ func (w *Workspace) diagonalL() kernels.Vector { return kernels.Vector{A: kernel
 //
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
 func (w *Workspace) invertUpper(ctx context.Context, o, n int64) error {
-	if n <= invertBlock {
+	if n <= w.b.sizes.invert {
 		if err := w.b.math.trtri(n, w.at(o, o)); err != nil {
 			return err
 		}
 		return w.worked(ctx, cube(n)/3)
 	}
-	n1 := (n/2 + 127) &^ 127
+	n1 := half(n)
 	n2 := n - n1
 	if err := w.invertUpper(ctx, o, n1); err != nil {
 		return err
@@ -116,16 +113,19 @@ func (w *Workspace) invertUpper(ctx context.Context, o, n int64) error {
 	return w.multiplyRight(ctx, o+n1, n2, w.at(o, o+n1), n1)
 }
 
+// half splits n at a multiple of 32.
+func half(n int64) int64 { return (n/2 + 31) &^ 31 }
+
 // multiplyLeft overwrites the k×m block b by −U·b, for the k×k diagonal block
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
-	if k <= invertBlock {
+	if k <= w.b.sizes.invert {
 		if err := w.b.math.trmm(left, plain, k, m, -1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
-	k1 := (k/2 + 127) &^ 127
+	k1 := half(k)
 	b2 := b.At(k1, 0)
 	if err := w.multiplyLeft(ctx, o, k1, b, m); err != nil {
 		return err
@@ -138,13 +138,13 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matr
 
 // multiplyRight overwrites the m×k block b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
-	if k <= invertBlock {
+	if k <= w.b.sizes.invert {
 		if err := w.b.math.trmm(right, plain, m, k, 1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
-	k1 := (k/2 + 127) &^ 127
+	k1 := half(k)
 	b2 := b.At(0, k1)
 	if err := w.multiplyRight(ctx, o+k1, k-k1, b2, m); err != nil {
 		return err

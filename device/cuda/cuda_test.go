@@ -40,6 +40,16 @@ func TestConformance(t *testing.T) {
 	devicetest.Run(t, mustOpen)
 }
 
+// TestConformanceSmallSteps takes the paths of large matrices at small n.
+func TestConformanceSmallSteps(t *testing.T) {
+	emulator.Need(t)
+	devicetest.Run(t, func(t *testing.T) device.Backend {
+		b := mustOpen(t)
+		b.(*Backend).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
+		return b
+	})
+}
+
 func TestProbe(t *testing.T) {
 	emulator.Need(t)
 	found := Driver{}.Probe(context.Background())

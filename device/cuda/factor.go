@@ -8,13 +8,20 @@ import (
 	"gpfit/device/cuda/kernels"
 )
 
-// The steps of the large factorisations. Within one, cuSOLVER and cuBLAS work
-// alone; between them progress is reported and the context polled. At 50 TFLOP/s
-// a product of this size takes a tenth of a second.
-const (
-	factorBlock = 8192
-	gemmFlops   = 5e12
-)
+// sizes are the steps of the large computations. Within one, cuSOLVER, cuBLAS
+// or a kernel works alone; between them progress is reported and the context
+// polled.
+type sizes struct {
+	// fill is the number of columns of Σ filled, factor that of a block of the
+	// Cholesky factorisation, invert the order up to which a triangle is
+	// inverted in one call.
+	fill, factor, invert int64
+	// gemm bounds the operations of a product.
+	gemm float64
+}
+
+// defaultSizes: at 50 TFLOP/s a step takes up to a tenth of a second.
+var defaultSizes = sizes{fill: 8192, factor: 8192, invert: 4096, gemm: 5e12}
 
 // Factor overwrites Σ by L.
 func (w *Workspace) Factor(ctx context.Context) error {
@@ -43,8 +50,9 @@ func ptr(m kernels.Matrix) driver.Ptr { return driver.Ptr(m.A) }
 // block, solve the rows below, update the columns to the right, each panel of
 // which is a matrix product that reaches a little over the diagonal.
 func (w *Workspace) cholesky(ctx context.Context) error {
-	for o := int64(0); o < w.n; o += factorBlock {
-		width := min(factorBlock, w.n-o)
+	block := w.b.sizes.factor
+	for o := int64(0); o < w.n; o += block {
+		width := min(block, w.n-o)
 		minor, err := w.b.math.potrf(width, w.at(o, o))
 		if err != nil {
 			return err
@@ -65,8 +73,8 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
 			return err
 		}
-		for j := o + width; j < w.n; j += factorBlock {
-			cols := min(factorBlock, w.n-j)
+		for j := o + width; j < w.n; j += block {
+			cols := min(block, w.n-j)
 			if err := w.gemm(ctx, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
 				return err
 			}
@@ -82,7 +90,7 @@ func (w *Workspace) gemm(ctx context.Context, opB op, m, n, k int64, alpha float
 	}
 	perRow := 2 * float64(n) * float64(max(k, 1))
 	for i := int64(0); i < m; {
-		rows := min(m-i, max(1024, int64(gemmFlops/perRow)))
+		rows := min(m-i, max(64, int64(w.b.sizes.gemm/perRow)))
 		if err := w.b.math.gemm(plain, opB, rows, n, k, alpha, a.At(i, 0), b, beta, c.At(i, 0)); err != nil {
 			return err
 		}

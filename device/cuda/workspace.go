@@ -230,9 +230,6 @@ func (w *Workspace) compile(prog *kernel.Program) error {
 	return driver.CopyToDevice(w.b.stream, words, enc.Words)
 }
 
-// fillCols is the number of columns filled between two looks at the context.
-const fillCols = 8192
-
 // Fill forms Σ in the lower triangle.
 func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	return w.do(func() error {
@@ -249,8 +246,8 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 			return err
 		}
 		w.begin("fill", 0)
-		for j0 := int64(0); j0 < w.n; j0 += fillCols {
-			j1 := min(j0+fillCols, w.n)
+		for j0 := int64(0); j0 < w.n; j0 += w.b.sizes.fill {
+			j1 := min(j0+w.b.sizes.fill, w.n)
 			if err := w.b.launch(kernels.Fill(w.compiled, w.points, w.matrix, w.noise, j0, j1)); err != nil {
 				return err
 			}
