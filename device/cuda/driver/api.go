@@ -81,6 +81,12 @@ const (
 	memoryDevice = 2
 )
 
+// CUjit_option.
+const (
+	errorLogBuffer     = 5
+	errorLogBufferSize = 6
+)
+
 // CUdevice_attribute.
 const (
 	attrSharedPerBlock    = 8

@@ -73,7 +73,6 @@ func (a *dlopenAPI) eventMs(x, y uintptr) (float64, Code) {
 }
 
 func (a *dlopenAPI) moduleLoad(image []byte) (m uintptr, log string, c Code) {
-	const errorLogBuffer, errorLogBufferSize = 5, 6 // CUjit_option
 	buffer := make([]byte, 8<<10)
 	var pin runtime.Pinner
 	defer pin.Unpin()
