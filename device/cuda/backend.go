@@ -66,8 +66,7 @@ func (b *Backend) launch(l kernels.Launch) error {
 	if l.Empty() {
 		return nil
 	}
-	dim := func(d [3]uint32) driver.Dim { return driver.Dim{X: d[0], Y: d[1], Z: d[2]} }
-	return b.functions[l.Kernel].Launch(b.stream, dim(l.Grid), dim(l.Block), int(l.Shared), l.Args...)
+	return b.functions[l.Kernel].Launch(b.stream, driver.Dim(l.Grid), driver.Dim(l.Block), int(l.Shared), l.Args...)
 }
 
 func (b *Backend) launchAll(launches [2]kernels.Launch) error {

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
@@ -80,7 +81,24 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 			}
 		}
 	}
-	return w.b.stream.Synchronize()
+	return w.checkDiagonal()
+}
+
+// checkDiagonal looks for a diagonal element of L that is not a positive number:
+// cuSOLVER may report success on a matrix with a NaN.
+func (w *Workspace) checkDiagonal() error {
+	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, kernels.Ptr(w.small))
+	if err := w.b.launch(look); err != nil {
+		return err
+	}
+	first := make([]int64, look.Grid[0])
+	if err := driver.CopyToHost(w.b.stream, first, w.small); err != nil {
+		return err
+	}
+	if at := slices.Min(first); at < w.n {
+		return device.ExplainMinor(int(at)+1, w.x, w.program, w.theta, w.noiseHost)
+	}
+	return nil
 }
 
 // gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands of rows.
