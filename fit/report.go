@@ -70,6 +70,13 @@ type Evaluations struct {
 	Infeasible int `json:"infeasible"`
 }
 
+func (e *Evaluations) add(o graph.Evaluations) {
+	e.Value += o.Value
+	e.Gradient += o.Gradient
+	e.FullSizeValue += o.Value
+	e.FullSizeGradient += o.Gradient
+}
+
 // StartReport is one start of the optimiser.
 type StartReport struct {
 	NLML       *float64 `json:"nlml"`
@@ -102,8 +109,8 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 		Parameters: map[string]float64{}, ParametersOriginalUnits: map[string]float64{},
 		Warnings: append([]string{}, t.warnings...),
 	}
-	e := s.obj.Evaluations()
-	r.Evaluations = Evaluations{Value: e.Value, Gradient: e.Gradient, FullSizeValue: e.Value, FullSizeGradient: e.Gradient}
+	r.Evaluations.add(s.evaluations())
+	r.Warnings = append(r.Warnings, s.warnings...)
 	if grad != nil {
 		r.GradientLog = map[string]float64{}
 	}
