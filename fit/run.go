@@ -62,6 +62,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
+	if r.Residual, err = s.residual(ctx); err != nil {
+		return nil, err
+	}
 	r.Seconds = time.Since(began).Seconds()
 	return &r, nil
 }
@@ -123,6 +126,9 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
+	if out.Report.Residual, err = s.residual(final); err != nil {
+		return nil, errors.Join(cancelled, err)
+	}
 	for _, other := range sessions[1:] {
 		e := other.evaluations()
 		out.Report.Evaluations.add(e)

@@ -128,3 +128,24 @@ func (s *session) evaluations() graph.Evaluations {
 	e := s.obj.Evaluations()
 	return graph.Evaluations{Value: e.Value + s.before.Value, Gradient: e.Gradient + s.before.Gradient}
 }
+
+// residualFrom is the number of points from which a factor is checked where the
+// device can: beyond the sizes that libraries are commonly used at.
+const residualFrom = 40000
+
+// residual checks the factor of the last evaluation, nil if that was not done.
+func (s *session) residual(ctx context.Context) (*float64, error) {
+	checker, ok := s.ws.(device.ResidualChecker)
+	if !ok || s.ws.N() < s.task.residualFrom {
+		return nil, nil
+	}
+	r, err := checker.Residual(ctx)
+	if err == nil && !(r <= maxResidual) {
+		err = fmt.Errorf("fit: the factor computed by %s is wrong: ‖ΣΣ⁻¹e − e‖ = %g on sampled columns; do not use this device or its libraries", s.info.Name, r)
+	}
+	return &r, err
+}
+
+// maxResidual is what no stable factorisation exceeds at noise variances down
+// to 1e-6 of the signal; 1e-8 is to be expected.
+const maxResidual = 1e-4
