@@ -104,12 +104,12 @@ func TestResidual(t *testing.T) {
 	if err := w.ReadFactor(200, 201, l); err != nil {
 		t.Fatal(err)
 	}
-	l[100] += 1e-3
+	l[100] += 0.1
 	if err := w.WriteFactor(200, 201, l); err != nil {
 		t.Fatal(err)
 	}
 	w.stage = stageFactored
-	if r, err := w.Residual(ctx); err != nil || !(r > 1e-5) {
+	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
 		t.Errorf("residual %v of a wrong factor, error %v", r, err)
 	}
 }
