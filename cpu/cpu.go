@@ -3,7 +3,7 @@
 //
 // A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first
 // the covariance matrix, then its Cholesky factor L; the strict upper triangle
-// receives U = L⁻ᵀ when a gradient is asked for, so that L survives. Start with
+// receives Σ⁻¹ when a gradient is asked for, so that L survives. Start with
 // workspace.go; the n³ work is in factor.go, inverse.go and contract.go, all of
 // it recursions and panels that spend their operations in matrix products.
 package cpu
@@ -91,17 +91,13 @@ func (b *Backend) Info() device.Info {
 	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: freeMemory()}
 }
 
-// Plan returns memory and work for n points of d columns: one n×n buffer,
-// panels of n rows, and vectors.
+// Plan returns memory and work for n points of d columns: one n×n buffer, the
+// working space of matrix products, and vectors.
 func (b *Backend) Plan(n, d int) device.Plan {
 	nf := float64(n)
-	panel := int64(panelRows) * int64(leadingDim(n)+panelRows)
-	if formsWhole(n) {
-		panel = int64(n) * int64(leadingDim(n))
-	}
 	plan := device.Plan{
 		N: n, D: d,
-		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panel + packing*int64(min(n, leafFast)) + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
+		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + packing*int64(min(n, leafFast)) + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
 	}

@@ -6,25 +6,40 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// invert writes U = L⁻ᵀ to the strict upper triangle. While it works, and in
-// contract after it, the diagonal of the buffer is that of U; L's is in the
-// returned slice, and the caller puts it back with setDiagonal.
-func (w *Workspace) invert(ctx context.Context, diagL []float64) error {
-	return w.invertBlock(ctx, diagL, 0, w.n)
+// invert makes the strict upper triangle hold that of Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ, and
+// inverseDiag its diagonal. While it works the diagonal of the buffer is U's and
+// then Σ⁻¹'s; in the end it is L's again.
+func (w *Workspace) invert(ctx context.Context) error {
+	if w.stage == stageInverted {
+		w.begin("gradient", 0)
+		return ctx.Err()
+	}
+	w.begin("gradient", 2*cube(w.n)/3)
+	diagL := w.diagonal(nil)
+	w.stage = stageEmpty
+	if err := w.invertBlock(ctx, diagL, 0, w.n); err != nil {
+		return err
+	}
+	if err := w.squareBlock(ctx, 0, w.n); err != nil {
+		return err
+	}
+	w.inverseDiag = w.diagonal(w.inverseDiag)
+	for i, v := range diagL {
+		w.a[i*w.ld+i] = v
+	}
+	w.stage = stageInverted
+	return nil
 }
 
-func (w *Workspace) diagonal() []float64 {
-	d := make([]float64, w.n)
+// diagonal copies the diagonal to d, or to a new slice.
+func (w *Workspace) diagonal(d []float64) []float64 {
+	if d == nil {
+		d = make([]float64, w.n)
+	}
 	for i := range d {
 		d[i] = w.a[i*w.ld+i]
 	}
 	return d
-}
-
-func (w *Workspace) setDiagonal(d []float64) {
-	for i, v := range d {
-		w.a[i*w.ld+i] = v
-	}
 }
 
 // invertBlock inverts the n×n diagonal block at o. With L₂₁ below and U₁₂
@@ -134,4 +149,64 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m 
 		return err
 	}
 	return w.multiplyRight(ctx, o, k1, b, m)
+}
+
+// squareBlock overwrites the upper triangle U of the n×n diagonal block at o by
+// that of U·Uᵀ:
+//
+//	[U₁₁U₁₁ᵀ + U₁₂U₁₂ᵀ   U₁₂U₂₂ᵀ]
+//	[                     U₂₂U₂₂ᵀ]
+func (w *Workspace) squareBlock(ctx context.Context, o, n int) error {
+	if n <= w.backend.leaf {
+		w.backend.blas.Dlauum(blas.Upper, n, w.at(o, o), w.ld)
+		return w.worked(ctx, cube(n)/3)
+	}
+	n1 := split(n)
+	n2 := n - n1
+	u12 := w.at(o, o+n1)
+	if err := w.squareBlock(ctx, o, n1); err != nil {
+		return err
+	}
+	if err := w.addSquare(ctx, o, n1, u12, n2); err != nil {
+		return err
+	}
+	if err := w.multiplyTransposed(ctx, o+n1, n2, u12, n1); err != nil {
+		return err
+	}
+	return w.squareBlock(ctx, o+n1, n2)
+}
+
+// addSquare adds b·bᵀ to the upper triangle of the n×n diagonal block at o; b is
+// n×k, a part of the buffer.
+func (w *Workspace) addSquare(ctx context.Context, o, n int, b []float64, k int) error {
+	if n <= w.backend.leaf {
+		w.backend.blas.Dsyrk(blas.Upper, blas.NoTrans, n, k, 1, b, w.ld, 1, w.at(o, o), w.ld)
+		return w.worked(ctx, float64(n)*float64(n)*float64(k))
+	}
+	n1 := split(n)
+	b2 := b[n1*w.ld:]
+	if err := w.gemm(ctx, blas.Trans, n1, n-n1, k, 1, b, w.ld, b2, w.ld, 1, w.at(o, o+n1), w.ld); err != nil {
+		return err
+	}
+	if err := w.addSquare(ctx, o, n1, b, k); err != nil {
+		return err
+	}
+	return w.addSquare(ctx, o+n1, n-n1, b2, k)
+}
+
+// multiplyTransposed overwrites the m×k matrix b by b·Uᵀ, for the k×k diagonal
+// block of U at o.
+func (w *Workspace) multiplyTransposed(ctx context.Context, o, k int, b []float64, m int) error {
+	if k <= w.backend.leaf {
+		w.backend.blas.Dtrmm(blas.Right, blas.Upper, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
+		return w.worked(ctx, float64(m)*float64(k)*float64(k))
+	}
+	k1 := split(k)
+	if err := w.multiplyTransposed(ctx, o, k1, b, m); err != nil {
+		return err
+	}
+	if err := w.gemm(ctx, blas.Trans, m, k1, k-k1, 1, b[k1:], w.ld, w.at(o, o+k1), w.ld, 1, b, w.ld); err != nil {
+		return err
+	}
+	return w.multiplyTransposed(ctx, o+k1, k-k1, b[k1:], m)
 }

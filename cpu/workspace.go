@@ -16,7 +16,7 @@ const (
 	stageEmpty stage = iota
 	stageFilled
 	stageFactored
-	stageInverted // L below, U = L⁻ᵀ strictly above the diagonal
+	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
 // Workspace implements [device.Workspace]. Element (i, j) of its matrix is
@@ -27,10 +27,11 @@ type Workspace struct {
 	n, ld   int
 	a       []float64
 	stage   stage
-	// panel holds a block of rows of Σ⁻¹ and corner one of U (contract.go);
-	// cross a block of cross-covariances (predict.go). They are kept from call
-	// to call.
-	panel, corner, cross []float64
+	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
+	inverseDiag []float64
+	// cross is a block of cross-covariances (predict.go), kept from call to
+	// call.
+	cross []float64
 	// theta and noise are those of the last Fill.
 	theta, noise []float64
 	evaluators   []*kernel.Evaluator
@@ -81,12 +82,12 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
 	matrix := int64(len(w.a)) * 8
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.panel)+len(w.corner)+len(w.cross))*8}
+	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+len(w.cross))*8}
 }
 
 // Close frees the buffer.
 func (w *Workspace) Close() error {
-	w.a, w.panel, w.corner, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, nil, stageEmpty
+	w.a, w.inverseDiag, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
 	return nil
 }
 
