@@ -14,8 +14,9 @@ import (
 type sizes struct {
 	// fill is the number of columns of Σ filled, factor that of a block of the
 	// Cholesky factorisation, invert the order up to which a triangle is
-	// inverted in one call.
-	fill, factor, invert int64
+	// inverted in one call, panel that of columns of Σ⁻¹ formed at a time, 0 for
+	// what [panelWidth] says.
+	fill, factor, invert, panel int64
 	// gemm bounds the operations of a product.
 	gemm float64
 }
@@ -47,8 +48,9 @@ func (w *Workspace) at(i, j int64) kernels.Matrix { return w.matrix.At(i, j) }
 func ptr(m kernels.Matrix) driver.Ptr { return driver.Ptr(m.A) }
 
 // cholesky goes by blocks of columns (right-looking): factor the diagonal
-// block, solve the rows below, update the columns to the right, each panel of
-// which is a matrix product that reaches a little over the diagonal.
+// block, solve the rows below, update the columns to the right. Each panel of
+// these is a matrix product that reaches a little over the diagonal: panels are
+// narrower than blocks to keep that small.
 func (w *Workspace) cholesky(ctx context.Context) error {
 	block := w.b.sizes.factor
 	for o := int64(0); o < w.n; o += block {
@@ -73,8 +75,9 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
 			return err
 		}
-		for j := o + width; j < w.n; j += block {
-			cols := min(block, w.n-j)
+		panel := min(block, w.b.panelWidth(w.n))
+		for j := o + width; j < w.n; j += panel {
+			cols := min(panel, w.n-j)
 			if err := w.gemm(ctx, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
 				return err
 			}
