@@ -31,7 +31,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return device.ErrStage
 		}
 		w.stage = stageEmpty
-		w.begin("factor", cube(w.n)/3)
+		w.begin("factor", choleskyFlops(w.n, w.b.sizes.factor, w.b.panelWidth(w.n)))
 		if err := w.cholesky(ctx); err != nil {
 			return err
 		}
@@ -84,6 +84,21 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		}
 	}
 	return w.b.stream.Synchronize()
+}
+
+// choleskyFlops is the work of cholesky: n³/3, and O(panel·n²) because panels
+// reach over the diagonal.
+func choleskyFlops(n, block, panel int64) float64 {
+	sum, panel := 0.0, min(block, panel)
+	for o := int64(0); o < n; o += block {
+		width := min(block, n-o)
+		below := float64(n - o - width)
+		sum += cube(width)/3 + below*float64(width)*float64(width)
+		for j := o + width; j < n; j += panel {
+			sum += 2 * float64(n-j) * float64(min(panel, n-j)) * float64(width)
+		}
+	}
+	return sum
 }
 
 // gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands of rows.

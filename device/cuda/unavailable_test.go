@@ -37,7 +37,9 @@ func TestUnavailable(t *testing.T) {
 			c.Faults = []emulator.Fault{{Entry: "cuDevicePrimaryCtxRetain", K: 1, Code: 46}}
 		}, "", []string{"busy or unavailable"}},
 		"lacking functions": {func(c *emulator.Config) { c.Toolkit = emulator.Lacking }, "", []string{"lack cublas", "needs CUDA 12.0"}},
-		"no kernel image":   {func(c *emulator.Config) { c.Faults = []emulator.Fault{{Entry: "cuModuleLoadDataEx", K: 1, Code: 222}} }, "", []string{"newer than the driver"}},
+		"no kernel image": {func(c *emulator.Config) {
+			c.Faults = []emulator.Fault{{Entry: "cuModuleLoadDataEx", K: 1, Code: 222}, {Entry: "cuModuleLoadData", K: 1, Code: 222}}
+		}, "", []string{"newer than the driver"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := machine()
