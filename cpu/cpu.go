@@ -52,12 +52,15 @@ type Backend struct {
 	flopRate func() float64
 }
 
-// The sizes of Backend.leaf. The routines of cpu/blas take 8192 columns within
-// about a second, at full speed; of gonum's own only the matrix
-// product is parallel, so that recursion goes on to small blocks.
+// The sizes of Backend.leaf. The routines of cpu/blas take 4096 columns within
+// a fifth of a second and 40 MB of working space, at full speed; of gonum's own
+// only the matrix product is parallel, so that recursion goes on to small
+// blocks.
 const (
-	leafFast    = 8192
+	leafFast    = 4096
 	leafGeneric = 64
+	// packing is the working space of cpu/blas in numbers a column of a leaf.
+	packing = 1280
 )
 
 // New returns a backend with the given options. It is an error if the variable
@@ -98,7 +101,7 @@ func (b *Backend) Plan(n, d int) device.Plan {
 	}
 	plan := device.Plan{
 		N: n, D: d,
-		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panel + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
+		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + panel + packing*int64(min(n, leafFast)) + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
 	}

@@ -104,3 +104,11 @@ type Work struct {
 	// Bytes is the memory held now; MatrixBytes the part in the n×n buffer.
 	Bytes, MatrixBytes int64
 }
+
+// ResidualChecker is a [Workspace] that can check its own factor.
+type ResidualChecker interface {
+	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with
+	// Σ formed anew, at the parameters of the last Fill. It may be called after
+	// Factor.
+	Residual(ctx context.Context) (float64, error)
+}

@@ -37,7 +37,7 @@ type Finding struct {
 	Detail string
 }
 
-// Choice is the outcome of [Open], for the user to see.
+// Choice is the outcome of [Dispatch], for the user to see.
 type Choice struct {
 	// Asked is the name asked for, Device the one taken.
 	Asked, Device string
@@ -45,6 +45,8 @@ type Choice struct {
 	Reason string
 	// Findings is all that was looked at, in order of preference.
 	Findings []Finding
+	// FellBack says that Device is the fallback for one that cannot be had.
+	FellBack bool
 }
 
 // Choose decides which device name stands for, without opening it: "auto" (or
@@ -103,20 +105,4 @@ func unavailableReason(name string, findings []Finding) string {
 		}
 	}
 	return fmt.Sprintf("no such kind of device (%s)", known)
-}
-
-// Open chooses a device by name and opens it.
-func Open(ctx context.Context, name string, drivers []Driver, opts Options) (Backend, Choice, error) {
-	choice, err := Choose(ctx, name, drivers)
-	if err != nil {
-		return nil, choice, err
-	}
-	kind, _, _ := strings.Cut(choice.Device, ":")
-	for _, d := range drivers {
-		if d.Kind() == kind {
-			b, err := d.Open(ctx, choice.Device, opts)
-			return b, choice, err
-		}
-	}
-	return nil, choice, &UnavailableError{Device: name, Reason: "no driver for it in this program"}
 }

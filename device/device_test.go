@@ -4,62 +4,122 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
 
-// fakeDriver finds what it is told and opens nothing.
+// fakeBackend is a name.
+type fakeBackend struct {
+	Backend
+	name   string
+	closed *[]string
+}
+
+func (b fakeBackend) Info() Info { return Info{Name: b.name, Description: "a " + b.name} }
+func (b fakeBackend) Close() error {
+	*b.closed = append(*b.closed, b.name)
+	return nil
+}
+
+// fakeDriver finds what it is told; devices named in broken do not open.
 type fakeDriver struct {
 	kind     string
 	findings []Finding
-	opened   *string
+	broken   string
+	closed   *[]string
 }
 
 func (f fakeDriver) Kind() string                    { return f.kind }
 func (f fakeDriver) Probe(context.Context) []Finding { return f.findings }
 func (f fakeDriver) Open(_ context.Context, name string, _ Options) (Backend, error) {
-	*f.opened = name
-	return nil, nil
+	if name == f.broken {
+		return nil, &UnavailableError{Device: name, Reason: "self-test failed"}
+	}
+	return fakeBackend{name: name, closed: f.closed}, nil
 }
 
-func TestOpen(t *testing.T) {
-	var opened string
-	cpu := fakeDriver{"cpu", []Finding{{"cpu", true, "8 cores"}}, &opened}
-	none := fakeDriver{"cuda", []Finding{{"cuda", false, "no driver"}}, &opened}
-	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, "too old"}, {"cuda:1", true, "H200"}}, &opened}
+func TestDispatch(t *testing.T) {
+	var closed []string
+	cpu := fakeDriver{"cpu", []Finding{{"cpu", true, "8 cores"}}, "", &closed}
+	none := fakeDriver{"cuda", []Finding{{"cuda", false, "no driver"}}, "", &closed}
+	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, "too old"}, {"cuda:1", true, "H200"}}, "", &closed}
+	pair := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}, {"cuda:1", true, "H200"}}, "", &closed}
+	broken := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}}, "cuda:0", &closed}
+	at1000 := func(context.Context, Backend, Backend) (int, error) { return 1000, nil }
 	cases := []struct {
-		name    string
+		req     Request
 		drivers []Driver
-		device  string
+		device  string // of the choice, "" for an error
 		words   string // in the reason or the error
 	}{
-		{"auto", []Driver{none, cpu}, "cpu", "no driver"},
-		{"", []Driver{none, cpu}, "cpu", "no driver"},
-		{"auto", []Driver{two, cpu}, "cuda:1", "too old"},
-		{"auto", []Driver{cpu}, "cpu", "first usable"},
-		{"cpu", []Driver{two, cpu}, "cpu", "asked for"},
-		{"cpu:0", []Driver{two, cpu}, "cpu", "asked for"},
-		{"cuda:1", []Driver{two, cpu}, "cuda:1", "asked for"},
-		{"cuda:0", []Driver{two, cpu}, "", "too old"},
-		{"cuda:0", []Driver{none, cpu}, "", "no driver"},
-		{"cuda:7", []Driver{two, cpu}, "", "no such cuda device"},
-		{"cpu:1", []Driver{cpu}, "", "no such cpu device"},
-		{"tpu", []Driver{two, cpu}, "", "no such kind of device (usable here: auto, cuda:1, cpu)"},
-		{"auto", []Driver{none}, "", "no such kind"},
+		{Request{Device: "auto"}, []Driver{none, cpu}, "cpu", "no driver"},
+		{Request{}, []Driver{none, cpu}, "cpu", "no driver"},
+		{Request{Device: "auto"}, []Driver{two, cpu}, "cuda:1", "too old"},
+		{Request{Device: "auto"}, []Driver{cpu}, "cpu", "first usable"},
+		{Request{Device: "auto"}, []Driver{broken, cpu}, "cpu", "self-test failed"},
+		{Request{Device: "auto", N: 999, Crossover: at1000}, []Driver{pair, cpu}, "cpu", "cuda:0 pays from n = 1000 on, this job has 999"},
+		{Request{Device: "auto", N: 1000, Crossover: at1000}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Device: "cuda:0", N: 10, Crossover: at1000}, []Driver{pair, cpu}, "cuda:0", "asked for"},
+		{Request{Device: "cpu"}, []Driver{two, cpu}, "cpu", "asked for"},
+		{Request{Device: "cpu:0"}, []Driver{two, cpu}, "cpu:0", "asked for"},
+		{Request{Device: "cuda:1"}, []Driver{two, cpu}, "cuda:1", "asked for"},
+		{Request{Device: "cuda:0, cuda:1"}, []Driver{pair, cpu}, "cuda:0, cuda:1", "asked for"},
+		{Request{Device: "cuda:0"}, []Driver{two, cpu}, "", "too old"},
+		{Request{Device: "cuda:0"}, []Driver{none, cpu}, "", "no driver"},
+		{Request{Device: "cuda:0", Fallback: "cpu"}, []Driver{none, cpu}, "cpu", "no driver"},
+		{Request{Device: "cuda:0", Fallback: "cpu"}, []Driver{broken, cpu}, "cpu", "self-test failed"},
+		{Request{Device: "cuda:0", Fallback: "cuda:5"}, []Driver{broken, cpu}, "", "no such cuda device"},
+		{Request{Device: "cuda:0,cuda:7"}, []Driver{pair, cpu}, "", "no such cuda device"},
+		{Request{Device: "cuda:7"}, []Driver{two, cpu}, "", "no such cuda device"},
+		{Request{Device: "cpu:1"}, []Driver{cpu}, "", "no such cpu device"},
+		{Request{Device: "tpu"}, []Driver{two, cpu}, "", "no such kind of device (usable here: auto, cuda:1, cpu)"},
+		{Request{Device: "auto"}, []Driver{none}, "", "no such kind"},
 	}
 	for _, c := range cases {
-		opened = ""
-		_, choice, err := Open(context.Background(), c.name, c.drivers, Options{})
+		closed = nil
+		backends, choice, err := Dispatch(context.Background(), c.req, c.drivers)
 		if c.device == "" {
 			var ue *UnavailableError
-			if !errors.As(err, &ue) || !strings.Contains(err.Error(), c.words) || opened != "" {
-				t.Errorf("%q: error %v, opened %q; want %q", c.name, err, opened, c.words)
+			if !errors.As(err, &ue) || !strings.Contains(err.Error(), c.words) || backends != nil {
+				t.Errorf("%+v: error %v, backends %v; want %q", c.req, err, backends, c.words)
+			}
+			if strings.Contains(c.req.Device, ",") && len(closed) != 1 {
+				t.Errorf("%+v: closed %v, want the device that was open", c.req, closed)
 			}
 			continue
 		}
-		if err != nil || opened != c.device || choice.Device != c.device || !strings.Contains(choice.Reason, c.words) {
-			t.Errorf("%q: opened %q, choice %+v, error %v; want %q because of %q", c.name, opened, choice, err, c.device, c.words)
+		if err != nil || choice.Device != c.device || !strings.Contains(choice.Reason, c.words) ||
+			len(backends) != 1+strings.Count(c.device, ",") || choice.FellBack != (c.req.Fallback != "") {
+			t.Errorf("%+v: backends %v, choice %+v, error %v; want %q because of %q", c.req, backends, choice, err, c.device, c.words)
 		}
+	}
+}
+
+func TestCachedCrossover(t *testing.T) {
+	var closed []string
+	gpu, cpu := fakeBackend{name: "cuda:0", closed: &closed}, fakeBackend{name: "cpu", closed: &closed}
+	path := t.TempDir() + "/a/crossover.json"
+	measured := 0
+	measure := func(context.Context, Backend, Backend) (int, error) { measured++; return 512 * measured, nil }
+	for _, want := range []struct {
+		renew       bool
+		n, measured int
+	}{{false, 512, 1}, {false, 512, 1}, {true, 1024, 2}, {false, 1024, 2}} {
+		n, err := cachedCrossover(path, want.renew, measure)(context.Background(), gpu, cpu)
+		if err != nil || n != want.n || measured != want.measured {
+			t.Errorf("crossover %d after %d measurements, error %v; want %+v", n, measured, err, want)
+		}
+	}
+	// Another pair is measured for itself, and a damaged file is no failure.
+	if n, _ := cachedCrossover(path, false, measure)(context.Background(), fakeBackend{name: "cuda:1", closed: &closed}, cpu); n != 1536 {
+		t.Errorf("crossover of another device %d", n)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := cachedCrossover(path, false, measure)(context.Background(), gpu, cpu); n != 2048 || err != nil {
+		t.Errorf("crossover %d with a damaged cache, error %v", n, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"context"
 	"fmt"
 
 	"gpfit/device"
@@ -63,6 +64,10 @@ type Options struct {
 	// long evaluations. Both may be nil.
 	OnIteration func(hyperopt.Iteration)
 	OnProgress  func(device.Progress)
+	// Fallback, if not nil, opens the device on which to go on if one is lost
+	// or its memory does not suffice. The task closes it. OnWarning is told.
+	Fallback  func(ctx context.Context) (device.Backend, error)
+	OnWarning func(text string)
 }
 
 // DataError reports a table that cannot be fitted. The command line maps it to

@@ -28,7 +28,6 @@ func (t *Task) Measure(ctx context.Context, b device.Backend, f func(*Parts) err
 		return err
 	}
 	defer s.close()
-	s.ws.OnProgress(t.opts.OnProgress)
 	return f(&Parts{Objective: s.obj, Start: t.startZ(), Workspace: s.ws, session: s})
 }
 

@@ -26,6 +26,8 @@ type Task struct {
 	// parameters in the order of the graph's variables.
 	params   []parameter
 	warnings []string
+	// residualFrom is the constant of that name, for tests to lower.
+	residualFrom int
 }
 
 // N returns the number of training rows, D the number of columns in use.
@@ -43,7 +45,7 @@ func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
 // Prepare checks data and options. Errors: [*DataError], [*OptionError],
 // [*kernel.ParseError], [*kernel.CompileError].
 func Prepare(data Data, opts Options) (*Task, error) {
-	t := &Task{opts: opts, data: data, warnings: slices.Clone(data.Warnings)}
+	t := &Task{opts: opts, data: data, residualFrom: residualFrom, warnings: slices.Clone(data.Warnings)}
 	if err := t.split(); err != nil {
 		return nil, err
 	}

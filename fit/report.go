@@ -33,6 +33,9 @@ type Report struct {
 	Constant          float64 `json:"constant"`
 	// Jitter was added to the diagonal, in scaled units; 0 unless allowed.
 	Jitter float64 `json:"jitter"`
+	// Residual is max ‖ΣΣ⁻¹e − e‖∞ on sampled columns, with Σ formed anew;
+	// checked on a GPU from 40,000 rows on.
+	Residual *float64 `json:"residual,omitempty"`
 	// Parameters are natural values of the scaled problem. GradientLog is
 	// ∂NLML/∂log parameter (∂NLML/∂coefficient for the mean's).
 	Parameters              map[string]float64 `json:"parameters"`
@@ -70,6 +73,13 @@ type Evaluations struct {
 	Infeasible int `json:"infeasible"`
 }
 
+func (e *Evaluations) add(o graph.Evaluations) {
+	e.Value += o.Value
+	e.Gradient += o.Gradient
+	e.FullSizeValue += o.Value
+	e.FullSizeGradient += o.Gradient
+}
+
 // StartReport is one start of the optimiser.
 type StartReport struct {
 	NLML       *float64 `json:"nlml"`
@@ -102,8 +112,8 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 		Parameters: map[string]float64{}, ParametersOriginalUnits: map[string]float64{},
 		Warnings: append([]string{}, t.warnings...),
 	}
-	e := s.obj.Evaluations()
-	r.Evaluations = Evaluations{Value: e.Value, Gradient: e.Gradient, FullSizeValue: e.Value, FullSizeGradient: e.Gradient}
+	r.Evaluations.add(s.evaluations())
+	r.Warnings = append(r.Warnings, s.warnings...)
 	if grad != nil {
 		r.GradientLog = map[string]float64{}
 	}
@@ -203,6 +213,9 @@ func (r *Report) Text() string {
 	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
 	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
 	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
+	if r.Residual != nil {
+		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
+	}
 	r.writeParameters(&b)
 	fmt.Fprintf(&b, "\n%-22s %s", "status", r.Status)
 	if r.GradientNorm != nil {

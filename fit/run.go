@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gpfit/device"
@@ -34,36 +33,6 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 // Close frees the device's memory.
 func (o *Outcome) Close() { o.close() }
 
-// session is a task on a device.
-type session struct {
-	task *Task
-	ws   device.Workspace
-	obj  *graph.Objective
-	info device.Info
-}
-
-func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
-	ws, err := b.NewWorkspace(ctx, t.points)
-	if err != nil {
-		return nil, err
-	}
-	obj, err := graph.Build(ws, t.spec())
-	if err != nil {
-		ws.Close()
-		return nil, err
-	}
-	s := &session{task: t, ws: ws, obj: obj, info: b.Info()}
-	if names := obj.Names(); !slices.EqualFunc(names, t.params, func(n string, p parameter) bool { return n == p.name }) {
-		s.close()
-		return nil, fmt.Errorf("fit: the graph's parameters are %v", names)
-	}
-	return s, nil
-}
-
-func (s *session) close() {
-	_ = s.ws.Close()
-}
-
 func (t *Task) startZ() []float64 {
 	z := make([]float64, len(t.params))
 	for i, p := range t.params {
@@ -81,10 +50,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 		return nil, err
 	}
 	defer s.close()
-	s.ws.OnProgress(t.opts.OnProgress)
 	z := t.startZ()
 	grad := make([]float64, len(z))
-	_, err = s.obj.ValueGradient(ctx, z, grad)
+	_, err = s.ValueGradient(ctx, z, grad)
 	err = explainStart(err)
 	if inspect != nil {
 		err = errors.Join(err, inspect(s.obj))
@@ -94,6 +62,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
+	if r.Residual, err = s.residual(ctx); err != nil {
+		return nil, err
+	}
 	r.Seconds = time.Since(began).Seconds()
 	return &r, nil
 }
@@ -107,45 +78,71 @@ func explainStart(err error) error {
 	return err
 }
 
-// Fit tunes the parameters and returns the model. If ctx is cancelled it
-// returns the best model so far together with ctx's error, provided that one
-// point was evaluated. The caller closes the outcome if it is not nil.
-func (t *Task) Fit(ctx context.Context, b device.Backend) (*Outcome, error) {
+// Fit tunes the parameters and returns the model. With several backends, starts
+// run side by side on them. If ctx is cancelled it returns the best model so
+// far together with ctx's error, provided that one point was evaluated. The
+// caller closes the outcome if it is not nil.
+func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
 	if meanIsConstant(t.trainY) {
 		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
 	}
-	s, err := t.open(ctx, b)
-	if err != nil {
+	var sessions []*session
+	closeAll := func() {
+		for _, s := range sessions {
+			s.close()
+		}
+	}
+	for _, b := range backends[:min(len(backends), 1+t.opts.Settings.Restarts)] {
+		s, err := t.open(ctx, b)
+		if err != nil {
+			closeAll()
+			return nil, err
+		}
+		sessions = append(sessions, s)
+	}
+	out, err := t.fit(ctx, sessions)
+	if out == nil {
+		closeAll()
 		return nil, err
 	}
-	s.ws.OnProgress(t.opts.OnProgress)
-	result, err := hyperopt.Minimize(ctx, t.problem(s.obj), t.settings())
+	out.close = closeAll
+	out.Report.Seconds = time.Since(began).Seconds()
+	return out, err
+}
+
+func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
+	result, err := hyperopt.Minimize(ctx, t.problem(sessions), t.settings())
 	if err != nil && !isCancelled(err) || result == nil || result.X == nil {
-		s.close()
-		return nil, errors.Join(err, ctxError(result))
+		return nil, errors.Join(err, noPoint(result))
 	}
 	cancelled := err
-	s.ws.OnProgress(nil)
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
-	final := context.WithoutCancel(ctx)
-	if _, err := s.obj.Value(final, result.X); err != nil {
-		s.close()
+	s, final := sessions[0], context.WithoutCancel(ctx)
+	s.ws.OnProgress(nil)
+	if _, err := s.Value(final, result.X); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}
-	out := &Outcome{Report: t.report(s, result.X, result.Gradient), close: s.close}
+	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
+	if out.Report.Residual, err = s.residual(final); err != nil {
+		return nil, errors.Join(cancelled, err)
+	}
+	for _, other := range sessions[1:] {
+		e := other.evaluations()
+		out.Report.Evaluations.add(e)
+		out.Report.Device += "," + other.info.Name
+		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
+	}
 	out.Report.addResult(result)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)
 	}
 	if err != nil {
-		s.close()
 		return nil, errors.Join(cancelled, err)
 	}
-	out.Report.Seconds = time.Since(began).Seconds()
 	return out, cancelled
 }
 
@@ -155,16 +152,19 @@ func isCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ctxError explains a run that found no point without an error of its own.
-func ctxError(r *hyperopt.Result) error {
+// noPoint explains a run that found no point without an error of its own.
+func noPoint(r *hyperopt.Result) error {
 	if r != nil && r.X == nil {
 		return errors.New("no point was evaluated: there is no model to write")
 	}
 	return nil
 }
 
-func (t *Task) problem(obj *graph.Objective) hyperopt.Problem {
-	p := hyperopt.Problem{Objective: obj, Start: t.startZ()}
+func (t *Task) problem(sessions []*session) hyperopt.Problem {
+	p := hyperopt.Problem{Objective: sessions[0], Start: t.startZ()}
+	for _, s := range sessions[1:] {
+		p.Workers = append(p.Workers, s)
+	}
 	for _, q := range t.params {
 		p.Names = append(p.Names, q.name)
 		p.Lower = append(p.Lower, q.toZ(q.lo))

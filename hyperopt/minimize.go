@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Minimize minimises p.Objective from p.Start and s.Restarts further starts.
@@ -19,9 +21,9 @@ import (
 // objective if it reported one that ends the run, and the joined [*StartError]
 // of all starts if none could begin.
 //
-// Starts run one after the other. Each has a state of its own and depends on p,
-// s and its index only, so that running them side by side, on objectives of
-// their own, would change no result.
+// Starts run one after the other, or with Problem.Workers side by side. Each
+// has a state of its own and depends on p, s and its index only: the result is
+// the same.
 func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -39,20 +41,27 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 		r.Warnings = append(r.Warnings, "all parameters are fixed: restarts left out")
 	}
 	var errs []error
-	for k := range starts {
-		start := runStart(ctx, c, s, k, drawStart(c, s, k), func(l *local) { r.notify(s, k, l) })
+	for k, start := range runStarts(ctx, c, s, starts, append([]Objective{p.Objective}, p.Workers...)) {
+		if start.Status == StatusNone {
+			continue // not begun, because another start ended the run
+		}
 		r.add(k, start)
 		var begin *StartError
 		switch {
 		case start.Err == nil:
 		case errors.As(start.Err, &begin):
 			errs = append(errs, start.Err)
-		default:
-			// Cancelled, or the objective is broken: no use in going on.
-			r.settle()
+		case err == nil || errors.Is(err, context.Canceled) && ctx.Err() == nil:
+			// Cancelled, or the objective is broken. What the failure of one
+			// start cancelled in others is not the cause.
+			err = fmt.Errorf("hyperopt: start %d: %w", k, start.Err)
 			r.Status = start.Status
-			return r, fmt.Errorf("hyperopt: start %d: %w", k, start.Err)
 		}
+	}
+	if status := r.Status; err != nil {
+		r.settle()
+		r.Status = status
+		return r, err
 	}
 	r.settle()
 	if r.BestStart < 0 {
@@ -65,20 +74,71 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 	return r, nil
 }
 
-// notify reports an iteration to the callback.
-func (r *Result) notify(s Settings, k int, l *local) {
-	if s.Callback == nil {
+// runStarts runs starts 0 … n−1, each on the next objective that is free. A
+// start that fails for good, or is cancelled, ends the others.
+func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []Objective) []StartResult {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make([]StartResult, n)
+	board := &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
+	var next atomic.Int64
+	work := func(obj Objective) {
+		own := *c
+		own.obj = obj
+		for ctx.Err() == nil || next.Load() == 0 {
+			k := int(next.Add(1)) - 1
+			if k >= n {
+				return
+			}
+			results[k] = runStart(ctx, &own, s, k, drawStart(c, s, k), func(l *local) { board.notify(k, l) })
+			board.finish(k, results[k])
+			var begin *StartError
+			if err := results[k].Err; err != nil && !errors.As(err, &begin) {
+				cancel()
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for _, obj := range objectives[1:min(len(objectives), n)] {
+		wg.Go(func() { work(obj) })
+	}
+	work(objectives[0])
+	wg.Wait()
+	return results
+}
+
+// board puts the progress of all starts together for the callback.
+type board struct {
+	mu       sync.Mutex
+	callback func(Iteration)
+	counts   []Evaluations
+	best     float64
+}
+
+// finish takes up the final counts of a start.
+func (b *board) finish(k int, r StartResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts[k] = r.Evaluations
+}
+
+// notify reports an iteration to the callback, one at a time.
+func (b *board) notify(k int, l *local) {
+	if b.callback == nil {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts[k] = l.ev.counts
+	b.best = math.Min(b.best, l.ev.best.f)
 	it := Iteration{
 		Start: k, Iteration: l.iter, F: l.at.f, GradientNorm: l.norm(l.at.z, l.at.g),
-		Evaluations: l.ev.counts, Total: r.Evaluations, Best: l.ev.best.f, Z: slices.Clone(l.at.z),
+		Evaluations: l.ev.counts, Best: b.best, Z: slices.Clone(l.at.z),
 	}
-	it.Total.add(l.ev.counts)
-	for _, st := range r.Starts {
-		it.Best = math.Min(it.Best, st.F)
+	for _, c := range b.counts {
+		it.Total.add(c)
 	}
-	s.Callback(it)
+	b.callback(it)
 }
 
 // add takes up the outcome of start k.

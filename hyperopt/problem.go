@@ -26,6 +26,9 @@ type Objective interface {
 type Problem struct {
 	// Objective is the function. Required.
 	Objective Objective
+	// Workers are further objectives, the same function on other devices:
+	// starts run side by side on all of them.
+	Workers []Objective
 	// Names of the p parameters, for messages and for grouping restarts (see
 	// Settings.RestartStd): nil, or p of them.
 	Names []string
@@ -89,7 +92,8 @@ type Settings struct {
 	// 10666, 9971, 9552, 9487.
 	Memory int
 	// Callback, unless nil, is called at each start's first point and after
-	// each accepted iteration, from the goroutine that called [Minimize].
+	// each accepted iteration, one call at a time; with Problem.Workers from
+	// different goroutines.
 	Callback func(Iteration)
 
 	// searcher replaces the line search, for comparisons in tests.

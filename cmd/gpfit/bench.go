@@ -188,7 +188,7 @@ func (f *benchFlags) openAll(ctx context.Context, msg *messages) ([]device.Backe
 	for name := range strings.SplitSeq(f.device, ",") {
 		one := f.deviceFlags
 		one.device = strings.TrimSpace(name)
-		b, err := one.open(ctx, msg)
+		b, err := one.openOne(ctx, msg, 0)
 		if err != nil {
 			return backends, err
 		}

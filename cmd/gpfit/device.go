@@ -17,20 +17,59 @@ import (
 // drivers are all kinds of devices, in the order in which "auto" takes them.
 func drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
 
-// open opens the device of the flags and says which and why.
-func (f *deviceFlags) open(ctx context.Context, out *messages) (device.Backend, error) {
+// open opens the devices of the flags for a job of n points (0 if that does not
+// matter) and says which and why.
+func (f *deviceFlags) open(ctx context.Context, out *messages, n int) ([]device.Backend, error) {
 	if f.threads < 0 {
 		return nil, usagef("--threads %d: must not be negative", f.threads)
 	}
 	if f.threads > 0 {
 		runtime.GOMAXPROCS(f.threads)
 	}
-	b, choice, err := device.Open(ctx, f.device, drivers(), device.Options{Threads: f.threads})
+	backends, choice, err := device.Dispatch(ctx, device.Request{
+		Device: f.device, N: n, Fallback: f.fallback, Options: f.backendOptions(), Crossover: device.CachedCrossover(false),
+	}, drivers())
 	if err != nil {
 		return nil, err
 	}
-	out.note("device %s: %s (%s)", choice.Device, b.Info().Description, choice.Reason)
-	return b, nil
+	if choice.FellBack {
+		f.warning = fmt.Sprintf("device %s cannot be had: taking %s, as --fallback allows (%s)", f.device, choice.Device, choice.Reason)
+		out.warn(f.warning)
+	}
+	for _, b := range backends {
+		info := b.Info()
+		out.note("device %s: %s (%s)", info.Name, info.Description, choice.Reason)
+	}
+	return backends, nil
+}
+
+// openOne is open for commands that use one device.
+func (f *deviceFlags) openOne(ctx context.Context, out *messages, n int) (device.Backend, error) {
+	backends, err := f.open(ctx, out, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range backends[1:] {
+		_ = b.Close()
+	}
+	return backends[0], nil
+}
+
+func (f *deviceFlags) backendOptions() device.Options { return device.Options{Threads: f.threads} }
+
+// reopen returns the function that opens the fallback device in mid-job, nil if
+// there is none.
+func (f *deviceFlags) reopen() func(ctx context.Context) (device.Backend, error) {
+	if f.fallback == "" {
+		return nil
+	}
+	return func(ctx context.Context) (device.Backend, error) {
+		backends, _, err := device.Dispatch(ctx, device.Request{Device: f.fallback, Options: f.backendOptions()}, drivers())
+		if err != nil {
+			return nil, err
+		}
+		return backends[0], nil
+	}
 }
 
 // notePlan says what a large job needs before it begins.
@@ -54,6 +93,7 @@ func newDevices() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&flags.device, "device", "auto", "the device to choose: auto, or a name")
+	cmd.Flags().BoolVar(&flags.calibrate, "calibrate", false, "measure anew from which size on a GPU pays, and remember it")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object instead of text")
 	return cmd
 }
@@ -75,6 +115,11 @@ func runDevices(cmd *cobra.Command, flags *deviceFlags) error {
 		}, err)
 	}
 	w := cmd.OutOrStdout()
+	if flags.calibrate {
+		if err := calibrate(cmd, flags); err != nil {
+			return err
+		}
+	}
 	for _, f := range choice.Findings {
 		mark := "no "
 		if f.Usable {
@@ -84,6 +129,35 @@ func runDevices(cmd *cobra.Command, flags *deviceFlags) error {
 	}
 	if err == nil {
 		fmt.Fprintf(w, "\n--device %s takes %s: %s\n", choice.Asked, choice.Device, choice.Reason)
+	}
+	return err
+}
+
+// calibrate measures the crossover of the GPU that auto takes.
+func calibrate(cmd *cobra.Command, flags *deviceFlags) error {
+	ctx := cmd.Context()
+	b, _, err := device.Dispatch(ctx, device.Request{Device: flags.device}, drivers())
+	if err != nil {
+		return err
+	}
+	defer b[0].Close()
+	name := b[0].Info().Name
+	if name == "cpu" {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "nothing to calibrate: there is no GPU that can be used\n\n")
+		return err
+	}
+	c, err := cpu.New(device.Options{})
+	if err != nil {
+		return err
+	}
+	n, err := device.CachedCrossover(true)(ctx, b[0], c)
+	if err != nil {
+		return err
+	}
+	if n == device.NeverPays {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s was not faster than the CPU at any size tried\n\n", name)
+	} else {
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s pays from n = %d on\n\n", name, n)
 	}
 	return err
 }

@@ -85,6 +85,8 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
+	opts.Fallback = f.reopen()
+	opts.OnWarning = func(text string) { msg.note("%s", text) }
 	task, err := fit.Prepare(data, opts)
 	if err != nil {
 		return err
@@ -92,13 +94,17 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
-	b, err := f.open(ctx, msg)
+	backends, err := f.open(ctx, msg, task.N())
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	notePlan(msg, b, task.N(), task.D())
-	outcome, err := task.Fit(ctx, b)
+	defer func() {
+		for _, b := range backends {
+			_ = b.Close()
+		}
+	}()
+	notePlan(msg, backends[0], task.N(), task.D())
+	outcome, err := task.Fit(ctx, backends...)
 	if outcome == nil {
 		return err
 	}
@@ -111,6 +117,10 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 // warnings were shown before.
 func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, out string, warned int, fitErr error) error {
 	msg.clear()
+	if f.warning != "" {
+		o.Report.Warnings = append([]string{f.warning}, o.Report.Warnings...)
+		warned++
+	}
 	saveErr := o.SaveModel(out, f.saveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = out

@@ -123,14 +123,17 @@ func parseBounds(text string) (fit.Interval, error) {
 
 // deviceFlags say where to compute and how to talk.
 type deviceFlags struct {
-	device  string
-	threads int
-	json    bool
-	quiet   bool
+	device, fallback string
+	threads          int
+	json, quiet      bool
+	calibrate        bool
+	// warning is what open had to warn of.
+	warning string
 }
 
 func (f *deviceFlags) add(s *pflag.FlagSet) {
-	s.StringVar(&f.device, "device", "auto", "where to compute: auto, or a name from 'gpfit devices'")
+	s.StringVar(&f.device, "device", "auto", "where to compute: auto, a name from 'gpfit devices', or several with commas")
+	s.StringVar(&f.fallback, "fallback", "", "`DEVICE` to take where --device cannot be had, is lost or too small")
 	s.IntVar(&f.threads, "threads", 0, "CPU threads (default: all)")
 	s.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	s.BoolVar(&f.quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")

@@ -51,7 +51,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	opts.OnProgress = msg.progress
+	opts.OnProgress, opts.Fallback = msg.progress, f.reopen()
 	task, err := fit.Prepare(data, opts)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
-	b, err := f.open(ctx, msg)
+	b, err := f.openOne(ctx, msg, task.N())
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	}
 	if f.graph != "" {
 		msg.note("expression graph written to %s", f.graph)
+	}
+	if f.warning != "" {
+		report.Warnings = append(report.Warnings, f.warning)
 	}
 	if f.json {
 		return encodeJSON(cmd.OutOrStdout(), report, nil)

@@ -60,7 +60,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.warn(w)
 	}
-	b, err := f.open(ctx, msg)
+	b, err := f.openOne(ctx, msg, model.N())
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,7 @@ func (b *Backend) launch(l kernels.Launch) error {
 	if l.Empty() {
 		return nil
 	}
-	dim := func(d [3]uint32) driver.Dim { return driver.Dim{X: d[0], Y: d[1], Z: d[2]} }
-	return b.functions[l.Kernel].Launch(b.stream, dim(l.Grid), dim(l.Block), int(l.Shared), l.Args...)
+	return b.functions[l.Kernel].Launch(b.stream, driver.Dim(l.Grid), driver.Dim(l.Block), int(l.Shared), l.Args...)
 }
 
 func (b *Backend) launchAll(launches [2]kernels.Launch) error {
@@ -112,7 +111,7 @@ func (b *Backend) Plan(n, d int) device.Plan {
 // plan is Plan without the rate: it does not touch the device.
 func (b *Backend) plan(n, d int) device.Plan {
 	n64, nf := int64(n), float64(n)
-	columns := leadingDim(n64) + b.panelWidth(n64) + crossWidth(n64) + int64(d+5)
+	columns := leadingDim(n64) + b.panelWidth(n64) + crossWidth(n64) + int64(d+5+2*residualColumns)
 	return device.Plan{
 		N: n, D: d,
 		HostBytes:     8 * n64 * int64(2*d+8),

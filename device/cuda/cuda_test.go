@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/device/devicetest"
+	"gpfit/kernel"
 )
 
 // machine is the emulated device that these tests run on unless they ask for
@@ -62,5 +64,52 @@ func TestProbe(t *testing.T) {
 		if !errors.As(err, &ue) || ue.Device != name {
 			t.Errorf("Open %q: error %v, want an UnavailableError", name, err)
 		}
+	}
+}
+
+// TestResidual: a right factor passes, a wrong one is found.
+func TestResidual(t *testing.T) {
+	b := mustOpen(t)
+	defer b.Close()
+	const n = 300
+	rows := make([]float64, 2*n)
+	for i := range rows {
+		rows[i] = math.Sin(float64(i * i))
+	}
+	expr, err := kernel.Parse("matern32(ard)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(rows, n, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	w := ws.(*Workspace)
+	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
+		t.Errorf("before Factor: error %v", err)
+	}
+	if err := errors.Join(w.Fill(ctx, prog, []float64{1, 2, 1}, []float64{0.01}), w.Factor(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) || r == 0 {
+		t.Errorf("residual %v, error %v", r, err)
+	}
+	l := make([]float64, n)
+	if err := w.ReadFactor(200, 201, l); err != nil {
+		t.Fatal(err)
+	}
+	l[100] += 0.1
+	if err := w.WriteFactor(200, 201, l); err != nil {
+		t.Fatal(err)
+	}
+	w.stage = stageFactored
+	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
+		t.Errorf("residual %v of a wrong factor, error %v", r, err)
 	}
 }

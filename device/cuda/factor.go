@@ -2,6 +2,8 @@ package cuda
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
@@ -59,8 +61,11 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if int64(minor) > width {
+			return fmt.Errorf("cuda: cuSOLVER reports minor %d of a block of order %d", minor, width)
+		}
 		if minor > 0 {
-			return device.ExplainMinor(int(o)+minor, w.x, w.program, w.theta, w.noiseHost)
+			return device.ExplainMinor(int(o)+minor, w.x, w.filled, w.theta, w.noiseHost)
 		}
 		if err := w.worked(ctx, cube(width)/3); err != nil {
 			return err
@@ -83,7 +88,28 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 			}
 		}
 	}
-	return w.b.stream.Synchronize()
+	return w.checkDiagonal()
+}
+
+// checkDiagonal looks for a diagonal element of L that is not a positive number:
+// cuSOLVER may report success on a matrix with a NaN.
+func (w *Workspace) checkDiagonal() error {
+	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, kernels.Ptr(w.small))
+	if err := w.b.launch(look); err != nil {
+		return err
+	}
+	first := make([]int64, look.Grid[0])
+	if err := driver.CopyToHost(w.b.stream, first, w.small); err != nil {
+		return err
+	}
+	at := slices.Min(first)
+	if at < 0 {
+		return fmt.Errorf("cuda: kernel %s does not work: it finds element %d", look.Kernel, at)
+	}
+	if at < w.n {
+		return device.ExplainMinor(int(at)+1, w.x, w.filled, w.theta, w.noiseHost)
+	}
+	return nil
 }
 
 // choleskyFlops is the work of cholesky: n³/3, and O(panel·n²) because panels

@@ -74,7 +74,7 @@ func (j *job) run(ctx context.Context, b device.Backend) (out []float64, err err
 func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error) {
 	n := j.x.N
 	alpha, many := slices.Clone(j.y), slices.Clone(j.many)
-	logDet := []float64{0}
+	logDet, residual := []float64{0}, []float64{0}
 	grad, diag := make([]float64, len(j.theta)), make([]float64, n)
 	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
 	l := make([]float64, n*n)
@@ -84,6 +84,7 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 	}{
 		{"fill", func() error { return ws.Fill(ctx, j.prog, j.theta, j.noise) }},
 		{"factor", func() error { return ws.Factor(ctx) }},
+		{"residual", func() (err error) { residual[0], err = ws.(device.ResidualChecker).Residual(ctx); return err }},
 		{"logdet", func() (err error) { logDet[0], err = ws.LogDet(); return err }},
 		{"solve", func() error { return ws.Solve(ctx, alpha, 1) }},
 		{"solve many", func() error { return ws.Solve(ctx, many, len(many)/n) }},
@@ -98,7 +99,7 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	return slices.Concat(logDet, alpha, many, grad, diag, mean, reduction, l), nil
+	return slices.Concat(logDet, residual, alpha, many, grad, diag, mean, reduction, l), nil
 }
 
 // mustRun wants the results of want, to the bit, if that is not nil.

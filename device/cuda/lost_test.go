@@ -101,8 +101,9 @@ func wantLostWorkspace(t *testing.T, what string, j *job, ws device.Workspace) {
 	v, l := make([]float64, n), make([]float64, n*n)
 	adj := device.Adjoint{Inv: 1, Alpha: v}
 	_, logDet := ws.LogDet()
+	_, residual := ws.(device.ResidualChecker).Residual(ctx)
 	for name, err := range map[string]error{
-		"Fill": ws.Fill(ctx, j.prog, j.theta, j.noise), "Factor": ws.Factor(ctx), "LogDet": logDet, "Solve": ws.Solve(ctx, v, 1),
+		"Fill": ws.Fill(ctx, j.prog, j.theta, j.noise), "Factor": ws.Factor(ctx), "LogDet": logDet, "Residual": residual, "Solve": ws.Solve(ctx, v, 1),
 		"Contract":   ws.Contract(ctx, adj, j.prog, j.theta, make([]float64, len(j.theta)), v),
 		"Predict":    ws.Predict(ctx, j.prog, j.theta, v, j.xs, make([]float64, j.xs.N), nil),
 		"ReadFactor": ws.ReadFactor(0, n, l), "WriteFactor": ws.WriteFactor(0, n, l),

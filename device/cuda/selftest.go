@@ -58,9 +58,9 @@ func (b *Backend) selfTest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate returns value (without its constant), gradient by log θ, the diagonal
-// of its adjoint, and mean and reduction of the variance at xs, these with a
-// factor that was read and written back.
+// evaluate returns value (without its constant), residual, gradient by log θ, the
+// diagonal of its adjoint, and mean and reduction of the variance at xs, these
+// with a factor that was read and written back.
 func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
 		return nil, err
@@ -69,6 +69,10 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 		return nil, err
 	}
 	logDet, err := ws.LogDet()
+	if err != nil {
+		return nil, err
+	}
+	residual, err := ws.(*Workspace).Residual(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +100,7 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 	}
 	mean, reduction := make([]float64, xs.N), make([]float64, xs.N)
 	err = ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction)
-	return slices.Concat([]float64{value}, grad, diag, mean, reduction), err
+	return slices.Concat([]float64{value, residual}, grad, diag, mean, reduction), err
 }
 
 // referenceResult is evaluate by plain loops: Cholesky by rows, and Σ⁻¹ column by
@@ -161,5 +165,5 @@ func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, no
 			reduction[r] += k[i] * v
 		}
 	}
-	return slices.Concat([]float64{value}, grad, diag, mean, reduction)
+	return slices.Concat([]float64{value, 0}, grad, diag, mean, reduction)
 }

@@ -163,3 +163,57 @@ func TestProgress(t *testing.T) {
 		t.Errorf("stages %v", last)
 	}
 }
+
+// TestResidualOfLastFill wants the residual of what was filled, whatever was
+// asked for at other parameters since, and none where nothing was filled.
+func TestResidualOfLastFill(t *testing.T) {
+	emulator.Check(t)
+	ctx := context.Background()
+	j, other := newJob(t, 90), newJob(t, 90)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	w := ws.(*Workspace)
+	l, mean := make([]float64, 90*90), make([]float64, j.xs.N)
+	for i := range 90 {
+		l[i*91] = 1
+	}
+	if err := ws.WriteFactor(0, 90, l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
+		t.Errorf("of a factor that was read: error %v", err)
+	}
+	for i := range other.theta {
+		other.theta[i] *= 2
+	}
+	predict := func() {
+		t.Helper()
+		if err := ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func(noise float64) {
+		t.Helper()
+		if err := ws.Fill(ctx, j.prog, j.theta, []float64{noise}); err != nil {
+			t.Fatal(err)
+		}
+		predict()
+	}
+	fill(-10)
+	if err := ws.Factor(ctx); !device.IsNotPD(err) {
+		t.Errorf("error %v, want a NotPDError", err)
+	}
+	fill(0.1)
+	if err := ws.Factor(ctx); err != nil {
+		t.Fatal(err)
+	}
+	predict()
+	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) {
+		t.Errorf("residual %v, error %v", r, err)
+	}
+}

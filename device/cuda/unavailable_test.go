@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 )
@@ -55,7 +56,7 @@ func TestUnavailable(t *testing.T) {
 			}
 			texts := []string{reason}
 			if c.finding != "" {
-				_, choice, err := device.Open(context.Background(), "cuda:0", []device.Driver{Driver{}}, device.Options{})
+				_, choice, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{Driver{}})
 				texts = append(texts, found[0].Detail, unavailable(t, err), choice.Findings[0].Detail)
 			}
 			for _, text := range texts {
@@ -91,10 +92,11 @@ func TestSecondDevice(t *testing.T) {
 	if emulator.Rerun(t, cfg) {
 		return
 	}
-	b, choice, err := device.Open(context.Background(), "auto", []device.Driver{Driver{}}, device.Options{})
+	all, choice, err := device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := all[0]
 	defer mustClose(t, b)
 	if b.Info().Name != "cuda:1" || !strings.Contains(choice.Reason, "7.5") {
 		t.Errorf("opened %s because %s", b.Info().Name, choice.Reason)
@@ -110,7 +112,7 @@ func TestSelfTestRefuses(t *testing.T) {
 	emulator.Need(t)
 	for _, entry := range []string{
 		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
-		"gpfit_setdiag", "gpfit_copy", "gpfit_mirror", "gpfit_readrows", "gpfit_writerows",
+		"gpfit_setdiag", "gpfit_copy", "gpfit_mirror", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
 		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDtrmm_v2_64", "cusolverDnXpotrf", "cusolverDnXtrtri",
 	} {
 		t.Run(entry, func(t *testing.T) {
@@ -143,5 +145,24 @@ func TestSelfTestRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFallback has a device fail its self-test: auto goes on to the CPU, and a
+// name with a fallback too; the reason is kept.
+func TestFallback(t *testing.T) {
+	emulator.Check(t)
+	drivers := []device.Driver{Driver{}, cpu.Driver{}}
+	for _, req := range []device.Request{{Device: "auto"}, {Device: "cuda:0", Fallback: "cpu"}} {
+		emulator.Inject(t, "gpfit_mirror", 1, emulator.Silent)
+		all, choice, err := device.Dispatch(context.Background(), req, drivers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if choice.Device != "cpu" || !strings.Contains(choice.Reason, "self-test: the device computes") {
+			t.Errorf("%s: %+v", req.Device, choice)
+		}
+		mustClose(t, all[0])
+		emulator.Reset()
 	}
 }

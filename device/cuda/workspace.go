@@ -47,6 +47,7 @@ type Workspace struct {
 	panel      driver.Ptr // n×panelWidth of Σ⁻¹, from the first Contract on
 	cross      driver.Ptr // a block of cross-covariances, from the first Predict
 	crossCols  int64
+	filled     *kernel.Program // of the last Fill, as theta and noiseHost
 	theta      []float64
 	noiseHost  []float64
 	main       *buffers
@@ -253,7 +254,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 			return err
 		}
 		w.stage = stageEmpty
-		w.theta, w.noiseHost = append(w.theta[:0], theta...), append(w.noiseHost[:0], noise...)
+		w.filled, w.theta, w.noiseHost = prog, append(w.theta[:0], theta...), append(w.noiseHost[:0], noise...)
 		w.noise.N = int64(len(noise))
 		if err := driver.CopyToDevice(w.b.stream, driver.Ptr(w.noise.A), noise); err != nil {
 			return err

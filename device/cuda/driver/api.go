@@ -60,17 +60,17 @@ type api interface {
 
 // memcpy2D is CUDA_MEMCPY2D of cuda.h, for linear memory.
 type memcpy2D struct {
-	srcX, srcY    uintptr
+	_, _          uintptr // srcXInBytes, srcY
 	srcType       uint32
 	srcHost       unsafe.Pointer
 	srcDevice     Ptr
-	srcArray      uintptr
+	_             uintptr // srcArray
 	srcPitch      uintptr
-	dstX, dstY    uintptr
+	_, _          uintptr // dstXInBytes, dstY
 	dstType       uint32
 	dstHost       unsafe.Pointer
 	dstDevice     Ptr
-	dstArray      uintptr
+	_             uintptr // dstArray
 	dstPitch      uintptr
 	width, height uintptr
 }
@@ -97,16 +97,3 @@ const (
 	attrSharedOptin       = 97
 	computeModeProhibited = 2
 )
-
-// cstring ends s with a zero byte.
-func cstring(s string) []byte { return append([]byte(s), 0) }
-
-// gostring is the text before the first zero byte.
-func gostring(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
-}

@@ -201,6 +201,6 @@ func (*cuAPI) launch(f uintptr, grid, block Dim, shared int, s uintptr, params [
 	for i := range params {
 		addresses[i] = unsafe.Pointer(&params[i])
 	}
-	return code(handleOf[cu.Function](f).Launch(int(grid.X), int(grid.Y), int(grid.Z),
-		int(block.X), int(block.Y), int(block.Z), shared, handleOf[cu.Stream](s), addresses))
+	return code(handleOf[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]),
+		int(block[0]), int(block[1]), int(block[2]), shared, handleOf[cu.Stream](s), addresses))
 }

@@ -107,6 +107,12 @@ var symbols = [fnCount]string{
 	fnLaunchKernel:       "cuLaunchKernel",
 }
 
+// CUjit_option.
+const (
+	errorLogBuffer     = 5
+	errorLogBufferSize = 6
+)
+
 // dlopenAPI calls libcuda through addresses found at run time.
 type dlopenAPI struct {
 	fn [fnCount]uintptr
@@ -209,3 +215,16 @@ func (a *dlopenAPI) contextRelease(dev int32) Code {
 func (a *dlopenAPI) contextCurrent(ctx uintptr) Code { return call(a.fn[fnCtxSetCurrent], ctx) }
 
 func (a *dlopenAPI) contextSync() Code { return call(a.fn[fnCtxSynchronize]) }
+
+// cstring ends s with a zero byte.
+func cstring(s string) []byte { return append([]byte(s), 0) }
+
+// gostring is the text before the first zero byte.
+func gostring(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}

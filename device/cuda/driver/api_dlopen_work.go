@@ -73,7 +73,6 @@ func (a *dlopenAPI) eventMs(x, y uintptr) (float64, Code) {
 }
 
 func (a *dlopenAPI) moduleLoad(image []byte) (m uintptr, log string, c Code) {
-	const errorLogBuffer, errorLogBufferSize = 5, 6 // CUjit_option
 	buffer := make([]byte, 8<<10)
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -115,6 +114,6 @@ func (a *dlopenAPI) launch(f uintptr, grid, block Dim, shared int, s uintptr, pa
 	for i := range params {
 		addresses[i] = &params[i]
 	}
-	return call(a.fn[fnLaunchKernel], f, uintptr(grid.X), uintptr(grid.Y), uintptr(grid.Z),
-		uintptr(block.X), uintptr(block.Y), uintptr(block.Z), uintptr(shared), s, uintptr(unsafe.Pointer(&addresses)), 0)
+	return call(a.fn[fnLaunchKernel], f, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]),
+		uintptr(block[0]), uintptr(block[1]), uintptr(block[2]), uintptr(shared), s, uintptr(unsafe.Pointer(&addresses)), 0)
 }

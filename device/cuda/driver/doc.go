@@ -25,8 +25,8 @@
 // are called on. A [Device] therefore owns one locked thread, on which its
 // primary context is current, and every call runs there: [Device.Do] sends a
 // function to it. Calls from within such a function run at once, so that a loop
-// over tiles should be put into one Do: going to the thread costs some
-// microseconds, a call there a tenth of one.
+// over tiles should be put into one Do: going to the thread and back costs ten
+// microseconds or more, a call there less than one (BenchmarkCall).
 //
 // # Errors
 //

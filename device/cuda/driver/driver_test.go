@@ -218,7 +218,7 @@ func TestLaunch(t *testing.T) {
 	x, y := alloc(t, d, 800), alloc(t, d, 800)
 	ones := slices.Repeat([]float64{1}, 100)
 	must(t, driver.CopyToDevice(s, x, ones), driver.CopyToDevice(s, y, ones))
-	must(t, axpy.Launch(s, driver.Dim{X: 2, Y: 1, Z: 1}, driver.Dim{X: 64, Y: 1, Z: 1}, 0, driver.I64(100), driver.F64(0.5), driver.P64(x), driver.P64(y)))
+	must(t, axpy.Launch(s, driver.Dim{2, 1, 1}, driver.Dim{64, 1, 1}, 0, driver.I64(100), driver.F64(0.5), driver.P64(x), driver.P64(y)))
 	must(t, driver.CopyToHost(s, ones, y))
 	if ones[0] != 1.5 || ones[99] != 1.5 {
 		t.Errorf("%v", ones)
@@ -226,8 +226,8 @@ func TestLaunch(t *testing.T) {
 
 	geometry, err := m.Function("geometry")
 	must(t, err)
-	grid, block := driver.Dim{X: 5, Y: 6, Z: 7}, driver.Dim{X: 8, Y: 4, Z: 2}
-	if err := geometry.Launch(s, grid, block, 100<<10, driver.P64(x)); err == nil || !strings.Contains(err.Error(), `kernel "geometry", grid {5 6 7}`) {
+	grid, block := driver.Dim{5, 6, 7}, driver.Dim{8, 4, 2}
+	if err := geometry.Launch(s, grid, block, 100<<10, driver.P64(x)); err == nil || !strings.Contains(err.Error(), `kernel "geometry", grid [5 6 7]`) {
 		t.Errorf("more than 48 KiB of shared memory: %v", err)
 	}
 	must(t, geometry.SetMaxDynamicShared(100<<10), geometry.Launch(s, grid, block, 100<<10, driver.P64(x)))
@@ -239,7 +239,7 @@ func TestLaunch(t *testing.T) {
 	if v, err := geometry.Attribute(driver.MaxDynamicShared); v != 100<<10 || err != nil {
 		t.Errorf("attribute %d, %v", v, err)
 	}
-	if geometry.SetMaxDynamicShared(1<<20) == nil || geometry.Launch(s, grid, driver.Dim{X: 2048, Y: 1, Z: 1}, 0) == nil ||
+	if geometry.SetMaxDynamicShared(1<<20) == nil || geometry.Launch(s, grid, driver.Dim{2048, 1, 1}, 0) == nil ||
 		geometry.Launch(s, grid, block, 0, make([]uint64, 65)...) == nil {
 		t.Error("limits")
 	}
@@ -259,7 +259,7 @@ func TestLaunch(t *testing.T) {
 	}
 	f, err := m.Function("constant")
 	must(t, err)
-	must(t, driver.CopyToDevice(s, constant, []float64{1, 2, 3, 4, 5, 6, 7, 8}), f.Launch(s, driver.Dim{X: 1, Y: 1, Z: 1}, driver.Dim{X: 1, Y: 1, Z: 1}, 0, driver.P64(x)))
+	must(t, driver.CopyToDevice(s, constant, []float64{1, 2, 3, 4, 5, 6, 7, 8}), f.Launch(s, driver.Dim{1, 1, 1}, driver.Dim{1, 1, 1}, 0, driver.P64(x)))
 	must(t, driver.CopyToHost(s, ones[:8], x))
 	if ones[7] != 8 || f.Name() != "constant" {
 		t.Errorf("constant memory: %v", ones[:8])

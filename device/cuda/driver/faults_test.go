@@ -68,7 +68,7 @@ func work(d *driver.Device) (err error) {
 	if err != nil {
 		return err
 	}
-	one := driver.Dim{X: 1, Y: 1, Z: 1}
+	one := driver.Dim{1, 1, 1}
 	for _, step := range []func() error{
 		func() error { return s.UploadAsync(p, b, 0, 64) },
 		func() error { return s.Memset(p, 0, 64) },
@@ -174,7 +174,7 @@ func TestKernelFault(t *testing.T) {
 	must(t, err)
 	f, err := m.Function("fault")
 	must(t, err)
-	one := driver.Dim{X: 1, Y: 1, Z: 1}
+	one := driver.Dim{1, 1, 1}
 	if err := f.Launch(d.DefaultStream(), one, one, 0); !driver.IsSticky(err) || !strings.Contains(err.Error(), "ILLEGAL_ADDRESS") {
 		t.Errorf("error %v", err)
 	}

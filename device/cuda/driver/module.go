@@ -110,8 +110,8 @@ func (f *Function) SetMaxDynamicShared(bytes int) error {
 	})
 }
 
-// Dim is the size of a grid in blocks or of a block in threads.
-type Dim struct{ X, Y, Z uint32 }
+// Dim is the size of a grid in blocks or of a block in threads: x, y, z.
+type Dim [3]uint32
 
 // maxParams bounds the parameters of a kernel.
 const maxParams = 64

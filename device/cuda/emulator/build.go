@@ -67,7 +67,7 @@ func paths(root string) *Paths {
 	}
 }
 
-// Compiler returns the C compiler: $CC, cc, gcc or clang.
+// compiler returns the C compiler: $CC, cc, gcc or clang.
 func compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
 		if name == "" {

@@ -62,8 +62,9 @@ type Config struct {
 	//	int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsigned gz,
 	//		unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, void **params);
 	//
-	// that returns 0, −1 (or 1) for an unknown name, or a CUDA error code, and
-	// if it likes int gpfit_emu_has(const char *name). Empty for [TestKernels].
+	// that returns 0, 1 or −1 for an unknown name, 2 for a grid or block that it
+	// cannot run, or a CUDA error code from 100; and if it likes
+	// int gpfit_emu_has(const char *name). Empty for [Paths].TestKernels.
 	Kernels string
 	// Faults fail calls from the start; see [Fault].
 	Faults []Fault
@@ -209,7 +210,7 @@ func Rerun(t *testing.T, cfg Config) bool {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
 	cmd := exec.Command(executable(), "-test.run="+strings.Join(parts, "/"), "-test.v", "-test.count=1", "-test.timeout=2m")
-	cmd.Env = env
+	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0") // by default a second
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil:

@@ -271,8 +271,9 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (e)
 		return e == SILENT ? 0 : e;
 	e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
-	/* 0 is success; 1 and -1 say that there is no such kernel; else a CUDA code. */
-	e = e == 1 || e < 0 ? NOT_FOUND : e;
+	/* 0 is success; 1 and -1: no such kernel; below 100: not with this grid or
+	 * block; else a CUDA code. */
+	e = e == 1 || e < 0 ? NOT_FOUND : e > 0 && e < 100 ? INVALID_VALUE : e;
 	if (emu_is_sticky(e))
 		emu_current->sticky = e;
 	return e;

@@ -1,0 +1,34 @@
+package driver_test
+
+import (
+	"testing"
+
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/emulator"
+)
+
+// BenchmarkCall is the cost of a call that does nothing: from another goroutine,
+// and within Do.
+func BenchmarkCall(b *testing.B) {
+	emulator.Need(b)
+	d, err := driver.Open(0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	s := d.DefaultStream()
+	b.Run("Thread", func(b *testing.B) {
+		for b.Loop() {
+			_ = s.Synchronize()
+		}
+	})
+	b.Run("Within", func(b *testing.B) {
+		b.ReportAllocs()
+		_ = d.Do(func() error {
+			for b.Loop() {
+				_ = s.Synchronize()
+			}
+			return nil
+		})
+	})
+}

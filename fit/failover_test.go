@@ -1,0 +1,139 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// failing is the CPU until its k-th factorisation, when it fails for good.
+type failing struct {
+	device.Backend
+	k   *int
+	err error
+}
+
+func (f failing) Info() device.Info { return device.Info{Name: "cuda:0"} }
+
+func (f failing) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if *f.k == 0 {
+		return nil, f.err
+	}
+	ws, err := f.Backend.NewWorkspace(ctx, x)
+	return failingWorkspace{ws, f}, err
+}
+
+type failingWorkspace struct {
+	device.Workspace
+	f failing
+}
+
+func (w failingWorkspace) Factor(ctx context.Context) error {
+	if *w.f.k--; *w.f.k <= 0 {
+		return w.f.err
+	}
+	return w.Workspace.Factor(ctx)
+}
+
+// closeCounter counts Close of the fallback.
+type closeCounter struct {
+	device.Backend
+	closed *int
+}
+
+func (c closeCounter) Close() error { *c.closed++; return nil }
+
+// TestFailover: a device that is lost in mid-fit, or has too little memory from
+// the start, hands over to the fallback; the result is that of an undisturbed
+// run and says what happened.
+func TestFailover(t *testing.T) {
+	d := synthetic(90)
+	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
+	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
+		for _, k := range []int{0, 1, 7} {
+			closed, told := 0, 0
+			task, err := Prepare(d, Options{
+				Kernel:    "rbf(ard)",
+				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
+				OnWarning: func(string) { told++ },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lost *device.LostError
+			if k == 0 && errors.As(cause, &lost) {
+				continue // a device is not lost before it was had
+			}
+			left := k
+			out, err := task.Fit(context.Background(), failing{backend, &left, cause})
+			if err != nil {
+				t.Fatalf("%T at %d: %v", cause, k, err)
+			}
+			r := out.Report
+			if math.Abs(r.NLML-want.NLML) > 1e-12*math.Abs(want.NLML) || r.Device != "cpu" || told != 1 ||
+				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "went on on cpu") {
+				t.Errorf("%T at %d: NLML %v, want %v; device %s, %d messages, warnings %q", cause, k, r.NLML, want.NLML, r.Device, told, r.Warnings)
+			}
+			// The failed evaluation counts, and is done again.
+			if k > 0 && (r.Evaluations.Value != want.Evaluations.Value+1 || r.Iterations != want.Iterations) {
+				t.Errorf("%T at %d: %+v in %d iterations, undisturbed %+v in %d", cause, k, r.Evaluations, r.Iterations, want.Evaluations, want.Iterations)
+			}
+			if err := out.SaveModel(t.TempDir()+"/m", true); err != nil {
+				t.Error(err)
+			}
+			out.Close()
+			if closed != 1 {
+				t.Errorf("the fallback was closed %d times", closed)
+			}
+		}
+	}
+}
+
+// TestNoFailover: without a fallback, or if that fails too, the error is the
+// device's own.
+func TestNoFailover(t *testing.T) {
+	lost := &device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}
+	for what, fallback := range map[string]func(context.Context) (device.Backend, error){
+		"none":   nil,
+		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
+	} {
+		task, err := Prepare(synthetic(40), Options{Fallback: fallback})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := 3
+		var got *device.LostError
+		if out, err := task.Fit(context.Background(), failing{backend, &k, lost}); out != nil || !errors.As(err, &got) {
+			t.Errorf("%s: outcome %v, error %v", what, out, err)
+		}
+	}
+}
+
+// TestSeveralDevices: restarts run side by side on several backends, with the
+// result of one.
+func TestSeveralDevices(t *testing.T) {
+	d := synthetic(60)
+	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
+	want := mustFit(t, d, o).Report
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := task.Fit(context.Background(), backend, backend, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := out.Report
+	// The final look at the best point may cost one value more or less.
+	if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || r.Device != "cpu,cpu,cpu" || len(r.Starts) != 5 ||
+		r.Evaluations.Gradient != want.Evaluations.Gradient || math.Abs(float64(r.Evaluations.Value-want.Evaluations.Value)) > 1 {
+		t.Errorf("NLML %v, want %v; device %s, %+v against %+v", r.NLML, want.NLML, r.Device, r.Evaluations, want.Evaluations)
+	}
+}
