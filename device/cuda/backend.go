@@ -28,37 +28,41 @@ type Backend struct {
 }
 
 // open opens a device without its self-test.
-func open(index int) (b *Backend, err error) {
+func open(index int) (*Backend, error) {
 	dev, err := driver.Open(index)
 	if err != nil {
 		return nil, err
 	}
-	b = &Backend{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), sizes: defaultSizes, functions: map[string]*driver.Function{}}
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
-	if b.stream, err = dev.NewStream(); err != nil {
-		return nil, err
-	}
-	code, err := kernels.Module(b.info.Major, b.info.Minor)
-	if err != nil {
-		return nil, err
-	}
-	if b.module, err = dev.LoadModule(code); err != nil {
-		return nil, err
-	}
-	for _, k := range kernels.Table() {
-		if b.functions[k.Name], err = b.module.Function(k.Name); err != nil {
-			return nil, err
-		}
-	}
-	if b.math, err = newMathLibrary(dev, b.stream); err != nil {
+	b := &Backend{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), sizes: defaultSizes, functions: map[string]*driver.Function{}}
+	if err := b.load(); err != nil {
+		err = b.translate(err, device.Plan{})
+		b.Close() // it cannot tell more than err
 		return nil, err
 	}
 	b.flopRate = sync.OnceValue(b.measureFlopRate)
 	return b, nil
+}
+
+// load makes the stream and loads kernels and libraries.
+func (b *Backend) load() error {
+	var err error
+	if b.stream, err = b.dev.NewStream(); err != nil {
+		return err
+	}
+	code, err := kernels.Module(b.info.Major, b.info.Minor)
+	if err != nil {
+		return err
+	}
+	if b.module, err = b.dev.LoadModule(code); err != nil {
+		return err
+	}
+	for _, k := range kernels.Table() {
+		if b.functions[k.Name], err = b.module.Function(k.Name); err != nil {
+			return err
+		}
+	}
+	b.math, err = newMathLibrary(b.dev, b.stream)
+	return err
 }
 
 // launch starts a kernel on the stream.
@@ -93,22 +97,28 @@ func (b *Backend) Info() device.Info {
 // reserve is memory for the libraries' workspaces and the driver.
 const reserve = 256 << 20
 
-// Plan returns memory and work: on the device one n×n matrix, a panel, points
-// and vectors; on the host the points and vectors.
+// Plan returns memory and work: on the device one n×n matrix, a panel of Σ⁻¹, a
+// block of cross-covariances, points and vectors; on the host the points and
+// vectors. For large n it times the device, once.
 func (b *Backend) Plan(n, d int) device.Plan {
-	n64, nf := int64(n), float64(n)
-	width := panelWidth(n64)
-	p := device.Plan{
-		N: n, D: d,
-		HostBytes:     8 * n64 * int64(2*d+8),
-		DeviceBytes:   8*n64*(leadingDim(n64)+width+int64(d+5)) + reserve,
-		FlopsValue:    nf * nf * nf / 3,
-		FlopsGradient: nf * nf * nf,
-	}
+	p := b.plan(n, d)
 	if n >= 2000 {
 		p.FlopRate = b.flopRate()
 	}
 	return p
+}
+
+// plan is Plan without the rate: it does not touch the device.
+func (b *Backend) plan(n, d int) device.Plan {
+	n64, nf := int64(n), float64(n)
+	columns := leadingDim(n64) + b.panelWidth(n64) + crossWidth(n64) + int64(d+5+2*residualColumns)
+	return device.Plan{
+		N: n, D: d,
+		HostBytes:     8 * n64 * int64(2*d+8),
+		DeviceBytes:   8*n64*columns + 8*crossWidth(n64)*int64(d+2) + reserve,
+		FlopsValue:    nf * nf * nf / 3,
+		FlopsGradient: nf * nf * nf,
+	}
 }
 
 // DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
@@ -119,7 +129,7 @@ func (b *Backend) DgemmRate(ctx context.Context, n int) (rate float64, err error
 		rate, err = b.dgemmRate(ctx, local, int64(n))
 		return errors.Join(err, local.free())
 	})
-	return rate, b.translate(err, device.Plan{N: n})
+	return rate, b.translate(err, device.Plan{N: n, DeviceBytes: 16 * int64(n) * int64(n)})
 }
 
 func (b *Backend) dgemmRate(ctx context.Context, local *buffers, n int64) (float64, error) {
@@ -182,7 +192,7 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if err := device.CheckInputs(x); err != nil {
 		return nil, err
 	}
-	plan := b.Plan(x.N, x.D)
+	plan := b.plan(x.N, x.D)
 	if err := plan.Check(0, b.Info().MemoryFree); err != nil {
 		return nil, err
 	}
@@ -201,7 +211,7 @@ func (b *Backend) Close() (err error) {
 			errs = append(errs, b.math.close())
 		}
 		errs = append(errs, b.module.Unload(), b.stream.Destroy(), b.dev.Close())
-		err = errors.Join(errs...)
+		err = b.translate(errors.Join(errs...), device.Plan{})
 	})
 	return err
 }

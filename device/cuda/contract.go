@@ -21,6 +21,13 @@ func panelWidth(n int64) int64 {
 	return 1024
 }
 
+func (b *Backend) panelWidth(n int64) int64 {
+	if b.sizes.panel > 0 {
+		return min(n, b.sizes.panel)
+	}
+	return panelWidth(n)
+}
+
 // Contract inverts the factor into the strict upper triangle, if that is not
 // done yet, forms Σ⁻¹ = U·Uᵀ in panels of columns, and contracts each with ∂K at
 // once.
@@ -51,7 +58,7 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 
 func (w *Workspace) prepareContract(adj device.Adjoint) error {
 	if w.panel == 0 {
-		panel, err := w.main.alloc(w.n * panelWidth(w.n))
+		panel, err := w.main.alloc(w.n * w.b.panelWidth(w.n))
 		if err != nil {
 			return err
 		}
@@ -67,10 +74,10 @@ func (w *Workspace) prepareContract(adj device.Adjoint) error {
 // is kept in ldia and put back by collect.
 func (w *Workspace) invert(ctx context.Context) error {
 	if w.stage == stageInverted {
-		w.begin("gradient", panelFlops(w.n))
+		w.begin("gradient", panelFlops(w.n, w.b.panelWidth(w.n)))
 		return w.b.launch(kernels.SetDiagonal(w.matrix, w.diagonalL(), true))
 	}
-	w.begin("gradient", cube(w.n)/3+panelFlops(w.n))
+	w.begin("gradient", cube(w.n)/3+panelFlops(w.n, w.b.panelWidth(w.n)))
 	if err := w.b.launch(kernels.GetDiagonal(w.matrix, w.diagonalL(), false)); err != nil {
 		return err
 	}
@@ -160,7 +167,7 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Mat
 //
 //	Σ⁻¹[0:j1, J] = U[0:j1, J]·U[J, J]ᵀ + U[0:j1, j1:]·U[J, j1:]ᵀ.
 func (w *Workspace) contractPanels(ctx context.Context, adj device.Adjoint) error {
-	width := panelWidth(w.n)
+	width := w.b.panelWidth(w.n)
 	panel := kernels.Matrix{A: kernels.Ptr(w.panel), LD: w.n}
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		j1 := min(j0+width, w.n)
@@ -194,8 +201,8 @@ func (w *Workspace) contractPanels(ctx context.Context, adj device.Adjoint) erro
 
 // panelFlops is the work of all panels: n³/3, and O(width·n²) because a panel
 // reaches over the diagonal.
-func panelFlops(n int64) float64 {
-	sum, width := 0.0, panelWidth(n)
+func panelFlops(n, width int64) float64 {
+	sum := 0.0
 	for j0 := int64(0); j0 < n; j0 += width {
 		j1 := min(j0+width, n)
 		cols := float64(j1 - j0)

@@ -62,16 +62,15 @@ func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.B
 	}
 	b, err := open(index)
 	if err == nil {
-		err = b.selfTest(ctx)
-		if err != nil {
-			b.Close()
+		if err = b.selfTest(ctx); err != nil {
+			b.Close() // it cannot tell more than err
 		}
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &device.UnavailableError{Device: name, Reason: err.Error()}
+		return nil, &device.UnavailableError{Device: name, Reason: reason(err)}
 	}
 	return b, nil
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"gpfit/device"
@@ -15,8 +16,9 @@ import (
 type sizes struct {
 	// fill is the number of columns of Σ filled, factor that of a block of the
 	// Cholesky factorisation, invert the order up to which a triangle is
-	// inverted in one call.
-	fill, factor, invert int64
+	// inverted in one call, panel that of columns of Σ⁻¹ formed at a time, 0 for
+	// what [panelWidth] says.
+	fill, factor, invert, panel int64
 	// gemm bounds the operations of a product.
 	gemm float64
 }
@@ -31,7 +33,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return device.ErrStage
 		}
 		w.stage = stageEmpty
-		w.begin("factor", cube(w.n)/3)
+		w.begin("factor", choleskyFlops(w.n, w.b.sizes.factor, w.b.panelWidth(w.n)))
 		if err := w.cholesky(ctx); err != nil {
 			return err
 		}
@@ -48,8 +50,9 @@ func (w *Workspace) at(i, j int64) kernels.Matrix { return w.matrix.At(i, j) }
 func ptr(m kernels.Matrix) driver.Ptr { return driver.Ptr(m.A) }
 
 // cholesky goes by blocks of columns (right-looking): factor the diagonal
-// block, solve the rows below, update the columns to the right, each panel of
-// which is a matrix product that reaches a little over the diagonal.
+// block, solve the rows below, update the columns to the right. Each panel of
+// these is a matrix product that reaches a little over the diagonal: panels are
+// narrower than blocks to keep that small.
 func (w *Workspace) cholesky(ctx context.Context) error {
 	block := w.b.sizes.factor
 	for o := int64(0); o < w.n; o += block {
@@ -58,8 +61,11 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if int64(minor) > width {
+			return fmt.Errorf("cuda: cuSOLVER reports minor %d of a block of order %d", minor, width)
+		}
 		if minor > 0 {
-			return device.ExplainMinor(int(o)+minor, w.x, w.program, w.theta, w.noiseHost)
+			return device.ExplainMinor(int(o)+minor, w.x, w.filled, w.theta, w.noiseHost)
 		}
 		if err := w.worked(ctx, cube(width)/3); err != nil {
 			return err
@@ -74,8 +80,9 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
 			return err
 		}
-		for j := o + width; j < w.n; j += block {
-			cols := min(block, w.n-j)
+		panel := min(block, w.b.panelWidth(w.n))
+		for j := o + width; j < w.n; j += panel {
+			cols := min(panel, w.n-j)
 			if err := w.gemm(ctx, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
 				return err
 			}
@@ -95,10 +102,29 @@ func (w *Workspace) checkDiagonal() error {
 	if err := driver.CopyToHost(w.b.stream, first, w.small); err != nil {
 		return err
 	}
-	if at := slices.Min(first); at < w.n {
-		return device.ExplainMinor(int(at)+1, w.x, w.program, w.theta, w.noiseHost)
+	at := slices.Min(first)
+	if at < 0 {
+		return fmt.Errorf("cuda: kernel %s does not work: it finds element %d", look.Kernel, at)
+	}
+	if at < w.n {
+		return device.ExplainMinor(int(at)+1, w.x, w.filled, w.theta, w.noiseHost)
 	}
 	return nil
+}
+
+// choleskyFlops is the work of cholesky: n³/3, and O(panel·n²) because panels
+// reach over the diagonal.
+func choleskyFlops(n, block, panel int64) float64 {
+	sum, panel := 0.0, min(block, panel)
+	for o := int64(0); o < n; o += block {
+		width := min(block, n-o)
+		below := float64(n - o - width)
+		sum += cube(width)/3 + below*float64(width)*float64(width)
+		for j := o + width; j < n; j += panel {
+			sum += 2 * float64(n-j) * float64(min(panel, n-j)) * float64(width)
+		}
+	}
+	return sum
 }
 
 // gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands of rows.

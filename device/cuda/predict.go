@@ -14,6 +14,8 @@ import (
 // if they need more.
 const crossElements = 64 << 20
 
+func crossWidth(n int64) int64 { return min(4096, max(256, crossElements/max(n, 1))) }
+
 // Predict works through xs in blocks of columns: each holds k(x_i, x*) for all
 // i, then L⁻¹ times that in its place.
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
@@ -41,14 +43,14 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 
 func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Points, mean, reduction []float64) error {
 	m := int64(xs.N)
-	if block := min(m, 4096, max(256, crossElements/w.n)); w.crossCols < block {
+	if block := min(m, crossWidth(w.n)); w.crossCols < block {
 		var err error
 		if w.cross, err = w.main.alloc(w.n * block); err != nil {
 			return err
 		}
 		w.crossCols = block
 	}
-	points, err := local.alloc(m * int64(xs.D))
+	points, err := local.alloc(w.crossCols * int64(xs.D))
 	if err != nil {
 		return err
 	}
@@ -56,16 +58,16 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Poin
 	if err != nil {
 		return err
 	}
-	if err := driver.CopyToDevice(w.b.stream, points, xs.X); err != nil {
-		return err
-	}
-	test := kernels.Points{X: kernels.Ptr(points), N: m}
 	block := kernels.Matrix{A: kernels.Ptr(w.cross), LD: w.n}
 	w.begin("predict", float64(w.n)*float64(w.n)*float64(m))
 	for r0 := int64(0); r0 < m; r0 += w.crossCols {
 		r1 := min(r0+w.crossCols, m)
 		cols := r1 - r0
-		if err := w.b.launch(kernels.Cross(w.compiled, w.points, test, r0, r1, block)); err != nil {
+		if err := driver.CopyBlockToDevice(w.b.stream, points, cols, xs.X[r0:], m, cols, int64(xs.D)); err != nil {
+			return err
+		}
+		test := kernels.Points{X: kernels.Ptr(points), N: cols}
+		if err := w.b.launch(kernels.Cross(w.compiled, w.points, test, 0, cols, block)); err != nil {
 			return err
 		}
 		if err := w.b.math.gemm(transposed, plain, cols, 1, w.n, 1, block, kernels.Matrix{A: kernels.Ptr(w.alpha), LD: w.n}, 0, kernels.Matrix{A: kernels.Ptr(out), LD: cols}); err != nil {

@@ -20,8 +20,11 @@ const residualColumns = 4
 // error; this finds them.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 	err = w.do(func() error {
-		if w.stage < stageFactored {
+		if w.stage < stageFactored || w.filled == nil {
 			return device.ErrStage
+		}
+		if err := w.bind(w.filled, w.theta); err != nil {
+			return err
 		}
 		local := &buffers{dev: w.b.dev}
 		worst, err = w.residual(ctx, local)

@@ -4,15 +4,22 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/kernel"
 )
 
-// selfTest evaluates a small likelihood and gradient on the device and compares
-// them with plain loops on the host: a device, driver or library that computes
-// wrongly is not used.
+// selfTestSizes make the steps of large matrices at the self-test's small n, so
+// that every kernel and routine of an evaluation has its part in it.
+var selfTestSizes = sizes{fill: 40, factor: 40, invert: 32, panel: 32, gemm: 1e5}
+
+// selfTest evaluates a small likelihood, gradient and prediction on the device
+// and compares them with plain loops on the host: a device, driver or library
+// that computes wrongly is not used. It must end before others use b.
 func (b *Backend) selfTest(ctx context.Context) error {
+	defer func(s sizes) { b.sizes = s }(b.sizes)
+	b.sizes = selfTestSizes
 	const n, d = 97, 3 // no multiple of any block
 	rows, y := make([]float64, n*d), make([]float64, n)
 	for i := range rows {
@@ -33,14 +40,15 @@ func (b *Backend) selfTest(ctx context.Context) error {
 	theta, noise := []float64{0.7, 0.9, 1.2, 1.1, 0.6, 0.8}, []float64{0.05}
 	ws, err := b.NewWorkspace(ctx, x)
 	if err != nil {
-		return err
+		return fmt.Errorf("self-test: %w", err)
 	}
 	defer ws.Close()
-	got, err := evaluate(ctx, ws, prog, theta, noise, y)
+	xs := kernel.NewPoints([]float64{0.1, -0.4, 0.3, 0.9, 0.2, -0.6}, 2, d)
+	got, err := evaluate(ctx, ws, prog, theta, noise, y, xs)
 	if err != nil {
 		return fmt.Errorf("self-test: %w", err)
 	}
-	want := referenceResult(x, prog, theta, noise[0], y)
+	want := referenceResult(x, prog, theta, noise[0], y, xs)
 	for i, v := range want {
 		// Condition number and sizes here allow about 1e-12.
 		if !(math.Abs(got[i]-v) <= 1e-9*(1+math.Abs(v))) {
@@ -50,8 +58,10 @@ func (b *Backend) selfTest(ctx context.Context) error {
 	return nil
 }
 
-// evaluate returns value (without its constant) and gradient by log θ.
-func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64) ([]float64, error) {
+// evaluate returns value (without its constant), residual, gradient by log θ, the
+// diagonal of its adjoint, and mean and reduction of the variance at xs, these
+// with a factor that was read and written back.
+func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
 		return nil, err
 	}
@@ -59,6 +69,10 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 		return nil, err
 	}
 	logDet, err := ws.LogDet()
+	if err != nil {
+		return nil, err
+	}
+	residual, err := ws.(*Workspace).Residual(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +85,27 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 		value += a * y[i] / 2
 	}
 	grad, diag := make([]float64, len(theta)), make([]float64, len(y))
-	err = ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, prog, theta, grad, diag)
-	return append([]float64{value}, grad...), err
+	if err := ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, prog, theta, grad, diag); err != nil {
+		return nil, err
+	}
+	l := make([]float64, len(y)*len(y))
+	if err := ws.ReadFactor(0, len(y), l); err != nil {
+		return nil, err
+	}
+	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
+		return nil, err
+	}
+	if err := ws.WriteFactor(0, len(y), l); err != nil {
+		return nil, err
+	}
+	mean, reduction := make([]float64, xs.N), make([]float64, xs.N)
+	err = ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction)
+	return slices.Concat([]float64{value, residual}, grad, diag, mean, reduction), err
 }
 
 // referenceResult is evaluate by plain loops: Cholesky by rows, and Σ⁻¹ column by
 // column.
-func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, noise float64, y []float64) []float64 {
+func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, noise float64, y []float64, xs *kernel.Points) []float64 {
 	n := x.N
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
@@ -116,7 +144,7 @@ func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, no
 		return b
 	}
 	alpha := solve(append([]float64(nil), y...))
-	grad := make([]float64, len(theta))
+	grad, diag := make([]float64, len(theta)), make([]float64, n)
 	for i := range n {
 		value += alpha[i] * y[i] / 2
 		g := make([]float64, n)
@@ -125,7 +153,17 @@ func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, no
 		for j := range g {
 			g[j] = (g[j] - alpha[i]*alpha[j]) / 2
 		}
+		diag[i] = g[i]
 		e.RowGradient(grad, g, x, i, x, 0, n)
 	}
-	return append([]float64{value}, grad...)
+	mean, reduction := make([]float64, xs.N), make([]float64, xs.N)
+	for r := range xs.N {
+		k := make([]float64, n)
+		e.Row(k, xs, r, x, 0, n)
+		for i, v := range solve(append([]float64(nil), k...)) {
+			mean[r] += k[i] * alpha[i]
+			reduction[r] += k[i] * v
+		}
+	}
+	return slices.Concat([]float64{value, 0}, grad, diag, mean, reduction)
 }

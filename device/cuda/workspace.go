@@ -47,6 +47,7 @@ type Workspace struct {
 	panel      driver.Ptr // n×panelWidth of Σ⁻¹, from the first Contract on
 	cross      driver.Ptr // a block of cross-covariances, from the first Predict
 	crossCols  int64
+	filled     *kernel.Program // of the last Fill, as theta and noiseHost
 	theta      []float64
 	noiseHost  []float64
 	main       *buffers
@@ -61,6 +62,8 @@ var _ device.Workspace = (*Workspace)(nil)
 type buffers struct {
 	dev *driver.Device
 	all []driver.Ptr
+	// total is their size in bytes.
+	total int64
 }
 
 // alloc allocates count float64 numbers.
@@ -70,6 +73,7 @@ func (b *buffers) bytes(size int64) (driver.Ptr, error) {
 	p, err := b.dev.Alloc(max(size, 8))
 	if err == nil {
 		b.all = append(b.all, p)
+		b.total += max(size, 8)
 	}
 	return p, err
 }
@@ -82,7 +86,7 @@ func (b *buffers) free() error {
 	for _, p := range b.all {
 		errs = append(errs, b.dev.Free(p))
 	}
-	b.all = nil
+	b.all, b.total = nil, 0
 	return errors.Join(errs...)
 }
 
@@ -152,7 +156,12 @@ func (w *Workspace) do(f func() error) error {
 	if w.main == nil {
 		return device.ErrStage
 	}
-	err := w.b.dev.Do(f)
+	err := w.b.dev.Do(func() error {
+		if err := w.b.dev.Err(); err != nil {
+			return err
+		}
+		return f()
+	})
 	if err != nil && !errors.Is(err, device.ErrStage) && !errors.As(err, new(*argumentError)) {
 		w.stage = stageEmpty
 	}
@@ -168,12 +177,14 @@ func argumentf(format string, args ...any) error { return &argumentError{fmt.Spr
 
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
-	matrix := 8 * w.n * w.matrix.LD
-	bytes := matrix + 8*w.n*int64(w.x.D+4)
-	if w.panel != 0 {
-		bytes += 8 * panelWidth(w.n) * w.n
+	work := device.Work{Flops: w.flops}
+	if w.main != nil {
+		work.MatrixBytes, work.Bytes = 8*w.n*w.matrix.LD, w.main.total
 	}
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: bytes + 8*w.n*w.crossCols}
+	if w.parameters != nil {
+		work.Bytes += w.parameters.total
+	}
+	return work
 }
 
 // Close frees the device's memory.
@@ -226,8 +237,11 @@ func (w *Workspace) compile(prog *kernel.Program) error {
 		return err
 	}
 	w.compiled = kernels.Program{Words: kernels.Ptr(words), Theta: kernels.Ptr(theta), Encoded: enc}
+	if err := driver.CopyToDevice(w.b.stream, words, enc.Words); err != nil {
+		return err
+	}
 	w.program = prog
-	return driver.CopyToDevice(w.b.stream, words, enc.Words)
+	return nil
 }
 
 // Fill forms Σ in the lower triangle.
@@ -240,18 +254,17 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 			return err
 		}
 		w.stage = stageEmpty
-		w.theta, w.noiseHost = append(w.theta[:0], theta...), append(w.noiseHost[:0], noise...)
+		w.filled, w.theta, w.noiseHost = prog, append(w.theta[:0], theta...), append(w.noiseHost[:0], noise...)
 		w.noise.N = int64(len(noise))
 		if err := driver.CopyToDevice(w.b.stream, driver.Ptr(w.noise.A), noise); err != nil {
 			return err
 		}
-		w.begin("fill", 0)
 		for j0 := int64(0); j0 < w.n; j0 += w.b.sizes.fill {
 			j1 := min(j0+w.b.sizes.fill, w.n)
 			if err := w.b.launch(kernels.Fill(w.compiled, w.points, w.matrix, w.noise, j0, j1)); err != nil {
 				return err
 			}
-			if err := w.worked(ctx, 0); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}

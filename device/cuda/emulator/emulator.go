@@ -79,15 +79,20 @@ type Config struct {
 // Fault makes the K-th call (from 1) of an entry point return Code.
 type Fault struct {
 	// Entry is the exported name, such as "cuMemAlloc_v2",
-	// "cublasDgemm_v2_64" or "cusolverDnXpotrf"; "*" counts all calls that
-	// use a context.
+	// "cublasDgemm_v2_64" or "cusolverDnXpotrf", or the name of a kernel for
+	// its launches; "*" counts all calls that use a context.
 	Entry string
 	K     int
 	// Code is a CUDA code; for the math libraries a status of theirs if below
 	// 100 (but 2 by "*" means out of memory). Sticky CUDA codes kill the
-	// context: every later call returns them.
+	// context: every later call returns them. [Silent] is for calls without
+	// results of their own, and for kernels.
 	Code int
 }
+
+// Silent is the [Fault] of a device that computes wrongly: the call does nothing
+// and reports success.
+const Silent = -1
 
 // Toolkit is a layout of folders with the math libraries.
 type Toolkit string

@@ -267,7 +267,10 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	launch_fn launch = (launch_fn)emu_kernel_symbol("gpfit_emu_launch");
 	if (!launch)
 		return NOT_FOUND;
-	int e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
+	int e = emu_enter(fn->name, FREE); /* faults of one kernel */
+	if (e)
+		return e == SILENT ? 0 : e;
+	e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
 	/* 0 is success; 1 and -1: no such kernel; below 100: not with this grid or
 	 * block; else a CUDA code. */
 	e = e == 1 || e < 0 ? NOT_FOUND : e > 0 && e < 100 ? INVALID_VALUE : e;

@@ -17,7 +17,8 @@ enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
 	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
 	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-	ILLEGAL_ADDRESS = 700
+	ILLEGAL_ADDRESS = 700,
+	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
 
 enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64 };
@@ -52,7 +53,7 @@ extern __thread struct device *emu_current;
 /* Counts a call, applies faults; returns the code to return, or 0 to go on.
  * Every entry point of the library begins with it. */
 CUresult emu_enter(const char *name, int need);
-#define ENTER(need) do { CUresult e_ = emu_enter(__func__, need); if (e_) return e_; } while (0)
+#define ENTER(need) do { CUresult e_ = emu_enter(__func__, need); if (e_) return e_ == SILENT ? 0 : e_; } while (0)
 
 /* Makes a device unusable for the rest of the process (or until reset). */
 int emu_is_sticky(int code);

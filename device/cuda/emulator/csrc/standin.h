@@ -11,6 +11,8 @@
 
 #define API __attribute__((visibility("default")))
 
+enum { SILENT = -1 }; /* as in emu.h */
+
 /* A function of the emulated libcuda, if that is what the process has loaded. */
 static void *emu_driver(const char *name) {
 	void *h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);

@@ -1,0 +1,157 @@
+package cuda
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
+	"gpfit/kernel"
+)
+
+// The work of one value and gradient, by the loops of the package.
+
+func triangleTimes(k, m, step int64) float64 { // multiplyLeft and multiplyRight
+	if k <= step {
+		return float64(m) * float64(k) * float64(k)
+	}
+	k1 := half(k)
+	return triangleTimes(k1, m, step) + 2*float64(k1)*float64(m)*float64(k-k1) + triangleTimes(k-k1, m, step)
+}
+
+func inverseFlops(n, step int64) float64 {
+	if n <= step {
+		return cube(n) / 3
+	}
+	n1 := half(n)
+	return inverseFlops(n1, step) + inverseFlops(n-n1, step) + triangleTimes(n1, n-n1, step) + triangleTimes(n-n1, n1, step)
+}
+
+func gradientFlops(n int64, s sizes) float64 {
+	panel := (&Backend{sizes: s}).panelWidth(n)
+	return choleskyFlops(n, s.factor, panel) + inverseFlops(n, s.invert) + panelFlops(n, panel)
+}
+
+// TestWorkOfGradient counts operations and memory of one value with gradient: n³
+// and 5 per cent, one n×n buffer and O(n·block).
+func TestWorkOfGradient(t *testing.T) {
+	emulator.Check(t)
+	const n = 1500
+	j := newJob(t, n)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	b.sizes = sizes{fill: 500, factor: 256, invert: 128, panel: 48, gemm: 1e7}
+	before := emulator.Used(0)
+	ctx := context.Background()
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	alpha, diag, grad := append([]float64(nil), j.y...), make([]float64, n), make([]float64, len(j.theta))
+	for _, step := range []func() error{
+		func() error { return ws.Fill(ctx, j.prog, j.theta, j.noise) },
+		func() error { return ws.Factor(ctx) },
+		func() error { return ws.Solve(ctx, alpha, 1) },
+		func() error {
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, j.prog, j.theta, grad, diag)
+		},
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work, used := ws.Work(), emulator.Used(0)-before
+	if want := gradientFlops(n, b.sizes); math.Abs(work.Flops/want-1) > 1e-12 {
+		t.Errorf("%g operations counted, %g by the formula", work.Flops, want)
+	}
+	if ratio := work.Flops / cube(n); ratio < 1 || ratio > 1.05 {
+		t.Errorf("%.4f n³ operations", ratio)
+	}
+	if work.MatrixBytes < 8*n*n || work.MatrixBytes > 8*n*(n+16) {
+		t.Errorf("%d bytes of matrix", work.MatrixBytes)
+	}
+	// Of the rest, the scratch space of the contraction does not grow with n.
+	scratch, partial := kernels.ContractSpace(ws.(*Workspace).compiled.Encoded, ws.(*Workspace).work.Blocks)
+	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes {
+		t.Errorf("%d bytes beside the matrix", rest)
+	}
+}
+
+// TestWorkOfLargeMatrices has the same limits for the sizes that matter.
+func TestWorkOfLargeMatrices(t *testing.T) {
+	b := &Backend{sizes: defaultSizes}
+	for _, n := range []int64{20_000, 32_768, 32_769, 50_000, 70_000, 100_000, 131_072} {
+		ratio := gradientFlops(n, defaultSizes) / cube(n)
+		matrix := 8 * n * leadingDim(n)
+		extra := float64(b.plan(int(n), 8).DeviceBytes-matrix-reserve) / float64(8*n*n)
+		t.Logf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
+		if ratio < 1 || ratio > 1.05 || extra > 5000.0/float64(n) {
+			t.Errorf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
+		}
+	}
+}
+
+// TestLargeSizes checks sizes and addresses beyond 32 bits: 131,072 points.
+func TestLargeSizes(t *testing.T) {
+	const n, d = 131_072, 8
+	b := &Backend{sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
+	plan := b.Plan(n, d)
+	const matrix = int64(8) * n * n // 137 GB
+	if plan.DeviceBytes < matrix || plan.DeviceBytes > matrix+matrix/50 || plan.HostBytes <= 0 || plan.FlopsGradient != float64(n)*n*n ||
+		plan.GradientTime().Seconds() < 40 || plan.GradientTime().Seconds() > 50 {
+		t.Errorf("plan %+v", plan)
+	}
+	if free := int64(139) << 30; plan.Check(0, free) != nil || plan.Check(0, 80<<30) == nil {
+		t.Errorf("%s planned", device.FormatBytes(plan.DeviceBytes))
+	}
+	ld := leadingDim(n)
+	if leadingDim(100_001) != 100_016 || ld != n || panelWidth(n) != 1024 || half(n) != n/2 {
+		t.Errorf("leading dimensions %d, %d, panel %d", ld, leadingDim(100_001), panelWidth(n))
+	}
+	a := kernels.Matrix{A: 1 << 40, LD: ld}
+	if end := a.At(n-1, n-1); end.A-a.A != kernels.Ptr(matrix-8) {
+		t.Errorf("the last element is %d bytes from the first", end.A-a.A)
+	}
+	expr, err := kernel.Parse("rbf(ard)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := kernels.Encode(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, x := kernels.Program{Words: 1, Theta: 2, Encoded: enc}, kernels.Points{X: 3, N: n}
+	v := kernels.Vector{A: 4, N: n}
+	panel := kernels.Matrix{A: 5, LD: n}
+	width := panelWidth(n)
+	launches := []kernels.Launch{
+		kernels.Fill(p, x, a, v, 0, defaultSizes.fill), kernels.Fill(p, x, a, v, n-defaultSizes.fill, n), kernels.Fill(p, x, a, v, 0, n),
+		kernels.Cross(p, x, kernels.Points{X: 6, N: crossWidth(n)}, 0, crossWidth(n), panel),
+		kernels.Mirror(a, n), kernels.GetDiagonal(a, v, true), kernels.SetDiagonal(a, v, true),
+		kernels.Copy(a.At(0, n-width), panel, n-width, width, kernels.Whole), kernels.Copy(a.At(n-width, n-width), panel, width, width, kernels.Upper),
+		kernels.ColumnSumSquares(panel, n, kernels.Vector{A: 7, N: width}),
+		kernels.ReadRows(a, n, n-1000, n, panel), kernels.WriteRows(a, n, 0, 1000, panel),
+	}
+	for _, pair := range [][2]kernels.Launch{
+		kernels.LogDet(a, n, 8, 9),
+		kernels.Contract(p, x, panel, n-width, n, 10, 1, 1, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
+	} {
+		launches = append(launches, pair[0], pair[1])
+	}
+	for _, l := range launches {
+		threads := l.Block[0] * l.Block[1] * l.Block[2]
+		if l.Grid[0] == 0 || l.Grid[0] > math.MaxInt32 || l.Grid[1] != 1 || l.Grid[2] != 1 || threads == 0 || threads > 1024 {
+			t.Errorf("%s: grid %v, block %v", l.Kernel, l.Grid, l.Block)
+		}
+	}
+	if scratch, partial := kernels.ContractSpace(enc, kernels.ContractBlocks(132)); scratch+partial > reserve/2 {
+		t.Errorf("%d bytes of scratch", scratch+partial)
+	}
+}

@@ -1,0 +1,159 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/kernel"
+)
+
+// smallSteps take the paths of large matrices at the sizes of these tests.
+var smallSteps = sizes{fill: 64, factor: 40, invert: 32, panel: 32, gemm: 1e5}
+
+// job is one use of everything that a workspace does.
+type job struct {
+	x, xs        *kernel.Points
+	prog         *kernel.Program
+	theta, noise []float64
+	y, many      []float64
+	// failed sees the workspace of a run that failed, before it is closed.
+	failed func(device.Workspace)
+}
+
+func newJob(t testing.TB, n int) *job {
+	t.Helper()
+	const d, test, columns = 2, 7, 3
+	expr, err := kernel.Parse("rbf(ard) + matern32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := func(count int, step float64) []float64 {
+		v := make([]float64, count)
+		for i := range v {
+			v[i] = 2 * math.Sin(1+step*float64(i))
+		}
+		return v
+	}
+	j := &job{
+		x: kernel.NewPoints(numbers(n*d, 1.7), n, d), xs: kernel.NewPoints(numbers(test*d, 0.9), test, d), prog: prog,
+		noise: []float64{0.1}, y: numbers(n, 2.3), many: numbers(n*columns, 0.3),
+	}
+	for i := range prog.NumParams {
+		j.theta = append(j.theta, 0.6+0.1*float64(i))
+	}
+	return j
+}
+
+// run goes through a new workspace, closes it, and returns all results. An error
+// begins with the name of the call.
+func (j *job) run(ctx context.Context, b device.Backend) (out []float64, err error) {
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	out, err = j.runIn(ctx, ws)
+	if err != nil && j.failed != nil {
+		j.failed(ws)
+	}
+	if closing := ws.Close(); closing != nil {
+		err = errors.Join(err, fmt.Errorf("close: %w", closing))
+	}
+	return out, err
+}
+
+func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error) {
+	n := j.x.N
+	alpha, many := slices.Clone(j.y), slices.Clone(j.many)
+	logDet, residual := []float64{0}, []float64{0}
+	grad, diag := make([]float64, len(j.theta)), make([]float64, n)
+	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
+	l := make([]float64, n*n)
+	for _, step := range []struct {
+		name string
+		call func() error
+	}{
+		{"fill", func() error { return ws.Fill(ctx, j.prog, j.theta, j.noise) }},
+		{"factor", func() error { return ws.Factor(ctx) }},
+		{"residual", func() (err error) { residual[0], err = ws.(device.ResidualChecker).Residual(ctx); return err }},
+		{"logdet", func() (err error) { logDet[0], err = ws.LogDet(); return err }},
+		{"solve", func() error { return ws.Solve(ctx, alpha, 1) }},
+		{"solve many", func() error { return ws.Solve(ctx, many, len(many)/n) }},
+		{"contract", func() error {
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, j.prog, j.theta, grad, diag)
+		}},
+		{"predict", func() error { return ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction) }},
+		{"read", func() error { return ws.ReadFactor(0, n, l) }},
+		{"write", func() error { return ws.WriteFactor(0, n, l) }},
+	} {
+		if err := step.call(); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return slices.Concat(logDet, residual, alpha, many, grad, diag, mean, reduction, l), nil
+}
+
+// mustRun wants the results of want, to the bit, if that is not nil.
+func (j *job) mustRun(t testing.TB, b device.Backend, want []float64) []float64 {
+	t.Helper()
+	got, err := j.run(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want != nil {
+		j.same(t, got, want)
+	}
+	return got
+}
+
+func (j *job) same(t testing.TB, got, want []float64) {
+	t.Helper()
+	for i, v := range got {
+		if math.Float64bits(v) != math.Float64bits(want[i]) {
+			t.Fatalf("result %d is %v, %v without the fault", i, v, want[i])
+		}
+	}
+}
+
+// openBare opens a device without its self-test, in small steps.
+func openBare(t testing.TB, index int) *Backend {
+	t.Helper()
+	emulator.Need(t)
+	b, err := open(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.sizes = smallSteps
+	return b
+}
+
+// mustClose closes a device and wants no error.
+func mustClose(t testing.TB, b device.Backend) {
+	t.Helper()
+	if err := b.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// unavailable wants err to be an UnavailableError and returns its reason.
+func unavailable(t testing.TB, err error) string {
+	t.Helper()
+	var ue *device.UnavailableError
+	if !errors.As(err, &ue) {
+		t.Fatalf("error %v (%T), want an UnavailableError", err, err)
+	}
+	return ue.Reason
+}
+
+func openDevice(name string) (device.Backend, error) {
+	return Driver{}.Open(context.Background(), name, device.Options{})
+}

@@ -1,0 +1,167 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+)
+
+// stickyCodes kill a context: illegal address, launch failure, memory error,
+// assertion, timeout.
+var stickyCodes = []int{700, 719, 214, 710, 702}
+
+// within ends the test if f takes longer than a call can.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		panic("a call on a lost device does not return")
+	}
+}
+
+func wantLost(t *testing.T, what string, err error) {
+	t.Helper()
+	var lost *device.LostError
+	if !errors.As(err, &lost) || lost.Device != "cuda:0" || lost.Err == nil {
+		t.Errorf("%s: error %v, want a LostError", what, err)
+	}
+}
+
+// TestLostAtEachCall has each call of a job in turn find the device dead.
+func TestLostAtEachCall(t *testing.T) {
+	emulator.Need(t)
+	j := newJob(t, 90)
+	b := openBare(t, 0)
+	want := j.mustRun(t, b, nil)
+	mustClose(t, b)
+	for k := 1; ; k++ {
+		code := stickyCodes[k%len(stickyCodes)]
+		what := fmt.Sprintf("call %d, code %d", k, code)
+		emulator.Reset() // revives the device
+		b := openBare(t, 0)
+		emulator.Reset() // and counts from here
+		emulator.Inject(t, "*", k, code)
+		checked := false
+		j.failed = func(ws device.Workspace) {
+			checked = true
+			if emulator.Calls("*") >= k { // not an error of the first call of all
+				wantLostWorkspace(t, what, j, ws)
+			}
+		}
+		var err error
+		within(t, func() { _, err = j.run(context.Background(), b) })
+		if calls := emulator.Calls("*"); calls < k {
+			if err != nil || calls < 100 {
+				t.Errorf("%d calls, error %v", calls, err)
+			}
+			emulator.Reset()
+			mustClose(t, b)
+			break
+		}
+		wantLost(t, what, err)
+		calls := emulator.Calls("*")
+		within(t, func() {
+			_, err := b.NewWorkspace(context.Background(), j.x)
+			wantLost(t, what+": NewWorkspace", err)
+			_, err = b.DgemmRate(context.Background(), 64)
+			wantLost(t, what+": DgemmRate", err)
+			if info := b.Info(); info.Name != "cuda:0" || info.MemoryFree != 0 {
+				t.Errorf("%s: %+v", what, info)
+			}
+			mustClose(t, b)
+			mustClose(t, b)
+		})
+		if n := emulator.Calls("*"); n != calls {
+			t.Errorf("%s: %d more calls to the driver", what, n-calls)
+		}
+		if t.Failed() {
+			t.Fatalf("%s, workspace seen: %v", what, checked)
+		}
+	}
+	// The next process, so to say, has a device again.
+	emulator.Reset()
+	b = openBare(t, 0)
+	defer mustClose(t, b)
+	j.mustRun(t, b, want)
+}
+
+// wantLostWorkspace wants every call to tell that the device is lost, without a
+// call to the driver.
+func wantLostWorkspace(t *testing.T, what string, j *job, ws device.Workspace) {
+	ctx, n := context.Background(), j.x.N
+	calls := emulator.Calls("*")
+	v, l := make([]float64, n), make([]float64, n*n)
+	adj := device.Adjoint{Inv: 1, Alpha: v}
+	_, logDet := ws.LogDet()
+	_, residual := ws.(device.ResidualChecker).Residual(ctx)
+	for name, err := range map[string]error{
+		"Fill": ws.Fill(ctx, j.prog, j.theta, j.noise), "Factor": ws.Factor(ctx), "LogDet": logDet, "Residual": residual, "Solve": ws.Solve(ctx, v, 1),
+		"Contract":   ws.Contract(ctx, adj, j.prog, j.theta, make([]float64, len(j.theta)), v),
+		"Predict":    ws.Predict(ctx, j.prog, j.theta, v, j.xs, make([]float64, j.xs.N), nil),
+		"ReadFactor": ws.ReadFactor(0, n, l), "WriteFactor": ws.WriteFactor(0, n, l),
+	} {
+		wantLost(t, what+": "+name, err)
+	}
+	if more := emulator.Calls("*"); more != calls {
+		t.Errorf("%s: %d calls to the driver by a workspace on a lost device", what, more-calls)
+	}
+}
+
+// TestLostInOpen has each call of Open find the device dead.
+func TestLostInOpen(t *testing.T) {
+	emulator.Need(t)
+	for k := 1; ; k += 1 + k/20 {
+		emulator.Reset()
+		emulator.Inject(t, "*", k, stickyCodes[k%len(stickyCodes)])
+		var b device.Backend
+		var err error
+		within(t, func() { b, err = openDevice("cuda:0") })
+		if emulator.Calls("*") < k {
+			if err != nil || k < 100 {
+				t.Errorf("%d calls, error %v", k, err)
+			}
+			emulator.Reset()
+			mustClose(t, b)
+			return
+		}
+		if err == nil { // a call that only frees something
+			within(t, func() {
+				_, err = b.NewWorkspace(context.Background(), newJob(t, 10).x)
+				b.Close()
+			})
+			wantLost(t, fmt.Sprintf("call %d", k), err)
+			continue
+		}
+		unavailable(t, err)
+	}
+}
+
+// TestLostInClose has each call of Close find the device dead.
+func TestLostInClose(t *testing.T) {
+	emulator.Need(t)
+	for k := 1; ; k++ {
+		emulator.Reset()
+		b := openBare(t, 0)
+		emulator.Inject(t, "*", k, stickyCodes[k%len(stickyCodes)])
+		calls := emulator.Calls("*")
+		var err error
+		within(t, func() { err = b.Close() })
+		if emulator.Calls("*") < calls+k {
+			if err != nil || k < 6 {
+				t.Errorf("%d calls, error %v", k, err)
+			}
+			return
+		}
+		if err != nil {
+			wantLost(t, fmt.Sprintf("call %d", k), err)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/kernel"
+)
+
+// TestOutOfMemory refuses each allocation of a job in turn, launches and routines
+// of the libraries too: a MemoryError each time, after which the same backend does
+// the whole job.
+func TestOutOfMemory(t *testing.T) {
+	emulator.Check(t)
+	j := newJob(t, 90)
+	b := openBare(t, 0)
+	want := j.mustRun(t, b, nil)
+	mustClose(t, b)
+	for _, c := range []struct {
+		entry string
+		code  int
+		// calls are those that must have been seen to fail.
+		calls []string
+	}{
+		{"cuMemAlloc_v2", 2, []string{"workspace", "fill", "factor", "solve many", "contract", "predict", "read", "write"}},
+		{"cuLaunchKernel", 2, []string{"fill", "logdet", "contract", "predict"}},
+		{"cublasDgemm_v2_64", 3, []string{"factor", "contract", "predict"}},
+		{"cublasDtrsm_v2_64", 3, []string{"factor", "solve", "predict"}},
+		{"cublasDtrmm_v2_64", 3, []string{"contract"}},
+		{"cusolverDnXpotrf_bufferSize", 2, []string{"factor"}},
+		{"cusolverDnXpotrf", 2, []string{"factor"}},
+		{"cusolverDnXtrtri_bufferSize", 2, []string{"contract"}},
+		{"cusolverDnXtrtri", 2, []string{"contract"}},
+	} {
+		t.Run(c.entry, func(t *testing.T) {
+			seen := map[string]bool{}
+			for k := 1; ; k++ {
+				before := emulator.Used(0)
+				b := openBare(t, 0) // without the workspace of cuSOLVER
+				emulator.Reset()
+				emulator.Inject(t, c.entry, k, c.code)
+				_, err := j.run(context.Background(), b)
+				done := emulator.Calls(c.entry) < k
+				emulator.Reset()
+				if !done {
+					name, _, _ := strings.Cut(fmt.Sprint(err), ":")
+					seen[name] = true
+					var mem *device.MemoryError
+					if !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N || mem.Need <= 0 || strings.Contains(err.Error(), "\n") {
+						t.Fatalf("call %d: error %v, want a MemoryError", k, err)
+					}
+					j.mustRun(t, b, want)
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				mustClose(t, b)
+				if used := emulator.Used(0); used != before {
+					t.Fatalf("call %d: %d bytes in use after Close, %d before", k, used, before)
+				}
+				if done {
+					break
+				}
+			}
+			for _, name := range c.calls {
+				if !seen[name] {
+					t.Errorf("%s was not seen to fail, only %v", name, seen)
+				}
+			}
+		})
+	}
+}
+
+// TestOutOfMemoryInOpen refuses each allocation of Open in turn.
+func TestOutOfMemoryInOpen(t *testing.T) {
+	emulator.Check(t)
+	emulator.Reset()
+	mustClose(t, openBare(t, 0))
+	loadModule := "cuModuleLoadDataEx"
+	if emulator.Calls(loadModule) == 0 { // with the tag cu
+		loadModule = "cuModuleLoadData"
+	}
+	for _, entry := range []string{"cuMemAlloc_v2", "cuStreamCreate", loadModule, "cublasCreate_v2", "cusolverDnCreate", "cuDevicePrimaryCtxRetain"} {
+		code := 2
+		if entry == "cublasCreate_v2" {
+			code = 3
+		}
+		for k := 1; ; k++ {
+			used, retained := emulator.Used(0), emulator.Retained(0)
+			emulator.Reset()
+			emulator.Inject(t, entry, k, code)
+			b, err := openDevice("cuda:0")
+			if emulator.Calls(entry) < k {
+				if err != nil || k == 1 {
+					t.Errorf("%s: error %v, %d calls", entry, err, k-1)
+				}
+				if err == nil {
+					mustClose(t, b)
+				}
+				break
+			}
+			reason := unavailable(t, err)
+			if !strings.Contains(reason, "out of memory") && !strings.Contains(reason, "ALLOC_FAILED") {
+				t.Errorf("%s %d: reason %q", entry, k, reason)
+			}
+			if u, r := emulator.Used(0), emulator.Retained(0); u != used || r != retained {
+				t.Errorf("%s %d: %d bytes leaked, context retained %d times more", entry, k, u-used, r-retained)
+			}
+		}
+	}
+}
+
+// TestFailedRoutine has routines fail for other reasons: their error is passed
+// on, the workspace cannot be used again, another one can.
+func TestFailedRoutine(t *testing.T) {
+	emulator.Check(t)
+	j := newJob(t, 90)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	want := j.mustRun(t, b, nil)
+	j.failed = func(ws device.Workspace) {
+		if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+			t.Errorf("LogDet after a failure: %v", err)
+		}
+	}
+	for entry, status := range map[string]int{"cublasDgemm_v2_64": 13, "cublasDtrmm_v2_64": 7, "cusolverDnXpotrf": 7, "cusolverDnXtrtri": 6} {
+		emulator.Inject(t, entry, 1, status)
+		_, err := j.run(context.Background(), b)
+		var failure *mathlib.Error
+		if !errors.As(err, &failure) || failure.Op != entry || failure.Status != status || errors.As(err, new(*device.LostError)) || errors.As(err, new(*device.MemoryError)) {
+			t.Errorf("%s: error %v", entry, err)
+		}
+		emulator.Reset()
+		j.mustRun(t, b, want)
+	}
+}
+
+// TestPlanRefused wants a job that does not fit to be refused before anything is
+// allocated, and one that fits to stay within its plan.
+func TestPlanRefused(t *testing.T) {
+	emulator.Check(t)
+	b := mustOpen(t)
+	defer mustClose(t, b)
+	const n = 3000
+	x := newJob(t, n).x
+	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
+	need := b.(*Backend).plan(n, x.D).DeviceBytes
+	for _, memory := range []int64{need - 1, 300 << 20, reserve, 1} {
+		emulator.SetMemory(0, emulator.Used(0)+memory)
+		calls := emulator.Calls("cuMemAlloc_v2")
+		_, err := b.NewWorkspace(context.Background(), x)
+		var mem *device.MemoryError
+		if !errors.As(err, &mem) || mem.Need != need || mem.Free != memory || mem.Plan.N != n || mem.Where != "device" {
+			t.Errorf("%d bytes of memory: error %v, want a MemoryError", memory, err)
+		}
+		if n := emulator.Calls("cuMemAlloc_v2"); n != calls {
+			t.Errorf("%d bytes of memory: %d allocations", memory, n-calls)
+		}
+	}
+	emulator.SetMemory(0, emulator.Used(0)+need)
+	ws, err := b.NewWorkspace(context.Background(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ws.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPlanHolds compares the plan with what a job takes at most.
+func TestPlanHolds(t *testing.T) {
+	emulator.Check(t)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	for _, n := range []int{1, 50, 130} {
+		j := newJob(t, n)
+		before := emulator.Used(0)
+		ws, err := b.NewWorkspace(context.Background(), j.x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// More test points than a block of cross-covariances takes.
+		j.xs = &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}
+		if _, err := j.runIn(context.Background(), ws); err != nil {
+			t.Fatal(err)
+		}
+		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)
+		// The first time with the workspace of cuSOLVER.
+		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes+reserve/8 {
+			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes-reserve)
+		}
+		if err := ws.Close(); err != nil {
+			t.Error(err)
+		}
+		if w := ws.Work(); w.Bytes != 0 || w.MatrixBytes != 0 || w.Flops != work.Flops {
+			t.Errorf("after Close: %+v", w)
+		}
+	}
+}

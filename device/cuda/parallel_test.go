@@ -1,0 +1,99 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+)
+
+// TestWorkspacesAtOnce runs workspaces of different sizes on one backend, and on
+// two backends of one device, from several goroutines.
+func TestWorkspacesAtOnce(t *testing.T) {
+	emulator.Check(t)
+	backends := []*Backend{openBare(t, 0), openBare(t, 0)}
+	jobs := []*job{newJob(t, 60), newJob(t, 97), newJob(t, 130)}
+	var want [][]float64
+	for _, j := range jobs {
+		want = append(want, j.mustRun(t, backends[0], nil))
+	}
+	used := emulator.Used(0)
+	var wg sync.WaitGroup
+	for g := range 6 {
+		wg.Go(func() {
+			for r := range 3 {
+				k := (g + r) % len(jobs)
+				got, err := jobs[k].run(context.Background(), backends[g%2])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, v := range got {
+					if v != want[k][i] {
+						t.Errorf("result %d of job %d is %v, %v when alone", i, k, v, want[k][i])
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// The second backend has a workspace of cuSOLVER now.
+	if extra := emulator.Used(0) - used - backends[1].math.size; extra != 0 {
+		t.Errorf("%d bytes are left", extra)
+	}
+	for _, b := range backends {
+		mustClose(t, b)
+	}
+}
+
+// TestTwoDevices evaluates on two devices at once: the same bits.
+func TestTwoDevices(t *testing.T) {
+	emulator.Need(t)
+	cfg := machine()
+	cfg.Devices = 2
+	if emulator.Rerun(t, cfg) {
+		return
+	}
+	emulator.Check(t)
+	j := newJob(t, 130)
+	var backends []device.Backend
+	for i := range 2 {
+		b, err := openDevice(fmt.Sprintf("cuda:%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mustClose(t, b)
+		b.(*Backend).sizes = smallSteps
+		backends = append(backends, b)
+	}
+	want := j.mustRun(t, backends[0], nil)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for range 3 {
+				got, err := j.run(context.Background(), backends[g%2])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, v := range got {
+					if v != want[i] {
+						t.Errorf("result %d on cuda:%d is %v, %v on cuda:0", i, g%2, v, want[i])
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// One dies, the other goes on.
+	emulator.Inject(t, "cublasDtrmm_v2_64", 1, 700)
+	_, err := j.run(context.Background(), backends[0])
+	wantLost(t, "cuda:0", err)
+	j.mustRun(t, backends[1], want)
+	wantLost(t, "cuda:0", func() error { _, err := backends[0].NewWorkspace(context.Background(), j.x); return err }())
+}

@@ -1,0 +1,219 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+)
+
+// TestNotPositiveDefinite wants the order of the minor that fails, in whichever
+// block of the factorisation, and a workspace that is as good as before.
+func TestNotPositiveDefinite(t *testing.T) {
+	emulator.Check(t)
+	const n = 130
+	j := newJob(t, n)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ctx := context.Background()
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	want, err := j.runIn(ctx, ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := int(smallSteps.factor)
+	for _, row := range []int{0, 1, block - 1, block, block + 1, 2*block - 1, 2 * block, 3 * block, n - 1} {
+		noise := make([]float64, n)
+		for i := range noise {
+			noise[i] = 0.1
+		}
+		for _, bad := range []float64{-10, math.NaN()} {
+			noise[row] = bad
+			if err := ws.Fill(ctx, j.prog, j.theta, noise); err != nil {
+				t.Fatal(err)
+			}
+			err := ws.Factor(ctx)
+			var npd *device.NotPDError
+			var notFinite *device.NonFiniteError
+			switch {
+			case bad < 0 && (!errors.As(err, &npd) || npd.Minor != row+1 || npd.N != n):
+				t.Errorf("row %d: error %v, want a NotPDError of order %d", row, err, row+1)
+			case bad != bad && (!errors.As(err, &notFinite) || notFinite.Row != row):
+				t.Errorf("row %d: error %v, want a NonFiniteError of row %d", row, err, row)
+			}
+			if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+				t.Errorf("LogDet after it: %v", err)
+			}
+		}
+	}
+	got, err := j.runIn(ctx, ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.same(t, got, want)
+}
+
+// limited is a context that is cancelled when it has been asked a number of times.
+type limited struct {
+	context.Context
+	left *int
+}
+
+func (l limited) Err() error {
+	if *l.left--; *l.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelAnywhere stops a job each time that its context is asked in turn.
+func TestCancelAnywhere(t *testing.T) {
+	emulator.Check(t)
+	j := newJob(t, 130)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ws, err := b.NewWorkspace(context.Background(), j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	want, err := j.runIn(context.Background(), ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for k := 0; ; k++ {
+		left := k
+		got, err := j.runIn(limited{context.Background(), &left}, ws)
+		if left >= 0 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.same(t, got, want)
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("poll %d: error %v", k, err)
+		}
+		name, _, _ := strings.Cut(err.Error(), ":")
+		seen[name]++
+		if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+			t.Fatalf("LogDet after it: %v", err)
+		}
+		if k%9 == 0 {
+			got, err := j.runIn(context.Background(), ws)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.same(t, got, want)
+		}
+	}
+	if seen["fill"] < 3 || seen["factor"] < 8 || seen["contract"] < 8 || seen["predict"] < 1 {
+		t.Errorf("cancelled so often: %v", seen)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := openWith(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := b.NewWorkspace(ctx, j.x); !errors.Is(err, context.Canceled) {
+		t.Errorf("NewWorkspace: %v", err)
+	}
+}
+
+func openWith(ctx context.Context) (device.Backend, error) {
+	return Driver{}.Open(ctx, "cuda:0", device.Options{})
+}
+
+// TestProgress wants progress to rise to its total in each stage that has one.
+func TestProgress(t *testing.T) {
+	emulator.Check(t)
+	j := newJob(t, 300)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ws, err := b.NewWorkspace(context.Background(), j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	last := map[string]device.Progress{}
+	ws.OnProgress(func(p device.Progress) {
+		if p.Done < last[p.Stage].Done || !(p.Done <= p.Total*1.0000001) {
+			t.Errorf("%+v after %+v", p, last[p.Stage])
+		}
+		last[p.Stage] = p
+	})
+	if _, err := j.runIn(context.Background(), ws); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"factor", "gradient", "predict"} {
+		if p := last[stage]; !(p.Done > 0.999*p.Total) || p.Total == 0 {
+			t.Errorf("%s ends at %+v", stage, p)
+		}
+	}
+	if len(last) != 3 {
+		t.Errorf("stages %v", last)
+	}
+}
+
+// TestResidualOfLastFill wants the residual of what was filled, whatever was
+// asked for at other parameters since, and none where nothing was filled.
+func TestResidualOfLastFill(t *testing.T) {
+	emulator.Check(t)
+	ctx := context.Background()
+	j, other := newJob(t, 90), newJob(t, 90)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	w := ws.(*Workspace)
+	l, mean := make([]float64, 90*90), make([]float64, j.xs.N)
+	for i := range 90 {
+		l[i*91] = 1
+	}
+	if err := ws.WriteFactor(0, 90, l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
+		t.Errorf("of a factor that was read: error %v", err)
+	}
+	for i := range other.theta {
+		other.theta[i] *= 2
+	}
+	predict := func() {
+		t.Helper()
+		if err := ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func(noise float64) {
+		t.Helper()
+		if err := ws.Fill(ctx, j.prog, j.theta, []float64{noise}); err != nil {
+			t.Fatal(err)
+		}
+		predict()
+	}
+	fill(-10)
+	if err := ws.Factor(ctx); !device.IsNotPD(err) {
+		t.Errorf("error %v, want a NotPDError", err)
+	}
+	fill(0.1)
+	if err := ws.Factor(ctx); err != nil {
+		t.Fatal(err)
+	}
+	predict()
+	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) {
+		t.Errorf("residual %v, error %v", r, err)
+	}
+}

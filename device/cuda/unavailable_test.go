@@ -1,0 +1,168 @@
+package cuda
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+)
+
+// TestUnavailable opens cuda:0 on machines where it cannot be had: the probe and
+// the error give the reason in words.
+func TestUnavailable(t *testing.T) {
+	emulator.Need(t)
+	for name, c := range map[string]struct {
+		change func(*emulator.Config)
+		// finding is the name that the probe reports.
+		finding string
+		words   []string
+	}{
+		"no driver":    {func(c *emulator.Config) { c.NoDriver = true }, "cuda", []string{"libcuda"}},
+		"no device":    {func(c *emulator.Config) { c.Devices = -1 }, "cuda", []string{"no GPU"}},
+		"old driver":   {func(c *emulator.Config) { c.DriverVersion = 11080 }, "cuda", []string{"supports CUDA 11.8", "needs 12.0"}},
+		"driver fails": {func(c *emulator.Config) { c.InitCode = 803 }, "cuda", []string{"does not start", "different versions"}},
+		"old card":     {func(c *emulator.Config) { c.Compute = "70" }, "cuda:0", []string{"compute capability 7.0", "needs 8.0"}},
+		"prohibited":   {func(c *emulator.Config) { c.ComputeMode = "2" }, "cuda:0", []string{"prohibited"}},
+		"no libraries": {func(c *emulator.Config) {
+			c.Toolkit = emulator.NoToolkit
+			c.Env = []string{"GPFIT_CUDA_LIB=/nonexistent"}
+		}, "cuda:0", []string{"cuBLAS and cuSOLVER", "/nonexistent"}},
+		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 is there but libcusolver.so.11 is not"}},
+		"mixed toolkits":  {func(c *emulator.Config) { c.Toolkit = emulator.Mixed }, "cuda:0", []string{"mixes toolkits"}},
+		"mixed cuSPARSE":  {func(c *emulator.Config) { c.Toolkit = emulator.MixedSparse }, "cuda:0", []string{"mixes toolkits"}},
+		"toolkit too new": {func(c *emulator.Config) { c.Toolkit = emulator.CUDA13 }, "cuda:0", []string{"CUDA 13 needs a driver for CUDA 13.0", "this one supports 12.4"}},
+		"context not given": {func(c *emulator.Config) {
+			c.Faults = []emulator.Fault{{Entry: "cuDevicePrimaryCtxRetain", K: 1, Code: 46}}
+		}, "", []string{"busy or unavailable"}},
+		"lacking functions": {func(c *emulator.Config) { c.Toolkit = emulator.Lacking }, "", []string{"lack cublas", "needs CUDA 12.0"}},
+		"no kernel image": {func(c *emulator.Config) {
+			c.Faults = []emulator.Fault{{Entry: "cuModuleLoadDataEx", K: 1, Code: 222}, {Entry: "cuModuleLoadData", K: 1, Code: 222}}
+		}, "", []string{"newer than the driver"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := machine()
+			c.change(&cfg)
+			if emulator.Rerun(t, cfg) {
+				return
+			}
+			found := Driver{}.Probe(context.Background())
+			_, err := openDevice("cuda:0")
+			reason := unavailable(t, err)
+			if len(found) != 1 || c.finding == "" && !found[0].Usable || c.finding != "" && (found[0].Usable || found[0].Name != c.finding) {
+				t.Fatalf("probe: %+v", found)
+			}
+			texts := []string{reason}
+			if c.finding != "" {
+				_, choice, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{Driver{}})
+				texts = append(texts, found[0].Detail, unavailable(t, err), choice.Findings[0].Detail)
+			}
+			for _, text := range texts {
+				for _, w := range c.words {
+					if !strings.Contains(text, w) {
+						t.Errorf("%q is not in the reason %q", w, text)
+					}
+				}
+				if strings.Contains(text, "is not available") || strings.ContainsAny(text, "\n") {
+					t.Errorf("the reason repeats itself or has lines: %q", text)
+				}
+			}
+			if n := emulatorRetained(found); n != 0 {
+				t.Errorf("the context is retained %d times", n)
+			}
+		})
+	}
+}
+
+// emulatorRetained asks the emulated driver if there is one.
+func emulatorRetained(found []device.Finding) int {
+	if found[0].Name == "cuda" {
+		return 0
+	}
+	return emulator.Retained(0)
+}
+
+// TestSecondDevice finds the usable one of two.
+func TestSecondDevice(t *testing.T) {
+	emulator.Need(t)
+	cfg := machine()
+	cfg.Devices, cfg.Compute = 2, "75,86"
+	if emulator.Rerun(t, cfg) {
+		return
+	}
+	all, choice, err := device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := all[0]
+	defer mustClose(t, b)
+	if b.Info().Name != "cuda:1" || !strings.Contains(choice.Reason, "7.5") {
+		t.Errorf("opened %s because %s", b.Info().Name, choice.Reason)
+	}
+	if _, err := openDevice("cuda:0"); !strings.Contains(unavailable(t, err), "7.5") {
+		t.Error(err)
+	}
+}
+
+// TestSelfTestRefuses lets each kernel and routine of an evaluation fail
+// silently: the device must not be used.
+func TestSelfTestRefuses(t *testing.T) {
+	emulator.Need(t)
+	for _, entry := range []string{
+		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
+		"gpfit_setdiag", "gpfit_copy", "gpfit_mirror", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
+		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDtrmm_v2_64", "cusolverDnXpotrf", "cusolverDnXtrtri",
+	} {
+		t.Run(entry, func(t *testing.T) {
+			emulator.Check(t)
+			for k := 1; ; k++ {
+				before := emulator.Used(0)
+				emulator.Reset()
+				emulator.Inject(t, entry, k, emulator.Silent)
+				b, err := openDevice("cuda:0")
+				if emulator.Calls(entry) < k {
+					if k == 1 {
+						t.Error("the self-test does not use it")
+					}
+					mustClose(t, b)
+					return
+				}
+				if err == nil && entry == "gpfit_fill" && k > 3 {
+					mustClose(t, b) // the second Fill is there to be overwritten
+					return
+				}
+				if err == nil {
+					mustClose(t, b)
+					t.Fatalf("a device was opened whose call %d does nothing", k)
+				}
+				if reason := unavailable(t, err); !strings.Contains(reason, "self-test") {
+					t.Errorf("call %d: reason %q", k, reason)
+				}
+				if used := emulator.Used(0); used != before {
+					t.Errorf("call %d: %d bytes in use, %d before", k, used, before)
+				}
+			}
+		})
+	}
+}
+
+// TestFallback has a device fail its self-test: auto goes on to the CPU, and a
+// name with a fallback too; the reason is kept.
+func TestFallback(t *testing.T) {
+	emulator.Check(t)
+	drivers := []device.Driver{Driver{}, cpu.Driver{}}
+	for _, req := range []device.Request{{Device: "auto"}, {Device: "cuda:0", Fallback: "cpu"}} {
+		emulator.Inject(t, "gpfit_mirror", 1, emulator.Silent)
+		all, choice, err := device.Dispatch(context.Background(), req, drivers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if choice.Device != "cpu" || !strings.Contains(choice.Reason, "self-test: the device computes") {
+			t.Errorf("%s: %+v", req.Device, choice)
+		}
+		mustClose(t, all[0])
+		emulator.Reset()
+	}
+}
