@@ -93,30 +93,33 @@ def machine(run):
 
 
 def header(run):
-    """Describes the machine, and returns whether the GPU can be used."""
+    """Describes the machine, and returns whether to go on: whether there is a
+    GPU that gpfit takes, even if something is wrong with it."""
     machine(run)
     run.text()
-    reason = usable(run)
-    if reason is None:
-        return True
-    # gpfit looks into the active environment; wheels may lie elsewhere.
-    for folder in wheels():
-        run.environment["GPFIT_CUDA_LIB"] = folder
-        if usable(run) is None:
-            run.record({"type": "note", "text": f"gpfit finds no CUDA libraries by itself ({reason}): GPFIT_CUDA_LIB={shorten(folder)} from here on"})
-            return True
-    run.environment.pop("GPFIT_CUDA_LIB", None)
-    run.fail(f"no usable GPU: {reason}")
-    print(f"run.py: no usable GPU: {reason}", file=sys.stderr)
-    return False
-
-
-def usable(run):
-    """Opens the device, self-test included; the reason why not, or None."""
-    done = run.run([run.program("gpfit"), "devices", "--json", "--device", run.args.device], 60, quiet=True)
-    if not done.ok:
-        return done.why
+    reason = listed(run)
+    if reason:
+        # gpfit looks into the active environment; wheels may lie elsewhere.
+        for folder in wheels():
+            run.environment["GPFIT_CUDA_LIB"] = folder
+            if listed(run) is None:
+                run.record({"type": "note", "text": f"gpfit finds no CUDA libraries by itself ({reason}): GPFIT_CUDA_LIB={shorten(folder)} from here on"})
+                break
+        else:
+            run.environment.pop("GPFIT_CUDA_LIB", None)
+            run.fail(f"no usable GPU: {reason}")
+            print(f"run.py: no usable GPU: {reason}", file=sys.stderr)
+            return False
+    run.run([run.program("measure"), "kernels", "--device", run.args.device], 60)
     done = run.run([run.program("measure"), "dgemm", "--n", "64", "--repeat", "1", "--device", run.args.device], 90, keep={"device"}, quiet=True)
+    if not done.ok:  # the other steps say more
+        run.fail(f"the GPU is there but cannot be opened: {done.why}")
+    return True
+
+
+def listed(run):
+    """The reason why gpfit would not try the GPU, or None."""
+    done = run.run([run.program("gpfit"), "devices", "--json", "--device", run.args.device], 60, quiet=True)
     return None if done.ok else done.why
 
 

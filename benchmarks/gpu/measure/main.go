@@ -63,13 +63,14 @@ var commands = map[string]struct {
 	"residual": {"the residual of sampled columns of the inverse", "10000", (*job).residual},
 	"agree":    {"value and gradient against the CPU's, all kernels", "500,1000,2000", (*job).agree},
 	"largest":  {"the largest n that the memory allows", "0", (*job).largest},
+	"kernels":  {"load the kernels only, and say what the compiler made of them", "0", (*job).kernels},
 	"data":     {"write the synthetic data: x by rows, then y, float64", "10000", (*job).data},
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 || commands[args[0]].run == nil {
 		fmt.Fprintf(stderr, "usage: measure COMMAND [FLAGS]\n\n")
-		for _, name := range []string{"dgemm", "stages", "residual", "agree", "largest", "data"} {
+		for _, name := range []string{"dgemm", "stages", "residual", "agree", "largest", "kernels", "data"} {
 			fmt.Fprintf(stderr, "  %-9s %s\n", name, commands[name].does)
 		}
 		return exitUsage
@@ -98,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "measure %s: bad value of a flag, or something after the flags: %v\n", args[0], err)
 		return exitUsage
 	}
-	if args[0] != "data" {
+	if args[0] != "data" && args[0] != "kernels" {
 		if j.b, err = j.open(j.device); err != nil {
 			return failure(stderr, err)
 		}

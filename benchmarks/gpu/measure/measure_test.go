@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/internal/bench"
 )
@@ -74,6 +75,14 @@ func TestDgemm(t *testing.T) {
 		if number(t, r, "n") != float64(64*(i+1)) || !(number(t, r, "gflops") > 0) || r["device"] != "cuda:0" {
 			t.Errorf("%v", r)
 		}
+	}
+}
+
+func TestKernels(t *testing.T) {
+	emulator.Need(t)
+	found := lines(t, "kernels", "kernels")
+	if all, ok := found[0]["kernels"].([]any); !ok || len(all) != len(kernels.Table()) {
+		t.Errorf("%v", found)
 	}
 }
 
@@ -209,6 +218,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"stages", "--n", "x"}, exitUsage, "--n"},
 		{[]string{"stages", "--m", "3"}, exitUsage, "not defined"},
 		{[]string{"stages", "--device", "cuda:9"}, exitUnavailable, "cuda"},
+		{[]string{"kernels", "--device", "cpu"}, exitFailed, "no GPU"},
 		{[]string{"stages", "--device", "cpu", "--kernel", "cubic"}, exitFailed, "cubic"},
 		{[]string{"data"}, exitFailed, "--out"},
 	} {
