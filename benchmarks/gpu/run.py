@@ -43,7 +43,8 @@ class Done(collections.namedtuple("Done", "code timed_out seconds records lines 
     def why(self):
         if self.timed_out:
             return f"stopped at its time limit after {self.seconds:.0f} s"
-        tail = " | ".join(self.errors[-3:])
+        panic = [e for e in self.errors if e.startswith(("panic:", "fatal error:", "SIG", "runtime error"))]
+        tail = " | ".join(panic[:2] or self.errors[-3:])
         return f"exit code {self.code}{': ' + tail if tail else ''}"
 
 
@@ -149,7 +150,7 @@ class Run:
             if not quiet:
                 self.fail("no time left for " + pathlib.Path(command[0]).name)
             return done
-        records, lines, errors = [], [], collections.deque(maxlen=40)
+        records, lines, beginning, errors = [], [], [], collections.deque(maxlen=40)
 
         def read_output(pipe):
             for line in pipe:
@@ -167,7 +168,8 @@ class Run:
 
         def read_errors(pipe):
             for line in pipe:
-                errors.append(line.rstrip("\n").split("\r")[-1][:400])
+                text = line.rstrip("\n").split("\r")[-1][:400]
+                (beginning if len(beginning) < 40 else errors).append(text)
 
         watcher = self.watcher = Watch(self.args.device.partition(":")[2] or 0) if watch else None
         start, timed_out = time.monotonic(), False
@@ -201,11 +203,13 @@ class Run:
                 r.join(2)
             self.child = None
             peak = watcher.stop() if watcher else {}
-            done = Done(p.returncode, timed_out, time.monotonic() - start, records, lines, list(errors), peak)
+            done = Done(p.returncode, timed_out, time.monotonic() - start, records, lines, beginning + list(errors), peak)
             if peak:
                 self.record({"type": "watch", "program": pathlib.Path(command[0]).name, **peak, **(extra or {})})
         if not done.ok and not quiet:
             self.fail(f"{pathlib.Path(command[0]).name}: {done.why}")
+            if done.code == 2:  # Go's, for a panic
+                self.record({"type": "stack", "lines": done.errors[:60]})
         return done
 
     def close(self, interrupted=False):
@@ -236,6 +240,7 @@ def find_programs(folder, temporary):
                 t.extraction_filter = getattr(tarfile, "data_filter", None)
                 t.extractall(temporary / "programs")
             return temporary / "programs"
+    shutil.rmtree(temporary, ignore_errors=True)
     print(f"run.py: no gpfit and no programs.tar.gz in {folder or HERE}: build.sh makes them", file=sys.stderr)
     sys.exit(2)
 
