@@ -25,12 +25,34 @@ func machine() emulator.Config {
 	return emulator.Config{Kernels: library}
 }
 
-func TestMain(m *testing.M) { os.Exit(emulator.Main(m, machine())) }
+// realDevice names a GPU of this machine, such as "cuda:0", to run the
+// conformance suite on it in place of the emulated device. Only tests by the
+// name of TestConformance are for that.
+var realDevice = os.Getenv("GPFIT_TEST_DEVICE")
+
+func TestMain(m *testing.M) {
+	if realDevice != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(emulator.Main(m, machine()))
+}
+
+// needDevice skips the test where there is neither a real nor an emulated device.
+func needDevice(t *testing.T) {
+	t.Helper()
+	if realDevice == "" {
+		emulator.Need(t)
+	}
+}
 
 func mustOpen(t *testing.T) device.Backend {
 	t.Helper()
-	emulator.Need(t)
-	b, err := Driver{}.Open(context.Background(), "cuda:0", device.Options{})
+	needDevice(t)
+	name := "cuda:0"
+	if realDevice != "" {
+		name = realDevice
+	}
+	b, err := Driver{}.Open(context.Background(), name, device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +60,13 @@ func mustOpen(t *testing.T) device.Backend {
 }
 
 func TestConformance(t *testing.T) {
-	emulator.Need(t)
+	needDevice(t)
 	devicetest.Run(t, mustOpen)
 }
 
 // TestConformanceSmallSteps takes the paths of large matrices at small n.
 func TestConformanceSmallSteps(t *testing.T) {
-	emulator.Need(t)
+	needDevice(t)
 	devicetest.Run(t, func(t *testing.T) device.Backend {
 		b := mustOpen(t)
 		b.(*Backend).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/internal/bench"
+	"gpfit/kernel"
+)
+
+// residual solves Σx = e_j for some columns j on the device and forms Σx − e_j
+// on the host, where Σ is computed anew by package kernel.
+func (j *job) residual() error {
+	return j.each(func(n int) error {
+		p, err := j.problem(n)
+		if err != nil {
+			return err
+		}
+		w, err := j.b.NewWorkspace(j.ctx, p.x)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		start := time.Now()
+		if err := p.factor(j.ctx, w); err != nil {
+			return err
+		}
+		columns := sample(n, j.columns)
+		m := len(columns)
+		x := make([]float64, n*m)
+		for k, c := range columns {
+			x[k*n+c] = 1
+		}
+		if err := w.Solve(j.ctx, x, m); err != nil {
+			return err
+		}
+		solved := time.Now()
+		residual := p.residual(x, columns)
+		r := map[string]any{
+			"type": "residual", "device": j.b.Info().Name, "n": n, "d": j.d, "kernel": p.prog.Text, "columns": columns,
+			"residual": finite(residual), "seconds_solve": solved.Sub(start).Seconds(), "seconds_check": time.Since(solved).Seconds(),
+		}
+		if j.gradient {
+			// Σ⁻¹_jj by the gradient's way, the triangular inverse and panels,
+			// against that of the solve.
+			diag := make([]float64, n)
+			if err := w.Contract(j.ctx, device.Adjoint{Inv: 1, Alpha: make([]float64, n)}, p.prog, p.theta, make([]float64, len(p.theta)), diag); err != nil {
+				return err
+			}
+			worst := 0.0
+			for k, c := range columns {
+				worst = larger(worst, math.Abs(diag[c]-x[k*n+c])/math.Abs(x[k*n+c]))
+			}
+			r["inverse_diagonal_difference"] = finite(worst)
+		}
+		j.emit(r)
+		return nil
+	})
+}
+
+// sample returns m different columns, the first and the last among them.
+func sample(n, m int) []int {
+	columns := []int{0}
+	if n > 1 && m > 1 {
+		columns = append(columns, n-1)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+next:
+	for len(columns) < min(m, n) {
+		c := rng.IntN(n)
+		for _, other := range columns {
+			if c == other {
+				continue next
+			}
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// larger is max that keeps a NaN.
+func larger(a, b float64) float64 {
+	if b > a || b != b {
+		return b
+	}
+	return a
+}
+
+// finite makes a number of v that JSON has.
+func finite(v float64) float64 {
+	if v-v != 0 {
+		return math.MaxFloat64
+	}
+	return v
+}
+
+// residual returns ‖Σx − e‖∞ over all columns of x (n×m), with unit vectors at
+// the given places. Rows are spread over the processors.
+func (p *problem) residual(x []float64, columns []int) float64 {
+	const chunk, rows = 2048, 256 // of columns: stays in a core's cache
+	n, m := p.x.N, len(columns)
+	var next atomic.Int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	worst := 0.0
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			e := kernel.NewEvaluator(p.prog)
+			e.Bind(p.theta)
+			row, sums, local := make([]float64, chunk), make([]float64, rows*m), 0.0
+			for {
+				i0 := int(next.Add(rows)) - rows
+				if i0 >= n {
+					break
+				}
+				i1 := min(i0+rows, n)
+				clear(sums)
+				for j0 := 0; j0 < n; j0 += chunk {
+					j1 := min(j0+chunk, n)
+					for i := i0; i < i1; i++ {
+						e.Row(row, p.x, i, p.x, j0, j1)
+						for k := range m {
+							sums[(i-i0)*m+k] += dot(row[:j1-j0], x[k*n+j0:k*n+j1])
+						}
+					}
+				}
+				for i := i0; i < i1; i++ {
+					for k, c := range columns {
+						r := sums[(i-i0)*m+k] + p.noise[0]*x[k*n+i]
+						if i == c {
+							r--
+						}
+						local = larger(local, math.Abs(r))
+					}
+				}
+			}
+			mu.Lock()
+			worst = larger(worst, local)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return worst
+}
+
+// dot has four sums so that the additions overlap.
+func dot(a, b []float64) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// agreeResult is a line of `measure agree`.
+type agreeResult struct {
+	Type   string `json:"type"`
+	Device string `json:"device"`
+	N      int    `json:"n"`
+	D      int    `json:"d"`
+	Kernel string `json:"kernel"`
+	// NLML is the CPU's. NLMLDifference is relative; GradientDifference is the
+	// largest, relative to the largest component; EachDifference relative to
+	// each component.
+	NLML               float64 `json:"nlml"`
+	NLMLDifference     float64 `json:"nlml_difference"`
+	GradientDifference float64 `json:"gradient_difference"`
+	EachDifference     float64 `json:"gradient_difference_each"`
+	Seconds            float64 `json:"seconds"`
+	SecondsCPU         float64 `json:"seconds_cpu"`
+	OK                 bool    `json:"ok"`
+}
+
+// agreeKernels are all leaves, isotropic and ARD, and composites.
+func agreeKernels() []string {
+	var out []string
+	for _, name := range kernel.Families() {
+		out = append(out, name, name+"(ard)")
+	}
+	return append(out, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32")
+}
+
+// agree compares value and gradient, as a fit evaluates them, at the start
+// values.
+func (j *job) agree() error {
+	host, err := j.open("cpu")
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	bad := 0
+	err = j.each(func(n int) error {
+		data := bench.Synthetic(n, j.d, j.seed)
+		for _, text := range agreeKernels() {
+			task, err := fit.Prepare(data, fit.Options{Kernel: text})
+			if err != nil {
+				return err
+			}
+			var reports [2]fit.Report
+			var seconds [2]float64
+			for i, b := range []device.Backend{host, j.b} {
+				start := time.Now()
+				err := task.Measure(j.ctx, b, func(p *fit.Parts) (err error) {
+					reports[i], err = p.Evaluate(j.ctx)
+					return err
+				})
+				if err != nil {
+					return fmt.Errorf("%s on %s: %w", text, b.Info().Name, err)
+				}
+				seconds[i] = time.Since(start).Seconds()
+			}
+			r := compareReports(reports[0], reports[1])
+			r.Seconds, r.SecondsCPU = seconds[1], seconds[0]
+			r.OK = r.NLMLDifference <= j.tolerance && r.GradientDifference <= j.tolerance
+			if !r.OK {
+				bad++
+			}
+			j.emit(r)
+		}
+		return nil
+	})
+	if bad > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of the evaluations differ by more than %g from the CPU's", bad, j.tolerance))
+	}
+	return err
+}
+
+func compareReports(want, got fit.Report) *agreeResult {
+	r := &agreeResult{Type: "agree", Device: got.Device, N: got.N, D: got.D, Kernel: got.Kernel, NLML: want.NLML}
+	r.NLMLDifference = math.Abs(got.NLML-want.NLML) / math.Abs(want.NLML)
+	scale, worst := 0.0, 0.0
+	for name, v := range want.GradientLog {
+		difference := math.Abs(got.GradientLog[name] - v)
+		scale = math.Max(scale, math.Abs(v))
+		worst = larger(worst, difference)
+		r.EachDifference = larger(r.EachDifference, difference/math.Abs(v))
+	}
+	r.GradientDifference = worst / scale
+	for _, v := range []*float64{&r.NLMLDifference, &r.GradientDifference, &r.EachDifference} {
+		*v = finite(*v)
+	}
+	return r
+}
+
+// largest looks for the largest n that the plan allows, and runs a value there.
+// What does not fit after all is tried again with less, three times.
+func (j *job) largest() error {
+	free := j.b.Info().MemoryFree
+	fits := func(n int) bool {
+		plan := j.b.Plan(n, j.d)
+		need := plan.DeviceBytes
+		if need == 0 {
+			need = plan.HostBytes
+		}
+		return need <= free
+	}
+	if free == 0 || !fits(1) {
+		return fmt.Errorf("free memory is %d bytes: nothing fits", free)
+	}
+	hi := 2
+	for fits(hi) {
+		hi *= 2
+	}
+	lo := hi / 2
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if limit := j.sizes[0]; limit > 0 { // for tries
+		lo = min(lo, limit)
+	}
+	planned := lo
+	for try := 1; ; try++ {
+		seconds, used, err := j.value(lo)
+		r := map[string]any{"type": "largest", "device": j.b.Info().Name, "planned": planned, "n": lo, "try": try,
+			"gradient": j.gradient, "seconds": seconds, "used_bytes": used, "memory_free": free, "ok": err == nil}
+		if err != nil {
+			r["error"] = err.Error()
+		}
+		j.emit(r)
+		if err == nil || try == 3 || !errors.As(err, new(*device.MemoryError)) {
+			return err
+		}
+		lo -= lo / 100
+	}
+}
+
+// value evaluates once at n, and returns the time and the memory in use.
+func (j *job) value(n int) (seconds float64, used int64, err error) {
+	p, err := j.problem(n)
+	if err != nil {
+		return 0, 0, err
+	}
+	w, err := j.b.NewWorkspace(j.ctx, p.x)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer w.Close()
+	start := time.Now()
+	if err := p.factor(j.ctx, w); err != nil {
+		return 0, j.used(), err
+	}
+	_, alpha, err := p.solve(j.ctx, w)
+	if err == nil && j.gradient {
+		_, err = p.gradient(j.ctx, w, alpha)
+	}
+	return time.Since(start).Seconds(), j.used(), err
+}

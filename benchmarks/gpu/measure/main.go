@@ -1,0 +1,198 @@
+// Program measure times and checks the single steps of an evaluation on one
+// device and prints a JSON object per line; see ../README.md. It is part of the
+// benchmarks, not of gpfit: run.py runs it on machines without Go.
+//
+// main.go has the commands and their flags, problem.go what is evaluated, and
+// the other files a command or two each.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/device/cuda"
+	"gpfit/device/cuda/driver"
+)
+
+// Exit codes; 12 is gpfit's for a device that cannot be had.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnavailable = 12
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// job is a command with its flags and the open device.
+type job struct {
+	ctx context.Context
+	out io.Writer
+	b   device.Backend
+
+	device, kernel, file string
+	sizes                []int
+	d, repeat, columns   int
+	threads              int
+	seed                 uint64
+	tolerance            float64
+	objective, gradient  bool
+}
+
+var commands = map[string]struct {
+	does  string
+	sizes string // default of --n
+	run   func(*job) error
+}{
+	"dgemm":    {"the rate of the matrix product", "2048,4096,8192,12288,16384,24576", (*job).dgemm},
+	"stages":   {"the stages of value and gradient", "10000", (*job).stages},
+	"residual": {"the residual of sampled columns of the inverse", "10000", (*job).residual},
+	"agree":    {"value and gradient against the CPU's, all kernels", "500,1000,2000", (*job).agree},
+	"largest":  {"the largest n that the memory allows", "0", (*job).largest},
+	"kernels":  {"load the kernels only, and say what the compiler made of them", "0", (*job).kernels},
+	"data":     {"write the synthetic data: x by rows, then y, float64", "10000", (*job).data},
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || commands[args[0]].run == nil {
+		fmt.Fprintf(stderr, "usage: measure COMMAND [FLAGS]\n\n")
+		for _, name := range []string{"dgemm", "stages", "residual", "agree", "largest", "kernels", "data"} {
+			fmt.Fprintf(stderr, "  %-9s %s\n", name, commands[name].does)
+		}
+		return exitUsage
+	}
+	command := commands[args[0]]
+	j := &job{ctx: ctx, out: stdout}
+	flags := flag.NewFlagSet("measure "+args[0], flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	sizes := flags.String("n", command.sizes, "numbers of points, separated by commas")
+	flags.StringVar(&j.device, "device", "cuda:0", "where to compute: cuda:0, cpu, …")
+	flags.StringVar(&j.kernel, "kernel", "rbf", "covariance function of stages, residual and largest")
+	flags.IntVar(&j.d, "d", 8, "columns of the synthetic data")
+	flags.Uint64Var(&j.seed, "seed", 1, "seed of the synthetic data")
+	flags.IntVar(&j.repeat, "repeat", 3, "timed evaluations")
+	flags.IntVar(&j.columns, "columns", 4, "residual: number of columns")
+	flags.IntVar(&j.threads, "threads", 0, "CPU threads, 0 for all")
+	flags.Float64Var(&j.tolerance, "tolerance", 1e-9, "agree: largest relative difference")
+	flags.BoolVar(&j.objective, "objective", false, "stages: also the same through a fit's expression graph")
+	flags.BoolVar(&j.gradient, "gradient", false, "residual: also the diagonal of the inverse that the gradient uses; largest: the gradient, too")
+	flags.StringVar(&j.file, "out", "", "data: the file to write")
+	if err := flags.Parse(args[1:]); err != nil {
+		return exitUsage
+	}
+	var err error
+	if j.sizes, err = parseSizes(*sizes); err != nil || flags.NArg() > 0 || j.d < 1 || j.repeat < 1 || j.columns < 1 {
+		fmt.Fprintf(stderr, "measure %s: bad value of a flag, or something after the flags: %v\n", args[0], err)
+		return exitUsage
+	}
+	if args[0] != "data" && args[0] != "kernels" {
+		if j.b, err = j.open(j.device); err != nil {
+			return failure(stderr, err)
+		}
+		defer j.b.Close()
+		j.describe()
+	}
+	return failure(stderr, command.run(j))
+}
+
+// failure prints err and returns its exit code.
+func failure(stderr io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "measure: %v\n", err)
+	if errors.As(err, new(*device.UnavailableError)) {
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+func parseSizes(text string) ([]int, error) {
+	var sizes []int
+	for s := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("--n %q", text)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes, nil
+}
+
+func (j *job) open(name string) (device.Backend, error) {
+	b, _, err := device.Open(j.ctx, name, []device.Driver{cuda.Driver{}, cpu.Driver{}}, device.Options{Threads: j.threads})
+	return b, err
+}
+
+// emit prints one object on a line of its own.
+func (j *job) emit(v any) { _ = json.NewEncoder(j.out).Encode(v) }
+
+// each runs f for every n. What fails is reported, and the next n tried, unless
+// the device is lost or time is up.
+func (j *job) each(f func(n int) error) error {
+	var errs []error
+	for _, n := range j.sizes {
+		err := f(n)
+		if err == nil {
+			continue
+		}
+		j.emit(map[string]any{"type": "error", "n": n, "error": err.Error()})
+		errs = append(errs, fmt.Errorf("n = %d: %w", n, err))
+		if j.ctx.Err() != nil || errors.As(err, new(*device.LostError)) {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// describe prints what the device is.
+func (j *job) describe() {
+	info := j.b.Info()
+	r := map[string]any{"type": "device", "device": info.Name, "description": info.Description, "threads": info.Threads, "memory_free": info.MemoryFree}
+	if d, ok := gpu(info.Name); ok {
+		r["name"], r["memory_total"], r["compute"], r["multiprocessors"] = d.Name, d.TotalMemory, d.Compute(), d.Multiprocessors
+		r["clock_hz"], r["bandwidth"] = d.ClockHz, d.MemoryBandwidth
+		found := driver.Detect()
+		r["driver_cuda"], r["driver_library"], r["driver_calls"] = driver.Version(found.DriverVersion), found.Library, found.Implementation
+	}
+	j.emit(r)
+}
+
+// gpu returns the properties of a CUDA device by its name.
+func gpu(name string) (driver.DeviceInfo, bool) {
+	number, ok := strings.CutPrefix(name, "cuda:")
+	if !ok {
+		return driver.DeviceInfo{}, false
+	}
+	for _, d := range driver.Detect().Devices {
+		if strconv.Itoa(d.Index) == number {
+			return d, true
+		}
+	}
+	return driver.DeviceInfo{}, false
+}
+
+// used returns the bytes of the GPU's memory that are not free, those of other
+// programs and of the driver included; 0 if unknown.
+func (j *job) used() int64 {
+	info := j.b.Info()
+	d, ok := gpu(info.Name)
+	if !ok || info.MemoryFree == 0 {
+		return 0
+	}
+	return d.TotalMemory - info.MemoryFree
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/emulate"
+	"gpfit/internal/bench"
+)
+
+// memory leaves a little more than what plans reserve, so that the largest n is
+// small.
+const memory = 256<<20 + 2<<20
+
+// TestMain runs the tests on the emulated device. With GPFIT_MEASURE_PROGRAM
+// this is the program itself, for the test of run.py.
+func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		main()
+	}
+	config := emulator.Config{Memory: memory}
+	if library, err := emulate.Library(); err == nil {
+		config.Kernels = library
+	}
+	os.Exit(emulator.Main(m, config))
+}
+
+const programVariable = "GPFIT_MEASURE_PROGRAM"
+
+// lines runs a command that must succeed and returns its objects of one type.
+func lines(t *testing.T, kind string, args ...string) []map[string]any {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, code, errs.String())
+	}
+	return parse(t, kind, out.String())
+}
+
+func parse(t *testing.T, kind, text string) []map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for line := range strings.Lines(text) {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if r["type"] == kind {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func number(t *testing.T, r map[string]any, name string) float64 {
+	t.Helper()
+	v, ok := r[name].(float64)
+	if !ok {
+		t.Fatalf("%s is %v in %v", name, r[name], r)
+	}
+	return v
+}
+
+func TestDgemm(t *testing.T) {
+	emulator.Need(t)
+	for i, r := range lines(t, "dgemm", "dgemm", "--n", "64,128", "--repeat", "2") {
+		if number(t, r, "n") != float64(64*(i+1)) || !(number(t, r, "gflops") > 0) || r["device"] != "cuda:0" {
+			t.Errorf("%v", r)
+		}
+	}
+}
+
+func TestKernels(t *testing.T) {
+	emulator.Need(t)
+	found := lines(t, "kernels", "kernels")
+	if all, ok := found[0]["kernels"].([]any); !ok || len(all) != len(kernels.Table()) {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestStages(t *testing.T) {
+	emulator.Need(t)
+	gpu := lines(t, "stages", "stages", "--n", "100,300", "--repeat", "2", "--objective")
+	host := lines(t, "stages", "stages", "--n", "100,300", "--repeat", "2", "--device", "cpu")
+	if len(gpu) != 2 || len(host) != 2 {
+		t.Fatalf("%v, %v", gpu, host)
+	}
+	for i, r := range gpu {
+		for _, name := range []string{"seconds_value", "seconds_value_gradient", "seconds_panels", "seconds_objective", "gflops", "workspace_bytes", "used_bytes"} {
+			if !(number(t, r, name) > 0) {
+				t.Errorf("%s is %v", name, r[name])
+			}
+		}
+		sum := number(t, r, "seconds_fill") + number(t, r, "seconds_potrf") + number(t, r, "seconds_alpha")
+		if value := number(t, r, "seconds_value"); sum < 0.5*value || sum > 2*value {
+			t.Errorf("stages of the value take %g s, all of it %g s", sum, value)
+		}
+		n := number(t, r, "n")
+		if flops := number(t, r, "flops") / (n * n * n); flops < 0.9 || flops > 1+256/n {
+			t.Errorf("%.2f n³ operations", flops)
+		}
+		if a, b := number(t, r, "nlml"), number(t, host[i], "nlml"); math.Abs(a-b) > 1e-10*math.Abs(b) {
+			t.Errorf("NLML %v, on the CPU %v", a, b)
+		}
+		want := host[i]["gradient_log"].(map[string]any)
+		got := r["gradient_log"].(map[string]any)
+		if len(want) != 3 {
+			t.Errorf("gradient %v", want)
+		}
+		for name := range want {
+			if a, b := number(t, got, name), number(t, want, name); math.Abs(a-b) > 1e-8*math.Abs(b) {
+				t.Errorf("derivative by %s %v, on the CPU %v", name, a, b)
+			}
+		}
+	}
+	device := lines(t, "device", "stages", "--n", "50")
+	if len(device) != 1 || number(t, device[0], "memory_total") != memory {
+		t.Errorf("device %v", device)
+	}
+}
+
+func TestResidual(t *testing.T) {
+	emulator.Need(t)
+	for _, name := range []string{"cuda:0", "cpu"} {
+		for _, r := range lines(t, "residual", "residual", "--n", "1,300", "--kernel", "matern32(ard)", "--gradient", "--device", name) {
+			if v := number(t, r, "residual"); v > 1e-12 {
+				t.Errorf("%s: residual %g", name, v)
+			}
+			if v := number(t, r, "inverse_diagonal_difference"); v > 1e-12 {
+				t.Errorf("%s: diagonals of the inverse differ by %g", name, v)
+			}
+		}
+	}
+}
+
+// TestResidualSees wants an error in the solution to be found.
+func TestResidualSees(t *testing.T) {
+	j := &job{kernel: "rbf", d: 2, seed: 1}
+	p, err := j.problem(300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, 300)
+	if r := p.residual(x, []int{17}); r != 1 {
+		t.Errorf("residual of a zero solution %g", r)
+	}
+	x[299] = 1
+	if r := p.residual(x, []int{299}); math.Abs(r-(signalVariance+noiseVariance-1)) > 1 || r < 0.6-1e-15 {
+		t.Errorf("residual of e %g", r)
+	}
+	x[5] = math.NaN()
+	if r := p.residual(x, []int{17}); r == r {
+		t.Errorf("residual of NaN %g", r)
+	}
+}
+
+func TestAgree(t *testing.T) {
+	emulator.Need(t)
+	found := lines(t, "agree", "agree", "--n", "60,150", "--d", "3")
+	if len(found) != 2*len(agreeKernels()) {
+		t.Fatalf("%d results", len(found))
+	}
+	for _, r := range found {
+		if r["ok"] != true {
+			t.Errorf("%v", r)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"agree", "--n", "60", "--tolerance", "-1"}, &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "differ by more") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+func TestLargest(t *testing.T) {
+	emulator.Need(t)
+	for _, args := range [][]string{{"largest"}, {"largest", "--gradient"}} {
+		found := lines(t, "largest", args...)
+		last := found[len(found)-1]
+		if n := number(t, last, "n"); last["ok"] != true || n < 250 || n > 512 || !(number(t, last, "used_bytes") > 8*n*n) {
+			t.Errorf("%v", last)
+		}
+	}
+}
+
+func TestData(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "data")
+	lines(t, "data", "data", "--n", "20", "--d", "2", "--seed", "3", "--out", file)
+	text, err := os.ReadFile(file)
+	if err != nil || len(text) != 8*60 {
+		t.Fatalf("%d bytes, error %v", len(text), err)
+	}
+	got := make([]float64, 60)
+	if _, err := binary.Decode(text, binary.LittleEndian, got); err != nil {
+		t.Fatal(err)
+	}
+	want := bench.Synthetic(20, 2, 3)
+	if got[3] != want.X[3] || got[59] != want.Y[19] {
+		t.Error("other data than Synthetic's")
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{nil, exitUsage, "usage"},
+		{[]string{"speed"}, exitUsage, "usage"},
+		{[]string{"stages", "--n", "x"}, exitUsage, "--n"},
+		{[]string{"stages", "--m", "3"}, exitUsage, "not defined"},
+		{[]string{"stages", "--device", "cuda:9"}, exitUnavailable, "cuda"},
+		{[]string{"kernels", "--device", "cpu"}, exitFailed, "no GPU"},
+		{[]string{"stages", "--device", "cpu", "--kernel", "cubic"}, exitFailed, "cubic"},
+		{[]string{"data"}, exitFailed, "--out"},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), c.args, &out, &errs); code != c.code || !strings.Contains(errs.String(), c.text) {
+			t.Errorf("%q: exit code %d, want %d: %s", c.args, code, c.code, errs.String())
+		}
+	}
+	emulator.Need(t)
+	// What does not fit is reported, and the next n measured.
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"stages", "--n", "2000,50", "--repeat", "1"}, &out, &errs)
+	if code != exitFailed || len(parse(t, "error", out.String())) != 1 || len(parse(t, "stages", out.String())) != 1 {
+		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"math"
+
+	"gpfit/device"
+	"gpfit/internal/bench"
+	"gpfit/kernel"
+)
+
+// The parameters of stages, residual and largest, those of benchmarks/peers:
+// the covariance matrix is well conditioned, as in the middle of a fit.
+const (
+	lengthscale    = 2.0
+	signalVariance = 1.5
+	noiseVariance  = 0.1
+)
+
+// problem is one likelihood on synthetic data, without scaling.
+type problem struct {
+	x     *kernel.Points
+	y     []float64
+	prog  *kernel.Program
+	theta []float64
+	noise []float64
+}
+
+func (j *job) problem(n int) (*problem, error) {
+	expr, err := kernel.Parse(j.kernel)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(j.d))
+	if err != nil {
+		return nil, err
+	}
+	data := bench.Synthetic(n, j.d, j.seed)
+	p := &problem{x: kernel.NewPoints(data.X, n, j.d), y: data.Y, prog: prog, noise: []float64{noiseVariance}}
+	p.theta = make([]float64, prog.NumParams)
+	for _, param := range prog.Params {
+		for i := range param.Size {
+			p.theta[param.Offset+i] = lengthscale
+			if param.Kind == kernel.Variance {
+				p.theta[param.Offset+i] = signalVariance
+			}
+		}
+	}
+	return p, nil
+}
+
+// factor runs Fill and Factor.
+func (p *problem) factor(ctx context.Context, w device.Workspace) error {
+	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
+		return err
+	}
+	return w.Factor(ctx)
+}
+
+// solve returns the NLML and α after factor.
+func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, alpha []float64, err error) {
+	logDet, err := w.LogDet()
+	if err != nil {
+		return 0, nil, err
+	}
+	alpha = append([]float64(nil), p.y...)
+	if err := w.Solve(ctx, alpha, 1); err != nil {
+		return 0, nil, err
+	}
+	nlml = (logDet + float64(p.x.N)*math.Log(2*math.Pi)) / 2
+	for i, a := range alpha {
+		nlml += a * p.y[i] / 2
+	}
+	return nlml, alpha, nil
+}
+
+// gradient returns the derivatives of the NLML by the logarithms of the kernel's
+// parameters and of the noise variance, by name.
+func (p *problem) gradient(ctx context.Context, w device.Workspace, alpha []float64) (map[string]float64, error) {
+	grad, diag := make([]float64, len(p.theta)), make([]float64, p.x.N)
+	if err := w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, p.prog, p.theta, grad, diag); err != nil {
+		return nil, err
+	}
+	named := map[string]float64{}
+	for i, name := range p.prog.Names() {
+		named[name] = grad[i]
+	}
+	sum := 0.0
+	for _, v := range diag {
+		sum += v
+	}
+	named["noise_variance"] = sum * noiseVariance
+	return named, nil
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"time"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/internal/bench"
+)
+
+// dgemmTimer is a backend that can time its matrix product.
+type dgemmTimer interface {
+	device.Backend
+	DgemmRate(ctx context.Context, n int) (float64, error)
+}
+
+// dgemm times the matrix product at every n.
+func (j *job) dgemm() error {
+	timer, ok := j.b.(dgemmTimer)
+	if !ok {
+		return errors.New("this device does not time its matrix product")
+	}
+	return j.each(func(n int) error {
+		var rates []float64
+		for range j.repeat {
+			rate, err := timer.DgemmRate(j.ctx, n)
+			if err != nil {
+				return err
+			}
+			rates = append(rates, rate/1e9)
+		}
+		best := 0.0
+		for _, r := range rates {
+			best = max(best, r)
+		}
+		j.emit(map[string]any{"type": "dgemm", "device": j.b.Info().Name, "n": n, "gflops": best, "all_gflops": rates})
+		return nil
+	})
+}
+
+// stagesResult is a line of `measure stages`. Seconds are medians.
+type stagesResult struct {
+	Type   string `json:"type"`
+	Device string `json:"device"`
+	N      int    `json:"n"`
+	D      int    `json:"d"`
+	Kernel string `json:"kernel"`
+	Repeat int    `json:"repeat"`
+	// Fill and Potrf make up the factor; Alpha is log-determinant and solve;
+	// Inverse the triangular inverse; Panels the panels of Σ⁻¹ with their
+	// contraction. Value is the first three, ValueGradient all five.
+	Fill          float64   `json:"seconds_fill"`
+	Potrf         float64   `json:"seconds_potrf"`
+	Alpha         float64   `json:"seconds_alpha"`
+	Inverse       float64   `json:"seconds_inverse"`
+	Panels        float64   `json:"seconds_panels"`
+	Value         float64   `json:"seconds_value"`
+	ValueGradient float64   `json:"seconds_value_gradient"`
+	AllValue      []float64 `json:"all_seconds_value"`
+	AllGradient   []float64 `json:"all_seconds_value_gradient"`
+	// Objective is value and gradient through a fit's expression graph, 0 if
+	// not asked for.
+	Objective float64 `json:"seconds_objective"`
+	// GFlops is n³ operations over ValueGradient; Flops what was counted.
+	GFlops   float64            `json:"gflops"`
+	Flops    float64            `json:"flops"`
+	NLML     float64            `json:"nlml"`
+	Gradient map[string]float64 `json:"gradient_log"`
+	// WorkspaceBytes is what the backend counts, PlanBytes its plan, UsedBytes
+	// what is not free on the GPU at the end.
+	WorkspaceBytes int64 `json:"workspace_bytes"`
+	MatrixBytes    int64 `json:"matrix_bytes"`
+	PlanBytes      int64 `json:"plan_bytes"`
+	UsedBytes      int64 `json:"used_bytes"`
+}
+
+// warmLarge is the order of the warm-up where one at full size takes long. It is
+// above the blocks of all stages.
+const warmLarge = 12000
+
+func (j *job) stages() error {
+	return j.each(func(n int) error {
+		if n > 2*warmLarge {
+			if _, err := j.measureStages(warmLarge, 1, 0); err != nil {
+				return err
+			}
+			r, err := j.measureStages(n, j.repeat, 0)
+			if err == nil {
+				j.emit(r)
+			}
+			return err
+		}
+		r, err := j.measureStages(n, j.repeat, 1)
+		if err == nil && j.objective {
+			r.Objective, err = j.measureObjective(n)
+		}
+		if err == nil {
+			j.emit(r)
+		}
+		return err
+	})
+}
+
+// measureStages evaluates repeat times after some warm-ups.
+func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
+	p, err := j.problem(n)
+	if err != nil {
+		return nil, err
+	}
+	w, err := j.b.NewWorkspace(j.ctx, p.x)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	plan := j.b.Plan(n, j.d)
+	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Kernel: p.prog.Text, Repeat: repeat, PlanBytes: plan.HostBytes + plan.DeviceBytes}
+	var factor, alpha, gradient []float64
+	for i := -warm; i < repeat; i++ {
+		before := w.Work().Flops
+		start := time.Now()
+		if err := p.factor(j.ctx, w); err != nil {
+			return nil, err
+		}
+		factored := time.Now()
+		value, a, err := p.solve(j.ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		solved := time.Now()
+		if r.Gradient, err = p.gradient(j.ctx, w, a); err != nil {
+			return nil, err
+		}
+		end := time.Now()
+		if i < 0 {
+			continue
+		}
+		r.NLML, r.Flops = value, w.Work().Flops-before
+		factor = append(factor, factored.Sub(start).Seconds())
+		alpha = append(alpha, solved.Sub(factored).Seconds())
+		gradient = append(gradient, end.Sub(solved).Seconds())
+		r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
+		r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
+		if i == repeat-1 {
+			// The inverse is there: this is the panels alone.
+			if _, err := p.gradient(j.ctx, w, a); err != nil {
+				return nil, err
+			}
+			r.Panels = time.Since(end).Seconds()
+		}
+	}
+	if r.Fill, err = j.measureFill(p, w); err != nil {
+		return nil, err
+	}
+	r.Alpha, r.Value, r.ValueGradient = bench.Median(alpha), bench.Median(r.AllValue), bench.Median(r.AllGradient)
+	r.Potrf = bench.Median(factor) - r.Fill
+	r.Inverse = bench.Median(gradient) - r.Panels
+	r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
+	work := w.Work()
+	r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, j.used()
+	return r, nil
+}
+
+// measureFill times Fill alone. It may return before the device is done: a tiny
+// product, on the same stream, waits for it. What that costs by itself is taken
+// off.
+func (j *job) measureFill(p *problem, w device.Workspace) (float64, error) {
+	wait := func() error {
+		if timer, ok := j.b.(dgemmTimer); ok {
+			_, err := timer.DgemmRate(j.ctx, 32)
+			return err
+		}
+		return nil
+	}
+	if err := wait(); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := wait(); err != nil {
+		return 0, err
+	}
+	waited := time.Since(start)
+	start = time.Now()
+	if err := w.Fill(j.ctx, p.prog, p.theta, p.noise); err != nil {
+		return 0, err
+	}
+	if err := wait(); err != nil {
+		return 0, err
+	}
+	return max(time.Since(start)-waited, 0).Seconds(), nil
+}
+
+// measureObjective times value and gradient as a fit evaluates them.
+func (j *job) measureObjective(n int) (float64, error) {
+	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), fit.Options{Kernel: j.kernel})
+	if err != nil {
+		return 0, err
+	}
+	var seconds []float64
+	err = task.Measure(j.ctx, j.b, func(p *fit.Parts) error {
+		z, grad := append([]float64(nil), p.Start...), make([]float64, len(p.Start))
+		for i := range j.repeat + 1 {
+			start := time.Now()
+			if _, err := p.Objective.ValueGradient(j.ctx, z, grad); err != nil {
+				return err
+			}
+			if i > 0 {
+				seconds = append(seconds, time.Since(start).Seconds())
+			}
+			for k := range z { // elsewhere, or what is known would be used again
+				z[k] += 1e-6
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return bench.Median(seconds), nil
+}
+
+// data writes the synthetic data for other programs.
+func (j *job) data() (err error) {
+	if j.file == "" {
+		return errors.New("data: --out FILE is missing")
+	}
+	f, err := os.Create(j.file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	n := j.sizes[0]
+	data := bench.Synthetic(n, j.d, j.seed)
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := errors.Join(binary.Write(w, binary.LittleEndian, data.X), binary.Write(w, binary.LittleEndian, data.Y), w.Flush()); err != nil {
+		return err
+	}
+	j.emit(map[string]any{"type": "data", "n": n, "d": j.d, "seed": j.seed, "text": bench.SyntheticText})
+	return nil
+}

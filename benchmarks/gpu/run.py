@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Checks and measures gpfit on a machine with a GPU, most important first.
+
+Takes what build.sh made and needs nothing else than Python 3.9 and a GPU; see
+README.md. Every command has a time limit, results are written as they come, and
+what fails or hangs does not keep the rest from running.
+
+Exit status: 0, 1 if a step failed, 2 wrong use, 3 no usable GPU, 130 interrupted.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+
+import report
+import steps
+
+HERE = pathlib.Path(__file__).resolve().parent
+GRACE = 5  # seconds between the interrupt and the end of a program
+
+
+class Done(collections.namedtuple("Done", "code timed_out seconds records lines errors peak")):
+    """How a program ended: its exit code (None if it could not be started), the
+    JSON objects it printed, its other lines, the end of its standard error, and
+    the watched GPU's peaks."""
+
+    @property
+    def ok(self):
+        return self.code == 0 and not self.timed_out
+
+    @property
+    def why(self):
+        if self.timed_out:
+            return f"stopped at its time limit after {self.seconds:.0f} s"
+        panic = [e for e in self.errors if e.startswith(("panic:", "fatal error:", "SIG", "runtime error"))]
+        tail = " | ".join(panic[:2] or self.errors[-3:])
+        return f"exit code {self.code}{': ' + tail if tail else ''}"
+
+
+class Watch:
+    """Asks nvidia-smi twice a second and keeps the largest memory in use."""
+
+    QUERY = "memory.used,clocks.sm,power.draw,temperature.gpu"
+
+    def __init__(self, index):
+        self.process, self.peak = None, {}
+        if shutil.which("nvidia-smi"):
+            command = ["nvidia-smi", f"--query-gpu={self.QUERY}", "--format=csv,noheader,nounits", "-lms", "500", "-i", str(index)]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+            threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            for name, text in zip(self.QUERY.split(","), line.split(",")):
+                try:
+                    value = float(text)
+                except ValueError:
+                    continue
+                key = "smi_" + name.replace(".", "_")
+                self.peak[key] = max(self.peak.get(key, value), value)
+                if name == "clocks.sm" and value > 0:  # throttling shows in the smallest
+                    self.peak["smi_clocks_sm_min"] = min(self.peak.get("smi_clocks_sm_min", value), value)
+
+    def stop(self):
+        if self.process:
+            kill(self.process, signal.SIGKILL)
+        return dict(self.peak)
+
+
+def kill(process, number):
+    """Signals a program that we started and its children."""
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+class Run:
+    """One run of this script: time, outputs, programs."""
+
+    def __init__(self, args):
+        self.args, self.begin = args, time.monotonic()
+        self.step, self.records, self.failures = "header", [], []
+        self.environment, self.said = dict(os.environ), set()
+        self.child = self.watcher = None
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gpfit-gpu-"))
+        self.programs = find_programs(args.programs, self.folder)
+        out = pathlib.Path(args.out)
+        out.mkdir(parents=True, exist_ok=True)
+        stem = f"gpu-{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d-%H%M%S}"
+        self.paths = [out / f"{stem}.jsonl", out / f"{stem}.txt"]
+        self.raw, self.txt = (open(p, "w") for p in self.paths)
+
+    def left(self):
+        return self.args.budget - (time.monotonic() - self.begin)
+
+    def n(self, n):
+        """n after --scale."""
+        return report.scaled(n, self.args.scale)
+
+    def sizes(self, *sizes):
+        return ",".join(str(self.n(n)) for n in sizes)
+
+    def program(self, name):
+        return str(self.programs / name)
+
+    def has(self, name):
+        return (self.programs / name).is_file()
+
+    def record(self, obj):
+        obj = {"type": "", "step": self.step, "at": round(time.monotonic() - self.begin, 2), **obj}
+        self.records.append(obj)
+        self.raw.write(json.dumps(obj) + "\n")
+        self.raw.flush()
+        line = report.line(obj)
+        if line and not (obj["type"] == "device" and line in self.said):  # every program says it
+            self.said.add(line)
+            self.text("  " + line)
+        return obj
+
+    def text(self, line=""):
+        print(line, flush=True)
+        self.txt.write(line + "\n")
+        self.txt.flush()
+
+    def fail(self, why):
+        self.failures.append(f"{self.step}: {why}")
+        self.record({"type": "failure", "why": why})
+
+    def run(self, command, limit, watch=False, keep=None, extra=None, environment=None, grace=GRACE, quiet=False):
+        """Runs a program for limit seconds at most, and no longer than is left.
+
+        JSON objects among its output are recorded as they come, with extra in
+        them (all, or those whose type is in keep); quiet leaves a failure to
+        the caller."""
+        limit = min(limit, self.args.limit or limit, self.left() - grace - 1)
+        if limit < 3:
+            done = Done(None, True, 0.0, [], [], ["no time left"], {})
+            if not quiet:
+                self.fail("no time left for " + pathlib.Path(command[0]).name)
+            return done
+        records, lines, beginning, errors = [], [], [], collections.deque(maxlen=40)
+
+        def read_output(pipe):
+            for line in pipe:
+                try:
+                    obj = json.loads(line) if line.startswith("{") else None
+                except ValueError:
+                    obj = None
+                if isinstance(obj, dict):
+                    obj.update(extra or {})
+                    records.append(obj)
+                    if keep is None or obj.get("type") in keep:
+                        self.record(obj)
+                else:
+                    lines.append(line.rstrip("\n"))
+
+        def read_errors(pipe):
+            for line in pipe:
+                text = line.rstrip("\n").split("\r")[-1][:400]
+                (beginning if len(beginning) < 40 else errors).append(text)
+
+        watcher = self.watcher = Watch(self.args.device.partition(":")[2] or 0) if watch else None
+        start, timed_out = time.monotonic(), False
+        try:
+            p = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, errors="replace", start_new_session=True, env={**self.environment, **(environment or {})})
+        except OSError as e:
+            if watcher:
+                watcher.stop()
+            done = Done(None, False, 0.0, [], [], [str(e)], {})
+        else:
+            self.child = p
+            readers = [threading.Thread(target=read_output, args=(p.stdout,), daemon=True), threading.Thread(target=read_errors, args=(p.stderr,), daemon=True)]
+            for r in readers:
+                r.start()
+            try:
+                p.wait(limit)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+                kill(p, signal.SIGINT)
+                try:
+                    p.wait(grace)
+                except subprocess.TimeoutExpired:
+                    pass
+            kill(p, signal.SIGKILL)  # what it may have left behind, too
+            try:
+                p.wait(3)
+            except subprocess.TimeoutExpired:
+                errors.append("it does not end, not even when killed")
+            for r in readers:
+                r.join(2)
+            self.child = None
+            peak = watcher.stop() if watcher else {}
+            done = Done(p.returncode, timed_out, time.monotonic() - start, records, lines, beginning + list(errors), peak)
+            if peak:
+                self.record({"type": "watch", "program": pathlib.Path(command[0]).name, **peak, **(extra or {})})
+        if not done.ok and not quiet:
+            self.fail(f"{pathlib.Path(command[0]).name}: {done.why}")
+            if done.code == 2:  # Go's, for a panic
+                self.record({"type": "stack", "lines": done.errors[:60]})
+        return done
+
+    def close(self, interrupted=False):
+        if self.child:
+            kill(self.child, signal.SIGKILL)
+        if self.watcher:
+            self.watcher.stop()
+        self.step = "end"
+        self.record({"type": "end", "seconds": round(time.monotonic() - self.begin, 1), "failures": self.failures, "interrupted": interrupted})
+        self.text()
+        self.text(report.table(self.records))
+        for f in self.failures:
+            self.text("FAILED  " + f)
+        self.raw.close()
+        self.txt.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        print("written: " + ", ".join(map(str, self.paths)), file=sys.stderr)
+
+
+def find_programs(folder, temporary):
+    """The folder with the programs; unpacks programs.tar.gz if need be."""
+    for place in [pathlib.Path(folder)] if folder else [HERE, HERE / "programs"]:
+        if (place / "gpfit").is_file():
+            return place.resolve()
+        packed = place / "programs.tar.gz"
+        if packed.is_file():
+            with tarfile.open(packed) as t:
+                t.extraction_filter = getattr(tarfile, "data_filter", None)
+                t.extractall(temporary / "programs")
+            return temporary / "programs"
+    shutil.rmtree(temporary, ignore_errors=True)
+    print(f"run.py: no gpfit and no programs.tar.gz in {folder or HERE}: build.sh makes them", file=sys.stderr)
+    sys.exit(2)
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ", ".join(s.name for s in steps.STEPS)
+    p.add_argument("--quick", action="store_true", help="fewer and smaller n, nothing that takes long: two minutes")
+    p.add_argument("--budget", type=float, default=570, help="seconds for all of it (default: %(default)s)")
+    p.add_argument("--limit", type=float, help="seconds for each program at most, to try the script out")
+    p.add_argument("--only", default="", help="these steps, separated by commas: " + names)
+    p.add_argument("--skip", default="", help="all but these steps")
+    p.add_argument("--out", default="results", help="folder for the output (default: %(default)s)")
+    p.add_argument("--data", help="folder with tables to fit: NAME/data.csv.gz and NAME/test_mask.csv.gz")
+    p.add_argument("--device", default="cuda:0")
+    p.add_argument("--programs", help="folder with gpfit, or with programs.tar.gz (default: beside run.py)")
+    p.add_argument("--scale", type=float, default=1.0, help="multiply every n, to try the script out")
+    p.add_argument("--table", metavar="FILE.jsonl", help="only print the table of an earlier run")
+    args = p.parse_args()
+    known = {s.name for s in steps.STEPS}
+    for text in (args.only, args.skip):
+        for name in filter(None, text.split(",")):
+            if name not in known:
+                p.error(f"no step {name!r}: {names}")
+    return args
+
+
+def choose(args):
+    only, skip = (set(filter(None, text.split(","))) for text in (args.only, args.skip))
+    for s in steps.STEPS:
+        if s.name in skip or (only and s.name not in only) or (args.quick and not s.quick and not only):
+            continue
+        yield s
+
+
+def main():
+    args = arguments()
+    if args.table:
+        with open(args.table) as f:
+            print(report.table([json.loads(line) for line in f]))
+        return 0
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    run = Run(args)
+    try:
+        if not steps.header(run):
+            return 3
+        for s in choose(args):
+            run.step = s.name
+            run.text(f"\n{s.title}  [{time.monotonic() - run.begin:.0f} s]")
+            if run.left() < s.least:
+                run.fail(f"no time left: {run.left():.0f} s")
+                continue
+            try:
+                s.run(run)
+            except Exception as e:  # a mistake in one step must not end the rest
+                run.fail(f"{type(e).__name__}: {e}")
+    except KeyboardInterrupt:
+        run.close(interrupted=True)
+        return 130
+    finally:
+        if not run.raw.closed:
+            run.close()
+    return 1 if run.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
