@@ -134,8 +134,11 @@ func parseSizes(text string) ([]int, error) {
 }
 
 func (j *job) open(name string) (device.Backend, error) {
-	b, _, err := device.Open(j.ctx, name, []device.Driver{cuda.Driver{}, cpu.Driver{}}, device.Options{Threads: j.threads})
-	return b, err
+	b, _, err := device.Dispatch(j.ctx, device.Request{Device: name, Options: device.Options{Threads: j.threads}}, []device.Driver{cuda.Driver{}, cpu.Driver{}})
+	if err != nil {
+		return nil, err
+	}
+	return b[0], nil
 }
 
 // emit prints one object on a line of its own.
