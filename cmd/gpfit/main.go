@@ -77,7 +77,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData
-	case is[*device.UnavailableError](err), is[*device.MemoryError](err):
+	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err):
 		return exitDevice
 	}
 	return exitFailure
@@ -97,7 +97,7 @@ and predicts with the result. Nothing is approximated.
 
 Every flag can also be given as an environment variable: --max-evals as
 GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
-10 bad input data, 12 device unavailable or too small, 130 interrupted.`,
+10 bad input data, 12 device unavailable, too small or lost, 130 interrupted.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) },

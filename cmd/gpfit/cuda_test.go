@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels/emulate"
+	"gpfit/fit"
+)
+
+// gpu runs the program on an emulated GPU.
+type gpu struct {
+	binary, cache string
+	cfg           emulator.Config
+}
+
+func newGPU(t *testing.T) *gpu {
+	t.Helper()
+	library, err := emulate.Library()
+	if err != nil {
+		t.Skipf("SKIPPED, no emulated GPU: %v", err)
+	}
+	g := &gpu{binary: filepath.Join(t.TempDir(), "gpfit"), cache: t.TempDir(), cfg: emulator.Config{Kernels: library}}
+	if out, err := exec.Command("go", "build", "-o", g.binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	emulator.Build(t)
+	return g
+}
+
+// run returns the exit code and both outputs.
+func (g *gpu) run(t *testing.T, faults []emulator.Fault, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cfg := g.cfg
+	cfg.Faults = faults
+	var out, msg strings.Builder
+	cmd := exec.Command(g.binary, args...)
+	cmd.Env = append(emulator.Env(t, cfg), "XDG_CACHE_HOME="+g.cache)
+	cmd.Stdout, cmd.Stderr = &out, &msg
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return code, out.String(), msg.String()
+}
+
+func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r fit.Report, stderr string) {
+	t.Helper()
+	code, stdout, stderr := g.run(t, faults, append(args, "--json")...)
+	if code != 0 {
+		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r, stderr
+}
+
+// TestGPU runs the command line on an emulated GPU, from the choice of the
+// device to a device that dies in the middle of a fit.
+func TestGPU(t *testing.T) {
+	g := newGPU(t)
+	data, model := "../../examples/co2.csv", filepath.Join(t.TempDir(), "m.gpfit")
+	few := filepath.Join(t.TempDir(), "few.csv")
+	text, err := os.ReadFile(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	if err := os.WriteFile(few, []byte(strings.Join(lines[:85], "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	if code, stdout, _ := g.run(t, nil, "devices"); code != 0 || !strings.Contains(stdout, "cuda:0    usable: yes") || !strings.Contains(stdout, "--device auto takes cuda:0") {
+		t.Errorf("devices: exit code %d\n%s", code, stdout)
+	}
+	// A crossover that is known already: the emulated device would be measured
+	// for minutes.
+	g.knowCrossover(t, 100)
+	if _, stderr := g.report(t, nil, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays from n = 100 on, this job has 80") {
+		t.Errorf("a small job on auto: %s", stderr)
+	}
+	if r, stderr := g.report(t, nil, "nlml", data); r.Device != "cuda:0" {
+		t.Errorf("a larger job on auto: device %s\n%s", r.Device, stderr)
+	}
+
+	onCPU, _ := g.report(t, nil, "fit", few, "--ard", "--device", "cpu", "--out", model)
+	onGPU, _ := g.report(t, nil, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
+	if onGPU.Device != "cuda:0" || math.Abs(onGPU.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || onGPU.Status != onCPU.Status {
+		t.Errorf("fit on the GPU: %s, NLML %v, %s; on the CPU %v, %s", onGPU.Device, onGPU.NLML, onGPU.Status, onCPU.NLML, onCPU.Status)
+	}
+	if code, stdout, stderr := g.run(t, nil, "predict", model, "../../examples/co2_new.csv", "--device", "cuda:0"); code != 0 || strings.Count(stdout, "\n") != 25 {
+		t.Errorf("predict: exit code %d\n%s", code, stderr)
+	}
+
+	// A sticky error at the 12th Cholesky factorisation.
+	dies := []emulator.Fault{{Entry: "cusolverDnXpotrf", K: 12, Code: 700}}
+	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
+	if code != exitDevice || !strings.Contains(stderr, "device cuda:0 is lost") {
+		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
+	}
+	moved, stderr := g.report(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--fallback", "cpu", "--out", model)
+	if moved.Device != "cpu" || math.Abs(moved.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || len(moved.Warnings) != 1 || !strings.Contains(stderr, "went on on cpu") {
+		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
+	}
+	// A device that does not open: auto passes on, and says why.
+	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
+	if r, stderr := g.report(t, broken, "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
+		t.Errorf("a device that does not open: %s\n%s", r.Device, stderr)
+	}
+}
+
+// knowCrossover writes the cache that a measurement would leave.
+func (g *gpu) knowCrossover(t *testing.T, n int) {
+	t.Helper()
+	describe := func(name string) string {
+		_, stderr := g.report(t, nil, "nlml", "../../examples/co2.csv", "--device", name)
+		_, rest, _ := strings.Cut(stderr, "device "+name+": ")
+		description, _, _ := strings.Cut(rest, " (asked for)")
+		return description
+	}
+	text, err := json.Marshal(map[string]int{describe("cuda:0") + " | " + describe("cpu"): n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(g.cache, "gpfit")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "crossover.json"), text, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
