@@ -1,0 +1,140 @@
+package devicetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// testNotPD makes points so far apart that K is the identity, but for one that
+// repeats the first: the leading minor of its order is exactly zero.
+func testNotPD(t *testing.T, b device.Backend) {
+	const n = 300
+	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {
+		p := newProblem(t, "rbf", n, 1, 6)
+		for i := range n {
+			p.x.X[i] = float64(1000 * i)
+		}
+		p.x.X[bad] = 0
+		p.theta, p.noise = []float64{1, 1}, []float64{0}
+		w := newWorkspace(t, b, p.x)
+		_, err := evaluate(context.Background(), w, p)
+		var npd *device.NotPDError
+		if !errors.As(err, &npd) || npd.Minor != bad+1 || npd.N != n {
+			t.Errorf("duplicate at %d: error %v, want a NotPDError of order %d", bad, err, bad+1)
+		}
+		if err := w.Solve(context.Background(), make([]float64, n), 1); !errors.Is(err, device.ErrStage) {
+			t.Errorf("Solve after a failed factorisation: %v, want ErrStage", err)
+		}
+		p.noise[0] = 0.5
+		compareOutcome(t, mustEvaluate(t, w, p), reference(t, p))
+	}
+}
+
+func testBadInput(t *testing.T, b device.Backend) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		p := newProblem(t, "rbf", 70, 3, 7)
+		p.x.Column(2)[66] = v
+		_, err := b.NewWorkspace(context.Background(), p.x)
+		var nf *device.NonFiniteError
+		if !errors.As(err, &nf) || nf.Row != 66 || nf.Col != 2 {
+			t.Errorf("input %v: error %v, want a NonFiniteError at row 66, column 2", v, err)
+		}
+	}
+	p := newProblem(t, "rbf", 70, 3, 7)
+	w := newWorkspace(t, b, p.x)
+	p.noise[0] = math.NaN()
+	var nf *device.NonFiniteError
+	if _, err := evaluate(context.Background(), w, p); !errors.As(err, &nf) {
+		t.Errorf("NaN noise: error %v, want a NonFiniteError", err)
+	}
+	p.noise[0], p.theta[0] = 0.1, -1
+	if _, err := evaluate(context.Background(), w, p); err == nil {
+		t.Error("negative lengthscale accepted")
+	}
+	p.theta[0] = 1
+	p.noise = []float64{1, 2}
+	if _, err := evaluate(context.Background(), w, p); err == nil {
+		t.Error("two noise variances for 70 points accepted")
+	}
+}
+
+func testCancel(t *testing.T, b device.Backend) {
+	p := newProblem(t, "rbf(ard)", 300, 3, 8)
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := b.NewWorkspace(done, p.x); !errors.Is(err, context.Canceled) {
+		t.Errorf("NewWorkspace: error %v, want context.Canceled", err)
+	}
+	w := newWorkspace(t, b, p.x)
+	if _, err := evaluate(done, w, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("Fill: error %v, want context.Canceled", err)
+	}
+	want := reference(t, p)
+	// Cancel in the middle of each stage, from the progress function.
+	for _, stage := range []string{"factor", "gradient"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		w.OnProgress(func(pr device.Progress) {
+			if pr.Stage == stage && pr.Done > pr.Total/2 {
+				cancel()
+			}
+		})
+		if _, err := evaluate(ctx, w, p); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want context.Canceled", stage, err)
+		}
+		w.OnProgress(nil)
+		compareOutcome(t, mustEvaluate(t, w, p), want)
+	}
+}
+
+func testStages(t *testing.T, b device.Backend) {
+	p := newProblem(t, "rbf", 10, 3, 9)
+	w := newWorkspace(t, b, p.x)
+	ctx := context.Background()
+	calls := map[string]func() error{
+		"Factor":   func() error { return w.Factor(ctx) },
+		"LogDet":   func() error { _, err := w.LogDet(); return err },
+		"Solve":    func() error { return w.Solve(ctx, make([]float64, 10), 1) },
+		"Contract": func() error { return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil) },
+		"Predict": func() error {
+			return w.Predict(ctx, p.prog, p.theta, p.r, p.x, make([]float64, 10), make([]float64, 10))
+		},
+		"ReadFactor": func() error { return w.ReadFactor(0, 1, make([]float64, 10)) },
+	}
+	check := func(when string) {
+		for name, call := range calls {
+			if err := call(); !errors.Is(err, device.ErrStage) {
+				t.Errorf("%s %s: error %v, want ErrStage", name, when, err)
+			}
+		}
+	}
+	check("before Fill")
+	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
+		t.Fatal(err)
+	}
+	delete(calls, "Factor")
+	check("before Factor")
+	calls["Fill"] = func() error { return w.Fill(ctx, p.prog, p.theta, p.noise) }
+	w.Close()
+	if err := w.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	check("after Close")
+}
+
+// testRefuse asks for more memory than any machine has.
+func testRefuse(t *testing.T, b device.Backend) {
+	if b.Info().MemoryFree == 0 {
+		t.Skip("free memory is not known on this system")
+	}
+	const n = 20_000_000 // 3 PB
+	_, err := b.NewWorkspace(context.Background(), &kernel.Points{N: n, D: 1, X: make([]float64, n)})
+	var mem *device.MemoryError
+	if !errors.As(err, &mem) || mem.Need < 8*n*n {
+		t.Errorf("error %v, want a MemoryError", err)
+	}
+}
