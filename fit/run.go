@@ -113,10 +113,15 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 
 func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	result, err := hyperopt.Minimize(ctx, t.problem(sessions), t.settings())
-	if err != nil && !isCancelled(err) || result == nil || result.X == nil {
-		return nil, errors.Join(err, noPoint(result))
+	var cancelled error
+	switch {
+	case isCancelled(err) && (result == nil || result.X == nil):
+		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
+	case isCancelled(err):
+		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
+	case err != nil:
+		return nil, err
 	}
-	cancelled := err
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
 	s, final := sessions[0], context.WithoutCancel(ctx)
@@ -152,13 +157,13 @@ func isCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// noPoint explains a run that found no point without an error of its own.
-func noPoint(r *hyperopt.Result) error {
-	if r != nil && r.X == nil {
-		return errors.New("no point was evaluated: there is no model to write")
-	}
-	return nil
-}
+// CancelledError reports a fit that was interrupted.
+type CancelledError struct{ Msg string }
+
+func (e *CancelledError) Error() string { return e.Msg }
+
+// Unwrap returns [context.Canceled].
+func (e *CancelledError) Unwrap() error { return context.Canceled }
 
 func (t *Task) problem(sessions []*session) hyperopt.Problem {
 	p := hyperopt.Problem{Objective: sessions[0], Start: t.startZ()}

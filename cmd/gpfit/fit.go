@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -138,7 +137,7 @@ func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, o
 	case saveErr != nil:
 		return errors.Join(&writeError{saveErr}, fitErr)
 	case errors.Is(fitErr, context.Canceled):
-		return fmt.Errorf("interrupted: the best model so far is in %s: %w", out, fitErr)
+		return &fit.CancelledError{Msg: "interrupted: the best model so far is in " + out}
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}
