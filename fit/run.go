@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"gpfit/device"
@@ -120,14 +121,14 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	case isCancelled(err):
 		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		return nil, err
+		return nil, t.withBest(err, result)
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
 	s, final := sessions[0], context.WithoutCancel(ctx)
 	s.ws.OnProgress(nil)
 	if _, err := s.Value(final, result.X); err != nil {
-		return nil, errors.Join(cancelled, err)
+		return nil, t.withBest(errors.Join(cancelled, err), result)
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
@@ -155,6 +156,19 @@ func meanIsConstant(y []float64) bool { return constant(y, 0, 1) }
 
 func isCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// withBest adds the best parameters found to an error that ends a fit, as
+// options that start again from there.
+func (t *Task) withBest(err error, r *hyperopt.Result) error {
+	if r == nil || r.X == nil {
+		return err
+	}
+	var set strings.Builder
+	for i, p := range t.params {
+		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
+	}
+	return fmt.Errorf("%w\nbest so far: NLML %.6f; to go on from there:%s", err, r.F, set.String())
 }
 
 // CancelledError reports a fit that was interrupted.
