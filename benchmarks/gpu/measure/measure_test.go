@@ -18,7 +18,7 @@ import (
 
 // memory leaves a little more than what plans reserve, so that the largest n is
 // small.
-const memory = 256<<20 + 2<<20
+const memory = 256<<20 + 16<<20
 
 // TestMain runs the tests on the emulated device. With GPFIT_MEASURE_PROGRAM
 // this is the program itself, for the test of run.py.
