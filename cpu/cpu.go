@@ -4,8 +4,8 @@
 // A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first
 // the covariance matrix, then its Cholesky factor L; the strict upper triangle
 // receives Σ⁻¹ when a gradient is asked for, so that L survives. Start with
-// workspace.go; the n³ work is in factor.go, inverse.go and contract.go, all of
-// it recursions and panels that spend their operations in matrix products.
+// workspace.go; the n³ work is in factor.go and inverse.go, recursions that spend
+// their operations in matrix products.
 package cpu
 
 import (

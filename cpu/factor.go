@@ -59,7 +59,7 @@ func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, al
 func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 	if n <= w.backend.leaf {
 		if minor := w.backend.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
-			return device.ExplainMinor(o+minor, w.x, w.evaluated, w.theta, w.noise)
+			return device.ExplainMinor(o+minor, w.x, w.filled, w.theta, w.noise)
 		}
 		return w.worked(ctx, cube(n)/3)
 	}

@@ -32,7 +32,8 @@ type Workspace struct {
 	// cross is a block of cross-covariances (predict.go), kept from call to
 	// call.
 	cross []float64
-	// theta and noise are those of the last Fill.
+	// filled, theta and noise are those of the last Fill.
+	filled       *kernel.Program
 	theta, noise []float64
 	evaluators   []*kernel.Evaluator
 	evaluated    *kernel.Program
@@ -141,6 +142,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		return err
 	}
 	w.stage = stageEmpty
+	w.filled = prog
 	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
 	tasks := (w.n + tileRows - 1) / tileRows
 	err = parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {

@@ -53,13 +53,24 @@ type Choice struct {
 // "") takes the first usable device in the order of drivers, anything else is
 // a device's name. Errors: [*UnavailableError].
 func Choose(ctx context.Context, name string, drivers []Driver) (Choice, error) {
+	return pick(name, probe(ctx, drivers))
+}
+
+// probe asks all drivers what they find.
+func probe(ctx context.Context, drivers []Driver) []Finding {
+	var out []Finding
+	for _, d := range drivers {
+		out = append(out, d.Probe(ctx)...)
+	}
+	return out
+}
+
+// pick is Choose among what was found.
+func pick(name string, findings []Finding) (Choice, error) {
 	if name == "" {
 		name = "auto"
 	}
-	c := Choice{Asked: name}
-	for _, d := range drivers {
-		c.Findings = append(c.Findings, d.Probe(ctx)...)
-	}
+	c := Choice{Asked: name, Findings: findings}
 	var passed []string
 	for _, f := range c.Findings {
 		switch {

@@ -25,7 +25,8 @@ type Request struct {
 // Dispatch opens the devices of a request and says why these. Several devices
 // are opened all or none. Errors: [*UnavailableError].
 func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Choice, error) {
-	choice, err := Choose(ctx, firstName(req.Device), drivers)
+	findings := probe(ctx, drivers)
+	choice, err := pick(firstName(req.Device), findings)
 	choice.Asked = req.Device
 	if req.Device == "" || req.Device == "auto" {
 		if err != nil {
@@ -39,7 +40,7 @@ func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Ch
 	}
 	var backends []Backend
 	for _, name := range strings.Split(req.Device, ",") {
-		b, err := openNamed(ctx, strings.TrimSpace(name), req.Options, drivers)
+		b, err := openNamed(ctx, strings.TrimSpace(name), findings, req.Options, drivers)
 		if err != nil {
 			closeAll(backends)
 			return openFallback(ctx, req, choice, drivers, err)
@@ -61,16 +62,21 @@ func closeAll(backends []Backend) {
 	}
 }
 
-// openNamed opens one device.
-func openNamed(ctx context.Context, name string, opts Options, drivers []Driver) (Backend, error) {
-	choice, err := Choose(ctx, name, drivers)
+// openNamed opens the device that name stands for among the findings.
+func openNamed(ctx context.Context, name string, findings []Finding, opts Options, drivers []Driver) (Backend, error) {
+	choice, err := pick(name, findings)
 	if err != nil {
 		return nil, err
 	}
-	kind, _, _ := strings.Cut(choice.Device, ":")
+	return openFound(ctx, choice.Device, opts, drivers)
+}
+
+// openFound opens the device of a finding.
+func openFound(ctx context.Context, name string, opts Options, drivers []Driver) (Backend, error) {
+	kind, _, _ := strings.Cut(name, ":")
 	for _, d := range drivers {
 		if d.Kind() == kind {
-			return d.Open(ctx, choice.Device, opts)
+			return d.Open(ctx, name, opts)
 		}
 	}
 	return nil, &UnavailableError{Device: name, Reason: "no driver for it in this program"}
@@ -80,7 +86,7 @@ func openFallback(ctx context.Context, req Request, choice Choice, drivers []Dri
 	if req.Fallback == "" || ctx.Err() != nil {
 		return nil, choice, cause
 	}
-	b, err := openNamed(ctx, req.Fallback, req.Options, drivers)
+	b, err := openNamed(ctx, req.Fallback, choice.Findings, req.Options, drivers)
 	if err != nil {
 		return nil, choice, err
 	}
@@ -97,7 +103,7 @@ func openAuto(ctx context.Context, req Request, choice *Choice, drivers []Driver
 			passed = append(passed, f.Name+": "+f.Detail)
 			continue
 		}
-		b, err := openNamed(ctx, f.Name, req.Options, drivers)
+		b, err := openFound(ctx, f.Name, req.Options, drivers)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -128,7 +134,7 @@ func tooSmall(ctx context.Context, req Request, name string, gpu Backend, driver
 	if name == "cpu" || req.N == 0 || req.Crossover == nil {
 		return "", nil
 	}
-	cpu, err := openNamed(ctx, "cpu", req.Options, drivers)
+	cpu, err := openFound(ctx, "cpu", req.Options, drivers)
 	if err != nil {
 		return "", nil // no CPU to compare with
 	}

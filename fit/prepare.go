@@ -7,6 +7,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/table"
 	"gpfit/kernel"
 )
 
@@ -92,8 +93,9 @@ func (t *Task) split() error {
 func (t *Task) chooseColumns() error {
 	d := t.data.D
 	var names []string
+	constant := table.ConstantColumns(t.trainX, t.N(), d)
 	for c := range d {
-		if constant(t.trainX, c, d) {
+		if slices.Contains(constant, c) {
 			names = append(names, fmt.Sprintf("%q", t.data.FeatureNames[c]))
 			continue
 		}
@@ -117,15 +119,6 @@ func (t *Task) chooseColumns() error {
 		}
 	}
 	return nil
-}
-
-func constant(rows []float64, c, d int) bool {
-	for i := c; i < len(rows); i += d {
-		if rows[i] != rows[c] {
-			return false
-		}
-	}
-	return true
 }
 
 func (t *Task) compile() error {

@@ -12,6 +12,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/table"
 )
 
 // Outcome is a report and, after a fit, the model.
@@ -85,7 +86,7 @@ func explainStart(err error) error {
 // caller closes the outcome if it is not nil.
 func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if meanIsConstant(t.trainY) {
+	if len(table.ConstantColumns(t.trainY, t.N(), 1)) > 0 {
 		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
 	}
 	var sessions []*session
@@ -151,8 +152,6 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	}
 	return out, cancelled
 }
-
-func meanIsConstant(y []float64) bool { return constant(y, 0, 1) }
 
 func isCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

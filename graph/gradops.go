@@ -18,6 +18,15 @@ func (o *gradOp) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgon
 	return nil, fmt.Errorf("graph: %s has no derivative", o.name)
 }
 
+// contract makes the session hold the contraction of an adjoint.
+func (o *gradOp) contract(v gorgonia.Value) error {
+	a, err := asInput[*adjointHandle](v)
+	if err != nil {
+		return err
+	}
+	return o.session.contract(a)
+}
+
 // adjointOp is the adjoint of Σ under nlmlOp, ½g(Σ⁻¹ − ααᵀ), as a handle.
 // Inputs: the value f, which orders it after the factorisation, and g.
 type adjointOp struct{ gradOp }
@@ -68,11 +77,7 @@ func newKernelGradOp(s *session) *kernelGradOp {
 
 func (o *kernelGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return o.guard(func() (gorgonia.Value, error) {
-		a, err := asInput[*adjointHandle](inputs[0])
-		if err != nil {
-			return nil, err
-		}
-		if err := o.session.contract(a); err != nil {
+		if err := o.contract(inputs[0]); err != nil {
 			return nil, err
 		}
 		out := append([]float64(nil), o.session.grad...)
@@ -128,11 +133,7 @@ func newTraceOp(s *session) *traceOp {
 
 func (o *traceOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return o.guard(func() (gorgonia.Value, error) {
-		a, err := asInput[*adjointHandle](inputs[0])
-		if err != nil {
-			return nil, err
-		}
-		if err := o.session.contract(a); err != nil {
+		if err := o.contract(inputs[0]); err != nil {
 			return nil, err
 		}
 		sum := 0.0
