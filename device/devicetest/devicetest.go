@@ -88,6 +88,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend) {
 	t.Run("Factor", func(t *testing.T) { testFactor(t, b) })
 	t.Run("Reuse", func(t *testing.T) { testReuse(t, b) })
 	t.Run("NotPD", func(t *testing.T) { testNotPD(t, b) })
+	t.Run("NotPDAfterPredict", func(t *testing.T) { testNotPDAfterPredict(t, b) })
 	t.Run("BadInput", func(t *testing.T) { testBadInput(t, b) })
 	t.Run("Cancel", func(t *testing.T) { testCancel(t, b) })
 	t.Run("Stages", func(t *testing.T) { testStages(t, b) })

@@ -35,6 +35,30 @@ func testNotPD(t *testing.T, b device.Backend) {
 	}
 }
 
+// testNotPDAfterPredict: a prediction with another program between Fill and
+// Factor does not change what a failure is explained by.
+func testNotPDAfterPredict(t *testing.T, b device.Backend) {
+	const n, bad = 80, 70
+	p := newProblem(t, "rbf", n, 1, 6)
+	for i := range n {
+		p.x.X[i] = float64(1000 * i)
+	}
+	p.x.X[bad] = 0
+	p.theta, p.noise = []float64{1, 1}, []float64{0}
+	other := newProblem(t, "rbf(ard) + matern32", n, 1, 7)
+	w, ctx := newWorkspace(t, b, p.x), context.Background()
+	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil); err != nil {
+		t.Fatal(err)
+	}
+	var npd *device.NotPDError
+	if err := w.Factor(ctx); !errors.As(err, &npd) || npd.Minor != bad+1 {
+		t.Errorf("error %v, want a NotPDError of order %d", err, bad+1)
+	}
+}
+
 func testBadInput(t *testing.T, b device.Backend) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		p := newProblem(t, "rbf", 70, 3, 7)
