@@ -64,6 +64,9 @@ type Options struct {
 	// data or options is an [*OptionError], a damaged one a [*DataError]. It
 	// stays until [Outcome.RemoveCheckpoint].
 	Checkpoint string
+	// Coarse says whether to tune on subsets of the rows first; empty means
+	// CoarseAuto. The criteria of Settings hold over all rows either way.
+	Coarse Coarse
 	// Settings are the optimiser's; its callback is OnIteration here.
 	Settings hyperopt.Settings
 	// OnIteration is called after every accepted iteration, OnProgress within

@@ -50,9 +50,12 @@ type Report struct {
 	Iterations     int           `json:"iterations,omitempty"`
 	Seed           *uint64       `json:"seed,omitempty"`
 	Starts         []StartReport `json:"starts,omitempty"`
-	AtBound        []string      `json:"at_bound,omitempty"`
-	Test           *TestScores   `json:"test,omitempty"`
-	Warnings       []string      `json:"warnings"`
+	// Path is there if the fit went from coarse to fine; its last step is over
+	// all rows.
+	Path     []StageReport `json:"path,omitempty"`
+	AtBound  []string      `json:"at_bound,omitempty"`
+	Test     *TestScores   `json:"test,omitempty"`
+	Warnings []string      `json:"warnings"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 
@@ -240,6 +243,12 @@ func (r *Report) Text() string {
 				mark = "  (best)"
 			}
 			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, nlml, s.Status, mark)
+		}
+	}
+	if len(r.Path) > 0 {
+		b.WriteString("\n  rows  step     starts          NLML  values  gradients  seconds\n")
+		for _, s := range r.Path {
+			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.NLML, s.Value, s.Gradient, s.Seconds)
 		}
 	}
 	if r.Test != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -99,38 +98,27 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 		}
 	}
 	var sessions []*session
-	closeAll := func() {
+	finish := func() {
+		closeAll(sessions)
 		_ = log.close()
-		for _, s := range sessions {
-			s.close()
-		}
 	}
-	for _, b := range backends[:min(len(backends), 1+t.opts.Settings.Restarts)] {
-		s, err := t.open(ctx, b)
-		if err != nil {
-			closeAll()
-			return nil, err
-		}
-		sessions = append(sessions, s)
-	}
-	out, err := t.fit(ctx, sessions, log)
+	u := &tuning{task: t, log: log, backends: backends}
+	out, err := t.fit(ctx, u, func() (_ []*session, err error) {
+		sessions, err = t.openAll(context.WithoutCancel(ctx), backends, 1+t.opts.Settings.Restarts)
+		return sessions, err
+	})
 	err = t.checkpointed(err)
 	if out == nil {
-		closeAll()
+		finish()
 		return nil, err
 	}
-	out.close, out.journal = closeAll, log
+	out.close, out.journal = finish, log
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
 
-func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Outcome, error) {
-	var counts counter
-	problem := t.problem(sessions)
-	problem.Wrap = func(start int, obj hyperopt.Objective) hyperopt.Objective {
-		return log.recorder("start-"+strconv.Itoa(start), obj, &counts)
-	}
-	result, err := hyperopt.Minimize(ctx, problem, t.settings())
+func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, error)) (*Outcome, error) {
+	sessions, result, err := u.run(ctx, open)
 	var cancelled error
 	switch {
 	case isCancelled(err) && (result == nil || result.X == nil):
@@ -142,6 +130,11 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
+	if sessions == nil {
+		if sessions, err = open(); err != nil {
+			return nil, t.withBest(errors.Join(cancelled, err), result)
+		}
+	}
 	s, final := sessions[0], context.WithoutCancel(ctx)
 	s.ws.OnProgress(nil)
 	if _, err := s.Value(final, result.X); err != nil {
@@ -153,8 +146,9 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 		return nil, errors.Join(cancelled, err)
 	}
 	// One value more for the look at the best point.
-	out.Report.Evaluations = Evaluations{}
-	out.Report.Evaluations.add(graph.Evaluations{Value: counts.value + 1, Gradient: counts.gradient})
+	out.Report.Evaluations = Evaluations{Value: u.coarse.value, Gradient: u.coarse.gradient}
+	out.Report.Evaluations.add(graph.Evaluations{Value: u.full.value + 1, Gradient: u.full.gradient})
+	out.Report.Path = u.path
 	for _, s := range sessions {
 		out.Report.Evaluations.add(s.repeated)
 	}

@@ -30,6 +30,9 @@ type director struct {
 	clamps []clamp
 	direct []bool // variables that their bounds limit, instead of a clamp
 	limit  *stepLimit
+	// newton, unless nil, gives the directions from a metric in place of
+	// L-BFGS; false where it cannot.
+	newton func(x, grad, dir []float64) bool
 
 	lbfgs    *optimize.LBFGS
 	prevX    []float64
@@ -39,6 +42,9 @@ type director struct {
 
 // InitDirection implements [optimize.NextDirectioner]: steepest descent.
 func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 {
+	if step, ok := d.newtonStep(loc, dir); ok {
+		return step
+	}
 	d.lbfgs = &optimize.LBFGS{Store: d.memory}
 	d.lbfgs.InitDirection(loc, dir)
 	d.remember(loc)
@@ -53,24 +59,48 @@ func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 
 
 // NextDirection implements [optimize.NextDirectioner].
 func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 {
-	if !d.curved(loc) {
+	if d.newton != nil || !d.curved(loc) {
 		return d.InitDirection(loc, dir)
 	}
 	d.lbfgs.NextDirection(loc, dir)
 	d.remember(loc)
 	d.steepest = false
+	if step, ok := d.fullStep(loc, dir); ok {
+		return step
+	}
+	return d.InitDirection(loc, dir)
+}
+
+// newtonStep takes the direction from the metric, if there is one that serves.
+func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
+	if d.newton == nil {
+		return 0, false
+	}
+	if d.newton(loc.X, loc.Gradient, dir) {
+		if step, ok = d.fullStep(loc, dir); ok {
+			d.steepest = false
+			return step, true
+		}
+	}
+	d.newton = nil
+	return 0, false
+}
+
+// fullStep returns the first trial along dir, whose natural length is 1, and
+// false if dir is not one of clear descent.
+func (d *director) fullStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
 	norm := floats.Norm(dir, math.Inf(1))
 	if !(norm > 0) || math.IsInf(norm, 0) {
-		return d.InitDirection(loc, dir)
+		return 0, false
 	}
-	step := math.Min(1, stepMax/norm)
+	step = math.Min(1, stepMax/norm)
 	d.restrain(loc, dir, step)
 	cos := -floats.Dot(loc.Gradient, dir) / (floats.Norm(loc.Gradient, 2) * floats.Norm(dir, 2))
 	if !(cos > minCosine) {
-		return d.InitDirection(loc, dir)
+		return 0, false
 	}
 	d.limit.max = d.room(loc, dir, stepMax/norm)
-	return math.Min(step, d.limit.max)
+	return math.Min(step, d.limit.max), true
 }
 
 // curved reports whether the step s and the change of the gradient y since the

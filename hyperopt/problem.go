@@ -40,11 +40,25 @@ type Problem struct {
 	// free parameter that is outside its bounds, or so close to one that it
 	// could not move, is moved inside with a warning.
 	Start []float64
+	// Metric, unless nil, is an approximation of the Hessian ∂²f/∂z² at Start, p×p
+	// in row-major order, such as [Hessian] computes on part of the data; rows
+	// and columns of fixed parameters do not matter. The first direction is then
+	// that of Newton with it (eigenvalues below 2 raised to 2), and it is updated
+	// as the descent goes, by damped BFGS. Should it mislead, L-BFGS takes over.
+	Metric []float64
+	// Further, unless nil, are the starts beyond start 0, in place of
+	// Settings.Restarts random ones.
+	Further []Start
 	// Lower and Upper are bounds of the log-parameters: nil, or p of them,
 	// where ∓Inf means none.
 	Lower, Upper []float64
 	// Fixed parameters stay at Start, bit by bit: nil (none), or p of them.
 	Fixed []bool
+}
+
+// Start is a place to begin at, and a metric there or nil, as in [Problem].
+type Start struct {
+	Z, Metric []float64
 }
 
 // Defaults of [Settings].
@@ -76,7 +90,8 @@ type Settings struct {
 	// RelativeTolerance·max(1, |f_{k+1}|) in five consecutive iterations. 0
 	// means DefaultRelativeTolerance, negative means never.
 	RelativeTolerance float64
-	// Restarts is the number of starts beyond start 0. All run to their end.
+	// Restarts is the number of starts beyond start 0, unless Problem.Further
+	// gives them. All run to their end.
 	Restarts int
 	// RestartStd is the standard deviation, in log units, of the further
 	// starts around Problem.Start; 0 means DefaultRestartStd, which covers a
@@ -148,6 +163,8 @@ type checked struct {
 	wrap     func(start int, obj Objective) Objective
 	names    []string
 	start    []float64
+	metric   []float64
+	further  []Start
 	clamps   []clamp
 	fixed    []bool
 	warnings []string
@@ -180,6 +197,7 @@ func (p Problem) check() (*checked, error) {
 		wrap:   p.Wrap,
 		names:  make([]string, n),
 		start:  append([]float64(nil), p.Start...),
+		metric: p.Metric,
 		clamps: make([]clamp, n),
 		fixed:  make([]bool, n),
 	}
@@ -198,6 +216,14 @@ func (p Problem) check() (*checked, error) {
 		}
 		if err := c.checkParameter(i, lo, hi); err != nil {
 			return nil, err
+		}
+	}
+	for k, s := range append([]Start{{p.Start, p.Metric}}, p.Further...) {
+		if len(s.Z) != n || s.Metric != nil && len(s.Metric) != n*n {
+			return nil, fmt.Errorf("hyperopt: start %d has %d elements and a metric of %d, expected %d and %d", k, len(s.Z), len(s.Metric), n, n*n)
+		}
+		if k > 0 {
+			c.further = append(c.further, s)
 		}
 	}
 	return c, nil

@@ -24,6 +24,7 @@ type fitFlags struct {
 	seed           uint64
 	maxEvals       int
 	checkpoint     string
+	coarse         string
 	saveFactor     bool
 	force          bool
 }
@@ -56,6 +57,7 @@ and ends with the same bits as a fit that was never stopped.`,
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.StringVar(&f.coarse, "coarse", "auto", "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off")
 	s.StringVar(&f.checkpoint, "checkpoint", "", "keep every evaluation in `FILE`: the same command then goes on after a crash or Ctrl-C, to the same bits; removed at the end")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
@@ -87,7 +89,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
-	opts.Checkpoint = f.checkpoint
+	opts.Checkpoint, opts.Coarse = f.checkpoint, fit.Coarse(f.coarse)
 	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
 		msg.note("going on from the checkpoint %s", f.checkpoint)
 	}
