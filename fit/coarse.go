@@ -29,6 +29,9 @@ const (
 	// coarseLeast is the least number of rows of a stage, in rows and in rows
 	// for each parameter: fewer say little about the optimum.
 	coarseLeast, coarseLeastPerParameter = 400, 20
+	// looseGradient and looseChange are the tolerances of a descent that is not
+	// the last, see hyperopt.Settings.
+	looseGradient, looseChange = 0.3, 1e-5
 	// hessianShare is the share of a full-size evaluation that the differences
 	// for the Hessian may cost.
 	hessianShare = 1
@@ -40,9 +43,9 @@ func (t *Task) stageSizes() []int {
 	sizes := []int{n}
 	least := max(coarseLeast, coarseLeastPerParameter*t.freeParameters())
 	switch {
-	case t.opts.Coarse == CoarseOff, t.freeParameters() == 0, t.opts.Coarse != CoarseOn && n < coarseFrom:
+	case t.opts.Coarse == CoarseOff, t.freeParameters() == 0, t.opts.Coarse != CoarseOn && n < coarseFrom && !t.screened():
 		return sizes
-	case t.opts.Coarse == CoarseOn:
+	case t.opts.Coarse == CoarseOn || t.screened():
 		least = min(least, max(n/2, 2))
 	}
 	for m := (n + 1) / 2; m >= least; m = (m + 1) / 2 {
@@ -66,7 +69,7 @@ func (t *Task) freeParameters() int {
 // at most half, and as many as hessianShare allows its 2p gradients.
 func (t *Task) hessianSize() int {
 	n := float64(t.N())
-	m := n * math.Cbrt(hessianShare/float64(2*t.freeParameters()))
+	m := n * math.Cbrt(hyperopt.Knob("SHARE", hessianShare)/float64(2*t.freeParameters()))
 	return int(min(m, n/2))
 }
 
@@ -97,7 +100,7 @@ func (t *Task) onRows(rows []int) *Task {
 // standard deviation and as a logarithm, that a stage begins with. A column
 // that looks irrelevant on few rows drifts to where the gradient vanishes, and
 // would stay switched off where it matters.
-const cutLengthscale = 2.5
+const cutLengthscale = 3.5
 
 // withinReach cuts ARD lengthscales of free parameters to cutLengthscale.
 func (t *Task) withinReach(z []float64) []float64 {
@@ -111,7 +114,7 @@ func (t *Task) withinReach(z []float64) []float64 {
 			if t.params[k].fixed {
 				continue
 			}
-			limit := cutLengthscale + 0.5*math.Log(meanSquare(t.points.Column(p.Dims[i])))
+			limit := hyperopt.Knob("CUT", cutLengthscale) + 0.5*math.Log(meanSquare(t.points.Column(p.Dims[i])))
 			z[k] = min(z[k], max(limit, math.Log(t.params[k].lo)))
 		}
 	}
@@ -131,12 +134,15 @@ func scaled(metric []float64, factor float64) []float64 {
 	return out
 }
 
-// coarseSettings are those of a stage before the last: there is no point in
-// following an optimum that moves by more at the next stage.
-func (t *Task) coarseSettings() hyperopt.Settings {
-	s := t.opts.Settings
-	s.Restarts = 0
-	s.GradientTolerance = max(s.GradientTolerance, 0.3)
-	s.RelativeTolerance = max(s.RelativeTolerance, 1e-5)
+// looseSettings are those of a descent that is not the last: there is no point
+// in following an optimum that moves by more at the next stage.
+func (t *Task) looseSettings() hyperopt.Settings {
+	s := t.settings()
+	if s.GradientTolerance >= 0 {
+		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
+	}
+	if s.RelativeTolerance >= 0 {
+		s.RelativeTolerance = max(s.RelativeTolerance, looseChange)
+	}
 	return s
 }

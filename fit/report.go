@@ -52,10 +52,13 @@ type Report struct {
 	Starts         []StartReport `json:"starts,omitempty"`
 	// Path is there if the fit went from coarse to fine; its last step is over
 	// all rows.
-	Path     []StageReport `json:"path,omitempty"`
-	AtBound  []string      `json:"at_bound,omitempty"`
-	Test     *TestScores   `json:"test,omitempty"`
-	Warnings []string      `json:"warnings"`
+	Path []StageReport `json:"path,omitempty"`
+	// Optima are the distinct ones that the starts came to, best first; there
+	// with restarts.
+	Optima   []Optimum   `json:"optima,omitempty"`
+	AtBound  []string    `json:"at_bound,omitempty"`
+	Test     *TestScores `json:"test,omitempty"`
+	Warnings []string    `json:"warnings"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 

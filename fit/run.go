@@ -147,8 +147,10 @@ func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, erro
 	}
 	// One value more for the look at the best point.
 	out.Report.Evaluations = Evaluations{Value: u.coarse.value, Gradient: u.coarse.gradient}
-	out.Report.Evaluations.add(graph.Evaluations{Value: u.full.value + 1, Gradient: u.full.gradient})
-	out.Report.Path = u.path
+	out.Report.Evaluations.add(graph.Evaluations{Value: u.fullSize.value + 1, Gradient: u.fullSize.gradient})
+	if len(u.path) > 1 {
+		out.Report.Path = u.path
+	}
 	for _, s := range sessions {
 		out.Report.Evaluations.add(s.repeated)
 	}
@@ -157,6 +159,13 @@ func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, erro
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}
 	out.Report.addResult(result)
+	out.Report.Evaluations.Infeasible = u.infeasible
+	if t.opts.Settings.Restarts > 0 {
+		out.Report.Optima = u.optimaReport()
+	}
+	if t.screened() {
+		out.Report.Starts = nil
+	}
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)
@@ -193,8 +202,12 @@ func (e *CancelledError) Error() string { return e.Msg }
 func (e *CancelledError) Unwrap() error { return context.Canceled }
 
 func (t *Task) problem(sessions []*session) hyperopt.Problem {
-	p := hyperopt.Problem{Objective: sessions[0], Start: t.startZ()}
-	for _, s := range sessions[1:] {
+	p := hyperopt.Problem{Start: t.startZ()}
+	for i, s := range sessions {
+		if i == 0 {
+			p.Objective = s
+			continue
+		}
 		p.Workers = append(p.Workers, s)
 	}
 	for _, q := range t.params {

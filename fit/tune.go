@@ -2,8 +2,6 @@ package fit
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -16,7 +14,8 @@ import (
 // StageReport is one step of coarse to fine: a descent from every start that is
 // left, on so many rows, or the Hessian at the best of them.
 type StageReport struct {
-	// Step is "descent" or "hessian".
+	// Step is "descent", "hessian", or with restarts "settle": loose descents over
+	// all rows that tell what to tune to the end.
 	Step string `json:"step"`
 	Rows int    `json:"rows"`
 	// Starts counts the descents, Optima the distinct ones among their ends.
@@ -35,66 +34,159 @@ type tuning struct {
 	task     *Task
 	log      *journal
 	backends []device.Backend
-	// full and coarse count the evaluations at full size and on fewer rows.
-	full, coarse counter
-	infeasible   int
-	path         []StageReport
-	warnings     []string
-	// starts says for every start which candidate it became.
-	starts []int
+	// fullSize and coarse count the evaluations over all rows and over fewer.
+	fullSize, coarse counter
+	infeasible       int
+	path             []StageReport
+	optima           []candidate // found over all rows, best first
 }
 
-// candidate is a place that one or more starts have come to.
-type candidate struct {
-	hyperopt.Start
-	f float64 // over the rows of the last stage
-	// first is the start whose descent it is.
-	first int
-}
-
-// run returns the optimiser's result over all rows, on sessions[0] and the
-// others.
-func (u *tuning) run(ctx context.Context, sessions func() ([]*session, error)) ([]*session, *hyperopt.Result, error) {
+// run returns the optimiser's result over all rows, and the sessions that it
+// ended on, nil if it did not come so far.
+func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*session, *hyperopt.Result, error) {
 	t := u.task
-	sizes := t.stageSizes()
-	order := t.order()
-	var found []candidate
-	for i, m := range sizes[:len(sizes)-1] {
-		next := sizes[i+1]
-		result, err := u.descend(ctx, order[:m], found)
-		if err != nil {
-			return nil, result, err
-		}
-		found = u.settle(result, found, float64(next)/float64(m))
-	}
-	if found != nil {
-		u.refine(ctx, order, found)
-		if err := ctx.Err(); err != nil {
-			return nil, &hyperopt.Result{X: found[0].Z, F: math.Inf(1), Status: hyperopt.StatusCancelled}, err
-		}
-	}
-	open, err := sessions()
+	sizes, order := t.stageSizes(), t.order()
+	found, err := t.firstStarts()
 	if err != nil {
 		return nil, nil, err
 	}
-	began := time.Now()
-	result, err := hyperopt.Minimize(ctx, u.problem(t, open, "full", found, &u.full), t.settings())
-	if found != nil && result != nil && result.X != nil {
-		u.record("descent", t.N(), result, began, &u.full)
+	for i, m := range sizes[:len(sizes)-1] {
+		if found, err = u.descend(ctx, order[:m], found); err != nil {
+			return nil, u.unfinished(found), err
+		}
+		for k := range found {
+			found[k].Z = t.withinReach(found[k].Z)
+			found[k].Metric = scaled(found[k].Metric, float64(sizes[i+1])/float64(m))
+		}
 	}
-	return open, result, err
+	if len(sizes) > 1 {
+		found = u.shortlist(found)
+		if err := u.refine(ctx, order, found); err != nil {
+			return nil, u.unfinished(found), err
+		}
+	}
+	sessions, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := u.finish(ctx, sessions, found)
+	return sessions, result, err
+}
+
+// firstStarts returns what the first stage begins at: the task's own start and,
+// with restarts, others.
+func (t *Task) firstStarts() ([]candidate, error) {
+	n := 1 + t.opts.Settings.Restarts
+	if t.screened() {
+		n *= pool
+	}
+	starts, err := hyperopt.LatinStarts(t.problem(nil), t.opts.Settings, n)
+	if err != nil {
+		return nil, err
+	}
+	var out []candidate
+	for k, s := range starts {
+		out = append(out, candidate{Start: s, f: math.Inf(1), starts: []int{k}})
+	}
+	return out, nil
+}
+
+// shortlist keeps what goes on at full size: the best, as many as starts were
+// asked for. Where all rows are few, the task's own start is among them anew:
+// it is the one that half of the rows may have led astray at the least cost.
+func (u *tuning) shortlist(found []candidate) []candidate {
+	t := u.task
+	found = found[:min(len(found), 1+t.opts.Settings.Restarts)]
+	for len(found) > 1 && found[len(found)-1].f > found[0].f+hopeless {
+		found = found[:len(found)-1]
+	}
+	if t.screened() && t.N() < coarseFrom {
+		for i, c := range found {
+			found[i].starts = slices.DeleteFunc(slices.Clone(c.starts), func(k int) bool { return k == 0 })
+		}
+		found = append(found, candidate{Start: hyperopt.Start{Z: t.startZ()}, f: math.Inf(1), starts: []int{0}})
+	}
+	return found
+}
+
+// unfinished is the result of a fit that ended before its last stage.
+func (u *tuning) unfinished(found []candidate) *hyperopt.Result {
+	return &hyperopt.Result{X: found[0].Z, F: math.NaN(), Status: hyperopt.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(), Seed: u.task.opts.Settings.Seed, BestStart: -1}
+}
+
+// finish runs the descents at full size.
+func (u *tuning) finish(ctx context.Context, sessions []*session, found []candidate) (*hyperopt.Result, error) {
+	t := u.task
+	if !t.screened() {
+		result, err := u.full(ctx, sessions, found, "full", t.settings())
+		if err == nil {
+			u.optima, err = t.distinct(result, found, u.between(ctx, sessions[0], "full", &u.fullSize))
+			tuned(u.optima)
+		}
+		return result, err
+	}
+	settled, err := u.full(ctx, sessions, found, "settle", t.looseSettings())
+	if err != nil {
+		return settled, err
+	}
+	if u.optima, err = t.distinct(settled, found, u.between(ctx, sessions[0], "settle", &u.fullSize)); err != nil {
+		return settled, err
+	}
+	reach := slices.IndexFunc(u.optima, func(c candidate) bool { return c.f > u.optima[0].f+inReach })
+	if reach < 0 {
+		reach = len(u.optima)
+	}
+	result, err := u.full(ctx, sessions, u.optima[:reach], "descent", t.settings())
+	if result != nil {
+		result.Iterations += settled.Iterations
+	}
+	if err == nil {
+		var ends []candidate
+		if ends, err = t.distinct(result, u.optima[:reach], u.between(ctx, sessions[0], "descent", &u.fullSize)); err == nil {
+			tuned(ends)
+			u.optima = slices.Concat(ends, u.optima[reach:])
+		}
+	}
+	return result, err
+}
+
+// tuned marks the ends of descents that went to their end.
+func tuned(found []candidate) {
+	for i := range found {
+		found[i].tuned = true
+	}
+}
+
+// between returns the objective of a stage for looks between its ends.
+func (u *tuning) between(ctx context.Context, s *session, stage string, counts *counter) func(z []float64) (float64, error) {
+	var obj *recorder
+	return func(z []float64) (float64, error) {
+		if obj == nil {
+			obj = u.log.recorder(stage+"-between", s, counts)
+		}
+		return obj.Value(ctx, z)
+	}
+}
+
+// full runs descents over all rows.
+func (u *tuning) full(ctx context.Context, sessions []*session, from []candidate, step string, settings hyperopt.Settings) (*hyperopt.Result, error) {
+	began := time.Now()
+	var counts counter
+	result, err := hyperopt.Minimize(ctx, u.problem(u.task, sessions, step, from, &counts), settings)
+	u.fullSize.add(counts.value, counts.gradient)
+	if result != nil && result.X != nil {
+		u.record(step, u.task.N(), result, began, &counts)
+	}
+	return result, err
 }
 
 // problem is the optimiser's over the rows of task, from the candidates or, if
 // there are none yet, the task's own start.
 func (u *tuning) problem(task *Task, sessions []*session, stage string, from []candidate, counts *counter) hyperopt.Problem {
 	p := task.problem(sessions)
-	if from != nil {
-		p.Start, p.Metric = from[0].Z, from[0].Metric
-		p.Further = []hyperopt.Start{}
-		for _, c := range from[1:] {
-			p.Further = append(p.Further, c.Start)
-		}
+	p.Start, p.Metric, p.Further = from[0].Z, from[0].Metric, []hyperopt.Start{}
+	for _, c := range from[1:] {
+		p.Further = append(p.Further, c.Start)
 	}
 	p.Wrap = func(start int, obj hyperopt.Objective) hyperopt.Objective {
 		return u.log.recorder(stage+"-"+strconv.Itoa(start), obj, counts)
@@ -102,28 +194,29 @@ func (u *tuning) problem(task *Task, sessions []*session, stage string, from []c
 	return p
 }
 
-// descend runs a stage before the last.
-func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) (*hyperopt.Result, error) {
-	t := u.task
+// descend runs a stage before the last and returns its distinct ends, or from if
+// it failed.
+func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]candidate, error) {
 	began := time.Now()
-	sub := t.onRows(rows)
-	settings := sub.coarseSettings()
-	if from == nil {
-		settings.Restarts = t.opts.Settings.Restarts
-	}
-	sessions, err := sub.openAll(ctx, u.backends, max(len(from), 1+settings.Restarts))
+	sub := u.task.onRows(rows)
+	sessions, err := sub.openAll(ctx, u.backends, len(from))
 	if err != nil {
-		return nil, err
+		return from, err
 	}
 	defer closeAll(sessions)
 	var counts counter
-	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), settings)
+	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), sub.looseSettings())
 	u.coarse.add(counts.value, counts.gradient)
 	if err != nil {
-		return result, err
+		return from, err
 	}
 	u.record("descent", len(rows), result, began, &counts)
-	return result, nil
+	found, err := sub.distinct(result, from, u.between(ctx, sessions[0], strconv.Itoa(len(rows)), &u.coarse))
+	if err != nil {
+		return from, err
+	}
+	u.path[len(u.path)-1].Optima = len(found)
+	return found, nil
 }
 
 // record adds a step to the path.
@@ -137,95 +230,34 @@ func (u *tuning) record(step string, rows int, r *hyperopt.Result, began time.Ti
 	u.infeasible += r.Evaluations.Infeasible
 }
 
-// settle turns the ends of a stage into the starts of the next: the distinct
-// ones, within reach, with their metric for its number of rows.
-func (u *tuning) settle(r *hyperopt.Result, from []candidate, factor float64) []candidate {
-	var found []candidate
-	for k, s := range r.Starts {
-		if s.X == nil {
-			continue
-		}
-		c := candidate{Start: hyperopt.Start{Z: s.X, Metric: s.Metric}, f: s.F, first: k}
-		if from != nil {
-			c.first = from[k].first
-		}
-		found = append(found, c)
-	}
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		switch {
-		case a.f < b.f:
-			return -1
-		case a.f > b.f:
-			return 1
-		}
-		return 0
-	})
-	var distinct []candidate
-	for _, c := range found {
-		if !slices.ContainsFunc(distinct, func(o candidate) bool { return same(c, o) }) {
-			distinct = append(distinct, c)
-		}
-	}
-	for i := range distinct {
-		distinct[i].Z = u.task.withinReach(distinct[i].Z)
-		distinct[i].Metric = scaled(distinct[i].Metric, factor)
-	}
-	if len(u.path) > 0 {
-		u.path[len(u.path)-1].Optima = len(distinct)
-	}
-	return distinct
-}
-
-// same reports whether two ends of a stage are one optimum: within a nat of each
-// other in value, and by the metric in place.
-func same(a, b candidate) bool {
-	if math.Abs(a.f-b.f) > 1 {
-		return false
-	}
-	q := 0.0
-	p := len(a.Z)
-	for i := range p {
-		for j := range p {
-			d := (a.Z[i] - b.Z[i]) * (a.Z[j] - b.Z[j])
-			switch {
-			case a.Metric != nil && b.Metric != nil:
-				q += d * (a.Metric[i*p+j] + b.Metric[i*p+j]) / 4
-			case i == j:
-				q += d
-			}
-		}
-	}
-	return q <= 1
-}
-
-// refine replaces the metric of the best candidates by the scaled Hessian.
-func (u *tuning) refine(ctx context.Context, order []int, found []candidate) {
+// refine replaces the metric of the best candidate by the scaled Hessian of a
+// subset, unless the NLML is not defined around it.
+func (u *tuning) refine(ctx context.Context, order []int, found []candidate) error {
 	t := u.task
 	m := t.hessianSize()
+	if t.opts.Settings.Method != "" && t.opts.Settings.Method != hyperopt.LBFGS || m < t.freeParameters() {
+		return nil
+	}
 	began := time.Now()
 	sub := t.onRows(order[:m])
 	sessions, err := sub.openAll(ctx, u.backends, 1)
 	if err != nil {
-		return
+		return err
 	}
 	defer closeAll(sessions)
-	fixed := make([]bool, len(t.params))
-	for i, p := range t.params {
-		fixed[i] = p.fixed
-	}
+	problem := sub.problem(sessions)
 	var counts counter
-	obj := u.log.recorder("hessian", sessions[0], &counts)
-	h, err := hyperopt.Hessian(ctx, obj, found[0].Z, fixed)
+	h, err := hyperopt.Hessian(ctx, u.log.recorder("hessian", sessions[0], &counts), found[0].Z, problem.Fixed)
 	u.coarse.add(counts.value, counts.gradient)
-	if err != nil {
-		var npd *device.NotPDError
-		if errors.As(err, &npd) {
-			u.warnings = append(u.warnings, fmt.Sprintf("no Hessian on %d rows: %v", m, err))
-		}
-		return
+	switch {
+	case device.IsNotPD(err):
+		return nil
+	case err != nil:
+		return err
 	}
 	found[0].Metric = scaled(h, float64(t.N())/float64(m))
 	u.record("hessian", m, &hyperopt.Result{X: found[0].Z, F: found[0].f}, began, &counts)
+	return nil
 }
 
 // openAll opens the task on as many of the backends as there are starts.

@@ -93,13 +93,22 @@ func (d *director) fullStep(loc *optimize.Location, dir []float64) (step float64
 	if !(norm > 0) || math.IsInf(norm, 0) {
 		return 0, false
 	}
-	step = math.Min(1, stepMax/norm)
+	lim := float64(stepMax)
+	if d.newton != nil {
+		lim = Knob("NSTEP", 1)
+		if c := Knob("NCAP", 0); c > 0 {
+			for i := range dir {
+				dir[i] = math.Max(-c, math.Min(c, dir[i]))
+			}
+		}
+	}
+	step = math.Min(1, lim/norm)
 	d.restrain(loc, dir, step)
 	cos := -floats.Dot(loc.Gradient, dir) / (floats.Norm(loc.Gradient, 2) * floats.Norm(dir, 2))
 	if !(cos > minCosine) {
 		return 0, false
 	}
-	d.limit.max = d.room(loc, dir, stepMax/norm)
+	d.limit.max = d.room(loc, dir, math.Max(1, lim/norm))
 	return math.Min(step, d.limit.max), true
 }
 

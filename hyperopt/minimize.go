@@ -29,6 +29,9 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Objective == nil {
+		return nil, fmt.Errorf("hyperopt: Problem.Objective is nil")
+	}
 	c, err := p.check()
 	if err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Objective is a differentiable function of p log-parameters.
@@ -77,6 +79,8 @@ const relativeIterations = 5
 
 // Settings tells how to minimise. The zero value is ready to use.
 type Settings struct {
+	// Method is the algorithm; empty means LBFGS.
+	Method Method
 	// MaxEvaluations limits the value evaluations of each start; 0 means
 	// DefaultMaxEvaluations. Gradients are not counted here: there is at most
 	// one for each value.
@@ -121,6 +125,8 @@ type Settings struct {
 
 func (s Settings) withDefaults() (Settings, error) {
 	switch {
+	case s.Method != "" && !slices.Contains(Methods(), string(s.Method)):
+		return s, fmt.Errorf("hyperopt: Method is %q: must be one of %s", s.Method, strings.Join(Methods(), ", "))
 	case s.MaxEvaluations < 0:
 		return s, fmt.Errorf("hyperopt: MaxEvaluations is negative: %d", s.MaxEvaluations)
 	case s.Restarts < 0:
@@ -172,9 +178,6 @@ type checked struct {
 
 func (p Problem) check() (*checked, error) {
 	n := len(p.Start)
-	if p.Objective == nil {
-		return nil, fmt.Errorf("hyperopt: Problem.Objective is nil")
-	}
 	if n == 0 {
 		return nil, fmt.Errorf("hyperopt: Problem.Start is empty")
 	}
@@ -217,6 +220,9 @@ func (p Problem) check() (*checked, error) {
 		if err := c.checkParameter(i, lo, hi); err != nil {
 			return nil, err
 		}
+	}
+	if p.Further != nil {
+		c.further = []Start{}
 	}
 	for k, s := range append([]Start{{p.Start, p.Metric}}, p.Further...) {
 		if len(s.Z) != n || s.Metric != nil && len(s.Metric) != n*n {

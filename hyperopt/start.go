@@ -89,6 +89,12 @@ func (l *local) run(index int, z []float64) (Status, error) {
 	}
 	l.at = point{z: z, f: f, g: g}
 	l.notify(l)
+	switch l.s.Method {
+	case Adam:
+		return l.adam()
+	case NelderMead:
+		return l.nelderMead()
+	}
 	for range maxRounds {
 		status, err := l.descend()
 		if err != nil {
@@ -183,8 +189,12 @@ func (l *local) converged() Status {
 }
 
 // norm returns the largest gradient component over the parameters that can
-// move: those that are free and not at a bound that f pushes outwards.
+// move: those that are free and not at a bound that f pushes outwards. It is NaN
+// if g is nil.
 func (l *local) norm(z, g []float64) float64 {
+	if g == nil {
+		return math.NaN()
+	}
 	norm := 0.0
 	for i := range z {
 		if !l.p.fixed[i] && !l.bound(i, z, g) {
