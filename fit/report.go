@@ -248,6 +248,19 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, nlml, s.Status, mark)
 		}
 	}
+	if len(r.Optima) > 0 {
+		fmt.Fprintf(&b, "\noptimum        NLML  starts that led there\n")
+		for i, o := range r.Optima {
+			mark := ""
+			switch {
+			case o.Best:
+				mark = "  (best)"
+			case o.Settled:
+				mark = "  (not tuned to the end)"
+			}
+			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.NLML, o.Starts, mark)
+		}
+	}
 	if len(r.Path) > 0 {
 		b.WriteString("\n  rows  step     starts          NLML  values  gradients  seconds\n")
 		for _, s := range r.Path {

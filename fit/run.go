@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +90,9 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 	began := time.Now()
 	if len(table.ConstantColumns(t.trainY, t.N(), 1)) > 0 {
 		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
+	}
+	if t.opts.Coarse != "" && !slices.Contains(Coarses(), string(t.opts.Coarse)) {
+		return nil, optionErrorf("--coarse %s: must be %s", t.opts.Coarse, strings.Join(Coarses(), ", "))
 	}
 	var log *journal
 	if t.opts.Checkpoint != "" {
@@ -189,6 +193,9 @@ func (t *Task) withBest(err error, r *hyperopt.Result) error {
 	var set strings.Builder
 	for i, p := range t.params {
 		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
+	}
+	if math.IsNaN(r.F) {
+		return fmt.Errorf("%w\nto go on from the optimum on fewer rows:%s", err, set.String())
 	}
 	return fmt.Errorf("%w\nbest so far: NLML %.6f; to go on from there:%s", err, r.F, set.String())
 }

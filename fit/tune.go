@@ -2,6 +2,8 @@ package fit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -39,6 +41,7 @@ type tuning struct {
 	infeasible       int
 	path             []StageReport
 	optima           []candidate // found over all rows, best first
+	anew             bool        // whether the full size began anew, see full
 }
 
 // run returns the optimiser's result over all rows, and the sessions that it
@@ -168,12 +171,23 @@ func (u *tuning) between(ctx context.Context, s *session, stage string, counts *
 	}
 }
 
-// full runs descents over all rows.
+// full runs descents over all rows. If the stages before have led to where the
+// NLML is not defined over all rows, it begins anew at the start values.
 func (u *tuning) full(ctx context.Context, sessions []*session, from []candidate, step string, settings hyperopt.Settings) (*hyperopt.Result, error) {
 	began := time.Now()
 	var counts counter
 	result, err := hyperopt.Minimize(ctx, u.problem(u.task, sessions, step, from, &counts), settings)
 	u.fullSize.add(counts.value, counts.gradient)
+	var begin *hyperopt.StartError
+	if errors.As(err, &begin) && len(u.path) > 0 && !u.anew {
+		u.anew = true
+		own := []candidate{{Start: hyperopt.Start{Z: u.task.startZ()}, f: math.Inf(1), starts: from[0].starts}}
+		result, err := u.full(ctx, sessions, own, step+"-anew", settings)
+		if result != nil {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("the optimum on fewer rows is of no use on all: began anew at the start values (%v)", begin))
+		}
+		return result, err
+	}
 	if result != nil && result.X != nil {
 		u.record(step, u.task.N(), result, began, &counts)
 	}
@@ -205,9 +219,13 @@ func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]c
 	}
 	defer closeAll(sessions)
 	var counts counter
-	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), sub.looseSettings())
+	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), sub.withRows(sub.looseSettings()))
 	u.coarse.add(counts.value, counts.gradient)
-	if err != nil {
+	var begin *hyperopt.StartError
+	switch {
+	case errors.As(err, &begin):
+		return from, nil // not defined there on these rows: see full
+	case err != nil:
 		return from, err
 	}
 	u.record("descent", len(rows), result, began, &counts)

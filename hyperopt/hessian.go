@@ -86,7 +86,7 @@ func floored(m []float64, p int) (curvatures, error) {
 	e.VectorsTo(&v)
 	b := make([]float64, p*p)
 	for k, lambda := range values {
-		lambda = math.Max(lambda, Knob("FLOOR", metricFloor))
+		lambda = math.Max(lambda, metricFloor)
 		for i := range p {
 			for j := range p {
 				b[i*p+j] += lambda * v.At(i, k) * v.At(j, k)

@@ -114,6 +114,9 @@ type Iteration struct {
 	// Best is the lowest finite value so far over all starts, trial points
 	// included.
 	Best float64
+	// Rows is for callers that minimise over part of the data first: on how many
+	// rows this is. Minimize leaves it 0.
+	Rows int
 	// Z holds the log-parameters: a copy that the callback may keep.
 	Z []float64
 }

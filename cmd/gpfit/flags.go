@@ -14,6 +14,7 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
@@ -144,6 +145,7 @@ func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
 		"kernel": kernel.Families(), "mean": {"zero", "constant", "linear"},
 		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "device": {"auto", "cpu"},
+		"coarse": fit.Coarses(), "optimizer": hyperopt.Methods(),
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
