@@ -253,8 +253,8 @@ func (r *Report) Text() string {
 		for i, o := range r.Optima {
 			mark := ""
 			switch {
-			case o.Best:
-				mark = "  (best)"
+			case o.Rows > 0:
+				mark = fmt.Sprintf("  (on %d rows; followed no further)", o.Rows)
 			case o.Settled:
 				mark = "  (not tuned to the end)"
 			}

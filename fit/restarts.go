@@ -39,6 +39,9 @@ type Optimum struct {
 	// Starts counts the starts that led here, Best marks the result.
 	Starts int  `json:"starts"`
 	Best   bool `json:"best"`
+	// Rows is the number of rows that the NLML is over where that is not all:
+	// too far above the best there, it was followed no further.
+	Rows int `json:"rows,omitempty"`
 	// Settled says that it was not tuned to the end, since it cannot become the
 	// best: its NLML is a little too high.
 	Settled bool `json:"settled,omitempty"`
@@ -48,7 +51,8 @@ type Optimum struct {
 type candidate struct {
 	hyperopt.Start
 	f float64 // over the rows of the last stage
-	// starts are those that led here, the first one's descent being this.
+	// starts are those that led here, −1 the task's own when it starts anew over
+	// all rows.
 	starts []int
 	// tuned says that the descent over all rows went to its end.
 	tuned bool
@@ -135,8 +139,11 @@ func nats(metric, a, b []float64) float64 {
 // optimaReport lists what was found over all rows.
 func (u *tuning) optimaReport() []Optimum {
 	var out []Optimum
-	for i, c := range u.optima {
+	for i, c := range slices.Concat(u.optima, u.dropped) {
 		o := Optimum{NLML: c.f, Parameters: map[string]float64{}, Starts: len(c.starts), Best: i == 0, Settled: !c.tuned}
+		if i >= len(u.optima) {
+			o.Rows, o.Settled = u.last, false
+		}
 		for k, p := range u.task.params {
 			o.Parameters[p.name] = p.natural(c.Z[k])
 		}

@@ -41,7 +41,9 @@ type tuning struct {
 	infeasible       int
 	path             []StageReport
 	optima           []candidate // found over all rows, best first
-	anew             bool        // whether the full size began anew, see full
+	dropped          []candidate // on the way there, over the last rows
+	last             int
+	anew             bool // whether the full size began anew, see full
 }
 
 // run returns the optimiser's result over all rows, and the sessions that it
@@ -49,6 +51,11 @@ type tuning struct {
 func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*session, *hyperopt.Result, error) {
 	t := u.task
 	sizes, order := t.stageSizes(), t.order()
+	if len(sizes) > 1 {
+		if err := t.probe(ctx, u.backends); err != nil {
+			return nil, nil, err
+		}
+	}
 	found, err := t.firstStarts()
 	if err != nil {
 		return nil, nil, err
@@ -63,6 +70,7 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 		}
 	}
 	if len(sizes) > 1 {
+		u.last = sizes[len(sizes)-2]
 		found = u.shortlist(found)
 		if err := u.refine(ctx, order, found); err != nil {
 			return nil, u.unfinished(found), err
@@ -99,15 +107,13 @@ func (t *Task) firstStarts() ([]candidate, error) {
 // it is the one that half of the rows may have led astray at the least cost.
 func (u *tuning) shortlist(found []candidate) []candidate {
 	t := u.task
-	found = found[:min(len(found), 1+t.opts.Settings.Restarts)]
-	for len(found) > 1 && found[len(found)-1].f > found[0].f+hopeless {
-		found = found[:len(found)-1]
+	keep := min(len(found), 1+t.opts.Settings.Restarts)
+	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
+		keep--
 	}
+	found, u.dropped = found[:keep:keep], found[keep:]
 	if t.screened() && t.N() < coarseFrom {
-		for i, c := range found {
-			found[i].starts = slices.DeleteFunc(slices.Clone(c.starts), func(k int) bool { return k == 0 })
-		}
-		found = append(found, candidate{Start: hyperopt.Start{Z: t.startZ()}, f: math.Inf(1), starts: []int{0}})
+		found = append(found, candidate{Start: hyperopt.Start{Z: t.startZ()}, f: math.Inf(1), starts: []int{-1}})
 	}
 	return found
 }
@@ -121,9 +127,9 @@ func (u *tuning) unfinished(found []candidate) *hyperopt.Result {
 func (u *tuning) finish(ctx context.Context, sessions []*session, found []candidate) (*hyperopt.Result, error) {
 	t := u.task
 	if !t.screened() {
-		result, err := u.full(ctx, sessions, found, "full", t.settings())
+		result, err := u.full(ctx, sessions, found, "descent", t.settings())
 		if err == nil {
-			u.optima, err = t.distinct(result, found, u.between(ctx, sessions[0], "full", &u.fullSize))
+			u.optima, err = t.distinct(result, found, u.between(ctx, sessions[0], "descent", &u.fullSize))
 			tuned(u.optima)
 		}
 		return result, err
@@ -275,6 +281,20 @@ func (u *tuning) refine(ctx context.Context, order []int, found []candidate) err
 	}
 	found[0].Metric = scaled(h, float64(t.N())/float64(m))
 	u.record("hessian", m, &hyperopt.Result{X: found[0].Z, F: found[0].f}, began, &counts)
+	return nil
+}
+
+// probe finds out before the stages on fewer rows whether all of them will fit.
+func (t *Task) probe(ctx context.Context, backends []device.Backend) error {
+	for _, b := range backends[:min(len(backends), 1+t.opts.Settings.Restarts)] {
+		ws, err := b.NewWorkspace(ctx, t.points)
+		if err == nil {
+			err = ws.Close()
+		}
+		if err != nil && t.opts.Fallback == nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -185,7 +185,7 @@ func chooseStart(c *checked, s Settings, k int) Start {
 		if c.fixed[i] {
 			start.Z[i] = c.start[i]
 		} else {
-			start.Z[i] = c.clamps[i].inside(start.Z[i])
+			start.Z[i] = c.clamps[i].begin(start.Z[i], start.Metric != nil)
 		}
 	}
 	return start

@@ -47,6 +47,7 @@ type Problem struct {
 	// and columns of fixed parameters do not matter. The first direction is then
 	// that of Newton with it (eigenvalues below 2 raised to 2), and it is updated
 	// as the descent goes, by damped BFGS. Should it mislead, L-BFGS takes over.
+	// A parameter that is on its bound then begins there, as it was left.
 	Metric []float64
 	// Further, unless nil, are the starts beyond start 0, in place of
 	// Settings.Restarts random ones.
@@ -261,7 +262,7 @@ func (c *checked) checkParameter(i int, lo, hi float64) error {
 		c.fixed[i] = true
 		c.start[i] = math.Min(math.Max(z, lo), hi)
 	} else {
-		c.start[i] = c.clamps[i].inside(z)
+		c.start[i] = c.clamps[i].begin(z, c.metric != nil)
 	}
 	if moved := c.start[i]; moved != z {
 		c.warnf("the start of %s, %.6g, is outside its bounds [%.6g, %.6g] or at one: moved to %.6g",

@@ -60,6 +60,11 @@ func runStart(ctx context.Context, p *checked, s Settings, index int, start Star
 			return l.result(z, StatusFailed, &StartError{Start: index, Err: err})
 		}
 		l.newton = true
+		for i, c := range p.clamps {
+			if side, b := c.near(z[i]); z[i] == b && !p.fixed[i] {
+				l.pinned[i] = side
+			}
+		}
 	}
 	for i, c := range p.clamps {
 		l.direct[i] = c.hi-c.lo < narrowWidth
