@@ -155,6 +155,7 @@ func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, erro
 	if len(u.path) > 1 {
 		out.Report.Path = u.path
 	}
+	out.Report.Warnings = append(out.Report.Warnings, u.warnings...)
 	for _, s := range sessions {
 		out.Report.Evaluations.add(s.repeated)
 	}

@@ -39,11 +39,21 @@ type tuning struct {
 	// fullSize and coarse count the evaluations over all rows and over fewer.
 	fullSize, coarse counter
 	infeasible       int
+	warnings         []string // of sessions that are closed
 	path             []StageReport
 	optima           []candidate // found over all rows, best first
 	dropped          []candidate // on the way there, over the last rows
 	last             int
 	anew             bool // whether the full size began anew, see full
+}
+
+// retire closes sessions whose work is done, and keeps what they have to tell.
+func (u *tuning) retire(sessions []*session, counts *counter) {
+	for _, s := range sessions {
+		counts.add(s.repeated.Value, s.repeated.Gradient)
+		u.warnings = append(u.warnings, s.warnings...)
+	}
+	closeAll(sessions)
 }
 
 // run returns the optimiser's result over all rows, and the sessions that it
@@ -223,7 +233,7 @@ func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]c
 	if err != nil {
 		return from, err
 	}
-	defer closeAll(sessions)
+	defer u.retire(sessions, &u.coarse)
 	var counts counter
 	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), sub.withRows(sub.looseSettings()))
 	u.coarse.add(counts.value, counts.gradient)
@@ -268,7 +278,7 @@ func (u *tuning) refine(ctx context.Context, order []int, found []candidate) err
 	if err != nil {
 		return err
 	}
-	defer closeAll(sessions)
+	defer u.retire(sessions, &u.coarse)
 	problem := sub.problem(sessions)
 	var counts counter
 	h, err := hyperopt.Hessian(ctx, u.log.recorder("hessian", sessions[0], &counts), found[0].Z, problem.Fixed)

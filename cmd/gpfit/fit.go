@@ -101,7 +101,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	opts.Settings = hyperopt.Settings{Method: hyperopt.Method(f.optimizer), Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
 	opts.Checkpoint, opts.Coarse = f.checkpoint, fit.Coarse(f.coarse)
 	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
-		msg.note("going on from the checkpoint %s", f.checkpoint)
+		msg.note("there is a checkpoint %s: taking up what it holds", f.checkpoint)
 	}
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
