@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,7 @@ import (
 type predictFlags struct {
 	features []string
 	header   string
-	out      string
+	outputFlags
 	deviceFlags
 }
 
@@ -23,16 +20,29 @@ func newPredict() *cobra.Command {
 	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
-		Short: "Mean, standard deviation and 95 % interval for every row of a table",
+		Short: "Mean, standard deviation and interval for every row of a table",
 		Long: `Predict with a model from "gpfit fit". For every row of DATA the result has, in
-original units: mean; std, the standard deviation of a new observation, noise
-included; lower95 and upper95, its central 95 % interval; and std_latent, the
-standard deviation of the function without noise.
+original units:
+
+  mean              of the posterior
+  std               standard deviation of a new observation, noise included
+  lower95, upper95  its central interval, of the probability --interval
+  std_latent        standard deviation of the function without noise
+
+and, where asked for,
+
+  mean_function, mean_TERM, std_TERM  with --terms: the part of the mean function
+                    (and of the scaling), and posterior mean and deviation of each
+                    term of a sum of kernels, k1, k2, …; the means add up to mean
+  gradient_NAME     with --gradient: derivative of the mean by that feature
+  draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
 Columns are found by the names the model was trained with; --features names
 others, in the model's order.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
-  gpfit predict model.gpfit new.csv --out predictions.csv`,
+  gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
+  gpfit predict model.gpfit new.csv --terms --gradient --json
+  gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
 		Args: exactArgs(2, "MODEL DATA"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
 	}
@@ -40,7 +50,7 @@ others, in the model's order.`,
 	s.SortFlags = false
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	f.outputFlags.add(s)
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -49,6 +59,9 @@ others, in the model's order.`,
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	if err := f.outputFlags.check(); err != nil {
+		return err
+	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
 		return err
@@ -71,12 +84,12 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	p, err := posterior.Predict(ctx, rows, n)
+	result, err := f.predict(ctx, posterior, rows, n, msg)
 	msg.clear()
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return writePrediction(w, p, f.json) }
+	write := func(w io.Writer) error { return result.write(w, f.json) }
 	if f.out != "" {
 		return atomicfile.Write(f.out, write)
 	}
@@ -123,27 +136,4 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 		}
 	}
 	return rows, t.N, t.Warnings, nil
-}
-
-func writePrediction(w io.Writer, p *gp.Prediction, asJSON bool) error {
-	if asJSON {
-		return encodeJSON(w, map[string]any{
-			"type": "prediction", "schema_version": 1, "n": len(p.Mean), "mean": p.Mean, "std": p.Std,
-			"lower95": p.Lower95, "upper95": p.Upper95, "std_latent": p.StdLatent,
-		}, nil)
-	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "mean,std,lower95,upper95,std_latent")
-	var line []byte
-	for i := range p.Mean {
-		line = line[:0]
-		for q, v := range []float64{p.Mean[i], p.Std[i], p.Lower95[i], p.Upper95[i], p.StdLatent[i]} {
-			if q > 0 {
-				line = append(line, ',')
-			}
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
-		}
-		b.Write(append(line, '\n'))
-	}
-	return b.Flush()
 }
