@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -77,47 +76,17 @@ func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	return out
 }
 
-// TestPredict computes mean and variance with an explicit inverse, in original
-// units throughout: no part of the package's own path is used.
+// TestPredict compares with an explicit inverse.
 func TestPredict(t *testing.T) {
 	const n, points = 60, 25
 	m := newModel(t, n)
 	rows := newRows(points)
 	got := predict(t, m, rows)
-	s := m.Scaling
-	k := func(a, b []float64) float64 {
-		u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
-		rbf := math.Exp(-(u*u/(0.7*0.7) + v*v/(1.4*1.4)) / 2)
-		r := math.Sqrt(3) * math.Sqrt(u*u+v*v) / 3
-		return s.YScale * s.YScale * (1.2*rbf + 0.5*(1+r)*math.Exp(-r))
-	}
-	mean := func(a []float64) float64 {
-		return s.YMean + s.YScale*(0.3-0.2*(a[0]-s.XMean[0])/s.XScale[0]+0.1*(a[1]-s.XMean[1])/s.XScale[1])
-	}
-	noise := 0.05 * s.YScale * s.YScale
-	sigma := mat.NewDense(n, n, nil)
-	resid := mat.NewVecDense(n, nil)
-	for i := range n {
-		xi := m.X[2*i : 2*i+2]
-		for j := range n {
-			sigma.Set(i, j, k(xi, m.X[2*j:2*j+2]))
-		}
-		sigma.Set(i, i, sigma.At(i, i)+noise)
-		resid.SetVec(i, m.Y[i]-mean(xi))
-	}
-	var inv mat.Dense
-	if err := inv.Inverse(sigma); err != nil {
-		t.Fatal(err)
-	}
+	ref := newReference(t, m)
 	for p := range points {
 		x := []float64{rows[3*p], rows[3*p+2]}
-		cross := mat.NewVecDense(n, nil)
-		for i := range n {
-			cross.SetVec(i, k(x, m.X[2*i:2*i+2]))
-		}
-		wantMean := mean(x) + mat.Inner(cross, &inv, resid)
-		latent := k(x, x) - mat.Inner(cross, &inv, cross)
-		wantStd := math.Sqrt(latent + noise)
+		wantMean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
+		wantStd := math.Sqrt(latent + ref.noise)
 		// The matrix has a condition number near 1e4: 1e-9 leaves room.
 		if math.Abs(got.Mean[p]-wantMean) > 1e-9*math.Abs(wantMean) || math.Abs(got.Std[p]-wantStd) > 1e-8*wantStd ||
 			math.Abs(got.StdLatent[p]*got.StdLatent[p]-latent) > 1e-8*wantStd*wantStd {
@@ -125,6 +94,13 @@ func TestPredict(t *testing.T) {
 		}
 		if half := (got.Upper95[p] - got.Lower95[p]) / 2; math.Abs(half/got.Std[p]-1.959964) > 1e-6 {
 			t.Errorf("row %d: half interval %v for std %v", p, half, got.Std[p])
+		}
+	}
+	// Φ(1.2815515655) − Φ(−1.2815515655) = 0.8.
+	lower, upper := got.Interval(0.8)
+	for p := range points {
+		if math.Abs((upper[p]-got.Mean[p])/got.Std[p]-1.2815515655) > 1e-9 || math.Abs((got.Mean[p]-lower[p])/got.Std[p]-1.2815515655) > 1e-9 {
+			t.Errorf("row %d: 80 %% interval %v to %v around %v ± %v", p, lower[p], upper[p], got.Mean[p], got.Std[p])
 		}
 	}
 }

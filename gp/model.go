@@ -153,17 +153,11 @@ const z95 = 1.959963984540054
 // column for every name in FeatureNames, in original units.
 func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
 	mod := p.model
-	all, d := len(mod.FeatureNames), len(mod.Columns)
-	if len(rows) != m*all {
-		return nil, fmt.Errorf("gp: %d numbers for %d rows of %d features", len(rows), m, all)
+	d := len(mod.Columns)
+	scaled, err := mod.scaledRows(rows, m)
+	if err != nil {
+		return nil, err
 	}
-	used := make([]float64, m*d)
-	for i := range m {
-		for q, c := range mod.Columns {
-			used[i*d+q] = rows[i*all+c]
-		}
-	}
-	scaled := mod.Scaling.Inputs(used)
 	mean, reduction, prior := make([]float64, m), make([]float64, m), make([]float64, m)
 	xs := kernel.NewPoints(scaled, m, d)
 	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, reduction); err != nil {
