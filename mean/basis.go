@@ -65,6 +65,19 @@ func (f Function) At(x float64) float64 {
 	return 1
 }
 
+// Slope is the function's derivative at x.
+func (f Function) Slope(x float64) float64 {
+	switch f.Group {
+	case Linear:
+		return 1
+	case Power:
+		return float64(f.Index) * math.Pow(x, float64(f.Index-1))
+	case Bump:
+		return -(x - f.Centre) / (f.Width * f.Width) * f.At(x)
+	}
+	return 0
+}
+
 // Basis is a mean function's list of basis functions: by groups in the order
 // Linear, Power, Bump, Constant.
 type Basis []Function

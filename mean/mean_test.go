@@ -145,6 +145,13 @@ func TestBasis(t *testing.T) {
 			}
 		}
 	}
+	for _, f := range b {
+		const x, step = 0.7, 1e-5
+		// Truncation is h²f‴/6, f‴ up to about 20 for a narrow bump.
+		if want := (f.At(x+step) - f.At(x-step)) / (2 * step); math.Abs(f.Slope(x)-want) > 1e-8*(1+math.Abs(want)) {
+			t.Errorf("slope of %s is %v, central difference %v", f.Name(), f.Slope(x), want)
+		}
+	}
 	if err := b.CheckRank(h); err != nil {
 		t.Error(err)
 	}
