@@ -17,7 +17,7 @@ from sklearn.gaussian_process import kernels as gp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from read_model import load, read_rows
+from read_model import load, read_rows, read_table
 
 
 class NotExpressible(Exception):
@@ -101,7 +101,9 @@ def kernel(node):
 def build(model):
     """Return the equivalent fitted Pipeline. Raises NotExpressible."""
     s = model["scaling"]
-    if model["mean"]:
+    if "training_noise" in model:
+        raise NotExpressible("scikit-learn cannot predict observations whose noise differs from row to row")
+    if model["mean"]["basis"]:
         raise NotExpressible("scikit-learn's Gaussian processes have no mean function: fit with --mean zero")
     standard = np.isclose(s["y_mean"], np.mean(model["y"]), rtol=1e-12) and np.isclose(s["y_scale"], np.std(model["y"]), rtol=1e-12)
     if not standard and (s["y_mean"], s["y_scale"]) != (0, 1):
@@ -126,7 +128,7 @@ def main():
     except NotExpressible as problem:
         sys.exit(f"{sys.argv[1]}: {problem}")
     print("mean,std")
-    for row in zip(*pipeline.predict(read_rows(sys.argv[2], model), return_std=True)):
+    for row in zip(*pipeline.predict(read_rows(read_table(sys.argv[2]), model), return_std=True)):
         print(",".join(repr(float(v)) for v in row))
 
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // ExportVersion is the version of the exchange format that this package writes.
@@ -23,16 +24,16 @@ type export struct {
 	N             int    `json:"n"`
 	D             int    `json:"d"`
 	// FeatureNames are all features, Columns the positions of the D in use.
-	FeatureNames []string `json:"feature_names"`
-	Columns      []int    `json:"columns"`
-	TargetName   string   `json:"target_name"`
-	KernelText   string   `json:"kernel_text"`
-	Kernel       *node    `json:"kernel"`
-	Mean         []basis  `json:"mean"`
-	Noise        noise    `json:"noise"`
-	Scaling      Scaling  `json:"scaling"`
-	NLML         float64  `json:"nlml"`
-	Status       string   `json:"status"`
+	FeatureNames []string    `json:"feature_names"`
+	Columns      []int       `json:"columns"`
+	TargetName   string      `json:"target_name"`
+	KernelText   string      `json:"kernel_text"`
+	Kernel       *node       `json:"kernel"`
+	Mean         exportMean  `json:"mean"`
+	Noise        exportNoise `json:"noise"`
+	Scaling      Scaling     `json:"scaling"`
+	NLML         float64     `json:"nlml"`
+	Status       string      `json:"status"`
 	*arrays
 }
 
@@ -41,6 +42,9 @@ type arrays struct {
 	X     [][]float64 `json:"X"`
 	Y     []float64   `json:"y"`
 	Alpha []float64   `json:"alpha"`
+	// Noise is each training row's variance in all, scaled units, where rows
+	// differ.
+	Noise []float64 `json:"training_noise,omitempty"`
 }
 
 // node is a covariance function as a tree. Type is "leaf", "sum" or "product".
@@ -59,17 +63,35 @@ type node struct {
 	Children []*node `json:"children,omitempty"`
 }
 
-// basis is one function of the mean with its coefficient.
-type basis struct {
-	Type        string  `json:"type"`
-	Coefficient float64 `json:"coefficient"`
-	Column      *int    `json:"column,omitempty"`
+// exportMean is the mean function, in scaled units.
+type exportMean struct {
+	LeastSquares bool          `json:"least_squares"`
+	Basis        []exportBasis `json:"basis"`
 }
 
-// noise is the diagonal of Σ beside K.
-type noise struct {
+// exportBasis is one function of the mean with its coefficient: Type is
+// "constant", "linear", "power" or "bump", of one column (position in X) but for
+// the first.
+type exportBasis struct {
+	Type        string   `json:"type"`
+	Coefficient float64  `json:"coefficient"`
+	Column      *int     `json:"column,omitempty"`
+	Power       int      `json:"power,omitempty"`
+	Centre      *float64 `json:"centre,omitempty"`
+	Width       *float64 `json:"width,omitempty"`
+}
+
+// exportNoise is the diagonal of Σ beside K, in scaled units.
+type exportNoise struct {
+	// Variance is that of a new observation; of one in a group, its group's.
 	Variance float64 `json:"variance"`
 	Jitter   float64 `json:"jitter"`
+	// Groups are the variances by the label in GroupColumn of the table.
+	GroupColumn string             `json:"group_column,omitempty"`
+	Groups      map[string]float64 `json:"groups,omitempty"`
+	// KnownColumn is the column of known variances, of original units, that are
+	// added to the others.
+	KnownColumn string `json:"known_column,omitempty"`
 }
 
 // ExportJSON writes the model as one JSON object for other programs.
@@ -79,7 +101,7 @@ func (m *Model) ExportJSON(w io.Writer) error {
 		return err
 	}
 	d := len(m.Columns)
-	e.arrays = &arrays{X: make([][]float64, m.N()), Y: m.Y, Alpha: m.Alpha}
+	e.arrays = &arrays{X: make([][]float64, m.N()), Y: m.Y, Alpha: m.Alpha, Noise: m.TrainNoise}
 	for i := range e.X {
 		e.X[i] = m.X[i*d : (i+1)*d]
 	}
@@ -111,7 +133,11 @@ func (m *Model) ExportNPZ(w io.Writer) error {
 		return err
 	}
 	n, d := m.N(), len(m.Columns)
-	for _, a := range []NPYArray{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}} {
+	arrays := []NPYArray{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}}
+	if m.TrainNoise != nil {
+		arrays = append(arrays, NPYArray{"training_noise", []int{n}, m.TrainNoise})
+	}
+	for _, a := range arrays {
 		if err := a.writeEntry(z); err != nil {
 			return err
 		}
@@ -138,19 +164,41 @@ func (m *Model) export() (*export, error) {
 	e := &export{
 		Type: "gpfit export", SchemaVersion: ExportVersion, N: m.N(), D: len(m.Columns),
 		FeatureNames: m.FeatureNames, Columns: m.Columns, TargetName: m.TargetName,
-		KernelText: m.Kernel, Kernel: x.node(expr, ""), Mean: []basis{},
-		Noise: noise{Variance: m.NoiseVariance, Jitter: m.Jitter}, Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
+		KernelText: m.Kernel, Kernel: x.node(expr, ""), Mean: m.exportMean(), Noise: m.exportNoise(),
+		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
 	}
 	if x.used != prog.NumParams {
 		return nil, fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)
 	}
-	for q, v := range m.MeanLinear {
-		e.Mean = append(e.Mean, basis{Type: "linear", Coefficient: v, Column: &q})
-	}
-	if m.MeanConstant != 0 {
-		e.Mean = append(e.Mean, basis{Type: "constant", Coefficient: m.MeanConstant})
-	}
 	return e, nil
+}
+
+func (m *Model) exportMean() exportMean {
+	out := exportMean{LeastSquares: m.Mean.LeastSquares, Basis: []exportBasis{}}
+	for j, f := range m.Mean.Basis {
+		b := exportBasis{Type: strings.TrimPrefix(f.Group, "mean_"), Coefficient: m.Mean.Coefficients[j], Column: &f.Column}
+		switch f.Group {
+		case mean.Constant:
+			b.Column = nil
+		case mean.Power:
+			b.Power = f.Index
+		case mean.Bump:
+			b.Centre, b.Width = &f.Centre, &f.Width
+		}
+		out.Basis = append(out.Basis, b)
+	}
+	return out
+}
+
+func (m *Model) exportNoise() exportNoise {
+	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
+	for i, label := range m.Noise.Labels {
+		if out.Groups == nil {
+			out.Groups = map[string]float64{}
+		}
+		out.Groups[label] = m.Noise.Variances[i]
+	}
+	return out
 }
 
 // exporter hangs a program's parameters on the tree that it was compiled from.
@@ -168,7 +216,7 @@ func (x *exporter) node(e kernel.Expr, prefix string) *node {
 	switch e := e.(type) {
 	case *kernel.Leaf:
 		out.Type, out.Family, out.Parameters = "leaf", e.Family.Name, map[string]any{}
-		out.Columns = x.positions(e)
+		out.Columns, out.Degree = x.positions(e), e.Degree
 	case kernel.Sum:
 		out.Type = "sum"
 		for i, t := range e {

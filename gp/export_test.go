@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gpfit/mean"
 )
 
 // python returns an interpreter with the modules of examples/requirements.txt:
@@ -42,9 +44,9 @@ func python(t *testing.T, module string) string {
 func exampleModel(t testing.TB, text string, withMean bool) *Model {
 	t.Helper()
 	m := newModel(t, 40)
-	m.Kernel, m.MeanConstant, m.MeanLinear, m.Jitter = text, 0, nil, 0.01
-	if withMean {
-		m.MeanConstant, m.MeanLinear = 0.3, []float64{-0.2, 0.1}
+	m.Kernel, m.Jitter = text, 0.01
+	if !withMean {
+		m.Mean = Mean{}
 	}
 	prog, err := m.Program()
 	if err != nil {
@@ -77,6 +79,8 @@ var exportKernels = []string{
 	"rbf", "rbf(ard)", "matern12", "matern32(ard)", "matern52(dims=2)",
 	"rbf(ard) + matern32", "rbf*matern12(dims=0) + matern52(ard, dims=[2, 0])",
 	"rbf(dims=0)*(matern32 + matern52(dims=2))*(rbf + matern12)",
+	"rq", "rq(ard, dims=[2, 0])", "periodic", "periodic(ard)", "periodic(dims=2)*rbf", "linear", "linear(ard) + rbf", "linear(dims=0) + constant",
+	"poly", "poly(3, ard)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
 }
 
 // exchange is an exported model and rows to predict for, as files.
@@ -190,8 +194,14 @@ func compareTable(t *testing.T, what string, table [][]float64, columns ...[]flo
 // TestReadModel: examples/read_model.py reproduces predictions with NumPy alone.
 func TestReadModel(t *testing.T) {
 	interpreter := python(t, "numpy")
+	rows := newRows(9)
 	var exchanges []exchange
-	for i, text := range exportKernels {
+	for what, m := range exportModels(t) {
+		for _, format := range []string{"json", "npz"} {
+			exchanges = append(exchanges, newExchange(t, m, what, format, rows))
+		}
+	}
+	for i, text := range append([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, exportKernels...) {
 		m := exampleModel(t, text, i%2 == 1)
 		exchanges = append(exchanges, newExchange(t, m, text, "json", newRows(9)), newExchange(t, m, text, "npz", newRows(9)))
 	}
@@ -202,6 +212,62 @@ func TestReadModel(t *testing.T) {
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std, e.want.StdLatent)
 	}
+}
+
+// exportModels are models of every kind of mean and noise.
+func exportModels(t testing.TB) map[string]*Model {
+	universal := leastSquaresModel(t, 40)
+	bumps := newModel(t, 40)
+	bumps.Mean = Mean{Text: "poly(3, dims=0) + bumps(2, dims=2)", Coefficients: []float64{0.3, -0.2, 0.05, 0.4, -0.3, 0.1}, Basis: mean.Basis{
+		{Group: mean.Linear, Index: 1}, {Group: mean.Power, Index: 2}, {Group: mean.Power, Index: 3},
+		{Group: mean.Bump, Column: 1, Label: 2, Centre: -0.5, Width: 0.7}, {Group: mean.Bump, Column: 1, Label: 2, Index: 1, Centre: 0.6, Width: 0.7},
+		{Group: mean.Constant},
+	}}
+	weigh(t, bumps)
+	known := newModel(t, 40)
+	known.Noise.Column = "variance"
+	for i := range known.N() {
+		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
+	}
+	weigh(t, known)
+	return map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
+}
+
+// TestReadGroups: rows of the table say which noise group they are of.
+func TestReadGroups(t *testing.T) {
+	interpreter := python(t, "numpy")
+	m := noisyModel(t, 40)
+	rows := newRows(4)
+	noise := RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
+	want, err := condition(t, m).PredictNoise(context.Background(), rows, 4, noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := *m
+	plain.Noise = Noise{Column: m.Noise.Column} // newExchange predicts without groups
+	e := newExchange(t, &plain, "groups", "json", rows)
+	file, err := os.Create(e.model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.ExportJSON(file), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "needs the column 'lab'") {
+		t.Errorf("a table without groups: %v", err)
+	}
+	text := "a,c,lab,variance\n"
+	for i := range 4 {
+		text += fmt.Sprintf("%v,%v,%s,%v\n", rows[3*i], rows[3*i+2], noise.Group[i], noise.Known[i])
+	}
+	if err := os.WriteFile(e.points, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := runPython(t, interpreter, "read_model", e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareTable(t, "groups", tables[0], want.Mean, want.Std, want.StdLatent)
 }
 
 // TestToSklearn: examples/to_sklearn.py builds a model that predicts the same,
@@ -219,9 +285,16 @@ func TestToSklearn(t *testing.T) {
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std)
 	}
-	_, err = runPython(t, interpreter, "to_sklearn", newExchange(t, exampleModel(t, "rbf", true), "rbf", "json", newRows(2)))
-	if err == nil || !strings.Contains(err.Error(), "no mean function") {
-		t.Errorf("a model with a mean function: %v", err)
+	known := exportModels(t)["known noise"]
+	known.Mean = Mean{}
+	weigh(t, known)
+	for want, m := range map[string]*Model{
+		"no mean function": exampleModel(t, "rbf", true), "noise differs from row to row": known,
+		"no kernel that equals 'cosine'": exampleModel(t, "rbf + cosine(dims=0)", false),
+	} {
+		if _, err := runPython(t, interpreter, "to_sklearn", newExchange(t, m, want, "json", newRows(2))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, want a message that says %q", err, want)
+		}
 	}
 }
 
@@ -232,9 +305,14 @@ func TestExportSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	models := exportModels(t)
+	models["groups"] = noisyModel(t, 20)
 	for i, text := range exportKernels {
+		models[text] = exampleModel(t, text, i%2 == 1)
+	}
+	for text, m := range models {
 		var out bytes.Buffer
-		if err := exampleModel(t, text, i%2 == 1).ExportJSON(&out); err != nil {
+		if err := m.ExportJSON(&out); err != nil {
 			t.Fatal(err)
 		}
 		whole := out.String()
@@ -248,7 +326,7 @@ func TestExportSchema(t *testing.T) {
 		if err := check(whole); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		for _, c := range [][2]string{{`"jitter"`, `"jiter"`}, {`"family":"`, `"family":"x`}, {`"columns":[`, `"columns":[-1,`}, {`"n":`, `"n":-`}} {
+		for _, c := range [][2]string{{`"jitter"`, `"jiter"`}, {`"family":"`, `"family":"x`}, {`"columns":[`, `"columns":[-1,`}, {`"least_squares"`, `"least"`}, {`"n":`, `"n":-`}} {
 			broken := strings.Replace(whole, c[0], c[1], 1)
 			if broken == whole || check(broken) == nil {
 				t.Errorf("%s: the schema accepts %s for %s", text, c[1], c[0])

@@ -16,6 +16,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/mean"
 )
 
 var backend, _ = cpu.New(device.Options{Threads: 2})
@@ -29,7 +30,10 @@ func newModel(t testing.TB, n int) *Model {
 		Kernel: "rbf(ard) + matern32", Columns: []int{0, 2}, FeatureNames: []string{"a", "unused", "c"}, TargetName: "y",
 		ParameterNames: []string{"k1.lengthscale[0]", "k1.lengthscale[2]", "k1.signal_variance", "k2.lengthscale", "k2.signal_variance"},
 		Theta:          []float64{0.7, 1.4, 1.2, 3, 0.5}, NoiseVariance: 0.05,
-		MeanConstant: 0.3, MeanLinear: []float64{-0.2, 0.1}, NLML: 12.5, Status: "converged",
+		Mean: Mean{Text: "linear", Coefficients: []float64{-0.2, 0.1, 0.3}, Basis: mean.Basis{
+			{Group: mean.Linear, Index: 1}, {Group: mean.Linear, Column: 1, Label: 2, Index: 1}, {Group: mean.Constant},
+		}},
+		NLML: 12.5, Status: "converged",
 	}
 	for range n {
 		a, c := 10*rng.NormFloat64(), 5+rng.NormFloat64()
@@ -45,7 +49,7 @@ func newModel(t testing.TB, n int) *Model {
 	defer p.Close()
 	scaled := m.Scaling.Inputs(m.X)
 	for i, y := range m.Scaling.Targets(m.Y) {
-		m.Alpha[i] = y - m.MeanConstant - m.MeanLinear[0]*scaled[2*i] - m.MeanLinear[1]*scaled[2*i+1]
+		m.Alpha[i] = y - 0.3 + 0.2*scaled[2*i] - 0.1*scaled[2*i+1]
 	}
 	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
 		t.Fatal(err)
@@ -109,7 +113,7 @@ func TestPredict(t *testing.T) {
 func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
-	m.MeanConstant, m.MeanLinear = 0, nil
+	m.Mean = Mean{}
 	p, err := m.Condition(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)
@@ -250,6 +254,9 @@ func TestVersion1(t *testing.T) {
 	if diff := equalModels(m, newModel(t, 12)); diff != "" {
 		// The weights come from the CPU that wrote the file; the rest is exact.
 		fresh := newModel(t, 12)
+		if diff := cmp.Diff(m, fresh, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
+			t.Error(diff)
+		}
 		for i := range m.Alpha {
 			if math.Abs(m.Alpha[i]-fresh.Alpha[i]) > 1e-9*(1+math.Abs(m.Alpha[i])) {
 				t.Fatalf("α[%d] = %v, want %v", i, m.Alpha[i], fresh.Alpha[i])
@@ -292,8 +299,12 @@ func TestInvalid(t *testing.T) {
 		"theta":   func(m *Model) { m.Theta = m.Theta[1:] },
 		"alpha":   func(m *Model) { m.Alpha = m.Alpha[1:] },
 		"scaling": func(m *Model) { m.Scaling.XMean = nil },
-		"column":  func(m *Model) { m.Columns = []int{0, 3} },
-		"mean":    func(m *Model) { m.MeanLinear = []float64{1} },
+		"feature": func(m *Model) { m.Columns = []int{0, 3} },
+		"mean":    func(m *Model) { m.Mean.Coefficients = []float64{1} },
+		"basis":   func(m *Model) { m.Mean.Basis[0].Column = 2 },
+		"row":     func(m *Model) { m.TrainNoise = []float64{1} },
+		"column":  func(m *Model) { m.Noise.Column = "variance" },
+		"group":   func(m *Model) { m.Noise.Labels = []string{"a"} },
 		"noise":   func(m *Model) { m.NoiseVariance = math.NaN() },
 	} {
 		m := newModel(t, 5)

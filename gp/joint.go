@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/internal/hostmem"
 	"gpfit/kernel"
@@ -13,8 +15,10 @@ import (
 // JointOptions say what a joint distribution is of. The zero value is the
 // function itself, without noise.
 type JointOptions struct {
-	// Observed adds the noise variance to the diagonal: new observations.
+	// Observed adds the noise variance to the diagonal: new observations. Noise
+	// is what is known of the rows' own.
 	Observed bool
+	Noise    RowNoise
 }
 
 // Joint is the multivariate normal distribution of the values at m rows, in
@@ -62,6 +66,9 @@ func (e *SizeError) Error() string {
 //	mean        m(X*) + K*ᵀα
 //	covariance  K** − K*ᵀΣ⁻¹K*, plus σ²I for new observations
 //
+// and, where the mean's coefficients were found by least squares, the
+// covariance of eq. 2.42 for not knowing them.
+//
 // Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
 // [*SizeError], [*device.MemoryError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
@@ -81,14 +88,21 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := p.predictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
+	noise, err := mod.observationNoise(m, opts)
+	if err != nil {
+		return nil, err
+	}
+	uncertainty, err := p.meanUncertainty(ctx, p.prog, mod.Theta, xs, true)
+	if err != nil {
+		return nil, err
+	}
 	for i, v := range mod.means(scaled, m) {
 		mean[i] += v
 	}
 	j := &Joint{Mean: mean, Cov: cov, order: m + mod.N()}
 	j.addPrior(p.prog, mod.Theta, xs, -1)
-	if opts.Observed {
-		j.addNoise(mod.noises(m))
-	}
+	j.addProducts(uncertainty, len(mod.Mean.Basis))
+	j.addNoise(noise)
 	j.toOriginal(mod.Scaling)
 	return j, nil
 }
@@ -104,9 +118,9 @@ func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) 
 	if err != nil {
 		return nil, err
 	}
-	var noise []float64
-	if opts.Observed {
-		noise = m.noises(n)
+	noise, err := m.observationNoise(n, opts)
+	if err != nil {
+		return nil, err
 	}
 	j, err := NewPrior(prog, m.Theta, kernel.NewPoints(scaled, n, len(m.Columns)), noise)
 	if err != nil {
@@ -150,6 +164,36 @@ func (j *Joint) addPrior(prog *kernel.Program, theta []float64, xs *kernel.Point
 		}
 		j.scale = max(j.scale, row[i])
 	}
+}
+
+// observationNoise returns the noise on a joint distribution's diagonal, none
+// for the function itself.
+func (m *Model) observationNoise(n int, opts JointOptions) ([]float64, error) {
+	if !opts.Observed {
+		return nil, nil
+	}
+	return m.noises(n, opts.Noise)
+}
+
+// addProducts adds WᵀW of the q×m matrix w, column-major.
+func (j *Joint) addProducts(w []float64, q int) {
+	m := len(j.Mean)
+	if len(w) == 0 {
+		return
+	}
+	largest := 0.0
+	for i := range m {
+		for k := range i + 1 {
+			v := floats.Dot(w[i*q:(i+1)*q], w[k*q:(k+1)*q])
+			j.Cov[i*m+k] += v
+			if k != i {
+				j.Cov[k*m+i] += v
+				continue
+			}
+			largest = max(largest, v)
+		}
+	}
+	j.scale += largest
 }
 
 func (j *Joint) addNoise(noise []float64) {

@@ -21,7 +21,6 @@ type fitFlags struct {
 	deviceFlags
 	splitMask, out string
 	restarts       int
-	seed           uint64
 	maxEvals       int
 	saveFactor     bool
 	force          bool
@@ -48,10 +47,9 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	s := cmd.Flags()
 	s.SortFlags = false
 	f.dataFlags.add(s)
-	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored")
+	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
-	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
