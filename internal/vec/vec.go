@@ -57,7 +57,7 @@ func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 }
 
 // Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not
-// negative. The error is below 2 units in the last place of the result for the
+// negative. The error is below 1 unit in the last place of the result for the
 // product that was rounded.
 func Log1p(dst, src []float64, c float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
@@ -79,7 +79,7 @@ func RationalSlopes(slope, l, k, s []float64, c float64) {
 }
 
 // Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
-// error is below 3e-16·|b| for the u that was rounded, however large; it is
+// error is below 1.2e-15·|b| for the u that was rounded, however large; it is
 // exactly b where src[j] is 0, and NaN where u is infinite.
 func Cosine(dst, src []float64, c, b float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
@@ -135,7 +135,7 @@ func Differences(dst, x, w, y []float64, stride int, index []int) {
 //	dst[j] = Σ_q w[q]·sin²(π·u)   with  u = f[q]·(x[q] − y[index[q]·stride + j])
 //
 // as [SquaredDistances] does. u is reduced to [−½, ½], which is exact, before
-// anything is multiplied by π: a term has a relative error below 4 units in the
+// anything is multiplied by π: a term has a relative error below 5 units in the
 // last place for the u that was rounded, however large. It is NaN for an
 // infinite u.
 func SinSquares(dst, x, w, f, y []float64, stride int, index []int) {
