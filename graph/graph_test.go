@@ -412,7 +412,7 @@ func BenchmarkDirect(b *testing.B) {
 		copy(alpha, f.spec.Y)
 		err := errors.Join(
 			f.ws.Fill(ctx, f.spec.Program, theta, []float64{math.Exp(z[2])}), f.ws.Factor(ctx), f.ws.Solve(ctx, alpha, 1),
-			f.ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, f.spec.Program, theta, grad, diag))
+			f.ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, f.spec.Program, theta, grad, diag))
 		if _, err2 := f.ws.LogDet(); err != nil || err2 != nil {
 			b.Fatal(err, err2)
 		}
