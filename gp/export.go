@@ -152,7 +152,7 @@ func (m *Model) export() (*export, error) {
 	if err := m.validate(); err != nil {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
-	expr, err := kernel.Parse(m.Kernel)
+	expr, err := m.expr()
 	if err != nil {
 		return nil, err
 	}

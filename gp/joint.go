@@ -85,7 +85,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, nil); err != nil {
 		return nil, err
 	}
-	if err := p.predictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
+	if err := p.ws.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
 	noise, err := mod.observationNoise(m, opts)

@@ -33,7 +33,7 @@ type LeaveOneOut struct {
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	mod, n := p.model, p.model.N()
 	kappa := make([]float64, n)
-	if err := p.inverseDiagonal(ctx, kappa); err != nil {
+	if err := p.ws.InverseDiagonal(ctx, kappa); err != nil {
 		return nil, err
 	}
 	if err := p.projectMean(ctx, kappa); err != nil {

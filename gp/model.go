@@ -56,11 +56,15 @@ func (m *Model) N() int { return len(m.Y) }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
+	expr, err := m.expr()
 	if err != nil {
 		return nil, err
 	}
 	return kernel.Compile(expr, m.Columns)
+}
+
+func (m *Model) expr() (kernel.Expr, error) {
+	return kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
 }
 
 // validate checks that the parts fit together.

@@ -61,7 +61,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 
 // terms takes the kernel apart, with the paths of the terms.
 func (m *Model) terms() ([]kernel.Term, []string, error) {
-	expr, err := kernel.Parse(m.Kernel)
+	expr, err := m.expr()
 	if err != nil {
 		return nil, nil, err
 	}
