@@ -150,6 +150,9 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	return &Posterior{model: m, prog: prog, ws: ws}, nil
 }
 
+// Model returns the model that was conditioned on.
+func (p *Posterior) Model() *Model { return p.model }
+
 // Workspace returns the workspace that holds the factor.
 func (p *Posterior) Workspace() device.Workspace { return p.ws }
 
@@ -180,7 +183,7 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 }
 
 // PredictNoise is Predict for rows whose noise is known: it makes a difference
-// to Std alone. Errors: [*GroupError], [*device.MemoryError].
+// to Std alone. Errors: [*NoiseError], [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	mod := p.model
 	scaled, err := mod.scaledRows(rows, m)

@@ -13,6 +13,7 @@ type predictFlags struct {
 	features []string
 	header   string
 	outputFlags
+	noise rowNoiseFlags
 	deviceFlags
 }
 
@@ -38,7 +39,10 @@ and, where asked for,
   draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
 Columns are found by the names the model was trained with; --features names
-others, in the model's order.`,
+others, in the model's order. The same holds for the columns of known noise
+variances and of noise groups. Without known variances, std has the estimated
+part of the noise alone, which is a warning; rows without a noise group are an
+error unless --noise-group-default names one.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
   gpfit predict model.gpfit new.csv --terms --gradient --json
@@ -51,6 +55,7 @@ others, in the model's order.`,
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
 	f.outputFlags.add(s)
+	f.noise.add(s)
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -66,9 +71,12 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	rows, n, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
+	rows, n, noise, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
 	if err != nil {
 		return err
+	}
+	if err := model.CheckNoise(n, noise); err != nil {
+		return explainNoise(err)
 	}
 	for _, w := range warnings {
 		msg.warn(w)
@@ -84,7 +92,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	result, err := f.predict(ctx, posterior, rows, n, msg)
+	result, err := f.predict(ctx, posterior, rows, n, noise, msg)
 	msg.clear()
 	if err != nil {
 		return err
@@ -98,11 +106,11 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 
 // readRows reads the model's columns. Features that the model does not use,
 // because they were constant, need not be in the table and are left zero.
-func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, warnings []string, err error) {
+func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, noise gp.RowNoise, warnings []string, err error) {
 	data := dataFlags{target: m.TargetName, features: f.features, header: f.header}
 	o, err := data.tableOptions()
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, noise, nil, err
 	}
 	o.NoTarget = true
 	into := m.Columns
@@ -114,9 +122,18 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 	default:
 		o.Target = ""
 	}
+	if m.Noise.Column != "" || m.Noise.GroupColumn != "" || f.noise != (rowNoiseFlags{}) {
+		var names []string
+		if names, stdin, err = tableNames(path, stdin, o); err == nil {
+			err = f.noise.choose(m, names, &o)
+		}
+		if err != nil {
+			return nil, 0, noise, nil, err
+		}
+	}
 	t, err := readTable(path, stdin, o)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, noise, nil, err
 	}
 	switch t.D {
 	case len(m.Columns):
@@ -126,7 +143,7 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 			into = append(into, c)
 		}
 	default:
-		return nil, 0, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
+		return nil, 0, noise, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
 	}
 	all := len(m.FeatureNames)
 	rows = make([]float64, t.N*all)
@@ -135,5 +152,6 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 			rows[i*all+c] = t.X[i*t.D+q]
 		}
 	}
-	return rows, t.N, t.Warnings, nil
+	noise, warnings = f.noise.rows(m, t)
+	return rows, t.N, noise, append(warnings, t.Warnings...), nil
 }

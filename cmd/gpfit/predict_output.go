@@ -52,8 +52,8 @@ func (r *predicted) add(name string, values []float64) {
 }
 
 // predict computes all that the flags ask for at n rows.
-func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, rows []float64, n int, msg *messages) (*predicted, error) {
-	marginal, err := p.Predict(ctx, rows, n)
+func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, rows []float64, n int, noise gp.RowNoise, msg *messages) (*predicted, error) {
+	marginal, err := p.PredictNoise(ctx, rows, n, noise)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,20 @@ func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, rows []float
 	r.add("lower"+levelName(f.interval), lower)
 	r.add("upper"+levelName(f.interval), upper)
 	r.add("std_latent", marginal.StdLatent)
+	if f.terms {
+		if err := r.addTerms(ctx, p, rows, n); err != nil {
+			return nil, err
+		}
+	}
+	if f.gradient {
+		if err := r.addGradient(ctx, p, rows, n); err != nil {
+			return nil, err
+		}
+	}
 	if !f.wanted() {
 		return r, nil
 	}
-	joint, err := p.Joint(ctx, rows, n, gp.JointOptions{Observed: f.observed})
+	joint, err := p.Joint(ctx, rows, n, gp.JointOptions{Observed: f.observed, Noise: noise})
 	if err != nil {
 		return nil, err
 	}
@@ -78,4 +88,38 @@ func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, rows []float
 	r.columns = append(r.columns, d.columns...)
 	d.addJSON(r.object, &f.jointFlags)
 	return r, nil
+}
+
+func (r *predicted) addTerms(ctx context.Context, p *gp.Posterior, rows []float64, n int) error {
+	terms, meanFunction, err := p.Terms(ctx, rows, n)
+	if err != nil {
+		return err
+	}
+	r.add("mean_function", meanFunction)
+	list := make([]map[string]any, len(terms))
+	for i, t := range terms {
+		r.columns = append(r.columns, column{"mean_" + t.Path, t.Mean}, column{"std_" + t.Path, t.Std})
+		list[i] = map[string]any{"path": t.Path, "kernel": t.Text, "mean": t.Mean, "std": t.Std}
+	}
+	r.object["terms"] = list
+	return nil
+}
+
+func (r *predicted) addGradient(ctx context.Context, p *gp.Posterior, rows []float64, n int) error {
+	gradient, err := p.MeanGradient(ctx, rows, n)
+	if err != nil {
+		return err
+	}
+	names := p.Model().FeatureNames
+	byName := map[string][]float64{}
+	for c, name := range names {
+		values := make([]float64, n)
+		for i := range n {
+			values[i] = gradient[i*len(names)+c]
+		}
+		r.columns = append(r.columns, column{"gradient_" + name, values})
+		byName[name] = values
+	}
+	r.object["gradient"] = byName
+	return nil
 }

@@ -23,6 +23,7 @@ type sampleFlags struct {
 	features      []string
 	header        string
 	out           string
+	noise         rowNoiseFlags
 	jointFlags
 	deviceFlags
 }
@@ -60,6 +61,7 @@ from its numerical range; nothing is added to its diagonal.`,
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs (default: those of the model's names; all with --prior)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
 	f.jointFlags.add(s, 1)
+	f.noise.add(s)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -140,6 +142,9 @@ func (f *sampleFlags) check(args []string) error {
 	case f.prior == "" && f.set != nil:
 		return usagef("--set goes with --prior: a MODEL has its parameters")
 	}
+	if f.noise != (rowNoiseFlags{}) && (f.prior != "" || !f.observed) {
+		return usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
+	}
 	return f.jointFlags.check()
 }
 
@@ -150,6 +155,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		return nil, r, err
 	}
 	r.names, r.used = model.FeatureNames, model.Columns
+	opts := gp.JointOptions{Observed: f.observed}
 	if f.grid != "" {
 		if len(r.names) != 1 {
 			return nil, r, usagef("--grid is for one feature, the model has %d", len(r.names))
@@ -160,7 +166,11 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		r.n = len(r.rows)
 	} else {
 		var warnings []string
-		r.rows, r.n, warnings, err = readRows(args[1], stdin, &predictFlags{features: f.features, header: f.header}, model)
+		of := *model
+		if !f.observed {
+			of.Noise = gp.Noise{} // no need to know the rows'
+		}
+		r.rows, r.n, opts.Noise, warnings, err = readRows(args[1], stdin, &predictFlags{features: f.features, header: f.header, noise: f.noise}, &of)
 		if err != nil {
 			return nil, r, err
 		}
@@ -168,7 +178,11 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 			msg.warn(w)
 		}
 	}
-	opts := gp.JointOptions{Observed: f.observed}
+	if f.observed {
+		if err := model.CheckNoise(r.n, opts.Noise); err != nil {
+			return nil, r, explainNoise(err)
+		}
+	}
 	if f.unconditional {
 		j, err := model.Prior(r.rows, r.n, opts)
 		return j, r, err
