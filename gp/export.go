@@ -160,6 +160,9 @@ func (m *Model) export() (*export, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(prog.Customs) > 0 {
+		return nil, fmt.Errorf("gp: the kernel %s is one's own: no other program could evaluate it", prog.Customs[0].Kernel.Name())
+	}
 	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
 	e := &export{
 		Type: "gpfit export", SchemaVersion: ExportVersion, N: m.N(), D: len(m.Columns),

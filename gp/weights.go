@@ -52,6 +52,20 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 	return out, nil
 }
 
+// HasLinearTerm says whether a term of the kernel has weights.
+func (m *Model) HasLinearTerm() (bool, error) {
+	parts, _, err := m.terms()
+	if err != nil {
+		return false, err
+	}
+	for _, part := range parts {
+		if _, _, ok := linearTerm(part.Program, part.Theta(m.Theta)); ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // linearTerm returns the columns of a program that is a linear kernel and the
 // prior variances of their weights.
 func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []float64, ok bool) {
