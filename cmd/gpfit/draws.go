@@ -71,7 +71,7 @@ func (f *jointFlags) use(j *gp.Joint, msg *messages) (draw, error) {
 	}
 	d.rank, d.dropped = s.Rank, s.Dropped
 	if s.Rank < d.rows {
-		msg.note("the covariance of the %d rows is singular to working precision: draws are from its %d largest directions, without variances up to %.2g", d.rows, s.Rank, s.Dropped)
+		msg.note("the covariance of the %d rows is singular to working precision: draws have rank %d, and lack variances up to %.2g", d.rows, s.Rank, s.Dropped)
 	}
 	draws, err := s.Draw(f.draws, f.seed)
 	if err != nil {
