@@ -47,6 +47,20 @@ func sinSquaresGo(dst, x, w, f, y []float64, stride int, index []int) {
 	}
 }
 
+func sinSquaresSlopeGo(dst, sine, x, f, y []float64, stride int, index []int) {
+	clear(dst)
+	clear(sine)
+	for q, c := range index {
+		xq, fq, col := x[q], f[q], y[c*stride:][:len(dst)]
+		for j, v := range col {
+			u := (xq - v) * fq
+			s, t := turn(u)
+			dst[j] += s * s
+			sine[j] += 2 * u * s * t
+		}
+	}
+}
+
 func sinSumsGo(squares, sines, x, f, w, y []float64, stride int, index []int) {
 	for q, c := range index {
 		xq, fq, col := x[q], f[q], y[c*stride:][:len(w)]

@@ -291,6 +291,28 @@ func TestColumnSums(t *testing.T) {
 	})
 }
 
+func TestSinSquaresSlope(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for _, dims := range []int{0, 1, 3, 8} {
+			x, f, y, stride, index := d.points(n, dims)
+			want, got, sine := d.output(n), d.output(n), d.output(n)
+			SinSquares(want, x, nil, f, y, stride, index)
+			SinSquaresSlope(got, sine, x, f, y, stride, index)
+			d.near("SinSquaresSlope", got, func(j int) float64 { return want[j] }, func(int) float64 { return 0 })
+			terms := func(j int) (sum, size float64) {
+				for q, c := range index {
+					u := f[q] * (x[q] - y[c*stride+j])
+					sum += u * math.Sin(2*math.Pi*u)
+					size += math.Abs(u) * (1 + math.Abs(u))
+				}
+				return sum, size
+			}
+			d.near("SinSquaresSlope, sine", sine, func(j int) float64 { sum, _ := terms(j); return sum },
+				func(j int) float64 { _, size := terms(j); return 30 * eps * size })
+		}
+	})
+}
+
 func TestSinSums(t *testing.T) {
 	lengths(t, func(d data, n int) {
 		x, f, y, stride, index := d.points(n, 3)

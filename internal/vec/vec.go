@@ -144,6 +144,20 @@ func SinSquares(dst, x, w, f, y []float64, stride int, index []int) {
 	}
 }
 
+// SinSquaresSlope is [SinSquares] without weights, and sets
+//
+//	sine[j] = Σ_q u·sin(2πu)
+//
+// beside it. sine must not be dst.
+func SinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	sine = first(sine, len(dst))
+	if x, _, ok := columnArguments(dst, x, nil, y, stride, index); ok {
+		sinSquaresSlope(dst, sine, x, first(f, len(index)), y, stride, index)
+	} else {
+		clear(sine)
+	}
+}
+
 // SinSums sets, with u as in [SinSquares],
 //
 //	squares[q] = Σ_j w[j]·sin²(π·u),   sines[q] = Σ_j w[j]·u·sin(2π·u)
