@@ -8,6 +8,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/kernel"
 )
 
 // Data is a table: inputs and targets in original units.
@@ -47,6 +48,9 @@ type Options struct {
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
+	// Kernels are kernels of the user's own that Kernel may name. Only the CPU
+	// evaluates them.
+	Kernels []kernel.Custom
 	// Mean is the mean function; empty means zero.
 	Mean graph.Mean
 	// Standardize is what is scaled; empty means both.

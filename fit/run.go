@@ -203,7 +203,7 @@ func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
 	theta, noise, alpha := obj.Theta()
 	terms := obj.Terms()
 	m := &gp.Model{
-		Kernel: t.program.Text, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
+		Kernel: t.program.Text, Kernels: t.opts.Kernels, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
 		ParameterNames: t.program.Names(), Theta: theta, NoiseVariance: noise, Jitter: terms.Jitter,
 		Scaling: t.scaling, NLML: terms.NLML(), Status: r.Status.String(),
 		X: t.trainX, Y: t.trainY, Alpha: alpha,

@@ -41,6 +41,9 @@ type Model struct {
 	X     []float64 `json:"-"`
 	Y     []float64 `json:"-"`
 	Alpha []float64 `json:"-"`
+	// Kernels are kernels of the user's own that Kernel names; a model file holds
+	// only the name.
+	Kernels []kernel.Custom `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
 }
@@ -50,7 +53,7 @@ func (m *Model) N() int { return len(m.Y) }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := kernel.Parse(m.Kernel)
+	expr, err := kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
 	if err != nil {
 		return nil, err
 	}
