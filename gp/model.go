@@ -213,7 +213,7 @@ func (p *Posterior) priorVariance(ctx context.Context, xs *kernel.Points) ([]flo
 	variance := make([]float64, xs.N)
 	e := kernel.NewEvaluator(p.prog)
 	e.Bind(p.model.Theta)
-	e.Diagonal(variance, 0, xs.N)
+	e.Diagonal(variance, xs, 0, xs.N)
 	w, err := p.meanUncertainty(ctx, xs)
 	q := len(p.model.Mean.Basis)
 	for i := range w {
