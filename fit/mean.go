@@ -39,6 +39,9 @@ func (t *Task) prepareMean() error {
 		return &OptionError{"--mean " + t.mean.String() + ": " + err.Error()}
 	}
 	named := t.namedCoefficient()
+	if t.data.TargetNames != nil && (named != "" || t.opts.MeanFit == MeanFree) {
+		return optionErrorf("with several targets the coefficients of the mean are found by least squares, for each of them: they cannot be set, fixed, bounded or free")
+	}
 	switch t.opts.MeanFit {
 	case MeanAuto:
 		t.meanFree = named != ""
@@ -90,11 +93,15 @@ func (t *Task) meanParameters() {
 	}
 }
 
-// coefficients returns β at the point z, which obj has just evaluated, and
+// coefficients returns the target's β at the point z, which obj has just evaluated, and
 // their covariance if they are by least squares.
 func (t *Task) coefficients(obj *graph.Objective, z []float64) (beta, covariance []float64) {
 	if !t.meanFree {
-		return obj.Mean()
+		if beta, covariance = obj.Mean(); beta != nil {
+			q := len(t.basis)
+			beta = beta[t.target*q : (t.target+1)*q]
+		}
+		return beta, covariance
 	}
 	for i, p := range t.params {
 		if slices.ContainsFunc(t.basis, func(f mean.Function) bool { return f.Group == p.group }) {

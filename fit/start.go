@@ -51,7 +51,7 @@ const (
 // chooseParameters fills t.params: start values and bounds from the data, then
 // what the kernel's text and the options say.
 func (t *Task) chooseParameters() error {
-	variance := meanSquare(t.targets)
+	variance := t.targetVariance()
 	params, err := t.kernelParameters(variance)
 	if err != nil {
 		return err
