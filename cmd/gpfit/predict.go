@@ -1,16 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
+
+// predictRows is how many rows are read, predicted and written at a time.
+const predictRows = 1 << 13
 
 type predictFlags struct {
 	features []string
@@ -30,7 +31,8 @@ included; lower95 and upper95, its central 95 % interval; and std_latent, the
 standard deviation of the function without noise.
 
 Columns are found by the names the model was trained with; --features names
-others, in the model's order.`,
+others, in the model's order. Rows are read and written a few thousand at a time,
+so that DATA may be larger than memory; with --json all predictions are held.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --out predictions.csv`,
 		Args: exactArgs(2, "MODEL DATA"),
@@ -53,10 +55,17 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	rows, n, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
+	in, err := openModelRows(dataPath, cmd.InOrStdin(), f, model)
 	if err != nil {
 		return err
 	}
+	defer in.close()
+	// What is wrong at the beginning is found before the work.
+	rows, n, err := in.next(predictRows)
+	if err != nil {
+		return err
+	}
+	warnings := in.warnings()
 	for _, w := range warnings {
 		msg.warn(w)
 	}
@@ -71,79 +80,32 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	p, err := posterior.Predict(ctx, rows, n)
-	msg.clear()
-	if err != nil {
-		return err
-	}
-	write := func(w io.Writer) error { return writePrediction(w, p, f.json) }
-	if f.out != "" {
-		return atomicfile.Write(f.out, write)
-	}
-	return write(cmd.OutOrStdout())
-}
-
-// readRows reads the model's columns. Features that the model does not use,
-// because they were constant, need not be in the table and are left zero.
-func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, warnings []string, err error) {
-	data := dataFlags{target: m.TargetName, features: f.features, header: f.header}
-	o, err := data.tableOptions()
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	o.NoTarget = true
-	into := m.Columns
-	switch len(f.features) {
-	case 0:
-		for _, c := range m.Columns {
-			o.Features = append(o.Features, m.FeatureNames[c])
-		}
-	default:
-		o.Target = ""
-	}
-	t, err := readTable(path, stdin, o)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	switch t.D {
-	case len(m.Columns):
-	case len(m.FeatureNames):
-		into = nil
-		for c := range m.FeatureNames {
-			into = append(into, c)
-		}
-	default:
-		return nil, 0, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
-	}
-	all := len(m.FeatureNames)
-	rows = make([]float64, t.N*all)
-	for i := range t.N {
-		for q, c := range into {
-			rows[i*all+c] = t.X[i*t.D+q]
-		}
-	}
-	return rows, t.N, t.Warnings, nil
-}
-
-func writePrediction(w io.Writer, p *gp.Prediction, asJSON bool) error {
-	if asJSON {
-		return encodeJSON(w, map[string]any{
-			"type": "prediction", "schema_version": 1, "n": len(p.Mean), "mean": p.Mean, "std": p.Std,
-			"lower95": p.Lower95, "upper95": p.Upper95, "std_latent": p.StdLatent,
-		}, nil)
-	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "mean,std,lower95,upper95,std_latent")
-	var line []byte
-	for i := range p.Mean {
-		line = line[:0]
-		for q, v := range []float64{p.Mean[i], p.Std[i], p.Lower95[i], p.Upper95[i], p.StdLatent[i]} {
-			if q > 0 {
-				line = append(line, ',')
+	write := func(w io.Writer) error {
+		out := newPredictionWriter(w, f.json)
+		for done := 0; n > 0; {
+			p, err := posterior.Predict(ctx, rows, n)
+			if err != nil {
+				return err
 			}
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
+			if err := out.add(p); err != nil {
+				return err
+			}
+			done += n
+			msg.status = fmt.Sprintf("%d rows done", done)
+			if rows, n, err = in.next(predictRows); err != nil {
+				return err
+			}
 		}
-		b.Write(append(line, '\n'))
+		return out.end()
 	}
-	return b.Flush()
+	if f.out != "" {
+		err = atomicfile.Write(f.out, write)
+	} else {
+		err = write(cmd.OutOrStdout())
+	}
+	msg.clear()
+	for _, w := range in.warnings()[len(warnings):] {
+		msg.warn(w)
+	}
+	return err
 }
