@@ -152,6 +152,9 @@ func (m *Model) export() (*export, error) {
 	if err := m.validate(); err != nil {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
+	if m.T() > 1 {
+		return nil, fmt.Errorf("gp: a model of %d targets is exported one by one", m.T())
+	}
 	expr, err := m.expr()
 	if err != nil {
 		return nil, err

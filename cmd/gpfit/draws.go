@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -44,57 +45,49 @@ func (f *jointFlags) check() error {
 	return nil
 }
 
-// draw is what a joint distribution was used for.
-type draw struct {
-	columns []column
-	// rank and dropped are those of [gp.Sampler], rows the full rank.
-	rank, rows int
-	dropped    float64
-}
-
-// use writes the covariance if that was asked for, and draws. The covariance is
-// gone afterwards.
-func (f *jointFlags) use(j *gp.Joint, msg *messages) (draw, error) {
-	d := draw{rows: len(j.Mean)}
+// use writes the covariance if that was asked for, and adds draws to r. The
+// covariance is gone afterwards.
+func (f *jointFlags) use(j *gp.Joint, r *part, msg *messages) error {
+	m := len(j.Mean)
 	if f.cov != "" {
-		if err := atomicfile.Write(f.cov, func(w io.Writer) error { return writeCovariance(w, j, filepath.Ext(f.cov)) }); err != nil {
-			return d, &writeError{err}
+		path := f.covPath(r.target)
+		if err := atomicfile.Write(path, func(w io.Writer) error { return writeCovariance(w, j, filepath.Ext(path)) }); err != nil {
+			return &writeError{err}
 		}
-		msg.note("covariance of %d rows written to %s", d.rows, f.cov)
+		msg.note("covariance of %d rows written to %s", m, path)
+		r.info["covariance_file"] = path
 	}
 	if f.draws == 0 {
-		return d, nil
+		return nil
 	}
 	s, err := j.Sampler()
 	if err != nil {
-		return d, err
+		return err
 	}
-	d.rank, d.dropped = s.Rank, s.Dropped
-	if s.Rank < d.rows {
-		msg.note("the covariance of the %d rows is singular to working precision: draws have rank %d, and lack variances up to %.2g", d.rows, s.Rank, s.Dropped)
+	if s.Rank < m {
+		msg.note("the covariance of the %d rows is singular to working precision: draws have rank %d, and lack variances up to %.2g", m, s.Rank, s.Dropped)
 	}
-	draws, err := s.Draw(f.draws, f.seed)
+	values, err := s.Draw(f.draws, f.seed)
 	if err != nil {
-		return d, err
+		return err
 	}
-	d.columns = drawColumns(draws, f.draws)
-	return d, nil
+	draws := make([][]float64, f.draws)
+	for d := range draws {
+		draws[d] = values[d*m : (d+1)*m]
+		r.columns = append(r.columns, column{name: "draw" + strconv.Itoa(d), values: draws[d]})
+	}
+	r.info["draws"], r.info["seed"], r.info["observed"] = draws, f.seed, f.observed
+	r.info["rank"], r.info["dropped_variance"] = s.Rank, s.Dropped
+	return nil
 }
 
-// addJSON adds draws and how they were made to an object.
-func (d draw) addJSON(object map[string]any, f *jointFlags) {
-	if f.cov != "" {
-		object["covariance_file"] = f.cov
+// covPath is the file of a target's covariance: of several, NAME.TARGET.npy.
+func (f *jointFlags) covPath(target string) string {
+	if target == "" {
+		return f.cov
 	}
-	if d.columns == nil {
-		return
-	}
-	draws := make([][]float64, len(d.columns))
-	for i, c := range d.columns {
-		draws[i] = c.values
-	}
-	object["draws"], object["seed"], object["observed"] = draws, f.seed, f.observed
-	object["rank"], object["dropped_variance"] = d.rank, d.dropped
+	extension := filepath.Ext(f.cov)
+	return strings.TrimSuffix(f.cov, extension) + "." + target + extension
 }
 
 func writeCovariance(w io.Writer, j *gp.Joint, extension string) error {

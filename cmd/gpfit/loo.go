@@ -10,7 +10,7 @@ import (
 )
 
 type looFlags struct {
-	out string
+	target, out string
 	deviceFlags
 }
 
@@ -41,6 +41,7 @@ in the result, beside the columns.`,
 	}
 	s := cmd.Flags()
 	s.SortFlags = false
+	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -51,6 +52,9 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	model, err := gp.Load(path)
+	if err == nil {
+		model, err = targetOf(model, f.target)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,20 +92,19 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 }
 
 func writeLOO(w io.Writer, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
-	columns := []column{
-		{"target", l.Target}, {"mean", l.Mean}, {"std", l.Std}, {"residual", l.Residual},
-		{"standardized", l.Standardized}, {"log_density", l.LogDensity},
-	}
-	if asJSON {
-		object := map[string]any{"type": "loo", "schema_version": 1, "summary": s}
-		for _, c := range columns {
-			object[c.name] = c.values
-		}
-		return encodeJSON(w, object, nil)
-	}
 	numbers := make([]float64, s.N)
 	for i := range numbers {
 		numbers[i] = float64(i)
 	}
-	return writeColumns(w, append([]column{{"row", numbers}}, columns...))
+	var r part
+	if !asJSON {
+		r.add("row", numbers)
+	}
+	r.add("target", l.Target)
+	r.add("mean", l.Mean)
+	r.add("std", l.Std)
+	r.add("residual", l.Residual)
+	r.add("standardized", l.Standardized)
+	r.add("log_density", l.LogDensity)
+	return writeAll(w, asJSON, map[string]any{"type": "loo", "summary": s}, r)
 }

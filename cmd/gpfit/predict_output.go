@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/pflag"
 
@@ -32,94 +31,77 @@ func (f *outputFlags) check() error {
 	return f.jointFlags.check()
 }
 
-// predicted is the result of gpfit predict, as columns and as JSON.
-type predicted struct {
-	columns []column
-	object  map[string]any
+// info is what the JSON object says of the whole.
+func (f *outputFlags) info() map[string]any {
+	return map[string]any{"type": "prediction", "probability": f.interval}
 }
 
-func (r *predicted) write(w io.Writer, asJSON bool) error {
-	if asJSON {
-		return encodeJSON(w, r.object, nil)
-	}
-	return writeColumns(w, r.columns)
+// rowsToPredict are n rows, row-major with all features, and their noise.
+type rowsToPredict struct {
+	rows  []float64
+	n     int
+	noise gp.RowNoise
 }
 
-// add adds a column under its own name to both forms.
-func (r *predicted) add(name string, values []float64) {
-	r.columns = append(r.columns, column{name, values})
-	r.object[name] = values
-}
-
-// predict computes all that the flags ask for at n rows.
-func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, rows []float64, n int, noise gp.RowNoise, msg *messages) (*predicted, error) {
-	marginal, err := p.PredictNoise(ctx, rows, n, noise)
+// predict computes all that the flags ask for, a part for each target.
+func (f *outputFlags) predict(ctx context.Context, p *gp.Posterior, in rowsToPredict, targets []string, msg *messages) ([]part, error) {
+	marginal, err := p.PredictTargets(ctx, in.rows, in.n, in.noise)
 	if err != nil {
 		return nil, err
 	}
-	r := &predicted{object: map[string]any{"type": "prediction", "schema_version": 1, "n": n, "probability": f.interval}}
-	lower, upper := marginal.Interval(f.interval)
-	r.add("mean", marginal.Mean)
-	r.add("std", marginal.Std)
-	r.add("lower"+levelName(f.interval), lower)
-	r.add("upper"+levelName(f.interval), upper)
-	r.add("std_latent", marginal.StdLatent)
-	if f.terms {
-		if err := r.addTerms(ctx, p, rows, n); err != nil {
+	parts := make([]part, len(marginal))
+	for t, m := range marginal {
+		r := &parts[t]
+		if len(marginal) > 1 {
+			r.target = targets[t]
+		}
+		lower, upper := m.Interval(f.interval)
+		r.add("mean", m.Mean)
+		r.add("std", m.Std)
+		r.add("lower"+levelName(f.interval), lower)
+		r.add("upper"+levelName(f.interval), upper)
+		r.add("std_latent", m.StdLatent)
+		r.info = map[string]any{}
+		if err := f.more(ctx, p.Target(t), in, r, msg); err != nil {
 			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// more adds to r what goes beyond mean and deviation.
+func (f *outputFlags) more(ctx context.Context, p *gp.Posterior, in rowsToPredict, r *part, msg *messages) error {
+	if f.terms {
+		terms, meanFunction, err := p.Terms(ctx, in.rows, in.n)
+		if err != nil {
+			return err
+		}
+		r.add("mean_function", meanFunction)
+		for _, t := range terms {
+			r.add("mean_"+t.Path, t.Mean, "terms", t.Path, "mean")
+			r.add("std_"+t.Path, t.Std, "terms", t.Path, "std")
 		}
 	}
 	if f.gradient {
-		if err := r.addGradient(ctx, p, rows, n); err != nil {
-			return nil, err
+		gradient, err := p.MeanGradient(ctx, in.rows, in.n)
+		if err != nil {
+			return err
+		}
+		names := p.Model().FeatureNames
+		for c, name := range names {
+			values := make([]float64, in.n)
+			for i := range values {
+				values[i] = gradient[i*len(names)+c]
+			}
+			r.add("gradient_"+name, values, "gradient", name)
 		}
 	}
 	if !f.wanted() {
-		return r, nil
+		return nil
 	}
-	joint, err := p.Joint(ctx, rows, n, gp.JointOptions{Observed: f.observed, Noise: noise})
-	if err != nil {
-		return nil, err
-	}
-	d, err := f.use(joint, msg)
-	if err != nil {
-		return nil, err
-	}
-	r.columns = append(r.columns, d.columns...)
-	d.addJSON(r.object, &f.jointFlags)
-	return r, nil
-}
-
-func (r *predicted) addTerms(ctx context.Context, p *gp.Posterior, rows []float64, n int) error {
-	terms, meanFunction, err := p.Terms(ctx, rows, n)
+	joint, err := p.Joint(ctx, in.rows, in.n, gp.JointOptions{Observed: f.observed, Noise: in.noise})
 	if err != nil {
 		return err
 	}
-	r.add("mean_function", meanFunction)
-	list := make([]map[string]any, len(terms))
-	for i, t := range terms {
-		r.columns = append(r.columns, column{"mean_" + t.Path, t.Mean}, column{"std_" + t.Path, t.Std})
-		list[i] = map[string]any{"path": t.Path, "kernel": t.Text, "mean": t.Mean, "std": t.Std}
-	}
-	r.object["terms"] = list
-	return nil
-}
-
-func (r *predicted) addGradient(ctx context.Context, p *gp.Posterior, rows []float64, n int) error {
-	gradient, err := p.MeanGradient(ctx, rows, n)
-	if err != nil {
-		return err
-	}
-	names := p.Model().FeatureNames
-	byName := map[string][]float64{}
-	for c, name := range names {
-		values := make([]float64, n)
-		for i := range n {
-			values[i] = gradient[i*len(names)+c]
-		}
-		r.columns = append(r.columns, column{"gradient_" + name, values})
-		byName[name] = values
-	}
-	r.object["gradient"] = byName
-	return nil
+	return f.use(joint, r, msg)
 }

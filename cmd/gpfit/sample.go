@@ -20,10 +20,9 @@ type sampleFlags struct {
 	set           []string
 	unconditional bool
 	grid          string
-	features      []string
-	header        string
+	target        string
 	out           string
-	noise         rowNoiseFlags
+	rowFlags
 	jointFlags
 	deviceFlags
 }
@@ -58,10 +57,9 @@ from its numerical range; nothing is added to its diagonal.`,
 	s.StringArrayVar(&f.set, "set", nil, "parameter of --prior, `NAME=VALUE` (may be repeated)")
 	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
 	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
-	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs (default: those of the model's names; all with --prior)")
-	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
+	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
+	f.rowFlags.add(s)
 	f.jointFlags.add(s, 1)
-	f.noise.add(s)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -75,17 +73,6 @@ type sampleRows struct {
 	used  []int
 	rows  []float64
 	n     int
-}
-
-func (r sampleRows) columns() []column {
-	out := make([]column, len(r.used))
-	for q, c := range r.used {
-		out[q] = column{r.names[c], make([]float64, r.n)}
-		for i := range r.n {
-			out[q].values[i] = r.rows[i*len(r.names)+c]
-		}
-	}
-	return out
 }
 
 func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
@@ -105,18 +92,18 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	if err != nil {
 		return err
 	}
-	d, err := f.use(joint, msg)
-	if err != nil {
+	r := part{info: map[string]any{}}
+	for _, c := range rows.used {
+		values := make([]float64, rows.n)
+		for i := range values {
+			values[i] = rows.rows[i*len(rows.names)+c]
+		}
+		r.add(rows.names[c], values, "inputs", rows.names[c])
+	}
+	if err := f.use(joint, &r, msg); err != nil {
 		return err
 	}
-	result := predicted{columns: append(rows.columns(), d.columns...), object: map[string]any{"type": "sample", "schema_version": 1, "n": rows.n}}
-	inputs := map[string][]float64{}
-	for _, c := range rows.columns() {
-		inputs[c.name] = c.values
-	}
-	result.object["inputs"] = inputs
-	d.addJSON(result.object, &f.jointFlags)
-	write := func(w io.Writer) error { return result.write(w, f.json) }
+	write := func(w io.Writer) error { return writeAll(w, f.json, map[string]any{"type": "sample"}, r) }
 	if f.out != "" {
 		return atomicfile.Write(f.out, write)
 	}
@@ -151,12 +138,36 @@ func (f *sampleFlags) check(args []string) error {
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
 	r := sampleRows{}
 	model, err := gp.Load(args[0])
+	if err == nil {
+		model, err = targetOf(model, f.target)
+	}
 	if err != nil {
 		return nil, r, err
 	}
 	r.names, r.used = model.FeatureNames, model.Columns
 	opts := gp.JointOptions{Observed: f.observed}
-	if f.grid != "" {
+	if f.grid == "" {
+		of := *model
+		if !f.observed {
+			of.Noise = gp.Noise{} // no need to know the rows'
+		}
+		in, err := openModelRows(args[1], stdin, f.rowFlags, &of)
+		if err != nil {
+			return nil, r, err
+		}
+		defer in.close()
+		rows, err := in.next(predictRows)
+		if err == nil {
+			rows, err = in.rest(rows)
+		}
+		if err != nil {
+			return nil, r, err
+		}
+		for _, w := range in.warnings() {
+			msg.warn(w)
+		}
+		r.rows, r.n, opts.Noise = rows.rows, rows.n, rows.noise
+	} else {
 		if len(r.names) != 1 {
 			return nil, r, usagef("--grid is for one feature, the model has %d", len(r.names))
 		}
@@ -164,22 +175,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 			return nil, r, err
 		}
 		r.n = len(r.rows)
-	} else {
-		var warnings []string
-		of := *model
-		if !f.observed {
-			of.Noise = gp.Noise{} // no need to know the rows'
-		}
-		r.rows, r.n, opts.Noise, warnings, err = readRows(args[1], stdin, &predictFlags{features: f.features, header: f.header, noise: f.noise}, &of)
-		if err != nil {
-			return nil, r, err
-		}
-		for _, w := range warnings {
-			msg.warn(w)
-		}
-	}
-	if f.observed {
-		if err := model.CheckNoise(r.n, opts.Noise); err != nil {
+		if err := model.CheckNoise(r.n, opts.Noise); err != nil && f.observed {
 			return nil, r, explainNoise(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 type weightsFlags struct {
-	out string
+	target, out string
 	deviceFlags
 }
 
@@ -39,6 +39,7 @@ are those of ridge regression. --json has the covariances, too.`,
 	}
 	s := cmd.Flags()
 	s.SortFlags = false
+	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -49,6 +50,9 @@ func runWeights(cmd *cobra.Command, path string, f *weightsFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	model, err := gp.Load(path)
+	if err == nil {
+		model, err = targetOf(model, f.target)
+	}
 	if err != nil {
 		return err
 	}
