@@ -42,7 +42,7 @@ func sinSquaresGo(dst, x, w, f, y []float64, stride int, index []int) {
 		}
 		for j, v := range col {
 			s, _ := turn((xq - v) * fq)
-			dst[j] += wq * (s * s)
+			dst[j] += wq * float64(s*s)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func sinSquaresSlopeGo(dst, sine, x, f, y []float64, stride int, index []int) {
 		for j, v := range col {
 			u := (xq - v) * fq
 			s, t := turn(u)
-			dst[j] += s * s
+			dst[j] += float64(s * s) // not fused: as in sinSquaresGo
 			sine[j] += 2 * u * s * t
 		}
 	}
@@ -117,7 +117,7 @@ func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 			wq = w[q]
 		}
 		for j, v := range col {
-			dst[j] += wq * (xq * v)
+			dst[j] += wq * float64(xq*v) // symmetric where products are fused
 		}
 	}
 }

@@ -333,3 +333,35 @@ func TestSinSums(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnsNonFinite puts NaN and infinity into every lane in turn: they become
+// NaN there, and nowhere else.
+func TestTurnsNonFinite(t *testing.T) {
+	forVariants(t, func(t *testing.T) {
+		for n := 1; n < 21; n++ {
+			for bad := range n {
+				for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+					src := make([]float64, n)
+					src[bad] = v
+					rows := map[string][]float64{}
+					for _, name := range []string{"cosine", "sine", "squares", "squares beside", "sines", "differences", "products", "logarithm"} {
+						rows[name] = make([]float64, n)
+					}
+					CosineSine(rows["cosine"], rows["sine"], src, 1, 1)
+					SinSquares(rows["squares"], []float64{1}, nil, []float64{2}, src, n, []int{0})
+					SinSquaresSlope(rows["squares beside"], rows["sines"], []float64{1}, []float64{2}, src, n, []int{0})
+					Differences(rows["differences"], []float64{1}, []float64{2}, src, n, []int{0})
+					InnerProducts(rows["products"], []float64{1}, nil, src, n, []int{0})
+					Log1p(rows["logarithm"], src, 1)
+					for name, row := range rows {
+						for j, got := range row {
+							if finite := got-got == 0; finite != (j != bad) {
+								t.Fatalf("%s with %v at %d of %d: element %d is %v", name, v, bad, n, j, got)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}

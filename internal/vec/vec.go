@@ -1,5 +1,6 @@
 // Package vec holds the loops over rows of float64 that kernel evaluation
-// spends its time in: exponentials, squared distances and sums of products.
+// spends its time in: exponentials, logarithms, sines and cosines, sums over
+// columns (squared distances, inner products) and over rows.
 //
 // Each exists three times: for AVX-512, for AVX2 with FMA (assembly written by
 // internal/gen) and in Go (generic.go), which serves every other processor.
