@@ -50,7 +50,7 @@ type Spec struct {
 	// parameter is no variable of the objective any more.
 	Derive map[string]func(Nodes) (*gorgonia.Node, error)
 	// Prior, if not nil, returns a scalar node that is added to the cost: the
-	// negative log prior density, up to a constant.
+	// negative log prior density, such as [NegLogPrior] makes.
 	Prior func(Nodes) (*gorgonia.Node, error)
 	// MaxJitter is the largest variance that may be added to the diagonal
 	// where Σ is not positive definite; 0 allows none. What was added is in
@@ -63,6 +63,10 @@ type Nodes struct {
 	// Log holds what the optimiser moves: log-parameters, or the coefficients
 	// of the mean themselves. Natural holds the parameters in natural units.
 	Log, Natural map[string]*gorgonia.Node
+	// What priors need to add inputs of their own.
+	graph     *gorgonia.ExprGraph
+	vars      []*variable
+	inputName func(string) string
 }
 
 // variable is a free parameter: an input node and the place of its numbers.
@@ -139,6 +143,7 @@ type builder struct {
 	session *session
 	vars    []*variable
 	nodes   Nodes
+	prior   *gorgonia.Node
 	offset  int
 }
 
@@ -325,6 +330,7 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if err != nil || b.spec.Prior == nil {
 		return cost, err
 	}
+	b.nodes.graph, b.nodes.vars, b.nodes.inputName = b.graph, b.vars, b.inputName
 	prior, err := b.spec.Prior(b.nodes)
 	if err != nil {
 		return nil, fmt.Errorf("graph: prior: %w", err)
@@ -332,5 +338,6 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if !prior.IsScalar() {
 		return nil, fmt.Errorf("graph: prior of shape %v, needs a scalar", prior.Shape())
 	}
+	b.prior = prior
 	return gorgonia.Add(cost, prior)
 }
