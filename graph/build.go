@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,9 +46,9 @@ type Spec struct {
 	// Labels name the columns of X for mean_linear; nil means 0 … d−1.
 	Labels []int
 	// Derive replaces parameters by functions of others: the key is a
-	// parameter's name ("lengthscale" for all of an ARD vector), and the
-	// function returns its natural value as a node of the same shape. Such a
-	// parameter is no variable of the objective any more.
+	// parameter's name ("lengthscale" for all of an ARD vector, or the name of
+	// one element), and the function returns its natural value as a node of the
+	// same shape. Such a parameter is no variable of the objective any more.
 	Derive map[string]func(Nodes) (*gorgonia.Node, error)
 	// Prior, if not nil, returns a scalar node that is added to the cost: the
 	// negative log prior density, such as [NegLogPrior] makes.
@@ -63,7 +64,7 @@ type Nodes struct {
 	// Log holds what the optimiser moves: log-parameters, or the coefficients
 	// of the mean themselves. Natural holds the parameters in natural units.
 	Log, Natural map[string]*gorgonia.Node
-	// What priors need to add inputs of their own.
+	// What derivations and priors of this package need.
 	graph     *gorgonia.ExprGraph
 	vars      []*variable
 	inputName func(string) string
@@ -75,6 +76,7 @@ type variable struct {
 	elements []string
 	isLog    bool
 	node     *gorgonia.Node
+	natural  *gorgonia.Node
 	offset   int
 	// vector is the backing of a vector node; number that of a scalar.
 	vector []float64
@@ -148,7 +150,7 @@ type builder struct {
 }
 
 func (b *builder) build() (*Objective, error) {
-	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}}
+	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}, graph: b.graph, inputName: b.inputName}
 	for _, p := range b.spec.Program.Params {
 		if err := b.positive(p.Name, p.ElementNames()); err != nil {
 			return nil, err
@@ -191,19 +193,22 @@ func (b *builder) variable(name, inputName string, elements []string, isLog bool
 		value := tensor.New(tensor.WithShape(len(elements)), tensor.WithBacking(v.vector))
 		v.node = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(len(elements)), gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(value))
 	}
+	v.natural = v.node
 	b.vars = append(b.vars, v)
 	b.nodes.Log[name] = v.node
 	return v.node
 }
 
-// positive adds a positive parameter as exp of its logarithm, unless it is
-// derived from others.
+// positive adds a positive parameter as exp of its logarithm, those of its
+// elements at least that are not derived from others.
 func (b *builder) positive(name string, elements []string) error {
-	if b.spec.Derive[name] != nil {
+	free := b.free(name, elements)
+	if len(free) == 0 {
 		return nil
 	}
-	natural, err := gorgonia.Exp(b.variable(name, "log "+name, elements, true))
+	natural, err := gorgonia.Exp(b.variable(name, "log "+name, free, true))
 	b.nodes.Natural[name] = natural
+	b.vars[len(b.vars)-1].natural = natural
 	return err
 }
 
@@ -269,15 +274,22 @@ func rowMajor(x *kernel.Points) []float64 {
 
 // derive adds the parameters that are functions of others.
 func (b *builder) derive() error {
-	free := Nodes{Log: b.nodes.Log, Natural: map[string]*gorgonia.Node{}}
-	for name, node := range b.nodes.Natural {
-		free.Natural[name] = node
+	b.nodes.vars = b.vars
+	free := b.nodes
+	free.Natural = maps.Clone(b.nodes.Natural)
+	for name := range free.Natural {
+		if b.partly(name) {
+			delete(free.Natural, name)
+		}
 	}
 	used := 0
-	add := func(name string, size int) error {
+	add := func(name string, elements []string) error {
+		size := len(elements)
 		f := b.spec.Derive[name]
 		if f == nil {
-			return nil
+			derived, err := b.deriveElements(free, name, elements)
+			used += derived
+			return err
 		}
 		used++
 		node, err := f(free)
@@ -291,11 +303,11 @@ func (b *builder) derive() error {
 		return nil
 	}
 	for _, p := range b.spec.Program.Params {
-		if err := add(p.Name, p.Size); err != nil {
+		if err := add(p.Name, p.ElementNames()); err != nil {
 			return err
 		}
 	}
-	if err := add(NoiseVariance, 1); err != nil {
+	if err := add(NoiseVariance, []string{NoiseVariance}); err != nil {
 		return err
 	}
 	if used != len(b.spec.Derive) {
@@ -330,7 +342,6 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if err != nil || b.spec.Prior == nil {
 		return cost, err
 	}
-	b.nodes.graph, b.nodes.vars, b.nodes.inputName = b.graph, b.vars, b.inputName
 	prior, err := b.spec.Prior(b.nodes)
 	if err != nil {
 		return nil, fmt.Errorf("graph: prior: %w", err)

@@ -86,7 +86,7 @@ func (s *priorSum) variable(v *variable, forms []form) {
 		}
 		s.add(node, err)
 	}
-	z, x := s.nodes.Log[v.name], s.nodes.Natural[v.name]
+	z, x := v.node, v.natural
 	squareFrom := func(n *gorgonia.Node, what string, of func(form) float64) func() (*gorgonia.Node, error) {
 		return func() (*gorgonia.Node, error) {
 			d, err := gorgonia.Sub(n, input(what, of))
