@@ -55,6 +55,10 @@ type Options struct {
 	// bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
+	// Ties bind parameters to others, Priors give them densities: the fit is
+	// then that of maximum posterior density.
+	Ties   []Tie
+	Priors []Prior
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64

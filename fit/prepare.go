@@ -24,8 +24,12 @@ type Task struct {
 	scaling        gp.Scaling
 	points         *kernel.Points
 	targets        []float64
-	// parameters in the order of the graph's variables.
+	// params are the free parameters in the order of the graph's variables,
+	// elements all of them, tied ones included.
 	params   []parameter
+	elements []element
+	// priors by the name of their parameter.
+	priors   map[string]graph.Prior
 	warnings []string
 	// residualFrom is the constant of that name, for tests to lower.
 	residualFrom int
@@ -146,7 +150,10 @@ func (t *Task) mean() graph.Mean {
 }
 
 func (t *Task) spec() graph.Spec {
-	return graph.Spec{
+	spec := graph.Spec{
 		Program: t.program, X: t.points, Y: t.targets, Mean: t.mean(), Labels: t.columns, MaxJitter: t.opts.MaxJitter,
+		Derive: t.derive(),
 	}
+	t.addPriors(&spec)
+	return spec
 }

@@ -167,7 +167,7 @@ func (t *Task) withBest(err error, r *hyperopt.Result) error {
 	for i, p := range t.params {
 		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
 	}
-	return fmt.Errorf("%w\nbest so far: NLML %.6f; to go on from there:%s", err, r.F, set.String())
+	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, objectiveLabel(t.objectiveName()), r.F, set.String())
 }
 
 // CancelledError reports a fit that was interrupted.
@@ -188,6 +188,7 @@ func (t *Task) problem(sessions []*session) hyperopt.Problem {
 		p.Lower = append(p.Lower, q.toZ(q.lo))
 		p.Upper = append(p.Upper, q.toZ(q.hi))
 		p.Fixed = append(p.Fixed, q.fixed)
+		p.Plain = append(p.Plain, !q.isLog)
 	}
 	return p
 }

@@ -37,6 +37,7 @@ type modelFlags struct {
 	ard                       bool
 	set, fix, bounds          []string
 	maxJitter                 float64
+	priorFlags
 }
 
 func (f *modelFlags) add(s *pflag.FlagSet) {
@@ -48,6 +49,7 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 	s.StringArrayVar(&f.fix, "fix", nil, "fix a parameter, `NAME[=VALUE]` (may be repeated)")
 	s.StringArrayVar(&f.bounds, "bounds", nil, "bounds of a parameter, `NAME=LO:HI` (may be repeated)")
 	s.Float64Var(&f.maxJitter, "max-jitter", 0, "largest variance that may be added to the diagonal if the covariance is not positive definite; what was added is reported")
+	f.priorFlags.add(s)
 }
 
 // options turns the flags into fit's options.
@@ -87,7 +89,7 @@ func (f *modelFlags) options() (fit.Options, error) {
 		}
 		o.Bounds = append(o.Bounds, b)
 	}
-	return o, nil
+	return o, f.priorFlags.apply(&o)
 }
 
 // parseAssignment reads NAME or NAME=VALUE.
