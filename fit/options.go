@@ -59,6 +59,9 @@ type Options struct {
 	// then that of maximum posterior density.
 	Ties   []Tie
 	Priors []Prior
+	// StdErrors asks for standard errors at the optimum: two gradients more for
+	// every free parameter.
+	StdErrors bool
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64

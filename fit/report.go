@@ -60,6 +60,7 @@ type Report struct {
 	Seed           *uint64       `json:"seed,omitempty"`
 	Starts         []StartReport `json:"starts,omitempty"`
 	AtBound        []string      `json:"at_bound,omitempty"`
+	StdErrors      *StdErrors    `json:"std_errors,omitempty"`
 	Test           *TestScores   `json:"test,omitempty"`
 	Warnings       []string      `json:"warnings"`
 	// ModelFile is where the model was written.
@@ -232,6 +233,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
 	}
 	r.writeParameters(&b)
+	r.writeStdErrors(&b)
 	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
 	if r.GradientNorm != nil {
 		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)

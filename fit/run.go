@@ -127,6 +127,14 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
 	s, final := sessions[0], context.WithoutCancel(ctx)
+	var stdErrors *StdErrors
+	if t.opts.StdErrors && cancelled == nil {
+		if stdErrors, err = t.stdErrors(ctx, s, result); isCancelled(err) {
+			cancelled = &CancelledError{Msg: "interrupted before the standard errors were done"}
+		} else if err != nil {
+			return nil, t.withBest(err, result)
+		}
+	}
 	s.ws.OnProgress(nil)
 	if _, err := s.Value(final, result.X); err != nil {
 		return nil, t.withBest(errors.Join(cancelled, err), result)
@@ -143,6 +151,7 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}
 	out.Report.addResult(result)
+	out.Report.addStdErrors(stdErrors, result.Status)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)

@@ -24,6 +24,7 @@ type fitFlags struct {
 	seed           uint64
 	maxEvals       int
 	saveFactor     bool
+	stdErrors      bool
 	force          bool
 }
 
@@ -53,6 +54,7 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
@@ -83,6 +85,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.StdErrors = f.stdErrors
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
