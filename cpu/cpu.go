@@ -100,6 +100,8 @@ func (b *Backend) Plan(n, d int) device.Plan {
 		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + packing*int64(min(n, leafFast)) + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
+		MiddleBytes:   8 * middleElements(n),
+		MiddleFlops:   nf * nf * nf,
 	}
 	if n >= 1000 {
 		plan.FlopRate = b.flopRate()

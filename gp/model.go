@@ -171,7 +171,7 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 	}
 	e := kernel.NewEvaluator(p.prog)
 	e.Bind(mod.Theta)
-	e.Diagonal(prior, 0, m)
+	e.Diagonal(prior, xs, 0, m)
 	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
 	for i := range m {
 		mu := mean[i] + mod.MeanConstant

@@ -140,7 +140,7 @@ func (s *session) contract(a *adjointHandle) error {
 		return nil
 	}
 	clear(s.grad)
-	adj := device.Adjoint{Inv: a.inv, Outer: a.outer, Alpha: s.alpha}
+	adj := device.Adjoint{Inv: a.inv, Outer: []float64{-a.outer}, Vectors: s.alpha}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
 		s.factored, s.solved = false, false
 		return err

@@ -133,7 +133,7 @@ func TestCross(t *testing.T) {
 				}
 			}
 			want := make([]float64, 1)
-			e.Diagonal(want, 0, 1)
+			e.Diagonal(want, results[0].x, 0, 1)
 			for i, got := range m.floats(prior) {
 				if i < 299 && !near(got, want[0], want[0]) || i == 299 && got != poison {
 					t.Fatalf("prior[%d] = %v, want %v", i, got, want[0])

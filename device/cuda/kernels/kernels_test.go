@@ -200,11 +200,11 @@ func TestLaunchGeometry(t *testing.T) {
 		t.Errorf("fill of n = %d: %+v", n, l)
 	}
 	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
-	c := kernels.Contract(prog, x, kernels.Matrix{A: 2, LD: n}, n-256, n, 3, 0.5, 0.25, 4, 5, work)
+	c := kernels.Contract(prog, x, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: 2, LD: n}}, n-256, n, 4, 5, work)
 	if c[0].Grid[0] != 264 || c[1].Grid[0] != 3 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
-	if c[0].Args[9] != math.Float64bits(0.5) || c[0].Args[7] != n {
+	if c[0].Args[13] != math.Float64bits(0.5) || c[0].Args[9] != n {
 		t.Errorf("arguments of the contraction: %v", c[0].Args)
 	}
 	if !kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5).Empty() {
@@ -214,7 +214,11 @@ func TestLaunchGeometry(t *testing.T) {
 		"leading dimension": func() { kernels.Fill(prog, x, kernels.Matrix{LD: n - 1}, kernels.Vector{N: 1}, 0, n) },
 		"columns":           func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 1}, 0, n+1) },
 		"noise":             func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 2}, 0, n) },
-		"panel":             func() { kernels.Contract(prog, x, kernels.Matrix{LD: 5}, 0, n, 0, 1, 1, 0, 0, work) },
+		"panel":             func() { kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: 5}}, 0, n, 0, 0, work) },
+		"middle panel": func() {
+			kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: n}, Middle: kernels.Matrix{A: 1, LD: 5}}, 0, n, 0, 0, work)
+		},
+		"symmetric columns": func() { kernels.SymmetricColumns(kernels.Matrix{LD: n}, n, 0, n, 0, kernels.Matrix{LD: n - 1}) },
 	} {
 		func() {
 			defer func() {

@@ -1,4 +1,5 @@
-// The gradient: ⟨G, ∂K/∂log θ⟩ with G = inv·Σ⁻¹ − outer·ααᵀ, tile by tile.
+// The gradient: ⟨G, ∂K/∂log θ⟩ with G = inv·Σ⁻¹ + M + Σ_k outer_k·v_k v_kᵀ, tile by
+// tile.
 //
 // A block goes through its tiles of G in a fixed order. For each it runs the
 // program forwards and backwards (reverse mode) and adds to its rows of sums.
@@ -190,11 +191,51 @@ DEVICE void backwards(const Gradient &grad, Staged &staged, const Tile &tile, do
     }
 }
 
+// adjoints writes G for the thread's pairs to g, elements off the diagonal twice,
+// 0 beside the part that gpfit_contract takes; the diagonal goes to diag.
+DEVICE void adjoints(const double *s, i64 lds, const double *middle, i64 ldm, i64 n, i64 ib, i64 jb, i64 j0, i64 j1, const double *vectors, const double *outer, i64 count, double inv, double *diag, double (&g)[Pairs]) {
+    EACH_PAIR(p) {
+        i64 i = ib + pairRow(p), j = jb + pairCol(p);
+        g[p] = 0.0;
+        if (j < j1 && i <= j) {
+            g[p] = inv * s[at(i, j - j0, lds)];
+            if (middle) {
+                g[p] += middle[at(i, j - j0, ldm)];
+            }
+        }
+    }
+    for (i64 k = 0; k < count; k++) {
+        const double *v = vectors + k * n;
+        double factor = outer[k], row[RowsEach], col[ColsEach];
+        UNROLL for (int a = 0; a < RowsEach; a++) {
+            row[a] = factor * v[least(ib + tileX() + 32 * a, n - 1)];
+        }
+        UNROLL for (int b = 0; b < ColsEach; b++) {
+            col[b] = v[least(jb + tileY() + 8 * b, n - 1)];
+        }
+        EACH_PAIR(p) {
+            g[p] = __builtin_fma(row[p / ColsEach], col[p % ColsEach], g[p]);
+        }
+    }
+    EACH_PAIR(p) {
+        i64 i = ib + pairRow(p), j = jb + pairCol(p);
+        if (!(j < j1 && i <= j)) {
+            g[p] = 0.0;
+        } else if (i == j) {
+            diag[j] = g[p];
+        } else {
+            g[p] *= 2.0;
+        }
+    }
+}
+
 // gpfit_contract takes columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from
-// s[i + (j−j0)·lds]; what is below the diagonal is not read. Elements off the
-// diagonal count twice. It writes G_jj to diag[j], and block b of B writes its
-// share of ⟨G, ∂K/∂log θ_p⟩ to partial[p·B + b].
-KERNEL gpfit_contract(const int *prog, const double *theta, const double *x, i64 n, const double *s, i64 lds, i64 j0, i64 j1, const double *alpha, double inv, double outer, double *diag, double *scratch, double *partial) {
+// s[i + (j−j0)·lds], and of M in the same way from middle, which may be null; what
+// is below the diagonal is not read. There are count columns of n numbers in
+// vectors, and as many factors in outer. Elements off the diagonal count twice. It
+// writes G_jj to diag[j], and block b of B writes its share of ⟨G, ∂K/∂log θ_p⟩ to
+// partial[p·B + b].
+KERNEL gpfit_contract(const int *prog, const double *theta, const double *x, i64 n, const double *s, i64 lds, const double *middle, i64 ldm, i64 j0, i64 j1, const double *vectors, const double *outer, i64 count, double inv, double *diag, double *scratch, double *partial) {
     SHARED(ContractShared, shared);
     i64 rows = prog[HRows], perBlock = (rows + (i64)prog[HSlots] * Pairs) * Threads;
     double *mine = scratch + block() * perBlock + thread();
@@ -209,18 +250,7 @@ KERNEL gpfit_contract(const int *prog, const double *theta, const double *x, i64
             continue; // below the diagonal
         }
         double g[Pairs];
-        EACH_PAIR(p) {
-            i64 i = ib + pairRow(p), j = jb + pairCol(p);
-            g[p] = 0.0;
-            if (j < j1 && i <= j) {
-                g[p] = inv * s[at(i, j - j0, lds)] - outer * (alpha[i] * alpha[j]);
-                if (i == j) {
-                    diag[j] = g[p];
-                } else {
-                    g[p] *= 2.0;
-                }
-            }
-        }
+        adjoints(s, lds, middle, ldm, n, ib, jb, j0, j1, vectors, outer, count, inv, diag, g);
         Staged staged = {-1, 0};
         Tile tile = {x, n, ib, x, n, jb};
         if (prog[HSingle]) {
