@@ -22,11 +22,13 @@ import (
 )
 
 // SchemaVersion is the version of the model file that this package writes. It
-// reads this one and all before it.
-const SchemaVersion = 1
+// reads this one and all before it. Version 2 has general mean functions and
+// noise that differs from row to row, which a reader of version 1 would not see.
+const SchemaVersion = 2
 
 // A model file is a NumPy .npz archive, an uncompressed zip file of X.npy,
-// y.npy, alpha.npy, factor.npy if asked for, and model.json. Its zip comment is
+// y.npy, alpha.npy, noise.npy if rows differ, factor.npy if asked for, and
+// model.json. Its zip comment is
 // this text and the SHA-256 of everything before the checksum's digits, so that
 // any change of any byte is found.
 const commentPrefix = "gpfit model sha256 "
@@ -103,11 +105,16 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	if _, err := entry.Write(text); err != nil {
 		return err
 	}
-	for _, array := range []struct {
+	type array struct {
 		name   string
 		shape  []int
 		values []float64
-	}{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}} {
+	}
+	arrays := []array{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}}
+	if m.TrainNoise != nil {
+		arrays = append(arrays, array{"noise", []int{n}, m.TrainNoise})
+	}
+	for _, array := range arrays {
 		entry, err := createArray(z, array.name, array.shape)
 		if err == nil {
 			err = binary.Write(entry, binary.LittleEndian, array.values)
@@ -227,6 +234,11 @@ func load(path string) (*Model, error) {
 			return nil, err
 		}
 	}
+	if _, err := archive.Open("noise.npy"); err == nil {
+		if m.TrainNoise, err = readArray(archive, "noise"); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := archive.Open("factor.npy"); err == nil {
 		m.factorPath = path
 	}
@@ -286,6 +298,11 @@ func readHeader(archive *zip.Reader, path string) (*Model, error) {
 	}
 	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
 		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, this gpfit reads up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
+	}
+	if h.SchemaVersion == 1 {
+		if h.Model.Mean, err = upgradeMean(text); err != nil {
+			return nil, &FileError{Path: path, Msg: "the model's mean function cannot be read", Err: err}
+		}
 	}
 	return h.Model, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Model is a fitted model: everything that predictions depend on. Parameters
@@ -22,15 +23,14 @@ type Model struct {
 	// ParameterNames and Theta are the kernel's parameters, natural values.
 	ParameterNames []string  `json:"parameter_names"`
 	Theta          []float64 `json:"theta"`
-	// NoiseVariance is σ²; Jitter is what had to be added to the diagonal on
-	// top of it, 0 unless the user allowed some.
+	// NoiseVariance is the estimated σ², 0 if there is none or if groups have
+	// one each; Noise says what differs from row to row. Jitter is what had to
+	// be added to the diagonal on top, 0 unless the user allowed some.
 	NoiseVariance float64 `json:"noise_variance"`
+	Noise         Noise   `json:"noise,omitzero"`
 	Jitter        float64 `json:"jitter"`
-	// MeanConstant and MeanLinear (len(Columns) or none) are the mean function
-	// m(x) = MeanConstant + Σ MeanLinear_c x_c.
-	MeanConstant float64   `json:"mean_constant"`
-	MeanLinear   []float64 `json:"mean_linear,omitempty"`
-	Scaling      Scaling   `json:"scaling"`
+	Mean          Mean    `json:"mean"`
+	Scaling       Scaling `json:"scaling"`
 	// NLML is the objective at these parameters, scaled units.
 	NLML float64 `json:"nlml"`
 	// Status says how the fit ended.
@@ -41,6 +41,9 @@ type Model struct {
 	X     []float64 `json:"-"`
 	Y     []float64 `json:"-"`
 	Alpha []float64 `json:"-"`
+	// TrainNoise are the n noise variances of the training rows, scaled units;
+	// nil if that is NoiseVariance for all of them.
+	TrainNoise []float64 `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
 }
@@ -72,10 +75,18 @@ func (m *Model) validate() error {
 		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
 		return errors.New("scaling does not fit the columns")
-	case len(m.MeanLinear) != 0 && len(m.MeanLinear) != d:
-		return errors.New("linear mean does not fit the columns")
+	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
+		return fmt.Errorf("noise variances of %d training rows, there are %d", len(m.TrainNoise), m.N())
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
+	}
+	for i, v := range m.TrainNoise {
+		if !(v >= 0) {
+			return fmt.Errorf("noise variance %v of training row %d", v, i)
+		}
+	}
+	if err := errors.Join(m.Mean.validate(d), m.Noise.validate()); err != nil {
+		return err
 	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {
@@ -90,6 +101,9 @@ type Posterior struct {
 	model *Model
 	prog  *kernel.Program
 	ws    device.Workspace
+	// gls and solved = Σ⁻¹H are there once a prediction has needed them.
+	gls    *mean.GLS
+	solved []float64
 }
 
 // Condition forms the posterior on the backend: the factor is read from the
@@ -106,7 +120,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	p := &Posterior{model: m, prog: prog, ws: ws}
 	if m.factorPath != "" {
 		err = readFactor(m.factorPath, m.N(), ws)
-	} else if err = ws.Fill(ctx, prog, m.Theta, []float64{m.NoiseVariance + m.Jitter}); err == nil {
+	} else if err = ws.Fill(ctx, prog, m.Theta, m.diagonal()); err == nil {
 		err = ws.Factor(ctx)
 	}
 	if err != nil {
@@ -150,41 +164,60 @@ type Prediction struct {
 const z95 = 1.959963984540054
 
 // Predict evaluates the posterior at m rows of features, row-major with one
-// column for every name in FeatureNames, in original units.
+// column for every name in FeatureNames, in original units: Rasmussen &
+// Williams (2006), eq. 2.25 and 2.26, or 2.41 and 2.42 where the mean's
+// coefficients were found by least squares. Nothing is known of the rows'
+// noise; see [Posterior.PredictNoise].
 func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
+	return p.PredictNoise(ctx, rows, m, RowNoise{})
+}
+
+// PredictNoise is Predict for rows whose noise is known: it makes a difference
+// to Std alone. Errors: [*GroupError], [*device.MemoryError].
+func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	mod := p.model
-	all, d := len(mod.FeatureNames), len(mod.Columns)
-	if len(rows) != m*all {
-		return nil, fmt.Errorf("gp: %d numbers for %d rows of %d features", len(rows), m, all)
-	}
-	used := make([]float64, m*d)
-	for i := range m {
-		for q, c := range mod.Columns {
-			used[i*d+q] = rows[i*all+c]
-		}
-	}
-	scaled := mod.Scaling.Inputs(used)
-	mean, reduction, prior := make([]float64, m), make([]float64, m), make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, d)
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, reduction); err != nil {
+	scaled, err := mod.scaledRows(rows, m)
+	if err != nil {
 		return nil, err
 	}
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(mod.Theta)
-	e.Diagonal(prior, xs, 0, m)
-	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
-	for i := range m {
-		mu := mean[i] + mod.MeanConstant
-		for q, w := range mod.MeanLinear {
-			mu += w * scaled[i*d+q]
-		}
+	noise, err := mod.noises(m, row)
+	if err != nil {
+		return nil, err
+	}
+	out := &Prediction{Mean: make([]float64, m), Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
+	reduction := make([]float64, m)
+	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
+	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, out.Mean, reduction); err != nil {
+		return nil, err
+	}
+	variance, err := p.priorVariance(ctx, xs)
+	if err != nil {
+		return nil, err
+	}
+	scale := mod.Scaling.YScale
+	for i, mu := range mod.means(scaled, m) {
 		// Rounding can take the difference a little below zero.
-		latent := max(prior[i]-reduction[i], 0)
-		out.Mean[i] = mu*mod.Scaling.YScale + mod.Scaling.YMean
-		out.StdLatent[i] = math.Sqrt(latent) * mod.Scaling.YScale
-		out.Std[i] = math.Sqrt(latent+mod.NoiseVariance) * mod.Scaling.YScale
+		latent := max(variance[i]-reduction[i], 0)
+		out.Mean[i] = (out.Mean[i]+mu)*scale + mod.Scaling.YMean
+		out.StdLatent[i] = math.Sqrt(latent) * scale
+		out.Std[i] = math.Sqrt(latent+noise[i]) * scale
 		out.Lower95[i] = out.Mean[i] - z95*out.Std[i]
 		out.Upper95[i] = out.Mean[i] + z95*out.Std[i]
 	}
 	return out, nil
+}
+
+// priorVariance returns the variances at xs before the data reduces them:
+// k(x*, x*), and that of the mean's coefficients.
+func (p *Posterior) priorVariance(ctx context.Context, xs *kernel.Points) ([]float64, error) {
+	variance := make([]float64, xs.N)
+	e := kernel.NewEvaluator(p.prog)
+	e.Bind(p.model.Theta)
+	e.Diagonal(variance, xs, 0, xs.N)
+	w, err := p.meanUncertainty(ctx, xs)
+	q := len(p.model.Mean.Basis)
+	for i := range w {
+		variance[i/q] += w[i] * w[i]
+	}
+	return variance, err
 }

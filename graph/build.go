@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,37 +13,30 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
-// Mean is the mean function m(x).
-type Mean string
-
-// The mean functions. Their coefficients are parameters of the objective, not
-// logarithms: mean_constant, and for MeanLinear mean_linear[0], … .
-const (
-	MeanZero     Mean = "zero"
-	MeanConstant Mean = "constant"
-	MeanLinear   Mean = "linear"
-)
-
-// Names of the parameters that are not the kernel's.
-const (
-	NoiseVariance = "noise_variance"
-	MeanConst     = "mean_constant"
-	MeanSlope     = "mean_linear"
-)
+// NoiseVariance is the name of the parameter that is not the kernel's, or, with
+// groups, of the vector of their parameters noise_variance[LABEL].
+const NoiseVariance = "noise_variance"
 
 // Spec says what to build.
 type Spec struct {
-	// Program is the covariance function, X the points, n×d, and Y the n
-	// targets.
+	// Program is the covariance function, X the points, n×d, and Y the targets:
+	// n numbers, or n×T column-major for T targets that share all parameters.
+	// The objective is the sum of theirs.
 	Program *kernel.Program
 	X       *kernel.Points
 	Y       []float64
-	// Mean is the mean function; empty means zero.
-	Mean Mean
-	// Labels name the columns of X for mean_linear; nil means 0 … d−1.
-	Labels []int
+	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
+	Mean mean.Basis
+	// MeanFree makes the coefficients β parameters of the objective, by their
+	// names in package mean, not logarithms. Otherwise they are those of
+	// largest likelihood at the other parameters, one vector per target.
+	MeanFree bool
+	// Noise says what is on the diagonal; the zero value is one variance for
+	// all points.
+	Noise Noise
 	// Derive replaces parameters by functions of others: the key is a
 	// parameter's name ("lengthscale" for all of an ARD vector, or the name of
 	// one element), and the function returns its natural value as a node of the
@@ -103,19 +95,25 @@ const maxSalts = 8
 // the points spec.X. The objective owns the workspace's calls from then on.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
-	if spec.X.N != n || len(spec.Y) != n || spec.X.D != spec.Program.D {
+	if spec.X.N != n || len(spec.Y) == 0 || len(spec.Y)%n != 0 || spec.X.D != spec.Program.D {
 		return nil, fmt.Errorf("graph: workspace for %d points, %d points of %d columns, %d targets, kernel for %d columns",
 			n, spec.X.N, spec.X.D, len(spec.Y), spec.Program.D)
 	}
 	for i, v := range spec.Y {
 		if v-v != 0 {
-			return nil, &device.NonFiniteError{What: "target", Row: i, Col: -1}
+			return nil, &device.NonFiniteError{What: "target", Row: i % n, Col: -1}
 		}
+	}
+	if spec.MeanFree && len(spec.Y) > n {
+		return nil, errors.New("graph: coefficients of the mean as parameters serve one target only")
+	}
+	if err := spec.Noise.check(n); err != nil {
+		return nil, err
 	}
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	for salt := range uint64(maxSalts) {
-		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec.Program, spec.MaxJitter)}
+		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec)}
 		b.session.salt = salt
 		o, err := b.build()
 		if err != nil || !hashesCollide(b.graph) {
@@ -156,8 +154,10 @@ func (b *builder) build() (*Objective, error) {
 			return nil, err
 		}
 	}
-	if err := b.positive(NoiseVariance, []string{NoiseVariance}); err != nil {
-		return nil, err
+	if names := b.spec.Noise.names(); len(names) > 0 {
+		if err := b.positive(NoiseVariance, names); err != nil {
+			return nil, err
+		}
 	}
 	residual, fixed, err := b.residual()
 	if err != nil {
@@ -212,66 +212,6 @@ func (b *builder) positive(name string, elements []string) error {
 	return err
 }
 
-// residual builds r = y − m(X) and says whether it is free of parameters.
-func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
-	n, d := b.spec.X.N, b.spec.X.D
-	y := append([]float64(nil), b.spec.Y...)
-	r = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("y")),
-		gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(y))))
-	switch b.spec.Mean {
-	case MeanZero, "":
-		return r, true, nil
-	case MeanConstant:
-	case MeanLinear:
-		slopes := b.slopeNames()
-		w := b.variable(MeanSlope, MeanSlope, slopes, false)
-		b.nodes.Natural[MeanSlope] = w
-		var columns *gorgonia.Node
-		if d == 1 {
-			columns = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("columns")),
-				gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(slices.Clone(b.spec.X.X)))))
-		} else {
-			columns = gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithShape(n, d), gorgonia.WithName(b.inputName("columns")),
-				gorgonia.WithValue(tensor.New(tensor.WithShape(n, d), tensor.WithBacking(rowMajor(b.spec.X)))))
-		}
-		linear, err := gorgonia.Mul(columns, w)
-		if err != nil {
-			return nil, false, err
-		}
-		if r, err = gorgonia.Sub(r, linear); err != nil {
-			return nil, false, err
-		}
-	default:
-		return nil, false, fmt.Errorf("graph: unknown mean %q: known are %s, %s, %s", b.spec.Mean, MeanZero, MeanConstant, MeanLinear)
-	}
-	c := b.variable(MeanConst, MeanConst, []string{MeanConst}, false)
-	b.nodes.Natural[MeanConst] = c
-	r, err = gorgonia.Sub(r, c)
-	return r, false, err
-}
-
-func (b *builder) slopeNames() []string {
-	labels := b.spec.Labels
-	if labels == nil {
-		labels = kernel.Columns(b.spec.X.D)
-	}
-	names := make([]string, len(labels))
-	for i, l := range labels {
-		names[i] = MeanSlope + "[" + strconv.Itoa(l) + "]"
-	}
-	return names
-}
-
-func rowMajor(x *kernel.Points) []float64 {
-	rows := make([]float64, x.N*x.D)
-	for c := range x.D {
-		for i, v := range x.Column(c) {
-			rows[i*x.D+c] = v
-		}
-	}
-	return rows
-}
-
 // derive adds the parameters that are functions of others.
 func (b *builder) derive() error {
 	b.nodes.vars = b.vars
@@ -307,8 +247,10 @@ func (b *builder) derive() error {
 			return err
 		}
 	}
-	if err := add(NoiseVariance, []string{NoiseVariance}); err != nil {
-		return err
+	if names := b.spec.Noise.names(); len(names) > 0 {
+		if err := add(NoiseVariance, names); err != nil {
+			return err
+		}
 	}
 	if used != len(b.spec.Derive) {
 		var names []string
@@ -334,7 +276,11 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if err != nil {
 		return nil, err
 	}
-	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s), k, b.nodes.Natural[NoiseVariance])
+	diagonal := gorgonia.Nodes{k}
+	if noise := b.nodes.Natural[NoiseVariance]; noise != nil {
+		diagonal = append(diagonal, noise)
+	}
+	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s, b.spec.Noise), diagonal...)
 	if err != nil {
 		return nil, err
 	}

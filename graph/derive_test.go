@@ -41,7 +41,8 @@ func TestTied(t *testing.T) {
 				derive[name] = graph.Tied(source)
 			}
 			f := newFixture(t, c.kernel, 25, 3, func(s *graph.Spec) {
-				s.Derive, s.Mean = derive, graph.MeanConstant
+				freeMean("constant")(s)
+				s.Derive = derive
 				s.Prior = graph.NegLogPrior(map[string]graph.Prior{strings.Fields(c.names)[0]: mustPrior(t, "gamma(2, 1)")})
 			})
 			if got := strings.Join(f.obj.Names(), " "); got != c.names+" mean_constant" {
@@ -54,7 +55,7 @@ func TestTied(t *testing.T) {
 			for i, name := range f.obj.Names() {
 				at[name] = z[i]
 			}
-			plain := newFixture(t, c.kernel, 25, 3, func(s *graph.Spec) { s.Mean = graph.MeanConstant })
+			plain := newFixture(t, c.kernel, 25, 3, freeMean("constant"))
 			full := make([]float64, len(plain.obj.Names()))
 			for i, name := range plain.obj.Names() {
 				source := name

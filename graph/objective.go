@@ -152,12 +152,25 @@ func (o *Objective) Terms() Terms {
 	return t
 }
 
-// Theta returns the kernel's parameters and the noise variance in natural
-// units, and α = Σ⁻¹r, of the last successful evaluation; derived parameters
-// are among them. The slices are copies.
-func (o *Objective) Theta() (theta []float64, noise float64, alpha []float64) {
+// Theta returns the kernel's parameters and the estimated noise variances (one
+// per group, none without) in natural units, and α = Σ⁻¹r (n×T), of the last
+// successful evaluation; derived parameters are among them. The slices are
+// copies.
+func (o *Objective) Theta() (theta, noise, alpha []float64) {
 	s := o.session
-	return slices.Clone(s.theta), s.noise[0], slices.Clone(s.alpha)
+	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
+}
+
+// Mean returns the mean's coefficients β̂ found by generalised least squares in
+// the last successful evaluation, q×T column-major, and their covariance
+// (HᵀΣ⁻¹H)⁻¹, q×q, the same for every target; nil if the mean is zero or its
+// coefficients are parameters.
+func (o *Objective) Mean() (beta, covariance []float64) {
+	s := o.session
+	if s.gls == nil {
+		return nil, nil
+	}
+	return slices.Clone(s.beta), s.gls.Covariance()
 }
 
 // Evaluations returns the counts so far.

@@ -82,7 +82,8 @@ func TestPriorNodes(t *testing.T) {
 	for name, priors := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, "rbf(ard)", 20, 3, func(s *graph.Spec) {
-				s.Mean, s.Prior = graph.MeanLinear, graph.NegLogPrior(priors)
+				freeMean("linear")(s)
+				s.Prior = graph.NegLogPrior(priors)
 			})
 			f.checkGradient(t)
 			z := f.z(4)
@@ -127,7 +128,8 @@ func TestPriorRefused(t *testing.T) {
 	} {
 		f := newFixture(t, "rbf", 10, 1, nil)
 		spec := f.spec
-		spec.Mean, spec.Prior = graph.MeanConstant, graph.NegLogPrior(priors)
+		freeMean("constant")(&spec)
+		spec.Prior = graph.NegLogPrior(priors)
 		if _, err := graph.Build(f.ws, spec); err == nil {
 			t.Errorf("%s accepted", what)
 		}

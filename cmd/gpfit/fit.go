@@ -21,7 +21,6 @@ type fitFlags struct {
 	deviceFlags
 	splitMask, out string
 	restarts       int
-	seed           uint64
 	maxEvals       int
 	saveFactor     bool
 	stdErrors      bool
@@ -49,10 +48,9 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	s := cmd.Flags()
 	s.SortFlags = false
 	f.dataFlags.add(s)
-	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored")
+	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
-	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
 	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")

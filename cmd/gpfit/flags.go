@@ -23,12 +23,19 @@ type dataFlags struct {
 	target   string
 	features []string
 	header   string
+	missing  string
+	// seed is that of everything random in a command.
+	subsample int
+	seed      uint64
 }
 
 func (f *dataFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&f.target, "target", "", "column of the targets, by `NAME` or index (default: the last)")
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs: `NAMES`, indices or ranges such as 0-3 (default: all others)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
+	s.StringVar(&f.missing, "missing", "error", "rows with empty, NaN or NA cells in a column that is used: error, or drop and say how many")
+	s.IntVar(&f.subsample, "subsample", 0, "take `N` rows, drawn at random by --seed, if there are more (default: all)")
+	s.Uint64Var(&f.seed, "seed", 1, "seed of everything random: --subsample, --restarts")
 }
 
 // modelFlags say what is fitted.
@@ -145,7 +152,7 @@ func (f *deviceFlags) add(s *pflag.FlagSet) {
 func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
 		"kernel": kernel.Families(), "mean": {"zero", "constant", "linear"},
-		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "device": {"auto", "cpu"},
+		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -43,13 +43,23 @@ func overflows(b []byte) bool {
 }
 
 // missingWords are the ways, in lower case, in which files say that a value is
-// missing or not finite.
+// missing.
 var missingWords = map[string]bool{
-	"": true, "nan": true, "na": true, "n/a": true, "<na>": true,
+	"": true, "nan": true, "na": true, "n/a": true, "<na>": true, "#n/a": true,
 	"null": true, "none": true, "nil": true, "-": true, "--": true, ".": true, "?": true,
+	"-nan": true, "+nan": true, "-1.#ind": true, "1.#qnan": true,
+}
+
+// infiniteWords are those for a value that is not finite.
+var infiniteWords = map[string]bool{
 	"inf": true, "+inf": true, "-inf": true,
-	"infinity": true, "+infinity": true, "-infinity": true,
-	"-nan": true, "+nan": true, "1.#inf": true, "-1.#ind": true, "1.#qnan": true,
+	"infinity": true, "+infinity": true, "-infinity": true, "1.#inf": true,
+}
+
+// isMissing reports whether a cell says that its value is missing.
+func isMissing(b []byte) bool {
+	const longest = 8
+	return len(b) <= longest && missingWords[string(bytes.ToLower(b))]
 }
 
 // looksLikeData reports whether a cell of the first row speaks against this row
@@ -58,7 +68,7 @@ func looksLikeData(b []byte) bool {
 	if _, ok := parseNumber(b); ok {
 		return true
 	}
-	return overflows(b) || missingWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
+	return overflows(b) || isMissing(b) || infiniteWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
 }
 
 // whyNotNumber says what is wrong with a cell that [parseNumber] refused.

@@ -212,7 +212,7 @@ var tableCases = []struct {
 func TestRead(t *testing.T) {
 	for _, c := range tableCases {
 		want := c.want
-		want.Source, want.N, want.D = "T", len(want.Line), len(want.FeatureNames)
+		want.Source, want.N, want.D, want.SourceRows = "T", len(want.Line), len(want.FeatureNames), len(want.Line)
 		check := func(t *testing.T, text string) {
 			got, err := ReadFrom(strings.NewReader(text), "T", c.opts)
 			if err != nil {

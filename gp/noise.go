@@ -1,0 +1,124 @@
+package gp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/internal/suggest"
+)
+
+// Noise says how the noise of training rows differs from row to row. The zero
+// value is one variance for all, Model.NoiseVariance.
+type Noise struct {
+	// Column is the table's column of known variances, in squared units of the
+	// target; "" for none. They come on top of the estimated ones.
+	Column string `json:"column,omitempty"`
+	// GroupColumn is the column of labels, Labels the groups and Variances
+	// their estimated noise variances, scaled units; empty for a single one.
+	GroupColumn string    `json:"group_column,omitempty"`
+	Labels      []string  `json:"labels,omitempty"`
+	Variances   []float64 `json:"variances,omitempty"`
+}
+
+func (z *Noise) validate() error {
+	if len(z.Labels) != len(z.Variances) || (z.GroupColumn == "") != (len(z.Labels) == 0) {
+		return fmt.Errorf("%d noise variances for %d groups of %q", len(z.Variances), len(z.Labels), z.GroupColumn)
+	}
+	for _, v := range z.Variances {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("noise variance %v of a group", v)
+		}
+	}
+	return nil
+}
+
+// RowNoise is what is known of the noise of rows to predict. The zero value is
+// that nothing is: the estimated variance, without any of the rows' own.
+type RowNoise struct {
+	// Known are the rows' own variances, squared units of the target; nil if
+	// they are not known.
+	Known []float64
+	// Group are the rows' labels; nil if there are none.
+	Group []string
+	// DefaultGroup is the label of rows without one.
+	DefaultGroup string
+}
+
+// GroupError reports a row whose noise group the model does not have.
+type GroupError struct {
+	// Row is the row's position, −1 where no row has a label.
+	Row           int
+	Label, Column string
+	Labels        []string
+}
+
+func (e *GroupError) Error() string {
+	known := "the model has " + strings.Join(e.Labels, ", ")
+	if e.Row < 0 {
+		return fmt.Sprintf("the model has a noise variance for each group of the column %q: name that column or a group for all rows (%s)", e.Column, known)
+	}
+	return fmt.Sprintf("row %d (from 1) is of the noise group %q, which the model does not know%s: %s", e.Row+1, e.Label, suggest.DidYouMean(e.Label, e.Labels), known)
+}
+
+// noises returns the noise variance of a new observation at n rows, in scaled
+// units: the estimated one of the row's group, and the row's own where it is
+// known. Errors: [*GroupError].
+func (m *Model) noises(n int, row RowNoise) ([]float64, error) {
+	out := make([]float64, n)
+	if row.Known != nil && len(row.Known) != n || row.Group != nil && len(row.Group) != n {
+		return nil, fmt.Errorf("gp: %d known variances and %d groups for %d rows", len(row.Known), len(row.Group), n)
+	}
+	if row.Known != nil && m.Noise.Column == "" {
+		return nil, fmt.Errorf("gp: known variances of rows for a model that was fitted without")
+	}
+	square := m.Scaling.YScale * m.Scaling.YScale
+	for i := range out {
+		v, err := m.groupVariance(i, row)
+		if err != nil {
+			return nil, err
+		}
+		if row.Known != nil {
+			if !(row.Known[i] >= 0) || math.IsInf(row.Known[i], 0) {
+				return nil, fmt.Errorf("row %d (from 1) has the noise variance %v: must be a number from 0", i+1, row.Known[i])
+			}
+			v += row.Known[i] / square
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// groupVariance is the estimated variance of a row.
+func (m *Model) groupVariance(i int, row RowNoise) (float64, error) {
+	if len(m.Noise.Labels) == 0 {
+		return m.NoiseVariance, nil
+	}
+	label := row.DefaultGroup
+	if row.Group != nil {
+		label = row.Group[i]
+	} else if label == "" {
+		i = -1
+	}
+	g := slices.Index(m.Noise.Labels, label)
+	if g < 0 && row.DefaultGroup != "" && row.Group != nil {
+		g = slices.Index(m.Noise.Labels, row.DefaultGroup)
+	}
+	if g < 0 {
+		return 0, &GroupError{Row: i, Label: label, Column: m.Noise.GroupColumn, Labels: m.Noise.Labels}
+	}
+	return m.Noise.Variances[g], nil
+}
+
+// diagonal is what is added to the kernel's matrix of the training rows.
+func (m *Model) diagonal() []float64 {
+	if m.TrainNoise == nil {
+		return []float64{m.NoiseVariance + m.Jitter}
+	}
+	out := slices.Clone(m.TrainNoise)
+	for i := range out {
+		out[i] += m.Jitter
+	}
+	return out
+}
