@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
@@ -149,6 +151,7 @@ func (t *Task) without(held []int) *Task {
 		}
 		train++
 	}
+	s.noise, s.testNoise = t.splitNoise(held)
 	s.points = kernel.NewPoints(scaled, len(s.trainY), d)
 	s.params = slices.Clone(t.params)
 	return &s
@@ -209,4 +212,26 @@ func (s *CrossValidationScores) pool(n int, scale float64) {
 	}
 	k := float64(len(s.Folds))
 	s.NLPDStdError = math.Sqrt(spread / (k * (k - 1)))
+}
+
+// splitNoise splits what is known of the training rows' noise as without does.
+func (t *Task) splitNoise(held []int) (graph.Noise, gp.RowNoise) {
+	in, out := graph.Noise{None: t.noise.None, Labels: t.noise.Labels}, gp.RowNoise{}
+	square := t.scaling.YScale * t.scaling.YScale
+	for i := range t.N() {
+		_, isOut := slices.BinarySearch(held, i)
+		switch {
+		case isOut && t.noise.Known != nil:
+			out.Known = append(out.Known, t.noise.Known[i]*square)
+		case t.noise.Known != nil:
+			in.Known = append(in.Known, t.noise.Known[i])
+		}
+		switch {
+		case isOut && t.noise.Group != nil:
+			out.Group = append(out.Group, t.noise.Labels[t.noise.Group[i]])
+		case t.noise.Group != nil:
+			in.Group = append(in.Group, t.noise.Group[i])
+		}
+	}
+	return in, out
 }

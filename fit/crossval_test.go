@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/gp"
-	"gpfit/graph"
 )
 
 // bruteFold predicts the held-out rows by solving with the training rows' dense
@@ -65,7 +64,7 @@ func TestCrossValidate(t *testing.T) {
 	d := synthetic(61)
 	d.Test = make([]bool, 61) // rows held out of everything
 	d.Test[3], d.Test[40] = true, true
-	task := mustPrepare(t, d, Options{Mean: graph.MeanConstant})
+	task := mustPrepare(t, d, Options{Mean: "constant", MeanFit: MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
 	got, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 5})
 	if err != nil {

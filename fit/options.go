@@ -6,7 +6,6 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/hyperopt"
 )
 
@@ -18,6 +17,13 @@ type Data struct {
 	// FeatureNames and TargetName are for messages and the model file.
 	FeatureNames []string
 	TargetName   string
+	// NoiseVariance holds noise variances that are known for each row, in
+	// squared units of the target: they come on top of the estimated one.
+	// NoiseGroup holds labels of rows that share an estimated variance. Both
+	// nil for none; their columns' names are for messages and the model file.
+	NoiseVariance                 []float64
+	NoiseGroup                    []string
+	NoiseColumn, NoiseGroupColumn string
 	// Test marks rows that are held out and scored; nil for none.
 	Test []bool
 	// Warnings of whoever read the table, to be passed on.
@@ -47,8 +53,13 @@ type Options struct {
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
-	// Mean is the mean function; empty means zero.
-	Mean graph.Mean
+	// Mean is the mean function in the text form of package mean; empty means
+	// zero. MeanFit says how its coefficients are found.
+	Mean    string
+	MeanFit MeanFit
+	// NoNoise leaves the estimated noise variance out. Without known variances
+	// the fit goes through the targets.
+	NoNoise bool
 	// Standardize is what is scaled; empty means both.
 	Standardize gp.Standardize
 	// Set gives start values, Fix fixes parameters, Bounds replaces default

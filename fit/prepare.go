@@ -9,6 +9,7 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Task is a checked problem, scaled and with start values.
@@ -24,6 +25,13 @@ type Task struct {
 	scaling        gp.Scaling
 	points         *kernel.Points
 	targets        []float64
+	mean           mean.Expr
+	basis          mean.Basis
+	meanFree       bool
+	// noise is that of the training rows, one element for each of them;
+	// testNoise that of the held-out rows.
+	noise     graph.Noise
+	testNoise gp.RowNoise
 	// params are the free parameters in the order of the graph's variables,
 	// elements all of them, tied ones included.
 	params   []parameter
@@ -48,7 +56,7 @@ func (t *Task) Kernel() string { return t.program.Text }
 func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
 
 // Prepare checks data and options. Errors: [*DataError], [*OptionError],
-// [*kernel.ParseError], [*kernel.CompileError].
+// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError].
 func Prepare(data Data, opts Options) (*Task, error) {
 	t := &Task{opts: opts, data: data, residualFrom: residualFrom, warnings: slices.Clone(data.Warnings)}
 	if err := t.split(); err != nil {
@@ -64,10 +72,12 @@ func Prepare(data Data, opts Options) (*Task, error) {
 	t.scaling = gp.NewScaling(how, t.trainX, t.trainY, t.D())
 	t.points = kernel.NewPoints(t.scaling.Inputs(t.trainX), t.N(), t.D())
 	t.targets = t.scaling.Targets(t.trainY)
-	if err := t.compile(); err != nil {
-		return nil, err
+	for _, step := range []func() error{t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	return t, t.chooseParameters()
+	return t, nil
 }
 
 // split copies training rows and held-out rows apart.
@@ -141,17 +151,9 @@ func (t *Task) compile() error {
 	return err
 }
 
-// mean returns the mean function, zero by default.
-func (t *Task) mean() graph.Mean {
-	if t.opts.Mean == "" {
-		return graph.MeanZero
-	}
-	return t.opts.Mean
-}
-
 func (t *Task) spec() graph.Spec {
 	spec := graph.Spec{
-		Program: t.program, X: t.points, Y: t.targets, Mean: t.mean(), Labels: t.columns, MaxJitter: t.opts.MaxJitter,
+		Program: t.program, X: t.points, Y: t.targets, Mean: t.basis, MeanFree: t.meanFree, Noise: t.noise, MaxJitter: t.opts.MaxJitter,
 		Derive: t.derive(),
 	}
 	t.addPriors(&spec)

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -26,15 +25,6 @@ func mustPrepare(t *testing.T, d Data, o Options) *Task {
 		t.Fatal(err)
 	}
 	return task
-}
-
-func mustEvaluate(t *testing.T, d Data, o Options) *Report {
-	t.Helper()
-	r, err := mustPrepare(t, d, o).Evaluate(context.Background(), backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // wantOption fails unless Prepare refuses with an OptionError that says word.
@@ -114,7 +104,7 @@ func TestPriorOptions(t *testing.T) {
 	wantOption(t, d, Options{Priors: []Prior{{"lenghtscale", gamma}}}, `did you mean "lengthscale"`)
 	wantOption(t, d, Options{Priors: []Prior{{"lengthscale", gamma}, {"lengthscale", gamma}}}, "twice")
 	wantOption(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "normal(0, 1)")}}}, "take lognormal")
-	wantOption(t, d, Options{Mean: graph.MeanConstant, Priors: []Prior{{"mean_constant", gamma}}}, "take normal")
+	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []Prior{{"mean_constant", gamma}}}, "take normal")
 	fixed := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", gamma}}, Fix: []Assignment{{Name: "lengthscale"}}})
 	if w := strings.Join(fixed.Warnings(), "; "); !strings.Contains(w, "it is fixed") {
 		t.Errorf("warnings %q", w)
@@ -135,7 +125,7 @@ func TestPriorOptions(t *testing.T) {
 // included, whose optimum they cut off.
 func TestBoundsOfEveryKind(t *testing.T) {
 	d := synthetic(60)
-	o := Options{Kernel: "rbf(ard) + matern32", Mean: graph.MeanLinear}
+	o := Options{Kernel: "rbf(ard) + matern32", Mean: "linear", MeanFit: MeanFree}
 	free := mustFit(t, d, o).Report
 	for _, name := range free.Names {
 		best := free.Parameters[name]
@@ -162,5 +152,5 @@ func TestBoundsOfEveryKind(t *testing.T) {
 	if !found {
 		t.Error("no warning in natural units of a start outside of its bounds")
 	}
-	wantOption(t, d, Options{Mean: graph.MeanConstant, Bounds: []Interval{{"mean_constant", 1, -1}}}, "lower < upper")
+	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Bounds: []Interval{{"mean_constant", 1, -1}}}, "lower < upper")
 }

@@ -24,6 +24,10 @@ type Report struct {
 	Kernel string `json:"kernel"`
 	Mean   string `json:"mean"`
 	Device string `json:"device"`
+	// MeanFit says how the mean's coefficients were found; they are among
+	// Parameters, too.
+	MeanFit          MeanFit       `json:"mean_fit,omitempty"`
+	MeanCoefficients []Coefficient `json:"mean_coefficients,omitempty"`
 	// NLML is that of the scaled problem, the sum of its three terms;
 	// NLMLOriginalUnits that of the original targets, n·log(scale of y) more.
 	NLML              float64 `json:"nlml"`
@@ -118,7 +122,7 @@ type TestScores struct {
 func (t *Task) report(s *session, z, grad []float64) Report {
 	terms := s.obj.Terms()
 	r := Report{
-		SchemaVersion: SchemaVersion, N: t.N(), D: t.D(), Kernel: t.program.Text, Mean: string(t.mean()), Device: s.info.Name,
+		SchemaVersion: SchemaVersion, N: t.N(), D: t.D(), Kernel: t.program.Text, Device: s.info.Name,
 		NLML: terms.NLML(), NLMLOriginalUnits: terms.NLML() + float64(t.N())*math.Log(t.scaling.YScale),
 		DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
 		Parameters: map[string]float64{}, ParametersOriginalUnits: map[string]float64{},
@@ -142,6 +146,7 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", terms.Jitter))
 	}
 	t.originalUnits(&r, values)
+	t.reportMean(&r, s.obj, z)
 	return r
 }
 
@@ -170,19 +175,9 @@ func (t *Task) originalUnits(r *Report, values []float64) {
 			}
 		}
 	}
-	constant := s.YMean
-	slope := 0
 	for i, p := range t.elements {
-		switch p.group {
-		case graph.NoiseVariance:
+		if p.group == graph.NoiseVariance {
 			add(p.name, values[i]*square)
-		case graph.MeanSlope:
-			w := values[i] * s.YScale / s.XScale[slope]
-			constant -= w * s.XMean[slope]
-			add(p.name, w)
-			slope++
-		case graph.MeanConst:
-			add(p.name, constant+values[i]*s.YScale)
 		}
 	}
 }
@@ -222,7 +217,7 @@ func (r *Report) addResult(res *hyperopt.Result) {
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-22s %s\n", "kernel", r.Kernel)
-	if r.Mean != string(graph.MeanZero) {
+	if r.MeanFit != "" {
 		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
 	}
 	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
@@ -234,6 +229,7 @@ func (r *Report) Text() string {
 	}
 	r.writeParameters(&b)
 	r.writeStdErrors(&b)
+	r.writeMean(&b)
 	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
 	if r.GradientNorm != nil {
 		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)
@@ -303,5 +299,25 @@ func (r *Report) writeParameters(b *strings.Builder) {
 				}
 			}
 		}
+	}
+}
+
+// writeMean prints the mean's coefficients that were found by least squares;
+// others are among the parameters.
+func (r *Report) writeMean(b *strings.Builder) {
+	if r.MeanFit != MeanGLS {
+		return
+	}
+	width := 20
+	for _, c := range r.MeanCoefficients {
+		width = max(width, len(c.Name))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %14s  %14s\n", width, "mean coefficient", "scaled", "std. error", "original units", "std. error")
+	for _, c := range r.MeanCoefficients {
+		fmt.Fprintf(b, "%-*s  %14.6g  %14.3g  %14.6g  %14.3g", width, c.Name, c.Value, *c.StandardError, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+		if c.Centre != nil {
+			fmt.Fprintf(b, "  at %.5g, width %.4g", *c.Centre, *c.Width)
+		}
+		b.WriteByte('\n')
 	}
 }

@@ -55,7 +55,7 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	z := t.startZ()
 	grad := make([]float64, len(z))
 	_, err = s.ValueGradient(ctx, z, grad)
-	err = explainStart(err)
+	err = t.explainStart(err)
 	if inspect != nil {
 		err = errors.Join(err, inspect(s.obj))
 	}
@@ -73,8 +73,12 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 
 // explainStart adds the likely cause and what to do to a failure at given
 // parameters.
-func explainStart(err error) error {
-	if device.IsNotPD(err) {
+func (t *Task) explainStart(err error) error {
+	switch {
+	case isCondition(err):
+	case device.IsNotPD(err) && t.opts.NoNoise:
+		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out --noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow --max-jitter", err)
+	case device.IsNotPD(err):
 		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow --max-jitter", err)
 	}
 	return err
@@ -122,7 +126,7 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	case isCancelled(err):
 		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		return nil, t.withBest(err, result)
+		return nil, t.withBest(t.explainFit(err), result)
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
@@ -210,22 +214,16 @@ func (t *Task) settings() hyperopt.Settings {
 
 // model collects what predictions need from the objective's last evaluation.
 func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
-	theta, noise, alpha := obj.Theta()
+	theta, _, alpha := obj.Theta()
 	terms := obj.Terms()
 	m := &gp.Model{
 		Kernel: t.program.Text, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
-		ParameterNames: t.program.Names(), Theta: theta, NoiseVariance: noise, Jitter: terms.Jitter,
+		ParameterNames: t.program.Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: t.scaling, NLML: terms.NLML(), Status: r.Status.String(),
 		X: t.trainX, Y: t.trainY, Alpha: alpha,
 	}
-	for i, p := range t.params {
-		switch p.group {
-		case graph.MeanConst:
-			m.MeanConstant = r.X[i]
-		case graph.MeanSlope:
-			m.MeanLinear = append(m.MeanLinear, r.X[i])
-		}
-	}
+	t.modelNoise(m, obj)
+	t.modelMean(m, obj, r.X)
 	return m
 }
 
@@ -234,7 +232,7 @@ func (t *Task) score(ctx context.Context, out *Outcome) error {
 	if len(t.testY) == 0 {
 		return nil
 	}
-	p, err := out.posterior.Predict(ctx, t.testX, len(t.testY))
+	p, err := out.posterior.PredictNoise(ctx, t.testX, len(t.testY), t.testNoise)
 	if err != nil {
 		return err
 	}

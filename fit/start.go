@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"gpfit/graph"
 	"gpfit/kernel"
@@ -80,10 +79,7 @@ func (t *Task) chooseParameters() error {
 			t.params = append(t.params, q)
 		}
 	}
-	t.params = append(t.params, parameter{
-		name: graph.NoiseVariance, group: graph.NoiseVariance, isLog: true,
-		start: variance * noiseStart, lo: variance * noiseLo, hi: variance * noiseHi,
-	})
+	t.noiseParameters(variance)
 	t.meanParameters()
 	if err := t.tie(); err != nil {
 		return err
@@ -94,24 +90,6 @@ func (t *Task) chooseParameters() error {
 	return t.applyPriors()
 }
 
-func (t *Task) meanParameters() {
-	free := parameter{lo: math.Inf(-1), hi: math.Inf(1)}
-	if t.mean() == graph.MeanLinear {
-		for _, label := range t.columns {
-			free.name, free.group = graph.MeanSlope+"["+strconv.Itoa(label)+"]", graph.MeanSlope
-			t.params = append(t.params, free)
-		}
-	}
-	if t.mean() != graph.MeanZero {
-		sum := 0.0
-		for _, v := range t.targets {
-			sum += v
-		}
-		free.name, free.group, free.start = graph.MeanConst, graph.MeanConst, sum/float64(len(t.targets))
-		t.params = append(t.params, free)
-	}
-}
-
 func (t *Task) applyOptions() error {
 	assign := func(a Assignment, flag string) ([]int, error) {
 		matches := t.find(a.Name)
@@ -120,6 +98,9 @@ func (t *Task) applyOptions() error {
 		}
 		for _, i := range matches {
 			p := &t.params[i]
+			if a.Given && p.group == graph.NoiseVariance && a.Value == 0 {
+				return nil, optionErrorf("%s %s=0: must be a positive number; --noise none fits without noise", flag, a.Name)
+			}
 			if a.Given && p.isLog && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
 				return nil, optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
 			}
@@ -161,7 +142,8 @@ func (t *Task) applyOptions() error {
 	}
 	for i := range t.params {
 		p := &t.params[i]
-		// A start value given by the user widens default bounds.
+		// A start value given by the user widens default bounds; coefficients of
+		// the mean have none.
 		if p.isLog && !p.bounded {
 			p.lo, p.hi = min(p.lo, p.start/10), max(p.hi, p.start*10)
 		}

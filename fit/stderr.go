@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
@@ -238,10 +239,19 @@ func (t *Task) fillStdErrors(e *StdErrors, z []float64, index []int, covariance 
 	}
 }
 
-// inOriginalUnits converts the natural values of all parameters.
+// inOriginalUnits converts the natural values of all parameters, but for a
+// constant.
 func (t *Task) inOriginalUnits(values []float64) map[string]float64 {
 	r := Report{ParametersOriginalUnits: map[string]float64{}}
 	t.originalUnits(&r, values)
+	if q := len(t.basis); t.meanFree {
+		// β_original = Tβ, in units of the target; the mean's shift is constant.
+		toOriginal := t.basis.Original(t.scaling.XMean, t.scaling.XScale)
+		beta := values[len(values)-q:]
+		for j, f := range t.basis {
+			r.ParametersOriginalUnits[f.Name()] = t.scaling.YScale * floats.Dot(toOriginal[j*q:(j+1)*q], beta)
+		}
+	}
 	return r.ParametersOriginalUnits
 }
 

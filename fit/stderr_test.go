@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gpfit/gp"
-	"gpfit/graph"
 )
 
 // TestStdErrorsAnalytic: with a lengthscale far below the distances Σ = sI, s =
@@ -18,7 +17,7 @@ import (
 func TestStdErrorsAnalytic(t *testing.T) {
 	d := synthetic(50)
 	for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-		r := mustFit(t, d, Options{Standardize: how, Mean: graph.MeanConstant, StdErrors: true,
+		r := mustFit(t, d, Options{Standardize: how, Mean: "constant", MeanFit: MeanFree, StdErrors: true,
 			Fix: []Assignment{{"lengthscale", 1e-9, true}, {"noise_variance", 1e-3, true}}}).Report
 		e := r.StdErrors
 		if e == nil || e.Failure != "" {
@@ -57,7 +56,7 @@ func TestStdErrorsAnalytic(t *testing.T) {
 // with ties and priors; of fourth order in the step 0.02 they are accurate to
 // 1e-7 (truncation) and 1e-16·100/4e-4 (cancellation), relative to their terms.
 func TestHessian(t *testing.T) {
-	o := Options{Kernel: "rbf(ard) + matern32(ard)", Mean: graph.MeanLinear, StdErrors: true,
+	o := Options{Kernel: "rbf(ard) + matern32(ard)", Mean: "linear", MeanFit: MeanFree, StdErrors: true,
 		Ties:   []Tie{{"k2.lengthscale[0]", "k1.lengthscale[0]"}},
 		Priors: []Prior{{"k1.lengthscale", density(t, "lognormal(0, 0.5)")}, {"k2.lengthscale[2]", density(t, "gamma(3, 2)")}, {"k1.signal_variance", density(t, "halfnormal(1)")}, {"k2.signal_variance", density(t, "halfnormal(1)")}}}
 	d := synthetic(60)

@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"gpfit/graph"
 )
 
 // TestTies: a fit with ties has the optimum of the simpler model it is equal
@@ -73,7 +71,7 @@ func TestTiedChain(t *testing.T) {
 func TestTieErrors(t *testing.T) {
 	d := synthetic(30)
 	tied := func(ties ...Tie) Options {
-		return Options{Kernel: "rbf(ard) + matern32", Mean: graph.MeanConstant, Ties: ties}
+		return Options{Kernel: "rbf(ard) + matern32", Mean: "constant", MeanFit: MeanFree, Ties: ties}
 	}
 	with := func(o Options, change func(*Options)) Options { change(&o); return o }
 	one := tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"})

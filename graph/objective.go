@@ -161,6 +161,11 @@ func (o *Objective) Theta() (theta, noise, alpha []float64) {
 	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
 }
 
+// Noise returns what was added to the diagonal in the last successful
+// evaluation, known and estimated noise but no jitter: n variances, or one that
+// is the same for all points.
+func (o *Objective) Noise() []float64 { return slices.Clone(o.session.noise) }
+
 // Mean returns the mean's coefficients β̂ found by generalised least squares in
 // the last successful evaluation, q×T column-major, and their covariance
 // (HᵀΣ⁻¹H)⁻¹, q×q, the same for every target; nil if the mean is zero or its

@@ -13,7 +13,6 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
@@ -61,8 +60,8 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 
 // options turns the flags into fit's options.
 func (f *modelFlags) options() (fit.Options, error) {
-	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: graph.Mean(f.mean), MaxJitter: f.maxJitter}
-	if !slices.Contains([]graph.Mean{graph.MeanZero, graph.MeanConstant, graph.MeanLinear}, o.Mean) {
+	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MaxJitter: f.maxJitter}
+	if !slices.Contains([]string{"zero", "constant", "linear"}, o.Mean) {
 		return o, usagef("--mean %q: must be zero, constant or linear", f.mean)
 	}
 	var err error

@@ -86,7 +86,7 @@ func newReader(src source, opts Options) (*Reader, error) {
 		src.close()
 		return nil, err
 	}
-	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric, notes: slices.Clone(src.warnings())}, nil
+	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric}, nil
 }
 
 // Close closes the files.
@@ -122,7 +122,7 @@ func (r *Reader) Next(most int) (*Table, error) {
 
 // Warnings tells what a user should know about the rows read so far.
 func (r *Reader) Warnings() []string {
-	notes := slices.Clone(r.notes)
+	notes := append(slices.Clone(r.src.warnings()), r.notes...)
 	if r.dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %s left out: missing values (first: %v)",
 			r.dropped, count(r.rows, "row"), r.gap))

@@ -46,8 +46,8 @@ var foreign = []struct{ magic, msg string }{
 	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
 	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
-	{"PAR1", "this is a Parquet file, not text"},
-	{"\x93NUMPY", "this is a NumPy file, not text"},
+	{parquetMagic, "this is a Parquet file, not text; such files are read by name and uncompressed"},
+	{npyMagic, "this is a NumPy file, not text; such files are read by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
 	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
 	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
@@ -156,15 +156,6 @@ func (s *scanner) close() error {
 		return nil
 	}
 	return s.file.Close()
-}
-
-// openPath opens what path names.
-func openPath(path string, opts Options) (source, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return openText(f, path, opts)
 }
 
 // openText reads a file as text; on an error it closes f.

@@ -260,9 +260,6 @@ func TestReadFile(t *testing.T) {
 	if !errors.As(err, &e) || !errors.Is(err, fs.ErrNotExist) || e.Msg != "no such file or directory" {
 		t.Errorf("absent file: %v", err)
 	}
-	if _, err = Read(dir, Options{}); !errors.As(err, &e) || e.Error() != dir+": is a directory, not a file" {
-		t.Errorf("directory: %v", err)
-	}
 }
 
 // TestReadManyRows reads more than the buffer holds, so that rows lie across
