@@ -144,6 +144,9 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.session.terms
+	if o.session.left != nil {
+		t.LeaveOneOut = o.session.left.value
+	}
 	if o.last != nil && o.prior != nil {
 		if f, err := scalar(o.last.value(o.prior)); err == nil {
 			t.NegLogPrior = f
