@@ -70,6 +70,10 @@ type Options struct {
 	// then that of maximum posterior density.
 	Ties   []Tie
 	Priors []Prior
+	// Objective is what is minimised; empty means ObjectiveNLML. LeaveOneOut
+	// asks for its leave-one-out score, too.
+	Objective   Objective
+	LeaveOneOut bool
 	// StdErrors asks for standard errors at the optimum: two gradients more for
 	// every free parameter.
 	StdErrors bool

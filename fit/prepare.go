@@ -72,7 +72,7 @@ func Prepare(data Data, opts Options) (*Task, error) {
 	t.scaling = gp.NewScaling(how, t.trainX, t.trainY, t.D())
 	t.points = kernel.NewPoints(t.scaling.Inputs(t.trainX), t.N(), t.D())
 	t.targets = t.scaling.Targets(t.trainY)
-	for _, step := range []func() error{t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
+	for _, step := range []func() error{t.checkObjective, t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (t *Task) compile() error {
 func (t *Task) spec() graph.Spec {
 	spec := graph.Spec{
 		Program: t.program, X: t.points, Y: t.targets, Mean: t.basis, MeanFree: t.meanFree, Noise: t.noise, MaxJitter: t.opts.MaxJitter,
-		Derive: t.derive(),
+		Derive: t.derive(), LeaveOneOut: t.opts.Objective == ObjectiveLOO,
 	}
 	t.addPriors(&spec)
 	return spec

@@ -65,6 +65,7 @@ type Report struct {
 	Starts         []StartReport `json:"starts,omitempty"`
 	AtBound        []string      `json:"at_bound,omitempty"`
 	StdErrors      *StdErrors    `json:"std_errors,omitempty"`
+	Scores         Scores        `json:"scores,omitzero"`
 	Test           *TestScores   `json:"test,omitempty"`
 	Warnings       []string      `json:"warnings"`
 	// ModelFile is where the model was written.
@@ -199,7 +200,7 @@ func (r *Report) addResult(res *hyperopt.Result) {
 	r.Seed = &res.Seed
 	for i, s := range res.Starts {
 		report := StartReport{Objective: finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
-		if r.ObjectiveName == objectiveNLML {
+		if r.ObjectiveName == string(ObjectiveNLML) {
 			report.NLML = report.Objective
 		}
 		if s.Err != nil {
@@ -230,6 +231,7 @@ func (r *Report) Text() string {
 	r.writeParameters(&b)
 	r.writeStdErrors(&b)
 	r.writeMean(&b)
+	r.writeScores(&b)
 	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
 	if r.GradientNorm != nil {
 		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)

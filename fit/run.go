@@ -64,6 +64,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
+	if err = t.scoreLeaveOneOut(ctx, s, &r); err != nil {
+		return nil, err
+	}
 	if r.Residual, err = s.residual(ctx); err != nil {
 		return nil, err
 	}
@@ -145,6 +148,9 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
+	if err := t.scoreLeaveOneOut(final, s, &out.Report); err != nil {
+		return nil, t.withBest(errors.Join(cancelled, err), result)
+	}
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}

@@ -19,6 +19,7 @@ type fitFlags struct {
 	dataFlags
 	modelFlags
 	deviceFlags
+	scoreFlags
 	splitMask, out string
 	restarts       int
 	maxEvals       int
@@ -50,6 +51,7 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	f.dataFlags.add(s)
 	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
+	f.scoreFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
 	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
@@ -66,6 +68,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
 	if err != nil {
+		return err
+	}
+	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	if f.restarts < 0 || f.maxEvals < 0 {
@@ -94,6 +99,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
+	msg.objective = task.ObjectiveLabel()
 	backends, err := f.open(ctx, msg, task.N())
 	if err != nil {
 		return err
@@ -109,6 +115,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
+	if err == nil && f.has("cv") {
+		if !f.saveFactor {
+			outcome.Close() // its memory is the folds'
+		}
+		err = f.crossValidate(ctx, msg, task, backends[0], &outcome.Report)
+	}
 	return finishFit(cmd, msg, f, outcome, out, len(task.Warnings()), err)
 }
 

@@ -152,6 +152,7 @@ func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
 		"kernel": kernel.Families(), "mean": {"zero", "constant", "linear"},
 		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
+		"objective": {"nlml", "loo"}, "scores": {"loo", "cv", "loo,cv"},
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
