@@ -90,23 +90,24 @@ func (m *Model) meanSlopes(scaled, grad []float64) {
 // product of the columns i and j of the q×m matrix that is returned, nil where
 // the coefficients are not by least squares. That is RᵀM⁻¹R of Rasmussen &
 // Williams (2006), eq. 2.42, with R = H* − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H, for a vague
-// prior on β: universal kriging. Cost 2nqm evaluations of the kernel.
+// prior on β: universal kriging. Cost 2nqm flops, and the kernel at m×n pairs.
 func (p *Posterior) meanUncertainty(ctx context.Context, xs *kernel.Points) ([]float64, error) {
 	mod := p.model
-	q, n := len(mod.Mean.Basis), mod.N()
+	q := len(mod.Mean.Basis)
 	if !mod.Mean.LeastSquares || q == 0 {
 		return nil, nil
 	}
 	if err := p.leastSquares(ctx); err != nil {
 		return nil, err
 	}
-	w, part := make([]float64, q*xs.N), make([]float64, xs.N)
+	m := xs.N
+	part, w := make([]float64, m*q), make([]float64, q*m)
+	if err := p.ws.Predict(ctx, p.prog, mod.Theta, p.solved, xs, part, nil); err != nil {
+		return nil, err
+	}
 	for j, f := range mod.Mean.Basis {
-		if err := p.ws.Predict(ctx, p.prog, mod.Theta, p.solved[j*n:(j+1)*n], xs, part, nil); err != nil {
-			return nil, err
-		}
 		for i, x := range xs.Column(f.Column) {
-			w[i*q+j] = f.At(x) - part[i]
+			w[i*q+j] = f.At(x) - part[j*m+i]
 		}
 	}
 	p.gls.Whiten(w)

@@ -173,7 +173,7 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 }
 
 // PredictNoise is Predict for rows whose noise is known: it makes a difference
-// to Std alone. Errors: [*GroupError], [*device.MemoryError].
+// to Std alone. Errors: [*NoiseError], [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	mod := p.model
 	scaled, err := mod.scaledRows(rows, m)

@@ -46,25 +46,24 @@ type RowNoise struct {
 	DefaultGroup string
 }
 
-// GroupError reports a row whose noise group the model does not have.
-type GroupError struct {
-	// Row is the row's position, −1 where no row has a label.
-	Row           int
-	Label, Column string
-	Labels        []string
+// NoiseError reports a row to predict whose noise is not known or makes no
+// sense.
+type NoiseError struct {
+	// Row is the row's position, −1 where no row is at fault.
+	Row int
+	Msg string
 }
 
-func (e *GroupError) Error() string {
-	known := "the model has " + strings.Join(e.Labels, ", ")
+func (e *NoiseError) Error() string {
 	if e.Row < 0 {
-		return fmt.Sprintf("the model has a noise variance for each group of the column %q: name that column or a group for all rows (%s)", e.Column, known)
+		return e.Msg
 	}
-	return fmt.Sprintf("row %d (from 1) is of the noise group %q, which the model does not know%s: %s", e.Row+1, e.Label, suggest.DidYouMean(e.Label, e.Labels), known)
+	return fmt.Sprintf("row %d (from 1): %s", e.Row+1, e.Msg)
 }
 
 // noises returns the noise variance of a new observation at n rows, in scaled
 // units: the estimated one of the row's group, and the row's own where it is
-// known. Errors: [*GroupError].
+// known. Errors: [*NoiseError].
 func (m *Model) noises(n int, row RowNoise) ([]float64, error) {
 	out := make([]float64, n)
 	if row.Known != nil && len(row.Known) != n || row.Group != nil && len(row.Group) != n {
@@ -81,7 +80,7 @@ func (m *Model) noises(n int, row RowNoise) ([]float64, error) {
 		}
 		if row.Known != nil {
 			if !(row.Known[i] >= 0) || math.IsInf(row.Known[i], 0) {
-				return nil, fmt.Errorf("row %d (from 1) has the noise variance %v: must be a number from 0", i+1, row.Known[i])
+				return nil, &NoiseError{i, fmt.Sprintf("the noise variance is %v, must be a number from 0", row.Known[i])}
 			}
 			v += row.Known[i] / square
 		}
@@ -90,25 +89,38 @@ func (m *Model) noises(n int, row RowNoise) ([]float64, error) {
 	return out, nil
 }
 
+// CheckNoise finds out whether what is known of the noise of n rows to predict
+// suffices. Errors: [*NoiseError].
+func (m *Model) CheckNoise(n int, row RowNoise) error {
+	_, err := m.noises(n, row)
+	return err
+}
+
 // groupVariance is the estimated variance of a row.
 func (m *Model) groupVariance(i int, row RowNoise) (float64, error) {
 	if len(m.Noise.Labels) == 0 {
 		return m.NoiseVariance, nil
 	}
-	label := row.DefaultGroup
+	g := -1
 	if row.Group != nil {
-		label = row.Group[i]
-	} else if label == "" {
-		i = -1
+		g = slices.Index(m.Noise.Labels, row.Group[i])
 	}
-	g := slices.Index(m.Noise.Labels, label)
-	if g < 0 && row.DefaultGroup != "" && row.Group != nil {
+	if g < 0 && row.DefaultGroup != "" {
 		g = slices.Index(m.Noise.Labels, row.DefaultGroup)
 	}
-	if g < 0 {
-		return 0, &GroupError{Row: i, Label: label, Column: m.Noise.GroupColumn, Labels: m.Noise.Labels}
+	if g >= 0 {
+		return m.Noise.Variances[g], nil
 	}
-	return m.Noise.Variances[g], nil
+	unknown := func(label string) string {
+		return fmt.Sprintf("the model does not know the noise group %q%s, it has %s", label, suggest.DidYouMean(label, m.Noise.Labels), strings.Join(m.Noise.Labels, ", "))
+	}
+	switch {
+	case row.DefaultGroup != "":
+		return 0, &NoiseError{-1, unknown(row.DefaultGroup)}
+	case row.Group == nil:
+		return 0, &NoiseError{-1, fmt.Sprintf("the model has a noise variance for each group of the column %q, and the rows have no groups; the model's are %s", m.Noise.GroupColumn, strings.Join(m.Noise.Labels, ", "))}
+	}
+	return 0, &NoiseError{i, unknown(row.Group[i])}
 }
 
 // diagonal is what is added to the kernel's matrix of the training rows.

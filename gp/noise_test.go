@@ -93,20 +93,20 @@ func TestRowNoise(t *testing.T) {
 		row  RowNoise
 		word string
 	}{
-		"no group":      {RowNoise{}, `each group of the column "lab": name that column or a group for all rows (the model has a, b)`},
-		"unknown group": {RowNoise{Group: group}, `row 5 (from 1) is of the noise group "c"`},
+		"no group":      {RowNoise{}, `each group of the column "lab", and the rows have no groups; the model's are a, b`},
+		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model does not know the noise group "c"`},
 		"bad default":   {RowNoise{DefaultGroup: "z"}, `noise group "z"`},
 		"short":         {RowNoise{Known: known[1:], DefaultGroup: "a"}, "5 known variances"},
-		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1) has the noise variance -1"},
+		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1): the noise variance is -1"},
 		"NaN":           {RowNoise{Known: []float64{0, 0, math.NaN(), 0, 0, 0}, DefaultGroup: "a"}, "row 3"},
 	} {
 		if _, err := p.PredictNoise(context.Background(), rows, points, c.row); err == nil || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}
 	}
-	var ge *GroupError
-	if _, err := p.Predict(context.Background(), rows, points); !errors.As(err, &ge) {
-		t.Errorf("error %v, want a GroupError", err)
+	var ne *NoiseError
+	if _, err := p.Predict(context.Background(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
+		t.Errorf("error %v, want a NoiseError", err)
 	}
 	if _, err := newModel(t, 5).noises(6, RowNoise{Known: known}); err == nil {
 		t.Error("known variances accepted by a model without")

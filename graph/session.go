@@ -206,7 +206,10 @@ func (s *session) contract(a *adjointHandle) error {
 		return nil
 	}
 	clear(s.grad)
-	adj := device.Adjoint{Inv: a.inv, Outer: slices.Repeat([]float64{-a.outer}, s.targets), Vectors: s.alpha}
+	adj := device.Adjoint{Inv: a.inv, Vectors: s.alpha}
+	for range s.targets {
+		adj.Outer = append(adj.Outer, -a.outer)
+	}
 	if a.loo != 0 {
 		var err error
 		if adj, err = s.leftOutAdjoint(a.loo); err != nil {

@@ -61,6 +61,7 @@ func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (
 			o.Extra = append(o.Extra, column)
 		}
 	}
+	flags.noise.tableOptions(&o)
 	t, err := readTable(path, stdin, o)
 	if err != nil {
 		return fit.Data{}, err
@@ -70,5 +71,7 @@ func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (
 			return fit.Data{}, err
 		}
 	}
-	return fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask, Warnings: t.Warnings}, nil
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask, Warnings: t.Warnings}
+	flags.noise.data(&d, t)
+	return d, nil
 }

@@ -51,6 +51,7 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	f.dataFlags.add(s)
 	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
+	f.noise.add(s)
 	f.scoreFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
@@ -67,6 +68,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
+	if err == nil {
+		err = f.noise.options(&opts)
+	}
 	if err != nil {
 		return err
 	}

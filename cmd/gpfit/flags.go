@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // dataFlags say how a table is read.
@@ -26,6 +26,8 @@ type dataFlags struct {
 	// seed is that of everything random in a command.
 	subsample int
 	seed      uint64
+	// noise is that of training tables.
+	noise noiseFlags
 }
 
 func (f *dataFlags) add(s *pflag.FlagSet) {
@@ -39,17 +41,19 @@ func (f *dataFlags) add(s *pflag.FlagSet) {
 
 // modelFlags say what is fitted.
 type modelFlags struct {
-	kernel, mean, standardize string
-	ard                       bool
-	set, fix, bounds          []string
-	maxJitter                 float64
+	kernel, standardize string
+	mean, meanFit       string
+	ard                 bool
+	set, fix, bounds    []string
+	maxJitter           float64
 	priorFlags
 }
 
 func (f *modelFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&f.kernel, "kernel", "rbf", "covariance function, an `EXPRESSION` such as 'rbf(ard)' or 'rbf + matern32'")
 	s.BoolVar(&f.ard, "ard", false, "one lengthscale per column in every leaf of the kernel")
-	s.StringVar(&f.mean, "mean", "zero", "mean function: zero, constant or linear")
+	s.StringVar(&f.mean, "mean", "zero", "mean function, an `EXPRESSION` of zero, constant, linear, poly(DEGREE), bumps(COUNT) and +, such as 'linear + bumps(5, dims=0)'")
+	s.StringVar(&f.meanFit, "mean-fit", "auto", "coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another flag names one")
 	s.StringVar(&f.standardize, "standardize", "xy", "bring to mean 0 and deviation 1: xy, x, y or none")
 	s.StringArrayVar(&f.set, "set", nil, "start value of a parameter, `NAME=VALUE` (scaled units; may be repeated)")
 	s.StringArrayVar(&f.fix, "fix", nil, "fix a parameter, `NAME[=VALUE]` (may be repeated)")
@@ -60,9 +64,16 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 
 // options turns the flags into fit's options.
 func (f *modelFlags) options() (fit.Options, error) {
-	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MaxJitter: f.maxJitter}
-	if !slices.Contains([]string{"zero", "constant", "linear"}, o.Mean) {
-		return o, usagef("--mean %q: must be zero, constant or linear", f.mean)
+	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MeanFit: fit.MeanFit(f.meanFit), MaxJitter: f.maxJitter}
+	if _, err := mean.Parse(f.mean); err != nil {
+		return o, err
+	}
+	switch o.MeanFit {
+	case "auto":
+		o.MeanFit = fit.MeanAuto
+	case fit.MeanAuto, fit.MeanGLS, fit.MeanFree:
+	default:
+		return o, usagef("--mean-fit %q: must be auto, gls or free", f.meanFit)
 	}
 	var err error
 	if o.Standardize, err = gp.ParseStandardize(f.standardize); err != nil {
@@ -150,7 +161,7 @@ func (f *deviceFlags) add(s *pflag.FlagSet) {
 // completeValues offers fixed values for flags in the shell.
 func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
-		"kernel": kernel.Families(), "mean": {"zero", "constant", "linear"},
+		"kernel": kernel.Families(), "mean": mean.Kinds(), "mean-fit": {"auto", "gls", "free"}, "noise": {"estimated", "none"},
 		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
 		"objective": {"nlml", "loo"}, "scores": {"loo", "cv", "loo,cv"},
 	} {

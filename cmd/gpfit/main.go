@@ -27,6 +27,7 @@ import (
 	"gpfit/internal/suggest"
 	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Exit codes.
@@ -73,7 +74,7 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
-	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err):
+	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err), is[*mean.ParseError](err):
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData

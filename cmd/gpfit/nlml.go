@@ -35,6 +35,7 @@ would take. Nothing is optimised.`,
 	s.SortFlags = false
 	f.dataFlags.add(s)
 	f.modelFlags.add(s)
+	f.noise.add(s)
 	f.scoreFlags.add(s)
 	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
 	f.deviceFlags.add(s)
@@ -46,6 +47,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
+	if err == nil {
+		err = f.noise.options(&opts)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type predictFlags struct {
 	features []string
 	header   string
 	out      string
+	noise    rowNoiseFlags
 	deviceFlags
 }
 
@@ -30,7 +31,10 @@ included; lower95 and upper95, its central 95 % interval; and std_latent, the
 standard deviation of the function without noise.
 
 Columns are found by the names the model was trained with; --features names
-others, in the model's order.`,
+others, in the model's order. The same holds for the columns of known noise
+variances and of noise groups. Without known variances, std has the estimated
+part of the noise alone, which is a warning; rows without a noise group are an
+error unless --noise-group-default names one.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --out predictions.csv`,
 		Args: exactArgs(2, "MODEL DATA"),
@@ -41,6 +45,7 @@ others, in the model's order.`,
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	f.noise.add(s)
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -53,9 +58,12 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	rows, n, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
+	rows, n, noise, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
 	if err != nil {
 		return err
+	}
+	if err := model.CheckNoise(n, noise); err != nil {
+		return explainNoise(err)
 	}
 	for _, w := range warnings {
 		msg.warn(w)
@@ -71,7 +79,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	p, err := posterior.Predict(ctx, rows, n)
+	p, err := posterior.PredictNoise(ctx, rows, n, noise)
 	msg.clear()
 	if err != nil {
 		return err
@@ -85,11 +93,11 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 
 // readRows reads the model's columns. Features that the model does not use,
 // because they were constant, need not be in the table and are left zero.
-func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, warnings []string, err error) {
+func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, noise gp.RowNoise, warnings []string, err error) {
 	data := dataFlags{target: m.TargetName, features: f.features, header: f.header}
 	o, err := data.tableOptions()
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, noise, nil, err
 	}
 	o.NoTarget = true
 	into := m.Columns
@@ -101,9 +109,18 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 	default:
 		o.Target = ""
 	}
+	if m.Noise.Column != "" || m.Noise.GroupColumn != "" || f.noise != (rowNoiseFlags{}) {
+		var names []string
+		if names, stdin, err = tableNames(path, stdin, o); err == nil {
+			err = f.noise.choose(m, names, &o)
+		}
+		if err != nil {
+			return nil, 0, noise, nil, err
+		}
+	}
 	t, err := readTable(path, stdin, o)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, noise, nil, err
 	}
 	switch t.D {
 	case len(m.Columns):
@@ -113,7 +130,7 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 			into = append(into, c)
 		}
 	default:
-		return nil, 0, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
+		return nil, 0, noise, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
 	}
 	all := len(m.FeatureNames)
 	rows = make([]float64, t.N*all)
@@ -122,7 +139,8 @@ func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows 
 			rows[i*all+c] = t.X[i*t.D+q]
 		}
 	}
-	return rows, t.N, t.Warnings, nil
+	noise, warnings = f.noise.rows(m, t)
+	return rows, t.N, noise, append(warnings, t.Warnings...), nil
 }
 
 func writePrediction(w io.Writer, p *gp.Prediction, asJSON bool) error {
