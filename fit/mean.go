@@ -73,6 +73,11 @@ func (t *Task) namedCoefficient() string {
 			return b.Name
 		}
 	}
+	for _, p := range t.opts.Priors {
+		if is(p.Name) {
+			return p.Name
+		}
+	}
 	return ""
 }
 

@@ -74,6 +74,17 @@ type Options struct {
 	// bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
+	// Ties bind parameters to others, Priors give them densities: the fit is
+	// then that of maximum posterior density.
+	Ties   []Tie
+	Priors []Prior
+	// Objective is what is minimised; empty means ObjectiveNLML. LeaveOneOut
+	// asks for its leave-one-out score, too.
+	Objective   Objective
+	LeaveOneOut bool
+	// StdErrors asks for standard errors at the optimum: two gradients more for
+	// every free parameter.
+	StdErrors bool
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64

@@ -38,8 +38,12 @@ type Task struct {
 	// testNoise that of the held-out rows.
 	noise     graph.Noise
 	testNoise gp.RowNoise
-	// parameters in the order of the graph's variables.
+	// params are the free parameters in the order of the graph's variables,
+	// elements all of them, tied ones included.
 	params   []parameter
+	elements []element
+	// priors by the name of their parameter.
+	priors   map[string]graph.Prior
 	warnings []string
 	// residualFrom is the constant of that name, for tests to lower.
 	residualFrom int
@@ -72,7 +76,7 @@ func Prepare(data Data, opts Options) (*Task, error) {
 		return nil, &OptionError{err.Error()}
 	}
 	t.scale(how)
-	for _, step := range []func() error{t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
+	for _, step := range []func() error{t.checkObjective, t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -161,7 +165,10 @@ func (t *Task) compile() error {
 }
 
 func (t *Task) spec() graph.Spec {
-	return graph.Spec{
+	spec := graph.Spec{
 		Program: t.program, X: t.points, Y: t.targets, Mean: t.basis, MeanFree: t.meanFree, Noise: t.noise, MaxJitter: t.opts.MaxJitter,
+		Derive: t.derive(), LeaveOneOut: t.opts.Objective == ObjectiveLOO,
 	}
+	t.addPriors(&spec)
+	return spec
 }

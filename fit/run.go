@@ -62,6 +62,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
+	if err = t.scoreLeaveOneOut(ctx, s, &r); err != nil {
+		return nil, err
+	}
 	if r.Residual, err = s.residual(ctx); err != nil {
 		return nil, err
 	}
@@ -129,12 +132,23 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
 	s, final := sessions[0], context.WithoutCancel(ctx)
+	var stdErrors *StdErrors
+	if t.opts.StdErrors && cancelled == nil {
+		if stdErrors, err = t.stdErrors(ctx, s, result); isCancelled(err) {
+			cancelled = &CancelledError{Msg: "interrupted before the standard errors were done"}
+		} else if err != nil {
+			return nil, t.withBest(err, result)
+		}
+	}
 	s.ws.OnProgress(nil)
 	if _, err := s.Value(final, result.X); err != nil {
 		return nil, t.withBest(errors.Join(cancelled, err), result)
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
+	if err := t.scoreLeaveOneOut(final, s, &out.Report); err != nil {
+		return nil, t.withBest(errors.Join(cancelled, err), result)
+	}
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}
@@ -145,6 +159,7 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}
 	out.Report.addResult(result)
+	out.Report.addStdErrors(stdErrors, result.Status)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)
@@ -169,7 +184,7 @@ func (t *Task) withBest(err error, r *hyperopt.Result) error {
 	for i, p := range t.params {
 		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
 	}
-	return fmt.Errorf("%w\nbest so far: NLML %.6f; to go on from there:%s", err, r.F, set.String())
+	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, objectiveLabel(t.objectiveName()), r.F, set.String())
 }
 
 // CancelledError reports a fit that was interrupted.
@@ -190,6 +205,7 @@ func (t *Task) problem(sessions []*session) hyperopt.Problem {
 		p.Lower = append(p.Lower, q.toZ(q.lo))
 		p.Upper = append(p.Upper, q.toZ(q.hi))
 		p.Fixed = append(p.Fixed, q.fixed)
+		p.Plain = append(p.Plain, !q.isLog)
 	}
 	return p
 }
@@ -221,15 +237,13 @@ func (t *Task) score(ctx context.Context, out *Outcome) error {
 	if len(t.testY) == 0 {
 		return nil
 	}
-	m, n := len(t.testY)/t.data.t(), t.N()
+	m := len(t.testY) / t.data.t()
 	parts, err := out.posterior.PredictTargets(ctx, t.testX, m, t.testNoise)
 	if err != nil {
 		return err
 	}
 	for i, p := range parts {
-		// The standard deviation, also where the fit does not scale targets.
-		scale := gp.NewScaling(gp.StandardizeY, nil, t.trainY[i*n:(i+1)*n], 0).YScale
-		scores := newScores(p, t.testY[i*m:(i+1)*m], scale)
+		scores := newScores(p, t.testY[i*m:(i+1)*m], t.targetScale(i))
 		if len(parts) == 1 {
 			out.Report.Test = scores
 		} else {

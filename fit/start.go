@@ -4,10 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"gpfit/graph"
-	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
 
@@ -21,6 +19,9 @@ type parameter struct {
 	isLog         bool
 	start, lo, hi float64
 	fixed         bool
+	// given says that the options set the start, textStart that the kernel's
+	// text does, bounded that the options set the bounds.
+	given, textStart, bounded bool
 }
 
 // toZ turns a natural value into an element of the objective's vector.
@@ -59,7 +60,13 @@ func (t *Task) chooseParameters() error {
 	t.params = append(t.params, params...)
 	t.noiseParameters(variance)
 	t.meanParameters()
-	return t.applyOptions()
+	if err := t.tie(); err != nil {
+		return err
+	}
+	if err := t.applyOptions(); err != nil {
+		return err
+	}
+	return t.applyPriors()
 }
 
 func (t *Task) applyOptions() error {
@@ -77,7 +84,7 @@ func (t *Task) applyOptions() error {
 				return nil, optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
 			}
 			if a.Given {
-				p.start = a.Value
+				p.start, p.given = a.Value, true
 			}
 		}
 		return matches, nil
@@ -102,18 +109,21 @@ func (t *Task) applyOptions() error {
 			return t.unknownParameter("--bounds", b.Name)
 		}
 		for _, i := range matches {
-			if !(b.Lo < b.Hi) || t.params[i].isLog && !(b.Lo > 0) {
+			switch p := &t.params[i]; {
+			case p.isLog && !(b.Lo > 0 && b.Lo < b.Hi):
 				return optionErrorf("--bounds %s=%v:%v: needs 0 < lower < upper", b.Name, b.Lo, b.Hi)
+			case !(b.Lo < b.Hi):
+				return optionErrorf("--bounds %s=%v:%v: needs lower < upper", b.Name, b.Lo, b.Hi)
+			default:
+				p.lo, p.hi, p.bounded = b.Lo, b.Hi, true
 			}
-			t.params[i].lo, t.params[i].hi = b.Lo, b.Hi
 		}
 	}
 	for i := range t.params {
 		p := &t.params[i]
 		// A start value given by the user widens default bounds; coefficients of
 		// the mean have none.
-		bounded := slices.ContainsFunc(t.opts.Bounds, func(b Interval) bool { return b.Name == p.name || b.Name == p.group })
-		if !bounded && p.isLog {
+		if p.isLog && !p.bounded {
 			p.lo, p.hi = min(p.lo, p.start/10), max(p.hi, p.start*10)
 		}
 	}
@@ -132,14 +142,6 @@ func (t *Task) find(name string) []int {
 		}
 	}
 	return out
-}
-
-func (t *Task) unknownParameter(flag, name string) error {
-	names := make([]string, len(t.params))
-	for i, p := range t.params {
-		names[i] = p.name
-	}
-	return optionErrorf("%s %s: there is no such parameter%s; this model has %s", flag, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 func meanSquare(v []float64) float64 {

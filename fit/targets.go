@@ -166,6 +166,13 @@ func (t *Task) modelTargets(m *gp.Model, obj *graph.Objective) {
 	m.TargetName = t.data.TargetNames[0]
 }
 
+// targetScale is the standard deviation of a target's training rows, also where
+// the fit does not scale them.
+func (t *Task) targetScale(i int) float64 {
+	n := t.N()
+	return gp.NewScaling(gp.StandardizeY, nil, t.trainY[i*n:(i+1)*n], 0).YScale
+}
+
 // newScores scores predictions of held-out targets y; scale is the standard
 // deviation of the training targets.
 func newScores(p *gp.Prediction, y []float64, scale float64) *TestScores {

@@ -115,7 +115,38 @@ func TestTargets(t *testing.T) {
 			t.Errorf("no %q in the text:\n%s", word, r.Text())
 		}
 	}
+	if cv, err := Prepare(d, o); err != nil {
+		t.Error(err)
+	} else if _, err := CrossValidate(context.Background(), cv, backend, nil, CrossValidation{}); err == nil {
+		t.Error("cross-validation of two targets")
+	}
 	checkTargetsSaved(t, out, d)
+}
+
+// TestTargetsLeaveOneOut: the score of two targets is the mean of their scores,
+// each alone at the same parameters. Standard errors in original units are
+// those of parameters that the targets share.
+func TestTargetsLeaveOneOut(t *testing.T) {
+	d := twoTargets(80)
+	o := Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	r := mustFit(t, d, o).Report
+	if _, ok := r.StdErrors.Original["signal_variance"]; ok || len(r.StdErrors.Original) != 2 || r.StdErrors.Failure != "" {
+		t.Errorf("standard errors %v, failure %q", r.StdErrors.Original, r.StdErrors.Failure)
+	}
+	nlpd, standardized := 0.0, 0.0
+	for i := range 2 {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
+		set := o
+		for _, name := range r.Names {
+			set.Set = append(set.Set, Assignment{name, r.Parameters[name], true})
+		}
+		alone := evaluate(t, one, set).Scores.LeaveOneOut
+		nlpd, standardized = nlpd+alone.NLPD/2, standardized+alone.NLPDStandardized/2
+	}
+	if l := r.Scores.LeaveOneOut; !near(l.NLPD, nlpd, 1e-8) || !near(l.NLPDStandardized, standardized, 1e-8) {
+		t.Errorf("leave-one-out %v and %v, mean of both alone %v and %v", l.NLPD, l.NLPDStandardized, nlpd, standardized)
+	}
 }
 
 // checkTargetsSaved saves and loads the model and predicts with both, with and

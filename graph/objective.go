@@ -19,6 +19,7 @@ type Objective struct {
 	session     *session
 	vars        []*variable
 	cost        *gorgonia.Node
+	prior       *gorgonia.Node // the prior's part of cost, or nil
 	grads       gorgonia.Nodes
 	value       *machine // cost alone, a part of the same graph
 	gradient    *machine // cost and gradient
@@ -34,7 +35,7 @@ type Evaluations struct {
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost}
+	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost, prior: b.prior}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
@@ -143,9 +144,12 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.session.terms
-	if o.last != nil {
-		if f, err := scalar(o.last.value(o.cost)); err == nil {
-			t.NegLogPrior = f - t.NLML()
+	if o.session.left != nil {
+		t.LeaveOneOut = o.session.left.value
+	}
+	if o.last != nil && o.prior != nil {
+		if f, err := scalar(o.last.value(o.prior)); err == nil {
+			t.NegLogPrior = f
 		}
 	}
 	return t

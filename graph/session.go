@@ -24,6 +24,8 @@ type Terms struct {
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
+	// LeaveOneOut is −Σ log p(y_i | the others), if that is the objective.
+	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
 	Jitter float64
@@ -62,13 +64,15 @@ type session struct {
 	solved          bool
 	residual, alpha []float64
 	beta            []float64
+	solvedH         []float64 // Σ⁻¹H
+	left            *leftOut  // leave-one-out, nil until it is asked for
 	gls             *mean.GLS
 	terms           Terms
 
 	// contracted says that grad and diag belong to (alpha, inv, outer).
-	contracted bool
-	inv, outer float64
-	grad, diag []float64
+	contracted      bool
+	inv, outer, loo float64
+	grad, diag      []float64
 }
 
 func newSession(ws device.Workspace, spec Spec) *session {
@@ -106,7 +110,7 @@ func (s *session) nlml(c *covarianceHandle, r []float64) (float64, error) {
 // One call of the workspace serves all right-hand sides.
 func (s *session) solve(r []float64) error {
 	n := s.ws.N()
-	s.solved, s.contracted = false, false
+	s.solved, s.contracted, s.left = false, false, nil
 	s.residual = append(s.residual[:0], r...)
 	sides := slices.Concat(r, s.h)
 	if err := s.ws.Solve(s.ctx, sides, len(sides)/n); err != nil {
@@ -145,7 +149,7 @@ func (s *session) leastSquares(r, solved []float64) error {
 	if err != nil {
 		return &conditionError{err, n}
 	}
-	s.gls, s.beta = gls, s.beta[:0]
+	s.gls, s.solvedH, s.beta = gls, solved, s.beta[:0]
 	for t := range s.targets {
 		beta := gls.Coefficients(r[t*n : (t+1)*n])
 		for j, v := range beta {
@@ -161,7 +165,7 @@ func (s *session) leastSquares(r, solved []float64) error {
 // user allows jitter, it is raised tenfold from 1e-10 of the mean variance up
 // to the limit.
 func (s *session) factor(c *covarianceHandle) error {
-	s.factored, s.solved, s.contracted = false, false, false
+	s.factored, s.solved, s.contracted, s.left = false, false, false, nil
 	s.stamp++
 	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
 	s.estimated = append(s.estimated[:0], c.estimated...)
@@ -198,7 +202,7 @@ func (s *session) contract(a *adjointHandle) error {
 	if a.stamp != s.stamp || !s.solved {
 		return errors.New("graph: an adjoint was used after the matrix it belongs to was overwritten")
 	}
-	if s.contracted && s.inv == a.inv && s.outer == a.outer {
+	if s.contracted && s.inv == a.inv && s.outer == a.outer && s.loo == a.loo {
 		return nil
 	}
 	clear(s.grad)
@@ -206,10 +210,16 @@ func (s *session) contract(a *adjointHandle) error {
 	for range s.targets {
 		adj.Outer = append(adj.Outer, -a.outer)
 	}
+	if a.loo != 0 {
+		var err error
+		if adj, err = s.leftOutAdjoint(a.loo); err != nil {
+			return err
+		}
+	}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
 		s.factored, s.solved = false, false
 		return err
 	}
-	s.contracted, s.inv, s.outer = true, a.inv, a.outer
+	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo
 	return nil
 }

@@ -58,7 +58,9 @@ type covarianceHandle struct {
 type adjointHandle struct {
 	handle
 	inv, outer float64
-	stamp      uint64
+	// loo, if not 0, stands for the adjoint under looOp times this instead.
+	loo   float64
+	stamp uint64
 }
 
 var (

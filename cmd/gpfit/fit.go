@@ -19,10 +19,12 @@ type fitFlags struct {
 	dataFlags
 	modelFlags
 	deviceFlags
+	scoreFlags
 	splitMask, out string
 	restarts       int
 	maxEvals       int
 	saveFactor     bool
+	stdErrors      bool
 	force          bool
 }
 
@@ -52,8 +54,10 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
 	f.noise.add(s)
+	f.scoreFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
@@ -72,6 +76,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.scoreFlags.apply(&opts); err != nil {
+		return err
+	}
 	if f.restarts < 0 || f.maxEvals < 0 {
 		return usagef("--restarts and --max-evals must not be negative")
 	}
@@ -87,6 +94,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.StdErrors = f.stdErrors
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
@@ -97,6 +105,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
+	msg.objective = task.ObjectiveLabel()
 	backends, err := f.open(ctx, msg, task.N())
 	if err != nil {
 		return err
@@ -112,6 +121,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
+	if err == nil && f.has("cv") {
+		if !f.saveFactor {
+			outcome.Close() // its memory is the folds'
+		}
+		err = f.crossValidate(ctx, msg, task, backends[0], &outcome.Report)
+	}
 	return finishFit(cmd, msg, f, outcome, out, len(task.Warnings()), err)
 }
 

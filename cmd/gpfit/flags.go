@@ -46,6 +46,7 @@ type modelFlags struct {
 	ard                 bool
 	set, fix, bounds    []string
 	maxJitter           float64
+	priorFlags
 }
 
 func (f *modelFlags) add(s *pflag.FlagSet) {
@@ -58,6 +59,7 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 	s.StringArrayVar(&f.fix, "fix", nil, "fix a parameter, `NAME[=VALUE]` (may be repeated)")
 	s.StringArrayVar(&f.bounds, "bounds", nil, "bounds of a parameter, `NAME=LO:HI` (may be repeated)")
 	s.Float64Var(&f.maxJitter, "max-jitter", 0, "largest variance that may be added to the diagonal if the covariance is not positive definite; what was added is reported")
+	f.priorFlags.add(s)
 }
 
 // options turns the flags into fit's options.
@@ -104,7 +106,7 @@ func (f *modelFlags) options() (fit.Options, error) {
 		}
 		o.Bounds = append(o.Bounds, b)
 	}
-	return o, nil
+	return o, f.priorFlags.apply(&o)
 }
 
 // parseAssignment reads NAME or NAME=VALUE.
@@ -161,6 +163,7 @@ func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
 		"kernel": kernel.Families(), "mean": mean.Kinds(), "mean-fit": {"auto", "gls", "free"}, "noise": {"estimated", "none"},
 		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
+		"objective": {"nlml", "loo"}, "scores": {"loo", "cv", "loo,cv"},
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

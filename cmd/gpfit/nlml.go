@@ -14,6 +14,7 @@ type nlmlFlags struct {
 	dataFlags
 	modelFlags
 	deviceFlags
+	scoreFlags
 	graph string
 }
 
@@ -35,6 +36,7 @@ would take. Nothing is optimised.`,
 	f.dataFlags.add(s)
 	f.modelFlags.add(s)
 	f.noise.add(s)
+	f.scoreFlags.add(s)
 	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -49,6 +51,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 		err = f.noise.options(&opts)
 	}
 	if err != nil {
+		return err
+	}
+	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
@@ -74,6 +79,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
 	}
 	report, err := task.Evaluate(ctx, b, writeGraph)
+	if err == nil {
+		err = f.crossValidate(ctx, msg, task, b, report)
+	}
 	msg.clear()
 	if err != nil {
 		return err
