@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"path/filepath"
 	"strconv"
@@ -46,8 +47,9 @@ func (f *jointFlags) check() error {
 }
 
 // use writes the covariance if that was asked for, and adds draws to r. The
-// covariance is gone afterwards.
-func (f *jointFlags) use(j *gp.Joint, r *part, msg *messages) error {
+// covariance is gone afterwards. target is the target's name where a model has
+// several: their draws are independent.
+func (f *jointFlags) use(j *gp.Joint, r *part, target string, msg *messages) error {
 	m := len(j.Mean)
 	if f.cov != "" {
 		path := f.covPath(r.target)
@@ -67,7 +69,7 @@ func (f *jointFlags) use(j *gp.Joint, r *part, msg *messages) error {
 	if s.Rank < m {
 		msg.note("the covariance of the %d rows is singular to working precision: draws have rank %d, and lack variances up to %.2g", m, s.Rank, s.Dropped)
 	}
-	values, err := s.Draw(f.draws, f.seed)
+	values, err := s.Draw(f.draws, f.seedOf(target))
 	if err != nil {
 		return err
 	}
@@ -79,6 +81,16 @@ func (f *jointFlags) use(j *gp.Joint, r *part, msg *messages) error {
 	r.info["draws"], r.info["seed"], r.info["observed"] = draws, f.seed, f.observed
 	r.info["rank"], r.info["dropped_variance"] = s.Rank, s.Dropped
 	return nil
+}
+
+// seedOf is the seed itself for a single target.
+func (f *jointFlags) seedOf(target string) uint64 {
+	if target == "" {
+		return f.seed
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(target)) // never fails
+	return f.seed ^ h.Sum64()
 }
 
 // covPath is the file of a target's covariance: of several, NAME.TARGET.npy.

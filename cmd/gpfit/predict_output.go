@@ -103,5 +103,5 @@ func (f *outputFlags) more(ctx context.Context, p *gp.Posterior, in rowsToPredic
 	if err != nil {
 		return err
 	}
-	return f.use(joint, r, msg)
+	return f.use(joint, r, r.target, msg)
 }

@@ -69,6 +69,8 @@ from its numerical range; nothing is added to its diagonal.`,
 // sampleRows are the rows to draw at: n rows of all features, of which used are
 // shown.
 type sampleRows struct {
+	// target is the one of several that is drawn.
+	target string
 	names []string
 	used  []int
 	rows  []float64
@@ -100,7 +102,7 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 		}
 		r.add(rows.names[c], values, "inputs", rows.names[c])
 	}
-	if err := f.use(joint, &r, msg); err != nil {
+	if err := f.use(joint, &r, rows.target, msg); err != nil {
 		return err
 	}
 	write := func(w io.Writer) error { return writeAll(w, f.json, map[string]any{"type": "sample"}, r) }
@@ -126,6 +128,8 @@ func (f *sampleFlags) check(args []string) error {
 		return usagef("%d arguments, expected %s", len(args), strings.Join(want, " "))
 	case f.prior != "" && f.unconditional:
 		return usagef("--unconditional goes with a MODEL, not with --prior")
+	case f.prior != "" && f.target != "":
+		return usagef("--target goes with a MODEL, not with --prior")
 	case f.prior == "" && f.set != nil:
 		return usagef("--set goes with --prior: a MODEL has its parameters")
 	}
@@ -138,10 +142,13 @@ func (f *sampleFlags) check(args []string) error {
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
 	r := sampleRows{}
 	model, err := gp.Load(args[0])
-	if err == nil {
-		model, err = targetOf(model, f.target)
-	}
 	if err != nil {
+		return nil, r, err
+	}
+	if model.T() > 1 {
+		r.target = f.target
+	}
+	if model, err = targetOf(model, f.target); err != nil {
 		return nil, r, err
 	}
 	r.names, r.used = model.FeatureNames, model.Columns
