@@ -71,10 +71,10 @@ from its numerical range; nothing is added to its diagonal.`,
 type sampleRows struct {
 	// target is the one of several that is drawn.
 	target string
-	names []string
-	used  []int
-	rows  []float64
-	n     int
+	names  []string
+	used   []int
+	rows   []float64
+	n      int
 }
 
 func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
