@@ -87,6 +87,9 @@ type FoldScores struct {
 // rows do not allow, and those of evaluations.
 func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
 	n := t.N()
+	if t.data.TargetNames != nil {
+		return nil, optionErrorf("cross-validation is of one target: take them one by one")
+	}
 	if err := cv.Check(n); err != nil {
 		return nil, err
 	}
@@ -106,7 +109,7 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 		}
 		out.Folds = append(out.Folds, *scores)
 	}
-	out.pool(n, t.targetScale())
+	out.pool(n, t.targetScale(0))
 	return out, nil
 }
 

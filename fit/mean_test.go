@@ -142,6 +142,7 @@ func TestMeanErrors(t *testing.T) {
 		word string
 	}{
 		"collinear": {Options{Mean: "linear"}, "mean_linear[0] is a linear combination of mean_linear[1]"},
+		"columns":   {Options{Mean: "linear"}, `(column 0 is "mm", column 1 is "const")`},
 		"column":    {Options{Mean: "linear(dims=3)"}, "no column 3"},
 		"many":      {Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be found from 30 rows"},
 		"both":      {Options{Mean: "constant", MeanFit: MeanGLS, Fix: []Assignment{{"mean_constant", 0, true}}}, "--mean-fit gls finds by least squares"},

@@ -21,6 +21,9 @@ func (t *Task) prepareNoise() error {
 	if t.opts.NoNoise && d.NoiseGroup != nil {
 		return optionErrorf("noise groups are estimated: they do not go with --noise none")
 	}
+	if d.TargetNames != nil && d.NoiseVariance != nil {
+		return optionErrorf("known noise variances are in the units of one target: they do not go with several")
+	}
 	t.noise.None = t.opts.NoNoise
 	var labels []string
 	for i := range d.N {

@@ -73,7 +73,8 @@ type Scores struct {
 // each row.
 type LeaveOneOutScore struct {
 	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable
-	// with the NLML; SumOriginalUnits that of the original targets.
+	// with the NLML; SumOriginalUnits that of the original targets. Several
+	// targets are summed over.
 	Sum              float64 `json:"sum"`
 	SumOriginalUnits float64 `json:"sum_original_units"`
 	// NLPD is the mean over rows in original units, NLPDStandardized in units
@@ -92,10 +93,16 @@ func (t *Task) scoreLeaveOneOut(ctx context.Context, s *session, r *Report) erro
 	if err != nil {
 		return fmt.Errorf("leave-one-out: %w", err)
 	}
-	n := float64(t.N())
-	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum + n*math.Log(t.scaling.YScale)}
+	n := float64(len(t.targets))
+	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
+	for _, scaling := range t.scalings {
+		l.SumOriginalUnits += float64(t.N()) * math.Log(scaling.YScale)
+	}
 	l.NLPD = l.SumOriginalUnits / n
-	l.NLPDStandardized = l.NLPD - math.Log(t.targetScale())
+	l.NLPDStandardized = l.NLPD
+	for i := range t.data.t() {
+		l.NLPDStandardized -= math.Log(t.targetScale(i)) / float64(t.data.t())
+	}
 	r.Scores.LeaveOneOut = l
 	return nil
 }

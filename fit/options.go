@@ -11,12 +11,16 @@ import (
 
 // Data is a table: inputs and targets in original units.
 type Data struct {
-	// X holds n rows of d features, row-major; Y the n targets.
+	// X holds n rows of d features, row-major; Y the n targets, or n×T numbers
+	// column-major for the T targets of TargetNames, which share kernel and
+	// noise.
 	X, Y []float64
 	N, D int
 	// FeatureNames and TargetName are for messages and the model file.
 	FeatureNames []string
 	TargetName   string
+	// TargetNames are the names of several targets; nil for TargetName alone.
+	TargetNames []string
 	// NoiseVariance holds noise variances that are known for each row, in
 	// squared units of the target: they come on top of the estimated one.
 	// NoiseGroup holds labels of rows that share an estimated variance. Both

@@ -21,10 +21,15 @@ type Task struct {
 	// trainY are the training rows in original units.
 	columns        []int
 	trainX, trainY []float64
-	testX, testY   []float64 // all features, original units
-	scaling        gp.Scaling
+	testX          []float64 // all features, original units
 	points         *kernel.Points
-	targets        []float64
+	// trainY, testY and targets, the scaled ones, are column-major with a
+	// column for each target. scalings differ in the target's units; scaling
+	// is that of the target with the number target.
+	testY, targets []float64
+	scalings       []gp.Scaling
+	scaling        gp.Scaling
+	target         int
 	mean           mean.Expr
 	basis          mean.Basis
 	meanFree       bool
@@ -44,7 +49,7 @@ type Task struct {
 }
 
 // N returns the number of training rows, D the number of columns in use.
-func (t *Task) N() int { return len(t.trainY) }
+func (t *Task) N() int { return len(t.trainY) / t.data.t() }
 
 // D returns the number of columns in use.
 func (t *Task) D() int { return len(t.columns) }
@@ -69,9 +74,7 @@ func Prepare(data Data, opts Options) (*Task, error) {
 	if err != nil {
 		return nil, &OptionError{err.Error()}
 	}
-	t.scaling = gp.NewScaling(how, t.trainX, t.trainY, t.D())
-	t.points = kernel.NewPoints(t.scaling.Inputs(t.trainX), t.N(), t.D())
-	t.targets = t.scaling.Targets(t.trainY)
+	t.scale(how)
 	for _, step := range []func() error{t.checkObjective, t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
 		if err := step(); err != nil {
 			return nil, err
@@ -83,18 +86,27 @@ func Prepare(data Data, opts Options) (*Task, error) {
 // split copies training rows and held-out rows apart.
 func (t *Task) split() error {
 	d := t.data
+	if len(d.Y) != d.N*d.t() || len(d.TargetNames) == 1 {
+		return &DataError{fmt.Sprintf("%d target values for %d rows and the targets %q", len(d.Y), d.N, d.TargetNames)}
+	}
 	if d.Test != nil && len(d.Test) != d.N {
 		return &DataError{fmt.Sprintf("the split mask has %d rows, the table %d", len(d.Test), d.N)}
 	}
 	for i := range d.N {
-		row := d.X[i*d.D : (i+1)*d.D]
 		if d.Test != nil && d.Test[i] {
-			t.testX, t.testY = append(t.testX, row...), append(t.testY, d.Y[i])
+			t.testX = append(t.testX, d.X[i*d.D:(i+1)*d.D]...)
 		} else {
-			t.trainX, t.trainY = append(t.trainX, row...), append(t.trainY, d.Y[i])
+			t.trainX = append(t.trainX, d.X[i*d.D:(i+1)*d.D]...)
 		}
 	}
-	switch n := len(t.trainY); {
+	for i, y := range d.Y {
+		if d.Test != nil && d.Test[i%d.N] {
+			t.testY = append(t.testY, y)
+		} else {
+			t.trainY = append(t.trainY, y)
+		}
+	}
+	switch n := t.N(); {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
 	case n < 2:
@@ -126,7 +138,7 @@ func (t *Task) chooseColumns() error {
 	if len(names) > 0 {
 		all := t.trainX
 		t.trainX = nil
-		for i := range t.trainY {
+		for i := range t.N() {
 			for _, c := range t.columns {
 				t.trainX = append(t.trainX, all[i*d+c])
 			}

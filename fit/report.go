@@ -28,6 +28,9 @@ type Report struct {
 	// Parameters, too.
 	MeanFit          MeanFit       `json:"mean_fit,omitempty"`
 	MeanCoefficients []Coefficient `json:"mean_coefficients,omitempty"`
+	// Targets are the parts of several targets: NLML, its terms and
+	// NLMLOriginalUnits are sums over them.
+	Targets []TargetReport `json:"targets,omitempty"`
 	// NLML is that of the scaled problem, the sum of its three terms;
 	// NLMLOriginalUnits that of the original targets, n·log(scale of y) more.
 	NLML              float64 `json:"nlml"`
@@ -124,10 +127,8 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 	terms := s.obj.Terms()
 	r := Report{
 		SchemaVersion: SchemaVersion, N: t.N(), D: t.D(), Kernel: t.program.Text, Device: s.info.Name,
-		NLML: terms.NLML(), NLMLOriginalUnits: terms.NLML() + float64(t.N())*math.Log(t.scaling.YScale),
-		DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
-		Parameters: map[string]float64{}, ParametersOriginalUnits: map[string]float64{},
-		Warnings: append([]string{}, t.warnings...),
+		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
+		Parameters: map[string]float64{}, Warnings: append([]string{}, t.warnings...),
 	}
 	r.Evaluations.add(s.evaluations())
 	r.Warnings = append(r.Warnings, s.warnings...)
@@ -146,8 +147,7 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 	if terms.Jitter > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", terms.Jitter))
 	}
-	t.originalUnits(&r, values)
-	t.reportMean(&r, s.obj, z)
+	t.reportTargets(&r, s.obj, z, values)
 	return r
 }
 
@@ -231,6 +231,7 @@ func (r *Report) Text() string {
 	r.writeParameters(&b)
 	r.writeStdErrors(&b)
 	r.writeMean(&b)
+	r.writeTargets(&b)
 	r.writeScores(&b)
 	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
 	if r.GradientNorm != nil {
@@ -284,6 +285,8 @@ func (r *Report) writeParameters(b *strings.Builder) {
 		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
 		if v, ok := r.ParametersOriginalUnits[name]; ok {
 			fmt.Fprintf(b, "  %14.6g", v)
+		} else if part := r.Targets; part != nil && part[0].ParametersOriginalUnits[name] != 0 {
+			fmt.Fprintf(b, "  %14s", "by target:")
 		} else {
 			fmt.Fprintf(b, "  %14s", "by column:")
 		}

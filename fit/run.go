@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/table"
 )
 
 // Outcome is a report and, after a fit, the model.
@@ -93,8 +91,8 @@ func (t *Task) explainStart(err error) error {
 // caller closes the outcome if it is not nil.
 func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if len(table.ConstantColumns(t.trainY, t.N(), 1)) > 0 {
-		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
+	if err := t.checkTargets(); err != nil {
+		return nil, err
 	}
 	var sessions []*session
 	closeAll := func() {
@@ -230,6 +228,7 @@ func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
 	}
 	t.modelNoise(m, obj)
 	t.modelMean(m, obj, r.X)
+	t.modelTargets(m, obj)
 	return m
 }
 
@@ -238,30 +237,18 @@ func (t *Task) score(ctx context.Context, out *Outcome) error {
 	if len(t.testY) == 0 {
 		return nil
 	}
-	p, err := out.posterior.PredictNoise(ctx, t.testX, len(t.testY), t.testNoise)
+	m := len(t.testY) / t.data.t()
+	parts, err := out.posterior.PredictTargets(ctx, t.testX, m, t.testNoise)
 	if err != nil {
 		return err
 	}
-	var s TestScores
-	s.N = len(t.testY)
-	for i, y := range t.testY {
-		err, std := y-p.Mean[i], p.Std[i]
-		s.RMSE += err * err
-		s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
-		if y >= p.Lower95[i] && y <= p.Upper95[i] {
-			s.Coverage95++
+	for i, p := range parts {
+		scores := newScores(p, t.testY[i*m:(i+1)*m], t.targetScale(i))
+		if len(parts) == 1 {
+			out.Report.Test = scores
+		} else {
+			out.Report.Targets[i].Test = scores
 		}
 	}
-	n := float64(s.N)
-	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), s.NLPD/n, s.Coverage95/n
-	s.RMSEStandardized = s.RMSE / t.targetScale()
-	s.NLPDStandardized = s.NLPD - math.Log(t.targetScale())
-	out.Report.Test = &s
 	return nil
-}
-
-// targetScale is the standard deviation of the training targets, also where
-// the fit does not scale them.
-func (t *Task) targetScale() float64 {
-	return gp.NewScaling(gp.StandardizeY, nil, t.trainY, 0).YScale
 }

@@ -54,7 +54,7 @@ const (
 // chooseParameters fills t.params: start values and bounds from the data, then
 // what the kernel's text and the options say.
 func (t *Task) chooseParameters() error {
-	variance := meanSquare(t.targets)
+	variance := t.targetVariance()
 	terms := 0
 	for _, p := range t.program.Params {
 		if p.Kind == kernel.Variance {

@@ -240,7 +240,7 @@ func (t *Task) fillStdErrors(e *StdErrors, z []float64, index []int, covariance 
 }
 
 // inOriginalUnits converts the natural values of all parameters, but for a
-// constant.
+// constant; with several targets those that have the same value for all.
 func (t *Task) inOriginalUnits(values []float64) map[string]float64 {
 	r := Report{ParametersOriginalUnits: map[string]float64{}}
 	t.originalUnits(&r, values)
@@ -250,6 +250,15 @@ func (t *Task) inOriginalUnits(values []float64) map[string]float64 {
 		beta := values[len(values)-q:]
 		for j, f := range t.basis {
 			r.ParametersOriginalUnits[f.Name()] = t.scaling.YScale * floats.Dot(toOriginal[j*q:(j+1)*q], beta)
+		}
+	}
+	for i := range t.data.t() {
+		other := Report{ParametersOriginalUnits: map[string]float64{}}
+		t.ofTarget(i).originalUnits(&other, values)
+		for name, v := range other.ParametersOriginalUnits {
+			if r.ParametersOriginalUnits[name] != v {
+				delete(r.ParametersOriginalUnits, name)
+			}
 		}
 	}
 	return r.ParametersOriginalUnits

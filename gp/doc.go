@@ -8,4 +8,7 @@
 //
 //	mean      m(x*) + k*ᵀα,          α = Σ⁻¹(y − m(X))
 //	variance  k(x*, x*) − k*ᵀΣ⁻¹k*,  plus σ² for a new observation
+//
+// Where the coefficients of the mean were found by least squares, the variance
+// has their uncertainty in it (section 2.7 there, universal kriging).
 package gp

@@ -61,7 +61,7 @@ func (m *Model) Save(path string) error { return m.save(path, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
-func (p *Posterior) SaveWithFactor(path string) error { return p.model.save(path, p.ws) }
+func (p *Posterior) SaveWithFactor(path string) error { return p.whole.save(path, p.ws) }
 
 func (m *Model) save(path string, factor device.Workspace) error {
 	if err := m.validate(); err != nil {
@@ -110,7 +110,11 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 		shape  []int
 		values []float64
 	}
-	arrays := []array{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}}
+	shape := []int{n}
+	if m.Targets != nil {
+		shape = []int{m.T(), n} // a row for each target
+	}
+	arrays := []array{{"X", []int{n, d}, m.X}, {"y", shape, m.Y}, {"alpha", shape, m.Alpha}}
 	if m.TrainNoise != nil {
 		arrays = append(arrays, array{"noise", []int{n}, m.TrainNoise})
 	}

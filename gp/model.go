@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -20,6 +22,10 @@ type Model struct {
 	Columns      []int    `json:"columns"`
 	FeatureNames []string `json:"feature_names"`
 	TargetName   string   `json:"target_name"`
+	// Targets are there if several share X, kernel and noise; the fields of a
+	// single target, TargetName, Mean.Coefficients and the target's part of
+	// Scaling, are then those of the first. See [Model.Target].
+	Targets []Target `json:"targets,omitempty"`
 	// ParameterNames and Theta are the kernel's parameters, natural values.
 	ParameterNames []string  `json:"parameter_names"`
 	Theta          []float64 `json:"theta"`
@@ -37,7 +43,7 @@ type Model struct {
 	Status string `json:"status"`
 
 	// X holds the n×len(Columns) training inputs, row-major, Y the targets,
-	// Alpha = Σ⁻¹r in scaled units.
+	// n×T column-major, Alpha = Σ⁻¹r in scaled units, likewise.
 	X     []float64 `json:"-"`
 	Y     []float64 `json:"-"`
 	Alpha []float64 `json:"-"`
@@ -49,7 +55,7 @@ type Model struct {
 }
 
 // N returns the number of training rows.
-func (m *Model) N() int { return len(m.Y) }
+func (m *Model) N() int { return len(m.Y) / m.T() }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
@@ -71,7 +77,7 @@ func (m *Model) validate() error {
 		return err
 	}
 	switch {
-	case m.N() == 0 || d == 0 || len(m.X) != m.N()*d || len(m.Alpha) != m.N():
+	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
 		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
 		return errors.New("scaling does not fit the columns")
@@ -85,7 +91,7 @@ func (m *Model) validate() error {
 			return fmt.Errorf("noise variance %v of training row %d", v, i)
 		}
 	}
-	if err := errors.Join(m.Mean.validate(d), m.Noise.validate()); err != nil {
+	if err := errors.Join(m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
 		return err
 	}
 	for _, c := range m.Columns {
@@ -96,11 +102,13 @@ func (m *Model) validate() error {
 	return nil
 }
 
-// Posterior is a model on a device. It is not safe for concurrent use.
+// Posterior is a model on a device. It is not safe for concurrent use. That of
+// several targets is of the first; see [Posterior.Target].
 type Posterior struct {
-	model *Model
-	prog  *kernel.Program
-	ws    device.Workspace
+	// whole is the model with all targets, model that of one of them.
+	whole, model *Model
+	prog         *kernel.Program
+	ws           device.Workspace
 	// gls and solved = Σ⁻¹H are there once a prediction has needed them.
 	gls    *mean.GLS
 	solved []float64
@@ -117,7 +125,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{model: m, prog: prog, ws: ws}
+	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
 	if m.factorPath != "" {
 		err = readFactor(m.factorPath, m.N(), ws)
 	} else if err = ws.Fill(ctx, prog, m.Theta, m.diagonal()); err == nil {
@@ -140,7 +148,7 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	if ws.N() != m.N() {
 		return nil, fmt.Errorf("gp: workspace for %d points, model of %d", ws.N(), m.N())
 	}
-	return &Posterior{model: m, prog: prog, ws: ws}, nil
+	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
 }
 
 // Workspace returns the workspace that holds the factor.
@@ -175,36 +183,58 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 // PredictNoise is Predict for rows whose noise is known: it makes a difference
 // to Std alone. Errors: [*NoiseError], [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
-	mod := p.model
-	scaled, err := mod.scaledRows(rows, m)
+	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
 	if err != nil {
 		return nil, err
 	}
-	noise, err := mod.noises(m, row)
+	return out[0], nil
+}
+
+// predict serves targets whose weights are the columns of alpha. They share
+// everything but means and units.
+func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model, alpha []float64) ([]*Prediction, error) {
+	scaled, err := p.model.scaledRows(rows, m)
 	if err != nil {
 		return nil, err
 	}
-	out := &Prediction{Mean: make([]float64, m), Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
-	reduction := make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, out.Mean, reduction); err != nil {
-		return nil, err
-	}
-	variance, err := p.priorVariance(ctx, xs)
+	noise, err := p.model.noises(m, row)
 	if err != nil {
 		return nil, err
 	}
-	scale := mod.Scaling.YScale
-	for i, mu := range mod.means(scaled, m) {
+	means, reduction := make([]float64, m*len(targets)), make([]float64, m)
+	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
+	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, means, reduction); err != nil {
+		return nil, err
+	}
+	latent, err := p.priorVariance(ctx, xs)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range reduction {
 		// Rounding can take the difference a little below zero.
-		latent := max(variance[i]-reduction[i], 0)
-		out.Mean[i] = (out.Mean[i]+mu)*scale + mod.Scaling.YMean
-		out.StdLatent[i] = math.Sqrt(latent) * scale
-		out.Std[i] = math.Sqrt(latent+noise[i]) * scale
+		latent[i] = max(latent[i]-v, 0)
+	}
+	var out []*Prediction
+	for t, mod := range targets {
+		mean := mod.means(scaled, m)
+		floats.Add(mean, means[t*m:(t+1)*m])
+		out = append(out, newPrediction(mod.Scaling, mean, latent, noise))
+	}
+	return out, nil
+}
+
+// newPrediction brings means and variances to original units.
+func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
+	m := len(mean)
+	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
+	for i := range m {
+		out.Mean[i] = mean[i]*s.YScale + s.YMean
+		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
+		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
 		out.Lower95[i] = out.Mean[i] - z95*out.Std[i]
 		out.Upper95[i] = out.Mean[i] + z95*out.Std[i]
 	}
-	return out, nil
+	return out
 }
 
 // priorVariance returns the variances at xs before the data reduces them:

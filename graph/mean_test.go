@@ -186,3 +186,63 @@ func TestGLSCondition(t *testing.T) {
 		t.Errorf("error %v, want a ConditionError", err)
 	}
 }
+
+// TestTargets: several targets are the sum of the objectives of each, with the
+// gradient of the sum, and each has its own coefficients.
+func TestTargets(t *testing.T) {
+	const n = 40
+	for name, change := range map[string]func(*graph.Spec){
+		"zero": func(*graph.Spec) {}, "gls": withMean("linear"),
+		"groups": func(s *graph.Spec) { withMean("constant")(s); noises["groups"](s) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			extra := func(s *graph.Spec, k int) []float64 {
+				y := make([]float64, n)
+				for i := range y {
+					y[i] = math.Cos(float64(k*i)) + s.X.Column(0)[i]
+				}
+				return y
+			}
+			f := newFixture(t, "rbf(ard)", n, 2, func(s *graph.Spec) {
+				change(s)
+				s.Y = append(append(append([]float64(nil), s.Y...), extra(s, 1)...), extra(s, 2)...)
+			})
+			f.checkGradient(t)
+			z := f.z(1)
+			v, grad := f.gradient(t, z)
+			terms := f.obj.Terms()
+			beta, covariance := f.obj.Mean()
+			sum, sumGrad := 0.0, make([]float64, len(z))
+			for k := range 3 {
+				one := newFixture(t, "rbf(ard)", n, 2, func(s *graph.Spec) { change(s); s.Y = f.spec.Y[k*n : (k+1)*n] })
+				w, g := one.gradient(t, z)
+				sum += w
+				for i := range g {
+					sumGrad[i] += g[i]
+				}
+				if fit := one.obj.Terms().DataFit; math.Abs(terms.DataFits[k]-fit) > 1e-12*fit {
+					t.Errorf("data fit of target %d is %v, alone %v", k, terms.DataFits[k], fit)
+				}
+				b, c := one.obj.Mean()
+				for j := range b {
+					if math.Abs(beta[k*len(b)+j]-b[j]) > 1e-11*(1+math.Abs(b[j])) || c[j] != covariance[j] {
+						t.Errorf("coefficient %d of target %d is %v, alone %v", j, k, beta[k*len(b)+j], b[j])
+					}
+				}
+			}
+			if math.Abs(v-sum) > 1e-12*math.Abs(sum) || math.Abs(terms.NLML()-v) > 1e-12*math.Abs(v) {
+				t.Errorf("objective %v, sum over targets %v", v, sum)
+			}
+			for i := range grad {
+				if math.Abs(grad[i]-sumGrad[i]) > 1e-10*(1+math.Abs(sumGrad[i])) {
+					t.Errorf("gradient %v, sum over targets %v", grad, sumGrad)
+				}
+			}
+		})
+	}
+	f := newFixture(t, "rbf", n, 2, freeMean("constant"))
+	f.spec.Y = append(f.spec.Y, f.spec.Y...)
+	if _, err := graph.Build(f.ws, f.spec); err == nil {
+		t.Error("free coefficients accepted for two targets")
+	}
+}

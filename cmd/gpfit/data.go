@@ -62,6 +62,9 @@ func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (
 		}
 	}
 	flags.noise.tableOptions(&o)
+	if o.Targets = flags.targets(); o.Targets != nil {
+		o.Target = ""
+	}
 	t, err := readTable(path, stdin, o)
 	if err != nil {
 		return fit.Data{}, err
@@ -73,5 +76,5 @@ func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (
 	}
 	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask, Warnings: t.Warnings}
 	flags.noise.data(&d, t)
-	return d, nil
+	return d, several(&d, t, flags.missing == "drop")
 }

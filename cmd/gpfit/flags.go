@@ -31,7 +31,7 @@ type dataFlags struct {
 }
 
 func (f *dataFlags) add(s *pflag.FlagSet) {
-	s.StringVar(&f.target, "target", "", "column of the targets, by `NAME` or index (default: the last)")
+	s.StringVar(&f.target, "target", "", "column of the targets, by `NAME` or index (default: the last); several with commas share kernel and noise")
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs: `NAMES`, indices or ranges such as 0-3 (default: all others)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
 	s.StringVar(&f.missing, "missing", "error", "rows with empty, NaN or NA cells in a column that is used: error, or drop and say how many")

@@ -79,12 +79,15 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	p, err := posterior.PredictNoise(ctx, rows, n, noise)
+	parts, err := posterior.PredictTargets(ctx, rows, n, noise)
 	msg.clear()
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return writePrediction(w, p, f.json) }
+	write := func(w io.Writer) error { return writePrediction(w, parts[0], f.json) }
+	if len(parts) > 1 {
+		write = func(w io.Writer) error { return writePredictions(w, model, parts, f.json) }
+	}
 	if f.out != "" {
 		return atomicfile.Write(f.out, write)
 	}
