@@ -100,6 +100,9 @@ func Run(ctx context.Context, data fit.Data, opts fit.Options, s Settings, backe
 	if err != nil {
 		return nil, err
 	}
+	if data.TargetNames != nil {
+		return nil, &fit.OptionError{Msg: "kernels are compared on one target: take them one by one"}
+	}
 	r := &run{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true
 	start, err := r.parse()
