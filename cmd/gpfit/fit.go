@@ -113,6 +113,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.check(task.N()); err != nil {
+		return err
+	}
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
