@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gpfit/graph"
+	"gpfit/kernel"
 )
 
 // Prior gives a parameter a prior density, in natural units of the scaled
@@ -87,7 +88,7 @@ func (t *Task) boundBy(d graph.Prior, q *parameter) error {
 	} else if q.isLog && lo <= 0 {
 		// The default bound, which is small, stands for 0.
 		if lo = q.lo; !(lo < hi) {
-			lo = hi * varianceLo
+			lo = hi * kindBounds[kernel.Variance][0]
 		}
 	}
 	q.lo, q.hi = lo, hi

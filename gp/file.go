@@ -19,6 +19,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/atomicfile"
+	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of the model file that this package writes. It
@@ -135,23 +136,13 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	return z.Close()
 }
 
-// createArray begins an entry in NumPy's format, version 1.0, float64 in C
-// order (numpy.lib.format): a header padded to a multiple of 64 bytes.
+// createArray begins an entry in NumPy's format, float64 in C order.
 func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 	entry, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
 		return nil, err
 	}
-	dims := ""
-	for _, s := range shape {
-		dims += fmt.Sprintf("%d, ", s)
-	}
-	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", dims)
-	const preamble = 10
-	pad := 63 - (preamble+len(header))%64
-	header += strings.Repeat(" ", pad) + "\n"
-	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	_, err = entry.Write(append(prefix, header...))
+	_, err = entry.Write(npyHeader(shape))
 	return entry, err
 }
 
@@ -203,9 +194,10 @@ func (c *checksumWriter) finish() error {
 }
 
 // Load reads a model file and checks that it is whole and unchanged. The
-// factor, if the file has one, is read when it is needed. Errors: [*FileError].
-func Load(path string) (*Model, error) {
-	m, err := load(path)
+// factor, if the file has one, is read when it is needed. Kernels of the user's
+// own that the model names must be given. Errors: [*FileError].
+func Load(path string, kernels ...kernel.Custom) (*Model, error) {
+	m, err := load(path, kernels)
 	if err != nil {
 		var fe *FileError
 		if errors.As(err, &fe) {
@@ -216,7 +208,7 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-func load(path string) (*Model, error) {
+func load(path string, kernels []kernel.Custom) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -233,6 +225,7 @@ func load(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Kernels = kernels
 	for name, dst := range map[string]*[]float64{"X": &m.X, "y": &m.Y, "alpha": &m.Alpha} {
 		if *dst, err = readArray(archive, name); err != nil {
 			return nil, err
