@@ -31,6 +31,21 @@ type CrossValidation struct {
 	OnFold func(fold, folds int)
 }
 
+func (cv CrossValidation) folds(n int) int {
+	if cv.Folds == 0 {
+		return min(DefaultFolds, n)
+	}
+	return cv.Folds
+}
+
+// Check returns an [*OptionError] if n rows cannot be dealt to so many folds.
+func (cv CrossValidation) Check(n int) error {
+	if k := cv.folds(n); k < 2 || k > n || n-(n+k-1)/k < 2 {
+		return optionErrorf("%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", k, n)
+	}
+	return nil
+}
+
 // CrossValidationScores are scores of rows that were predicted from the other
 // folds, in original units and in units of the standard deviation of all
 // training targets.
@@ -75,12 +90,10 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 	if t.data.TargetNames != nil {
 		return nil, optionErrorf("cross-validation is of one target: take them one by one")
 	}
-	if cv.Folds == 0 {
-		cv.Folds = min(DefaultFolds, n)
+	if err := cv.Check(n); err != nil {
+		return nil, err
 	}
-	if cv.Folds < 2 || cv.Folds > n || n-(n+cv.Folds-1)/cv.Folds < 2 {
-		return nil, optionErrorf("%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", cv.Folds, n)
-	}
+	cv.Folds = cv.folds(n)
 	z, err := t.zOf(parameters)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,10 @@ package fit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gpfit/gp"
 	"gpfit/graph"
@@ -36,7 +38,7 @@ func (t *Task) prepareMean() error {
 		err = t.basis.CheckRank(t.basis.Evaluate(t.points))
 	}
 	if err != nil {
-		return &OptionError{"--mean " + t.mean.String() + ": " + err.Error()}
+		return &OptionError{"--mean " + t.mean.String() + ": " + err.Error() + t.columnsOf(err)}
 	}
 	named := t.namedCoefficient()
 	if t.data.TargetNames != nil && (named != "" || t.opts.MeanFit == MeanFree) {
@@ -55,6 +57,25 @@ func (t *Task) prepareMean() error {
 		return optionErrorf("--mean-fit %q: must be gls or free", t.opts.MeanFit)
 	}
 	return nil
+}
+
+// columnsOf names the columns of the functions that a rank error is about.
+func (t *Task) columnsOf(err error) string {
+	var re *mean.RankError
+	if !errors.As(err, &re) {
+		return ""
+	}
+	var words []string
+	for _, f := range t.basis {
+		word := fmt.Sprintf("column %d is %q", f.Label, t.data.FeatureNames[f.Label])
+		if f.Group != mean.Constant && (f.Name() == re.Name || slices.Contains(re.Of, f.Name())) && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
 }
 
 // namedCoefficient returns a coefficient of the mean, or a group of them, that

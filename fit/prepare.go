@@ -172,3 +172,28 @@ func (t *Task) spec() graph.Spec {
 	t.addPriors(&spec)
 	return spec
 }
+
+// FreeNames returns the names of the free parameters: those of the objective's
+// vector, fixed ones included.
+func (t *Task) FreeNames() []string {
+	names := make([]string, len(t.params))
+	for i, p := range t.params {
+		names[i] = p.name
+	}
+	return names
+}
+
+// NumFitted counts the parameters that a fit finds, the coefficients of a mean
+// by least squares included.
+func (t *Task) NumFitted() int {
+	n := 0
+	for _, p := range t.params {
+		if !p.fixed {
+			n++
+		}
+	}
+	if !t.meanFree {
+		n += len(t.basis)
+	}
+	return n
+}

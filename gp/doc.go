@@ -9,6 +9,9 @@
 //	mean      m(x*) + k*ᵀα,          α = Σ⁻¹(y − m(X))
 //	variance  k(x*, x*) − k*ᵀΣ⁻¹k*,  plus σ² for a new observation
 //
+// Where the coefficients of the mean were found by least squares, the variance
+// has their uncertainty in it (section 2.7 there, universal kriging).
+//
 // Beyond mean and variance of rows:
 //
 //   - [Posterior.Joint] and [Model.Prior] are distributions of all rows together,

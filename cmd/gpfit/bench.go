@@ -129,6 +129,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	switch {
+	case f.targets() != nil:
+		return usagef("--target %s: measurements are of one target", f.target)
 	case len(f.sizes) == 0:
 		return usagef("--n: no numbers of rows")
 	case f.repeat < 1:

@@ -41,9 +41,22 @@ a directory or a quoted pattern whose files, sorted by name, make one table of
 the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS on their logarithms, with the
 gradient of the exact negative log marginal likelihood (NLML).
 
+The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
+linear, every column; poly(K), the powers 1 to K of every column, without
+products of columns; bumps(M), M Gaussian bumps on every column, centres at its
+quantiles, width their mean distance. dims=0 or dims=[0, 2] limits a term to
+columns; all have the constant. Coefficients are found by generalised least
+squares within each evaluation, and their uncertainty is in predictions.
+
+Noise is one variance for all rows, one for each group of rows (--noise-group), or
+known for each row (--noise-column), the estimated variance on top.
+
+Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
+
 Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
   gpfit fit data.csv --target price --ard --restarts 5 --json
+  gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
 		Args: exactArgs(1, "DATA"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
@@ -100,6 +113,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
 	task, err := fit.Prepare(data, opts)
 	if err != nil {
+		return err
+	}
+	if err := f.check(task.N()); err != nil {
 		return err
 	}
 	for _, w := range task.Warnings() {

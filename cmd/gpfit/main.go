@@ -108,7 +108,7 @@ GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newFit(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBench(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root

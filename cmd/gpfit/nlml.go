@@ -65,6 +65,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.check(task.N()); err != nil {
+		return err
+	}
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}

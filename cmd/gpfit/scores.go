@@ -57,6 +57,14 @@ func (f *scoreFlags) crossValidation(msg *messages) fit.CrossValidation {
 	}}
 }
 
+// check finds out before the work whether the folds fit the rows.
+func (f *scoreFlags) check(n int) error {
+	if !f.has("cv") {
+		return nil
+	}
+	return fit.CrossValidation{Folds: f.folds}.Check(n)
+}
+
 // crossValidate adds the scores of --scores cv to a report.
 func (f *scoreFlags) crossValidate(ctx context.Context, msg *messages, t *fit.Task, b device.Backend, r *fit.Report) error {
 	if !f.has("cv") {
