@@ -61,7 +61,7 @@ func BenchmarkComposites(b *testing.B) {
 				func() error { return ws.Factor(ctx) },
 				func() error { return ws.Solve(ctx, alpha, 1) },
 				func() error {
-					return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, prog, theta, grad, diag)
+					return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
 				},
 			} {
 				if err := step(); err != nil {
