@@ -19,6 +19,7 @@ import (
 
 	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
 
@@ -88,7 +89,7 @@ func description(threads int) string {
 
 // Info describes the CPU.
 func (b *Backend) Info() device.Info {
-	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: freeMemory()}
+	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: hostmem.Free()}
 }
 
 // Plan returns memory and work for n points of d columns: one n×n buffer, the
@@ -147,7 +148,7 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if err := device.CheckInputs(x); err != nil {
 		return nil, err
 	}
-	if err := b.Plan(x.N, x.D).Check(freeMemory(), 0); err != nil {
+	if err := b.Plan(x.N, x.D).Check(hostmem.Free(), 0); err != nil {
 		return nil, err
 	}
 	return newWorkspace(b, x), nil

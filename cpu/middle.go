@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 )
 
 // middleRows is the number of rows of the middle term formed at a time: many
@@ -42,7 +43,7 @@ func (w *Workspace) makeMiddle() error {
 	if w.middle != nil {
 		return nil
 	}
-	need, free := 8*middleElements(w.n), freeMemory()
+	need, free := 8*middleElements(w.n), hostmem.Free()
 	if free > 0 && need > free {
 		return &device.MemoryError{Plan: w.backend.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: "an adjoint with a middle term"}
 	}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
@@ -88,7 +89,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if err != nil || m == 0 {
 		return err
 	}
-	need, free := 8*int64(m)*int64(w.n), freeMemory()
+	need, free := 8*int64(m)*int64(w.n), hostmem.Free()
 	if free > 0 && need > free {
 		return &device.MemoryError{Plan: w.backend.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
 	}

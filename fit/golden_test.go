@@ -235,7 +235,7 @@ func TestGoldenFit(t *testing.T) {
 	g := readGolden(t)["yacht"]
 	data := readSet(t, "yacht")
 	var err error
-	if data.Test, err = table.ReadMask(refdata.Path(t, "data", "yacht", "test_mask.csv.gz"), 0); err != nil {
+	if data.Test, err = table.ReadMask(refdata.Path(t, "data", "yacht", "test_mask.csv.gz"), ""); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {

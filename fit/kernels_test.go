@@ -141,17 +141,17 @@ func TestPeriodicFit(t *testing.T) {
 	}
 }
 
-// cosh is a kernel of the user's own, 1/cosh(r), the Fourier transform of
+// sech is a kernel of the user's own, 1/cosh(r), the Fourier transform of
 // another hyperbolic secant and so positive definite on one column.
-type cosh struct{}
+type sech struct{}
 
-func (cosh) Name() string { return "sech" }
+func (sech) Name() string { return "sech" }
 
-func (cosh) Params(int, bool) ([]kernel.CustomParam, error) {
+func (sech) Params(int, bool) ([]kernel.CustomParam, error) {
 	return []kernel.CustomParam{{Name: "lengthscale", Kind: kernel.Lengthscale}}, nil
 }
 
-func (cosh) Value(theta, x, y, grad []float64) float64 {
+func (sech) Value(theta, x, y, grad []float64) float64 {
 	r := (x[0] - y[0]) / theta[0]
 	v := 1 / math.Cosh(r)
 	if grad != nil {
@@ -168,7 +168,7 @@ func TestCustomKernel(t *testing.T) {
 	for i := 0; i < d.N; i += 4 {
 		d.Test[i] = true
 	}
-	own := []kernel.Custom{cosh{}}
+	own := []kernel.Custom{sech{}}
 	out := mustFit(t, d, Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
 	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
 		t.Errorf("status %s, test scores %+v", r.Status, *r.Test)

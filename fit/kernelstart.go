@@ -68,7 +68,7 @@ func (t *Task) kernelParameters(variance float64) ([]parameter, error) {
 		for i, name := range p.ElementNames() {
 			q.name = name
 			if p.Start != nil {
-				q.start = p.Start[i]
+				q.start, q.textStart = p.Start[i], true
 			}
 			out = append(out, q)
 		}

@@ -71,6 +71,7 @@ func (s *session) close() {
 	if s.owned != nil {
 		_ = s.owned.Close()
 	}
+	s.ws, s.owned = nil, nil
 }
 
 // canMove says whether an error is the device's and a fallback is left.

@@ -121,20 +121,20 @@ func TestGradient(t *testing.T) {
 		texts = append(texts, name, name+"(ard)")
 	}
 	for _, text := range texts {
-		for _, mean := range []graph.Mean{graph.MeanZero, graph.MeanConstant, graph.MeanLinear} {
-			t.Run(text+" "+string(mean), func(t *testing.T) {
-				newFixture(t, text, 40, 3, func(s *graph.Spec) { s.Mean = mean }).checkGradient(t)
+		for _, mean := range []string{"zero", "constant", "linear"} {
+			t.Run(text+" "+mean, func(t *testing.T) {
+				newFixture(t, text, 40, 3, freeMean(mean)).checkGradient(t)
 			})
 		}
 	}
 	t.Run("one column", func(t *testing.T) {
-		newFixture(t, "rbf(ard)", 30, 1, func(s *graph.Spec) { s.Mean = graph.MeanLinear }).checkGradient(t)
+		newFixture(t, "rbf(ard)", 30, 1, freeMean("linear")).checkGradient(t)
 	})
 }
 
 // TestValue computes the objective by a plain loop over the workspace.
 func TestValue(t *testing.T) {
-	f := newFixture(t, "matern32(ard)", 90, 2, func(s *graph.Spec) { s.Mean = graph.MeanLinear })
+	f := newFixture(t, "matern32(ard)", 90, 2, freeMean("linear"))
 	z := f.z(5)
 	got := f.value(t, z)
 	names := strings.Join(f.obj.Names(), " ")
@@ -172,7 +172,7 @@ func TestValue(t *testing.T) {
 		t.Errorf("terms %+v, want data fit %v, complexity %v", terms, fit/2, logDet/2)
 	}
 	gotTheta, noise, gotAlpha := f.obj.Theta()
-	if len(gotTheta) != 3 || gotTheta[0] != theta[0] || noise != math.Exp(z[3]) || math.Abs(gotAlpha[7]-alpha[7]) > 1e-12 {
+	if len(gotTheta) != 3 || gotTheta[0] != theta[0] || len(noise) != 1 || noise[0] != math.Exp(z[3]) || math.Abs(gotAlpha[7]-alpha[7]) > 1e-12 {
 		t.Errorf("θ = %v, σ² = %v, α[7] = %v", gotTheta, noise, gotAlpha[7])
 	}
 	logs := f.obj.IsLog()
@@ -287,7 +287,6 @@ func TestErrors(t *testing.T) {
 		t.Error("infinite lengthscale accepted")
 	}
 	for what, change := range map[string]func(*graph.Spec){
-		"unknown mean":         func(s *graph.Spec) { s.Mean = "cubic" },
 		"unknown parameter":    func(s *graph.Spec) { s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"x": nil} },
 		"too few targets":      func(s *graph.Spec) { s.Y = s.Y[1:] },
 		"NaN among the target": func(s *graph.Spec) { s.Y = append([]float64{math.NaN()}, s.Y[1:]...) },
