@@ -147,7 +147,7 @@ type candidateExpr struct {
 func (r *run) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
-		e, err := kernel.Parse(text)
+		e, err := kernel.Parser{Custom: r.opts.Kernels}.Parse(text)
 		if err != nil {
 			return nil, err
 		}

@@ -13,19 +13,6 @@ import (
 	"gpfit/mean"
 )
 
-func evaluate(t *testing.T, d Data, o Options) *Report {
-	t.Helper()
-	task, err := Prepare(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := task.Evaluate(context.Background(), backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1e-300+math.Abs(want)) }
 
 // TestMeanUnits: y and a·y + b have the same scaled problem, and coefficients

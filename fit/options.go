@@ -7,6 +7,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/kernel"
 )
 
 // Data is a table: inputs and targets in original units.
@@ -57,6 +58,9 @@ type Options struct {
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
+	// Kernels are kernels of the user's own that Kernel may name. Only the CPU
+	// evaluates them.
+	Kernels []kernel.Custom
 	// Mean is the mean function in the text form of package mean; empty means
 	// zero. MeanFit says how its coefficients are found.
 	Mean    string

@@ -16,6 +16,7 @@ import (
 type Task struct {
 	opts    Options
 	data    Data
+	expr    kernel.Expr
 	program *kernel.Program
 	// columns are the features in use; trainX (n×len(columns), row-major) and
 	// trainY are the training rows in original units.
@@ -152,14 +153,14 @@ func (t *Task) compile() error {
 	if text == "" {
 		text = "rbf"
 	}
-	expr, err := kernel.Parse(text)
-	if err != nil {
+	var err error
+	if t.expr, err = (kernel.Parser{Custom: t.opts.Kernels}).Parse(text); err != nil {
 		return err
 	}
 	if t.opts.ARD {
-		expr = kernel.WithARD(expr)
+		t.expr = kernel.WithARD(t.expr)
 	}
-	t.program, err = kernel.Compile(expr, t.columns)
+	t.program, err = kernel.Compile(t.expr, t.columns)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of [Report] as JSON.
@@ -151,8 +150,19 @@ func (t *Task) report(s *session, z, grad []float64) Report {
 	return r
 }
 
-// originalUnits converts every parameter. A lengthscale in scaled units that
-// serves several columns has a value for each of them in original units.
+// originalUnits converts every parameter, by [kernel.Param.Units]:
+//
+//   - lengthscales and periods take the scale of their column, one that serves
+//     several columns has a value for each of them in original units;
+//   - signal variances take the square of the target's scale. That of a product
+//     with one linear leaf is divided by the square of the column's as well: it
+//     is then the prior variance of a slope, one for every column;
+//   - lengthscales of linear(ard) are the inverse of such a slope's standard
+//     deviation; those of poly(ard, degree p) and its offset take the p-th part of
+//     the target's units;
+//   - α, the lengthscale of periodic and the offset of poly have no units and stay
+//     as they are: linear, poly and the offset speak of the inputs as they were
+//     standardised, centred on their means.
 func (t *Task) originalUnits(r *Report, values []float64) {
 	add := func(name string, v float64) {
 		r.NamesOriginal = append(r.NamesOriginal, name)
@@ -161,18 +171,22 @@ func (t *Task) originalUnits(r *Report, values []float64) {
 	s := t.scaling
 	square := s.YScale * s.YScale
 	for _, p := range t.program.Params {
-		switch {
-		case p.Kind == kernel.Variance:
-			add(p.Name, values[p.Offset]*square)
-		case p.Vector:
-			for i, name := range p.ElementNames() {
-				add(name, values[p.Offset+i]*s.XScale[p.Dims[i]])
+		target := scalePower(s.YScale, p.Units.Target)
+		at := func(i, c int) float64 {
+			return values[p.Offset+i] * target * scalePower(s.XScale[c], p.Units.Input)
+		}
+		switch names := p.ElementNames(); {
+		case p.Units.Input == 0:
+			for i, name := range names {
+				add(name, values[p.Offset+i]*target)
 			}
-		case len(p.Dims) == 1:
-			add(p.Name, values[p.Offset]*s.XScale[p.Dims[0]])
+		case p.Vector || len(p.Dims) == 1:
+			for i, name := range names {
+				add(name, at(i, p.Dims[i]))
+			}
 		default:
 			for _, c := range p.Dims {
-				add(p.Name+"["+strconv.Itoa(t.columns[c])+"]", values[p.Offset]*s.XScale[c])
+				add(p.Name+"["+strconv.Itoa(t.columns[c])+"]", at(0, c))
 			}
 		}
 	}
@@ -181,6 +195,23 @@ func (t *Task) originalUnits(r *Report, values []float64) {
 			add(p.name, values[i]*square)
 		}
 	}
+}
+
+// scalePower returns x^p, the powers in use exactly.
+func scalePower(x, p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case 1:
+		return x
+	case 2:
+		return x * x
+	case -1:
+		return 1 / x
+	case -2:
+		return 1 / (x * x)
+	}
+	return math.Pow(x, p)
 }
 
 // finite returns a pointer to v, or nil if JSON has no number for it.

@@ -221,7 +221,7 @@ func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
 	theta, _, alpha := obj.Theta()
 	terms := obj.Terms()
 	m := &gp.Model{
-		Kernel: t.program.Text, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
+		Kernel: t.program.Text, Kernels: t.opts.Kernels, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
 		ParameterNames: t.program.Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: t.scaling, NLML: terms.NLML(), Status: r.Status.String(),
 		X: t.trainX, Y: t.trainY, Alpha: alpha,

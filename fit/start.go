@@ -39,14 +39,12 @@ func (p parameter) natural(z float64) float64 {
 	return z
 }
 
-// Default bounds, in units of the data's own scale: the median distance of
-// points for lengthscales, the variance of the targets for variances. They are
-// wide enough for a column that does not matter or a target without noise, and
-// keep the optimiser where exp and Cholesky still work.
+// Default bounds of the noise, in units of the targets' variance; those of the
+// kernel are in kernelstart.go. They are wide enough for a column that does not
+// matter or a target without noise, and keep the optimiser where exp and
+// Cholesky still work.
 const (
-	lengthscaleLo, lengthscaleHi = 1e-4, 1e4
-	varianceLo, varianceHi       = 1e-6, 1e6
-	noiseLo, noiseHi             = 1e-9, 1e2
+	noiseLo, noiseHi = 1e-9, 1e2
 	// noiseStart is the share of the targets' variance that noise begins with.
 	noiseStart = 0.1
 )
@@ -55,30 +53,11 @@ const (
 // what the kernel's text and the options say.
 func (t *Task) chooseParameters() error {
 	variance := t.targetVariance()
-	terms := 0
-	for _, p := range t.program.Params {
-		if p.Kind == kernel.Variance {
-			terms++
-		}
+	params, err := t.kernelParameters(variance)
+	if err != nil {
+		return err
 	}
-	leaves := 0
-	for _, p := range t.program.Params {
-		q := parameter{group: p.Name, isLog: true, start: variance / float64(terms), lo: variance * varianceLo, hi: variance * varianceHi}
-		if p.Kind == kernel.Lengthscale {
-			dist := medianDistance(t.points, p.Dims)
-			q.lo, q.hi = dist*lengthscaleLo, dist*lengthscaleHi
-			// Equal leaves with equal starts would stay equal for ever.
-			q.start = dist * math.Pow(0.5, float64(leaves))
-			leaves++
-		}
-		for i, name := range p.ElementNames() {
-			q.name = name
-			if p.Start != nil {
-				q.start, q.textStart = p.Start[i], true
-			}
-			t.params = append(t.params, q)
-		}
-	}
+	t.params = append(t.params, params...)
 	t.noiseParameters(variance)
 	t.meanParameters()
 	if err := t.tie(); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/atomicfile"
+	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of the model file that this package writes. It
@@ -203,9 +204,10 @@ func (c *checksumWriter) finish() error {
 }
 
 // Load reads a model file and checks that it is whole and unchanged. The
-// factor, if the file has one, is read when it is needed. Errors: [*FileError].
-func Load(path string) (*Model, error) {
-	m, err := load(path)
+// factor, if the file has one, is read when it is needed. Kernels of the user's
+// own that the model names must be given. Errors: [*FileError].
+func Load(path string, kernels ...kernel.Custom) (*Model, error) {
+	m, err := load(path, kernels)
 	if err != nil {
 		var fe *FileError
 		if errors.As(err, &fe) {
@@ -216,7 +218,7 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-func load(path string) (*Model, error) {
+func load(path string, kernels []kernel.Custom) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -233,6 +235,7 @@ func load(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Kernels = kernels
 	for name, dst := range map[string]*[]float64{"X": &m.X, "y": &m.Y, "alpha": &m.Alpha} {
 		if *dst, err = readArray(archive, name); err != nil {
 			return nil, err

@@ -50,6 +50,9 @@ type Model struct {
 	// TrainNoise are the n noise variances of the training rows, scaled units;
 	// nil if that is NoiseVariance for all of them.
 	TrainNoise []float64 `json:"-"`
+	// Kernels are kernels of the user's own that Kernel names; a model file holds
+	// only the name.
+	Kernels []kernel.Custom `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
 }
@@ -59,7 +62,7 @@ func (m *Model) N() int { return len(m.Y) / m.T() }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := kernel.Parse(m.Kernel)
+	expr, err := kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
 	if err != nil {
 		return nil, err
 	}

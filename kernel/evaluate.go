@@ -27,11 +27,13 @@ type Evaluator struct {
 	products [][]float64
 	// derivative[c] is that of leaf c.
 	derivative []leafSlope
-	// weights is a row for the derivatives by single columns, sums and sines
-	// hold one number for each.
-	weights, sums, sines []float64
-	width                int
-	pair                 customPair
+	// sines[f] is the row Σ u sin(2πu) of a feature SinSquares with one period.
+	sines [][]float64
+	// weights and column are rows for the derivatives by single columns;
+	// columnSums and columnSines hold one number for each.
+	weights, column, columnSums, columnSines []float64
+	width                                    int
+	pair                                     customPair
 }
 
 // scaledRow stands for the row factor·row.
@@ -88,7 +90,7 @@ func NewEvaluator(prog *Program) *Evaluator {
 			e.frequencies[i] = make([]float64, len(f.Dims))
 		}
 	}
-	e.sums, e.sines = make([]float64, longest), make([]float64, longest)
+	e.columnSums, e.columnSines = make([]float64, longest), make([]float64, longest)
 	e.adjoints, e.derivative = make([]scaledRow, len(e.ops)), make([]leafSlope, len(e.ops))
 	e.pair.init(prog)
 	return e
@@ -118,7 +120,7 @@ func (e *Evaluator) grow(m int) {
 	// A cache line between rows of 4 KiB keeps them out of each other's sets.
 	stride := (m+7)&^7 + 8
 	features, code := len(e.prog.Features), len(e.prog.Code)
-	room := make([]float64, (features+4*code+1)*stride)
+	room := make([]float64, (2*features+4*code+2)*stride)
 	row := func() []float64 {
 		r := room[:m:m]
 		room = room[stride:]
@@ -131,14 +133,15 @@ func (e *Evaluator) grow(m int) {
 		}
 		return out
 	}
-	e.features, e.values, e.products, e.weights = rows(features), rows(code), rows(code), row()
+	e.features, e.sines, e.weights, e.column = rows(features), rows(features), row(), row()
+	e.values, e.products = rows(code), rows(code)
 	e.first, e.other = rows(code), rows(code)
 }
 
 // Row writes k(x_i, y_j) for j0 ≤ j < j1 to dst[0 : j1−j0].
 func (e *Evaluator) Row(dst []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.measure(x, i, y, j0, m)
+	e.measure(x, i, y, j0, m, false)
 	e.forward(dst[:m], false)
 }
 
@@ -168,7 +171,7 @@ func (p *Program) Stationary() bool {
 // grad[p] for every p.
 func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.measure(x, i, y, j0, m)
+	e.measure(x, i, y, j0, m, true)
 	e.forward(e.result(len(e.ops)-1, m), true)
 	e.reverse(adj[:m], sink{theta: grad, y: y, j0: j0})
 }
@@ -180,15 +183,16 @@ func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points
 // refuses.
 func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.measure(x, i, y, j0, m)
+	e.measure(x, i, y, j0, m, false)
 	e.forward(e.result(len(e.ops)-1, m), true)
 	e.reverse(adj[:m], sink{input: grad[:e.prog.D], y: y, j0: j0})
 }
 
 // measure fills the features of the pairs (x_i, y_j), j0 ≤ j < j0+m. Distances
 // are sums over differences of coordinates: the shorter form through inner
-// products cancels.
-func (e *Evaluator) measure(x *Points, i int, y *Points, j0, m int) {
+// products cancels. With slopes, what the derivative by a period needs is left
+// behind as well.
+func (e *Evaluator) measure(x *Points, i int, y *Points, j0, m int, slopes bool) {
 	e.grow(m)
 	e.pair.set(x, i, y, j0)
 	for k, f := range e.prog.Features {
@@ -202,12 +206,19 @@ func (e *Evaluator) measure(x *Points, i int, y *Points, j0, m int) {
 		case InnerProduct:
 			vec.InnerProducts(row, point, w, y.X[j0:], y.N, f.Dims)
 		case SinSquares:
+			if slopes && f.onePeriod() {
+				vec.SinSquaresSlope(row, e.sines[k][:m], point, e.frequencies[k], y.X[j0:], y.N, f.Dims)
+				continue
+			}
 			vec.SinSquares(row, point, w, e.frequencies[k], y.X[j0:], y.N, f.Dims)
 		case Differences:
 			vec.Differences(row, point, w, y.X[j0:], y.N, f.Dims)
 		}
 	}
 }
+
+// onePeriod tells a feature of an isotropic periodic leaf.
+func (f *Feature) onePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
 
 // columnWeights returns the weights of a feature's columns, or nil if all are 1.
 func (e *Evaluator) columnWeights(f Feature) []float64 {

@@ -122,15 +122,6 @@ func Families() []string {
 	return names
 }
 
-func familyByName(name string) *Family {
-	for _, f := range families {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
-
 func familyByOp(op Op) *Family {
 	for _, f := range families {
 		if f.Op == op {

@@ -111,15 +111,16 @@ func TestGradients(t *testing.T) {
 	}
 	for _, text := range []string{
 		"rbf + matern32", "rbf*matern12(ard)", "rbf(ard) + rbf*matern52 + matern12(dims=2)",
+		"rq*periodic + linear", "rbf*periodic(ard) + poly(3, ard) + constant", "cosine*(linear(ard) + rq(ard))", "linear*poly(2)*matern12",
 		"(rbf + matern32)*matern52", "(rbf + matern12)*(matern32 + matern52)", "rbf*(matern12 + rbf*(matern32 + matern52(ard)))",
 	} {
 		checkGradient(t, mustCompile(t, text, 4), 8)
 	}
 }
 
-// expressions draws random trees to the given depth.
-func expressions(d, depth int) *rapid.Generator[Expr] {
-	leaf := rapid.Custom(func(t *rapid.T) Expr {
+// leafOf draws random leaves on some of d columns.
+func leafOf(d int) *rapid.Generator[Expr] {
+	return rapid.Custom(func(t *rapid.T) Expr {
 		l := &Leaf{Family: rapid.SampledFrom(families).Draw(t, "family"), ARD: rapid.Bool().Draw(t, "ard")}
 		if l.Family.hasDegree() {
 			l.Degree = rapid.IntRange(1, 4).Draw(t, "degree")
@@ -137,6 +138,11 @@ func expressions(d, depth int) *rapid.Generator[Expr] {
 		}
 		return l
 	})
+}
+
+// expressions draws random trees to the given depth.
+func expressions(d, depth int) *rapid.Generator[Expr] {
+	leaf := leafOf(d)
 	if depth == 0 {
 		return leaf
 	}
@@ -148,7 +154,7 @@ func expressions(d, depth int) *rapid.Generator[Expr] {
 
 func TestRandomExpressions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := expressions(3, 3).Draw(t, "expr")
+		e := expressions(3, 4).Draw(t, "expr")
 		text := e.String()
 		again, err := Parse(text)
 		if err != nil {
@@ -175,42 +181,20 @@ func TestRandomExpressions(t *testing.T) {
 	})
 }
 
-// TestAlgebra checks identities that hold for every kernel: sums and products
-// commute, and a signal variance scales.
-func TestAlgebra(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 4))
-	x, y := []float64{0.3, -1.2}, []float64{1.1, 0.4}
-	for range 20 {
-		a, b := math.Exp(rng.NormFloat64()), math.Exp(rng.NormFloat64())
-		s, u := math.Exp(rng.NormFloat64()), math.Exp(rng.NormFloat64())
-		sum1 := Eval(mustCompile(t, "rbf + matern32", 2), []float64{a, s, b, u}, x, y)
-		sum2 := Eval(mustCompile(t, "matern32 + rbf", 2), []float64{b, u, a, s}, x, y)
-		if math.Abs(sum1-sum2) > relTol*sum1 {
-			t.Errorf("k1 + k2 = %v, k2 + k1 = %v", sum1, sum2)
-		}
-		prod1 := Eval(mustCompile(t, "rbf*matern32", 2), []float64{a, b, s}, x, y)
-		prod2 := Eval(mustCompile(t, "matern32*rbf", 2), []float64{b, a, s}, x, y)
-		if math.Abs(prod1-prod2) > relTol*prod1 {
-			t.Errorf("k1·k2 = %v, k2·k1 = %v", prod1, prod2)
-		}
-		// (s₁k₁ + s₂k₂)·k₃ distributes.
-		left := Eval(mustCompile(t, "(rbf + matern32)*matern12", 2), []float64{a, s, b, u, 2}, x, y)
-		right := Eval(mustCompile(t, "rbf*matern12 + matern32*matern12", 2), []float64{a, 2, s, b, 2, u}, x, y)
-		if math.Abs(left-right) > relTol*left {
-			t.Errorf("(k1 + k2)·k3 = %v, k1·k3 + k2·k3 = %v", left, right)
-		}
-	}
-}
-
 func TestParameterNames(t *testing.T) {
 	cases := map[string]string{
-		"rbf":                 "lengthscale signal_variance",
-		"rbf(ard)":            "lengthscale[0] lengthscale[1] lengthscale[2] signal_variance",
-		"rbf(ard, dims=[1])":  "lengthscale[1] signal_variance",
-		"rbf*matern12":        "k1.lengthscale k2.lengthscale signal_variance",
-		"rbf + rbf*matern12":  "k1.lengthscale k1.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.signal_variance",
-		"rbf*(rbf+matern12)":  "k1.lengthscale k2.k1.lengthscale k2.k1.signal_variance k2.k2.lengthscale k2.k2.signal_variance",
-		"(rbf+rbf)*(rbf+rbf)": "k1.k1.lengthscale k1.k1.signal_variance k1.k2.lengthscale k1.k2.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.k2.signal_variance",
+		"rbf":                        "lengthscale signal_variance",
+		"rbf(ard)":                   "lengthscale[0] lengthscale[1] lengthscale[2] signal_variance",
+		"rbf(ard, dims=[1])":         "lengthscale[1] signal_variance",
+		"rq":                         "lengthscale alpha signal_variance",
+		"periodic(ard, dims=[2, 0])": "lengthscale[2] lengthscale[0] period[2] period[0] signal_variance",
+		"poly":                       "offset signal_variance",
+		"cosine + constant":          "k1.period k1.signal_variance k2.signal_variance",
+		"rbf*periodic":               "k1.lengthscale k2.lengthscale k2.period signal_variance",
+		"rbf*matern12":               "k1.lengthscale k2.lengthscale signal_variance",
+		"rbf + rbf*matern12":         "k1.lengthscale k1.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.signal_variance",
+		"rbf*(rbf+matern12)":         "k1.lengthscale k2.k1.lengthscale k2.k1.signal_variance k2.k2.lengthscale k2.k2.signal_variance",
+		"(rbf+rbf)*(rbf+rbf)":        "k1.k1.lengthscale k1.k1.signal_variance k1.k2.lengthscale k1.k2.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.k2.signal_variance",
 	}
 	for text, want := range cases {
 		if got := strings.Join(mustCompile(t, text, 3).Names(), " "); got != want {
@@ -239,8 +223,19 @@ func TestLabels(t *testing.T) {
 }
 
 func TestSharedFeatures(t *testing.T) {
-	if p := mustCompile(t, "rbf + matern32*matern12 + rbf(dims=0)", 2); len(p.Features) != 2 {
-		t.Errorf("%d features, want 2: isotropic leaves on the same columns share one", len(p.Features))
+	for text, want := range map[string]int{
+		"rbf + matern32*matern12 + rbf(dims=0)": 2, // isotropic leaves on the same columns share one
+		"rbf + rq*matern32":                     1,
+		"linear + poly(3)*poly(2)":              1,
+		"linear + rbf + constant":               2,
+		"cosine + cosine*cosine":                1,
+		"periodic + periodic":                   2, // of different periods
+		"rbf(ard) + rbf(ard)":                   2,
+		"constant":                              0,
+	} {
+		if p := mustCompile(t, text, 2); len(p.Features) != want {
+			t.Errorf("%s: %d features, want %d", text, len(p.Features), want)
+		}
 	}
 }
 
@@ -276,6 +271,17 @@ func TestErrors(t *testing.T) {
 		{"rbf matern12", "expected '+'", 4},
 		{"(rbf", "found the end", 4},
 		{"rbf)", "expected '+'", 3},
+		{"rbf + periodc(dims=0)", `did you mean "periodic"`, 6},
+		{"poly(0)", "whole number from 1", 5},
+		{"poly(degree=2.5)", "whole number from 1", 12},
+		{"poly(2, 3)", "degree is given twice", 8},
+		{"poly(101)", "whole number from 1", 5},
+		{"rq(alhpa=1)", `did you mean "alpha"`, 3},
+		{"rbf(period=1)", "no argument", 4},
+		{"rbf(2)", "no argument", 4},
+		{"constant(lengthscale=1)", "no argument", 9},
+		{"periodic(period=-1)", "positive number", 16},
+		{"rbf(=1)", "expected an argument", 4},
 		{strings.Repeat("(", 200) + "rbf", "nested", 101},
 	}
 	for _, c := range parse {
@@ -294,7 +300,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, text := range []string{
 		"rbf(dims=7)", "rbf(ard, lengthscale=[1, 2])", "rbf(signal_variance=1)*rbf(signal_variance=2)",
-		"rbf(signal_variance=1)*(rbf + rbf)",
+		"rbf(signal_variance=1)*(rbf + rbf)", "linear(lengthscale=1)", "linear(ard, signal_variance=1)", "poly(2, lengthscale=1)",
+		"periodic(ard, period=[1, 2])", "rq(alpha=[1, 2])",
 	} {
 		e, err := Parse(text)
 		if err != nil {
@@ -313,7 +320,9 @@ func TestErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é"} {
+	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
+		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
+		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -342,6 +351,26 @@ func TestDiagonal(t *testing.T) {
 	for _, v := range got {
 		if v != 5 {
 			t.Errorf("k(x, x) = %v, want 5", v)
+		}
+	}
+}
+
+// TestDiagonalOfRows: the diagonal is what rows have at equal points, to the
+// last bit.
+func TestDiagonalOfRows(t *testing.T) {
+	const n, d = 20, 3
+	rng := rand.New(rand.NewPCG(25, 1))
+	x := randomPoints(rng, n, d)
+	for _, text := range evaluatorCases {
+		p := mustCompile(t, text, d)
+		e := NewEvaluator(p)
+		e.Bind(randomTheta(rng, p))
+		diagonal, row := make([]float64, 11), make([]float64, n)
+		e.Diagonal(diagonal, x, 4, 15)
+		for i := 4; i < 15; i++ {
+			if e.Row(row, x, i, x, 0, n); row[i] != diagonal[i-4] {
+				t.Errorf("%s: k(x%d, x%d) is %v in its row, %v on the diagonal", text, i, i, row[i], diagonal[i-4])
+			}
 		}
 	}
 }

@@ -72,12 +72,16 @@ func (e *Evaluator) reverseLeaf(c int, g scaledRow, to sink) {
 		s := e.features[op.Feature][:m]
 		to.theta[op.Param] -= float64(op.family.power) * factor * w * vec.TripleDot(g.row, d.byFeature.row, s)
 	}
+	if f.onePeriod() {
+		to.theta[f.Period] -= math.Pi * factor * w * vec.TripleDot(g.row, d.byFeature.row, e.sines[op.Feature][:m])
+		return
+	}
 	if f.Param < 0 && f.Kind != SinSquares {
 		return
 	}
 	weights := e.weights[:m]
 	vec.Mul(weights, g.row, d.byFeature.row)
-	e.columnSums(op.Feature, weights, to)
+	e.sumColumns(op.Feature, weights, to)
 	power := 2.0
 	if f.Kind == Differences {
 		power = 1
@@ -87,43 +91,41 @@ func (e *Evaluator) reverseLeaf(c int, g scaledRow, to sink) {
 		wq := w
 		if columns != nil {
 			wq *= columns[q]
-			to.theta[f.Param+q] -= power * factor * wq * e.sums[q]
+			to.theta[f.Param+q] -= power * factor * wq * e.columnSums[q]
 		}
 		if f.Kind == SinSquares {
-			to.theta[f.Period+min(q, f.Periods-1)] -= math.Pi * factor * wq * e.sines[q]
+			to.theta[f.Period+min(q, f.Periods-1)] -= math.Pi * factor * wq * e.columnSines[q]
 		}
 	}
 }
 
-// columnSums sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is column q's part
-// of the feature without its weight, and for SinSquares sines[q] =
+// sumColumns sets columnSums[q] = Σ_j weights[j]·s_q(j), where s_q is column q's part
+// of the feature without its weight, and for SinSquares columnSines[q] =
 // Σ_j weights[j]·u sin(2πu).
-func (e *Evaluator) columnSums(feature int, weights []float64, to sink) {
+func (e *Evaluator) sumColumns(feature int, weights []float64, to sink) {
 	f, point := &e.prog.Features[feature], e.points[feature]
-	sums, cols := e.sums[:len(f.Dims)], to.y.X[to.j0:]
+	sums, cols := e.columnSums[:len(f.Dims)], to.y.X[to.j0:]
 	switch f.Kind {
 	case SquaredDistance:
 		vec.WeightedSquares(sums, point, weights, cols, to.y.N, f.Dims)
 	case SinSquares:
-		vec.SinSums(sums, e.sines[:len(f.Dims)], point, e.frequencies[feature], weights, cols, to.y.N, f.Dims)
+		vec.SinSums(sums, e.columnSines[:len(f.Dims)], point, e.frequencies[feature], weights, cols, to.y.N, f.Dims)
 	case InnerProduct:
 		for q, c := range f.Dims {
 			sums[q] = point[q] * vec.Dot(weights, cols[c*to.y.N:])
 		}
 	case Differences:
-		for q, c := range f.Dims {
-			sums[q] = weightedDifferences(point[q], cols[c*to.y.N:], weights)
+		for q := range f.Dims {
+			sums[q] = e.weightedDifferences(feature, q, weights, to)
 		}
 	}
 }
 
-// weightedDifferences returns Σ_j w_j (x − y_j).
-func weightedDifferences(x float64, y, w []float64) float64 {
-	sum := 0.0
-	for j, v := range w {
-		sum += v * (x - y[j])
-	}
-	return sum
+// weightedDifferences returns Σ_j w_j (x_c − y_jc) of the feature's q-th column.
+func (e *Evaluator) weightedDifferences(feature, q int, w []float64, to sink) float64 {
+	row := e.column[:len(w)]
+	vec.Differences(row, e.points[feature][q:], nil, to.y.X[to.j0:], to.y.N, e.prog.Features[feature].Dims[q:q+1])
+	return vec.Dot(w, row)
 }
 
 // reverseInput adds the derivatives of leaf c by the coordinates of the row's
@@ -140,7 +142,7 @@ func (e *Evaluator) reverseInput(c int, g scaledRow, to sink) {
 		y, sum := to.y.X[to.j0+col*to.y.N:], 0.0
 		switch f.Kind {
 		case SquaredDistance:
-			sum = 2 * weightedDifferences(point[q], y, weights)
+			sum = 2 * e.weightedDifferences(op.Feature, q, weights, to)
 		case InnerProduct:
 			sum = vec.Dot(weights, y)
 		case SinSquares:

@@ -52,6 +52,10 @@ func sinSquares(dst, x, w, f, y []float64, stride int, index []int) {
 	sinSquaresGo(dst, x, w, f, y, stride, index)
 }
 
+func sinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	sinSquaresSlopeGo(dst, sine, x, f, y, stride, index)
+}
+
 func sinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 	sinSumsGo(squares, sines, x, f, w, y, stride, index)
 }

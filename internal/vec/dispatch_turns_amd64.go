@@ -79,6 +79,17 @@ func sinSquares(dst, x, w, f, y []float64, stride int, index []int) {
 	}
 }
 
+func sinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	switch active {
+	case avx512:
+		sinSquaresSlope512(&dst[0], &sine[0], len(dst), &x[0], &f[0], &y[0], stride, &index[0], len(index))
+	case avx2:
+		sinSquaresSlope256(&dst[0], &sine[0], len(dst), &x[0], &f[0], &y[0], stride, &index[0], len(index))
+	default:
+		sinSquaresSlopeGo(dst, sine, x, f, y, stride, index)
+	}
+}
+
 func sinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 	if active == generic {
 		sinSumsGo(squares, sines, x, f, w, y, stride, index)

@@ -42,7 +42,21 @@ func sinSquaresGo(dst, x, w, f, y []float64, stride int, index []int) {
 		}
 		for j, v := range col {
 			s, _ := turn((xq - v) * fq)
-			dst[j] += wq * (s * s)
+			dst[j] += wq * float64(s*s)
+		}
+	}
+}
+
+func sinSquaresSlopeGo(dst, sine, x, f, y []float64, stride int, index []int) {
+	clear(dst)
+	clear(sine)
+	for q, c := range index {
+		xq, fq, col := x[q], f[q], y[c*stride:][:len(dst)]
+		for j, v := range col {
+			u := (xq - v) * fq
+			s, t := turn(u)
+			dst[j] += float64(s * s) // not fused: as in sinSquaresGo
+			sine[j] += 2 * u * s * t
 		}
 	}
 }
@@ -103,7 +117,7 @@ func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 			wq = w[q]
 		}
 		for j, v := range col {
-			dst[j] += wq * (xq * v)
+			dst[j] += wq * float64(xq*v) // symmetric where products are fused
 		}
 	}
 }

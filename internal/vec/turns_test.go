@@ -291,6 +291,28 @@ func TestColumnSums(t *testing.T) {
 	})
 }
 
+func TestSinSquaresSlope(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for _, dims := range []int{0, 1, 3, 8} {
+			x, f, y, stride, index := d.points(n, dims)
+			want, got, sine := d.output(n), d.output(n), d.output(n)
+			SinSquares(want, x, nil, f, y, stride, index)
+			SinSquaresSlope(got, sine, x, f, y, stride, index)
+			d.near("SinSquaresSlope", got, func(j int) float64 { return want[j] }, func(int) float64 { return 0 })
+			terms := func(j int) (sum, size float64) {
+				for q, c := range index {
+					u := f[q] * (x[q] - y[c*stride+j])
+					sum += u * math.Sin(2*math.Pi*u)
+					size += math.Abs(u) * (1 + math.Abs(u))
+				}
+				return sum, size
+			}
+			d.near("SinSquaresSlope, sine", sine, func(j int) float64 { sum, _ := terms(j); return sum },
+				func(j int) float64 { _, size := terms(j); return 30 * eps * size })
+		}
+	})
+}
+
 func TestSinSums(t *testing.T) {
 	lengths(t, func(d data, n int) {
 		x, f, y, stride, index := d.points(n, 3)
@@ -307,6 +329,38 @@ func TestSinSums(t *testing.T) {
 			}
 			if tol := float64(n+20) * eps * size; math.Abs(squares[q]-square) > tol || math.Abs(sines[q]-sine) > tol {
 				t.Fatalf("length %d: sums %v, %v, want %v, %v", n, squares[q], sines[q], square, sine)
+			}
+		}
+	})
+}
+
+// TestTurnsNonFinite puts NaN and infinity into every lane in turn: they become
+// NaN there, and nowhere else.
+func TestTurnsNonFinite(t *testing.T) {
+	forVariants(t, func(t *testing.T) {
+		for n := 1; n < 21; n++ {
+			for bad := range n {
+				for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+					src := make([]float64, n)
+					src[bad] = v
+					rows := map[string][]float64{}
+					for _, name := range []string{"cosine", "sine", "squares", "squares beside", "sines", "differences", "products", "logarithm"} {
+						rows[name] = make([]float64, n)
+					}
+					CosineSine(rows["cosine"], rows["sine"], src, 1, 1)
+					SinSquares(rows["squares"], []float64{1}, nil, []float64{2}, src, n, []int{0})
+					SinSquaresSlope(rows["squares beside"], rows["sines"], []float64{1}, []float64{2}, src, n, []int{0})
+					Differences(rows["differences"], []float64{1}, []float64{2}, src, n, []int{0})
+					InnerProducts(rows["products"], []float64{1}, nil, src, n, []int{0})
+					Log1p(rows["logarithm"], src, 1)
+					for name, row := range rows {
+						for j, got := range row {
+							if finite := got-got == 0; finite != (j != bad) {
+								t.Fatalf("%s with %v at %d of %d: element %d is %v", name, v, bad, n, j, got)
+							}
+						}
+					}
+				}
 			}
 		}
 	})

@@ -1,5 +1,6 @@
 // Package vec holds the loops over rows of float64 that kernel evaluation
-// spends its time in: exponentials, squared distances and sums of products.
+// spends its time in: exponentials, logarithms, sines and cosines, sums over
+// columns (squared distances, inner products) and over rows.
 //
 // Each exists three times: for AVX-512, for AVX2 with FMA (assembly written by
 // internal/gen) and in Go (generic.go), which serves every other processor.
@@ -141,6 +142,20 @@ func Differences(dst, x, w, y []float64, stride int, index []int) {
 func SinSquares(dst, x, w, f, y []float64, stride int, index []int) {
 	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
 		sinSquares(dst, x, w, first(f, len(index)), y, stride, index)
+	}
+}
+
+// SinSquaresSlope is [SinSquares] without weights, and sets
+//
+//	sine[j] = Σ_q u·sin(2πu)
+//
+// beside it. sine must not be dst.
+func SinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	sine = first(sine, len(dst))
+	if x, _, ok := columnArguments(dst, x, nil, y, stride, index); ok {
+		sinSquaresSlope(dst, sine, x, first(f, len(index)), y, stride, index)
+	} else {
+		clear(sine)
 	}
 }
 

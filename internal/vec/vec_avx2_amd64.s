@@ -2066,6 +2066,224 @@ pdone:
 	VZEROUPPER
 	RET
 
+// func sinSquaresSlope256(dst *float64, sine *float64, n int, x *float64, f *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, FMA3
+TEXT ·sinSquaresSlope256(SB), NOSPLIT, $0-72
+	MOVQ    dst+0(FP), DI
+	MOVQ    sine+8(FP), BX
+	MOVQ    n+16(FP), CX
+	MOVQ    x+24(FP), SI
+	MOVQ    f+32(FP), R13
+	MOVQ    y+40(FP), DX
+	MOVQ    stride+48(FP), R8
+	MOVQ    index+56(FP), R9
+	MOVQ    d+64(FP), R10
+	SHLQ    $0x03, R8
+	XORL    AX, AX
+	SUBQ    $0x08, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y4, Y4, Y4
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMOVUPD      (R12)(AX*8), Y9
+	VSUBPD       Y9, Y7, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y7, Y12
+	VMULPD       Y8, Y12, Y6
+	VMOVAPD      Y6, Y12
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VROUNDPD     $0x08, Y12, Y13
+	VSUBPD       Y13, Y12, Y12
+	VMULPD       Y12, Y12, Y13
+	VMOVUPD      ·expConst+1088(SB), Y14
+	VFMADD213PD  ·expConst+1056(SB), Y13, Y14
+	VFMADD213PD  ·expConst+1024(SB), Y13, Y14
+	VFMADD213PD  ·expConst+992(SB), Y13, Y14
+	VFMADD213PD  ·expConst+960(SB), Y13, Y14
+	VFMADD213PD  ·expConst+928(SB), Y13, Y14
+	VFMADD213PD  ·expConst+896(SB), Y13, Y14
+	VFMADD213PD  ·expConst+864(SB), Y13, Y14
+	VFMADD213PD  ·expConst+832(SB), Y13, Y14
+	VMULPD       Y12, Y14, Y14
+	VMOVUPD      ·expConst+1344(SB), Y12
+	VFMADD213PD  ·expConst+1312(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1280(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1248(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1216(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1184(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1152(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1120(SB), Y13, Y12
+	VFMADD213PD  ·expConst+160(SB), Y13, Y12
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	VFMADD231PD  Y14, Y14, Y2
+	VMULPD       Y12, Y14, Y14
+	VFMADD231PD  Y14, Y6, Y4
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column2
+	VMOVUPD      Y1, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMOVUPD      Y3, (BX)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VADDPD       Y4, Y4, Y4
+	VMOVUPD      Y4, 32(BX)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMOVUPD      (R12)(AX*8), Y9
+	VSUBPD       Y9, Y7, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column1
+	VMOVUPD      Y1, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMOVUPD      Y3, (BX)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ    $0x04, CX
+	JZ      done
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMASKMOVPD   (R12)(AX*8), Y0, Y9
+	VSUBPD       Y9, Y7, Y9
+	VANDPD       Y0, Y9, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMASKMOVPD   Y3, Y0, (BX)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sinSums256(x float64, f float64, w *float64, y *float64, n int) (square float64, sine float64)
 // Requires: AVX, FMA3, SSE2
 TEXT ·sinSums256(SB), NOSPLIT, $0-56

@@ -72,6 +72,12 @@ func differences512(dst *float64, n int, x *float64, w *float64, y *float64, str
 //go:noescape
 func sinSquares512(dst *float64, n int, x *float64, w *float64, f *float64, y *float64, stride int, index *int, d int)
 
+// sinSquaresSlope512 sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with
+// u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.
+//
+//go:noescape
+func sinSquaresSlope512(dst *float64, sine *float64, n int, x *float64, f *float64, y *float64, stride int, index *int, d int)
+
 // sinSums512 returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),
 // over j < n.
 //

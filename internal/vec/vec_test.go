@@ -367,6 +367,7 @@ func TestBounds(t *testing.T) {
 			"InnerProducts point":      func() { InnerProducts(long[:1], short[:1], nil, long, 1, []int{0, 1}) },
 			"Differences columns":      func() { Differences(short[:2], short, nil, long, 2, []int{0, 2}) },
 			"SinSquares frequencies":   func() { SinSquares(long[:1], long, nil, short[:1], long, 1, []int{0, 1}) },
+			"SinSquaresSlope":          func() { SinSquaresSlope(long, short, long, long, long, 1, []int{0}) },
 			"SinSums columns":          func() { SinSums(long, long, long, long, long, long, 1, []int{1}) },
 			"SinSums sines":            func() { SinSums(long, short[:1], long, long, long[:1], long, 1, []int{0, 1}) },
 			"Log1p":                    func() { Log1p(short, long, 1) },

@@ -39,6 +39,7 @@ func main() {
 	t.columnSums(products)
 	t.columnSums(plain)
 	t.sinSquares()
+	t.sinSquaresSlope()
 	t.sinSums()
 	for g := t.maxColumns; g >= 1; g /= 2 {
 		t.weightedSquares(g)

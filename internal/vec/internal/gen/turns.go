@@ -171,6 +171,62 @@ func (t *isa) sinSquares() {
 	both(false, "p")
 }
 
+// sinSquaresSlope generates the sums over columns of sin²(πu) and, beside them,
+// of u·sin(πu)·cos(πu).
+func (t *isa) sinSquaresSlope() {
+	name := "sinSquaresSlope" + t.suffix
+	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
+		name+" sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with",
+		"u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.")
+	dst, sine, n, x, f, y, stride, index, d := reg.RDI, reg.RBX, reg.RCX, reg.RSI, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
+	i, q, col := reg.RAX, reg.R11, reg.R12
+	params([]string{"dst", "sine", "n", "x", "f", "y", "stride", "index", "d"}, dst, sine, n, x, f, y, stride, index, d)
+	SHLQ(operand.Imm(3), stride)
+	const unroll = 2
+	square, slope, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
+	xq, fq := t.alloc(), t.alloc()
+	rows, turn := t.turnRegs(unroll), t.newTurns(true)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.zero(square[v])
+			t.zero(slope[v])
+		}
+		l := label("column%d", vectors)
+		if t.masked {
+			l += "tail"
+		}
+		XORL(q.As32(), q.As32())
+		align(32)
+		Label(l)
+		MOVQ(indexed(index, q, 8, 0), col)
+		IMULQ(stride, col)
+		ADDQ(y, col)
+		VBROADCASTSD(indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(indexed(f, q, 8, 0), fq)
+		for v, r := range rows[:vectors] {
+			t.load(t.at(col, i, v), r.r)
+			t.sub(r.r, xq, r.r)
+			VMULPD(fq, r.r, u[v])
+			VMOVAPD(u[v], r.r)
+		}
+		turn.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			VFMADD231PD(r.s, r.s, square[v])
+			VMULPD(r.r, r.s, r.s)
+			VFMADD231PD(r.s, u[v], slope[v])
+		}
+		INCQ(q)
+		CMPQ(q, d)
+		JLT(ref(l))
+		for v := range vectors {
+			t.store(square[v], t.at(dst, i, v))
+			VADDPD(slope[v], slope[v], slope[v])
+			t.store(slope[v], t.at(sine, i, v))
+		}
+	})
+	t.ret()
+}
+
 // sinSums generates the two sums over one column.
 func (t *isa) sinSums() {
 	name := "sinSums" + t.suffix
