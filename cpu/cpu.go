@@ -137,6 +137,9 @@ func (b *Backend) DgemmRate(ctx context.Context, n int) (float64, error) {
 	return 2 * cube(n) / best.Seconds(), nil
 }
 
+// Supports returns nil: the CPU evaluates every kernel.
+func (b *Backend) Supports(*kernel.Program) error { return nil }
+
 // NewWorkspace checks x and the memory plan, then allocates the buffer.
 func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	if err := ctx.Err(); err != nil {

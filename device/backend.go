@@ -14,6 +14,10 @@ type Backend interface {
 	Info() Info
 	// Plan returns the memory and work of a job on n points of d columns.
 	Plan(n, d int) Plan
+	// Supports returns an [*UnsupportedKernelError] if the device cannot evaluate
+	// the program: ask before a workspace for it is made. A workspace returns the
+	// same error.
+	Supports(prog *kernel.Program) error
 	// NewWorkspace checks the plan against what is free, then allocates. x is
 	// kept, not copied, and must not change. Errors: [*MemoryError],
 	// [*NonFiniteError], [*UnavailableError].

@@ -124,6 +124,9 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
+	if err := b.Supports(prog); err != nil {
+		return nil, err
+	}
 	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))
 	if err != nil {
 		return nil, err

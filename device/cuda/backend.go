@@ -184,6 +184,21 @@ func (b *Backend) measureFlopRate() float64 {
 	return 0.8 * rate
 }
 
+// Supports returns a [*device.UnsupportedKernelError] for a program with leaves
+// written in Go, or one that is too large for the kernels.
+func (b *Backend) Supports(prog *kernel.Program) error {
+	_, err := b.encode(prog)
+	return err
+}
+
+func (b *Backend) encode(prog *kernel.Program) (*kernels.Encoded, error) {
+	enc, err := kernels.Encode(prog)
+	if err != nil {
+		return nil, &device.UnsupportedKernelError{Device: b.name, Kernel: prog.Text, Err: err}
+	}
+	return enc, nil
+}
+
 // NewWorkspace checks x and the memory plan, then allocates.
 func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	if err := ctx.Err(); err != nil {

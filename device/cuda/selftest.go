@@ -14,12 +14,27 @@ import (
 // that every kernel and routine of an evaluation has its part in it.
 var selfTestSizes = sizes{fill: 40, factor: 40, invert: 32, panel: 32, gemm: 1e5}
 
-// selfTest evaluates a small likelihood, gradient and prediction on the device
+// selfTestKernels are a program of one leaf and one with all of them.
+var selfTestKernels = []string{
+	"rbf(ard)",
+	"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant",
+}
+
+// selfTest evaluates small likelihoods, gradients and predictions on the device
 // and compares them with plain loops on the host: a device, driver or library
 // that computes wrongly is not used. It must end before others use b.
 func (b *Backend) selfTest(ctx context.Context) error {
 	defer func(s sizes) { b.sizes = s }(b.sizes)
 	b.sizes = selfTestSizes
+	for _, text := range selfTestKernels {
+		if err := b.selfTestOf(ctx, text); err != nil {
+			return fmt.Errorf("self-test: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *Backend) selfTestOf(ctx context.Context, text string) error {
 	const n, d = 97, 3 // no multiple of any block
 	rows, y := make([]float64, n*d), make([]float64, n)
 	for i := range rows {
@@ -28,7 +43,7 @@ func (b *Backend) selfTest(ctx context.Context) error {
 	for i := range y {
 		y[i] = math.Cos(2.3 * float64(i))
 	}
-	expr, err := kernel.Parse("rbf(ard) + matern32")
+	expr, err := kernel.Parse(text)
 	if err != nil {
 		return err
 	}
@@ -37,22 +52,25 @@ func (b *Backend) selfTest(ctx context.Context) error {
 		return err
 	}
 	x := kernel.NewPoints(rows, n, d)
-	theta, noise := []float64{0.7, 0.9, 1.2, 1.1, 0.6, 0.8}, []float64{0.05}
+	theta, noise := make([]float64, prog.NumParams), []float64{0.05}
+	for i := range theta {
+		theta[i] = 0.6 + 0.15*float64(i*3%5)
+	}
 	ws, err := b.NewWorkspace(ctx, x)
 	if err != nil {
-		return fmt.Errorf("self-test: %w", err)
+		return err
 	}
 	defer ws.Close()
 	xs := kernel.NewPoints([]float64{0.1, -0.4, 0.3, 0.9, 0.2, -0.6}, 2, d)
 	got, err := evaluate(ctx, ws, prog, theta, noise, y, xs)
 	if err != nil {
-		return fmt.Errorf("self-test: %w", err)
+		return err
 	}
 	want := referenceResult(x, prog, theta, noise[0], y, xs)
 	for i, v := range want {
 		// Condition number and sizes here allow about 1e-12.
 		if !(math.Abs(got[i]-v) <= 1e-9*(1+math.Abs(v))) {
-			return fmt.Errorf("self-test: the device computes %v where %v is right (value %d): it is not used", got[i], v, i)
+			return fmt.Errorf("the device computes %v where %v is right (value %d): it is not used", got[i], v, i)
 		}
 	}
 	return nil
@@ -60,8 +78,8 @@ func (b *Backend) selfTest(ctx context.Context) error {
 
 // evaluate returns value (without its constant), residual, the diagonal of Σ⁻¹,
 // gradient by log θ and diagonal of its adjoint, α twice more, gradient and diagonal
-// for an adjoint with all terms; and mean, reduction of the variance and of the covariance at xs,
-// these with a factor that was read and written back.
+// for an adjoint with all terms; and mean, reduction of the variance and of the
+// covariance at xs, these with a factor that was read and written back.
 func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
 		return nil, err

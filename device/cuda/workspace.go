@@ -225,7 +225,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 }
 
 func (w *Workspace) compile(prog *kernel.Program) error {
-	enc, err := kernels.Encode(prog)
+	enc, err := w.b.encode(prog)
 	if err != nil {
 		return err
 	}

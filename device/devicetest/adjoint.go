@@ -64,14 +64,20 @@ func referenceContract(p *problem, inv *mat.SymDense, adj device.Adjoint) (grad,
 	grad, scale, diag = make([]float64, len(p.theta)), make([]float64, len(p.theta)), make([]float64, n)
 	e := kernel.NewEvaluator(p.prog)
 	e.Bind(p.theta)
+	pair := make([]float64, len(grad))
 	for i := range n {
 		diag[i] = g.At(i, i)
-		row := g.RawRowView(i)
-		e.RowGradient(grad, row, p.x, i, p.x, 0, n)
-		for j := range row {
-			row[j] = math.Abs(row[j])
+		for j, v := range g.RawRowView(i)[:i+1] {
+			if j < i {
+				v *= 2
+			}
+			clear(pair)
+			e.RowGradient(pair, []float64{v}, p.x, i, p.x, j, j+1)
+			for q, d := range pair {
+				grad[q] += d
+				scale[q] += math.Abs(d)
+			}
 		}
-		e.RowGradient(scale, row, p.x, i, p.x, 0, n)
 	}
 	return grad, scale, diag
 }

@@ -28,11 +28,6 @@ func Cross(prog Program, x, xs Points, r0, r1 int64, out Matrix) Launch {
 	return launch("gpfit_cross", blocks, prog.Words, prog.Theta, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
 }
 
-// Prior writes the prior variance k(x, x), the same for all points, to out.
-func Prior(prog Program, out Vector) Launch {
-	return launch("gpfit_prior", tiles(out.N, Threads), prog.Words, prog.Theta, out.A, out.N)
-}
-
 // Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0 of y, for the n×m
 // matrix v and Σ = K + diag(noise) generated anew. The work is that of a full
 // matrix K per 4 columns of v. It must not be in place.
@@ -85,7 +80,11 @@ func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr,
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
 		"columns of n, leading dimensions, vectors, blocks", j0, j1, x.N, s.LD, m.LD, adj.Count, work.Blocks)
 	blocks := min(work.Blocks, tiles(j1, tileRows)*tiles(j1-j0, tileCols))
-	contract := launch("gpfit_contract", blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
+	name := "gpfit_contract"
+	if prog.Encoded.single {
+		name = "gpfit_contractone"
+	}
+	contract := launch(name, blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
 	reduce := Reduce(work.Partial, blocks, Vector{grad, int64(prog.Encoded.Params)}, true)
 	if blocks == 0 {

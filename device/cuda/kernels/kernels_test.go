@@ -108,7 +108,7 @@ func TestModuleHabits(t *testing.T) {
 			t.Errorf("%s has %d bytes of shared memory", name, bytes)
 		}
 		local := strings.Contains(body, "__local_depot")
-		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_prior", "gpfit_multiply"}, name)
+		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_multiply"}, name)
 		if local && !stack {
 			t.Errorf("%s keeps arrays in local memory: a loop is not unrolled", name)
 		}
@@ -183,10 +183,29 @@ func TestEncodeLimits(t *testing.T) {
 		"parameter twice": with(func(p *kernel.Program) {
 			p.Code, p.Features = code(1), []kernel.Feature{{Dims: []int{0}, Param: 0}}
 		}),
+		"inner product for distances": with(func(p *kernel.Program) {
+			p.Code, p.Features = code(1), []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
+		}),
+		"no shape": with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: kernel.OpRQ, Param: 0, Shape: -1}} }),
+		"no degree": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPoly, Param: -1}}, []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
+		}),
+		"no period": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPeriodic}}, []kernel.Feature{{Kind: kernel.SinSquares, Dims: []int{0}, Param: -1, Period: 1, Periods: 1}}
+		}),
+		"shape among lengthscales": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpRQ, Param: -1}}, []kernel.Feature{{Dims: []int{0}, Param: 0}}
+		}),
 	} {
 		if _, err := kernels.Encode(p); err == nil {
 			t.Errorf("%s: no error", what)
 		}
+	}
+	custom := with(func(p *kernel.Program) {
+		p.Code, p.Customs = []kernel.Instr{{Op: kernel.OpCustom, Param: -1}}, make([]kernel.CustomLeaf, 1)
+	})
+	if _, err := kernels.Encode(custom); !errors.Is(err, kernels.ErrCustom) {
+		t.Errorf("a leaf written in Go: error %v", err)
 	}
 }
 
