@@ -42,7 +42,7 @@ func TestCoverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		y := sampler.Draw(1, rng.Uint64())
+		y := mustDraw(t, sampler, 1, rng.Uint64())
 		// In units of its own, to see that scaling does no harm.
 		m := &Model{
 			Kernel: k.text, Columns: []int{0, 1}, FeatureNames: []string{"a", "b"}, Theta: k.theta, NoiseVariance: noise,

@@ -136,23 +136,13 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	return z.Close()
 }
 
-// createArray begins an entry in NumPy's format, version 1.0, float64 in C
-// order (numpy.lib.format): a header padded to a multiple of 64 bytes.
+// createArray begins an entry in NumPy's format, float64 in C order.
 func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 	entry, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
 		return nil, err
 	}
-	dims := ""
-	for _, s := range shape {
-		dims += fmt.Sprintf("%d, ", s)
-	}
-	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", dims)
-	const preamble = 10
-	pad := 63 - (preamble+len(header))%64
-	header += strings.Repeat(" ", pad) + "\n"
-	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	_, err = entry.Write(append(prefix, header...))
+	_, err = entry.Write(npyHeader(shape))
 	return entry, err
 }
 

@@ -3,6 +3,7 @@ package gp
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -34,28 +35,29 @@ type Joint struct {
 	order int
 }
 
-// jointBytes is the memory that n m×m matrices take.
-func jointBytes(m, n int) int64 { return 8 * int64(m) * int64(m) * int64(n) }
-
-// checkJoint refuses a covariance that does not fit in the host's memory.
-func checkJoint(m int, free int64) error {
-	if need := jointBytes(m, 1); free > 0 && need > free {
-		return &CovarianceSizeError{Rows: m, Need: need, Free: free}
+// checkSize refuses rows×cols numbers that do not fit in the host's memory.
+func checkSize(what string, rows, cols int, free int64) error {
+	need := 8 * float64(rows) * float64(cols)
+	if free > 0 && need > float64(free) {
+		return &SizeError{What: what, Need: int64(min(need, math.MaxInt64/2)), Free: free}
 	}
 	return nil
 }
 
-// CovarianceSizeError reports a joint distribution of more rows than there is
-// memory for, before anything was allocated.
-type CovarianceSizeError struct {
-	// Rows is m, Need the bytes of an m×m matrix, Free what the host has.
-	Rows       int
+func checkJoint(m int, free int64) error {
+	return checkSize(fmt.Sprintf("the covariance of %d rows", m), m, m, free)
+}
+
+// SizeError reports what there is no memory for on the host, before anything was
+// allocated.
+type SizeError struct {
+	// What names it; Need are its bytes, Free what the host has.
+	What       string
 	Need, Free int64
 }
 
-func (e *CovarianceSizeError) Error() string {
-	return fmt.Sprintf("gp: the covariance of %d rows needs %s (a %d×%d matrix of 8-byte numbers), %s are free: ask for fewer rows at once",
-		e.Rows, device.FormatBytes(e.Need), e.Rows, e.Rows, device.FormatBytes(e.Free))
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("gp: %s needs %s of memory, %s are free: ask for fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
 }
 
 // Joint returns the posterior distribution at m rows of features (see
@@ -68,7 +70,7 @@ func (e *CovarianceSizeError) Error() string {
 // covariance of eq. 2.42 for not knowing them.
 //
 // Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
-// [*CovarianceSizeError], [*device.MemoryError].
+// [*SizeError], [*device.MemoryError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
 	if err := checkJoint(m, hostmem.Free()); err != nil {
@@ -83,14 +85,14 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, nil); err != nil {
 		return nil, err
 	}
-	if err := p.predictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
+	if err := p.ws.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
 	noise, err := mod.observationNoise(m, opts)
 	if err != nil {
 		return nil, err
 	}
-	uncertainty, err := p.meanUncertainty(ctx, xs)
+	uncertainty, err := p.meanUncertainty(ctx, p.prog, mod.Theta, xs, true)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) 
 
 // NewPrior returns the zero-mean distribution that a covariance function gives
 // to the values at xs, with the noise variances (none, or one a point) on the
-// diagonal. Errors: [*CovarianceSizeError], [*kernel.CompileError].
+// diagonal. Errors: [*SizeError], [*kernel.CompileError].
 func NewPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
 	if err := checkJoint(xs.N, hostmem.Free()); err != nil {
 		return nil, err

@@ -76,9 +76,9 @@ func TestJoint(t *testing.T) {
 // anything else is looked at.
 func TestJointTooLarge(t *testing.T) {
 	err := checkJoint(100_000, 1<<30)
-	var tooLarge *CovarianceSizeError
+	var tooLarge *SizeError
 	if !errors.As(err, &tooLarge) || tooLarge.Need != 8e10 {
-		t.Fatalf("error %v, want a CovarianceSizeError of 8e10 bytes", err)
+		t.Fatalf("error %v, want a SizeError of 8e10 bytes", err)
 	}
 	if err := checkJoint(1000, 1<<30); err != nil {
 		t.Error(err)
@@ -105,8 +105,8 @@ func TestDraws(t *testing.T) {
 	if s.Rank != points || s.Dropped != 0 {
 		t.Errorf("rank %d, dropped %v for a regular covariance", s.Rank, s.Dropped)
 	}
-	draws := s.Draw(count, 5)
-	if !slices.Equal(draws, s.Draw(count, 5)) || !slices.Equal(draws[:7*points], s.Draw(7, 5)) || slices.Equal(draws[:points], s.Draw(1, 6)) {
+	draws := mustDraw(t, s, count, 5)
+	if !slices.Equal(draws, mustDraw(t, s, count, 5)) || !slices.Equal(draws[:7*points], mustDraw(t, s, 7, 5)) || slices.Equal(draws[:points], mustDraw(t, s, 1, 6)) {
 		t.Error("draws are not a function of the seed")
 	}
 	for i := range points {
@@ -165,7 +165,7 @@ func TestSemidefinite(t *testing.T) {
 			}
 		}
 	}
-	draw := s.Draw(1, 1)
+	draw := mustDraw(t, s, 1, 1)
 	for i := range 20 {
 		// Deviations are roots of variances of rounding size.
 		if math.Abs(draw[i]-draw[200+i]) > 1e-5 {
@@ -182,6 +182,15 @@ func TestSemidefinite(t *testing.T) {
 	if _, err := bad.Sampler(); err == nil {
 		t.Error("NaN accepted")
 	}
+}
+
+func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
+	t.Helper()
+	draws, err := s.Draw(count, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draws
 }
 
 func mustCompile(t testing.TB, text string, d int) *kernel.Program {

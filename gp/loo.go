@@ -13,7 +13,10 @@ import (
 //	mean      y_i − α_i/κ_i
 //	variance  1/κ_i
 //
-// Parameters and mean function are held: they have seen the row.
+// Parameters and the mean's coefficients are held: they have seen the row. Where
+// the coefficients were found by least squares they are found anew without the
+// row, for which κ is the diagonal of Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule 1983,
+// Cross validation of kriging in a unique neighborhood).
 type LeaveOneOut struct {
 	// Target is y, Mean and Std are those of the predicted observation, noise
 	// included.
@@ -30,7 +33,10 @@ type LeaveOneOut struct {
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	mod, n := p.model, p.model.N()
 	kappa := make([]float64, n)
-	if err := p.inverseDiagonal(ctx, kappa); err != nil {
+	if err := p.ws.InverseDiagonal(ctx, kappa); err != nil {
+		return nil, err
+	}
+	if err := p.projectMean(ctx, kappa); err != nil {
 		return nil, err
 	}
 	out := &LeaveOneOut{
@@ -52,6 +58,29 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		out.LogDensity[i] = -z*z/2 - math.Log(out.Std[i]) - math.Log(2*math.Pi)/2
 	}
 	return out, nil
+}
+
+// projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa where the mean's
+// coefficients were found by least squares.
+func (p *Posterior) projectMean(ctx context.Context, kappa []float64) error {
+	n, q := p.model.N(), len(p.model.Mean.Basis)
+	if !p.model.Mean.LeastSquares || q == 0 {
+		return nil
+	}
+	if err := p.leastSquares(ctx); err != nil {
+		return err
+	}
+	r := make([]float64, n*q)
+	for j := range q {
+		for i := range n {
+			r[i*q+j] = p.solved[j*n+i]
+		}
+	}
+	p.gls.Whiten(r)
+	for i, v := range r {
+		kappa[i/q] -= v * v
+	}
+	return nil
 }
 
 // LeaveOneOutSummary are scores over all rows, in original units.

@@ -82,3 +82,40 @@ func TestLeaveOneOutJitter(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaveOneOutLeastSquares leaves rows out with the mean's coefficients found
+// anew without them.
+func TestLeaveOneOutLeastSquares(t *testing.T) {
+	const n = 40
+	m := leastSquaresModel(t, n)
+	got, err := condition(t, m).LeaveOneOut(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < n; i += 3 {
+		rest := *m
+		rest.X = slices.Delete(slices.Clone(m.X), 2*i, 2*i+2)
+		rest.Y = slices.Delete(slices.Clone(m.Y), i, i+1)
+		refitLeastSquares(t, &rest)
+		p := condition(t, &rest)
+		want, err := p.Predict(context.Background(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
+			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
+		}
+	}
+}
+
+// refitLeastSquares finds coefficients and weights of m on its rows.
+func refitLeastSquares(t *testing.T, m *Model) {
+	t.Helper()
+	m.Alpha = make([]float64, m.N())
+	p := condition(t, m)
+	if err := p.leastSquares(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
+	weigh(t, m)
+}

@@ -90,8 +90,10 @@ func (m *Model) meanSlopes(scaled, grad []float64) {
 // product of the columns i and j of the q×m matrix that is returned, nil where
 // the coefficients are not by least squares. That is RᵀM⁻¹R of Rasmussen &
 // Williams (2006), eq. 2.42, with R = H* − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H, for a vague
-// prior on β: universal kriging. Cost 2nqm flops, and the kernel at m×n pairs.
-func (p *Posterior) meanUncertainty(ctx context.Context, xs *kernel.Points) ([]float64, error) {
+// prior on β: universal kriging. K* is that of prog, the model's kernel or a
+// term of it; H* is left out where the mean function is (withMean). Cost 2nqm
+// flops, and the kernel at m×n pairs.
+func (p *Posterior) meanUncertainty(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	mod := p.model
 	q := len(mod.Mean.Basis)
 	if !mod.Mean.LeastSquares || q == 0 {
@@ -102,12 +104,15 @@ func (p *Posterior) meanUncertainty(ctx context.Context, xs *kernel.Points) ([]f
 	}
 	m := xs.N
 	part, w := make([]float64, m*q), make([]float64, q*m)
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, p.solved, xs, part, nil); err != nil {
+	if err := p.ws.Predict(ctx, prog, theta, p.solved, xs, part, nil); err != nil {
 		return nil, err
 	}
 	for j, f := range mod.Mean.Basis {
 		for i, x := range xs.Column(f.Column) {
-			w[i*q+j] = f.At(x) - part[j*m+i]
+			w[i*q+j] = -part[j*m+i]
+			if withMean {
+				w[i*q+j] += f.At(x)
+			}
 		}
 	}
 	p.gls.Whiten(w)
@@ -120,8 +125,7 @@ func (p *Posterior) leastSquares(ctx context.Context) error {
 		return nil
 	}
 	mod := p.model
-	x := kernel.NewPoints(mod.Scaling.Inputs(mod.X), mod.N(), len(mod.Columns))
-	h := mod.Mean.Basis.Evaluate(x)
+	h := mod.Mean.Basis.Evaluate(mod.points())
 	solved := append([]float64(nil), h...)
 	if err := p.ws.Solve(ctx, solved, len(mod.Mean.Basis)); err != nil {
 		return err

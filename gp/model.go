@@ -62,11 +62,15 @@ func (m *Model) N() int { return len(m.Y) / m.T() }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
+	expr, err := m.expr()
 	if err != nil {
 		return nil, err
 	}
 	return kernel.Compile(expr, m.Columns)
+}
+
+func (m *Model) expr() (kernel.Expr, error) {
+	return kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
 }
 
 // validate checks that the parts fit together.
@@ -157,6 +161,10 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
 }
 
+// Model returns the model that was conditioned on, of the one target if it is
+// that of a single one.
+func (p *Posterior) Model() *Model { return p.model }
+
 // Workspace returns the workspace that holds the factor.
 func (p *Posterior) Workspace() device.Workspace { return p.ws }
 
@@ -212,7 +220,7 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, means, reduction); err != nil {
 		return nil, err
 	}
-	latent, err := p.priorVariance(ctx, xs)
+	latent, err := p.priorVariance(ctx, p.prog, p.model.Theta, xs, true)
 	if err != nil {
 		return nil, err
 	}
@@ -244,13 +252,13 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 }
 
 // priorVariance returns the variances at xs before the data reduces them:
-// k(x*, x*), and that of the mean's coefficients.
-func (p *Posterior) priorVariance(ctx context.Context, xs *kernel.Points) ([]float64, error) {
+// k(x*, x*) for prog, and that of the mean's coefficients (see meanUncertainty).
+func (p *Posterior) priorVariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	variance := make([]float64, xs.N)
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(p.model.Theta)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
 	e.Diagonal(variance, xs, 0, xs.N)
-	w, err := p.meanUncertainty(ctx, xs)
+	w, err := p.meanUncertainty(ctx, prog, theta, xs, withMean)
 	q := len(p.model.Mean.Basis)
 	for i := range w {
 		variance[i/q] += w[i] * w[i]

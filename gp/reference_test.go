@@ -10,7 +10,9 @@ import (
 // reference computes posteriors of newModel's models with an explicit inverse,
 // in original units throughout: no part of the package's own path is used.
 type reference struct {
+	// k is the sum of the terms.
 	k     func(a, b []float64) float64
+	terms [2]func(a, b []float64) float64
 	mean  func(a []float64) float64
 	noise float64
 	x     [][]float64
@@ -23,16 +25,22 @@ func newReference(t testing.TB, m *Model) *reference {
 	s := m.Scaling
 	r := &reference{
 		noise: m.NoiseVariance * s.YScale * s.YScale,
-		k: func(a, b []float64) float64 {
-			u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
-			rbf := math.Exp(-(u*u/(0.7*0.7) + v*v/(1.4*1.4)) / 2)
-			r := math.Sqrt(3) * math.Sqrt(u*u+v*v) / 3
-			return s.YScale * s.YScale * (1.2*rbf + 0.5*(1+r)*math.Exp(-r))
+		terms: [2]func(a, b []float64) float64{
+			func(a, b []float64) float64 {
+				u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
+				return s.YScale * s.YScale * 1.2 * math.Exp(-(u*u/(0.7*0.7)+v*v/(1.4*1.4))/2)
+			},
+			func(a, b []float64) float64 {
+				u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
+				r := math.Sqrt(3) * math.Sqrt(u*u+v*v) / 3
+				return s.YScale * s.YScale * 0.5 * (1 + r) * math.Exp(-r)
+			},
 		},
 		mean: func(a []float64) float64 {
 			return s.YMean + s.YScale*(0.3-0.2*(a[0]-s.XMean[0])/s.XScale[0]+0.1*(a[1]-s.XMean[1])/s.XScale[1])
 		},
 	}
+	r.k = func(a, b []float64) float64 { return r.terms[0](a, b) + r.terms[1](a, b) }
 	var y []float64
 	for i := range m.N() {
 		r.x = append(r.x, m.X[2*i:2*i+2])

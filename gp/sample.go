@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"gpfit/internal/hostmem"
 )
 
 // Sampler draws from a [Joint].
@@ -87,12 +89,15 @@ func (j *Joint) Sampler() (*Sampler, error) {
 }
 
 // Draw returns count independent draws, count×m row-major. The same seed gives
-// the same draws, and the first ones do not depend on count.
-func (s *Sampler) Draw(count int, seed uint64) []float64 {
+// the same draws, and the first ones do not depend on count. Errors: [*SizeError].
+func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 	m := len(s.mean)
+	if err := checkSize(fmt.Sprintf("%d draws at %d rows", count, m), count, m, hostmem.Free()); err != nil {
+		return nil, err
+	}
 	out := make([]float64, count*m)
 	if m == 0 || count == 0 {
-		return out
+		return out, nil
 	}
 	rng := rand.New(rand.NewPCG(seed, drawStream))
 	l := blas64.General{Rows: m, Cols: s.Rank, Stride: m, Data: s.factor}
@@ -109,7 +114,7 @@ func (s *Sampler) Draw(count int, seed uint64) []float64 {
 			row[p] = s.mean[p] + x[i]
 		}
 	}
-	return out
+	return out, nil
 }
 
 // drawStream tells the random numbers of draws from others of the same seed.

@@ -35,8 +35,10 @@ func newFit() *cobra.Command {
 		Short: "Tune the hyperparameters on a table and write a model",
 		Long: `Tune the hyperparameters on a table and write a model.
 
-DATA is a CSV file, with or without a header, plain or gzip-compressed, or "-"
-for standard input. Parameters are tuned by L-BFGS on their logarithms, with the
+DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet;
+NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
+a directory or a quoted pattern whose files, sorted by name, make one table of
+the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS on their logarithms, with the
 gradient of the exact negative log marginal likelihood (NLML).
 
 The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
@@ -183,7 +185,8 @@ type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 
-// defaultModelName is DATA's base name with .gpfit for its extensions.
+// defaultModelName is DATA's base name with .gpfit for its extensions; of a
+// pattern it is what is common to the names.
 func defaultModelName(path string) string {
 	if path == "-" {
 		return "model.gpfit"
@@ -191,6 +194,12 @@ func defaultModelName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
 		name = base
+	}
+	if strings.ContainsAny(name, "*?[") {
+		name = strings.Trim(strings.NewReplacer("*", "", "?", "", "[", "", "]", "").Replace(name), ".-_ ")
+	}
+	if strings.Trim(name, ".") == "" {
+		name = "model"
 	}
 	return name + ".gpfit"
 }

@@ -78,7 +78,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData
-	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err):
+	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
 		return exitDevice
 	}
 	return exitFailure
@@ -108,7 +108,7 @@ GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBench(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"encoding/csv"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
 	"gpfit/fit"
@@ -71,38 +67,22 @@ func pick[T any](v []T, rows []int, d int) []T {
 	return out
 }
 
-// writePredictions writes those of several targets: columns NAME.mean,
-// NAME.std and so on, or with asJSON an object for each target.
-func writePredictions(w io.Writer, m *gp.Model, parts []*gp.Prediction, asJSON bool) error {
-	if asJSON {
-		var targets []map[string]any
-		for i, p := range parts {
-			targets = append(targets, map[string]any{
-				"name": m.Targets[i].Name, "mean": p.Mean, "std": p.Std, "lower95": p.Lower95, "upper95": p.Upper95, "std_latent": p.StdLatent,
-			})
+// targetOf returns the model of the named target, or of the only one.
+func targetOf(m *gp.Model, name string) (*gp.Model, error) {
+	if m.T() == 1 {
+		if name != "" && name != m.TargetName {
+			return nil, usagef("--target %q: the model's target is %s", name, m.TargetName)
 		}
-		return encodeJSON(w, map[string]any{"type": "prediction", "schema_version": 1, "n": len(parts[0].Mean), "targets": targets}, nil)
+		return m.Target(0), nil
 	}
-	b := bufio.NewWriter(w)
-	var names []string
-	var columns [][]float64
-	for i, p := range parts {
-		columns = append(columns, p.Mean, p.Std, p.Lower95, p.Upper95, p.StdLatent)
-		for _, name := range []string{"mean", "std", "lower95", "upper95", "std_latent"} {
-			names = append(names, m.Targets[i].Name+"."+name)
+	names := make([]string, m.T())
+	for t, part := range m.Targets {
+		if names[t] = part.Name; part.Name == name {
+			return m.Target(t), nil
 		}
 	}
-	header := csv.NewWriter(b)
-	_ = header.Write(names) // b keeps the error for its own Flush
-	header.Flush()
-	for i := range parts[0].Mean {
-		for q, column := range columns {
-			if q > 0 {
-				b.WriteByte(',')
-			}
-			b.Write(strconv.AppendFloat(b.AvailableBuffer(), column[i], 'g', -1, 64))
-		}
-		b.WriteByte('\n')
+	if name == "" {
+		return nil, usagef("the model has several targets: choose one by --target (%s)", strings.Join(names, ", "))
 	}
-	return b.Flush()
+	return nil, usagef("--target %q: the model's targets are %s", name, strings.Join(names, ", "))
 }

@@ -268,3 +268,46 @@ func TestBlocks(t *testing.T) {
 		t.Error("a changed archive was read")
 	}
 }
+
+// BenchmarkFormats reads 100,000 × 20 numbers; bytes are those of the table.
+func BenchmarkFormats(b *testing.B) {
+	const n, d = 100_000, 20
+	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
+	dir := b.TempDir()
+	group := parquet.Group{}
+	for j := range d {
+		group[fmt.Sprintf("c%02d", j)] = parquet.Leaf(parquet.DoubleType)
+	}
+	var pq bytes.Buffer
+	w := parquet.NewWriter(&pq, parquet.NewSchema("table", group))
+	for i := range n {
+		row := make(parquet.Row, d)
+		for j := range row {
+			row[j] = parquet.DoubleValue(value(i, j)).Level(0, 0, j)
+		}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{{"c.npy", npyFile(n, d, false, value)}, {"fortran.npy", npyFile(n, d, true, value)}, {"t.parquet", pq.Bytes()}} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(8 * n * d)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Read(path, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -89,6 +89,9 @@ func newReader(src source, opts Options) (*Reader, error) {
 	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric}, nil
 }
 
+// Columns is the number of feature columns, D of the tables to come.
+func (r *Reader) Columns() int { return len(r.sel.features) }
+
 // Close closes the files.
 func (r *Reader) Close() error { return r.src.close() }
 
@@ -120,7 +123,9 @@ func (r *Reader) Next(most int) (*Table, error) {
 	return nil, io.EOF
 }
 
-// Warnings tells what a user should know about the rows read so far.
+// Warnings tells what a user should know about the rows read so far. Those told
+// once stay where they are; only the number of rows dropped, which comes last,
+// changes.
 func (r *Reader) Warnings() []string {
 	notes := append(slices.Clone(r.src.warnings()), r.notes...)
 	if r.dropped > 0 {

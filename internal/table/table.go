@@ -1,19 +1,29 @@
-// Package table reads a numeric table from text into memory: CSV in its usual
-// dialects, tab- and semicolon-separated files, and columns of numbers set
-// apart by blanks, plain or gzip-compressed. What comes out is finite float64
-// numbers and nothing else; whatever is not a number is an [*Error] that names
-// the file, the line and the column.
+// Package table reads a table of numbers into memory, or in pieces: text, which is
+// CSV in its usual dialects, tab- and semicolon-separated files, and columns of
+// numbers set apart by blanks, plain or gzip-compressed; NumPy's arrays and
+// archives of arrays; Parquet; and several files of one of these formats as one
+// table. What comes out is finite float64 numbers, and labels where a caller asks
+// for them; whatever else there is is an [*Error] that names the file, the line or
+// row, and the column. Rows with missing values can be left out, and a random
+// subsample of the rows be taken.
 //
-// Cells may be quoted as encoding/csv reads them and have blanks around them;
-// lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines that
-// begin with # are skipped. A header that is commented out, as some programs
+// In text, cells may be quoted as encoding/csv reads them and have blanks around
+// them; lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines
+// that begin with # are skipped. A header that is commented out, as some programs
 // write it, is a comment.
 //
-// Start at [Read]. The path of a file is: source.go (open, gzip, BOM, guess of
-// the separator) → scan.go (bytes to cells, one record at a time) → rows.go
-// (header, raggedness) → columns.go (which cells are wanted) → number.go (cell
-// to float64). Text is read once, front to back; memory is that of the result
-// plus one record.
+// A NumPy array has one or two dimensions and elements that are real numbers or
+// bool; its columns are called x0, x1, …. An archive (.npz) holds one array; or X,
+// and y as the last column; or columns. A Parquet file has columns of numbers or
+// bool; others are errors if they are used as numbers.
+//
+// Start at [Read]. The path of a file is: files.go (one or several, which format)
+// → the format's source: source.go (gzip, BOM, guess of the separator), scan.go
+// (bytes to cells, one record at a time) and rows.go (header, raggedness) for
+// text, npy.go, npz.go and arrays.go, or parquet.go → columns.go (which columns
+// are wanted) → reader.go (rows to a table, or pieces of one) → subsample.go. A
+// format is what implements the interface source in reader.go. Files are read
+// once, front to back.
 package table
 
 import (
@@ -133,8 +143,9 @@ type Table struct {
 // is a file that cannot be opened, which wraps the cause as [io/fs] names it. For
 // standard input use [ReadFrom].
 //
-// Memory is that of the result plus a piece of fixed size; where the number of
-// rows cannot be foreseen (standard input), it is up to twice the result.
+// Memory is that of the result, and a sixteenth of it while it grows, plus a piece
+// of fixed size. Where the number of rows cannot be foreseen, from a pipe, growing
+// takes up to 2¼ times the result.
 func Read(path string, opts Options) (*Table, error) {
 	r, err := Open(path, opts)
 	if err != nil {
