@@ -276,6 +276,7 @@ func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
 		return done(err)
 	}
 	outcome.Report.Scores.CrossValidation = cv
+	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
 	c.NLML, c.BIC, c.LOO, c.CV = &rep.NLML, &bic, &rep.Scores.LeaveOneOut.Sum, &cv.NLPD
