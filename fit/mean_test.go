@@ -119,6 +119,31 @@ func TestMeanFit(t *testing.T) {
 	}
 }
 
+// TestMeanStart: start values of variances are relative to what the mean
+// leaves, found here by the line's own formula.
+func TestMeanStart(t *testing.T) {
+	d := Data{N: 50, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range d.N {
+		x := float64(i)
+		d.X, d.Y = append(d.X, x), append(d.Y, 3+40*x+math.Sin(x*x))
+	}
+	mx, _ := meanAndStd(d.X)
+	my, sy := meanAndStd(d.Y)
+	sxx, sxy, syy := 0.0, 0.0, 0.0
+	for i := range d.N {
+		u, v := d.X[i]-mx, d.Y[i]-my
+		sxx, sxy, syy = sxx+u*u, sxy+u*v, syy+v*v
+	}
+	left := (syy - sxy*sxy/sxx) / 50 / (sy * sy)
+	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": left} {
+		r := evaluate(t, d, Options{Mean: text})
+		// The difference syy − sxy²/sxx loses six digits here.
+		if got := r.Parameters["signal_variance"]; !near(got, want, 1e-8) {
+			t.Errorf("%s: signal variance starts at %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestMeanErrors(t *testing.T) {
 	d := synthetic(30)
 	for i := range d.N {

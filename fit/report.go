@@ -341,7 +341,7 @@ func (r *Report) writeParameters(b *strings.Builder) {
 // writeMean prints the mean's coefficients that were found by least squares;
 // others are among the parameters.
 func (r *Report) writeMean(b *strings.Builder) {
-	if r.MeanFit != MeanGLS {
+	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) == 0 {
 		return
 	}
 	width := 20

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // t returns the number of targets.
@@ -69,14 +72,36 @@ func (t *Task) withRows(rows []int) *Task {
 	return &sub
 }
 
-// targetVariance is the mean over the targets of their variance, scaled units.
+// targetVariance is the variance that kernel and noise have to explain, in
+// scaled units, the mean over the targets: that of the targets, or, where the
+// mean is found by least squares, of what ordinary least squares leave of them,
+// at least leastVariance of it. Start values and bounds are relative to it.
 func (t *Task) targetVariance() float64 {
 	n, sum := t.N(), 0.0
+	var ols *mean.GLS
+	h := t.basis.Evaluate(t.points)
+	if len(t.basis) > 0 && !t.meanFree {
+		// An H too ill-conditioned for this is an error of the evaluation.
+		ols, _ = mean.NewGLS(h, h, n)
+	}
 	for first := 0; first < len(t.targets); first += n {
-		sum += meanSquare(t.targets[first : first+n])
+		y := t.targets[first : first+n]
+		variance := meanSquare(y)
+		if ols != nil {
+			rest := slices.Clone(y)
+			for j, beta := range ols.Coefficients(y) {
+				floats.AddScaled(rest, -beta, h[j*n:(j+1)*n])
+			}
+			variance = max(floats.Dot(rest, rest)/float64(n), leastVariance*variance)
+		}
+		sum += variance
 	}
 	return sum / float64(t.data.t())
 }
+
+// leastVariance keeps start values of targets that the mean explains exactly
+// away from zero.
+const leastVariance = 1e-8
 
 // checkTargets refuses a target that is constant.
 func (t *Task) checkTargets() error {

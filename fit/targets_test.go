@@ -110,6 +110,9 @@ func TestTargets(t *testing.T) {
 	if !near(r.NLML, nlml, 1e-10) || !near(r.NLMLOriginalUnits, original, 1e-10) || !near(r.DataFit+r.Complexity+r.Constant, r.NLML, 1e-12) {
 		t.Errorf("NLML %v and %v, sums %v and %v", r.NLML, r.NLMLOriginalUnits, nlml, original)
 	}
+	if strings.Contains(r.Text(), "mean coefficient") {
+		t.Errorf("a table of coefficients without any:\n%s", r.Text())
+	}
 	for _, word := range []string{`target "volt": NLML`, "by target:", "held-out rows (30)"} {
 		if !strings.Contains(r.Text(), word) {
 			t.Errorf("no %q in the text:\n%s", word, r.Text())
