@@ -82,21 +82,15 @@ func (t *Task) order() []int {
 	return rand.New(rand.NewPCG(t.opts.Settings.Seed, 0x636f61727365)).Perm(t.N())
 }
 
-// onRows derives the task on some of the training rows: the same scaling,
-// parameters, start values, bounds and labels. Whatever has an element per row
-// must be cut here.
-func (t *Task) onRows(rows []int) *Task {
-	rows = slices.Sorted(slices.Values(rows))
-	sub := *t
-	d := t.D()
-	sub.trainX, sub.trainY, sub.targets = nil, make([]float64, len(rows)), make([]float64, len(rows))
-	sub.testX, sub.testY = nil, nil
-	for k, i := range rows {
-		sub.trainX = append(sub.trainX, t.trainX[i*d:(i+1)*d]...)
-		sub.trainY[k], sub.targets[k] = t.trainY[i], t.targets[i]
-	}
-	sub.points = kernel.NewPoints(t.scaling.Inputs(sub.trainX), len(rows), d)
-	return &sub
+// first returns the task on the first m rows of an order.
+func (t *Task) first(m int, order []int) *Task {
+	return t.withRows(slices.Sorted(slices.Values(order[:m])))
+}
+
+// determined reports whether the task's rows determine the coefficients of a mean
+// found by least squares: few rows may not.
+func (t *Task) determined() bool {
+	return t.meanFree || t.basis.CheckRank(t.basis.Evaluate(t.points)) == nil
 }
 
 // cutLengthscale is the largest lengthscale of a column, in units of its
@@ -113,13 +107,13 @@ func (t *Task) withinReach(z []float64) []float64 {
 		if p.Kind != kernel.Lengthscale || !p.Vector {
 			continue
 		}
-		for i := range p.Size {
-			k := p.Offset + i
-			if t.params[k].fixed {
-				continue
+		for i, name := range p.ElementNames() {
+			k := slices.IndexFunc(t.params, func(q parameter) bool { return q.name == name })
+			if k < 0 || t.params[k].fixed {
+				continue // tied to another, or fixed
 			}
 			limit := cutLengthscale + 0.5*math.Log(meanSquare(t.points.Column(p.Dims[i])))
-			z[k] = min(z[k], max(limit, math.Log(t.params[k].lo)))
+			z[k] = min(z[k], max(limit, t.params[k].toZ(t.params[k].lo)))
 		}
 	}
 	return z
@@ -151,8 +145,8 @@ func (t *Task) looseSettings() hyperopt.Settings {
 	return s
 }
 
-// withRows makes the callback tell on how many rows the task is.
-func (t *Task) withRows(s hyperopt.Settings) hyperopt.Settings {
+// telling makes the callback tell on how many rows the task is.
+func (t *Task) telling(s hyperopt.Settings) hyperopt.Settings {
 	if callback := s.Callback; callback != nil {
 		s.Callback = func(it hyperopt.Iteration) {
 			it.Rows = t.N()

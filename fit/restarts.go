@@ -34,7 +34,9 @@ func (t *Task) screened() bool {
 
 // Optimum is a local optimum that starts have come to.
 type Optimum struct {
-	NLML       float64            `json:"nlml"`
+	// Objective is its value, and NLML too where that is the objective.
+	Objective  float64            `json:"objective"`
+	NLML       *float64           `json:"nlml,omitempty"`
 	Parameters map[string]float64 `json:"parameters"`
 	// Starts counts the starts that led here, Best marks the result.
 	Starts int  `json:"starts"`
@@ -140,7 +142,7 @@ func nats(metric, a, b []float64) float64 {
 func (u *tuning) optimaReport() []Optimum {
 	var out []Optimum
 	for i, c := range slices.Concat(u.optima, u.dropped) {
-		o := Optimum{NLML: c.f, Parameters: map[string]float64{}, Starts: len(c.starts), Best: i == 0, Settled: !c.tuned}
+		o := Optimum{Objective: c.f, NLML: u.task.nlmlOf(c.f), Parameters: map[string]float64{}, Starts: len(c.starts), Best: i == 0, Settled: !c.tuned}
 		if i >= len(u.optima) {
 			o.Rows, o.Settled = u.last, false
 		}
@@ -150,4 +152,12 @@ func (u *tuning) optimaReport() []Optimum {
 		out = append(out, o)
 	}
 	return out
+}
+
+// nlmlOf returns a pointer to a value of the objective if it is the NLML.
+func (t *Task) nlmlOf(f float64) *float64 {
+	if t.objectiveName() != string(ObjectiveNLML) {
+		return nil
+	}
+	return finite(f)
 }

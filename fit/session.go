@@ -44,6 +44,9 @@ func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
 // attach builds workspace and objective on b.
 func (s *session) attach(ctx context.Context, b device.Backend) error {
 	t := s.task
+	if err := b.Supports(t.program); err != nil {
+		return err
+	}
 	ws, err := b.NewWorkspace(ctx, t.points)
 	if err != nil {
 		return err
@@ -70,13 +73,16 @@ func (s *session) close() {
 	if s.owned != nil {
 		_ = s.owned.Close()
 	}
+	s.ws, s.owned = nil, nil
 }
 
 // canMove says whether an error is the device's and a fallback is left.
 func (s *session) canMove(err error) bool {
 	var lost *device.LostError
 	var memory *device.MemoryError
-	return s.owned == nil && s.task.opts.Fallback != nil && (errors.As(err, &lost) || errors.As(err, &memory))
+	var unsupported *device.UnsupportedKernelError
+	return s.owned == nil && s.task.opts.Fallback != nil &&
+		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported))
 }
 
 // move goes on on the fallback device.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 )
 
@@ -23,8 +24,10 @@ type StageReport struct {
 	// Starts counts the descents, Optima the distinct ones among their ends.
 	Starts int `json:"starts,omitempty"`
 	Optima int `json:"optima,omitempty"`
-	// NLML, over these rows, and Parameters are those of the best end.
-	NLML       float64            `json:"nlml"`
+	// Objective, over these rows, and Parameters are those of the best end. NLML
+	// is the objective where that is the NLML.
+	Objective  float64            `json:"objective"`
+	NLML       *float64           `json:"nlml,omitempty"`
 	Parameters map[string]float64 `json:"parameters"`
 	Value      int                `json:"value"`
 	Gradient   int                `json:"gradient"`
@@ -71,7 +74,7 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 		return nil, nil, err
 	}
 	for i, m := range sizes[:len(sizes)-1] {
-		if found, err = u.descend(ctx, order[:m], found); err != nil {
+		if found, err = u.descend(ctx, t.first(m, order), found); err != nil {
 			return nil, u.unfinished(found), err
 		}
 		for k := range found {
@@ -226,16 +229,18 @@ func (u *tuning) problem(task *Task, sessions []*session, stage string, from []c
 
 // descend runs a stage before the last and returns its distinct ends, or from if
 // it failed.
-func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]candidate, error) {
+func (u *tuning) descend(ctx context.Context, sub *Task, from []candidate) ([]candidate, error) {
 	began := time.Now()
-	sub := u.task.onRows(rows)
+	if !sub.determined() {
+		return from, nil
+	}
 	sessions, err := sub.openAll(ctx, u.backends, len(from))
 	if err != nil {
 		return from, err
 	}
 	defer u.retire(sessions, &u.coarse)
 	var counts counter
-	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(len(rows)), from, &counts), sub.withRows(sub.looseSettings()))
+	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(sub.N()), from, &counts), sub.telling(sub.looseSettings()))
 	u.coarse.add(counts.value, counts.gradient)
 	var begin *hyperopt.StartError
 	switch {
@@ -244,8 +249,8 @@ func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]c
 	case err != nil:
 		return from, err
 	}
-	u.record("descent", len(rows), result, began, &counts)
-	found, err := sub.distinct(result, from, u.between(ctx, sessions[0], strconv.Itoa(len(rows)), &u.coarse))
+	u.record("descent", sub.N(), result, began, &counts)
+	found, err := sub.distinct(result, from, u.between(ctx, sessions[0], strconv.Itoa(sub.N()), &u.coarse))
 	if err != nil {
 		return from, err
 	}
@@ -255,7 +260,7 @@ func (u *tuning) descend(ctx context.Context, rows []int, from []candidate) ([]c
 
 // record adds a step to the path.
 func (u *tuning) record(step string, rows int, r *hyperopt.Result, began time.Time, counts *counter) {
-	s := StageReport{Step: step, Rows: rows, Starts: len(r.Starts), NLML: r.F, Value: counts.value, Gradient: counts.gradient,
+	s := StageReport{Step: step, Rows: rows, Starts: len(r.Starts), Objective: r.F, NLML: u.task.nlmlOf(r.F), Value: counts.value, Gradient: counts.gradient,
 		Parameters: map[string]float64{}, Seconds: time.Since(began).Seconds()}
 	for i, p := range u.task.params {
 		s.Parameters[p.name] = p.natural(r.X[i])
@@ -273,7 +278,10 @@ func (u *tuning) refine(ctx context.Context, order []int, found []candidate) err
 		return nil
 	}
 	began := time.Now()
-	sub := t.onRows(order[:m])
+	sub := t.first(m, order)
+	if !sub.determined() {
+		return nil
+	}
 	sessions, err := sub.openAll(ctx, u.backends, 1)
 	if err != nil {
 		return err
@@ -306,6 +314,33 @@ func (t *Task) probe(ctx context.Context, backends []device.Backend) error {
 		}
 	}
 	return nil
+}
+
+// add counts what the full-size sessions did again after a failure, and returns
+// the evaluations of the first one so far.
+func (u *tuning) add(sessions []*session) graph.Evaluations {
+	for _, s := range sessions {
+		u.fullSize.add(s.repeated.Value, s.repeated.Gradient)
+	}
+	return sessions[0].evaluations()
+}
+
+// report adds how the tuning went. What the first session evaluated between
+// before and after, at the optimum, counts too.
+func (u *tuning) report(r *Report, after, before graph.Evaluations) {
+	r.Evaluations = Evaluations{Value: u.coarse.value, Gradient: u.coarse.gradient, Infeasible: u.infeasible}
+	r.Evaluations.add(graph.Evaluations{Value: u.fullSize.value, Gradient: u.fullSize.gradient})
+	r.Evaluations.add(graph.Evaluations{Value: after.Value - before.Value, Gradient: after.Gradient - before.Gradient})
+	r.Warnings = append(r.Warnings, u.warnings...)
+	if len(u.path) > 1 {
+		r.Path = u.path
+	}
+	if u.task.opts.Settings.Restarts > 0 {
+		r.Optima = u.optimaReport()
+	}
+	if u.task.screened() {
+		r.Starts = nil // those over all rows are not the user's: see Optima
+	}
 }
 
 // openAll opens the task on as many of the backends as there are starts.

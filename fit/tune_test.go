@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/graph"
 	"gpfit/hyperopt"
 )
 
@@ -38,7 +37,7 @@ func smooth(n int) Data {
 func TestCoarseReachesTheOptimum(t *testing.T) {
 	for name, o := range map[string]Options{
 		"plain":  {},
-		"mean":   {Mean: graph.MeanLinear},
+		"mean":   {Mean: "linear"},
 		"fixed":  {Fix: []Assignment{{Name: "noise_variance", Value: 0.02, Given: true}, {Name: "lengthscale[2]"}}},
 		"bounds": {Bounds: []Interval{{"lengthscale", 0.1, 2}}},
 	} {
@@ -77,8 +76,13 @@ func checkPath(t *testing.T, r Report) {
 		gradient += s.Gradient
 	}
 	last := r.Path[len(r.Path)-1]
-	if len(r.Path) < 3 || last.Rows != r.N || math.Abs(last.NLML-r.NLML) > 1e-9*math.Abs(r.NLML) || !cmp.Equal(last.Parameters, r.Parameters) {
+	if len(r.Path) < 3 || last.Rows != r.N || math.Abs(last.Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 		t.Errorf("path of %d steps ends at %+v, result %v at %v", len(r.Path), last, r.NLML, r.Parameters)
+	}
+	for name, v := range last.Parameters {
+		if r.Parameters[name] != v {
+			t.Errorf("path ends with %s = %v, result %v", name, v, r.Parameters[name])
+		}
 	}
 	// One value more is the look at the best point.
 	if gradient != r.Evaluations.Gradient || value > r.Evaluations.Value-1 {
@@ -120,38 +124,14 @@ func TestStageSizes(t *testing.T) {
 	}
 }
 
-func mustPrepare(t *testing.T, d Data, o Options) *Task {
-	t.Helper()
-	task, err := Prepare(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return task
-}
-
-// TestOnRows: a subset is in the units of the whole, and its NLML is that of a
-// task on these rows alone, unscaled.
-func TestOnRows(t *testing.T) {
+// TestFirst: all rows in an order are the task itself.
+func TestFirst(t *testing.T) {
 	d := synthetic(90)
-	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: graph.MeanLinear})
-	rows := []int{50, 3, 88, 7, 20}
-	sub := task.onRows(rows)
-	if sub.N() != 5 || sub.D() != task.D() || sub.scaling.YMean != task.scaling.YMean {
-		t.Fatalf("%d rows, %d columns", sub.N(), sub.D())
+	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"})
+	if m := task.first(5, task.order()); m.N() != 5 || m.D() != task.D() {
+		t.Fatalf("%d rows, %d columns", m.N(), m.D())
 	}
-	slices.Sort(rows)
-	for k, i := range rows {
-		for c := range task.D() {
-			if sub.points.Column(c)[k] != task.points.Column(c)[i] {
-				t.Errorf("row %d, column %d: %v, want %v", k, c, sub.points.Column(c)[k], task.points.Column(c)[i])
-			}
-		}
-		if sub.targets[k] != task.targets[i] || sub.trainY[k] != task.trainY[i] {
-			t.Errorf("row %d: target %v", k, sub.targets[k])
-		}
-	}
-	// All rows are the task itself.
-	all, err := task.onRows(task.order()).Evaluate(context.Background(), backend, nil)
+	all, err := task.first(90, task.order()).Evaluate(context.Background(), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +183,7 @@ func TestRestartsListOptima(t *testing.T) {
 		d := twoOptima(240)
 		o := Options{Coarse: c, Settings: hyperopt.Settings{Restarts: 4, Seed: 2}}
 		r := mustFit(t, d, o).Report
-		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Settled || math.Abs(r.Optima[0].NLML-r.NLML) > 1e-9*math.Abs(r.NLML) {
+		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Settled || math.Abs(r.Optima[0].Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 			t.Fatalf("%s: optima %+v, NLML %v", c, r.Optima, r.NLML)
 		}
 		starts := 0
@@ -215,7 +195,7 @@ func TestRestartsListOptima(t *testing.T) {
 				}
 				continue
 			}
-			if i > 0 && opt.NLML < r.Optima[i-1].NLML {
+			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
 				t.Errorf("%s: optima not in order", c)
 			}
 			again := Options{Coarse: CoarseOff}
@@ -227,8 +207,8 @@ func TestRestartsListOptima(t *testing.T) {
 			if opt.Settled {
 				tol = 0.5
 			}
-			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.NLML) > tol {
-				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.NLML, there.NLML)
+			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > tol {
+				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.Objective, there.NLML)
 			}
 		}
 		want := 5

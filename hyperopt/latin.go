@@ -25,7 +25,7 @@ func LatinStarts(p Problem, s Settings, n int) ([]Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	starts := []Start{{Z: slices.Clone(c.start), Metric: p.Metric}}
+	starts := []Start{{Z: slices.Clone(p.Start), Metric: p.Metric}}
 	if n < 2 {
 		return starts, nil
 	}
