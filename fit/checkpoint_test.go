@@ -131,10 +131,13 @@ func TestForeignCheckpoint(t *testing.T) {
 		text    []byte
 		message string
 	}{
-		"data":    {other, func(*Options) {}, text, "belongs to another job"},
-		"kernel":  {d, func(o *Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
-		"seed":    {d, func(o *Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
-		"start":   {d, func(o *Options) { o.Set = []Assignment{{"lengthscale", 2, true}} }, text, "belongs to another job"},
+		"data":   {other, func(*Options) {}, text, "belongs to another job"},
+		"kernel": {d, func(o *Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
+		"seed":   {d, func(o *Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
+		"start":  {d, func(o *Options) { o.Set = []Assignment{{"lengthscale", 2, true}} }, text, "belongs to another job"},
+		"prior": {d, func(o *Options) {
+			o.Priors = []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}
+		}, text, "belongs to another job"},
 		"damaged": {d, func(*Options) {}, middle, "is damaged at line"},
 		"version": {d, func(*Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
 		"none":    {d, func(*Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},

@@ -67,6 +67,40 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 	}
 }
 
+// TestCoarseOfEveryKind: with priors, ties, noise of groups and of rows, several
+// starts and leave-one-out, coarse to fine ends where the plain fit does.
+func TestCoarseOfEveryKind(t *testing.T) {
+	rows := twoLabs(300)
+	for i := range rows.N {
+		rows.NoiseVariance = append(rows.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[rows.NoiseGroup[i]])
+	}
+	rows.NoiseGroup, rows.NoiseGroupColumn = nil, ""
+	rows.NoiseColumn = "variance"
+	for name, c := range map[string]struct {
+		data Data
+		o    Options
+	}{
+		"groups":   {twoLabs(300), Options{}},
+		"rows":     {rows, Options{}},
+		"prior":    {synthetic(300), Options{Priors: []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
+		"loo":      {synthetic(300), Options{Objective: ObjectiveLOO}},
+		"basis":    {synthetic(300), Options{Mean: "linear + bumps(5, dims=0)"}},
+		"restarts": {twoLabs(300), Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := c.o
+			o.Kernel = "rbf(ard)"
+			o.Coarse = CoarseOff
+			plain := mustFit(t, c.data, o).Report
+			o.Coarse = CoarseOn
+			coarse := mustFit(t, c.data, o).Report
+			if got, want := coarse.Objective, plain.Objective; !(got <= want+1e-3) || len(coarse.Path) < 2 {
+				t.Errorf("objective %v in %d steps, plain %v", got, len(coarse.Path), want)
+			}
+		})
+	}
+}
+
 // checkPath: the path ends at the result, and its evaluations add up.
 func checkPath(t *testing.T, r Report) {
 	t.Helper()
