@@ -199,6 +199,12 @@ func TestCancelledCheckpoint(t *testing.T) {
 		}
 		out.Close()
 	}
+	// Before the first evaluation there is nothing to return.
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Coarse: CoarseOn}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before it began: %v, %v", out, err)
+	}
 	o.OnIteration = nil
 	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
 	if err != nil {

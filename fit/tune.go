@@ -131,9 +131,16 @@ func (u *tuning) shortlist(found []candidate) []candidate {
 	return found
 }
 
-// unfinished is the result of a fit that ended before its last stage.
+// unfinished is the result of a fit that ended before its last stage: the best
+// point so far, nil if nothing was evaluated.
 func (u *tuning) unfinished(found []candidate) *hyperopt.Result {
-	return &hyperopt.Result{X: found[0].Z, F: math.NaN(), Status: hyperopt.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(), Seed: u.task.opts.Settings.Seed, BestStart: -1}
+	if math.IsInf(found[0].f, 1) {
+		return nil
+	}
+	return &hyperopt.Result{
+		X: found[0].Z, F: math.NaN(), Status: hyperopt.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(),
+		Seed: u.task.opts.Settings.Seed, BestStart: -1,
+	}
 }
 
 // finish runs the descents at full size.
@@ -246,6 +253,8 @@ func (u *tuning) descend(ctx context.Context, sub *Task, from []candidate) ([]ca
 	switch {
 	case errors.As(err, &begin):
 		return from, nil // not defined there on these rows: see full
+	case err != nil && result != nil && result.X != nil:
+		return []candidate{{Start: hyperopt.Start{Z: result.X}, f: result.F}}, err // the best so far
 	case err != nil:
 		return from, err
 	}
