@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,7 +54,7 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 			o.Coarse = CoarseOn
 			coarse := mustFit(t, d, o).Report
 			// 1e-3 nats: far below what the data can tell.
-			if !(coarse.NLML <= plain.NLML+1e-3) || coarse.Status != plain.Status {
+			if !(coarse.NLML <= plain.NLML+1e-3) || !strings.HasSuffix(coarse.Status, "-converged") {
 				t.Errorf("NLML %v (%s), plain %v (%s)", coarse.NLML, coarse.Status, plain.NLML, plain.Status)
 			}
 			if coarse.Evaluations.FullSizeGradient >= plain.Evaluations.FullSizeGradient || coarse.Evaluations.FullSizeValue >= plain.Evaluations.FullSizeValue {
