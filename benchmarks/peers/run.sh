@@ -4,6 +4,7 @@
 #   run.sh [nlml] [--quick] [OPTIONS]       NLML and gradient; NumPy's dgemm
 #   run.sh fit [--quick] DATA[,MASK[:COL]]… whole fits against scikit-learn
 #   run.sh dgemm [--n …] [--rounds …]       cpu/blas against NumPy, the product alone
+#   run.sh co2                             the CO2 model of the book, against scikit-learn
 #
 # Environment: PEERS (default "scipy sklearn gpytorch tinygp"; without gpytorch
 # torch is not installed), THREADS (default: all), BENCH_CACHE (folder of the
@@ -18,8 +19,8 @@ cache=${BENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-bench}
 
 mode=nlml
 case "${1:-}" in
-nlml | fit | dgemm) mode=$1 && shift ;;
--h | --help) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
+nlml | fit | dgemm | co2) mode=$1 && shift ;;
+-h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
 esac
 
 # The environment, remade when the requirements change.

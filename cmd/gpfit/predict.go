@@ -31,6 +31,7 @@ func (f *rowFlags) add(s *pflag.FlagSet) {
 type predictFlags struct {
 	rowFlags
 	outputFlags
+	plot plotFlags
 	deviceFlags
 }
 
@@ -65,9 +66,11 @@ part of the noise alone, which is a warning; rows without a noise group are an
 error unless --noise-group-default names one.
 
 Rows are read and written a few thousand at a time, so that DATA may be larger
-than memory; but with --json, --draws and --cov all are held.`,
+than memory; but with --json, --draws and --cov all are held. --plot draws mean and
+interval along one feature, with the training data.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
+  gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
 		Args: exactArgs(2, "MODEL DATA"),
@@ -77,6 +80,7 @@ than memory; but with --json, --draws and --cov all are held.`,
 	s.SortFlags = false
 	f.rowFlags.add(s)
 	f.outputFlags.add(s)
+	f.plot.add(s)
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -89,6 +93,10 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		return err
 	}
 	model, err := gp.Load(modelPath)
+	if err != nil {
+		return err
+	}
+	plot, err := f.plot.open(model, f.interval)
 	if err != nil {
 		return err
 	}
@@ -120,7 +128,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, msg) }
+	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, plot, msg) }
 	if f.out != "" {
 		err = atomicfile.Write(f.out, write)
 	} else {
@@ -130,12 +138,15 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range in.warnings()[len(warnings):] {
 		msg.warn(w)
 	}
+	if err == nil && plot != nil {
+		err = plot.write()
+	}
 	return err
 }
 
 // writePieces predicts the given rows and those that in has left, and writes the
 // results as they come.
-func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, m *gp.Model, rows rowsToPredict, in *modelRows, msg *messages) error {
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, m *gp.Model, rows rowsToPredict, in *modelRows, plot *forecastPlot, msg *messages) error {
 	names := make([]string, len(m.Targets))
 	for t, target := range m.Targets {
 		names[t] = target.Name
@@ -148,6 +159,9 @@ func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Poste
 		}
 		if err := out.add(parts); err != nil {
 			return err
+		}
+		if plot != nil {
+			plot.add(rows, len(m.FeatureNames), parts[0])
 		}
 		done += rows.n
 		msg.status = fmt.Sprintf("%d rows done", done)
