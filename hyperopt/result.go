@@ -30,10 +30,14 @@ const (
 	// StatusFailed: f is not defined at the start, or the objective reported an
 	// error that ends the run.
 	StatusFailed
+	// StatusDropped: in a race, it could not become the best any more.
+	StatusDropped
+	// StatusMerged: in a race, it was on its way to where a better start is.
+	StatusMerged
 )
 
 var statusNames = [...]string{"none", "gradient-converged", "function-converged",
-	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed"}
+	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed", "dropped", "merged"}
 
 // String returns the name used in JSON output, for example
 // "gradient-converged".
@@ -137,6 +141,8 @@ type StartResult struct {
 	Metric []float64
 	// Status says why it ended.
 	Status Status
+	// MergedInto is the index of the better start, with StatusMerged.
+	MergedInto int
 	// Err is what made it fail, or nil.
 	Err error
 	// Iterations counts the accepted steps.

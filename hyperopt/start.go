@@ -121,6 +121,9 @@ func (l *local) ended(err error) (Status, error) {
 	if errors.Is(err, errMaxEvaluations) {
 		return StatusMaxEvaluations, nil
 	}
+	if errors.Is(err, errHalted) {
+		return l.ev.halt, nil
+	}
 	if l.ev.ctx.Err() != nil {
 		return StatusCancelled, err
 	}
