@@ -143,7 +143,10 @@ func TestStageSizes(t *testing.T) {
 		{4001, CoarseOff, 3, []int{4001}},
 		{600, CoarseOn, 0, []int{300, 600}},
 		{199, "", 3, []int{199}},
-		{300, "", 3, []int{150, 300}},
+		{300, "", 3, []int{300}}, // a half for each start
+		{300, CoarseOn, 3, []int{300}},
+		{199, CoarseOn, 3, []int{100, 199}},
+		{4001, "", 3, []int{501, 1001, 2001, 4001}},
 		{3, CoarseOn, 0, []int{2, 3}},
 	} {
 		task, err := Prepare(smooth(c.n), Options{Coarse: c.coarse, Settings: hyperopt.Settings{Restarts: c.restarts}})
@@ -249,6 +252,49 @@ func TestRestartsListOptima(t *testing.T) {
 		if starts != want {
 			t.Errorf("%s: %d starts led to an optimum, want %d", c, starts, want)
 		}
+	}
+}
+
+// TestHalves: with restarts on few rows every start has its own half and a
+// Hessian, the path adds up, and the optimum is that of starts that all run to
+// their end over all rows.
+func TestHalves(t *testing.T) {
+	d := smooth(300)
+	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
+	r := mustFit(t, d, o).Report
+	o.Coarse = CoarseOff
+	plain := mustFit(t, d, o).Report
+	if !(r.NLML <= plain.NLML+1e-6) || r.Evaluations.FullSizeGradient > plain.Evaluations.FullSizeGradient/2 {
+		t.Errorf("NLML %v with %+v, every start to its end %v with %+v", r.NLML, r.Evaluations, plain.NLML, plain.Evaluations)
+	}
+	checkPath(t, r)
+	for i, want := range []struct {
+		step   string
+		starts int
+	}{{"halves", 4}, {"hessians", 4}, {"descent", 5}} {
+		if s := r.Path[i]; s.Step != want.step || s.Starts != want.starts || i == 0 && s.Rows != 150 {
+			t.Errorf("step %d: %+v, want %+v", i, s, want)
+		}
+	}
+	// Two gradients for each of six parameters, for each start.
+	if h := r.Path[1]; h.Gradient != 4*2*6 || h.Value != h.Gradient {
+		t.Errorf("the Hessians took %d values and %d gradients", h.Value, h.Gradient)
+	}
+}
+
+// TestHalvesWithoutUse: where halves do not determine the mean, the starts go on
+// over all rows as they are.
+func TestHalvesWithoutUse(t *testing.T) {
+	d := synthetic(220)
+	for i := range d.N {
+		d.X[i*d.D] = 0
+	}
+	d.X[0] = 1 // one row alone tells its slope: no half without it does
+	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
+	r := mustFit(t, d, o).Report
+	o.Coarse = CoarseOff
+	if plain := mustFit(t, d, o).Report; !(r.NLML <= plain.NLML+1e-3) {
+		t.Errorf("NLML %v, every start to its end %v", r.NLML, plain.NLML)
 	}
 }
 
