@@ -14,7 +14,9 @@ const (
 	StatusGradientConverged
 	// StatusFunctionConverged: f changed by less than RelativeTolerance in five
 	// consecutive iterations, with the gradient still above its tolerance, and
-	// no trial among them was infeasible.
+	// no trial among them was infeasible; or f could not be decreased any
+	// further in floating point, and its quadratic model promises no more than
+	// RelativeTolerance.
 	StatusFunctionConverged
 	// StatusAllFixed: there was nothing to optimise; f was evaluated once.
 	StatusAllFixed
