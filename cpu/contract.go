@@ -11,7 +11,8 @@ import (
 
 // Contract makes the upper triangle hold Σ⁻¹, if it does not yet, and contracts
 // it with ∂K. L stays below it; the diagonal is L's again in the end.
-func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -39,7 +40,8 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 }
 
 // InverseDiagonal copies the diagonal of Σ⁻¹, which it forms if it is not there.
-func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -81,6 +82,14 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 		w.onProgress(w.progress)
 	}
 	return ctx.Err()
+}
+
+// emptyIfStopped is deferred by the calls that poll a context: after its error
+// the workspace is back before Fill, whatever it holds.
+func (w *Workspace) emptyIfStopped(err *error) {
+	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
+		w.stage = stageEmpty
+	}
 }
 
 // Work returns the counters.
