@@ -201,7 +201,17 @@ func (r *Report) writeScores(b *strings.Builder) {
 		what = "refitted for each"
 	}
 	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
-	fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+	for _, p := range cv.Targets {
+		fmt.Fprintf(b, "  target %q\n", p.Name)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "    NLPD", p.NLPD, p.NLPDStandardized, p.NLPDStdError)
+		fmt.Fprintf(b, "%-20s %13.1f %%\n", "    95 % interval", 100*p.Coverage95)
+	}
+	if cv.Targets != nil {
+		b.WriteString("  all targets\n")
+	} else {
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+	}
 	fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "  NLPD", cv.NLPD, cv.NLPDStandardized, cv.NLPDStdError)
 	if l := r.Scores.LeaveOneOut; l != nil {
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)

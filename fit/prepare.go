@@ -23,7 +23,9 @@ type Task struct {
 	columns        []int
 	trainX, trainY []float64
 	testX          []float64 // all features, original units
-	points         *kernel.Points
+	// rows are the positions of the training rows in data.
+	rows   []int
+	points *kernel.Points
 	// trainY, testY and targets, the scaled ones, are column-major with a
 	// column for each target. scalings differ in the target's units; scaling
 	// is that of the target with the number target.
@@ -97,6 +99,7 @@ func (t *Task) split() error {
 		if d.Test != nil && d.Test[i] {
 			t.testX = append(t.testX, d.X[i*d.D:(i+1)*d.D]...)
 		} else {
+			t.rows = append(t.rows, i)
 			t.trainX = append(t.trainX, d.X[i*d.D:(i+1)*d.D]...)
 		}
 	}

@@ -50,26 +50,26 @@ func (t *Task) ofTarget(i int) *Task {
 // in the order given. Scaling, basis functions and parameters stay those of all
 // rows.
 func (t *Task) withRows(rows []int) *Task {
-	sub, n, d := *t, t.N(), t.D()
-	pick := func(v []float64) []float64 {
-		var out []float64
-		for first := 0; first < len(v); first += n {
-			for _, i := range rows {
-				out = append(out, v[first+i])
-			}
-		}
-		return out
-	}
-	sub.trainY, sub.targets, sub.noise.Known = pick(t.trainY), pick(t.targets), pick(t.noise.Known)
-	sub.trainX, sub.noise.Group = nil, nil
-	for _, i := range rows {
-		sub.trainX = append(sub.trainX, t.trainX[i*d:(i+1)*d]...)
-		if t.noise.Group != nil {
-			sub.noise.Group = append(sub.noise.Group, t.noise.Group[i])
-		}
-	}
-	sub.points = kernel.NewPoints(t.scaling.Inputs(sub.trainX), len(rows), d)
+	sub, n := *t, t.N()
+	sub.rows = pick(t.rows, rows, len(t.rows), 1)
+	sub.trainX = pick(t.trainX, rows, n, t.D())
+	sub.trainY, sub.targets = pick(t.trainY, rows, n, 1), pick(t.targets, rows, n, 1)
+	sub.noise.Known, sub.noise.Group = pick(t.noise.Known, rows, n, 1), pick(t.noise.Group, rows, n, 1)
+	sub.points = kernel.NewPoints(t.scaling.Inputs(sub.trainX), len(rows), t.D())
+	sub.params = slices.Clone(t.params)
 	return &sub
+}
+
+// pick returns the given rows of the n×d row-major matrices in v, one after the
+// other; nil of nil.
+func pick[T any](v []T, rows []int, n, d int) []T {
+	var out []T
+	for first := 0; first < len(v); first += n * d {
+		for _, i := range rows {
+			out = append(out, v[first+i*d:first+(i+1)*d]...)
+		}
+	}
+	return out
 }
 
 // targetVariance is the variance that kernel and noise have to explain, in
