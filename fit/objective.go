@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/graph"
 )
 
@@ -40,6 +41,26 @@ func (t *Task) checkObjective() error {
 		return optionErrorf("--std-errors: the Hessian of a leave-one-out density is not the parameters' precision; take --objective nlml")
 	}
 	return nil
+}
+
+// Plan returns what an evaluation of the task takes on b.
+func (t *Task) Plan(b device.Backend) device.Plan {
+	plan := b.Plan(t.N(), t.D())
+	if t.opts.Objective == ObjectiveLOO {
+		plan = plan.WithMiddle()
+	}
+	return plan
+}
+
+// CheckMemory returns a [*device.MemoryError] if the plan does not fit into what
+// is free on b. A workspace checks the n×n matrix itself, but what the gradient of
+// a leave-one-out objective takes on top only when that is asked for.
+func (t *Task) CheckMemory(b device.Backend) error {
+	plan, free := t.Plan(b), b.Info().MemoryFree
+	if plan.DeviceBytes > 0 {
+		return plan.Check(0, free)
+	}
+	return plan.Check(free, 0)
 }
 
 // objectiveName says what the task minimises.

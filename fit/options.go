@@ -29,6 +29,9 @@ type Data struct {
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
+	// Row holds the number of each row, from 0, in a larger table that these are
+	// part of; nil if they are all of it.
+	Row []int
 	// Test marks rows that are held out and scored; nil for none.
 	Test []bool
 	// Warnings of whoever read the table, to be passed on.

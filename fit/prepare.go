@@ -60,6 +60,9 @@ func (t *Task) D() int { return len(t.columns) }
 // Kernel returns the text form of the kernel.
 func (t *Task) Kernel() string { return t.program.Text }
 
+// Program returns the compiled kernel, for the choice of a device.
+func (t *Task) Program() *kernel.Program { return t.program }
+
 // Warnings returns what was noticed in the data; they are in reports too.
 func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
 
@@ -109,6 +112,9 @@ func (t *Task) split() error {
 		} else {
 			t.trainY = append(t.trainY, y)
 		}
+	}
+	if d.Row != nil && len(d.Row) != d.N {
+		return &DataError{fmt.Sprintf("%d row numbers for %d rows", len(d.Row), d.N)}
 	}
 	switch n := t.N(); {
 	case n == 0 && d.N > 0:
@@ -164,6 +170,10 @@ func (t *Task) compile() error {
 		t.expr = kernel.WithARD(t.expr)
 	}
 	t.program, err = kernel.Compile(t.expr, t.columns)
+	if err != nil && len(t.columns) < t.data.D {
+		// The kernel may name a column that was left out.
+		err = fmt.Errorf("%w\n%s", err, t.warnings[len(t.warnings)-1])
+	}
 	return err
 }
 

@@ -124,7 +124,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		msg.warn(w)
 	}
 	msg.objective = task.ObjectiveLabel()
-	backends, err := f.open(ctx, msg, task.N())
+	backends, err := f.open(ctx, msg, task.N(), task.Program())
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 			_ = b.Close()
 		}
 	}()
-	notePlan(msg, backends[0], task.N(), task.D())
+	if err := f.checkPlan(msg, task, backends...); err != nil {
+		return err
+	}
 	outcome, err := task.Fit(ctx, backends...)
 	if outcome == nil {
 		return err

@@ -65,6 +65,10 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 // options turns the flags into fit's options.
 func (f *modelFlags) options() (fit.Options, error) {
 	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MeanFit: fit.MeanFit(f.meanFit), MaxJitter: f.maxJitter}
+	// Mistakes in expressions are found before the table is read.
+	if _, err := kernel.Parse(f.kernel); err != nil {
+		return o, err
+	}
 	if _, err := mean.Parse(f.mean); err != nil {
 		return o, err
 	}

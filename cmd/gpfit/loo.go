@@ -23,7 +23,7 @@ func newLOO() *cobra.Command {
 (Rasmussen & Williams 2006, section 5.4.2). The parameters stay as they are: they
 have seen the row. The columns, in original units:
 
-  row           number of the training row, from 0
+  row           number of the training row in its table, from 0 without the header
   target        what was observed
   mean, std     its prediction from the other rows, noise included
   residual      target - mean
@@ -58,12 +58,11 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	b, err := f.openModel(ctx, msg, model)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	notePlan(msg, b, model.N(), len(model.Columns))
 	posterior, err := model.Condition(ctx, b)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 		return err
 	}
 	s := l.Summary()
-	write := func(w io.Writer) error { return writeLOO(w, l, s, f.json) }
+	write := func(w io.Writer) error { return writeLOO(w, model, l, s, f.json) }
 	if f.out != "" {
 		err = atomicfile.Write(f.out, write)
 	} else {
@@ -91,15 +90,13 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	return nil
 }
 
-func writeLOO(w io.Writer, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
+func writeLOO(w io.Writer, m *gp.Model, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
 	numbers := make([]float64, s.N)
 	for i := range numbers {
-		numbers[i] = float64(i)
+		numbers[i] = float64(m.Row(i))
 	}
 	var r part
-	if !asJSON {
-		r.add("row", numbers)
-	}
+	r.add("row", numbers)
 	r.add("target", l.Target)
 	r.add("mean", l.Mean)
 	r.add("std", l.Std)

@@ -71,12 +71,14 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
-	b, err := f.openOne(ctx, msg, task.N())
+	b, err := f.openOne(ctx, msg, task.N(), task.Program())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	notePlan(msg, b, task.N(), task.D())
+	if err := f.checkPlan(msg, task, b); err != nil {
+		return err
+	}
 	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
 		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }

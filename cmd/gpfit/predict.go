@@ -117,7 +117,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.warn(w)
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	b, err := f.openModel(ctx, msg, model)
 	if err != nil {
 		return err
 	}

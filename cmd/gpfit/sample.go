@@ -190,7 +190,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		j, err := model.Prior(ctx, r.rows, r.n, opts)
 		return j, r, err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	b, err := f.openModel(ctx, msg, model)
 	if err != nil {
 		return nil, r, err
 	}

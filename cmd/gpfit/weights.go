@@ -62,7 +62,7 @@ func runWeights(cmd *cobra.Command, path string, f *weightsFlags) error {
 		}
 		return err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	b, err := f.openModel(ctx, msg, model)
 	if err != nil {
 		return err
 	}
