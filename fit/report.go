@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -314,13 +315,7 @@ func (r *Report) writeParameters(b *strings.Builder) {
 	for _, name := range r.Names {
 		shown[name] = true
 		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
-		if v, ok := r.ParametersOriginalUnits[name]; ok {
-			fmt.Fprintf(b, "  %14.6g", v)
-		} else if part := r.Targets; part != nil && part[0].ParametersOriginalUnits[name] != 0 {
-			fmt.Fprintf(b, "  %14s", "by target:")
-		} else {
-			fmt.Fprintf(b, "  %14s", "by column:")
-		}
+		fmt.Fprintf(b, "  %14s", r.originalText(name))
 		if source, ok := r.Tied[name]; ok {
 			fmt.Fprintf(b, "  tied to %s", source)
 		} else if g, ok := r.GradientLog[name]; ok {
@@ -336,6 +331,21 @@ func (r *Report) writeParameters(b *strings.Builder) {
 			}
 		}
 	}
+}
+
+// originalText is a parameter in original units, or where to find it: below, for
+// each column or target.
+func (r *Report) originalText(name string) string {
+	isPart := func(other string) bool { return other == name || strings.HasPrefix(other, name+"[") }
+	switch v, ok := r.ParametersOriginalUnits[name]; {
+	case ok:
+		return fmt.Sprintf("%.6g", v)
+	case r.Targets != nil && slices.ContainsFunc(r.Targets[0].names, isPart):
+		return "by target:"
+	case slices.ContainsFunc(r.NamesOriginal, isPart):
+		return "by column:"
+	}
+	return ""
 }
 
 // writeMean prints the mean's coefficients that were found by least squares;

@@ -127,6 +127,9 @@ type TargetReport struct {
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	MeanCoefficients        []Coefficient      `json:"mean_coefficients,omitempty"`
 	Test                    *TestScores        `json:"test,omitempty"`
+	// names are those of ParametersOriginalUnits that are the target's own, in
+	// order.
+	names []string
 }
 
 // reportTargets fills in what depends on a target: for one of them in the
@@ -164,14 +167,20 @@ func (t *Task) reportTargets(r *Report, obj *graph.Objective, z, values []float6
 		delete(r.Parameters, c.Name)
 	}
 	r.MeanCoefficients, r.ParametersOriginalUnits = nil, map[string]float64{}
+	var own []string
 	r.NamesOriginal = slices.DeleteFunc(r.NamesOriginal, func(name string) bool {
 		v := r.Targets[0].ParametersOriginalUnits[name]
 		same := !slices.ContainsFunc(r.Targets, func(p TargetReport) bool { return p.ParametersOriginalUnits[name] != v })
 		if same {
 			r.ParametersOriginalUnits[name] = v
+		} else {
+			own = append(own, name)
 		}
 		return !same
 	})
+	for i := range r.Targets {
+		r.Targets[i].names = own
+	}
 }
 
 // modelTargets puts several targets into a model.
@@ -219,18 +228,22 @@ func newScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 
 // writeTargets prints the parts of several targets.
 func (r *Report) writeTargets(b *strings.Builder) {
+	width := 20
 	for _, p := range r.Targets {
-		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
-		for _, name := range r.Names {
-			if _, shared := r.ParametersOriginalUnits[name]; shared {
-				continue
-			}
-			if v, ok := p.ParametersOriginalUnits[name]; ok {
-				fmt.Fprintf(b, "  %-20s %14.6g in original units\n", name, v)
-			}
+		for _, name := range p.names {
+			width = max(width, len(name))
 		}
 		for _, c := range p.MeanCoefficients {
-			fmt.Fprintf(b, "  %-20s %14.6g, std. error %.3g, in original units\n", c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+			width = max(width, len(c.Name))
+		}
+	}
+	for _, p := range r.Targets {
+		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
+		for _, name := range p.names {
+			fmt.Fprintf(b, "  %-*s %14.6g in original units\n", width, name, p.ParametersOriginalUnits[name])
+		}
+		for _, c := range p.MeanCoefficients {
+			fmt.Fprintf(b, "  %-*s %14.6g, std. error %.3g, in original units\n", width, c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
 		}
 		if s := p.Test; s != nil {
 			fmt.Fprintf(b, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",

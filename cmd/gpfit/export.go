@@ -30,6 +30,7 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 	s.StringVar(&format, "format", "json", "json or npz")
 	s.StringVar(&target, "target", "", "`NAME` of the target, if the model has several")
 	s.StringVar(&out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "target", "out")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"json", "npz"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -175,6 +175,17 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
+// commandLineOnly marks flags without a variable: those that share a name with a
+// flag of fit and mean something else, so that what is set for fits would change
+// or break other commands.
+func commandLineOnly(s *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = s.SetAnnotation(name, noVariable, nil) // fails for an unknown flag only
+	}
+}
+
+const noVariable = "gpfit_no_variable"
+
 // applyEnvironment gives flags that are not on the command line the value of
 // their variable, GPFIT_NAME.
 func applyEnvironment(flags *pflag.FlagSet) error {
@@ -182,7 +193,8 @@ func applyEnvironment(flags *pflag.FlagSet) error {
 	flags.VisitAll(func(f *pflag.Flag) {
 		variable := "GPFIT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := os.LookupEnv(variable)
-		if !ok || f.Changed || f.Name == "help" || failure != nil {
+		_, without := f.Annotations[noVariable]
+		if !ok || without || f.Changed || f.Name == "help" || failure != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

@@ -97,7 +97,8 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 and predicts with the result. Nothing is approximated.
 
 Every flag can also be given as an environment variable: --max-evals as
-GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
+GPFIT_MAX_EVALS, but for --target, --prior, --set and --out of commands that read
+a MODEL. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
 10 bad input data, 12 device unavailable, too small or lost, 130 interrupted.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,

@@ -61,6 +61,7 @@ from its numerical range; nothing is added to its diagonal.`,
 	f.rowFlags.add(s)
 	f.jointFlags.add(s, 1)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "target", "prior", "set", "out")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd

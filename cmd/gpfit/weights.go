@@ -41,6 +41,7 @@ are those of ridge regression. --json has the covariances, too.`,
 	s.SortFlags = false
 	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "target", "out")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
