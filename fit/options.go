@@ -58,6 +58,12 @@ type Options struct {
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64
+	// Checkpoint, if not empty, is a file that keeps every evaluation. The same
+	// fit with the same file goes on where it ended, whether it was cancelled,
+	// killed, or lost its device, and comes to the same bits. A file of other
+	// data or options is an [*OptionError], a damaged one a [*DataError]. It
+	// stays until [Outcome.RemoveCheckpoint].
+	Checkpoint string
 	// Settings are the optimiser's; its callback is OnIteration here.
 	Settings hyperopt.Settings
 	// OnIteration is called after every accepted iteration, OnProgress within

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Outcome struct {
 	// posterior is on the workspace that the outcome keeps until Close.
 	posterior *gp.Posterior
 	close     func()
+	journal   *journal
 }
 
 // SaveModel writes the model, with its Cholesky factor if asked.
@@ -89,8 +91,16 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 	if len(table.ConstantColumns(t.trainY, t.N(), 1)) > 0 {
 		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
 	}
+	var log *journal
+	if t.opts.Checkpoint != "" {
+		var err error
+		if log, err = openJournal(t.opts.Checkpoint, t.job()); err != nil {
+			return nil, err
+		}
+	}
 	var sessions []*session
 	closeAll := func() {
+		_ = log.close()
 		for _, s := range sessions {
 			s.close()
 		}
@@ -103,18 +113,24 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 		}
 		sessions = append(sessions, s)
 	}
-	out, err := t.fit(ctx, sessions)
+	out, err := t.fit(ctx, sessions, log)
+	err = t.checkpointed(err)
 	if out == nil {
 		closeAll()
 		return nil, err
 	}
-	out.close = closeAll
+	out.close, out.journal = closeAll, log
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
 
-func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
-	result, err := hyperopt.Minimize(ctx, t.problem(sessions), t.settings())
+func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Outcome, error) {
+	var counts counter
+	problem := t.problem(sessions)
+	problem.Wrap = func(start int, obj hyperopt.Objective) hyperopt.Objective {
+		return log.recorder("start-"+strconv.Itoa(start), obj, &counts)
+	}
+	result, err := hyperopt.Minimize(ctx, problem, t.settings())
 	var cancelled error
 	switch {
 	case isCancelled(err) && (result == nil || result.X == nil):
@@ -136,9 +152,13 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}
+	// One value more for the look at the best point.
+	out.Report.Evaluations = Evaluations{}
+	out.Report.Evaluations.add(graph.Evaluations{Value: counts.value + 1, Gradient: counts.gradient})
+	for _, s := range sessions {
+		out.Report.Evaluations.add(s.repeated)
+	}
 	for _, other := range sessions[1:] {
-		e := other.evaluations()
-		out.Report.Evaluations.add(e)
 		out.Report.Device += "," + other.info.Name
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}

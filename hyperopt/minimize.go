@@ -84,11 +84,13 @@ func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []
 	var next atomic.Int64
 	work := func(obj Objective) {
 		own := *c
-		own.obj = obj
 		for ctx.Err() == nil || next.Load() == 0 {
 			k := int(next.Add(1)) - 1
 			if k >= n {
 				return
+			}
+			if own.obj = obj; c.wrap != nil {
+				own.obj = c.wrap(k, obj)
 			}
 			results[k] = runStart(ctx, &own, s, k, drawStart(c, s, k), func(l *local) { board.notify(k, l) })
 			board.finish(k, results[k])

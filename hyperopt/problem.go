@@ -29,6 +29,10 @@ type Problem struct {
 	// Workers are further objectives, the same function on other devices:
 	// starts run side by side on all of them.
 	Workers []Objective
+	// Wrap, unless nil, is called once for every start with the objective that
+	// the start is about to run on, and returns what it runs on instead: to
+	// record or to replay its evaluations. Starts call it side by side.
+	Wrap func(start int, obj Objective) Objective
 	// Names of the p parameters, for messages and for grouping restarts (see
 	// Settings.RestartStd): nil, or p of them.
 	Names []string
@@ -141,6 +145,7 @@ func (s Settings) withDefaults() (Settings, error) {
 // bounds.
 type checked struct {
 	obj      Objective
+	wrap     func(start int, obj Objective) Objective
 	names    []string
 	start    []float64
 	clamps   []clamp
@@ -172,6 +177,7 @@ func (p Problem) check() (*checked, error) {
 	}
 	c := &checked{
 		obj:    p.Objective,
+		wrap:   p.Wrap,
 		names:  make([]string, n),
 		start:  append([]float64(nil), p.Start...),
 		clamps: make([]clamp, n),

@@ -23,6 +23,7 @@ type fitFlags struct {
 	restarts       int
 	seed           uint64
 	maxEvals       int
+	checkpoint     string
 	saveFactor     bool
 	force          bool
 }
@@ -38,7 +39,9 @@ DATA is a CSV file, with or without a header, plain or gzip-compressed, or "-"
 for standard input. Parameters are tuned by L-BFGS on their logarithms, with the
 gradient of the exact negative log marginal likelihood (NLML).
 
-Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
+Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
+With --checkpoint the same command goes on from there, as it does after a crash,
+and ends with the same bits as a fit that was never stopped.`,
 		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
   gpfit fit data.csv --target price --ard --restarts 5 --json
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
@@ -53,6 +56,7 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
 	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.StringVar(&f.checkpoint, "checkpoint", "", "keep every evaluation in `FILE`: the same command then goes on after a crash or Ctrl-C, to the same bits; removed at the end")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
@@ -83,6 +87,10 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.Checkpoint = f.checkpoint
+	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
+		msg.note("going on from the checkpoint %s", f.checkpoint)
+	}
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
@@ -137,11 +145,18 @@ func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, o
 	case saveErr != nil:
 		return errors.Join(&writeError{saveErr}, fitErr)
 	case errors.Is(fitErr, context.Canceled):
-		return &fit.CancelledError{Msg: "interrupted: the best model so far is in " + out}
+		text := "interrupted: the best model so far is in " + out
+		if f.checkpoint != "" {
+			text += "; the same command goes on from the checkpoint " + f.checkpoint
+		}
+		return &fit.CancelledError{Msg: text}
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}
 	msg.note("model written to %s", out)
+	if err := o.RemoveCheckpoint(); err != nil {
+		return &writeError{err}
+	}
 	return nil
 }
 
