@@ -64,6 +64,9 @@ type Options struct {
 	// data or options is an [*OptionError], a damaged one a [*DataError]. It
 	// stays until [Outcome.RemoveCheckpoint].
 	Checkpoint string
+	// DiscardCancelled makes a fit that is cancelled end at once, without the
+	// best model so far, which takes one more evaluation.
+	DiscardCancelled bool
 	// Settings are the optimiser's; its callback is OnIteration here.
 	Settings hyperopt.Settings
 	// OnIteration is called after every accepted iteration, OnProgress within

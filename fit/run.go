@@ -133,6 +133,8 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 	result, err := hyperopt.Minimize(ctx, problem, t.settings())
 	var cancelled error
 	switch {
+	case isCancelled(err) && t.opts.DiscardCancelled:
+		return nil, &CancelledError{Msg: "interrupted"}
 	case isCancelled(err) && (result == nil || result.X == nil):
 		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
 	case isCancelled(err):
@@ -157,6 +159,7 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 	out.Report.Evaluations.add(graph.Evaluations{Value: counts.value + 1, Gradient: counts.gradient})
 	for _, s := range sessions {
 		out.Report.Evaluations.add(s.repeated)
+		out.Report.EvaluationSeconds += s.spent.Seconds()
 	}
 	for _, other := range sessions[1:] {
 		out.Report.Device += "," + other.info.Name

@@ -40,11 +40,13 @@ type Manifest struct {
 	Program       string    `json:"program"`
 	Created       time.Time `json:"created"`
 	// SpecPath is where the spec was, SpecSHA256 what it was.
-	SpecPath   string     `json:"spec_path"`
-	SpecSHA256 string     `json:"spec_sha256"`
-	Slurm      spec.Slurm `json:"slurm,omitzero"`
-	Inputs     []Input    `json:"inputs"`
-	Jobs       []Job      `json:"jobs"`
+	SpecPath   string `json:"spec_path"`
+	SpecSHA256 string `json:"spec_sha256"`
+	// Extra are options of the command line that came before the spec's.
+	Extra  spec.Options `json:"extra,omitzero"`
+	Slurm  spec.Slurm   `json:"slurm,omitzero"`
+	Inputs []Input      `json:"inputs"`
+	Jobs   []Job        `json:"jobs"`
 }
 
 // Input is a file that jobs read.
@@ -102,6 +104,7 @@ func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, e
 		lock.Release()
 		return nil, nil, fmt.Errorf("%s: %w", dir, ErrExists)
 	}
+	removeUnfinished(dir)
 	m, specText, err := build()
 	if err == nil {
 		err = write(dir, m, specText)
@@ -208,8 +211,7 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 		return nil, nil, err
 	}
 	if mode == Exclusive {
-		removeTemporary(filepath.Join(dir, ".run.json.tmp*"))
-		removeTemporary(filepath.Join(dir, ".spec.yaml.tmp*"))
+		removeUnfinished(dir)
 	}
 	return r, lock, nil
 }
@@ -250,6 +252,13 @@ func (r *Run) Path(kind, id string) string {
 }
 
 var extensions = map[string]string{"jobs": ".jsonl", "models": ".gpfit", "checkpoints": ".ckpt", "logs": ".log"}
+
+// removeUnfinished removes what a killed process left of the run's own files.
+func removeUnfinished(dir string) {
+	for _, name := range []string{"run.json", "spec.yaml", "report.html"} {
+		removeTemporary(filepath.Join(dir, "."+name+".tmp*"))
+	}
+}
 
 func removeTemporary(pattern string) {
 	files, _ := filepath.Glob(pattern)
