@@ -103,7 +103,7 @@ func newGPUs(count int, memory int64) *gpuDriver {
 }
 
 // writeTable writes n rows of two inputs and a target.
-func writeTable(t *testing.T, path string, n int) {
+func writeTable(t testing.TB, path string, n int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
 	var b strings.Builder

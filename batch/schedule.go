@@ -37,13 +37,15 @@ type scheduler struct {
 	// pending is in the order in which jobs are tried, running what runs,
 	// elsewhere what other processes have claimed.
 	pending, elsewhere []*task
-	running            map[*task]place
-	ended              chan outcome
-	freed              chan *task
-	summary            Summary
-	failures           map[string]Failure
-	began              time.Time
-	fatal              error
+	running            map[*task]bool
+	// ahead are those that run up to their gate.
+	ahead    []*task
+	ended    chan outcome
+	freed    chan *task
+	summary  Summary
+	failures map[string]Failure
+	began    time.Time
+	fatal    error
 	// costDone and busyDone are the work and time of the jobs done here.
 	costDone float64
 	busyDone time.Duration
@@ -55,7 +57,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		return nil, err
 	}
 	s := &scheduler{
-		ctx: ctx, run: r, o: o, pool: p, running: map[*task]place{}, failures: map[string]Failure{}, began: time.Now(),
+		ctx: ctx, run: r, o: o, pool: p, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.Job
@@ -128,8 +130,7 @@ func (s *scheduler) loop() (Summary, error) {
 			s.finish(out)
 		case t := <-s.freed:
 			// The device is free while the result is written.
-			s.pool.give(s.running[t])
-			s.running[t] = place{cores: -1}
+			s.leave(t)
 		case <-stop:
 			stop = nil
 			s.note(fmt.Sprintf("stopping: %d jobs leave their checkpoints", len(s.running)))
@@ -163,12 +164,13 @@ func (s *scheduler) lookElsewhere() bool {
 	return found
 }
 
-// start starts every pending job that has room, and reads what comes next.
+// start starts every pending job that has room, and prepares what comes next.
 func (s *scheduler) start() {
 	var left []*task
+	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 	for i, t := range s.pending {
 		// The first that found no room is passed by others only so often.
-		if s.pool.full() || len(left) > 0 && left[0].passed > patience {
+		if s.pool.full() || slices.ContainsFunc(slices.Concat(s.ahead, left[:min(len(left), 1)]), impatient) {
 			left = append(left, s.pending[i:]...)
 			break
 		}
@@ -179,32 +181,77 @@ func (s *scheduler) start() {
 		case err != nil:
 			s.refuse(t, err)
 		default:
-			s.begin(t, at)
-			if len(left) > 0 {
-				left[0].passed++
+			s.take(t, at)
+			s.begin(t)
+			for _, waiting := range slices.Concat(s.ahead, left[:min(len(left), 1)]) {
+				waiting.passed++
 			}
 		}
 	}
 	s.pending = left
-	for _, t := range left[:min(len(left), s.pool.cores)] {
+	s.goAhead()
+	for _, t := range s.pending[:min(len(s.pending), s.pool.cores)] {
 		go func() { _, _ = s.ready(t) }()
 	}
 }
 
-func (s *scheduler) begin(t *task, at place) {
+func impatient(t *task) bool { return t.passed > patience }
+
+// take gives a task its place, leave frees it.
+func (s *scheduler) take(t *task, at place) {
 	s.pool.take(at)
-	s.running[t] = at
-	t.began = time.Now()
+	t.at, t.began, t.placed = at, time.Now(), true
+}
+
+func (s *scheduler) leave(t *task) {
+	if t.placed {
+		s.pool.give(t.at)
+		t.placed = false
+	}
+}
+
+func (s *scheduler) begin(t *task) {
+	s.running[t] = true
+	at := t.at // a task with a gate is given its place while it runs
 	go func() {
-		began := time.Now()
 		var busy time.Duration
 		out := s.runTask(s.ctx, t, at, func() {
-			busy = time.Since(began)
+			busy = time.Since(t.began)
 			s.freed <- t
 		})
-		out.busy = cmp.Or(busy, time.Since(began))
+		out.busy = busy
 		s.ended <- out
 	}()
+}
+
+// goAhead lets the next job run up to its gate, if the CPU is its place.
+func (s *scheduler) goAhead() {
+	if len(s.pending) == 0 || len(s.ahead) > s.pool.cores/8 {
+		return
+	}
+	t := s.pending[0]
+	if value(t.job.Options.Device) != "cpu" || t.alone || t.job.N == 0 {
+		return
+	}
+	at, err := s.pool.findCPU(t)
+	if !errors.Is(err, errLater) {
+		return
+	}
+	s.pending = s.pending[1:]
+	t.at, t.gate = at, make(chan struct{})
+	s.ahead = append(s.ahead, t)
+	s.begin(t)
+}
+
+// admit opens the gate of a task if there is room for it now.
+func (s *scheduler) admit(t *task) bool {
+	at, err := s.pool.find(t)
+	if errors.Is(err, errLater) {
+		return false
+	}
+	s.take(t, at) // whatever else is wrong, the task will find it
+	close(t.gate)
+	return true
 }
 
 // refuse records the failure of a job for which there is no place on this
@@ -241,12 +288,12 @@ func (s *scheduler) fail(t *task, kind string, cause error) {
 // finish takes in how an attempt ended.
 func (s *scheduler) finish(out outcome) {
 	t := out.task
-	if at := s.running[t]; at.cores >= 0 {
-		s.pool.give(at)
-	}
+	s.leave(t)
 	delete(s.running, t)
+	s.ahead = slices.DeleteFunc(s.ahead, func(other *task) bool { return other == t })
+	t.gate = nil
 	s.summary.EvaluationSeconds += out.evaluation
-	s.summary.CoreSeconds += out.evaluation * float64(max(1, out.at.cores))
+	s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
 	switch {
 	case out.fatal != nil:
 		if s.fatal == nil {
@@ -273,7 +320,7 @@ func (s *scheduler) finish(out outcome) {
 // end of the line, elsewhere if there is an elsewhere, alone if it was memory.
 func (s *scheduler) again(t *task, out outcome) {
 	s.note(fmt.Sprintf("%s: again later (%s): %s", t.job.ID, out.kind, firstLine(out.err)))
-	if g := out.at.gpu; g != nil {
+	if g := t.at.gpu; g != nil {
 		t.avoid[g.name] = true
 		g.lost = g.lost || out.kind == KindDevice
 	}
@@ -306,12 +353,12 @@ func (s *scheduler) tellProgress() {
 		return
 	}
 	p := Progress{
-		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: len(s.running),
+		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.running,
 		Elapsed: time.Since(s.began), Left: s.left(),
 	}
 	var oldest *task
 	for t := range s.running {
-		if oldest == nil || t.began.Before(oldest.began) {
+		if t.placed && (oldest == nil || t.began.Before(oldest.began)) {
 			oldest = t
 		}
 	}
@@ -337,7 +384,9 @@ func (s *scheduler) left() time.Duration {
 		rest += t.cost * perCost
 	}
 	for t := range s.running {
-		rest += math.Max(0.1*t.cost*perCost, t.cost*perCost-float64(time.Since(t.began)))
+		if t.placed {
+			rest += math.Max(0.1*t.cost*perCost, t.cost*perCost-float64(time.Since(t.began)))
+		}
 	}
 	beside := math.Max(1, float64(s.busyDone)/float64(wall))
 	return time.Duration(rest / beside)

@@ -16,6 +16,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/hyperopt"
+	"gpfit/kernel"
 )
 
 // task is a job on its way through this process.
@@ -40,6 +41,11 @@ type task struct {
 	prepared *fit.Task
 	err      error
 
+	// at is the place, began when it was taken, placed whether it is now. A task
+	// that waits for its place has a gate, which is opened when it is taken.
+	at     place
+	placed bool
+	gate   chan struct{}
 	began  time.Time
 	status atomic.Pointer[string]
 }
@@ -47,7 +53,6 @@ type task struct {
 // outcome is how an attempt ended.
 type outcome struct {
 	task *task
-	at   place
 	// state is what the job is at now; err is why it failed, kind of which kind.
 	state rundir.State
 	err   error
@@ -59,10 +64,11 @@ type outcome struct {
 	busy       time.Duration
 }
 
-// runTask claims and does a job. computed is called as soon as the device is
+// runTask claims and does a job, at a place of which the memory may still be open
+// if the task has a gate. computed is called as soon as the device is
 // free again, before the result is written.
 func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed func()) outcome {
-	out := outcome{task: t, at: at}
+	out := outcome{task: t}
 	claim, err := s.run.Claim(t.job)
 	if errors.Is(err, rundir.ErrClaimed) {
 		out.elsewhere = true
@@ -170,6 +176,9 @@ func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Lo
 		return nil, err
 	}
 	defer giveBack()
+	if t.gate != nil {
+		b = &gated{b, t.gate}
+	}
 	o, err := prepared.Fit(ctx, b)
 	if err != nil {
 		if o != nil {
@@ -193,6 +202,24 @@ func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Lo
 		return nil, &writeError{err}
 	}
 	return &o.Report, nil
+}
+
+// gated is a backend whose user may not compute before the gate is open: a job
+// opens its checkpoint, and what else waits for the disk, while it waits for its
+// core.
+type gated struct {
+	device.Backend
+	gate <-chan struct{}
+}
+
+// NewWorkspace implements [device.Backend].
+func (g *gated) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	select {
+	case <-g.gate:
+		return g.Backend.NewWorkspace(ctx, x)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func recoverTo(err *error) {

@@ -118,10 +118,11 @@ func newSetData(name string, rows []Row, metrics []Metric, standings []Standing)
 		return set, nil
 	}
 	seconds := Metric{"seconds", "seconds of a fit", func(r Row) *float64 { return r.Seconds }}
+	kernels := names(rows, func(r Row) string { return r.Kernel })
 	for _, m := range append(slices.Clone(metrics), seconds) {
 		plot := plotting.Dots{Title: m.Title, XLabel: "less is better; one ring a job, a bar at the mean"}
-		for i, s := range set.Standings {
-			row := plotting.DotRow{Name: s.Kernel, Group: i}
+		for _, s := range set.Standings {
+			row := plotting.DotRow{Name: s.Kernel, Group: slices.Index(kernels, s.Kernel)}
 			for _, r := range rows {
 				if v := m.Of(r); r.Data == name && r.Kernel == s.Kernel && v != nil {
 					row.Values = append(row.Values, *v)

@@ -90,6 +90,8 @@ func (d *Dots) draw() (*plot.Plot, error) {
 			return nil, err
 		}
 	}
+	room := (p.X.Max - p.X.Min) / 30
+	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Length, p.Y.LineStyle.Width = 0, 0
 	p.Y.Min, p.Y.Max = -0.6, float64(len(d.Rows))-0.4
