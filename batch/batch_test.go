@@ -20,6 +20,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/graph"
 	"gpfit/kernel"
 )
 
@@ -358,7 +359,7 @@ func TestCores(t *testing.T) {
 // TestCancel: a cancelled run leaves what it did and says so, and goes on later.
 func TestCancel(t *testing.T) {
 	drivers := []device.Driver{cpu.Driver{}}
-	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 3}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
+	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 20}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
 	sum, err := Run(ctx, r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p Progress) {
@@ -450,7 +451,8 @@ func TestOptions(t *testing.T) {
 data: [a.csv]
 kernels:
   - {kernel: rbf, ard: true, mean: linear, standardize: x, max_jitter: 0.1, restarts: 3, max_evals: 9,
-     set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}}
+     set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}, tie: {noise_variance: signal_variance},
+     prior: {lengthscale: "lognormal(0, 1)"}, noise: none, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
 seeds: [5]
 `))
 	if err != nil {
@@ -465,7 +467,14 @@ seeds: [5]
 		Set:    []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
 		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
 		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
+		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, MeanFit: fit.MeanFree,
+		Objective: fit.ObjectiveLOO, LeaveOneOut: true, StdErrors: true,
 	}
+	density, err := graph.ParsePrior("lognormal(0, 1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Priors = []fit.Prior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations = 3, 5, 9
 	got := fitOptions(jobs[0])
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {

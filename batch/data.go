@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -41,6 +42,7 @@ type loaded struct {
 	once  sync.Once
 	users int
 	data  fit.Data
+	table *table.Table // its rows, for masks
 	masks map[int][]bool
 	err   error
 	mu    sync.Mutex
@@ -62,7 +64,15 @@ func newLoader(hashes map[string]string, jobs []spec.Job) *loader {
 
 // tableKey tells apart what is read: a file, its mask, and how.
 func tableKey(j spec.Job) string {
-	return fmt.Sprintf("%q %q %q %q %q", j.Path, j.SplitMask, text(j.Options.Target), j.Options.Features, text(j.Options.Header))
+	o := j.Options
+	key := fmt.Sprintf("%q %q %q %q %q %q %q %q", j.Path, j.SplitMask, text(o.Target), o.Features, text(o.Header), value(o.Missing), text(o.NoiseColumn), text(o.NoiseGroup))
+	if j.SplitMask == j.Path {
+		key += fmt.Sprint(" mask ", j.MaskColumn)
+	}
+	if n := value(o.Subsample); n > 0 {
+		key += fmt.Sprint(" subsample ", n, j.Seed)
+	}
+	return key
 }
 
 func text(w *spec.Word) string {
@@ -93,7 +103,7 @@ func (l *loader) data(j spec.Job) (fit.Data, error) {
 		l.tables[tableKey(j)] = t
 	}
 	l.mu.Unlock()
-	t.once.Do(func() { t.data, t.err = l.read(j) })
+	t.once.Do(func() { t.data, t.table, t.err = l.read(j) })
 	if t.err != nil || j.SplitMask == "" {
 		return t.data, t.err
 	}
@@ -102,7 +112,10 @@ func (l *loader) data(j spec.Job) (fit.Data, error) {
 	mask := t.masks[j.MaskColumn]
 	if mask == nil {
 		var err error
-		if mask, err = table.ReadMask(j.SplitMask, j.MaskColumn); err != nil {
+		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn)); err == nil && t.table.Row != nil {
+			mask, err = table.SelectMask(j.SplitMask, mask, t.table)
+		}
+		if err != nil {
 			return fit.Data{}, err
 		}
 		t.masks[j.MaskColumn] = mask
@@ -112,14 +125,14 @@ func (l *loader) data(j spec.Job) (fit.Data, error) {
 	return d, nil
 }
 
-func (l *loader) read(j spec.Job) (fit.Data, error) {
+func (l *loader) read(j spec.Job) (fit.Data, *table.Table, error) {
 	for _, path := range []string{j.Path, j.SplitMask} {
 		want, known := l.hashes[path]
 		if path == "" || !known {
 			continue
 		}
 		if in, err := rundir.HashInput(path); err == nil && in.SHA256 != want {
-			return fit.Data{}, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
+			return fit.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
 	o := table.Options{Target: text(j.Options.Target)}
@@ -132,11 +145,34 @@ func (l *loader) read(j spec.Job) (fit.Data, error) {
 	case "no":
 		o.Header = table.HeaderNo
 	}
+	column, group := text(j.Options.NoiseColumn), text(j.Options.NoiseGroup)
+	if column != "" {
+		o.Extra = append(o.Extra, column)
+	}
+	if group != "" {
+		o.ExtraText = append(o.ExtraText, group)
+	}
+	if j.SplitMask == j.Path {
+		// A mask inside the table is no input.
+		o.Extra = append(o.Extra, strconv.Itoa(j.MaskColumn))
+	}
+	if value(j.Options.Missing) == "drop" {
+		o.Missing = table.MissingDrop
+	}
+	o.Subsample, o.Seed = value(j.Options.Subsample), j.Seed
 	t, err := table.Read(j.Path, o)
 	if err != nil {
-		return fit.Data{}, err
+		return fit.Data{}, nil, err
 	}
-	return fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Warnings: t.Warnings}, nil
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Warnings: t.Warnings}
+	if column != "" {
+		d.NoiseVariance, d.NoiseColumn = t.Extra[column], column
+	}
+	if group != "" {
+		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[group], group
+	}
+	t.X, t.Y = nil, nil
+	return d, t, nil
 }
 
 // prepare reads a job's data and checks the job.
@@ -157,9 +193,10 @@ func (l *loader) prepare(j spec.Job, change func(*fit.Options)) (*fit.Task, erro
 func fitOptions(j spec.Job) fit.Options {
 	o := j.Options
 	f := fit.Options{
-		Kernel: j.Expression, ARD: value(o.ARD), Mean: graph.Mean(value(o.Mean)), Standardize: gp.Standardize(value(o.Standardize)),
-		MaxJitter: value(o.MaxJitter),
-		Settings:  hyperopt.Settings{Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
+		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
+		MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Objective(value(o.Objective)),
+		LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
+		Settings: hyperopt.Settings{Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
 		f.Set = append(f.Set, fit.Assignment{Name: name, Value: o.Set[name], Given: true})
@@ -169,6 +206,18 @@ func fitOptions(j spec.Job) fit.Options {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
 		f.Bounds = append(f.Bounds, fit.Interval{Name: name, Lo: o.Bounds[name][0], Hi: o.Bounds[name][1]})
+	}
+	if how := value(o.MeanFit); how != "auto" {
+		f.MeanFit = fit.MeanFit(how)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Prior)) {
+		// The spec was checked; a density that is none has no effect here but
+		// an error in Prepare.
+		density, _ := graph.ParsePrior(o.Prior[name])
+		f.Priors = append(f.Priors, fit.Prior{Name: name, Density: density})
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Tie)) {
+		f.Ties = append(f.Ties, fit.Tie{Name: name, Source: o.Tie[name]})
 	}
 	return f
 }

@@ -52,7 +52,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 		theta[i] = 1
 	}
 	grad, diag := make([]float64, len(theta)), make([]float64, n)
-	adj := device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}
+	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
 	run := func(name string, share float64, prepare, work func() error) {
 		b.Run(fmt.Sprintf("%s/n=%d/d=%d/%s", text, n, d, name), func(b *testing.B) {
 			for range b.N {

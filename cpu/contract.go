@@ -15,50 +15,129 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
-	if len(adj.Alpha) != w.n || len(diag) != w.n || len(grad) != prog.NumParams {
-		return fmt.Errorf("cpu: contraction with %d weights, %d diagonal elements and %d parameters for n = %d, %d parameters",
-			len(adj.Alpha), len(diag), len(grad), w.n, prog.NumParams)
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
 	}
-	if err := w.invert(ctx); err != nil {
+	c := contraction{adj: adj, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
+	if adj.Middle == nil {
+		if err := w.invert(ctx, 0); err != nil {
+			return err
+		}
+		return w.contract(ctx, &c)
+	}
+	if err := w.makeMiddle(); err != nil {
 		return err
 	}
-	return w.contract(ctx, evaluators, adj, grad, diag)
+	if err := w.invert(ctx, middleFlops(w.n)); err != nil {
+		return err
+	}
+	return w.contractMiddle(ctx, &c)
 }
 
-// contract adds ⟨G, ∂K/∂log θ⟩ over the upper triangle to grad, elements off the
-// diagonal counted twice, and writes G_ii to diag. Every task has its own
-// partial sums, added in order: the result does not depend on scheduling.
-func (w *Workspace) contract(ctx context.Context, evaluators []*kernel.Evaluator, adj device.Adjoint, grad, diag []float64) error {
-	p := len(grad)
-	tasks := (w.n + tileRows - 1) / tileRows
-	sums := make([]float64, tasks*p)
-	err := parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
-		part := sums[task*p : (task+1)*p]
+// InverseDiagonal copies the diagonal of Σ⁻¹, which it forms if it is not there.
+func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	if len(dst) != w.n {
+		return fmt.Errorf("cpu: diagonal of %d elements for n = %d", len(dst), w.n)
+	}
+	if err := w.invert(ctx, 0); err != nil {
+		return err
+	}
+	copy(dst, w.inverseDiag)
+	return nil
+}
+
+// contraction is one call of Contract.
+type contraction struct {
+	adj        device.Adjoint
+	evaluators []*kernel.Evaluator
+	grad, diag []float64
+	// tasks holds a gradient for each band of tileRows rows. They are added in
+	// order in the end: the result does not depend on scheduling.
+	tasks []float64
+}
+
+// bands is the number of bands of tileRows among n rows.
+func bands(n int) int { return (n + tileRows - 1) / tileRows }
+
+// contract contracts an adjoint without a middle term.
+func (w *Workspace) contract(ctx context.Context, c *contraction) error {
+	if err := w.contractRows(ctx, c, 0, w.n, nil); err != nil {
+		return err
+	}
+	c.collect()
+	return nil
+}
+
+// contractRows forms rows i0 … i1−1 of G from the diagonal on, elements off the
+// diagonal counted twice, and contracts them; i0 is a multiple of tileRows.
+// Element (i, j) of the middle term, if there is one, is middle[(i−i0)·ld + j].
+func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle []float64) error {
+	p := len(c.grad)
+	return parallelFor(ctx, w.threadsFor(w.n), bands(i1-i0), func(worker, band int) {
+		first := i0 + band*tileRows
+		part := c.tasks[first/tileRows*p:][:p]
 		var g [tileCols]float64
-		for i := task * tileRows; i < min((task+1)*tileRows, w.n); i++ {
+		for i := first; i < min(first+tileRows, i1); i++ {
 			row := w.a[i*w.ld:]
+			var extra []float64
+			if middle != nil {
+				extra = middle[(i-i0)*w.ld:]
+			}
 			for j := i; j < w.n; j += tileCols {
 				m := min(tileCols, w.n-j)
-				vec.Combine(g[:m], row[j:j+m], adj.Alpha[j:j+m], 2*adj.Inv, -2*adj.Outer*adj.Alpha[i])
+				c.adjoint(g[:m], row, extra, i, j)
 				if j == i {
-					g[0] = adj.Inv*w.inverseDiag[i] - adj.Outer*adj.Alpha[i]*adj.Alpha[i]
-					diag[i] = g[0]
+					g[0] = c.diagonal(w.inverseDiag[i], extra, i)
+					c.diag[i] = g[0]
 				}
-				evaluators[worker].RowGradient(part, g[:m], w.x, i, w.x, j, j+m)
+				c.evaluators[worker].RowGradient(part, g[:m], w.x, i, w.x, j, j+m)
 			}
 		}
 	})
-	if err != nil {
-		return err
+}
+
+// adjoint writes 2·G_ij, … to g, for i < j; row and extra are the rows of Σ⁻¹
+// and of the middle term.
+func (c *contraction) adjoint(g, row, extra []float64, i, j int) {
+	m, n, first := len(g), len(c.diag), 0
+	switch {
+	case extra != nil:
+		vec.Combine(g, row[j:j+m], extra[j:j+m], 2*c.adj.Inv, 2)
+	case len(c.adj.Outer) > 0:
+		vec.Combine(g, row[j:j+m], c.adj.Vectors[j:j+m], 2*c.adj.Inv, 2*c.adj.Outer[0]*c.adj.Vectors[i])
+		first = 1
+	default:
+		vec.Scale(g, row[j:j+m], 2*c.adj.Inv)
 	}
-	for t := range tasks {
-		for q, v := range sums[t*p : (t+1)*p] {
-			grad[q] += v
-		}
+	for k, f := range c.adj.Outer[first:] {
+		v := c.adj.Vectors[(first+k)*n:]
+		vec.Combine(g, g, v[j:j+m], 1, 2*f*v[i])
 	}
-	return nil
+}
+
+// diagonal returns G_ii.
+func (c *contraction) diagonal(inverse float64, extra []float64, i int) float64 {
+	g := c.adj.Inv * inverse
+	if extra != nil {
+		g += extra[i]
+	}
+	for k, f := range c.adj.Outer {
+		v := c.adj.Vectors[k*len(c.diag)+i]
+		g += f * v * v
+	}
+	return g
+}
+
+// collect adds the gradients of all bands.
+func (c *contraction) collect() {
+	for t, v := range c.tasks {
+		c.grad[t%len(c.grad)] += v
+	}
 }

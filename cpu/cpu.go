@@ -19,6 +19,7 @@ import (
 
 	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
 
@@ -88,7 +89,7 @@ func description(threads int) string {
 
 // Info describes the CPU.
 func (b *Backend) Info() device.Info {
-	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: freeMemory()}
+	return device.Info{Name: "cpu", Description: description(b.threads), Threads: b.threads, MemoryFree: hostmem.Free()}
 }
 
 // Plan returns memory and work for n points of d columns: one n×n buffer, the
@@ -100,6 +101,8 @@ func (b *Backend) Plan(n, d int) device.Plan {
 		HostBytes:     8 * (int64(n)*int64(leadingDim(n)) + packing*int64(min(n, leafFast)) + predictElements + int64(n)*int64(2*d+4*b.threads+8)),
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
+		MiddleBytes:   8 * middleElements(n),
+		MiddleFlops:   nf * nf * nf,
 	}
 	if n >= 1000 {
 		plan.FlopRate = b.flopRate()
@@ -134,6 +137,9 @@ func (b *Backend) DgemmRate(ctx context.Context, n int) (float64, error) {
 	return 2 * cube(n) / best.Seconds(), nil
 }
 
+// Supports returns nil: the CPU evaluates every kernel.
+func (b *Backend) Supports(*kernel.Program) error { return nil }
+
 // NewWorkspace checks x and the memory plan, then allocates the buffer.
 func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	if err := ctx.Err(); err != nil {
@@ -142,7 +148,7 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if err := device.CheckInputs(x); err != nil {
 		return nil, err
 	}
-	if err := b.Plan(x.N, x.D).Check(freeMemory(), 0); err != nil {
+	if err := b.Plan(x.N, x.D).Check(hostmem.Free(), 0); err != nil {
 		return nil, err
 	}
 	return newWorkspace(b, x), nil

@@ -8,13 +8,14 @@ import (
 
 // invert makes the strict upper triangle hold that of Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ, and
 // inverseDiag its diagonal. While it works the diagonal of the buffer is U's and
-// then Σ⁻¹'s; in the end it is L's again.
-func (w *Workspace) invert(ctx context.Context) error {
+// then Σ⁻¹'s; in the end it is L's again. more is the number of operations that
+// follow it in the same call.
+func (w *Workspace) invert(ctx context.Context, more float64) error {
 	if w.stage == stageInverted {
-		w.begin("gradient", 0)
+		w.begin("gradient", more)
 		return ctx.Err()
 	}
-	w.begin("gradient", 2*cube(w.n)/3)
+	w.begin("gradient", 2*cube(w.n)/3+more)
 	diagL := w.diagonal(nil)
 	w.stage = stageEmpty
 	if err := w.invertBlock(ctx, diagL, 0, w.n); err != nil {
@@ -24,11 +25,15 @@ func (w *Workspace) invert(ctx context.Context) error {
 		return err
 	}
 	w.inverseDiag = w.diagonal(w.inverseDiag)
-	for i, v := range diagL {
-		w.a[i*w.ld+i] = v
-	}
+	w.setDiagonal(diagL)
 	w.stage = stageInverted
 	return nil
+}
+
+func (w *Workspace) setDiagonal(d []float64) {
+	for i, v := range d {
+		w.a[i*w.ld+i] = v
+	}
 }
 
 // diagonal copies the diagonal to d, or to a new slice.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/blas"
+
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
@@ -12,14 +15,17 @@ import (
 // predictElements bounds the block of cross-covariances: 32 MiB.
 const predictElements = 4 << 20
 
+// crossRows is the number of points of a block of cross-covariances.
+func crossRows(n, m int) int { return min(m, max(1, min(1024, predictElements/n))) }
+
 // Predict works through xs in blocks of rows: each holds k(x*, x_i) for all i,
 // then b·L⁻ᵀ in its place.
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	if reduction != nil && w.stage < stageFactored {
 		return device.ErrStage
 	}
-	if xs.D != w.x.D || len(alpha) != w.n || len(mean) != xs.N || reduction != nil && len(reduction) != xs.N {
-		return fmt.Errorf("cpu: prediction at %d points of %d columns with %d weights, n = %d, d = %d", xs.N, xs.D, len(alpha), w.n, w.x.D)
+	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
@@ -27,18 +33,20 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	}
 	perRow := float64(w.n) * float64(w.n)
 	w.begin("predict", perRow*float64(xs.N))
-	block := min(xs.N, max(1, min(1024, predictElements/w.n)))
+	block := crossRows(w.n, xs.N)
 	if len(w.cross) < block*w.n {
 		w.cross = make([]float64, block*w.n)
 	}
 	for j0 := 0; j0 < xs.N; j0 += block {
 		j1 := min(j0+block, xs.N)
-		err := parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(worker, r int) {
+		if err := w.crossCovariances(ctx, evaluators, xs, j0, j1, w.cross); err != nil {
+			return err
+		}
+		err := parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(_, r int) {
 			row := w.cross[r*w.n : (r+1)*w.n]
-			for i := 0; i < w.n; i += tileCols {
-				evaluators[worker].Row(row[i:], xs, j0+r, w.x, i, min(i+tileCols, w.n))
+			for q := range len(alpha) / w.n {
+				mean[q*xs.N+j0+r] = vec.Dot(row, alpha[q*w.n:(q+1)*w.n])
 			}
-			mean[j0+r] = vec.Dot(row, alpha)
 		})
 		if err != nil {
 			return err
@@ -52,6 +60,75 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		for r := range j1 - j0 {
 			row := w.cross[r*w.n : (r+1)*w.n]
 			reduction[j0+r] = vec.Dot(row, row)
+		}
+	}
+	return nil
+}
+
+// crossCovariances writes k(x*_j, x_i) to rows[(j−j0)·n + i], for j0 ≤ j < j1.
+func (w *Workspace) crossCovariances(ctx context.Context, evaluators []*kernel.Evaluator, xs *kernel.Points, j0, j1 int, rows []float64) error {
+	return parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(worker, r int) {
+		row := rows[r*w.n : (r+1)*w.n]
+		for i := 0; i < w.n; i += tileCols {
+			evaluators[worker].Row(row[i:], xs, j0+r, w.x, i, min(i+tileCols, w.n))
+		}
+	})
+}
+
+// PredictCovariance forms V = K*·L⁻ᵀ, a row for each point, in blocks, and then
+// V·Vᵀ.
+func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	m := xs.N
+	if xs.D != w.x.D || len(reduction) != m*m {
+		return fmt.Errorf("cpu: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+	}
+	evaluators, err := w.bind(prog, theta)
+	if err != nil || m == 0 {
+		return err
+	}
+	need, free := 8*int64(m)*int64(w.n), hostmem.Free()
+	if free > 0 && need > free {
+		return &device.MemoryError{Plan: w.backend.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	}
+	v := make([]float64, m*w.n)
+	nf, mf := float64(w.n), float64(m)
+	w.begin("predict", nf*nf*mf+nf*mf*mf)
+	block := crossRows(w.n, m)
+	for j0 := 0; j0 < m; j0 += block {
+		j1 := min(j0+block, m)
+		rows := v[j0*w.n : j1*w.n]
+		if err := w.crossCovariances(ctx, evaluators, xs, j0, j1, rows); err != nil {
+			return err
+		}
+		if err := w.solveRight(ctx, 0, w.n, rows, w.n, j1-j0); err != nil {
+			return err
+		}
+	}
+	return w.squareRows(ctx, v, m, reduction)
+}
+
+// squareRows writes V·Vᵀ to out, for the m×n matrix V, in blocks of rows.
+func (w *Workspace) squareRows(ctx context.Context, v []float64, m int, out []float64) error {
+	const block = 1024
+	for j0 := 0; j0 < m; j0 += block {
+		j1 := min(j0+block, m)
+		w.backend.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
+		if err := w.worked(ctx, float64(w.n)*float64(j1-j0)*float64(j1-j0)); err != nil {
+			return err
+		}
+		if j0 == 0 {
+			continue
+		}
+		if err := w.gemm(ctx, blas.Trans, j1-j0, j0, w.n, 1, v[j0*w.n:], w.n, v, w.n, 0, out[j0*m:], m); err != nil {
+			return err
+		}
+	}
+	for i := range m {
+		for j := range i {
+			out[j*m+i] = out[i*m+j]
 		}
 	}
 	return nil

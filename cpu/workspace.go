@@ -32,6 +32,9 @@ type Workspace struct {
 	// cross is a block of cross-covariances (predict.go), kept from call to
 	// call.
 	cross []float64
+	// middle holds two panels of rows (middle.go), from the first contraction of
+	// a middle term on.
+	middle []float64
 	// filled, theta and noise are those of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
@@ -83,12 +86,12 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
 	matrix := int64(len(w.a)) * 8
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+len(w.cross))*8}
+	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+len(w.cross)+len(w.middle))*8}
 }
 
 // Close frees the buffer.
 func (w *Workspace) Close() error {
-	w.a, w.inverseDiag, w.cross, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
+	w.a, w.inverseDiag, w.cross, w.middle, w.evaluators, w.stage = nil, nil, nil, nil, nil, stageEmpty
 	return nil
 }
 

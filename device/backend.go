@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"fmt"
 
 	"gpfit/kernel"
 )
@@ -13,6 +14,10 @@ type Backend interface {
 	Info() Info
 	// Plan returns the memory and work of a job on n points of d columns.
 	Plan(n, d int) Plan
+	// Supports returns an [*UnsupportedKernelError] if the device cannot evaluate
+	// the program: ask before a workspace for it is made. A workspace returns the
+	// same error.
+	Supports(prog *kernel.Program) error
 	// NewWorkspace checks the plan against what is free, then allocates. x is
 	// kept, not copied, and must not change. Errors: [*MemoryError],
 	// [*NonFiniteError], [*UnavailableError].
@@ -35,7 +40,8 @@ type Info struct {
 
 // Workspace holds one n×n matrix and takes it through these stages:
 //
-//	Fill → Factor → Solve, Contract, Predict, ReadFactor in any order → Fill …
+//	Fill → Factor → Solve, Contract, InverseDiagonal, Predict, PredictCovariance,
+//	ReadFactor in any order → Fill …
 //
 // The calls of one workspace must not overlap. A call out of order returns
 // [ErrStage]. Calls that do n² work or more poll ctx between tiles and return
@@ -57,23 +63,37 @@ type Workspace interface {
 	LogDet() (float64, error)
 	// Solve overwrites b (n×m) by Σ⁻¹b. Cost 2n²m flops.
 	Solve(ctx context.Context, b []float64, m int) error
-	// Contract forms G = adj.Inv·Σ⁻¹ − adj.Outer·ααᵀ tile by tile and adds
+	// Contract forms the matrix G of adj tile by tile and adds
 	// ⟨G, ∂K/∂log θ_p⟩ to grad[p]; diag (length n) receives G_ii. L survives.
-	// Cost 2n³/3 flops after Factor, n³/3 if the inverse is there already.
+	// Cost 2n³/3 flops after Factor, at most n³/3 if the inverse is there
+	// already, and n³ more with adj.Middle, whose panels of Σ⁻¹ are allocated
+	// the first time; a [*MemoryError] says that there is no room for them.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
-	// Predict writes, for every point x*_j of xs, mean[j] = Σ_i k(x*_j, x_i) α_i
-	// and, if reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the fall of the
-	// prior variance. Points go through in blocks: memory does not grow with
-	// their number. Cost n²·xs.N flops with reduction.
+	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). Its cost is
+	// that of the inverse, 2n³/3 flops at most, of which a Contract that follows
+	// saves at least n³/3.
+	InverseDiagonal(ctx context.Context, dst []float64) error
+	// Predict writes the means of k functions that share Σ, such as those of
+	// several targets: for the weights alpha (n×k) and every point x*_j of xs,
+	// mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq, an xs.N×k matrix; k is
+	// len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the fall of
+	// the prior variance, the same for all. Points go through in blocks: memory
+	// does not grow with their number. Cost n²·xs.N flops with reduction.
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
+	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m
+	// for the m points of xs, both halves: what the posterior covariance falls
+	// short of the prior one by (Rasmussen & Williams 2006, eq. 2.24). It holds
+	// L⁻¹K* meanwhile, n×m numbers; a [*MemoryError] says, before anything is
+	// allocated, that there is no room for them. Cost n²m + nm² flops.
+	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
 	// ReadFactor copies rows r0 … r1−1 of L to dst, row-major with leading
 	// dimension n, zeros above the diagonal.
 	ReadFactor(r0, r1 int, dst []float64) error
 	// WriteFactor is its inverse: it sets rows of L, and the workspace counts
 	// as factored once the last row is written.
 	WriteFactor(r0, r1 int, src []float64) error
-	// OnProgress sets a function to call now and then during Factor, Contract
-	// and Predict, from the goroutine of the call; nil for none.
+	// OnProgress sets a function to call now and then during Factor, Contract,
+	// InverseDiagonal, Predict and PredictCovariance, from the goroutine of the call; nil for none.
 	OnProgress(func(Progress))
 	// Work returns the floating-point operations and the n×n buffers used so
 	// far, for tests and benchmarks.
@@ -82,16 +102,51 @@ type Workspace interface {
 	Close() error
 }
 
-// Adjoint is the matrix Inv·Σ⁻¹ − Outer·ααᵀ, never formed as a whole: the
-// derivative of a scalar by Σ.
+// Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n
+// matrix
+//
+//	G = Inv·Σ⁻¹ + Σ⁻¹·diag(Middle)·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
+//
+// never formed as a whole. The marginal likelihood has Inv = ½, Outer = {−½} and
+// v = α (Rasmussen & Williams 2006, eq. 5.9); several targets have a v each. The
+// middle term is that of the leave-one-out likelihood (eq. 5.13), with
+// Middle_i = ½(1 + α_i²/κ_i)/κ_i for κ from InverseDiagonal.
 type Adjoint struct {
-	Inv, Outer float64
-	Alpha      []float64
+	Inv float64
+	// Middle has n elements of any sign, or none.
+	Middle []float64
+	// Outer has an element for each column of Vectors, n×len(Outer).
+	Outer   []float64
+	Vectors []float64
+}
+
+// CheckSizes returns an error if a does not fit n points, or the diagonal,
+// gradient and parameters of a contraction do not.
+func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) error {
+	switch {
+	case len(a.Vectors) != n*len(a.Outer):
+		return fmt.Errorf("contraction with %d elements of %d vectors for n = %d", len(a.Vectors), len(a.Outer), n)
+	case a.Middle != nil && len(a.Middle) != n:
+		return fmt.Errorf("contraction with %d elements of the middle term for n = %d", len(a.Middle), n)
+	case len(diag) != n || len(grad) != prog.NumParams:
+		return fmt.Errorf("contraction to %d diagonal elements and %d derivatives for n = %d, %d parameters", len(diag), len(grad), n, prog.NumParams)
+	}
+	return nil
+}
+
+// CheckPrediction returns an error if the arguments of a Predict for points x do
+// not fit.
+func CheckPrediction(x, xs *kernel.Points, alpha, mean, reduction []float64) error {
+	if xs.D != x.D || len(alpha)%x.N != 0 || len(mean) != len(alpha)/x.N*xs.N || reduction != nil && len(reduction) != xs.N {
+		return fmt.Errorf("prediction at %d points of %d columns with %d weights, %d means and %d variances, n = %d, d = %d",
+			xs.N, xs.D, len(alpha), len(mean), len(reduction), x.N, x.D)
+	}
+	return nil
 }
 
 // Progress says how far a call is.
 type Progress struct {
-	// Stage names the call: "factor", "gradient" or "predict".
+	// Stage names the call: "factor", "gradient" (and the inverse) or "predict".
 	Stage string
 	// Done and Total are in floating-point operations.
 	Done, Total float64

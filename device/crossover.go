@@ -77,7 +77,7 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 			err = ws.Solve(ctx, alpha, 1)
 		}
 		if err == nil {
-			err = ws.Contract(ctx, Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, prog, theta, grad, diag)
+			err = ws.Contract(ctx, Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
 		}
 		if err != nil {
 			return 0, err

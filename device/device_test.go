@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gpfit/kernel"
 )
 
 // fakeBackend is a name.
@@ -14,6 +16,14 @@ type fakeBackend struct {
 	Backend
 	name   string
 	closed *[]string
+}
+
+// Supports knows one kernel that only the CPU evaluates.
+func (b fakeBackend) Supports(prog *kernel.Program) error {
+	if b.name != "cpu" && prog.Text == "mine" {
+		return &UnsupportedKernelError{Device: b.name, Kernel: prog.Text, Err: errors.New("written in Go")}
+	}
+	return nil
 }
 
 func (b fakeBackend) Info() Info { return Info{Name: b.name, Description: "a " + b.name} }
@@ -47,6 +57,7 @@ func TestDispatch(t *testing.T) {
 	pair := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}, {"cuda:1", true, "H200"}}, "", &closed}
 	broken := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}}, "cuda:0", &closed}
 	at1000 := func(context.Context, Backend, Backend) (int, error) { return 1000, nil }
+	mine, plain := &kernel.Program{Text: "mine"}, &kernel.Program{Text: "rbf"}
 	cases := []struct {
 		req     Request
 		drivers []Driver
@@ -72,6 +83,10 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "cuda:0", Fallback: "cuda:5"}, []Driver{broken, cpu}, "", "no such cuda device"},
 		{Request{Device: "cuda:0,cuda:7"}, []Driver{pair, cpu}, "", "no such cuda device"},
 		{Request{Device: "cuda:7"}, []Driver{two, cpu}, "", "no such cuda device"},
+		{Request{Kernel: plain}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Kernel: mine}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine: written in Go; the CPU can"},
+		{Request{Device: "cuda:0", Kernel: mine}, []Driver{pair, cpu}, "", "cannot evaluate the kernel mine"},
+		{Request{Device: "cuda:0", Kernel: mine, Fallback: "cpu"}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine"},
 		{Request{Device: "cpu:1"}, []Driver{cpu}, "", "no such cpu device"},
 		{Request{Device: "tpu"}, []Driver{two, cpu}, "", "no such kind of device (usable here: auto, cuda:1, cpu)"},
 		{Request{Device: "auto"}, []Driver{none}, "", "no such kind"},
@@ -80,8 +95,8 @@ func TestDispatch(t *testing.T) {
 		closed = nil
 		backends, choice, err := Dispatch(context.Background(), c.req, c.drivers)
 		if c.device == "" {
-			var ue *UnavailableError
-			if !errors.As(err, &ue) || !strings.Contains(err.Error(), c.words) || backends != nil {
+			typed := errors.As(err, new(*UnavailableError)) || c.req.Kernel == mine && errors.As(err, new(*UnsupportedKernelError))
+			if !typed || !strings.Contains(err.Error(), c.words) || backends != nil {
 				t.Errorf("%+v: error %v, backends %v; want %q", c.req, err, backends, c.words)
 			}
 			if strings.Contains(c.req.Device, ",") && len(closed) != 1 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"gpfit/kernel"
 )
 
 // Request asks [Dispatch] for devices.
@@ -13,6 +15,10 @@ type Request struct {
 	// N is the number of points of the job; auto takes a GPU only from its
 	// crossover on. 0 if unknown: then a GPU is taken where there is one.
 	N int
+	// Kernel is the covariance function of the job, nil if unknown: auto passes
+	// over a device that cannot evaluate it, and of one that was asked for by name
+	// it is an error.
+	Kernel *kernel.Program
 	// Fallback is the device to take where one that was asked for by name
 	// cannot be had; "" means none.
 	Fallback string
@@ -23,7 +29,7 @@ type Request struct {
 }
 
 // Dispatch opens the devices of a request and says why these. Several devices
-// are opened all or none. Errors: [*UnavailableError].
+// are opened all or none. Errors: [*UnavailableError], [*UnsupportedKernelError].
 func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Choice, error) {
 	findings := probe(ctx, drivers)
 	choice, err := pick(firstName(req.Device), findings)
@@ -40,7 +46,7 @@ func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Ch
 	}
 	var backends []Backend
 	for _, name := range strings.Split(req.Device, ",") {
-		b, err := openNamed(ctx, strings.TrimSpace(name), findings, req.Options, drivers)
+		b, err := openNamed(ctx, strings.TrimSpace(name), findings, req, drivers)
 		if err != nil {
 			closeAll(backends)
 			return openFallback(ctx, req, choice, drivers, err)
@@ -63,21 +69,30 @@ func closeAll(backends []Backend) {
 }
 
 // openNamed opens the device that name stands for among the findings.
-func openNamed(ctx context.Context, name string, findings []Finding, opts Options, drivers []Driver) (Backend, error) {
+func openNamed(ctx context.Context, name string, findings []Finding, req Request, drivers []Driver) (Backend, error) {
 	choice, err := pick(name, findings)
 	if err != nil {
 		return nil, err
 	}
-	return openFound(ctx, choice.Device, opts, drivers)
+	return openFound(ctx, choice.Device, req, drivers)
 }
 
-// openFound opens the device of a finding.
-func openFound(ctx context.Context, name string, opts Options, drivers []Driver) (Backend, error) {
+// openFound opens the device of a finding, if it can evaluate the kernel.
+func openFound(ctx context.Context, name string, req Request, drivers []Driver) (Backend, error) {
 	kind, _, _ := strings.Cut(name, ":")
 	for _, d := range drivers {
-		if d.Kind() == kind {
-			return d.Open(ctx, name, opts)
+		if d.Kind() != kind {
+			continue
 		}
+		b, err := d.Open(ctx, name, req.Options)
+		if err != nil || req.Kernel == nil {
+			return b, err
+		}
+		if err := b.Supports(req.Kernel); err != nil {
+			_ = b.Close()
+			return nil, err
+		}
+		return b, nil
 	}
 	return nil, &UnavailableError{Device: name, Reason: "no driver for it in this program"}
 }
@@ -86,7 +101,7 @@ func openFallback(ctx context.Context, req Request, choice Choice, drivers []Dri
 	if req.Fallback == "" || ctx.Err() != nil {
 		return nil, choice, cause
 	}
-	b, err := openNamed(ctx, req.Fallback, choice.Findings, req.Options, drivers)
+	b, err := openNamed(ctx, req.Fallback, choice.Findings, req, drivers)
 	if err != nil {
 		return nil, choice, err
 	}
@@ -103,7 +118,7 @@ func openAuto(ctx context.Context, req Request, choice *Choice, drivers []Driver
 			passed = append(passed, f.Name+": "+f.Detail)
 			continue
 		}
-		b, err := openFound(ctx, f.Name, req.Options, drivers)
+		b, err := openFound(ctx, f.Name, req, drivers)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -134,7 +149,7 @@ func tooSmall(ctx context.Context, req Request, name string, gpu Backend, driver
 	if name == "cpu" || req.N == 0 || req.Crossover == nil {
 		return "", nil
 	}
-	cpu, err := openFound(ctx, "cpu", req.Options, drivers)
+	cpu, err := openFound(ctx, "cpu", req, drivers)
 	if err != nil {
 		return "", nil // no CPU to compare with
 	}

@@ -60,6 +60,24 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("device %q is not available: %s", e.Device, e.Reason)
 }
 
+// UnsupportedKernelError reports a covariance function that a device cannot
+// evaluate, such as one with a leaf written in Go on a GPU. The CPU evaluates all.
+type UnsupportedKernelError struct {
+	// Device is its name, for example "cuda:0".
+	Device string
+	// Kernel is the text form.
+	Kernel string
+	// Err says why.
+	Err error
+}
+
+func (e *UnsupportedKernelError) Error() string {
+	return fmt.Sprintf("device %s cannot evaluate the kernel %s: %v; the CPU can", e.Device, e.Kernel, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnsupportedKernelError) Unwrap() error { return e.Err }
+
 // ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
 // before Factor. It is a mistake in the program, not in its input.
 var ErrStage = errors.New("device: workspace call out of order")

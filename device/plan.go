@@ -14,6 +14,11 @@ type Plan struct {
 	// FlopsValue and FlopsGradient are the floating-point operations of one
 	// value, and of one value with gradient.
 	FlopsValue, FlopsGradient float64
+	// MiddleBytes and MiddleFlops are what an adjoint with a middle term, as that
+	// of the leave-one-out likelihood, takes on top of these: panels of Σ⁻¹ on the
+	// side where the matrix is, and operations of a gradient.
+	MiddleBytes int64
+	MiddleFlops float64
 	// FlopRate is the estimated speed in operations a second, 0 if unknown.
 	FlopRate float64
 }
@@ -24,6 +29,18 @@ func (p Plan) GradientTime() time.Duration {
 		return 0
 	}
 	return time.Duration(p.FlopsGradient / p.FlopRate * float64(time.Second))
+}
+
+// WithMiddle returns the plan of a job whose adjoints have a middle term.
+func (p Plan) WithMiddle() Plan {
+	if p.DeviceBytes > 0 {
+		p.DeviceBytes += p.MiddleBytes
+	} else {
+		p.HostBytes += p.MiddleBytes
+	}
+	p.FlopsGradient += p.MiddleFlops
+	p.MiddleBytes, p.MiddleFlops = 0, 0
+	return p
 }
 
 // Check returns a [*MemoryError] if the plan needs more than is free. Zero
@@ -46,9 +63,15 @@ type MemoryError struct {
 	Where string
 	// Need and Free are bytes.
 	Need, Free int64
+	// What names what does not fit where that is not the job of the plan but a
+	// call on its workspace.
+	What string
 }
 
 func (e *MemoryError) Error() string {
+	if e.What != "" {
+		return fmt.Sprintf("n = %d: %s needs %s of %s memory, %s are free", e.Plan.N, e.What, FormatBytes(e.Need), e.Where, FormatBytes(e.Free))
+	}
 	return fmt.Sprintf("n = %d needs %s of %s memory (one %d×%d matrix of 8-byte numbers and working space), %s are free: use fewer rows or a machine with more memory",
 		e.Plan.N, FormatBytes(e.Need), e.Where, e.Plan.N, e.Plan.N, FormatBytes(e.Free))
 }

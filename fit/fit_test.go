@@ -12,7 +12,6 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/hyperopt"
 )
 
@@ -119,12 +118,12 @@ func checkScores(t *testing.T, out *Outcome, d Data) {
 // of the original targets, and the reported original parameters are those.
 func TestUnits(t *testing.T) {
 	d := synthetic(120)
-	scaled := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: graph.MeanLinear}).Report
+	scaled := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"}).Report
 	var set []Assignment
 	for name, v := range scaled.ParametersOriginalUnits {
 		set = append(set, Assignment{name, v, true})
 	}
-	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: graph.MeanLinear, Standardize: gp.StandardizeNone, Set: set})
+	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +149,11 @@ func TestMean(t *testing.T) {
 	for i := range d.Y {
 		d.Y[i] = 10 + 0.02*d.X[3*i] - 2*d.X[3*i+2] + math.Sin(d.X[3*i]/20) + 0.1*float64(i%7)
 	}
-	r := mustFit(t, d, Options{Mean: graph.MeanLinear}).Report
+	r := mustFit(t, d, Options{Mean: "linear"}).Report
 	if w := r.ParametersOriginalUnits["mean_linear[2]"]; math.Abs(w+2) > 0.1 {
 		t.Errorf("slope %v, true value −2: %v", w, r.ParametersOriginalUnits)
 	}
-	c := mustFit(t, d, Options{Mean: graph.MeanConstant, Standardize: gp.StandardizeX}).Report
+	c := mustFit(t, d, Options{Mean: "constant", Standardize: gp.StandardizeX}).Report
 	if _, ok := c.Parameters["mean_constant"]; !ok {
 		t.Errorf("parameters %v", c.Parameters)
 	}

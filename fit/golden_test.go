@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"gpfit/cpu"
@@ -72,29 +71,81 @@ func readSet(t *testing.T, name string) Data {
 	return Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
-// TestGoldenNLML compares NLML and gradient at fixed parameters: signal
-// variance 1.5, noise 0.05, lengthscale 1.2 or, with ARD, 0.7 + 0.15 i. The
-// rows are standardised by all rows of the set, then cut.
+// goldenCase says how one of the reference kernels is written here, in the order
+// of the reference's parameters (a factor for each: the chain rule where theirs
+// is another function of ours).
+type goldenCase struct {
+	text string
+	set  map[string]float64
+	// grad names the sums of our derivatives that theirs are.
+	grad []goldenDerivative
+}
+
+type goldenDerivative map[string]float64
+
+// goldenCases: signal variance 1.5, noise 0.05, lengthscale 1.2 or, with ARD,
+// 0.7 + 0.15 i, α = 0.8, period 3. scikit-learn's DotProduct(σ₀) is σ₀² + x·x',
+// σ₀ = 0.5: a factor c of it is linear with signal variance c and constant with
+// cσ₀², so that ∂/∂log c is the sum of both and ∂/∂log σ₀ twice the latter; its
+// square is poly with offset σ₀².
+func goldenCases(d int) map[string]goldenCase {
+	one := func(names ...string) (out []goldenDerivative) {
+		for _, n := range append(names, "noise_variance") {
+			out = append(out, goldenDerivative{n: 1})
+		}
+		return out
+	}
+	set := func(more map[string]float64) map[string]float64 {
+		out := map[string]float64{"signal_variance": 1.5, "noise_variance": 0.05}
+		for name, v := range more {
+			out[name] = v
+		}
+		return out
+	}
+	cases := map[string]goldenCase{
+		"rbf": {"rbf", set(map[string]float64{"lengthscale": 1.2}), one("signal_variance", "lengthscale")},
+		"rq": {"rq", set(map[string]float64{"lengthscale": 1.2, "alpha": 0.8}),
+			one("signal_variance", "alpha", "lengthscale")},
+		"periodic": {"periodic(dims=0)", set(map[string]float64{"lengthscale": 1.2, "period": 3}),
+			one("signal_variance", "lengthscale", "period")},
+		"rbf*periodic": {"rbf(dims=0)*periodic(dims=0)",
+			set(map[string]float64{"k1.lengthscale": 2, "k2.lengthscale": 1.2, "k2.period": 3}),
+			one("signal_variance", "k1.lengthscale", "k2.lengthscale", "k2.period")},
+		"linear+rbf": {"linear + constant + rbf", map[string]float64{
+			"k1.signal_variance": 0.3, "k2.signal_variance": 0.3 * 0.25, "k3.signal_variance": 1.5, "k3.lengthscale": 1.2, "noise_variance": 0.05},
+			append([]goldenDerivative{{"k1.signal_variance": 1, "k2.signal_variance": 1}, {"k2.signal_variance": 2}},
+				one("k3.signal_variance", "k3.lengthscale")...)},
+		"poly2": {"poly(2)", map[string]float64{"signal_variance": 0.2, "offset": 0.25, "noise_variance": 0.05},
+			[]goldenDerivative{{"signal_variance": 1}, {"offset": 2}, {"noise_variance": 1}}},
+	}
+	for _, name := range []string{"rbf(ard)", "matern12(ard)", "matern32(ard)", "matern52(ard)"} {
+		lengths, names := map[string]float64{}, []string{"signal_variance"}
+		for i := range d {
+			names = append(names, fmt.Sprintf("lengthscale[%d]", i))
+			lengths[names[i+1]] = 0.7 + 0.15*float64(i)
+		}
+		cases[name] = goldenCase{name, set(lengths), one(names...)}
+	}
+	return cases
+}
+
+// TestGoldenNLML compares NLML and gradient at fixed parameters. The rows are
+// standardised by all rows of the set, then cut.
 func TestGoldenNLML(t *testing.T) {
 	for name, g := range readGolden(t) {
 		data := readSet(t, name)
 		s := gp.NewScaling(gp.StandardizeXY, data.X, data.Y, data.D)
-		for _, text := range []string{"rbf", "rbf(ard)", "matern12(ard)", "matern32(ard)", "matern52(ard)"} {
-			want := g.Fixed[text]
+		cases := goldenCases(data.D)
+		if len(g.Fixed) != len(cases) {
+			t.Errorf("%s: %d reference kernels, %d known here", name, len(g.Fixed), len(cases))
+		}
+		for key, want := range g.Fixed {
+			c := cases[key]
 			cut := Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
-			opts := Options{Kernel: text, Standardize: gp.StandardizeNone, Set: []Assignment{
-				{Name: "signal_variance", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.05, Given: true}}}
-			names := []string{"signal_variance"}
-			for i := range data.D {
-				length := Assignment{Name: fmt.Sprintf("lengthscale[%d]", i), Value: 0.7 + 0.15*float64(i), Given: true}
-				if !strings.Contains(text, "ard") {
-					length = Assignment{Name: "lengthscale", Value: 1.2, Given: true}
-				}
-				if i == 0 || strings.Contains(text, "ard") {
-					opts.Set, names = append(opts.Set, length), append(names, length.Name)
-				}
+			opts := Options{Kernel: c.text, Standardize: gp.StandardizeNone}
+			for name, v := range c.set {
+				opts.Set = append(opts.Set, Assignment{Name: name, Value: v, Given: true})
 			}
-			names = append(names, "noise_variance")
 			task, err := Prepare(cut, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -104,15 +155,22 @@ func TestGoldenNLML(t *testing.T) {
 				t.Fatal(err)
 			}
 			if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) {
-				t.Errorf("%s %s: NLML %v, want %v", name, text, r.NLML, want.NLML)
+				t.Errorf("%s %s: NLML %v, want %v", name, key, r.NLML, want.NLML)
+			}
+			if len(want.Grad) != len(c.grad) || len(r.GradientLog) != len(c.set) {
+				t.Fatalf("%s %s: %d derivatives in the reference, %d here of %d parameters", name, key, len(want.Grad), len(c.grad), len(r.GradientLog))
 			}
 			scale := 0.0
 			for _, v := range want.Grad {
 				scale = max(scale, math.Abs(v))
 			}
 			for i, v := range want.Grad {
-				if math.Abs(r.GradientLog[names[i]]-v) > 1e-6*scale {
-					t.Errorf("%s %s: ∂NLML/∂log %s = %v, want %v", name, text, names[i], r.GradientLog[names[i]], v)
+				got := 0.0
+				for name, factor := range c.grad[i] {
+					got += factor * r.GradientLog[name]
+				}
+				if math.Abs(got-v) > 1e-6*scale {
+					t.Errorf("%s %s: derivative %v = %v, want %v", name, key, c.grad[i], got, v)
 				}
 			}
 		}
@@ -177,7 +235,7 @@ func TestGoldenFit(t *testing.T) {
 	g := readGolden(t)["yacht"]
 	data := readSet(t, "yacht")
 	var err error
-	if data.Test, err = table.ReadMask(refdata.Path(t, "data", "yacht", "test_mask.csv.gz"), 0); err != nil {
+	if data.Test, err = table.ReadMask(refdata.Path(t, "data", "yacht", "test_mask.csv.gz"), ""); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {

@@ -6,18 +6,29 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/kernel"
 )
 
 // Data is a table: inputs and targets in original units.
 type Data struct {
-	// X holds n rows of d features, row-major; Y the n targets.
+	// X holds n rows of d features, row-major; Y the n targets, or n×T numbers
+	// column-major for the T targets of TargetNames, which share kernel and
+	// noise.
 	X, Y []float64
 	N, D int
 	// FeatureNames and TargetName are for messages and the model file.
 	FeatureNames []string
 	TargetName   string
+	// TargetNames are the names of several targets; nil for TargetName alone.
+	TargetNames []string
+	// NoiseVariance holds noise variances that are known for each row, in
+	// squared units of the target: they come on top of the estimated one.
+	// NoiseGroup holds labels of rows that share an estimated variance. Both
+	// nil for none; their columns' names are for messages and the model file.
+	NoiseVariance                 []float64
+	NoiseGroup                    []string
+	NoiseColumn, NoiseGroupColumn string
 	// Test marks rows that are held out and scored; nil for none.
 	Test []bool
 	// Warnings of whoever read the table, to be passed on.
@@ -47,14 +58,33 @@ type Options struct {
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
-	// Mean is the mean function; empty means zero.
-	Mean graph.Mean
+	// Kernels are kernels of the user's own that Kernel may name. Only the CPU
+	// evaluates them.
+	Kernels []kernel.Custom
+	// Mean is the mean function in the text form of package mean; empty means
+	// zero. MeanFit says how its coefficients are found.
+	Mean    string
+	MeanFit MeanFit
+	// NoNoise leaves the estimated noise variance out. Without known variances
+	// the fit goes through the targets.
+	NoNoise bool
 	// Standardize is what is scaled; empty means both.
 	Standardize gp.Standardize
 	// Set gives start values, Fix fixes parameters, Bounds replaces default
 	// bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
+	// Ties bind parameters to others, Priors give them densities: the fit is
+	// then that of maximum posterior density.
+	Ties   []Tie
+	Priors []Prior
+	// Objective is what is minimised; empty means ObjectiveNLML. LeaveOneOut
+	// asks for its leave-one-out score, too.
+	Objective   Objective
+	LeaveOneOut bool
+	// StdErrors asks for standard errors at the optimum: two gradients more for
+	// every free parameter.
+	StdErrors bool
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64

@@ -36,7 +36,7 @@ func (t *Task) Measure(ctx context.Context, b device.Backend, f func(*Parts) err
 func (p *Parts) Evaluate(ctx context.Context) (Report, error) {
 	grad := make([]float64, len(p.Start))
 	if _, err := p.Objective.ValueGradient(ctx, p.Start, grad); err != nil {
-		return Report{}, explainStart(err)
+		return Report{}, p.session.task.explainStart(err)
 	}
 	return p.session.task.report(p.session, p.Start, grad), nil
 }

@@ -9,30 +9,48 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Task is a checked problem, scaled and with start values.
 type Task struct {
 	opts    Options
 	data    Data
+	expr    kernel.Expr
 	program *kernel.Program
 	// columns are the features in use; trainX (n×len(columns), row-major) and
 	// trainY are the training rows in original units.
 	columns        []int
 	trainX, trainY []float64
-	testX, testY   []float64 // all features, original units
-	scaling        gp.Scaling
+	testX          []float64 // all features, original units
 	points         *kernel.Points
-	targets        []float64
-	// parameters in the order of the graph's variables.
+	// trainY, testY and targets, the scaled ones, are column-major with a
+	// column for each target. scalings differ in the target's units; scaling
+	// is that of the target with the number target.
+	testY, targets []float64
+	scalings       []gp.Scaling
+	scaling        gp.Scaling
+	target         int
+	mean           mean.Expr
+	basis          mean.Basis
+	meanFree       bool
+	// noise is that of the training rows, one element for each of them;
+	// testNoise that of the held-out rows.
+	noise     graph.Noise
+	testNoise gp.RowNoise
+	// params are the free parameters in the order of the graph's variables,
+	// elements all of them, tied ones included.
 	params   []parameter
+	elements []element
+	// priors by the name of their parameter.
+	priors   map[string]graph.Prior
 	warnings []string
 	// residualFrom is the constant of that name, for tests to lower.
 	residualFrom int
 }
 
 // N returns the number of training rows, D the number of columns in use.
-func (t *Task) N() int { return len(t.trainY) }
+func (t *Task) N() int { return len(t.trainY) / t.data.t() }
 
 // D returns the number of columns in use.
 func (t *Task) D() int { return len(t.columns) }
@@ -44,7 +62,7 @@ func (t *Task) Kernel() string { return t.program.Text }
 func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
 
 // Prepare checks data and options. Errors: [*DataError], [*OptionError],
-// [*kernel.ParseError], [*kernel.CompileError].
+// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError].
 func Prepare(data Data, opts Options) (*Task, error) {
 	t := &Task{opts: opts, data: data, residualFrom: residualFrom, warnings: slices.Clone(data.Warnings)}
 	if err := t.split(); err != nil {
@@ -57,30 +75,39 @@ func Prepare(data Data, opts Options) (*Task, error) {
 	if err != nil {
 		return nil, &OptionError{err.Error()}
 	}
-	t.scaling = gp.NewScaling(how, t.trainX, t.trainY, t.D())
-	t.points = kernel.NewPoints(t.scaling.Inputs(t.trainX), t.N(), t.D())
-	t.targets = t.scaling.Targets(t.trainY)
-	if err := t.compile(); err != nil {
-		return nil, err
+	t.scale(how)
+	for _, step := range []func() error{t.checkObjective, t.compile, t.prepareMean, t.prepareNoise, t.chooseParameters} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	return t, t.chooseParameters()
+	return t, nil
 }
 
 // split copies training rows and held-out rows apart.
 func (t *Task) split() error {
 	d := t.data
+	if len(d.Y) != d.N*d.t() || len(d.TargetNames) == 1 {
+		return &DataError{fmt.Sprintf("%d target values for %d rows and the targets %q", len(d.Y), d.N, d.TargetNames)}
+	}
 	if d.Test != nil && len(d.Test) != d.N {
 		return &DataError{fmt.Sprintf("the split mask has %d rows, the table %d", len(d.Test), d.N)}
 	}
 	for i := range d.N {
-		row := d.X[i*d.D : (i+1)*d.D]
 		if d.Test != nil && d.Test[i] {
-			t.testX, t.testY = append(t.testX, row...), append(t.testY, d.Y[i])
+			t.testX = append(t.testX, d.X[i*d.D:(i+1)*d.D]...)
 		} else {
-			t.trainX, t.trainY = append(t.trainX, row...), append(t.trainY, d.Y[i])
+			t.trainX = append(t.trainX, d.X[i*d.D:(i+1)*d.D]...)
 		}
 	}
-	switch n := len(t.trainY); {
+	for i, y := range d.Y {
+		if d.Test != nil && d.Test[i%d.N] {
+			t.testY = append(t.testY, y)
+		} else {
+			t.trainY = append(t.trainY, y)
+		}
+	}
+	switch n := t.N(); {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
 	case n < 2:
@@ -112,7 +139,7 @@ func (t *Task) chooseColumns() error {
 	if len(names) > 0 {
 		all := t.trainX
 		t.trainX = nil
-		for i := range t.trainY {
+		for i := range t.N() {
 			for _, c := range t.columns {
 				t.trainX = append(t.trainX, all[i*d+c])
 			}
@@ -126,27 +153,47 @@ func (t *Task) compile() error {
 	if text == "" {
 		text = "rbf"
 	}
-	expr, err := kernel.Parse(text)
-	if err != nil {
+	var err error
+	if t.expr, err = (kernel.Parser{Custom: t.opts.Kernels}).Parse(text); err != nil {
 		return err
 	}
 	if t.opts.ARD {
-		expr = kernel.WithARD(expr)
+		t.expr = kernel.WithARD(t.expr)
 	}
-	t.program, err = kernel.Compile(expr, t.columns)
+	t.program, err = kernel.Compile(t.expr, t.columns)
 	return err
 }
 
-// mean returns the mean function, zero by default.
-func (t *Task) mean() graph.Mean {
-	if t.opts.Mean == "" {
-		return graph.MeanZero
+func (t *Task) spec() graph.Spec {
+	spec := graph.Spec{
+		Program: t.program, X: t.points, Y: t.targets, Mean: t.basis, MeanFree: t.meanFree, Noise: t.noise, MaxJitter: t.opts.MaxJitter,
+		Derive: t.derive(), LeaveOneOut: t.opts.Objective == ObjectiveLOO,
 	}
-	return t.opts.Mean
+	t.addPriors(&spec)
+	return spec
 }
 
-func (t *Task) spec() graph.Spec {
-	return graph.Spec{
-		Program: t.program, X: t.points, Y: t.targets, Mean: t.mean(), Labels: t.columns, MaxJitter: t.opts.MaxJitter,
+// FreeNames returns the names of the free parameters: those of the objective's
+// vector, fixed ones included.
+func (t *Task) FreeNames() []string {
+	names := make([]string, len(t.params))
+	for i, p := range t.params {
+		names[i] = p.name
 	}
+	return names
+}
+
+// NumFitted counts the parameters that a fit finds, the coefficients of a mean
+// by least squares included.
+func (t *Task) NumFitted() int {
+	n := 0
+	for _, p := range t.params {
+		if !p.fixed {
+			n++
+		}
+	}
+	if !t.meanFree {
+		n += len(t.basis)
+	}
+	return n
 }

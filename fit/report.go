@@ -8,7 +8,6 @@ import (
 
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of [Report] as JSON.
@@ -24,6 +23,13 @@ type Report struct {
 	Kernel string `json:"kernel"`
 	Mean   string `json:"mean"`
 	Device string `json:"device"`
+	// MeanFit says how the mean's coefficients were found; they are among
+	// Parameters, too.
+	MeanFit          MeanFit       `json:"mean_fit,omitempty"`
+	MeanCoefficients []Coefficient `json:"mean_coefficients,omitempty"`
+	// Targets are the parts of several targets: NLML, its terms and
+	// NLMLOriginalUnits are sums over them.
+	Targets []TargetReport `json:"targets,omitempty"`
 	// NLML is that of the scaled problem, the sum of its three terms;
 	// NLMLOriginalUnits that of the original targets, n·log(scale of y) more.
 	NLML              float64 `json:"nlml"`
@@ -31,14 +37,23 @@ type Report struct {
 	DataFit           float64 `json:"data_fit"`
 	Complexity        float64 `json:"complexity"`
 	Constant          float64 `json:"constant"`
+	// Objective is what was minimised, or evaluated: ObjectiveName says what it
+	// is the sum of, NegLogPrior is −log density of the priors in Priors, in
+	// natural units of the scaled problem, without a Jacobian.
+	Objective     float64           `json:"objective"`
+	ObjectiveName string            `json:"objective_name"`
+	NegLogPrior   *float64          `json:"neg_log_prior,omitempty"`
+	Priors        map[string]string `json:"priors,omitempty"`
 	// Jitter was added to the diagonal, in scaled units; 0 unless allowed.
 	Jitter float64 `json:"jitter"`
 	// Residual is max ‖ΣΣ⁻¹e − e‖∞ on sampled columns, with Σ formed anew;
 	// checked on a GPU from 40,000 rows on.
 	Residual *float64 `json:"residual,omitempty"`
 	// Parameters are natural values of the scaled problem. GradientLog is
-	// ∂NLML/∂log parameter (∂NLML/∂coefficient for the mean's).
+	// ∂objective/∂log parameter (∂objective/∂coefficient for the mean's), by
+	// free parameters; Tied says whose value the others take.
 	Parameters              map[string]float64 `json:"parameters"`
+	Tied                    map[string]string  `json:"tied,omitempty"`
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	Evaluations             Evaluations        `json:"evaluations"`
@@ -54,6 +69,8 @@ type Report struct {
 	Seed           *uint64       `json:"seed,omitempty"`
 	Starts         []StartReport `json:"starts,omitempty"`
 	AtBound        []string      `json:"at_bound,omitempty"`
+	StdErrors      *StdErrors    `json:"std_errors,omitempty"`
+	Scores         Scores        `json:"scores,omitzero"`
 	Test           *TestScores   `json:"test,omitempty"`
 	Warnings       []string      `json:"warnings"`
 	// ModelFile is where the model was written.
@@ -83,9 +100,11 @@ func (e *Evaluations) add(o graph.Evaluations) {
 	e.FullSizeGradient += o.Gradient
 }
 
-// StartReport is one start of the optimiser.
+// StartReport is one start of the optimiser. NLML is its objective where that
+// is the NLML.
 type StartReport struct {
-	NLML       *float64 `json:"nlml"`
+	Objective  *float64 `json:"objective"`
+	NLML       *float64 `json:"nlml,omitempty"`
 	Status     string   `json:"status"`
 	Iterations int      `json:"iterations"`
 	Error      string   `json:"error,omitempty"`
@@ -109,35 +128,44 @@ type TestScores struct {
 func (t *Task) report(s *session, z, grad []float64) Report {
 	terms := s.obj.Terms()
 	r := Report{
-		SchemaVersion: SchemaVersion, N: t.N(), D: t.D(), Kernel: t.program.Text, Mean: string(t.mean()), Device: s.info.Name,
-		NLML: terms.NLML(), NLMLOriginalUnits: terms.NLML() + float64(t.N())*math.Log(t.scaling.YScale),
-		DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
-		Parameters: map[string]float64{}, ParametersOriginalUnits: map[string]float64{},
-		Warnings: append([]string{}, t.warnings...),
+		SchemaVersion: SchemaVersion, N: t.N(), D: t.D(), Kernel: t.program.Text, Device: s.info.Name,
+		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
+		Parameters: map[string]float64{}, Warnings: append([]string{}, t.warnings...),
 	}
 	r.Evaluations.add(s.evaluations())
 	r.Warnings = append(r.Warnings, s.warnings...)
 	if grad != nil {
 		r.GradientLog = map[string]float64{}
 	}
-	values := make([]float64, len(z))
-	for i, p := range t.params {
-		values[i] = p.natural(z[i])
-		r.Names = append(r.Names, p.name)
-		r.Parameters[p.name] = values[i]
-		if grad != nil {
-			r.GradientLog[p.name] = grad[i]
+	values := t.values(z)
+	for i, e := range t.elements {
+		r.Names = append(r.Names, e.name)
+		r.Parameters[e.name] = values[i]
+		if grad != nil && e.source == "" {
+			r.GradientLog[e.name] = grad[e.index]
 		}
 	}
+	t.reportObjective(&r, terms)
 	if terms.Jitter > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", terms.Jitter))
 	}
-	t.originalUnits(&r, values)
+	t.reportTargets(&r, s.obj, z, values)
 	return r
 }
 
-// originalUnits converts every parameter. A lengthscale in scaled units that
-// serves several columns has a value for each of them in original units.
+// originalUnits converts every parameter, by [kernel.Param.Units]:
+//
+//   - lengthscales and periods take the scale of their column, one that serves
+//     several columns has a value for each of them in original units;
+//   - signal variances take the square of the target's scale. That of a product
+//     with one linear leaf is divided by the square of the column's as well: it
+//     is then the prior variance of a slope, one for every column;
+//   - lengthscales of linear(ard) are the inverse of such a slope's standard
+//     deviation; those of poly(ard, degree p) and its offset take the p-th part of
+//     the target's units;
+//   - α, the lengthscale of periodic and the offset of poly have no units and stay
+//     as they are: linear, poly and the offset speak of the inputs as they were
+//     standardised, centred on their means.
 func (t *Task) originalUnits(r *Report, values []float64) {
 	add := func(name string, v float64) {
 		r.NamesOriginal = append(r.NamesOriginal, name)
@@ -146,36 +174,47 @@ func (t *Task) originalUnits(r *Report, values []float64) {
 	s := t.scaling
 	square := s.YScale * s.YScale
 	for _, p := range t.program.Params {
-		switch {
-		case p.Kind == kernel.Variance:
-			add(p.Name, values[p.Offset]*square)
-		case p.Vector:
-			for i, name := range p.ElementNames() {
-				add(name, values[p.Offset+i]*s.XScale[p.Dims[i]])
+		target := scalePower(s.YScale, p.Units.Target)
+		at := func(i, c int) float64 {
+			return values[p.Offset+i] * target * scalePower(s.XScale[c], p.Units.Input)
+		}
+		switch names := p.ElementNames(); {
+		case p.Units.Input == 0:
+			for i, name := range names {
+				add(name, values[p.Offset+i]*target)
 			}
-		case len(p.Dims) == 1:
-			add(p.Name, values[p.Offset]*s.XScale[p.Dims[0]])
+		case p.Vector || len(p.Dims) == 1:
+			for i, name := range names {
+				add(name, at(i, p.Dims[i]))
+			}
 		default:
 			for _, c := range p.Dims {
-				add(p.Name+"["+strconv.Itoa(t.columns[c])+"]", values[p.Offset]*s.XScale[c])
+				add(p.Name+"["+strconv.Itoa(t.columns[c])+"]", at(0, c))
 			}
 		}
 	}
-	constant := s.YMean
-	slope := 0
-	for i, p := range t.params {
-		switch p.group {
-		case graph.NoiseVariance:
+	for i, p := range t.elements {
+		if p.group == graph.NoiseVariance {
 			add(p.name, values[i]*square)
-		case graph.MeanSlope:
-			w := values[i] * s.YScale / s.XScale[slope]
-			constant -= w * s.XMean[slope]
-			add(p.name, w)
-			slope++
-		case graph.MeanConst:
-			add(p.name, constant+values[i]*s.YScale)
 		}
 	}
+}
+
+// scalePower returns x^p, the powers in use exactly.
+func scalePower(x, p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case 1:
+		return x
+	case 2:
+		return x * x
+	case -1:
+		return 1 / x
+	case -2:
+		return 1 / (x * x)
+	}
+	return math.Pow(x, p)
 }
 
 // finite returns a pointer to v, or nil if JSON has no number for it.
@@ -194,7 +233,10 @@ func (r *Report) addResult(res *hyperopt.Result) {
 	r.Evaluations.Infeasible = res.Evaluations.Infeasible
 	r.Seed = &res.Seed
 	for i, s := range res.Starts {
-		report := StartReport{NLML: finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
+		report := StartReport{Objective: finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
+		if r.ObjectiveName == string(ObjectiveNLML) {
+			report.NLML = report.Objective
+		}
 		if s.Err != nil {
 			report.Error = s.Err.Error()
 		}
@@ -210,17 +252,22 @@ func (r *Report) addResult(res *hyperopt.Result) {
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-22s %s\n", "kernel", r.Kernel)
-	if r.Mean != string(graph.MeanZero) {
+	if r.MeanFit != "" {
 		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
 	}
 	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
 	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
 	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
+	r.writeObjective(&b)
 	if r.Residual != nil {
 		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
 	}
 	r.writeParameters(&b)
-	fmt.Fprintf(&b, "\n%-22s %s", "status", r.Status)
+	r.writeStdErrors(&b)
+	r.writeMean(&b)
+	r.writeTargets(&b)
+	r.writeScores(&b)
+	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
 	if r.GradientNorm != nil {
 		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)
 	}
@@ -233,16 +280,16 @@ func (r *Report) Text() string {
 	}
 	fmt.Fprintf(&b, "\n%-22s %.2f\n", "seconds", r.Seconds)
 	if len(r.Starts) > 1 {
-		b.WriteString("\nstart        NLML  status\n")
+		fmt.Fprintf(&b, "\nstart  %10s  status\n", r.objectiveLabel())
 		for i, s := range r.Starts {
-			nlml, mark := "-", ""
-			if s.NLML != nil {
-				nlml = fmt.Sprintf("%.4f", *s.NLML)
+			value, mark := "-", ""
+			if s.Objective != nil {
+				value = fmt.Sprintf("%.4f", *s.Objective)
 			}
 			if s.Best {
 				mark = "  (best)"
 			}
-			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, nlml, s.Status, mark)
+			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, value, s.Status, mark)
 		}
 	}
 	if r.Test != nil {
@@ -263,7 +310,7 @@ func (r *Report) writeParameters(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
 	if r.GradientLog != nil {
-		fmt.Fprintf(b, "  %14s", "∂NLML/∂log")
+		fmt.Fprintf(b, "  %14s", "∂"+r.objectiveLabel()+"/∂log")
 	}
 	b.WriteByte('\n')
 	shown := map[string]bool{}
@@ -272,10 +319,14 @@ func (r *Report) writeParameters(b *strings.Builder) {
 		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
 		if v, ok := r.ParametersOriginalUnits[name]; ok {
 			fmt.Fprintf(b, "  %14.6g", v)
+		} else if part := r.Targets; part != nil && part[0].ParametersOriginalUnits[name] != 0 {
+			fmt.Fprintf(b, "  %14s", "by target:")
 		} else {
 			fmt.Fprintf(b, "  %14s", "by column:")
 		}
-		if g, ok := r.GradientLog[name]; ok {
+		if source, ok := r.Tied[name]; ok {
+			fmt.Fprintf(b, "  tied to %s", source)
+		} else if g, ok := r.GradientLog[name]; ok {
 			fmt.Fprintf(b, "  %14.3g", g)
 		}
 		b.WriteByte('\n')
@@ -287,5 +338,25 @@ func (r *Report) writeParameters(b *strings.Builder) {
 				}
 			}
 		}
+	}
+}
+
+// writeMean prints the mean's coefficients that were found by least squares;
+// others are among the parameters.
+func (r *Report) writeMean(b *strings.Builder) {
+	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) == 0 {
+		return
+	}
+	width := 20
+	for _, c := range r.MeanCoefficients {
+		width = max(width, len(c.Name))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %14s  %14s\n", width, "mean coefficient", "scaled", "std. error", "original units", "std. error")
+	for _, c := range r.MeanCoefficients {
+		fmt.Fprintf(b, "%-*s  %14.6g  %14.3g  %14.6g  %14.3g", width, c.Name, c.Value, *c.StandardError, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+		if c.Centre != nil {
+			fmt.Fprintf(b, "  at %.5g, width %.4g", *c.Centre, *c.Width)
+		}
+		b.WriteByte('\n')
 	}
 }

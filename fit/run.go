@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/table"
 )
 
 // Outcome is a report and, after a fit, the model.
@@ -57,7 +55,7 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	z := t.startZ()
 	grad := make([]float64, len(z))
 	_, err = s.ValueGradient(ctx, z, grad)
-	err = explainStart(err)
+	err = t.explainStart(err)
 	if inspect != nil {
 		err = errors.Join(err, inspect(s.obj))
 	}
@@ -66,6 +64,9 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	}
 	r := t.report(s, z, grad)
 	r.Type, r.Status = "nlml", "evaluated"
+	if err = t.scoreLeaveOneOut(ctx, s, &r); err != nil {
+		return nil, err
+	}
 	if r.Residual, err = s.residual(ctx); err != nil {
 		return nil, err
 	}
@@ -75,8 +76,12 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 
 // explainStart adds the likely cause and what to do to a failure at given
 // parameters.
-func explainStart(err error) error {
-	if device.IsNotPD(err) {
+func (t *Task) explainStart(err error) error {
+	switch {
+	case isCondition(err):
+	case device.IsNotPD(err) && t.opts.NoNoise:
+		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out --noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow --max-jitter", err)
+	case device.IsNotPD(err):
 		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow --max-jitter", err)
 	}
 	return err
@@ -88,8 +93,8 @@ func explainStart(err error) error {
 // caller closes the outcome if it is not nil.
 func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if len(table.ConstantColumns(t.trainY, t.N(), 1)) > 0 {
-		return nil, &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.TargetName)}
+	if err := t.checkTargets(); err != nil {
+		return nil, err
 	}
 	var log *journal
 	if t.opts.Checkpoint != "" {
@@ -140,17 +145,28 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 	case isCancelled(err):
 		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		return nil, t.withBest(err, result)
+		return nil, t.withBest(t.explainFit(err), result)
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
 	s, final := sessions[0], context.WithoutCancel(ctx)
+	var stdErrors *StdErrors
+	if t.opts.StdErrors && cancelled == nil {
+		if stdErrors, err = t.stdErrors(ctx, s, result); isCancelled(err) {
+			cancelled = &CancelledError{Msg: "interrupted before the standard errors were done"}
+		} else if err != nil {
+			return nil, t.withBest(err, result)
+		}
+	}
 	s.ws.OnProgress(nil)
 	if _, err := s.Value(final, result.X); err != nil {
 		return nil, t.withBest(errors.Join(cancelled, err), result)
 	}
 	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
 	out.Report.Type = "fit"
+	if err := t.scoreLeaveOneOut(final, s, &out.Report); err != nil {
+		return nil, t.withBest(errors.Join(cancelled, err), result)
+	}
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}
@@ -166,6 +182,7 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}
 	out.Report.addResult(result)
+	out.Report.addStdErrors(stdErrors, result.Status)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
 		err = t.score(final, out)
@@ -190,7 +207,7 @@ func (t *Task) withBest(err error, r *hyperopt.Result) error {
 	for i, p := range t.params {
 		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
 	}
-	return fmt.Errorf("%w\nbest so far: NLML %.6f; to go on from there:%s", err, r.F, set.String())
+	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, objectiveLabel(t.objectiveName()), r.F, set.String())
 }
 
 // CancelledError reports a fit that was interrupted.
@@ -211,6 +228,7 @@ func (t *Task) problem(sessions []*session) hyperopt.Problem {
 		p.Lower = append(p.Lower, q.toZ(q.lo))
 		p.Upper = append(p.Upper, q.toZ(q.hi))
 		p.Fixed = append(p.Fixed, q.fixed)
+		p.Plain = append(p.Plain, !q.isLog)
 	}
 	return p
 }
@@ -223,22 +241,17 @@ func (t *Task) settings() hyperopt.Settings {
 
 // model collects what predictions need from the objective's last evaluation.
 func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
-	theta, noise, alpha := obj.Theta()
+	theta, _, alpha := obj.Theta()
 	terms := obj.Terms()
 	m := &gp.Model{
-		Kernel: t.program.Text, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
-		ParameterNames: t.program.Names(), Theta: theta, NoiseVariance: noise, Jitter: terms.Jitter,
+		Kernel: t.program.Text, Kernels: t.opts.Kernels, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
+		ParameterNames: t.program.Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: t.scaling, NLML: terms.NLML(), Status: r.Status.String(),
 		X: t.trainX, Y: t.trainY, Alpha: alpha,
 	}
-	for i, p := range t.params {
-		switch p.group {
-		case graph.MeanConst:
-			m.MeanConstant = r.X[i]
-		case graph.MeanSlope:
-			m.MeanLinear = append(m.MeanLinear, r.X[i])
-		}
-	}
+	t.modelNoise(m, obj)
+	t.modelMean(m, obj, r.X)
+	t.modelTargets(m, obj)
 	return m
 }
 
@@ -247,30 +260,18 @@ func (t *Task) score(ctx context.Context, out *Outcome) error {
 	if len(t.testY) == 0 {
 		return nil
 	}
-	p, err := out.posterior.Predict(ctx, t.testX, len(t.testY))
+	m := len(t.testY) / t.data.t()
+	parts, err := out.posterior.PredictTargets(ctx, t.testX, m, t.testNoise)
 	if err != nil {
 		return err
 	}
-	var s TestScores
-	s.N = len(t.testY)
-	for i, y := range t.testY {
-		err, std := y-p.Mean[i], p.Std[i]
-		s.RMSE += err * err
-		s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
-		if y >= p.Lower95[i] && y <= p.Upper95[i] {
-			s.Coverage95++
+	for i, p := range parts {
+		scores := newScores(p, t.testY[i*m:(i+1)*m], t.targetScale(i))
+		if len(parts) == 1 {
+			out.Report.Test = scores
+		} else {
+			out.Report.Targets[i].Test = scores
 		}
 	}
-	n := float64(s.N)
-	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), s.NLPD/n, s.Coverage95/n
-	s.RMSEStandardized = s.RMSE / t.targetScale()
-	s.NLPDStandardized = s.NLPD - math.Log(t.targetScale())
-	out.Report.Test = &s
 	return nil
-}
-
-// targetScale is the standard deviation of the training targets, also where
-// the fit does not scale them.
-func (t *Task) targetScale() float64 {
-	return gp.NewScaling(gp.StandardizeY, nil, t.trainY, 0).YScale
 }

@@ -47,6 +47,9 @@ func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
 // attach builds workspace and objective on b.
 func (s *session) attach(ctx context.Context, b device.Backend) error {
 	t := s.task
+	if err := b.Supports(t.program); err != nil {
+		return err
+	}
 	ws, err := b.NewWorkspace(ctx, t.points)
 	if err != nil {
 		return err
@@ -73,6 +76,7 @@ func (s *session) close() {
 	if s.owned != nil {
 		_ = s.owned.Close()
 	}
+	s.ws, s.owned = nil, nil
 }
 
 // canMove says whether an error is the device's and a fallback is left.

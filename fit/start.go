@@ -4,11 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gpfit/graph"
-	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
 
@@ -22,6 +19,9 @@ type parameter struct {
 	isLog         bool
 	start, lo, hi float64
 	fixed         bool
+	// given says that the options set the start, textStart that the kernel's
+	// text does, bounded that the options set the bounds.
+	given, textStart, bounded bool
 }
 
 // toZ turns a natural value into an element of the objective's vector.
@@ -39,14 +39,12 @@ func (p parameter) natural(z float64) float64 {
 	return z
 }
 
-// Default bounds, in units of the data's own scale: the median distance of
-// points for lengthscales, the variance of the targets for variances. They are
-// wide enough for a column that does not matter or a target without noise, and
-// keep the optimiser where exp and Cholesky still work.
+// Default bounds of the noise, in units of the targets' variance; those of the
+// kernel are in kernelstart.go. They are wide enough for a column that does not
+// matter or a target without noise, and keep the optimiser where exp and
+// Cholesky still work.
 const (
-	lengthscaleLo, lengthscaleHi = 1e-4, 1e4
-	varianceLo, varianceHi       = 1e-6, 1e6
-	noiseLo, noiseHi             = 1e-9, 1e2
+	noiseLo, noiseHi = 1e-9, 1e2
 	// noiseStart is the share of the targets' variance that noise begins with.
 	noiseStart = 0.1
 )
@@ -54,55 +52,21 @@ const (
 // chooseParameters fills t.params: start values and bounds from the data, then
 // what the kernel's text and the options say.
 func (t *Task) chooseParameters() error {
-	variance := meanSquare(t.targets)
-	terms := 0
-	for _, p := range t.program.Params {
-		if p.Kind == kernel.Variance {
-			terms++
-		}
+	variance := t.targetVariance()
+	params, err := t.kernelParameters(variance)
+	if err != nil {
+		return err
 	}
-	leaves := 0
-	for _, p := range t.program.Params {
-		q := parameter{group: p.Name, isLog: true, start: variance / float64(terms), lo: variance * varianceLo, hi: variance * varianceHi}
-		if p.Kind == kernel.Lengthscale {
-			dist := medianDistance(t.points, p.Dims)
-			q.lo, q.hi = dist*lengthscaleLo, dist*lengthscaleHi
-			// Equal leaves with equal starts would stay equal for ever.
-			q.start = dist * math.Pow(0.5, float64(leaves))
-			leaves++
-		}
-		for i, name := range p.ElementNames() {
-			q.name = name
-			if p.Start != nil {
-				q.start = p.Start[i]
-			}
-			t.params = append(t.params, q)
-		}
-	}
-	t.params = append(t.params, parameter{
-		name: graph.NoiseVariance, group: graph.NoiseVariance, isLog: true,
-		start: variance * noiseStart, lo: variance * noiseLo, hi: variance * noiseHi,
-	})
+	t.params = append(t.params, params...)
+	t.noiseParameters(variance)
 	t.meanParameters()
-	return t.applyOptions()
-}
-
-func (t *Task) meanParameters() {
-	free := parameter{lo: math.Inf(-1), hi: math.Inf(1)}
-	if t.mean() == graph.MeanLinear {
-		for _, label := range t.columns {
-			free.name, free.group = graph.MeanSlope+"["+strconv.Itoa(label)+"]", graph.MeanSlope
-			t.params = append(t.params, free)
-		}
+	if err := t.tie(); err != nil {
+		return err
 	}
-	if t.mean() != graph.MeanZero {
-		sum := 0.0
-		for _, v := range t.targets {
-			sum += v
-		}
-		free.name, free.group, free.start = graph.MeanConst, graph.MeanConst, sum/float64(len(t.targets))
-		t.params = append(t.params, free)
+	if err := t.applyOptions(); err != nil {
+		return err
 	}
+	return t.applyPriors()
 }
 
 func (t *Task) applyOptions() error {
@@ -113,11 +77,14 @@ func (t *Task) applyOptions() error {
 		}
 		for _, i := range matches {
 			p := &t.params[i]
+			if a.Given && p.group == graph.NoiseVariance && a.Value == 0 {
+				return nil, optionErrorf("%s %s=0: must be a positive number; --noise none fits without noise", flag, a.Name)
+			}
 			if a.Given && p.isLog && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
 				return nil, optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
 			}
 			if a.Given {
-				p.start = a.Value
+				p.start, p.given = a.Value, true
 			}
 		}
 		return matches, nil
@@ -142,20 +109,22 @@ func (t *Task) applyOptions() error {
 			return t.unknownParameter("--bounds", b.Name)
 		}
 		for _, i := range matches {
-			if !(b.Lo < b.Hi) || t.params[i].isLog && !(b.Lo > 0) {
+			switch p := &t.params[i]; {
+			case p.isLog && !(b.Lo > 0 && b.Lo < b.Hi):
 				return optionErrorf("--bounds %s=%v:%v: needs 0 < lower < upper", b.Name, b.Lo, b.Hi)
+			case !(b.Lo < b.Hi):
+				return optionErrorf("--bounds %s=%v:%v: needs lower < upper", b.Name, b.Lo, b.Hi)
+			default:
+				p.lo, p.hi, p.bounded = b.Lo, b.Hi, true
 			}
-			t.params[i].lo, t.params[i].hi = b.Lo, b.Hi
 		}
 	}
 	for i := range t.params {
 		p := &t.params[i]
-		// A start value given by the user widens default bounds.
-		if bounded := slices.ContainsFunc(t.opts.Bounds, func(b Interval) bool { return b.Name == p.name || b.Name == p.group }); !bounded {
+		// A start value given by the user widens default bounds; coefficients of
+		// the mean have none.
+		if p.isLog && !p.bounded {
 			p.lo, p.hi = min(p.lo, p.start/10), max(p.hi, p.start*10)
-		}
-		if !p.isLog {
-			p.lo, p.hi = math.Inf(-1), math.Inf(1)
 		}
 	}
 	return nil
@@ -173,14 +142,6 @@ func (t *Task) find(name string) []int {
 		}
 	}
 	return out
-}
-
-func (t *Task) unknownParameter(flag, name string) error {
-	names := make([]string, len(t.params))
-	for i, p := range t.params {
-		names[i] = p.name
-	}
-	return optionErrorf("%s %s: there is no such parameter%s; this model has %s", flag, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 func meanSquare(v []float64) float64 {

@@ -19,14 +19,17 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/atomicfile"
+	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of the model file that this package writes. It
-// reads this one and all before it.
-const SchemaVersion = 1
+// reads this one and all before it. Version 2 has general mean functions and
+// noise that differs from row to row, which a reader of version 1 would not see.
+const SchemaVersion = 2
 
 // A model file is a NumPy .npz archive, an uncompressed zip file of X.npy,
-// y.npy, alpha.npy, factor.npy if asked for, and model.json. Its zip comment is
+// y.npy, alpha.npy, noise.npy if rows differ, factor.npy if asked for, and
+// model.json. Its zip comment is
 // this text and the SHA-256 of everything before the checksum's digits, so that
 // any change of any byte is found.
 const commentPrefix = "gpfit model sha256 "
@@ -59,7 +62,7 @@ func (m *Model) Save(path string) error { return m.save(path, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
-func (p *Posterior) SaveWithFactor(path string) error { return p.model.save(path, p.ws) }
+func (p *Posterior) SaveWithFactor(path string) error { return p.whole.save(path, p.ws) }
 
 func (m *Model) save(path string, factor device.Workspace) error {
 	if err := m.validate(); err != nil {
@@ -103,11 +106,20 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	if _, err := entry.Write(text); err != nil {
 		return err
 	}
-	for _, array := range []struct {
+	type array struct {
 		name   string
 		shape  []int
 		values []float64
-	}{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}} {
+	}
+	shape := []int{n}
+	if m.Targets != nil {
+		shape = []int{m.T(), n} // a row for each target
+	}
+	arrays := []array{{"X", []int{n, d}, m.X}, {"y", shape, m.Y}, {"alpha", shape, m.Alpha}}
+	if m.TrainNoise != nil {
+		arrays = append(arrays, array{"noise", []int{n}, m.TrainNoise})
+	}
+	for _, array := range arrays {
 		entry, err := createArray(z, array.name, array.shape)
 		if err == nil {
 			err = binary.Write(entry, binary.LittleEndian, array.values)
@@ -124,23 +136,13 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	return z.Close()
 }
 
-// createArray begins an entry in NumPy's format, version 1.0, float64 in C
-// order (numpy.lib.format): a header padded to a multiple of 64 bytes.
+// createArray begins an entry in NumPy's format, float64 in C order.
 func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 	entry, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
 		return nil, err
 	}
-	dims := ""
-	for _, s := range shape {
-		dims += fmt.Sprintf("%d, ", s)
-	}
-	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", dims)
-	const preamble = 10
-	pad := 63 - (preamble+len(header))%64
-	header += strings.Repeat(" ", pad) + "\n"
-	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	_, err = entry.Write(append(prefix, header...))
+	_, err = entry.Write(npyHeader(shape))
 	return entry, err
 }
 
@@ -192,9 +194,10 @@ func (c *checksumWriter) finish() error {
 }
 
 // Load reads a model file and checks that it is whole and unchanged. The
-// factor, if the file has one, is read when it is needed. Errors: [*FileError].
-func Load(path string) (*Model, error) {
-	m, err := load(path)
+// factor, if the file has one, is read when it is needed. Kernels of the user's
+// own that the model names must be given. Errors: [*FileError].
+func Load(path string, kernels ...kernel.Custom) (*Model, error) {
+	m, err := load(path, kernels)
 	if err != nil {
 		var fe *FileError
 		if errors.As(err, &fe) {
@@ -205,7 +208,7 @@ func Load(path string) (*Model, error) {
 	return m, nil
 }
 
-func load(path string) (*Model, error) {
+func load(path string, kernels []kernel.Custom) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -222,8 +225,14 @@ func load(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.Kernels = kernels
 	for name, dst := range map[string]*[]float64{"X": &m.X, "y": &m.Y, "alpha": &m.Alpha} {
 		if *dst, err = readArray(archive, name); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := archive.Open("noise.npy"); err == nil {
+		if m.TrainNoise, err = readArray(archive, "noise"); err != nil {
 			return nil, err
 		}
 	}
@@ -286,6 +295,11 @@ func readHeader(archive *zip.Reader, path string) (*Model, error) {
 	}
 	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
 		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, this gpfit reads up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
+	}
+	if h.SchemaVersion == 1 {
+		if h.Model.Mean, err = upgradeMean(text); err != nil {
+			return nil, &FileError{Path: path, Msg: "the model's mean function cannot be read", Err: err}
+		}
 	}
 	return h.Model, nil
 }

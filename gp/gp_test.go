@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/mean"
 )
 
 var backend, _ = cpu.New(device.Options{Threads: 2})
@@ -30,7 +30,10 @@ func newModel(t testing.TB, n int) *Model {
 		Kernel: "rbf(ard) + matern32", Columns: []int{0, 2}, FeatureNames: []string{"a", "unused", "c"}, TargetName: "y",
 		ParameterNames: []string{"k1.lengthscale[0]", "k1.lengthscale[2]", "k1.signal_variance", "k2.lengthscale", "k2.signal_variance"},
 		Theta:          []float64{0.7, 1.4, 1.2, 3, 0.5}, NoiseVariance: 0.05,
-		MeanConstant: 0.3, MeanLinear: []float64{-0.2, 0.1}, NLML: 12.5, Status: "converged",
+		Mean: Mean{Text: "linear", Coefficients: []float64{-0.2, 0.1, 0.3}, Basis: mean.Basis{
+			{Group: mean.Linear, Index: 1}, {Group: mean.Linear, Column: 1, Label: 2, Index: 1}, {Group: mean.Constant},
+		}},
+		NLML: 12.5, Status: "converged",
 	}
 	for range n {
 		a, c := 10*rng.NormFloat64(), 5+rng.NormFloat64()
@@ -46,7 +49,7 @@ func newModel(t testing.TB, n int) *Model {
 	defer p.Close()
 	scaled := m.Scaling.Inputs(m.X)
 	for i, y := range m.Scaling.Targets(m.Y) {
-		m.Alpha[i] = y - m.MeanConstant - m.MeanLinear[0]*scaled[2*i] - m.MeanLinear[1]*scaled[2*i+1]
+		m.Alpha[i] = y - 0.3 + 0.2*scaled[2*i] - 0.1*scaled[2*i+1]
 	}
 	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
 		t.Fatal(err)
@@ -77,47 +80,17 @@ func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	return out
 }
 
-// TestPredict computes mean and variance with an explicit inverse, in original
-// units throughout: no part of the package's own path is used.
+// TestPredict compares with an explicit inverse.
 func TestPredict(t *testing.T) {
 	const n, points = 60, 25
 	m := newModel(t, n)
 	rows := newRows(points)
 	got := predict(t, m, rows)
-	s := m.Scaling
-	k := func(a, b []float64) float64 {
-		u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
-		rbf := math.Exp(-(u*u/(0.7*0.7) + v*v/(1.4*1.4)) / 2)
-		r := math.Sqrt(3) * math.Sqrt(u*u+v*v) / 3
-		return s.YScale * s.YScale * (1.2*rbf + 0.5*(1+r)*math.Exp(-r))
-	}
-	mean := func(a []float64) float64 {
-		return s.YMean + s.YScale*(0.3-0.2*(a[0]-s.XMean[0])/s.XScale[0]+0.1*(a[1]-s.XMean[1])/s.XScale[1])
-	}
-	noise := 0.05 * s.YScale * s.YScale
-	sigma := mat.NewDense(n, n, nil)
-	resid := mat.NewVecDense(n, nil)
-	for i := range n {
-		xi := m.X[2*i : 2*i+2]
-		for j := range n {
-			sigma.Set(i, j, k(xi, m.X[2*j:2*j+2]))
-		}
-		sigma.Set(i, i, sigma.At(i, i)+noise)
-		resid.SetVec(i, m.Y[i]-mean(xi))
-	}
-	var inv mat.Dense
-	if err := inv.Inverse(sigma); err != nil {
-		t.Fatal(err)
-	}
+	ref := newReference(t, m)
 	for p := range points {
 		x := []float64{rows[3*p], rows[3*p+2]}
-		cross := mat.NewVecDense(n, nil)
-		for i := range n {
-			cross.SetVec(i, k(x, m.X[2*i:2*i+2]))
-		}
-		wantMean := mean(x) + mat.Inner(cross, &inv, resid)
-		latent := k(x, x) - mat.Inner(cross, &inv, cross)
-		wantStd := math.Sqrt(latent + noise)
+		wantMean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
+		wantStd := math.Sqrt(latent + ref.noise)
 		// The matrix has a condition number near 1e4: 1e-9 leaves room.
 		if math.Abs(got.Mean[p]-wantMean) > 1e-9*math.Abs(wantMean) || math.Abs(got.Std[p]-wantStd) > 1e-8*wantStd ||
 			math.Abs(got.StdLatent[p]*got.StdLatent[p]-latent) > 1e-8*wantStd*wantStd {
@@ -127,13 +100,20 @@ func TestPredict(t *testing.T) {
 			t.Errorf("row %d: half interval %v for std %v", p, half, got.Std[p])
 		}
 	}
+	// Φ(1.2815515655) − Φ(−1.2815515655) = 0.8.
+	lower, upper := got.Interval(0.8)
+	for p := range points {
+		if math.Abs((upper[p]-got.Mean[p])/got.Std[p]-1.2815515655) > 1e-9 || math.Abs((got.Mean[p]-lower[p])/got.Std[p]-1.2815515655) > 1e-9 {
+			t.Errorf("row %d: 80 %% interval %v to %v around %v ± %v", p, lower[p], upper[p], got.Mean[p], got.Std[p])
+		}
+	}
 }
 
 // TestAtTrainingPoints: with tiny noise the posterior goes through the data.
 func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
-	m.MeanConstant, m.MeanLinear = 0, nil
+	m.Mean = Mean{}
 	p, err := m.Condition(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +254,9 @@ func TestVersion1(t *testing.T) {
 	if diff := equalModels(m, newModel(t, 12)); diff != "" {
 		// The weights come from the CPU that wrote the file; the rest is exact.
 		fresh := newModel(t, 12)
+		if diff := cmp.Diff(m, fresh, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
+			t.Error(diff)
+		}
 		for i := range m.Alpha {
 			if math.Abs(m.Alpha[i]-fresh.Alpha[i]) > 1e-9*(1+math.Abs(m.Alpha[i])) {
 				t.Fatalf("α[%d] = %v, want %v", i, m.Alpha[i], fresh.Alpha[i])
@@ -316,8 +299,12 @@ func TestInvalid(t *testing.T) {
 		"theta":   func(m *Model) { m.Theta = m.Theta[1:] },
 		"alpha":   func(m *Model) { m.Alpha = m.Alpha[1:] },
 		"scaling": func(m *Model) { m.Scaling.XMean = nil },
-		"column":  func(m *Model) { m.Columns = []int{0, 3} },
-		"mean":    func(m *Model) { m.MeanLinear = []float64{1} },
+		"feature": func(m *Model) { m.Columns = []int{0, 3} },
+		"mean":    func(m *Model) { m.Mean.Coefficients = []float64{1} },
+		"basis":   func(m *Model) { m.Mean.Basis[0].Column = 2 },
+		"row":     func(m *Model) { m.TrainNoise = []float64{1} },
+		"column":  func(m *Model) { m.Noise.Column = "variance" },
+		"group":   func(m *Model) { m.Noise.Labels = []string{"a"} },
 		"noise":   func(m *Model) { m.NoiseVariance = math.NaN() },
 	} {
 		m := newModel(t, 5)

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Model is a fitted model: everything that predictions depend on. Parameters
@@ -19,42 +22,55 @@ type Model struct {
 	Columns      []int    `json:"columns"`
 	FeatureNames []string `json:"feature_names"`
 	TargetName   string   `json:"target_name"`
+	// Targets are there if several share X, kernel and noise; the fields of a
+	// single target, TargetName, Mean.Coefficients and the target's part of
+	// Scaling, are then those of the first. See [Model.Target].
+	Targets []Target `json:"targets,omitempty"`
 	// ParameterNames and Theta are the kernel's parameters, natural values.
 	ParameterNames []string  `json:"parameter_names"`
 	Theta          []float64 `json:"theta"`
-	// NoiseVariance is σ²; Jitter is what had to be added to the diagonal on
-	// top of it, 0 unless the user allowed some.
+	// NoiseVariance is the estimated σ², 0 if there is none or if groups have
+	// one each; Noise says what differs from row to row. Jitter is what had to
+	// be added to the diagonal on top, 0 unless the user allowed some.
 	NoiseVariance float64 `json:"noise_variance"`
+	Noise         Noise   `json:"noise,omitzero"`
 	Jitter        float64 `json:"jitter"`
-	// MeanConstant and MeanLinear (len(Columns) or none) are the mean function
-	// m(x) = MeanConstant + Σ MeanLinear_c x_c.
-	MeanConstant float64   `json:"mean_constant"`
-	MeanLinear   []float64 `json:"mean_linear,omitempty"`
-	Scaling      Scaling   `json:"scaling"`
+	Mean          Mean    `json:"mean"`
+	Scaling       Scaling `json:"scaling"`
 	// NLML is the objective at these parameters, scaled units.
 	NLML float64 `json:"nlml"`
 	// Status says how the fit ended.
 	Status string `json:"status"`
 
 	// X holds the n×len(Columns) training inputs, row-major, Y the targets,
-	// Alpha = Σ⁻¹r in scaled units.
+	// n×T column-major, Alpha = Σ⁻¹r in scaled units, likewise.
 	X     []float64 `json:"-"`
 	Y     []float64 `json:"-"`
 	Alpha []float64 `json:"-"`
+	// TrainNoise are the n noise variances of the training rows, scaled units;
+	// nil if that is NoiseVariance for all of them.
+	TrainNoise []float64 `json:"-"`
+	// Kernels are kernels of the user's own that Kernel names; a model file holds
+	// only the name.
+	Kernels []kernel.Custom `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
 }
 
 // N returns the number of training rows.
-func (m *Model) N() int { return len(m.Y) }
+func (m *Model) N() int { return len(m.Y) / m.T() }
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := kernel.Parse(m.Kernel)
+	expr, err := m.expr()
 	if err != nil {
 		return nil, err
 	}
 	return kernel.Compile(expr, m.Columns)
+}
+
+func (m *Model) expr() (kernel.Expr, error) {
+	return kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
 }
 
 // validate checks that the parts fit together.
@@ -68,14 +84,22 @@ func (m *Model) validate() error {
 		return err
 	}
 	switch {
-	case m.N() == 0 || d == 0 || len(m.X) != m.N()*d || len(m.Alpha) != m.N():
+	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
 		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
 		return errors.New("scaling does not fit the columns")
-	case len(m.MeanLinear) != 0 && len(m.MeanLinear) != d:
-		return errors.New("linear mean does not fit the columns")
+	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
+		return fmt.Errorf("noise variances of %d training rows, there are %d", len(m.TrainNoise), m.N())
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
+	}
+	for i, v := range m.TrainNoise {
+		if !(v >= 0) {
+			return fmt.Errorf("noise variance %v of training row %d", v, i)
+		}
+	}
+	if err := errors.Join(m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
+		return err
 	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {
@@ -85,11 +109,16 @@ func (m *Model) validate() error {
 	return nil
 }
 
-// Posterior is a model on a device. It is not safe for concurrent use.
+// Posterior is a model on a device. It is not safe for concurrent use. That of
+// several targets is of the first; see [Posterior.Target].
 type Posterior struct {
-	model *Model
-	prog  *kernel.Program
-	ws    device.Workspace
+	// whole is the model with all targets, model that of one of them.
+	whole, model *Model
+	prog         *kernel.Program
+	ws           device.Workspace
+	// gls and solved = Σ⁻¹H are there once a prediction has needed them.
+	gls    *mean.GLS
+	solved []float64
 }
 
 // Condition forms the posterior on the backend: the factor is read from the
@@ -99,14 +128,17 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
+	if err := b.Supports(prog); err != nil {
+		return nil, err
+	}
 	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{model: m, prog: prog, ws: ws}
+	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
 	if m.factorPath != "" {
 		err = readFactor(m.factorPath, m.N(), ws)
-	} else if err = ws.Fill(ctx, prog, m.Theta, []float64{m.NoiseVariance + m.Jitter}); err == nil {
+	} else if err = ws.Fill(ctx, prog, m.Theta, m.diagonal()); err == nil {
 		err = ws.Factor(ctx)
 	}
 	if err != nil {
@@ -126,8 +158,12 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	if ws.N() != m.N() {
 		return nil, fmt.Errorf("gp: workspace for %d points, model of %d", ws.N(), m.N())
 	}
-	return &Posterior{model: m, prog: prog, ws: ws}, nil
+	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
 }
+
+// Model returns the model that was conditioned on, of the one target if it is
+// that of a single one.
+func (p *Posterior) Model() *Model { return p.model }
 
 // Workspace returns the workspace that holds the factor.
 func (p *Posterior) Workspace() device.Workspace { return p.ws }
@@ -150,41 +186,82 @@ type Prediction struct {
 const z95 = 1.959963984540054
 
 // Predict evaluates the posterior at m rows of features, row-major with one
-// column for every name in FeatureNames, in original units.
+// column for every name in FeatureNames, in original units: Rasmussen &
+// Williams (2006), eq. 2.25 and 2.26, or 2.41 and 2.42 where the mean's
+// coefficients were found by least squares. Nothing is known of the rows'
+// noise; see [Posterior.PredictNoise].
 func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
-	mod := p.model
-	all, d := len(mod.FeatureNames), len(mod.Columns)
-	if len(rows) != m*all {
-		return nil, fmt.Errorf("gp: %d numbers for %d rows of %d features", len(rows), m, all)
-	}
-	used := make([]float64, m*d)
-	for i := range m {
-		for q, c := range mod.Columns {
-			used[i*d+q] = rows[i*all+c]
-		}
-	}
-	scaled := mod.Scaling.Inputs(used)
-	mean, reduction, prior := make([]float64, m), make([]float64, m), make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, d)
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, reduction); err != nil {
+	return p.PredictNoise(ctx, rows, m, RowNoise{})
+}
+
+// PredictNoise is Predict for rows whose noise is known: it makes a difference
+// to Std alone. Errors: [*NoiseError], [*device.MemoryError].
+func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
+	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
+	if err != nil {
 		return nil, err
 	}
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(mod.Theta)
-	e.Diagonal(prior, 0, m)
+	return out[0], nil
+}
+
+// predict serves targets whose weights are the columns of alpha. They share
+// everything but means and units.
+func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model, alpha []float64) ([]*Prediction, error) {
+	scaled, err := p.model.scaledRows(rows, m)
+	if err != nil {
+		return nil, err
+	}
+	noise, err := p.model.noises(m, row)
+	if err != nil {
+		return nil, err
+	}
+	means, reduction := make([]float64, m*len(targets)), make([]float64, m)
+	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
+	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, means, reduction); err != nil {
+		return nil, err
+	}
+	latent, err := p.priorVariance(ctx, p.prog, p.model.Theta, xs, true)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range reduction {
+		// Rounding can take the difference a little below zero.
+		latent[i] = max(latent[i]-v, 0)
+	}
+	var out []*Prediction
+	for t, mod := range targets {
+		mean := mod.means(scaled, m)
+		floats.Add(mean, means[t*m:(t+1)*m])
+		out = append(out, newPrediction(mod.Scaling, mean, latent, noise))
+	}
+	return out, nil
+}
+
+// newPrediction brings means and variances to original units.
+func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
+	m := len(mean)
 	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
 	for i := range m {
-		mu := mean[i] + mod.MeanConstant
-		for q, w := range mod.MeanLinear {
-			mu += w * scaled[i*d+q]
-		}
-		// Rounding can take the difference a little below zero.
-		latent := max(prior[i]-reduction[i], 0)
-		out.Mean[i] = mu*mod.Scaling.YScale + mod.Scaling.YMean
-		out.StdLatent[i] = math.Sqrt(latent) * mod.Scaling.YScale
-		out.Std[i] = math.Sqrt(latent+mod.NoiseVariance) * mod.Scaling.YScale
+		out.Mean[i] = mean[i]*s.YScale + s.YMean
+		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
+		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
 		out.Lower95[i] = out.Mean[i] - z95*out.Std[i]
 		out.Upper95[i] = out.Mean[i] + z95*out.Std[i]
 	}
-	return out, nil
+	return out
+}
+
+// priorVariance returns the variances at xs before the data reduces them:
+// k(x*, x*) for prog, and that of the mean's coefficients (see meanUncertainty).
+func (p *Posterior) priorVariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
+	variance := make([]float64, xs.N)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	e.Diagonal(variance, xs, 0, xs.N)
+	w, err := p.meanUncertainty(ctx, prog, theta, xs, withMean)
+	q := len(p.model.Mean.Basis)
+	for i := range w {
+		variance[i/q] += w[i] * w[i]
+	}
+	return variance, err
 }

@@ -3,7 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,44 +13,41 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
-// Mean is the mean function m(x).
-type Mean string
-
-// The mean functions. Their coefficients are parameters of the objective, not
-// logarithms: mean_constant, and for MeanLinear mean_linear[0], … .
-const (
-	MeanZero     Mean = "zero"
-	MeanConstant Mean = "constant"
-	MeanLinear   Mean = "linear"
-)
-
-// Names of the parameters that are not the kernel's.
-const (
-	NoiseVariance = "noise_variance"
-	MeanConst     = "mean_constant"
-	MeanSlope     = "mean_linear"
-)
+// NoiseVariance is the name of the parameter that is not the kernel's, or, with
+// groups, of the vector of their parameters noise_variance[LABEL].
+const NoiseVariance = "noise_variance"
 
 // Spec says what to build.
 type Spec struct {
-	// Program is the covariance function, X the points, n×d, and Y the n
-	// targets.
+	// Program is the covariance function, X the points, n×d, and Y the targets:
+	// n numbers, or n×T column-major for T targets that share all parameters.
+	// The objective is the sum of theirs.
 	Program *kernel.Program
 	X       *kernel.Points
 	Y       []float64
-	// Mean is the mean function; empty means zero.
-	Mean Mean
-	// Labels name the columns of X for mean_linear; nil means 0 … d−1.
-	Labels []int
+	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
+	Mean mean.Basis
+	// MeanFree makes the coefficients β parameters of the objective, by their
+	// names in package mean, not logarithms. Otherwise they are those of
+	// largest likelihood at the other parameters, one vector per target.
+	MeanFree bool
+	// Noise says what is on the diagonal; the zero value is one variance for
+	// all points.
+	Noise Noise
+	// LeaveOneOut makes the objective the negative log predictive density of
+	// leave-one-out (looOp) instead of the negative log marginal likelihood: a
+	// value costs n³ operations, a gradient after it up to 4n³/3.
+	LeaveOneOut bool
 	// Derive replaces parameters by functions of others: the key is a
-	// parameter's name ("lengthscale" for all of an ARD vector), and the
-	// function returns its natural value as a node of the same shape. Such a
-	// parameter is no variable of the objective any more.
+	// parameter's name ("lengthscale" for all of an ARD vector, or the name of
+	// one element), and the function returns its natural value as a node of the
+	// same shape. Such a parameter is no variable of the objective any more.
 	Derive map[string]func(Nodes) (*gorgonia.Node, error)
 	// Prior, if not nil, returns a scalar node that is added to the cost: the
-	// negative log prior density, up to a constant.
+	// negative log prior density, such as [NegLogPrior] makes.
 	Prior func(Nodes) (*gorgonia.Node, error)
 	// MaxJitter is the largest variance that may be added to the diagonal
 	// where Σ is not positive definite; 0 allows none. What was added is in
@@ -63,6 +60,10 @@ type Nodes struct {
 	// Log holds what the optimiser moves: log-parameters, or the coefficients
 	// of the mean themselves. Natural holds the parameters in natural units.
 	Log, Natural map[string]*gorgonia.Node
+	// What derivations and priors of this package need.
+	graph     *gorgonia.ExprGraph
+	vars      []*variable
+	inputName func(string) string
 }
 
 // variable is a free parameter: an input node and the place of its numbers.
@@ -71,6 +72,7 @@ type variable struct {
 	elements []string
 	isLog    bool
 	node     *gorgonia.Node
+	natural  *gorgonia.Node
 	offset   int
 	// vector is the backing of a vector node; number that of a scalar.
 	vector []float64
@@ -97,19 +99,25 @@ const maxSalts = 8
 // the points spec.X. The objective owns the workspace's calls from then on.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
-	if spec.X.N != n || len(spec.Y) != n || spec.X.D != spec.Program.D {
+	if spec.X.N != n || len(spec.Y) == 0 || len(spec.Y)%n != 0 || spec.X.D != spec.Program.D {
 		return nil, fmt.Errorf("graph: workspace for %d points, %d points of %d columns, %d targets, kernel for %d columns",
 			n, spec.X.N, spec.X.D, len(spec.Y), spec.Program.D)
 	}
 	for i, v := range spec.Y {
 		if v-v != 0 {
-			return nil, &device.NonFiniteError{What: "target", Row: i, Col: -1}
+			return nil, &device.NonFiniteError{What: "target", Row: i % n, Col: -1}
 		}
+	}
+	if spec.MeanFree && len(spec.Y) > n {
+		return nil, errors.New("graph: coefficients of the mean as parameters serve one target only")
+	}
+	if err := spec.Noise.check(n); err != nil {
+		return nil, err
 	}
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	for salt := range uint64(maxSalts) {
-		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec.Program, spec.MaxJitter)}
+		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec)}
 		b.session.salt = salt
 		o, err := b.build()
 		if err != nil || !hashesCollide(b.graph) {
@@ -139,18 +147,21 @@ type builder struct {
 	session *session
 	vars    []*variable
 	nodes   Nodes
+	prior   *gorgonia.Node
 	offset  int
 }
 
 func (b *builder) build() (*Objective, error) {
-	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}}
+	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}, graph: b.graph, inputName: b.inputName}
 	for _, p := range b.spec.Program.Params {
 		if err := b.positive(p.Name, p.ElementNames()); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.positive(NoiseVariance, []string{NoiseVariance}); err != nil {
-		return nil, err
+	if names := b.spec.Noise.names(); len(names) > 0 {
+		if err := b.positive(NoiseVariance, names); err != nil {
+			return nil, err
+		}
 	}
 	residual, fixed, err := b.residual()
 	if err != nil {
@@ -186,93 +197,43 @@ func (b *builder) variable(name, inputName string, elements []string, isLog bool
 		value := tensor.New(tensor.WithShape(len(elements)), tensor.WithBacking(v.vector))
 		v.node = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(len(elements)), gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(value))
 	}
+	v.natural = v.node
 	b.vars = append(b.vars, v)
 	b.nodes.Log[name] = v.node
 	return v.node
 }
 
-// positive adds a positive parameter as exp of its logarithm, unless it is
-// derived from others.
+// positive adds a positive parameter as exp of its logarithm, those of its
+// elements at least that are not derived from others.
 func (b *builder) positive(name string, elements []string) error {
-	if b.spec.Derive[name] != nil {
+	free := b.free(name, elements)
+	if len(free) == 0 {
 		return nil
 	}
-	natural, err := gorgonia.Exp(b.variable(name, "log "+name, elements, true))
+	natural, err := gorgonia.Exp(b.variable(name, "log "+name, free, true))
 	b.nodes.Natural[name] = natural
+	b.vars[len(b.vars)-1].natural = natural
 	return err
-}
-
-// residual builds r = y − m(X) and says whether it is free of parameters.
-func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
-	n, d := b.spec.X.N, b.spec.X.D
-	y := append([]float64(nil), b.spec.Y...)
-	r = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("y")),
-		gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(y))))
-	switch b.spec.Mean {
-	case MeanZero, "":
-		return r, true, nil
-	case MeanConstant:
-	case MeanLinear:
-		slopes := b.slopeNames()
-		w := b.variable(MeanSlope, MeanSlope, slopes, false)
-		b.nodes.Natural[MeanSlope] = w
-		var columns *gorgonia.Node
-		if d == 1 {
-			columns = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(n), gorgonia.WithName(b.inputName("columns")),
-				gorgonia.WithValue(tensor.New(tensor.WithShape(n), tensor.WithBacking(slices.Clone(b.spec.X.X)))))
-		} else {
-			columns = gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithShape(n, d), gorgonia.WithName(b.inputName("columns")),
-				gorgonia.WithValue(tensor.New(tensor.WithShape(n, d), tensor.WithBacking(rowMajor(b.spec.X)))))
-		}
-		linear, err := gorgonia.Mul(columns, w)
-		if err != nil {
-			return nil, false, err
-		}
-		if r, err = gorgonia.Sub(r, linear); err != nil {
-			return nil, false, err
-		}
-	default:
-		return nil, false, fmt.Errorf("graph: unknown mean %q: known are %s, %s, %s", b.spec.Mean, MeanZero, MeanConstant, MeanLinear)
-	}
-	c := b.variable(MeanConst, MeanConst, []string{MeanConst}, false)
-	b.nodes.Natural[MeanConst] = c
-	r, err = gorgonia.Sub(r, c)
-	return r, false, err
-}
-
-func (b *builder) slopeNames() []string {
-	labels := b.spec.Labels
-	if labels == nil {
-		labels = kernel.Columns(b.spec.X.D)
-	}
-	names := make([]string, len(labels))
-	for i, l := range labels {
-		names[i] = MeanSlope + "[" + strconv.Itoa(l) + "]"
-	}
-	return names
-}
-
-func rowMajor(x *kernel.Points) []float64 {
-	rows := make([]float64, x.N*x.D)
-	for c := range x.D {
-		for i, v := range x.Column(c) {
-			rows[i*x.D+c] = v
-		}
-	}
-	return rows
 }
 
 // derive adds the parameters that are functions of others.
 func (b *builder) derive() error {
-	free := Nodes{Log: b.nodes.Log, Natural: map[string]*gorgonia.Node{}}
-	for name, node := range b.nodes.Natural {
-		free.Natural[name] = node
+	b.nodes.vars = b.vars
+	free := b.nodes
+	free.Natural = maps.Clone(b.nodes.Natural)
+	for name := range free.Natural {
+		if b.partly(name) {
+			delete(free.Natural, name)
+		}
 	}
 	used := 0
-	add := func(name string, size int) error {
+	add := func(name string, elements []string) error {
+		size := len(elements)
 		f := b.spec.Derive[name]
 		if f == nil {
-			return nil
+			derived, err := b.deriveElements(free, name, elements)
+			used += derived
+			return err
 		}
 		used++
 		node, err := f(free)
@@ -286,12 +247,14 @@ func (b *builder) derive() error {
 		return nil
 	}
 	for _, p := range b.spec.Program.Params {
-		if err := add(p.Name, p.Size); err != nil {
+		if err := add(p.Name, p.ElementNames()); err != nil {
 			return err
 		}
 	}
-	if err := add(NoiseVariance, 1); err != nil {
-		return err
+	if names := b.spec.Noise.names(); len(names) > 0 {
+		if err := add(NoiseVariance, names); err != nil {
+			return err
+		}
 	}
 	if used != len(b.spec.Derive) {
 		var names []string
@@ -317,11 +280,19 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if err != nil {
 		return nil, err
 	}
-	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s), k, b.nodes.Natural[NoiseVariance])
+	diagonal := gorgonia.Nodes{k}
+	if noise := b.nodes.Natural[NoiseVariance]; noise != nil {
+		diagonal = append(diagonal, noise)
+	}
+	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s, b.spec.Noise), diagonal...)
 	if err != nil {
 		return nil, err
 	}
-	cost, err := gorgonia.ApplyOp(newNLMLOp(s, fixed), sigma, residual)
+	var likelihood gorgonia.Op = newNLMLOp(s, fixed)
+	if b.spec.LeaveOneOut {
+		likelihood = newLOOOp(s, fixed)
+	}
+	cost, err := gorgonia.ApplyOp(likelihood, sigma, residual)
 	if err != nil || b.spec.Prior == nil {
 		return cost, err
 	}
@@ -332,5 +303,6 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if !prior.IsScalar() {
 		return nil, fmt.Errorf("graph: prior of shape %v, needs a scalar", prior.Shape())
 	}
+	b.prior = prior
 	return gorgonia.Add(cost, prior)
 }

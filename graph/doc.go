@@ -4,14 +4,16 @@
 //	log-parameters ──exp, derivations──▶ θ ──┐
 //	X ───────────────────────────────────────┴─▶ Kernel ──▶ K
 //	K, σ² ──▶ AddNoise ──▶ Σ
-//	y − m(X) ──▶ r;  Σ, r ──▶ NLML ──(+ priors)──▶ cost
+//	y (− Hβ) ──▶ r;  Σ, r ──▶ NLML ──(+ priors)──▶ cost
 //
-// Parameters, transforms, derivations (ties), priors and means are built-in
-// nodes. The n×n work is in the three ops of ops.go: Kernel, AddNoise and NLML.
-// Their values for matrices are handles (values.go): a few numbers that say
-// which matrix is meant. The matrix itself stays in a workspace of package
-// device, which a session (session.go) drives. The ops' derivatives in
-// gradops.go are again ops on handles, so that one n×n buffer serves for all.
+// Parameters, transforms, derivations (ties), priors and means with free
+// coefficients are built-in nodes. The n×n work is in three ops: Kernel and NLML
+// (ops.go), and AddNoise (noise.go). Within NLML the coefficients of the mean
+// are found by generalised least squares, unless they are free. The ops' values
+// for matrices are handles (values.go): a few numbers that say which matrix is
+// meant. The matrix itself stays in a workspace of package device, which a
+// session (session.go) drives. The ops' derivatives in gradops.go are again ops
+// on handles, so that one n×n buffer serves for all.
 //
 // Start with [Build], which returns an [Objective]. It evaluates the graph by a
 // machine of its own (machine.go) on the caller's goroutine.

@@ -27,7 +27,8 @@ func (o *gradOp) contract(v gorgonia.Value) error {
 	return o.session.contract(a)
 }
 
-// adjointOp is the adjoint of Σ under nlmlOp, ½g(Σ⁻¹ − ααᵀ), as a handle.
+// adjointOp is the adjoint of Σ under nlmlOp, ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) for T
+// targets, as a handle.
 // Inputs: the value f, which orders it after the factorisation, and g.
 type adjointOp struct{ gradOp }
 
@@ -42,7 +43,7 @@ func (o *adjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &adjointHandle{handle: o.handle(), inv: g / 2, outer: g / 2, stamp: o.session.stamp}, nil
+		return &adjointHandle{handle: o.handle(), inv: float64(o.session.targets) * g / 2, outer: g / 2, stamp: o.session.stamp}, nil
 	})
 }
 
@@ -124,30 +125,9 @@ func (o *pickOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	})
 }
 
-// traceOp is tr G for the adjoint G of Σ.
-type traceOp struct{ gradOp }
-
-func newTraceOp(s *session) *traceOp {
-	return &traceOp{gradOp{baseOp{session: s, name: "Trace", inputs: []hm.Type{matrixType()}, output: tensor.Float64, shape: tensor.ScalarShape()}}}
-}
-
-func (o *traceOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	return o.guard(func() (gorgonia.Value, error) {
-		if err := o.contract(inputs[0]); err != nil {
-			return nil, err
-		}
-		sum := 0.0
-		for _, v := range o.session.diag {
-			sum += v
-		}
-		return gorgonia.NewF64(sum), nil
-	})
-}
-
 var (
 	_ gorgonia.SDOp = (*adjointOp)(nil)
 	_ gorgonia.SDOp = (*residualGradOp)(nil)
 	_ gorgonia.SDOp = (*kernelGradOp)(nil)
 	_ gorgonia.SDOp = (*pickOp)(nil)
-	_ gorgonia.SDOp = (*traceOp)(nil)
 )

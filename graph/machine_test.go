@@ -13,6 +13,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // TestAgainstTapeMachine runs one graph on Gorgonia's machine and on ours.
@@ -35,8 +36,16 @@ func TestAgainstTapeMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
+	line, err := mean.Parse("linear")
+	if err != nil {
+		t.Fatal(err)
+	}
+	basis, err := line.Basis(x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o, err := Build(ws, Spec{
-		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: MeanLinear,
+		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: basis, MeanFree: true,
 		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ type Objective struct {
 	session     *session
 	vars        []*variable
 	cost        *gorgonia.Node
+	prior       *gorgonia.Node // the prior's part of cost, or nil
 	grads       gorgonia.Nodes
 	value       *machine // cost alone, a part of the same graph
 	gradient    *machine // cost and gradient
@@ -34,7 +35,7 @@ type Evaluations struct {
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost}
+	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost, prior: b.prior}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
@@ -143,20 +144,41 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.session.terms
-	if o.last != nil {
-		if f, err := scalar(o.last.value(o.cost)); err == nil {
-			t.NegLogPrior = f - t.NLML()
+	if o.session.left != nil {
+		t.LeaveOneOut = o.session.left.value
+	}
+	if o.last != nil && o.prior != nil {
+		if f, err := scalar(o.last.value(o.prior)); err == nil {
+			t.NegLogPrior = f
 		}
 	}
 	return t
 }
 
-// Theta returns the kernel's parameters and the noise variance in natural
-// units, and α = Σ⁻¹r, of the last successful evaluation; derived parameters
-// are among them. The slices are copies.
-func (o *Objective) Theta() (theta []float64, noise float64, alpha []float64) {
+// Theta returns the kernel's parameters and the estimated noise variances (one
+// per group, none without) in natural units, and α = Σ⁻¹r (n×T), of the last
+// successful evaluation; derived parameters are among them. The slices are
+// copies.
+func (o *Objective) Theta() (theta, noise, alpha []float64) {
 	s := o.session
-	return slices.Clone(s.theta), s.noise[0], slices.Clone(s.alpha)
+	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
+}
+
+// Noise returns what was added to the diagonal in the last successful
+// evaluation, known and estimated noise but no jitter: n variances, or one that
+// is the same for all points.
+func (o *Objective) Noise() []float64 { return slices.Clone(o.session.noise) }
+
+// Mean returns the mean's coefficients β̂ found by generalised least squares in
+// the last successful evaluation, q×T column-major, and their covariance
+// (HᵀΣ⁻¹H)⁻¹, q×q, the same for every target; nil if the mean is zero or its
+// coefficients are parameters.
+func (o *Objective) Mean() (beta, covariance []float64) {
+	s := o.session
+	if s.gls == nil {
+		return nil, nil
+	}
+	return slices.Clone(s.beta), s.gls.Covariance()
 }
 
 // Evaluations returns the counts so far.

@@ -124,34 +124,20 @@ func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (go
 	return out, nil
 }
 
-// addNoiseOp is Σ = K + σ²I. Derivative: for the adjoint G of Σ, K receives G
-// itself and σ² receives tr G (traceOp).
-type addNoiseOp struct{ baseOp }
-
-func (o *addNoiseOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	return o.guard(func() (gorgonia.Value, error) {
-		k, err := asInput[*kernelHandle](inputs[0])
-		if err != nil {
-			return nil, err
-		}
-		noise, err := scalar(inputs[1])
-		if err != nil {
-			return nil, err
-		}
-		return &covarianceHandle{handle: o.handle(), theta: k.theta, noise: []float64{noise}}, nil
-	})
-}
-
-func (o *addNoiseOp) DiffWRT(int) []bool { return []bool{true, true} }
-
-func (o *addNoiseOp) SymDiff(_ gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
-	trace, err := gorgonia.ApplyOp(newTraceOp(o.session), adjoint)
-	return gorgonia.Nodes{adjoint, trace}, err
-}
-
-// nlmlOp is f = ½ rᵀΣ⁻¹r + ½ log|Σ| + ½ n log 2π. Derivatives, for the adjoint
-// g of f (Rasmussen & Williams 2006, eq. 5.9, negated): Σ receives
-// ½g(Σ⁻¹ − ααᵀ) with α = Σ⁻¹r (adjointOp), and r receives gα (residualGradOp).
+// nlmlOp is f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
+// targets. Derivatives, for the adjoint g of f (Rasmussen & Williams 2006, eq.
+// 5.9, negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r (adjointOp),
+// and r receives gα (residualGradOp).
+//
+// Where the session finds the mean's coefficients by generalised least squares,
+// r is the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
+// minimises φ for that Σ. By the chain rule
+//
+//	df/dΣ = ∂φ/∂Σ + (∂φ/∂β)(dβ̂/dΣ),  ∂φ/∂β = −HᵀΣ⁻¹(y − Hβ).
+//
+// At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y the second factor is zero, so that the derivative is
+// that at fixed β̂ (the envelope theorem): the same formula, with
+// α = Σ⁻¹(y − Hβ̂).
 type nlmlOp struct {
 	baseOp
 	// residualFixed says that r is data, free of parameters.
@@ -190,7 +176,6 @@ func (o *nlmlOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.N
 
 var (
 	_ gorgonia.SDOp = (*kernelOp)(nil)
-	_ gorgonia.SDOp = (*addNoiseOp)(nil)
 	_ gorgonia.SDOp = (*nlmlOp)(nil)
 )
 
@@ -218,11 +203,6 @@ func newKernelOp(s *session) *kernelOp {
 		inputs = append(inputs, numberType(p.Size))
 	}
 	return &kernelOp{baseOp{session: s, name: "Kernel", args: s.prog.Text, inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}}
-}
-
-func newAddNoiseOp(s *session) *addNoiseOp {
-	n := s.ws.N()
-	return &addNoiseOp{baseOp{session: s, name: "AddNoise", inputs: []hm.Type{matrixType(), tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}
 }
 
 func newNLMLOp(s *session, residualFixed bool) *nlmlOp {

@@ -7,17 +7,25 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Terms are the parts of the objective.
 type Terms struct {
 	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
-	// (Rasmussen & Williams 2006, eq. 5.8, negated).
+	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
 	DataFit, Complexity, Constant float64
+	// DataFits are the targets' parts of DataFit; the other two terms are the
+	// same for each of them.
+	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
+	// LeaveOneOut is −Σ log p(y_i | the others), if that is the objective.
+	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
 	Jitter float64
@@ -34,79 +42,137 @@ type session struct {
 	prog      *kernel.Program
 	maxJitter float64
 	salt      uint64
+	// targets counts the columns of the residual. h (n×q) are the basis
+	// functions of a mean whose coefficients are found by generalised least
+	// squares; nil for none.
+	targets int
+	h       []float64
 
 	ctx context.Context
 
 	// stamp counts factorisations; factored says that the workspace holds
-	// that of (theta, noise).
-	stamp        uint64
-	factored     bool
-	theta, noise []float64
-	jitter       float64
-	logDet       float64
+	// that of (theta, noise). estimated are the parameters within noise.
+	stamp                   uint64
+	factored                bool
+	theta, noise, estimated []float64
+	jitter                  float64
+	logDet                  float64
 
-	// solved says that alpha = Σ⁻¹·residual for that factorisation.
+	// solved says that alpha = Σ⁻¹r for that factorisation, n×targets, where r
+	// is residual, less Hβ̂ for the mean's coefficients beta (q×targets). gls
+	// has their covariance.
 	solved          bool
 	residual, alpha []float64
+	beta            []float64
+	solvedH         []float64 // Σ⁻¹H
+	left            *leftOut  // leave-one-out, nil until it is asked for
+	gls             *mean.GLS
 	terms           Terms
 
 	// contracted says that grad and diag belong to (alpha, inv, outer).
-	contracted bool
-	inv, outer float64
-	grad, diag []float64
+	contracted      bool
+	inv, outer, loo float64
+	grad, diag      []float64
 }
 
-func newSession(ws device.Workspace, prog *kernel.Program, maxJitter float64) *session {
+func newSession(ws device.Workspace, spec Spec) *session {
 	n := ws.N()
-	return &session{
-		ws: ws, prog: prog, maxJitter: maxJitter, ctx: context.Background(),
-		alpha: make([]float64, n), diag: make([]float64, n), grad: make([]float64, prog.NumParams),
+	s := &session{
+		ws: ws, prog: spec.Program, maxJitter: spec.MaxJitter, ctx: context.Background(), targets: len(spec.Y) / n,
+		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
 	}
+	if !spec.MeanFree {
+		s.h = spec.Mean.Evaluate(spec.X)
+	}
+	return s
 }
 
 // nlml makes the workspace hold the factor of the covariance and returns the
 // value for the residual r.
 func (s *session) nlml(c *covarianceHandle, r []float64) (float64, error) {
-	if len(r) != s.ws.N() {
-		return 0, fmt.Errorf("graph: residual of %d elements for %d points", len(r), s.ws.N())
+	if len(r) != s.ws.N()*s.targets {
+		return 0, fmt.Errorf("graph: residual of %d elements for %d points and %d targets", len(r), s.ws.N(), s.targets)
 	}
 	if !s.factored || !slices.Equal(s.theta, c.theta) || !slices.Equal(s.noise, c.noise) {
-		if err := s.factor(c.theta, c.noise); err != nil {
+		if err := s.factor(c); err != nil {
 			return 0, err
 		}
 	}
 	if !s.solved || !slices.Equal(s.residual, r) {
-		s.solved, s.contracted = false, false
-		s.residual = append(s.residual[:0], r...)
-		copy(s.alpha, r)
-		if err := s.ws.Solve(s.ctx, s.alpha, 1); err != nil {
-			s.factored = false
+		if err := s.solve(r); err != nil {
 			return 0, err
-		}
-		s.solved = true
-		fit := 0.0
-		for i, v := range r {
-			fit += v * s.alpha[i]
-		}
-		s.terms = Terms{
-			DataFit: fit / 2, Complexity: s.logDet / 2,
-			Constant: float64(len(r)) / 2 * math.Log(2*math.Pi), Jitter: s.jitter,
 		}
 	}
 	return s.terms.NLML(), nil
 }
 
+// solve finds alpha, with the mean's coefficients if it is to, and the terms.
+// One call of the workspace serves all right-hand sides.
+func (s *session) solve(r []float64) error {
+	n := s.ws.N()
+	s.solved, s.contracted, s.left = false, false, nil
+	s.residual = append(s.residual[:0], r...)
+	sides := slices.Concat(r, s.h)
+	if err := s.ws.Solve(s.ctx, sides, len(sides)/n); err != nil {
+		s.factored = false
+		return err
+	}
+	copy(s.alpha, sides)
+	rest := r
+	if len(s.h) > 0 {
+		rest = slices.Clone(r)
+		if err := s.leastSquares(rest, sides[len(r):]); err != nil {
+			return err
+		}
+	}
+	targets := float64(s.targets)
+	s.terms = Terms{
+		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter,
+	}
+	for t := range s.targets {
+		fit := 0.0
+		for i, v := range rest[t*n : (t+1)*n] {
+			fit += v * s.alpha[t*n+i]
+		}
+		s.terms.DataFits = append(s.terms.DataFits, fit/2)
+		s.terms.DataFit += fit / 2
+	}
+	s.solved = true
+	return nil
+}
+
+// leastSquares finds β̂ for every target and takes the mean out: r becomes
+// y − Hβ̂ and alpha = Σ⁻¹y becomes Σ⁻¹(y − Hβ̂). solved is Σ⁻¹H.
+func (s *session) leastSquares(r, solved []float64) error {
+	n := s.ws.N()
+	gls, err := mean.NewGLS(s.h, solved, n)
+	if err != nil {
+		return &conditionError{err, n}
+	}
+	s.gls, s.solvedH, s.beta = gls, solved, s.beta[:0]
+	for t := range s.targets {
+		beta := gls.Coefficients(r[t*n : (t+1)*n])
+		for j, v := range beta {
+			floats.AddScaled(r[t*n:(t+1)*n], -v, s.h[j*n:(j+1)*n])
+			floats.AddScaled(s.alpha[t*n:(t+1)*n], -v, solved[j*n:(j+1)*n])
+		}
+		s.beta = append(s.beta, beta...)
+	}
+	return nil
+}
+
 // factor fills and factors. Where the matrix is not positive definite and the
 // user allows jitter, it is raised tenfold from 1e-10 of the mean variance up
 // to the limit.
-func (s *session) factor(theta, noise []float64) error {
-	s.factored, s.solved, s.contracted = false, false, false
+func (s *session) factor(c *covarianceHandle) error {
+	s.factored, s.solved, s.contracted, s.left = false, false, false, nil
 	s.stamp++
-	s.theta, s.noise = append(s.theta[:0], theta...), append(s.noise[:0], noise...)
+	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
+	s.estimated = append(s.estimated[:0], c.estimated...)
 	s.jitter = 0
-	err := s.tryFactor(noise)
+	err := s.tryFactor(c.noise)
 	for jitter := 1e-10; device.IsNotPD(err) && jitter <= s.maxJitter; jitter *= 10 {
-		raised := slices.Clone(noise)
+		raised := slices.Clone(c.noise)
 		for i := range raised {
 			raised[i] += jitter
 		}
@@ -136,15 +202,24 @@ func (s *session) contract(a *adjointHandle) error {
 	if a.stamp != s.stamp || !s.solved {
 		return errors.New("graph: an adjoint was used after the matrix it belongs to was overwritten")
 	}
-	if s.contracted && s.inv == a.inv && s.outer == a.outer {
+	if s.contracted && s.inv == a.inv && s.outer == a.outer && s.loo == a.loo {
 		return nil
 	}
 	clear(s.grad)
-	adj := device.Adjoint{Inv: a.inv, Outer: a.outer, Alpha: s.alpha}
+	adj := device.Adjoint{Inv: a.inv, Vectors: s.alpha}
+	for range s.targets {
+		adj.Outer = append(adj.Outer, -a.outer)
+	}
+	if a.loo != 0 {
+		var err error
+		if adj, err = s.leftOutAdjoint(a.loo); err != nil {
+			return err
+		}
+	}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
 		s.factored, s.solved = false, false
 		return err
 	}
-	s.contracted, s.inv, s.outer = true, a.inv, a.outer
+	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo
 	return nil
 }

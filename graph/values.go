@@ -46,18 +46,21 @@ type kernelHandle struct {
 	theta []float64
 }
 
-// covarianceHandle is Σ = K(θ) + σ²I.
+// covarianceHandle is Σ = K(θ) + diag(noise), noise of length 1 or n.
+// estimated are the variances that noise is made of, one per group.
 type covarianceHandle struct {
 	handle
-	theta, noise []float64
+	theta, noise, estimated []float64
 }
 
-// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·ααᵀ of the factorisation with
-// the given stamp.
+// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ of the factorisation
+// with the given stamp.
 type adjointHandle struct {
 	handle
 	inv, outer float64
-	stamp      uint64
+	// loo, if not 0, stands for the adjoint under looOp times this instead.
+	loo   float64
+	stamp uint64
 }
 
 var (

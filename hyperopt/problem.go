@@ -45,6 +45,9 @@ type Problem struct {
 	Lower, Upper []float64
 	// Fixed parameters stay at Start, bit by bit: nil (none), or p of them.
 	Fixed []bool
+	// Plain parameters are no logarithms, which matters for messages only: nil
+	// (none), or p of them.
+	Plain []bool
 }
 
 // Defaults of [Settings].
@@ -150,7 +153,16 @@ type checked struct {
 	start    []float64
 	clamps   []clamp
 	fixed    []bool
+	plain    []bool
 	warnings []string
+}
+
+// natural is the value of parameter i for messages.
+func (c *checked) natural(i int, z float64) float64 {
+	if c.plain != nil && c.plain[i] {
+		return z
+	}
+	return math.Exp(z)
 }
 
 func (p Problem) check() (*checked, error) {
@@ -170,6 +182,7 @@ func (p Problem) check() (*checked, error) {
 		{"Lower", len(p.Lower), p.Lower != nil},
 		{"Upper", len(p.Upper), p.Upper != nil},
 		{"Fixed", len(p.Fixed), p.Fixed != nil},
+		{"Plain", len(p.Plain), p.Plain != nil},
 	} {
 		if f.set && f.len != n {
 			return nil, fmt.Errorf("hyperopt: Problem.%s has %d elements, Start has %d", f.name, f.len, n)
@@ -184,6 +197,7 @@ func (p Problem) check() (*checked, error) {
 		fixed:  make([]bool, n),
 	}
 	copy(c.fixed, p.Fixed)
+	c.plain = p.Plain
 	for i := range c.names {
 		c.names[i] = fmt.Sprintf("parameter %d", i)
 		if p.Names != nil && p.Names[i] != "" {
@@ -215,12 +229,12 @@ func (c *checked) checkParameter(i int, lo, hi float64) error {
 		return fmt.Errorf("hyperopt: the upper bound of %s is %g", name, hi)
 	case lo > hi:
 		return fmt.Errorf("hyperopt: the lower bound of %s is above its upper bound: %g > %g (logs: %g > %g)",
-			name, math.Exp(lo), math.Exp(hi), lo, hi)
+			name, c.natural(i, lo), c.natural(i, hi), lo, hi)
 	}
 	c.clamps[i] = newClamp(lo, hi)
 	if c.fixed[i] {
 		if z < lo || z > hi {
-			c.warnf("%s is fixed at %.6g, outside its bounds [%.6g, %.6g]", name, math.Exp(z), math.Exp(lo), math.Exp(hi))
+			c.warnf("%s is fixed at %.6g, outside its bounds [%.6g, %.6g]", name, c.natural(i, z), c.natural(i, lo), c.natural(i, hi))
 		}
 		return nil
 	}
@@ -233,7 +247,7 @@ func (c *checked) checkParameter(i int, lo, hi float64) error {
 	}
 	if moved := c.start[i]; moved != z {
 		c.warnf("the start of %s, %.6g, is outside its bounds [%.6g, %.6g] or at one: moved to %.6g",
-			name, math.Exp(z), math.Exp(lo), math.Exp(hi), math.Exp(moved))
+			name, c.natural(i, z), c.natural(i, lo), c.natural(i, hi), c.natural(i, moved))
 	}
 	return nil
 }

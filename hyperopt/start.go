@@ -298,7 +298,7 @@ func (l *local) result(start []float64, status Status, err error) StartResult {
 					beyond = "larger"
 				}
 				l.warnf("%s is at its %s bound %.6g: a %s value would fit the data better; widen the bound if that makes sense",
-					l.p.names[i], side, math.Exp(b), beyond)
+					l.p.names[i], side, l.p.natural(i, b), beyond)
 			}
 		}
 	}

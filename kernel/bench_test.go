@@ -30,6 +30,8 @@ func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a 
 	}{
 		{"rbf", 8}, {"rbf", 26}, {"rbf(ard)", 8}, {"rbf(ard)", 26},
 		{"matern12(ard)", 8}, {"matern32", 8}, {"matern52(ard)", 26}, {"rbf*matern32 + matern52", 8},
+		{"rq", 8}, {"periodic", 8}, {"periodic(ard)", 8}, {"linear", 8}, {"cosine(ard)", 8}, {"poly(3)", 8},
+		{"rbf + matern32 + rq", 8}, {"rbf*periodic + linear", 8}, {"rbf*periodic + rq + linear", 8},
 	} {
 		const n = 4000
 		b.Run(fmt.Sprintf("%s/d=%d/n=%d", c.text, c.d, n), func(b *testing.B) {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"gpfit/internal/vec"
 )
@@ -11,23 +12,28 @@ import (
 type Evaluator struct {
 	prog *Program
 	ops  []operation
-	// theta is θ, invSquare holds 1/θ² for every element.
-	theta, invSquare []float64
+	// theta is θ; inverse holds 1/θ and invSquare 1/θ² for every element.
+	theta, inverse, invSquare []float64
 	// points[f] holds the coordinates that feature f uses of the one point of
-	// a row of pairs.
-	points [][]float64
+	// a row of pairs, frequencies[f] its inverse periods.
+	points, frequencies [][]float64
 	// features[f] is a row of feature f; values[c] holds results of
-	// instructions, slopes[c] is room for the derivative of a leaf c.
-	features, values, slopes [][]float64
+	// instructions; first[c] and other[c] are room for the derivatives of a
+	// leaf c.
+	features, values, first, other [][]float64
 	// adjoints[c] is the derivative of the result by instruction c, up to a
 	// factor; products[c] is room for it where the consumer is a product.
 	adjoints []scaledRow
 	products [][]float64
-	// derivative[c] is dk/ds of leaf c.
-	derivative []scaledRow
-	// weights and sums are for the lengthscales of an ARD leaf.
-	weights, sums []float64
-	width         int
+	// derivative[c] is that of leaf c.
+	derivative []leafSlope
+	// sines[f] is the row Σ u sin(2πu) of a feature SinSquares with one period.
+	sines [][]float64
+	// weights and column are rows for the derivatives by single columns;
+	// columnSums and columnSines hold one number for each.
+	weights, column, columnSums, columnSines []float64
+	width                                    int
+	pair                                     customPair
 }
 
 // scaledRow stands for the row factor·row.
@@ -78,8 +84,15 @@ func NewEvaluator(prog *Program) *Evaluator {
 		e.points = append(e.points, make([]float64, len(f.Dims)))
 		longest = max(longest, len(f.Dims))
 	}
-	e.sums = make([]float64, longest)
-	e.adjoints, e.derivative = make([]scaledRow, len(e.ops)), make([]scaledRow, len(e.ops))
+	for i, f := range prog.Features {
+		e.frequencies = append(e.frequencies, nil)
+		if f.Kind == SinSquares {
+			e.frequencies[i] = make([]float64, len(f.Dims))
+		}
+	}
+	e.columnSums, e.columnSines = make([]float64, longest), make([]float64, longest)
+	e.adjoints, e.derivative = make([]scaledRow, len(e.ops)), make([]leafSlope, len(e.ops))
+	e.pair.init(prog)
 	return e
 }
 
@@ -87,9 +100,14 @@ func NewEvaluator(prog *Program) *Evaluator {
 // is not kept.
 func (e *Evaluator) Bind(theta []float64) {
 	e.theta = append(e.theta[:0], theta...)
-	e.invSquare = e.invSquare[:0]
+	e.inverse, e.invSquare = e.inverse[:0], e.invSquare[:0]
 	for _, v := range theta {
-		e.invSquare = append(e.invSquare, 1/(v*v))
+		e.inverse, e.invSquare = append(e.inverse, 1/v), append(e.invSquare, 1/(v*v))
+	}
+	for k, f := range e.prog.Features {
+		for q := range e.frequencies[k] {
+			e.frequencies[k][q] = e.inverse[f.Period+min(q, f.Periods-1)]
+		}
 	}
 }
 
@@ -102,7 +120,7 @@ func (e *Evaluator) grow(m int) {
 	// A cache line between rows of 4 KiB keeps them out of each other's sets.
 	stride := (m+7)&^7 + 8
 	features, code := len(e.prog.Features), len(e.prog.Code)
-	room := make([]float64, (features+3*code+1)*stride)
+	room := make([]float64, (2*features+4*code+2)*stride)
 	row := func() []float64 {
 		r := room[:m:m]
 		room = room[stride:]
@@ -115,19 +133,26 @@ func (e *Evaluator) grow(m int) {
 		}
 		return out
 	}
-	e.features, e.values, e.slopes, e.products, e.weights = rows(features), rows(code), rows(code), rows(code), row()
+	e.features, e.sines, e.weights, e.column = rows(features), rows(features), row(), row()
+	e.values, e.products = rows(code), rows(code)
+	e.first, e.other = rows(code), rows(code)
 }
 
 // Row writes k(x_i, y_j) for j0 ≤ j < j1 to dst[0 : j1−j0].
 func (e *Evaluator) Row(dst []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.grow(m)
-	e.distances(x, i, y, j0, m)
+	e.measure(x, i, y, j0, m, false)
 	e.forward(dst[:m], false)
 }
 
 // Diagonal writes k(x_i, x_i) for i0 ≤ i < i1 to dst[0 : i1−i0].
-func (e *Evaluator) Diagonal(dst []float64, i0, i1 int) {
+func (e *Evaluator) Diagonal(dst []float64, x *Points, i0, i1 int) {
+	if !e.prog.Stationary() {
+		for i := i0; i < i1; i++ {
+			e.Row(dst[i-i0:], x, i, x, i, i+1)
+		}
+		return
+	}
 	m := i1 - i0
 	e.grow(m)
 	for _, f := range e.features {
@@ -136,41 +161,84 @@ func (e *Evaluator) Diagonal(dst []float64, i0, i1 int) {
 	e.forward(dst[:m], false)
 }
 
+// Stationary tells a program of the differences of points alone, whose
+// diagonal is constant.
+func (p *Program) Stationary() bool {
+	return len(p.Customs) == 0 && !slices.ContainsFunc(p.Features, func(f Feature) bool { return f.Kind == InnerProduct })
+}
+
 // RowGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂log θ_p, over j0 ≤ j < j1, to
 // grad[p] for every p.
 func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.grow(m)
-	e.distances(x, i, y, j0, m)
+	e.measure(x, i, y, j0, m, true)
 	e.forward(e.result(len(e.ops)-1, m), true)
-	e.reverse(grad, adj[:m], y, j0)
+	e.reverse(adj[:m], sink{theta: grad, y: y, j0: j0})
 }
 
-// distances fills the features of the pairs (x_i, y_j), j0 ≤ j < j0+m, by
-// differences of coordinates: the shorter form through inner products cancels.
-func (e *Evaluator) distances(x *Points, i int, y *Points, j0, m int) {
+// RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to
+// grad, which has D elements. Only the first argument moves, also where the
+// points are the same. Where k has a kink (matern12 at distance 0) it takes the
+// mean of both sides, 0. It adds NaN for a leaf that [Program.CheckInputGradient]
+// refuses.
+func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
+	m := j1 - j0
+	e.measure(x, i, y, j0, m, false)
+	e.forward(e.result(len(e.ops)-1, m), true)
+	e.reverse(adj[:m], sink{input: grad[:e.prog.D], y: y, j0: j0})
+}
+
+// measure fills the features of the pairs (x_i, y_j), j0 ≤ j < j0+m. Distances
+// are sums over differences of coordinates: the shorter form through inner
+// products cancels. With slopes, what the derivative by a period needs is left
+// behind as well.
+func (e *Evaluator) measure(x *Points, i int, y *Points, j0, m int, slopes bool) {
+	e.grow(m)
+	e.pair.set(x, i, y, j0)
 	for k, f := range e.prog.Features {
-		point := e.points[k]
+		point, row, w := e.points[k], e.features[k][:m], e.columnWeights(f)
 		for q, c := range f.Dims {
 			point[q] = x.X[c*x.N+i]
 		}
-		vec.SquaredDistances(e.features[k][:m], point, e.inverseSquares(f), y.X[j0:], y.N, f.Dims)
+		switch f.Kind {
+		case SquaredDistance:
+			vec.SquaredDistances(row, point, w, y.X[j0:], y.N, f.Dims)
+		case InnerProduct:
+			vec.InnerProducts(row, point, w, y.X[j0:], y.N, f.Dims)
+		case SinSquares:
+			if slopes && f.onePeriod() {
+				vec.SinSquaresSlope(row, e.sines[k][:m], point, e.frequencies[k], y.X[j0:], y.N, f.Dims)
+				continue
+			}
+			vec.SinSquares(row, point, w, e.frequencies[k], y.X[j0:], y.N, f.Dims)
+		case Differences:
+			vec.Differences(row, point, w, y.X[j0:], y.N, f.Dims)
+		}
 	}
 }
 
-// inverseSquares returns 1/ρ_c² for the columns of a feature that has
-// lengthscales, or nil.
-func (e *Evaluator) inverseSquares(f Feature) []float64 {
-	if f.Param < 0 {
+// onePeriod tells a feature of an isotropic periodic leaf.
+func (f *Feature) onePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
+
+// columnWeights returns the weights of a feature's columns, or nil if all are 1.
+func (e *Evaluator) columnWeights(f Feature) []float64 {
+	switch {
+	case f.Param < 0:
 		return nil
+	case f.Kind == Differences:
+		return e.inverse[f.Param : f.Param+len(f.Dims)]
 	}
 	return e.invSquare[f.Param : f.Param+len(f.Dims)]
 }
 
-// leafScale returns the factor from a leaf's feature to s = r².
+// leafScale returns the factor w from a leaf's feature to the argument of its
+// formula.
 func (e *Evaluator) leafScale(op *operation) float64 {
-	if op.Param < 0 {
+	switch {
+	case op.Param < 0:
 		return 1
+	case op.family.power == 1:
+		return e.inverse[op.Param]
 	}
 	return e.invSquare[op.Param]
 }
@@ -195,72 +263,40 @@ func (e *Evaluator) forward(out []float64, slopes bool) {
 			if op.row == c {
 				vec.Scale(dst, e.result(op.left, m), e.theta[op.Param])
 			}
+		case OpCustom:
+			e.pair.value(dst, &e.prog.Customs[op.Feature], e.theta, e.amplitude(op))
 		default:
-			s, w, a := e.features[op.Feature][:m], e.leafScale(op), 1.0
-			if op.amplitude >= 0 {
-				a = e.theta[op.amplitude]
-			}
-			if !slopes {
-				op.family.value(dst, s, w, a)
-				continue
-			}
-			d := &e.derivative[c]
-			d.row, d.factor = op.family.slope(dst, e.slopes[c][:m], s, w, a)
+			e.forwardLeaf(dst, c, slopes)
 		}
+	}
+}
+
+// amplitude is the factor of a leaf with a Scale right behind it.
+func (e *Evaluator) amplitude(op *operation) float64 {
+	if op.amplitude < 0 {
+		return 1
+	}
+	return e.theta[op.amplitude]
+}
+
+func (e *Evaluator) forwardLeaf(dst []float64, c int, slopes bool) {
+	op, m := &e.ops[c], len(dst)
+	in := leafInput{w: e.leafScale(op), a: e.amplitude(op), degree: op.Degree, first: e.first[c][:m], other: e.other[c][:m]}
+	if op.Feature >= 0 {
+		in.s = e.features[op.Feature][:m]
+	}
+	if op.family.hasShape() {
+		in.shape = e.theta[op.Shape]
+	}
+	if slopes {
+		e.derivative[c] = op.family.slope(dst, in)
+	} else {
+		op.family.value(dst, in)
 	}
 }
 
 // result is the row of instruction c, of length m.
 func (e *Evaluator) result(c, m int) []float64 { return e.values[e.ops[c].row][:m] }
-
-// reverse sends the adjoint of the last instruction back through the code.
-// Every value has exactly one consumer, so an adjoint is set once. Sums and
-// scales hand on the row they get; only products make new ones.
-func (e *Evaluator) reverse(grad, adj []float64, y *Points, j0 int) {
-	m, last := len(adj), len(e.ops)-1
-	e.adjoints[last] = scaledRow{adj, 1}
-	for c := last; c >= 0; c-- {
-		op, g := &e.ops[c], e.adjoints[c]
-		switch op.Op {
-		case OpAdd:
-			e.adjoints[op.left], e.adjoints[op.right] = g, g
-		case OpMul:
-			a, b := e.products[op.left][:m], e.products[op.right][:m]
-			vec.Mul(a, g.row, e.result(op.right, m))
-			vec.Mul(b, g.row, e.result(op.left, m))
-			e.adjoints[op.left], e.adjoints[op.right] = scaledRow{a, g.factor}, scaledRow{b, g.factor}
-		case OpScale:
-			grad[op.Param] += g.factor * vec.Dot(g.row, e.result(c, m))
-			if op.row == c { // otherwise the leaf's derivative has the factor
-				g.factor *= e.theta[op.Param]
-			}
-			e.adjoints[op.left] = g
-		default:
-			e.reverseLeaf(grad, c, g, y, j0)
-		}
-	}
-	clear(e.adjoints) // adj is not ours to keep
-}
-
-// reverseLeaf adds the derivatives by the logs of a leaf's lengthscales:
-// ∂s/∂log ρ = −2s for one lengthscale, ∂s/∂log ρ_c = −2 (x_c − y_c)²/ρ_c² for
-// one per column.
-func (e *Evaluator) reverseLeaf(grad []float64, c int, g scaledRow, y *Points, j0 int) {
-	op, d, m := &e.ops[c], e.derivative[c], len(g.row)
-	factor := -2 * g.factor * d.factor
-	if op.Param >= 0 {
-		s := e.features[op.Feature][:m]
-		grad[op.Param] += factor * e.invSquare[op.Param] * vec.TripleDot(g.row, d.row, s)
-		return
-	}
-	f := e.prog.Features[op.Feature]
-	weights, sums := e.weights[:m], e.sums[:len(f.Dims)]
-	vec.Mul(weights, g.row, d.row)
-	vec.WeightedSquares(sums, e.points[op.Feature], weights, y.X[j0:], y.N, f.Dims)
-	for q, w := range e.inverseSquares(f) {
-		grad[f.Param+q] += factor * w * sums[q]
-	}
-}
 
 // Eval returns k(x, y) for two single points, a convenience for tests and
 // small work.

@@ -9,6 +9,8 @@ import (
 var evaluatorCases = []string{
 	"rbf", "rbf(ard)", "matern12", "matern12(ard)", "matern32(ard, dims=[2, 0])", "matern52", "rbf*matern32",
 	"rbf(ard)*(matern12 + matern52(ard)) + rbf(dims=1)",
+	"rq", "rq(ard)", "periodic", "periodic(ard)", "linear", "linear(ard)", "poly(3)", "poly(2, ard)", "cosine", "cosine(ard)", "constant",
+	"rbf*periodic + rq + linear", "linear(ard)*(cosine + poly(1)) + constant*rq",
 }
 
 // TestRowsAgainstPairs: a value does not depend on where in a row its pair
@@ -96,11 +98,13 @@ func TestNoAllocation(t *testing.T) {
 	x, row := randomPoints(rng, 60, 3), make([]float64, 60)
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, 3)
-		e, grad := NewEvaluator(p), make([]float64, p.NumParams)
+		e, grad, input := NewEvaluator(p), make([]float64, p.NumParams), make([]float64, 3)
 		e.Bind(randomTheta(rng, p))
 		if n := testing.AllocsPerRun(10, func() {
 			e.Row(row, x, 1, x, 0, 60)
 			e.RowGradient(grad, row, x, 1, x, 0, 60)
+			e.RowInputGradient(input, row, x, 1, x, 0, 60)
+			e.Diagonal(row, x, 0, 60)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations a row", text, n)
 		}

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,14 +20,27 @@ type Leaf struct {
 	// Family is the formula.
 	Family *Family
 	// ARD gives every column its own lengthscale (automatic relevance
-	// determination).
+	// determination), and its own period.
 	ARD bool
+	// Degree is that of poly; 0 means 2.
+	Degree int
 	// Dims are the columns it acts on; nil means all.
 	Dims []int
 	// Start holds start values given in the text by parameter name
 	// ("lengthscale", "signal_variance"): one value, or with ARD one per
 	// column.
 	Start map[string][]float64
+}
+
+// degree is that of a leaf that has one, otherwise 0.
+func (l *Leaf) degree() int {
+	switch {
+	case !l.Family.hasDegree():
+		return 0
+	case l.Degree == 0:
+		return 2
+	}
+	return l.Degree
 }
 
 // Sum is the sum of its terms.
@@ -40,6 +55,9 @@ func (Product) isExpr() {}
 
 func (l *Leaf) String() string {
 	var args []string
+	if p := l.degree(); p > 0 {
+		args = append(args, strconv.Itoa(p))
+	}
 	if l.ARD {
 		args = append(args, "ard")
 	}
@@ -50,7 +68,7 @@ func (l *Leaf) String() string {
 		}
 		args = append(args, "dims="+listText(words))
 	}
-	for _, name := range startNames {
+	for _, name := range l.startNames() {
 		if v, ok := l.Start[name]; ok {
 			words := make([]string, len(v))
 			for i, x := range v {
@@ -63,6 +81,14 @@ func (l *Leaf) String() string {
 		return l.Family.Name
 	}
 	return l.Family.Name + "(" + strings.Join(args, ", ") + ")"
+}
+
+// startNames are the parameters with start values, in order.
+func (l *Leaf) startNames() []string {
+	if l.Family.custom == nil {
+		return l.Family.parameterNames()
+	}
+	return slices.Sorted(maps.Keys(l.Start))
 }
 
 func listText(words []string) string {
@@ -94,11 +120,15 @@ func (p Product) String() string {
 	return strings.Join(words, "*")
 }
 
-// WithARD returns a copy of e in which every leaf has one lengthscale per
-// column.
+// WithARD returns a copy of e in which every leaf has one lengthscale and
+// period per column. Leaves without either, and those of the user's own, which
+// may not have the choice, stay as they are.
 func WithARD(e Expr) Expr {
 	switch e := e.(type) {
 	case *Leaf:
+		if !e.Family.hasColumns() {
+			return e
+		}
 		c := *e
 		c.ARD = true
 		return &c

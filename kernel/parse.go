@@ -6,15 +6,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// startNames are the parameters that may be given as arguments of a leaf, in
-// the order in which they are printed.
-var startNames = []string{"lengthscale", "signal_variance"}
+	"gpfit/internal/suggest"
+)
 
 // maxDepth bounds the nesting of parentheses, so that no text can exhaust the
 // stack.
 const maxDepth = 100
+
+// MaxDegree is the largest degree of poly.
+const MaxDegree = 100
 
 // ParseError reports a kernel expression that cannot be read.
 type ParseError struct {
@@ -31,29 +32,69 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("kernel: %s\n  %s\n  %s^", e.Msg, e.Text, strings.Repeat(" ", len([]rune(e.Text[:e.Pos]))))
 }
 
+// Parser reads the text form of kernels. The zero value knows the built-in
+// families.
+type Parser struct {
+	// Custom are kernels of the user's own that the text may name.
+	Custom []Custom
+}
+
+// Parse reads text with the built-in families; see [Parser.Parse].
+func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
+
 // Parse reads the text form of a kernel:
 //
 //	sum     = product { "+" product }
 //	product = factor { "*" factor }
 //	factor  = name [ "(" argument { "," argument } ")" ] | "(" sum ")"
 //
-// An argument is `ard`, `dims=LIST`, or a start value such as `lengthscale=2`;
-// a list is a number or `[n, n, …]`. Errors are [*ParseError].
-func Parse(text string) (Expr, error) {
-	p := &parser{text: text}
+// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or
+// for poly its degree, `poly(3)` or `poly(degree=3)`; a list is a number or
+// `[n, n, …]`. Errors are [*ParseError], or say what is wrong with the name of
+// a kernel in p.Custom.
+func (p Parser) Parse(text string) (Expr, error) {
+	q := &parser{text: text, families: families}
+	for _, c := range p.Custom {
+		if !isName(c.Name()) || q.family(c.Name()) != nil {
+			return nil, fmt.Errorf("kernel: a kernel of one's own cannot be called %q: it must be a word that is not in use", c.Name())
+		}
+		q.families = append(q.families[:len(q.families):len(q.families)], &Family{Name: c.Name(), Op: OpCustom, custom: c})
+	}
+	return q.parse()
+}
+
+func (p *parser) parse() (Expr, error) {
 	e, err := p.sum(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.skipBlanks(); p.pos < len(text) {
+	if p.skipBlanks(); p.pos < len(p.text) {
 		return nil, p.fail(p.pos, "expected '+', '*' or the end, found %q", p.text[p.pos:p.pos+1])
 	}
 	return e, nil
 }
 
 type parser struct {
-	text string
-	pos  int
+	text     string
+	pos      int
+	families []*Family
+}
+
+func (p *parser) family(name string) *Family {
+	for _, f := range p.families {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func (p *parser) familyNames() []string {
+	names := make([]string, len(p.families))
+	for i, f := range p.families {
+		names[i] = f.Name
+	}
+	return names
 }
 
 func (p *parser) fail(pos int, format string, args ...any) error {
@@ -98,6 +139,16 @@ func (p *parser) word(ok func(c byte) bool) string {
 
 func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// isName tells a word that does not begin with a digit.
+func isName(s string) bool {
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
 func isNumberByte(c byte) bool {
@@ -156,22 +207,30 @@ func (p *parser) factor(depth int) (Expr, error) {
 	start := p.pos
 	name := p.word(isNameByte)
 	if name == "" {
-		return nil, p.fail(start, "expected a kernel: one of %s", strings.Join(Families(), ", "))
+		return nil, p.fail(start, "expected a kernel: one of %s", strings.Join(p.familyNames(), ", "))
 	}
-	family := familyByName(name)
+	family := p.family(name)
 	if family == nil {
-		return nil, p.fail(start, "unknown kernel %q: known are %s", name, strings.Join(Families(), ", "))
+		return nil, p.fail(start, "unknown kernel %q%s: known are %s", name, suggest.DidYouMean(name, p.familyNames()), strings.Join(p.familyNames(), ", "))
 	}
 	leaf := &Leaf{Family: family}
+	if err := p.arguments(leaf); err != nil {
+		return nil, err
+	}
+	leaf.Degree = leaf.degree()
+	return leaf, nil
+}
+
+func (p *parser) arguments(leaf *Leaf) error {
 	if !p.accept('(') || p.accept(')') {
-		return leaf, nil
+		return nil
 	}
 	for {
 		if err := p.argument(leaf); err != nil {
-			return nil, err
+			return err
 		}
 		if !p.accept(',') {
-			return leaf, p.expect(')')
+			return p.expect(')')
 		}
 	}
 }
@@ -180,7 +239,10 @@ func (p *parser) argument(leaf *Leaf) error {
 	p.skipBlanks()
 	start := p.pos
 	name := p.word(isNameByte)
+	custom := leaf.Family.custom != nil && isName(name) // knows its parameters when compiled
 	switch {
+	case leaf.Family.hasDegree() && (name == "degree" || name != "" && name[0] >= '0' && name[0] <= '9'):
+		return p.degree(leaf, start, name)
 	case name == "ard":
 		if leaf.ARD {
 			return p.fail(start, "argument \"ard\" is given twice")
@@ -192,7 +254,7 @@ func (p *parser) argument(leaf *Leaf) error {
 			return p.fail(start, "argument \"dims\" is given twice")
 		}
 		return p.dims(leaf)
-	case slices.Contains(startNames, name):
+	case slices.Contains(leaf.Family.parameterNames(), name) || custom:
 		if leaf.Start[name] != nil {
 			return p.fail(start, "argument %q is given twice", name)
 		}
@@ -206,7 +268,37 @@ func (p *parser) argument(leaf *Leaf) error {
 		leaf.Start[name] = values
 		return nil
 	}
-	return p.fail(start, "%s has no argument %q: known are ard, dims, %s", leaf.Family.Name, name, strings.Join(startNames, ", "))
+	known := append([]string{"ard", "dims"}, leaf.Family.parameterNames()...)
+	if leaf.Family.hasDegree() {
+		known = append([]string{"degree"}, known...)
+	}
+	if name == "" {
+		return p.fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
+	}
+	return p.fail(start, "%s has no argument %q%s: known are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+}
+
+// degree reads the degree of poly, alone or as degree=.
+func (p *parser) degree(leaf *Leaf, start int, name string) error {
+	if leaf.Degree != 0 {
+		return p.fail(start, "the degree is given twice")
+	}
+	if name == "degree" {
+		if err := p.expect('='); err != nil {
+			return err
+		}
+		p.skipBlanks()
+		start = p.pos
+	} else {
+		p.pos = start
+	}
+	text := p.word(isNumberByte)
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 1 || v > MaxDegree {
+		return p.fail(start, "the degree is a whole number from 1 to %d, not %q", MaxDegree, text)
+	}
+	leaf.Degree = v
+	return nil
 }
 
 func (p *parser) dims(leaf *Leaf) error {

@@ -174,6 +174,9 @@ func (s *Spec) columns(i int, dir string) ([]split, error) {
 		return []split{{"0", 0}}, nil
 	}
 	var names []string
+	if wanted.All && d.SplitMask == d.Path {
+		return nil, s.errorAt(at, nil, "splits: name the columns of the table that are masks")
+	}
 	if wanted.All || slices.ContainsFunc(wanted.Columns, isName) {
 		mask, err := table.Read(absolute(dir, d.SplitMask), table.Options{NoTarget: true})
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Error is what is wrong with a spec file, and where. The command line maps it
@@ -388,13 +389,36 @@ func (s *Spec) checkOptions(at string, o Options) error {
 		return s.errorAt(at+"."+key, nil, "%s %d: must be at least %d", key, *value, least)
 	}
 	err := errors.Join(
-		oneOf("mean", o.Mean, string(graph.MeanZero), string(graph.MeanConstant), string(graph.MeanLinear)),
 		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
+		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
+		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
+		atLeast("subsample", o.Subsample, 0),
 		atLeast("restarts", o.Restarts, 0), atLeast("max_evals", o.MaxEvals, 0),
 		atLeast("threads", o.Threads, 0), atLeast("retries", o.Retries, 0),
 	)
 	if err != nil {
 		return err.(interface{ Unwrap() []error }).Unwrap()[0]
+	}
+	if o.Mean != nil {
+		if _, err := mean.Parse(*o.Mean); err != nil {
+			return s.errorAt(at+".mean", err, "%v", err)
+		}
+	}
+	for _, name := range sortedKeys(o.Prior) {
+		if _, err := graph.ParsePrior(o.Prior[name]); err != nil {
+			return s.errorAt(at+".prior."+name, err, "prior of %s: %v", name, err)
+		}
+	}
+	for i, score := range o.Scores {
+		if score != "loo" {
+			return s.errorAt(fmt.Sprintf("%s.scores[%d]", at, i), nil, "scores %q: must be loo; splits are a batch's cross-validation", score)
+		}
+	}
+	if o.Target != nil && strings.Contains(string(*o.Target), ",") {
+		return s.errorAt(at+".target", nil, "target %q: a job has one target; list the table once for each of them", *o.Target)
+	}
+	if o.Device != nil && strings.Contains(*o.Device, ",") {
+		return s.errorAt(at+".device", nil, "device %q: a job has one device; cuda takes any GPU", *o.Device)
 	}
 	if o.Standardize != nil {
 		if _, err := gp.ParseStandardize(*o.Standardize); err != nil {

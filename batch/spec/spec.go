@@ -70,21 +70,35 @@ type Kernel struct {
 // Options are those of "gpfit fit", and what a job may use. Nil means: not said
 // here.
 type Options struct {
-	Target      *Word                `yaml:"target,omitempty" json:"target,omitempty"`
-	Features    []Word               `yaml:"features,omitempty" json:"features,omitempty"`
-	Header      *Word                `yaml:"header,omitempty" json:"header,omitempty"`
+	Target   *Word   `yaml:"target,omitempty" json:"target,omitempty"`
+	Features []Word  `yaml:"features,omitempty" json:"features,omitempty"`
+	Header   *Word   `yaml:"header,omitempty" json:"header,omitempty"`
+	Missing  *string `yaml:"missing,omitempty" json:"missing,omitempty"`
+	// Subsample rows are drawn by the job's seed.
+	Subsample   *int                 `yaml:"subsample,omitempty" json:"subsample,omitempty"`
 	ARD         *bool                `yaml:"ard,omitempty" json:"ard,omitempty"`
 	Mean        *string              `yaml:"mean,omitempty" json:"mean,omitempty"`
+	MeanFit     *string              `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
+	Noise       *string              `yaml:"noise,omitempty" json:"noise,omitempty"`
+	NoiseColumn *Word                `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
+	NoiseGroup  *Word                `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
 	Standardize *string              `yaml:"standardize,omitempty" json:"standardize,omitempty"`
 	Set         map[string]float64   `yaml:"set,omitempty" json:"set,omitempty"`
 	Fix         map[string]*float64  `yaml:"fix,omitempty" json:"fix,omitempty"`
 	Bounds      map[string][]float64 `yaml:"bounds,omitempty" json:"bounds,omitempty"`
-	MaxJitter   *float64             `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	Restarts    *int                 `yaml:"restarts,omitempty" json:"restarts,omitempty"`
-	MaxEvals    *int                 `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
-	SaveFactor  *bool                `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
-	Device      *string              `yaml:"device,omitempty" json:"device,omitempty"`
-	Fallback    *string              `yaml:"fallback,omitempty" json:"fallback,omitempty"`
+	// Prior and Tie: parameter to density, and to the parameter that it follows.
+	Prior     map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
+	Tie       map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
+	Objective *string           `yaml:"objective,omitempty" json:"objective,omitempty"`
+	// Scores may be [loo]; the splits are a batch's cross-validation.
+	Scores     []string `yaml:"scores,omitempty" json:"scores,omitempty"`
+	StdErrors  *bool    `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
+	MaxJitter  *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
+	Restarts   *int     `yaml:"restarts,omitempty" json:"restarts,omitempty"`
+	MaxEvals   *int     `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
+	SaveFactor *bool    `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
+	Device     *string  `yaml:"device,omitempty" json:"device,omitempty"`
+	Fallback   *string  `yaml:"fallback,omitempty" json:"fallback,omitempty"`
 	// Threads is the number of CPU threads of one job, 0 for a choice by its
 	// size. The last bits of results depend on it.
 	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`

@@ -28,6 +28,8 @@ func TestSpecHasEveryFlag(t *testing.T) {
 	elsewhere := map[string]bool{
 		"kernel": true, "seed": true, "split-mask": true, "out": true, "force": true, "checkpoint": true,
 		"json": true, "quiet": true, "help": true,
+		// Splits are a batch's cross-validation.
+		"folds": true, "fold-seed": true, "refit": true,
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	newFit().Flags().VisitAll(func(f *pflag.Flag) {

@@ -27,7 +27,6 @@ type benchFlags struct {
 	deviceFlags
 	sizes     []int
 	d, repeat int
-	seed      uint64
 	plot      string
 }
 
@@ -56,8 +55,8 @@ during an n, on Linux. Predictions give mean and standard deviation.`,
 	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
 	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
 	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
-	s.Uint64Var(&f.seed, "seed", 1, "seed of the synthetic table")
 	f.dataFlags.add(s)
+	s.Lookup("seed").Usage = "seed of the synthetic table or of --subsample"
 	f.addModel(s)
 	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
 	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
@@ -130,6 +129,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	switch {
+	case f.targets() != nil:
+		return usagef("--target %s: measurements are of one target", f.target)
 	case len(f.sizes) == 0:
 		return usagef("--n: no numbers of rows")
 	case f.repeat < 1:
@@ -139,7 +140,7 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	}
 	if f.data != "" {
 		for _, name := range []string{"d", "seed"} {
-			if cmd.Flags().Changed(name) {
+			if cmd.Flags().Changed(name) && (name == "d" || f.subsample == 0) {
 				return usagef("--%s is for a synthetic table: leave it out with --data", name)
 			}
 		}
@@ -156,8 +157,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
-		if f.target != "" || len(f.features) > 0 {
-			return fit.Data{}, usagef("--target and --features need a table: give --data")
+		if f.target != "" || len(f.features) > 0 || f.subsample != 0 {
+			return fit.Data{}, usagef("--target, --features and --subsample need a table: give --data")
 		}
 		return bench.Synthetic(n, f.d, f.seed), nil
 	}

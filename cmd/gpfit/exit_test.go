@@ -39,6 +39,13 @@ func TestExitCodes(t *testing.T) {
 		{exitData, "fit " + filepath.Join(dir, "none.csv")},
 		{exitData, "fit " + put("bad.csv", "x,y\n1,a\n")},
 		{exitData, "fit " + put("one.csv", "x,y\n1,1\n")},
+		{exitData, "fit " + filepath.Join(dir, "none-*.csv")},
+		{exitData, "fit ../../internal/table/testdata/formats/nan.npy"},
+		{exitData, "fit ../../internal/table/testdata/formats/words.npz"},
+		{exitData, "fit ../../internal/table/testdata/formats/types.parquet"},
+		{exitData, "fit ../../internal/table/testdata/formats"},
+		{exitData, "fit " + good + " --split-mask " + good + ":z"},
+		{exitUsage, "fit " + good + " --missing maybe"},
 		{exitData, "predict " + good + " " + good},
 		{exitDevice, "fit " + good + " --device cuda:9 --out " + out},
 	} {

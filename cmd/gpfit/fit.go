@@ -19,12 +19,13 @@ type fitFlags struct {
 	dataFlags
 	modelFlags
 	deviceFlags
+	scoreFlags
 	splitMask, out string
 	restarts       int
-	seed           uint64
 	maxEvals       int
 	checkpoint     string
 	saveFactor     bool
+	stdErrors      bool
 	force          bool
 }
 
@@ -35,15 +36,30 @@ func newFit() *cobra.Command {
 		Short: "Tune the hyperparameters on a table and write a model",
 		Long: `Tune the hyperparameters on a table and write a model.
 
-DATA is a CSV file, with or without a header, plain or gzip-compressed, or "-"
-for standard input. Parameters are tuned by L-BFGS on their logarithms, with the
+DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet;
+NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
+a directory or a quoted pattern whose files, sorted by name, make one table of
+the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS on their logarithms, with the
 gradient of the exact negative log marginal likelihood (NLML).
+
+The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
+linear, every column; poly(K), the powers 1 to K of every column, without
+products of columns; bumps(M), M Gaussian bumps on every column, centres at its
+quantiles, width their mean distance. dims=0 or dims=[0, 2] limits a term to
+columns; all have the constant. Coefficients are found by generalised least
+squares within each evaluation, and their uncertainty is in predictions.
+
+Noise is one variance for all rows, one for each group of rows (--noise-group), or
+known for each row (--noise-column), the estimated variance on top.
+
+Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
 
 Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
 With --checkpoint the same command goes on from there, as it does after a crash,
 and ends with the same bits as a fit that was never stopped.`,
 		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
   gpfit fit data.csv --target price --ard --restarts 5 --json
+  gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
 		Args: exactArgs(1, "DATA"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
@@ -51,12 +67,14 @@ and ends with the same bits as a fit that was never stopped.`,
 	s := cmd.Flags()
 	s.SortFlags = false
 	f.dataFlags.add(s)
-	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored")
+	s.StringVar(&f.splitMask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 	f.modelFlags.add(s)
+	f.noise.add(s)
+	f.scoreFlags.add(s)
 	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
-	s.Uint64Var(&f.seed, "seed", 1, "seed of the random starts")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
 	s.StringVar(&f.checkpoint, "checkpoint", "", "keep every evaluation in `FILE`: the same command then goes on after a crash or Ctrl-C, to the same bits; removed at the end")
+	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
@@ -69,7 +87,13 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
+	if err == nil {
+		err = f.noise.options(&opts)
+	}
 	if err != nil {
+		return err
+	}
+	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	if f.restarts < 0 || f.maxEvals < 0 {
@@ -91,6 +115,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
 		msg.note("going on from the checkpoint %s", f.checkpoint)
 	}
+	opts.StdErrors = f.stdErrors
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
@@ -98,9 +123,13 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.check(task.N()); err != nil {
+		return err
+	}
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
+	msg.objective = task.ObjectiveLabel()
 	backends, err := f.open(ctx, msg, task.N())
 	if err != nil {
 		return err
@@ -116,6 +145,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
+	if err == nil && f.has("cv") {
+		if !f.saveFactor {
+			outcome.Close() // its memory is the folds'
+		}
+		err = f.crossValidate(ctx, msg, task, backends[0], &outcome.Report)
+	}
 	return finishFit(cmd, msg, f, outcome, out, len(task.Warnings()), err)
 }
 
@@ -165,7 +200,8 @@ type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 
-// defaultModelName is DATA's base name with .gpfit for its extensions.
+// defaultModelName is DATA's base name with .gpfit for its extensions; of a
+// pattern it is what is common to the names.
 func defaultModelName(path string) string {
 	if path == "-" {
 		return "model.gpfit"
@@ -173,6 +209,12 @@ func defaultModelName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
 		name = base
+	}
+	if strings.ContainsAny(name, "*?[") {
+		name = strings.Trim(strings.NewReplacer("*", "", "?", "", "[", "", "]", "").Replace(name), ".-_ ")
+	}
+	if strings.Trim(name, ".") == "" {
+		name = "model"
 	}
 	return name + ".gpfit"
 }

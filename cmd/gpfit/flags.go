@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +12,9 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // dataFlags say how a table is read.
@@ -23,38 +22,58 @@ type dataFlags struct {
 	target   string
 	features []string
 	header   string
+	missing  string
+	// seed is that of everything random in a command.
+	subsample int
+	seed      uint64
+	// noise is that of training tables.
+	noise noiseFlags
 }
 
 func (f *dataFlags) add(s *pflag.FlagSet) {
-	s.StringVar(&f.target, "target", "", "column of the targets, by `NAME` or index (default: the last)")
+	s.StringVar(&f.target, "target", "", "column of the targets, by `NAME` or index (default: the last); several with commas share kernel and noise")
 	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs: `NAMES`, indices or ranges such as 0-3 (default: all others)")
 	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
+	s.StringVar(&f.missing, "missing", "error", "rows with empty, NaN or NA cells in a column that is used: error, or drop and say how many")
+	s.IntVar(&f.subsample, "subsample", 0, "take `N` rows, drawn at random by --seed, if there are more (default: all)")
+	s.Uint64Var(&f.seed, "seed", 1, "seed of everything random: --subsample, --restarts")
 }
 
 // modelFlags say what is fitted.
 type modelFlags struct {
-	kernel, mean, standardize string
-	ard                       bool
-	set, fix, bounds          []string
-	maxJitter                 float64
+	kernel, standardize string
+	mean, meanFit       string
+	ard                 bool
+	set, fix, bounds    []string
+	maxJitter           float64
+	priorFlags
 }
 
 func (f *modelFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&f.kernel, "kernel", "rbf", "covariance function, an `EXPRESSION` such as 'rbf(ard)' or 'rbf + matern32'")
 	s.BoolVar(&f.ard, "ard", false, "one lengthscale per column in every leaf of the kernel")
-	s.StringVar(&f.mean, "mean", "zero", "mean function: zero, constant or linear")
+	s.StringVar(&f.mean, "mean", "zero", "mean function, an `EXPRESSION` of zero, constant, linear, poly(DEGREE), bumps(COUNT) and +, such as 'linear + bumps(5, dims=0)'")
+	s.StringVar(&f.meanFit, "mean-fit", "auto", "coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another flag names one")
 	s.StringVar(&f.standardize, "standardize", "xy", "bring to mean 0 and deviation 1: xy, x, y or none")
 	s.StringArrayVar(&f.set, "set", nil, "start value of a parameter, `NAME=VALUE` (scaled units; may be repeated)")
 	s.StringArrayVar(&f.fix, "fix", nil, "fix a parameter, `NAME[=VALUE]` (may be repeated)")
 	s.StringArrayVar(&f.bounds, "bounds", nil, "bounds of a parameter, `NAME=LO:HI` (may be repeated)")
 	s.Float64Var(&f.maxJitter, "max-jitter", 0, "largest variance that may be added to the diagonal if the covariance is not positive definite; what was added is reported")
+	f.priorFlags.add(s)
 }
 
 // options turns the flags into fit's options.
 func (f *modelFlags) options() (fit.Options, error) {
-	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: graph.Mean(f.mean), MaxJitter: f.maxJitter}
-	if !slices.Contains([]graph.Mean{graph.MeanZero, graph.MeanConstant, graph.MeanLinear}, o.Mean) {
-		return o, usagef("--mean %q: must be zero, constant or linear", f.mean)
+	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MeanFit: fit.MeanFit(f.meanFit), MaxJitter: f.maxJitter}
+	if _, err := mean.Parse(f.mean); err != nil {
+		return o, err
+	}
+	switch o.MeanFit {
+	case "auto":
+		o.MeanFit = fit.MeanAuto
+	case fit.MeanAuto, fit.MeanGLS, fit.MeanFree:
+	default:
+		return o, usagef("--mean-fit %q: must be auto, gls or free", f.meanFit)
 	}
 	var err error
 	if o.Standardize, err = gp.ParseStandardize(f.standardize); err != nil {
@@ -87,7 +106,7 @@ func (f *modelFlags) options() (fit.Options, error) {
 		}
 		o.Bounds = append(o.Bounds, b)
 	}
-	return o, nil
+	return o, f.priorFlags.apply(&o)
 }
 
 // parseAssignment reads NAME or NAME=VALUE.
@@ -142,8 +161,9 @@ func (f *deviceFlags) add(s *pflag.FlagSet) {
 // completeValues offers fixed values for flags in the shell.
 func completeValues(cmd *cobra.Command) {
 	for flag, values := range map[string][]string{
-		"kernel": kernel.Families(), "mean": {"zero", "constant", "linear"},
-		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "device": {"auto", "cpu"},
+		"kernel": kernel.Families(), "mean": mean.Kinds(), "mean-fit": {"auto", "gls", "free"}, "noise": {"estimated", "none"},
+		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
+		"objective": {"nlml", "loo"}, "scores": {"loo", "cv", "loo,cv"},
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

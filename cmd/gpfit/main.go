@@ -31,6 +31,7 @@ import (
 	"gpfit/internal/suggest"
 	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Exit codes.
@@ -87,11 +88,11 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return exitData
-	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err):
+	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err), is[*mean.ParseError](err):
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData
-	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err):
+	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
 		return exitDevice
 	}
 	return exitFailure
@@ -122,7 +123,7 @@ GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newFit(), newNLML(), newPredict(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root

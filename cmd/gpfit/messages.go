@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,8 @@ type messages struct {
 	// status is the line of the last iteration, shown again with the progress
 	// of the evaluation that is running.
 	status string
+	// objective is what the optimiser's values are called, NLML if empty.
+	objective string
 }
 
 func newMessages(w io.Writer, quiet bool) *messages {
@@ -60,9 +63,15 @@ func (m *messages) clear() {
 
 // iteration shows the optimiser's state; the first one is always shown.
 func (m *messages) iteration(it hyperopt.Iteration) {
-	m.status = fmt.Sprintf("start %d, iteration %d: NLML %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
-		it.Start, it.Iteration, it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
+	m.status = fmt.Sprintf("start %d, iteration %d: %s %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
+		it.Start, it.Iteration, cmp.Or(m.objective, "NLML"), it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
 	m.draw(m.status, it.Start == 0 && it.Iteration == 0)
+}
+
+// step shows which part of a long command begins.
+func (m *messages) step(format string, args ...any) {
+	m.status = fmt.Sprintf(format, args...)
+	m.draw(m.status, m.terminal)
 }
 
 // progress shows how far a long evaluation is.

@@ -14,6 +14,7 @@ type nlmlFlags struct {
 	dataFlags
 	modelFlags
 	deviceFlags
+	scoreFlags
 	graph string
 }
 
@@ -34,6 +35,8 @@ would take. Nothing is optimised.`,
 	s.SortFlags = false
 	f.dataFlags.add(s)
 	f.modelFlags.add(s)
+	f.noise.add(s)
+	f.scoreFlags.add(s)
 	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
@@ -44,7 +47,13 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
+	if err == nil {
+		err = f.noise.options(&opts)
+	}
 	if err != nil {
+		return err
+	}
+	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
@@ -54,6 +63,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	opts.OnProgress, opts.Fallback = msg.progress, f.reopen()
 	task, err := fit.Prepare(data, opts)
 	if err != nil {
+		return err
+	}
+	if err := f.check(task.N()); err != nil {
 		return err
 	}
 	for _, w := range task.Warnings() {
@@ -70,6 +82,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
 	}
 	report, err := task.Evaluate(ctx, b, writeGraph)
+	if err == nil {
+		err = f.crossValidate(ctx, msg, task, b, report)
+	}
 	msg.clear()
 	if err != nil {
 		return err

@@ -1,21 +1,36 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
 
-type predictFlags struct {
+// predictRows is how many rows are read, predicted and written at a time.
+const predictRows = 1 << 13
+
+// rowFlags say how rows of a table are read for a model.
+type rowFlags struct {
 	features []string
 	header   string
-	out      string
+	noise    rowNoiseFlags
+}
+
+func (f *rowFlags) add(s *pflag.FlagSet) {
+	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
+	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
+	f.noise.add(s)
+}
+
+type predictFlags struct {
+	rowFlags
+	outputFlags
 	deviceFlags
 }
 
@@ -23,24 +38,45 @@ func newPredict() *cobra.Command {
 	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
-		Short: "Mean, standard deviation and 95 % interval for every row of a table",
+		Short: "Mean, standard deviation and interval for every row of a table",
 		Long: `Predict with a model from "gpfit fit". For every row of DATA the result has, in
-original units: mean; std, the standard deviation of a new observation, noise
-included; lower95 and upper95, its central 95 % interval; and std_latent, the
-standard deviation of the function without noise.
+original units:
+
+  mean              of the posterior
+  std               standard deviation of a new observation, noise included
+  lower95, upper95  its central interval, of the probability --interval
+  std_latent        standard deviation of the function without noise
+
+and, where asked for,
+
+  mean_function, mean_TERM, std_TERM  with --terms: the part of the mean function
+                    (and of the scaling), and posterior mean and deviation of each
+                    term of a sum of kernels, k1, k2, …; the means add up to mean
+  gradient_NAME     with --gradient: derivative of the mean by that feature
+  draw0, draw1, …   with --draws: joint draws of all rows from the posterior
+
+In the columns of a model of several targets, each has its name and a point in
+front of these.
 
 Columns are found by the names the model was trained with; --features names
-others, in the model's order.`,
+others, in the model's order. The same holds for the columns of known noise
+variances and of noise groups. Without known variances, std has the estimated
+part of the noise alone, which is a warning; rows without a noise group are an
+error unless --noise-group-default names one.
+
+Rows are read and written a few thousand at a time, so that DATA may be larger
+than memory; but with --json, --draws and --cov all are held.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
-  gpfit predict model.gpfit new.csv --out predictions.csv`,
+  gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
+  gpfit predict model.gpfit new.csv --terms --gradient --json
+  gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
 		Args: exactArgs(2, "MODEL DATA"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
 	}
 	s := cmd.Flags()
 	s.SortFlags = false
-	s.StringSliceVar(&f.features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
-	s.StringVar(&f.header, "header", "auto", "whether the first row names the columns: auto, yes or no")
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	f.rowFlags.add(s)
+	f.outputFlags.add(s)
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -49,14 +85,27 @@ others, in the model's order.`,
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	if err := f.outputFlags.check(); err != nil {
+		return err
+	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
 		return err
 	}
-	rows, n, warnings, err := readRows(dataPath, cmd.InOrStdin(), f, model)
+	in, err := openModelRows(dataPath, cmd.InOrStdin(), f.rowFlags, model)
 	if err != nil {
 		return err
 	}
+	defer in.close()
+	// What is wrong at the beginning is found before the work.
+	rows, err := in.next(predictRows)
+	if err == nil && f.wanted() {
+		rows, err = in.rest(rows)
+	}
+	if err != nil {
+		return err
+	}
+	warnings := in.warnings()
 	for _, w := range warnings {
 		msg.warn(w)
 	}
@@ -71,79 +120,40 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	defer posterior.Close()
 	posterior.Workspace().OnProgress(msg.progress)
-	p, err := posterior.Predict(ctx, rows, n)
-	msg.clear()
-	if err != nil {
-		return err
-	}
-	write := func(w io.Writer) error { return writePrediction(w, p, f.json) }
+	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, msg) }
 	if f.out != "" {
-		return atomicfile.Write(f.out, write)
+		err = atomicfile.Write(f.out, write)
+	} else {
+		err = write(cmd.OutOrStdout())
 	}
-	return write(cmd.OutOrStdout())
+	msg.clear()
+	for _, w := range in.warnings()[len(warnings):] {
+		msg.warn(w)
+	}
+	return err
 }
 
-// readRows reads the model's columns. Features that the model does not use,
-// because they were constant, need not be in the table and are left zero.
-func readRows(path string, stdin io.Reader, f *predictFlags, m *gp.Model) (rows []float64, n int, warnings []string, err error) {
-	data := dataFlags{target: m.TargetName, features: f.features, header: f.header}
-	o, err := data.tableOptions()
-	if err != nil {
-		return nil, 0, nil, err
+// writePieces predicts the given rows and those that in has left, and writes the
+// results as they come.
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, m *gp.Model, rows rowsToPredict, in *modelRows, msg *messages) error {
+	names := make([]string, len(m.Targets))
+	for t, target := range m.Targets {
+		names[t] = target.Name
 	}
-	o.NoTarget = true
-	into := m.Columns
-	switch len(f.features) {
-	case 0:
-		for _, c := range m.Columns {
-			o.Features = append(o.Features, m.FeatureNames[c])
+	out := newResultWriter(w, f.json, f.info())
+	for done := 0; rows.n > 0; {
+		parts, err := f.predict(ctx, p, rows, names, msg)
+		if err != nil {
+			return err
 		}
-	default:
-		o.Target = ""
-	}
-	t, err := readTable(path, stdin, o)
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	switch t.D {
-	case len(m.Columns):
-	case len(m.FeatureNames):
-		into = nil
-		for c := range m.FeatureNames {
-			into = append(into, c)
+		if err := out.add(parts); err != nil {
+			return err
 		}
-	default:
-		return nil, 0, nil, usagef("--features gives %d columns, the model has %d", t.D, len(m.FeatureNames))
-	}
-	all := len(m.FeatureNames)
-	rows = make([]float64, t.N*all)
-	for i := range t.N {
-		for q, c := range into {
-			rows[i*all+c] = t.X[i*t.D+q]
+		done += rows.n
+		msg.status = fmt.Sprintf("%d rows done", done)
+		if rows, err = in.next(predictRows); err != nil {
+			return err
 		}
 	}
-	return rows, t.N, t.Warnings, nil
-}
-
-func writePrediction(w io.Writer, p *gp.Prediction, asJSON bool) error {
-	if asJSON {
-		return encodeJSON(w, map[string]any{
-			"type": "prediction", "schema_version": 1, "n": len(p.Mean), "mean": p.Mean, "std": p.Std,
-			"lower95": p.Lower95, "upper95": p.Upper95, "std_latent": p.StdLatent,
-		}, nil)
-	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "mean,std,lower95,upper95,std_latent")
-	var line []byte
-	for i := range p.Mean {
-		line = line[:0]
-		for q, v := range []float64{p.Mean[i], p.Std[i], p.Lower95[i], p.Upper95[i], p.StdLatent[i]} {
-			if q > 0 {
-				line = append(line, ',')
-			}
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
-		}
-		b.Write(append(line, '\n'))
-	}
-	return b.Flush()
+	return out.end()
 }

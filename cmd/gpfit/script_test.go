@@ -21,10 +21,15 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	formats, err := filepath.Abs("../../internal/table/testdata/formats")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("FORMATS", formats)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -97,7 +97,7 @@ func (b *Backend) Info() device.Info {
 // reserve is memory for the libraries' workspaces and the driver.
 const reserve = 256 << 20
 
-// Plan returns memory and work: on the device one n×n matrix, a panel of Σ⁻¹, a
+// Plan returns memory and work: on the device one n×n matrix, a block of Σ⁻¹, a
 // block of cross-covariances, points and vectors; on the host the points and
 // vectors. For large n it times the device, once.
 func (b *Backend) Plan(n, d int) device.Plan {
@@ -111,13 +111,16 @@ func (b *Backend) Plan(n, d int) device.Plan {
 // plan is Plan without the rate: it does not touch the device.
 func (b *Backend) plan(n, d int) device.Plan {
 	n64, nf := int64(n), float64(n)
-	columns := leadingDim(n64) + b.panelWidth(n64) + crossWidth(n64) + int64(d+5+2*residualColumns)
+	width := b.panelWidth(n64)
+	columns := leadingDim(n64) + crossWidth(n64) + int64(d+7+2*residualColumns)
 	return device.Plan{
 		N: n, D: d,
 		HostBytes:     8 * n64 * int64(2*d+8),
-		DeviceBytes:   8*n64*columns + 8*crossWidth(n64)*int64(d+2) + reserve,
+		DeviceBytes:   8*(n64*columns+width*width) + 8*crossWidth(n64)*int64(d+2) + reserve,
 		FlopsValue:    nf * nf * nf / 3,
 		FlopsGradient: nf * nf * nf,
+		MiddleBytes:   8 * b.middleElements(n64),
+		MiddleFlops:   nf * nf * nf,
 	}
 }
 
@@ -179,6 +182,21 @@ func (b *Backend) measureFlopRate() float64 {
 		return 0
 	}
 	return 0.8 * rate
+}
+
+// Supports returns a [*device.UnsupportedKernelError] for a program with leaves
+// written in Go, or one that is too large for the kernels.
+func (b *Backend) Supports(prog *kernel.Program) error {
+	_, err := b.encode(prog)
+	return err
+}
+
+func (b *Backend) encode(prog *kernel.Program) (*kernels.Encoded, error) {
+	enc, err := kernels.Encode(prog)
+	if err != nil {
+		return nil, &device.UnsupportedKernelError{Device: b.name, Kernel: prog.Text, Err: err}
+	}
+	return enc, nil
 }
 
 // NewWorkspace checks x and the memory plan, then allocates.

@@ -56,7 +56,7 @@ func TestWorkOfGradient(t *testing.T) {
 		func() error { return ws.Factor(ctx) },
 		func() error { return ws.Solve(ctx, alpha, 1) },
 		func() error {
-			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, j.prog, j.theta, grad, diag)
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, j.prog, j.theta, grad, diag)
 		},
 	} {
 		if err := step(); err != nil {
@@ -136,12 +136,13 @@ func TestLargeSizes(t *testing.T) {
 		kernels.Cross(p, x, kernels.Points{X: 6, N: crossWidth(n)}, 0, crossWidth(n), panel),
 		kernels.Mirror(a, n), kernels.GetDiagonal(a, v, true), kernels.SetDiagonal(a, v, true),
 		kernels.Copy(a.At(0, n-width), panel, n-width, width, kernels.Whole), kernels.Copy(a.At(n-width, n-width), panel, width, width, kernels.Upper),
+		kernels.SymmetricColumns(a, n, n-width, n, 10, panel), kernels.SymmetricColumns(a, n, 0, width, 10, panel),
 		kernels.ColumnSumSquares(panel, n, kernels.Vector{A: 7, N: width}),
 		kernels.ReadRows(a, n, n-1000, n, panel), kernels.WriteRows(a, n, 0, 1000, panel),
 	}
 	for _, pair := range [][2]kernels.Launch{
 		kernels.LogDet(a, n, 8, 9),
-		kernels.Contract(p, x, panel, n-width, n, 10, 1, 1, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
+		kernels.Contract(p, x, kernels.Adjoint{Inverse: a.At(0, n-width), Middle: panel}, n-width, n, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
 	} {
 		launches = append(launches, pair[0], pair[1])
 	}

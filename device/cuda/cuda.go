@@ -5,8 +5,7 @@
 // ourselves. This package puts them together: [Driver] finds and opens devices,
 // backend.go is a device, workspace.go a job on it. The n³ work is in factor.go
 // and contract.go, by the same scheme as package cpu: one n×n matrix holds L in
-// its lower and U = L⁻ᵀ in its upper triangle, and Σ⁻¹ = U·Uᵀ is formed in panels
-// that are contracted at once.
+// its lower triangle and U = L⁻ᵀ, then Σ⁻¹ = U·Uᵀ, in its upper one.
 package cuda
 
 import (

@@ -83,7 +83,7 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		panel := min(block, w.b.panelWidth(w.n))
 		for j := o + width; j < w.n; j += panel {
 			cols := min(panel, w.n-j)
-			if err := w.gemm(ctx, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
+			if err := w.gemm(ctx, plain, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
 				return err
 			}
 		}
@@ -127,15 +127,19 @@ func choleskyFlops(n, block, panel int64) float64 {
 	return sum
 }
 
-// gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands of rows.
-func (w *Workspace) gemm(ctx context.Context, opB op, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
+// gemm computes C = alpha·op(A)·op(B) + beta·C, C m×n, in bands of rows.
+func (w *Workspace) gemm(ctx context.Context, opA, opB op, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
 	if m == 0 || n == 0 {
 		return nil
 	}
 	perRow := 2 * float64(n) * float64(max(k, 1))
 	for i := int64(0); i < m; {
 		rows := min(m-i, max(64, int64(w.b.sizes.gemm/perRow)))
-		if err := w.b.math.gemm(plain, opB, rows, n, k, alpha, a.At(i, 0), b, beta, c.At(i, 0)); err != nil {
+		band := a.At(i, 0)
+		if opA == transposed {
+			band = a.At(0, i)
+		}
+		if err := w.b.math.gemm(opA, opB, rows, n, k, alpha, band, b, beta, c.At(i, 0)); err != nil {
 			return err
 		}
 		if err := w.worked(ctx, perRow*float64(rows)); err != nil {

@@ -77,6 +77,8 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 	logDet, residual := []float64{0}, []float64{0}
 	grad, diag := make([]float64, len(j.theta)), make([]float64, n)
 	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
+	kappa, gradAll, diagAll := make([]float64, n), make([]float64, len(j.theta)), make([]float64, n)
+	means, covariance := make([]float64, len(many)/n*j.xs.N), make([]float64, j.xs.N*j.xs.N)
 	l := make([]float64, n*n)
 	for _, step := range []struct {
 		name string
@@ -89,8 +91,14 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 		{"solve", func() error { return ws.Solve(ctx, alpha, 1) }},
 		{"solve many", func() error { return ws.Solve(ctx, many, len(many)/n) }},
 		{"contract", func() error {
-			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, j.prog, j.theta, grad, diag)
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, j.prog, j.theta, grad, diag)
 		}},
+		{"diagonal", func() error { return ws.InverseDiagonal(ctx, kappa) }},
+		{"contract all", func() error {
+			return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, gradAll, diagAll)
+		}},
+		{"predict many", func() error { return ws.Predict(ctx, j.prog, j.theta, many, j.xs, means, nil) }},
+		{"covariance", func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, covariance) }},
 		{"predict", func() error { return ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction) }},
 		{"read", func() error { return ws.ReadFactor(0, n, l) }},
 		{"write", func() error { return ws.WriteFactor(0, n, l) }},
@@ -99,7 +107,7 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	return slices.Concat(logDet, residual, alpha, many, grad, diag, mean, reduction, l), nil
+	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, means, covariance, mean, reduction, l), nil
 }
 
 // mustRun wants the results of want, to the bit, if that is not nil.

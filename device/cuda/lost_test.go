@@ -99,14 +99,16 @@ func wantLostWorkspace(t *testing.T, what string, j *job, ws device.Workspace) {
 	ctx, n := context.Background(), j.x.N
 	calls := emulator.Calls("*")
 	v, l := make([]float64, n), make([]float64, n*n)
-	adj := device.Adjoint{Inv: 1, Alpha: v}
+	adj := device.Adjoint{Inv: 1}
 	_, logDet := ws.LogDet()
 	_, residual := ws.(device.ResidualChecker).Residual(ctx)
 	for name, err := range map[string]error{
 		"Fill": ws.Fill(ctx, j.prog, j.theta, j.noise), "Factor": ws.Factor(ctx), "LogDet": logDet, "Residual": residual, "Solve": ws.Solve(ctx, v, 1),
-		"Contract":   ws.Contract(ctx, adj, j.prog, j.theta, make([]float64, len(j.theta)), v),
-		"Predict":    ws.Predict(ctx, j.prog, j.theta, v, j.xs, make([]float64, j.xs.N), nil),
-		"ReadFactor": ws.ReadFactor(0, n, l), "WriteFactor": ws.WriteFactor(0, n, l),
+		"Contract":          ws.Contract(ctx, adj, j.prog, j.theta, make([]float64, len(j.theta)), v),
+		"Predict":           ws.Predict(ctx, j.prog, j.theta, v, j.xs, make([]float64, j.xs.N), nil),
+		"InverseDiagonal":   ws.InverseDiagonal(ctx, v),
+		"PredictCovariance": ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, make([]float64, j.xs.N*j.xs.N)),
+		"ReadFactor":        ws.ReadFactor(0, n, l), "WriteFactor": ws.WriteFactor(0, n, l),
 	} {
 		wantLost(t, what+": "+name, err)
 	}

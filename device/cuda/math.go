@@ -81,6 +81,12 @@ func (m *mathLibrary) gemm(ta, tb op, rows, cols, k int64, alpha float64, a, b k
 	return m.handle.Gemm(ta, tb, rows, cols, k, alpha, ptr(a), a.LD, ptr(b), b.LD, beta, ptr(c), c.LD)
 }
 
+// symm computes C = A·B for a symmetric rows×rows matrix A whose upper triangle is
+// read.
+func (m *mathLibrary) symm(rows, cols int64, a, b, c kernels.Matrix) error {
+	return m.handle.Symm(mathlib.Left, mathlib.Upper, rows, cols, 1, ptr(a), a.LD, ptr(b), b.LD, 0, ptr(c), c.LD)
+}
+
 // trsm overwrites b (rows×cols) by op(L)⁻¹·b or b·op(L)⁻¹.
 func (m *mathLibrary) trsm(s side, t op, rows, cols int64, l, b kernels.Matrix) error {
 	return m.handle.Trsm(s, mathlib.Lower, t, mathlib.NonUnit, rows, cols, 1, ptr(l), l.LD, ptr(b), b.LD)

@@ -28,10 +28,11 @@ func TestOutOfMemory(t *testing.T) {
 		// calls are those that must have been seen to fail.
 		calls []string
 	}{
-		{"cuMemAlloc_v2", 2, []string{"workspace", "fill", "factor", "solve many", "contract", "predict", "read", "write"}},
-		{"cuLaunchKernel", 2, []string{"fill", "logdet", "contract", "predict"}},
-		{"cublasDgemm_v2_64", 3, []string{"factor", "contract", "predict"}},
-		{"cublasDtrsm_v2_64", 3, []string{"factor", "solve", "predict"}},
+		{"cuMemAlloc_v2", 2, []string{"workspace", "fill", "factor", "solve many", "contract", "contract all", "predict many", "covariance", "predict", "read", "write"}},
+		{"cuLaunchKernel", 2, []string{"fill", "logdet", "contract", "contract all", "covariance", "predict"}},
+		{"cublasDgemm_v2_64", 3, []string{"factor", "contract", "contract all", "covariance", "predict"}},
+		{"cublasDsymm_v2_64", 3, []string{"contract all"}},
+		{"cublasDtrsm_v2_64", 3, []string{"factor", "solve", "covariance", "predict"}},
 		{"cublasDtrmm_v2_64", 3, []string{"contract"}},
 		{"cusolverDnXpotrf_bufferSize", 2, []string{"factor"}},
 		{"cusolverDnXpotrf", 2, []string{"factor"}},

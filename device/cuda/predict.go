@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
@@ -23,8 +24,8 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		if reduction != nil && w.stage < stageFactored {
 			return device.ErrStage
 		}
-		if xs.D != w.x.D || int64(len(alpha)) != w.n || len(mean) != xs.N || reduction != nil && len(reduction) != xs.N {
-			return argumentf("prediction at %d points of %d columns with %d weights, n = %d, d = %d", xs.N, xs.D, len(alpha), w.n, w.x.D)
+		if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
+			return &argumentError{err.Error()}
 		}
 		if xs.N == 0 {
 			return nil
@@ -32,16 +33,24 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		if err := w.bind(prog, theta); err != nil {
 			return err
 		}
-		if err := driver.CopyToDevice(w.b.stream, w.alpha, alpha); err != nil {
-			return err
-		}
 		local := &buffers{dev: w.b.dev}
-		err := w.predict(ctx, local, xs, mean, reduction)
+		weights := kernels.Matrix{A: kernels.Ptr(w.alpha), LD: w.n}
+		if int64(len(alpha)) > w.n {
+			p, err := local.alloc(int64(len(alpha)))
+			if err != nil {
+				return err
+			}
+			weights.A = kernels.Ptr(p)
+		}
+		err := driver.CopyToDevice(w.b.stream, ptr(weights), alpha)
+		if err == nil {
+			err = w.predict(ctx, local, weights, int64(len(alpha))/w.n, xs, mean, reduction)
+		}
 		return errors.Join(err, local.free())
 	})
 }
 
-func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Points, mean, reduction []float64) error {
+func (w *Workspace) predict(ctx context.Context, local *buffers, weights kernels.Matrix, count int64, xs *kernel.Points, mean, reduction []float64) error {
 	m := int64(xs.N)
 	if block := min(m, crossWidth(w.n)); w.crossCols < block {
 		var err error
@@ -54,7 +63,7 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Poin
 	if err != nil {
 		return err
 	}
-	out, err := local.alloc(2 * w.crossCols)
+	out, err := local.alloc(max(count, 1) * w.crossCols)
 	if err != nil {
 		return err
 	}
@@ -63,28 +72,25 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Poin
 	for r0 := int64(0); r0 < m; r0 += w.crossCols {
 		r1 := min(r0+w.crossCols, m)
 		cols := r1 - r0
-		if err := driver.CopyBlockToDevice(w.b.stream, points, cols, xs.X[r0:], m, cols, int64(xs.D)); err != nil {
+		if err := w.crossCovariances(points, xs, r0, r1, block); err != nil {
 			return err
 		}
-		test := kernels.Points{X: kernels.Ptr(points), N: cols}
-		if err := w.b.launch(kernels.Cross(w.compiled, w.points, test, 0, cols, block)); err != nil {
-			return err
-		}
-		if err := w.b.math.gemm(transposed, plain, cols, 1, w.n, 1, block, kernels.Matrix{A: kernels.Ptr(w.alpha), LD: w.n}, 0, kernels.Matrix{A: kernels.Ptr(out), LD: cols}); err != nil {
-			return err
-		}
-		if err := driver.CopyToHost(w.b.stream, mean[r0:r1], out); err != nil {
-			return err
+		if count > 0 {
+			if err := w.b.math.gemm(transposed, plain, cols, count, w.n, 1, block, weights, 0, kernels.Matrix{A: kernels.Ptr(out), LD: cols}); err != nil {
+				return err
+			}
+			if err := driver.CopyBlockToHost(w.b.stream, mean[r0:], m, out, cols, cols, count); err != nil {
+				return err
+			}
 		}
 		if reduction != nil {
 			if err := w.b.math.trsm(left, plain, w.n, cols, w.matrix, block); err != nil {
 				return err
 			}
-			squares := out.Offset(8 * w.crossCols)
-			if err := w.b.launch(kernels.ColumnSumSquares(block, w.n, kernels.Vector{A: kernels.Ptr(squares), N: cols})); err != nil {
+			if err := w.b.launch(kernels.ColumnSumSquares(block, w.n, kernels.Vector{A: kernels.Ptr(out), N: cols})); err != nil {
 				return err
 			}
-			if err := driver.CopyToHost(w.b.stream, reduction[r0:r1], squares); err != nil {
+			if err := driver.CopyToHost(w.b.stream, reduction[r0:r1], out); err != nil {
 				return err
 			}
 		}
@@ -93,4 +99,96 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, xs *kernel.Poin
 		}
 	}
 	return nil
+}
+
+// crossCovariances writes k(x_i, x*_r) to element (i, r−r0) of out, for r0 ≤ r < r1;
+// points has room for their coordinates.
+func (w *Workspace) crossCovariances(points driver.Ptr, xs *kernel.Points, r0, r1 int64, out kernels.Matrix) error {
+	cols := r1 - r0
+	if err := driver.CopyBlockToDevice(w.b.stream, points, cols, xs.X[r0:], int64(xs.N), cols, int64(xs.D)); err != nil {
+		return err
+	}
+	test := kernels.Points{X: kernels.Ptr(points), N: cols}
+	return w.b.launch(kernels.Cross(w.compiled, w.points, test, 0, cols, out))
+}
+
+// PredictCovariance forms V = L⁻¹·K*, a column for each point, in blocks, and then
+// VᵀV.
+func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	return w.do(func() error {
+		if w.stage < stageFactored {
+			return device.ErrStage
+		}
+		m := int64(xs.N)
+		if xs.D != w.x.D || int64(len(reduction)) != m*m {
+			return argumentf("covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+		}
+		if err := w.bind(prog, theta); err != nil || m == 0 {
+			return err
+		}
+		need := 8 * m * (w.n + m + int64(xs.D))
+		free, _, err := w.b.dev.MemInfo()
+		if err != nil {
+			return err
+		}
+		if need > free {
+			return &device.MemoryError{Plan: w.plan, Where: "device", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+		}
+		local := &buffers{dev: w.b.dev}
+		err = w.predictCovariance(ctx, local, xs, reduction)
+		return errors.Join(err, local.free())
+	})
+}
+
+func (w *Workspace) predictCovariance(ctx context.Context, local *buffers, xs *kernel.Points, reduction []float64) error {
+	m := int64(xs.N)
+	all, err := local.alloc(m * (w.n + m))
+	if err != nil {
+		return err
+	}
+	step := min(m, crossWidth(w.n))
+	points, err := local.alloc(step * int64(xs.D))
+	if err != nil {
+		return err
+	}
+	v := kernels.Matrix{A: kernels.Ptr(all), LD: w.n}
+	square := kernels.Matrix{A: v.At(0, m).A, LD: m}
+	perColumn := float64(w.n) * float64(w.n)
+	w.begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
+	for r0 := int64(0); r0 < m; r0 += step {
+		cols := min(step, m-r0)
+		if err := w.crossCovariances(points, xs, r0, r0+cols, v.At(0, r0)); err != nil {
+			return err
+		}
+		if err := w.b.math.trsm(left, plain, w.n, cols, w.matrix, v.At(0, r0)); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, perColumn*float64(cols)); err != nil {
+			return err
+		}
+	}
+	// Columns of the lower triangle, which are rows of the upper one on the host.
+	for r0 := int64(0); r0 < m; r0 += step {
+		if err := w.gemm(ctx, transposed, plain, m-r0, min(step, m-r0), w.n, 1, v.At(0, r0), v.At(0, r0), 0, square.At(r0, r0)); err != nil {
+			return err
+		}
+		if err := driver.CopyBlockToHost(w.b.stream, reduction[r0*m+r0:], m, ptr(square.At(r0, r0)), m, m-r0, min(step, m-r0)); err != nil {
+			return err
+		}
+	}
+	for i := range m {
+		for j := i + 1; j < m; j++ {
+			reduction[j*m+i] = reduction[i*m+j]
+		}
+	}
+	return nil
+}
+
+// squareFlops is the work of VᵀV for m columns, in panels of step columns.
+func squareFlops(n, m, step int64) float64 {
+	sum := 0.0
+	for r0 := int64(0); r0 < m; r0 += step {
+		sum += 2 * float64(n) * float64(m-r0) * float64(min(step, m-r0))
+	}
+	return sum
 }

@@ -14,12 +14,27 @@ import (
 // that every kernel and routine of an evaluation has its part in it.
 var selfTestSizes = sizes{fill: 40, factor: 40, invert: 32, panel: 32, gemm: 1e5}
 
-// selfTest evaluates a small likelihood, gradient and prediction on the device
+// selfTestKernels are a program of one leaf and one with all of them.
+var selfTestKernels = []string{
+	"rbf(ard)",
+	"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant",
+}
+
+// selfTest evaluates small likelihoods, gradients and predictions on the device
 // and compares them with plain loops on the host: a device, driver or library
 // that computes wrongly is not used. It must end before others use b.
 func (b *Backend) selfTest(ctx context.Context) error {
 	defer func(s sizes) { b.sizes = s }(b.sizes)
 	b.sizes = selfTestSizes
+	for _, text := range selfTestKernels {
+		if err := b.selfTestOf(ctx, text); err != nil {
+			return fmt.Errorf("self-test: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *Backend) selfTestOf(ctx context.Context, text string) error {
 	const n, d = 97, 3 // no multiple of any block
 	rows, y := make([]float64, n*d), make([]float64, n)
 	for i := range rows {
@@ -28,7 +43,7 @@ func (b *Backend) selfTest(ctx context.Context) error {
 	for i := range y {
 		y[i] = math.Cos(2.3 * float64(i))
 	}
-	expr, err := kernel.Parse("rbf(ard) + matern32")
+	expr, err := kernel.Parse(text)
 	if err != nil {
 		return err
 	}
@@ -37,30 +52,34 @@ func (b *Backend) selfTest(ctx context.Context) error {
 		return err
 	}
 	x := kernel.NewPoints(rows, n, d)
-	theta, noise := []float64{0.7, 0.9, 1.2, 1.1, 0.6, 0.8}, []float64{0.05}
+	theta, noise := make([]float64, prog.NumParams), []float64{0.05}
+	for i := range theta {
+		theta[i] = 0.6 + 0.15*float64(i*3%5)
+	}
 	ws, err := b.NewWorkspace(ctx, x)
 	if err != nil {
-		return fmt.Errorf("self-test: %w", err)
+		return err
 	}
 	defer ws.Close()
 	xs := kernel.NewPoints([]float64{0.1, -0.4, 0.3, 0.9, 0.2, -0.6}, 2, d)
 	got, err := evaluate(ctx, ws, prog, theta, noise, y, xs)
 	if err != nil {
-		return fmt.Errorf("self-test: %w", err)
+		return err
 	}
 	want := referenceResult(x, prog, theta, noise[0], y, xs)
 	for i, v := range want {
 		// Condition number and sizes here allow about 1e-12.
 		if !(math.Abs(got[i]-v) <= 1e-9*(1+math.Abs(v))) {
-			return fmt.Errorf("self-test: the device computes %v where %v is right (value %d): it is not used", got[i], v, i)
+			return fmt.Errorf("the device computes %v where %v is right (value %d): it is not used", got[i], v, i)
 		}
 	}
 	return nil
 }
 
-// evaluate returns value (without its constant), residual, gradient by log θ, the
-// diagonal of its adjoint, and mean and reduction of the variance at xs, these
-// with a factor that was read and written back.
+// evaluate returns value (without its constant), residual, the diagonal of Σ⁻¹,
+// gradient by log θ and diagonal of its adjoint, α twice more, gradient and diagonal
+// for an adjoint with all terms; and mean, reduction of the variance and of the
+// covariance at xs, these with a factor that was read and written back.
 func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
 		return nil, err
@@ -84,8 +103,28 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 	for i, a := range alpha {
 		value += a * y[i] / 2
 	}
+	// The factor is as good as before after each call.
+	var again []float64
+	solveAgain := func() error {
+		again = append(again, y...)
+		return ws.Solve(ctx, again[len(again)-len(y):], 1)
+	}
+	kappa := make([]float64, len(y))
+	if err := ws.InverseDiagonal(ctx, kappa); err != nil {
+		return nil, err
+	}
+	if err := solveAgain(); err != nil {
+		return nil, err
+	}
 	grad, diag := make([]float64, len(theta)), make([]float64, len(y))
-	if err := ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, prog, theta, grad, diag); err != nil {
+	if err := ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag); err != nil {
+		return nil, err
+	}
+	if err := solveAgain(); err != nil {
+		return nil, err
+	}
+	gradAll, diagAll := make([]float64, len(theta)), make([]float64, len(y))
+	if err := ws.Contract(ctx, testAdjoint(alpha, y), prog, theta, gradAll, diagAll); err != nil {
 		return nil, err
 	}
 	l := make([]float64, len(y)*len(y))
@@ -98,9 +137,17 @@ func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, th
 	if err := ws.WriteFactor(0, len(y), l); err != nil {
 		return nil, err
 	}
-	mean, reduction := make([]float64, xs.N), make([]float64, xs.N)
-	err = ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction)
-	return slices.Concat([]float64{value, residual}, grad, diag, mean, reduction), err
+	mean, reduction, covariance := make([]float64, xs.N), make([]float64, xs.N), make([]float64, xs.N*xs.N)
+	if err := ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction); err != nil {
+		return nil, err
+	}
+	err = ws.PredictCovariance(ctx, prog, theta, xs, covariance)
+	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance), err
+}
+
+// testAdjoint has all terms: y between, and two vectors.
+func testAdjoint(alpha, y []float64) device.Adjoint {
+	return device.Adjoint{Inv: 0.25, Middle: y, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y)}
 }
 
 // referenceResult is evaluate by plain loops: Cholesky by rows, and Σ⁻¹ column by
@@ -109,10 +156,55 @@ func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, no
 	n := x.N
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
-	l := make([][]float64, n)
-	value := 0.0
+	l, logDet := referenceFactor(x, e, noise)
+	alpha := referenceSolve(l, y)
+	value := logDet / 2
+	inverse := make([][]float64, n)
 	for i := range n {
-		l[i] = make([]float64, n)
+		value += alpha[i] * y[i] / 2
+		unit := make([]float64, n)
+		unit[i] = 1
+		inverse[i] = referenceSolve(l, unit)
+	}
+	grad, diag := referenceContract(x, e, len(theta), func(i, j int) float64 { return (inverse[i][j] - alpha[i]*alpha[j]) / 2 })
+	adj, kappa := testAdjoint(alpha, y), make([]float64, n)
+	gradAll, diagAll := referenceContract(x, e, len(theta), func(i, j int) float64 {
+		g := adj.Inv * inverse[i][j]
+		for k, c := range adj.Middle {
+			g += inverse[i][k] * c * inverse[k][j]
+		}
+		for k, f := range adj.Outer {
+			g += f * adj.Vectors[k*n+i] * adj.Vectors[k*n+j]
+		}
+		return g
+	})
+	for i := range kappa {
+		kappa[i] = inverse[i][i]
+	}
+	mean, reduction, covariance := make([]float64, xs.N), make([]float64, xs.N), make([]float64, xs.N*xs.N)
+	k := make([][]float64, xs.N)
+	for r := range k {
+		k[r] = make([]float64, n)
+		e.Row(k[r], xs, r, x, 0, n)
+	}
+	for r := range k {
+		solved := referenceSolve(l, k[r])
+		for i, v := range solved {
+			mean[r] += k[r][i] * alpha[i]
+			for q := range k {
+				covariance[r*xs.N+q] += k[q][i] * v
+			}
+		}
+		reduction[r] = covariance[r*xs.N+r]
+	}
+	return slices.Concat([]float64{value, 0}, kappa, grad, diag, alpha, alpha, gradAll, diagAll, mean, reduction, covariance)
+}
+
+// referenceFactor returns the rows of L, and log|Σ|.
+func referenceFactor(x *kernel.Points, e *kernel.Evaluator, noise float64) (l [][]float64, logDet float64) {
+	l = make([][]float64, x.N)
+	for i := range l {
+		l[i] = make([]float64, x.N)
 		e.Row(l[i], x, i, x, 0, i+1)
 		l[i][i] += noise
 		for j := 0; j <= i; j++ {
@@ -126,44 +218,39 @@ func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, no
 				l[i][j] = sum / l[j][j]
 			}
 		}
-		value += math.Log(l[i][i])
+		logDet += 2 * math.Log(l[i][i])
 	}
-	solve := func(b []float64) []float64 {
-		for i := range n {
-			for k := range i {
-				b[i] -= l[i][k] * b[k]
-			}
-			b[i] /= l[i][i]
+	return l, logDet
+}
+
+// referenceSolve returns Σ⁻¹b.
+func referenceSolve(l [][]float64, b []float64) []float64 {
+	b = slices.Clone(b)
+	for i := range b {
+		for k := range i {
+			b[i] -= l[i][k] * b[k]
 		}
-		for i := n - 1; i >= 0; i-- {
-			b[i] /= l[i][i]
-			for k := range i {
-				b[k] -= l[i][k] * b[i]
-			}
-		}
-		return b
+		b[i] /= l[i][i]
 	}
-	alpha := solve(append([]float64(nil), y...))
-	grad, diag := make([]float64, len(theta)), make([]float64, n)
-	for i := range n {
-		value += alpha[i] * y[i] / 2
-		g := make([]float64, n)
-		g[i] = 1
-		g = solve(g)
-		for j := range g {
-			g[j] = (g[j] - alpha[i]*alpha[j]) / 2
-		}
-		diag[i] = g[i]
-		e.RowGradient(grad, g, x, i, x, 0, n)
-	}
-	mean, reduction := make([]float64, xs.N), make([]float64, xs.N)
-	for r := range xs.N {
-		k := make([]float64, n)
-		e.Row(k, xs, r, x, 0, n)
-		for i, v := range solve(append([]float64(nil), k...)) {
-			mean[r] += k[i] * alpha[i]
-			reduction[r] += k[i] * v
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] /= l[i][i]
+		for k := range i {
+			b[k] -= l[i][k] * b[i]
 		}
 	}
-	return slices.Concat([]float64{value, 0}, grad, diag, mean, reduction)
+	return b
+}
+
+// referenceContract contracts the matrix with elements g(i, j).
+func referenceContract(x *kernel.Points, e *kernel.Evaluator, params int, g func(i, j int) float64) (grad, diag []float64) {
+	grad, diag = make([]float64, params), make([]float64, x.N)
+	row := make([]float64, x.N)
+	for i := range diag {
+		for j := range row {
+			row[j] = g(i, j)
+		}
+		diag[i] = row[i]
+		e.RowGradient(grad, row, x, i, x, 0, x.N)
+	}
+	return grad, diag
 }

@@ -17,12 +17,12 @@ const (
 	stageEmpty stage = iota
 	stageFilled
 	stageFactored
-	stageInverted // L below, U = L⁻ᵀ strictly above the diagonal
+	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
 // Workspace implements [device.Workspace]. Its matrix is column-major on the
-// device; the lower triangle is Σ and then L, the strict upper triangle U = L⁻ᵀ
-// once a gradient was asked for.
+// device; the lower triangle is Σ and then L, the strict upper triangle Σ⁻¹ once
+// a gradient was asked for.
 type Workspace struct {
 	b     *Backend
 	x     *kernel.Points
@@ -33,8 +33,10 @@ type Workspace struct {
 	matrix kernels.Matrix
 	points kernels.Points
 	// vectors of n on the device; noise may have one element in use.
-	noise             kernels.Vector
-	alpha, diag, ldia driver.Ptr
+	noise       kernels.Vector
+	alpha, diag driver.Ptr
+	// ldia is the diagonal of L and kappa that of Σ⁻¹ in stageInverted.
+	ldia, kappa driver.Ptr
 	// small holds MaxParts partial results and one number.
 	small driver.Ptr
 
@@ -44,9 +46,16 @@ type Workspace struct {
 	grad       driver.Ptr
 	work       kernels.ContractWork
 
-	panel      driver.Ptr // n×panelWidth of Σ⁻¹, from the first Contract on
-	cross      driver.Ptr // a block of cross-covariances, from the first Predict
-	crossCols  int64
+	square driver.Ptr // panelWidth² numbers, from the first inverse on
+	middle driver.Ptr // panels of a middle term (middle.go), from the first on
+	// vectors holds vectorCount vectors of an adjoint and as many factors, from
+	// address vector on; it grows.
+	vectors     *buffers
+	vector      driver.Ptr
+	vectorCount int64
+	cross       driver.Ptr // a block of cross-covariances, from the first Predict
+	crossCols   int64
+
 	filled     *kernel.Program // of the last Fill, as theta and noiseHost
 	theta      []float64
 	noiseHost  []float64
@@ -109,7 +118,7 @@ func (b *Backend) newWorkspace(x *kernel.Points, plan device.Plan) (*Workspace, 
 		xs := alloc(n * int64(x.D))
 		w.points = kernels.Points{X: kernels.Ptr(xs), N: n}
 		w.noise = kernels.Vector{A: kernels.Ptr(alloc(n)), N: n}
-		w.alpha, w.diag, w.ldia = alloc(n), alloc(n), alloc(n)
+		w.alpha, w.diag, w.ldia, w.kappa = alloc(n), alloc(n), alloc(n), alloc(n)
 		w.small = alloc(kernels.MaxParts + 1)
 		if err != nil {
 			return err
@@ -181,8 +190,10 @@ func (w *Workspace) Work() device.Work {
 	if w.main != nil {
 		work.MatrixBytes, work.Bytes = 8*w.n*w.matrix.LD, w.main.total
 	}
-	if w.parameters != nil {
-		work.Bytes += w.parameters.total
+	for _, b := range []*buffers{w.parameters, w.vectors} {
+		if b != nil {
+			work.Bytes += b.total
+		}
 	}
 	return work
 }
@@ -192,8 +203,8 @@ func (w *Workspace) Close() error {
 	if w.main == nil {
 		return nil
 	}
-	err := errors.Join(w.parameters.free(), w.main.free())
-	w.main, w.parameters, w.stage = nil, nil, stageEmpty
+	err := errors.Join(w.parameters.free(), w.vectors.free(), w.main.free())
+	w.main, w.parameters, w.vectors, w.stage = nil, nil, nil, stageEmpty
 	return w.b.translate(err, w.plan)
 }
 
@@ -214,7 +225,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 }
 
 func (w *Workspace) compile(prog *kernel.Program) error {
-	enc, err := kernels.Encode(prog)
+	enc, err := w.b.encode(prog)
 	if err != nil {
 		return err
 	}

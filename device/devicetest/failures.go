@@ -98,20 +98,52 @@ func testCancel(t *testing.T, b device.Backend) {
 	if _, err := evaluate(done, w, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("Fill: error %v, want context.Canceled", err)
 	}
+	for name, call := range laterCalls(w, p) {
+		mustEvaluate(t, w, p)
+		if err := call(done); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want context.Canceled", name, err)
+		}
+	}
 	want := reference(t, p)
 	// Cancel in the middle of each stage, from the progress function.
-	for _, stage := range []string{"factor", "gradient"} {
+	calls := laterCalls(w, p)
+	run := func(ctx context.Context) error { _, err := evaluate(ctx, w, p); return err }
+	for _, c := range []struct {
+		what, stage string
+		call        func(context.Context) error
+	}{
+		{"factor", "factor", run}, {"gradient", "gradient", run},
+		{"middle term", "gradient", calls["Contract with a middle term"]}, {"covariance", "predict", calls["PredictCovariance"]},
+	} {
 		ctx, cancel := context.WithCancel(context.Background())
 		w.OnProgress(func(pr device.Progress) {
-			if pr.Stage == stage && pr.Done > pr.Total/2 {
+			if pr.Stage == c.stage && pr.Done > pr.Total/2 {
 				cancel()
 			}
 		})
-		if _, err := evaluate(ctx, w, p); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v, want context.Canceled", stage, err)
+		if err := c.call(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want context.Canceled", c.what, err)
 		}
 		w.OnProgress(nil)
 		compareOutcome(t, mustEvaluate(t, w, p), want)
+	}
+}
+
+// laterCalls are the calls that need a factor and leave it as it is.
+func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
+	n, m := w.N(), p.x.N
+	return map[string]func(context.Context) error{
+		"Contract with a middle term": func(ctx context.Context) error {
+			adj := device.Adjoint{Middle: make([]float64, n)}
+			return w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
+		},
+		"InverseDiagonal": func(ctx context.Context) error { return w.InverseDiagonal(ctx, make([]float64, n)) },
+		"Predict": func(ctx context.Context) error {
+			return w.Predict(ctx, p.prog, p.theta, p.r, p.x, make([]float64, m), make([]float64, m))
+		},
+		"PredictCovariance": func(ctx context.Context) error {
+			return w.PredictCovariance(ctx, p.prog, p.theta, p.x, make([]float64, m*m))
+		},
 	}
 }
 
@@ -120,14 +152,14 @@ func testStages(t *testing.T, b device.Backend) {
 	w := newWorkspace(t, b, p.x)
 	ctx := context.Background()
 	calls := map[string]func() error{
-		"Factor":   func() error { return w.Factor(ctx) },
-		"LogDet":   func() error { _, err := w.LogDet(); return err },
-		"Solve":    func() error { return w.Solve(ctx, make([]float64, 10), 1) },
-		"Contract": func() error { return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil) },
-		"Predict": func() error {
-			return w.Predict(ctx, p.prog, p.theta, p.r, p.x, make([]float64, 10), make([]float64, 10))
-		},
+		"Factor":     func() error { return w.Factor(ctx) },
+		"LogDet":     func() error { _, err := w.LogDet(); return err },
+		"Solve":      func() error { return w.Solve(ctx, make([]float64, 10), 1) },
+		"Contract":   func() error { return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil) },
 		"ReadFactor": func() error { return w.ReadFactor(0, 1, make([]float64, 10)) },
+	}
+	for name, call := range laterCalls(w, p) {
+		calls[name] = func() error { return call(ctx) }
 	}
 	check := func(when string) {
 		for name, call := range calls {

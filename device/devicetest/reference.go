@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/device"
 	"gpfit/kernel"
 )
 
@@ -41,7 +42,7 @@ func reference(t testing.TB, p *problem) outcome {
 	t.Helper()
 	n := p.x.N
 	chol := referenceCholesky(t, p)
-	o := outcome{logDet: chol.LogDet(), grad: make([]float64, len(p.theta)), diag: make([]float64, n)}
+	o := outcome{logDet: chol.LogDet()}
 	var alpha mat.VecDense
 	if err := chol.SolveVecTo(&alpha, mat.NewVecDense(n, p.r)); err != nil {
 		t.Fatal(err)
@@ -51,17 +52,8 @@ func reference(t testing.TB, p *problem) outcome {
 	if err := chol.InverseTo(&inv); err != nil {
 		t.Fatal(err)
 	}
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(p.theta)
-	for i := range n {
-		for j := range n {
-			g := 0.5 * (inv.At(i, j) - o.alpha[i]*o.alpha[j])
-			e.RowGradient(o.grad, []float64{g}, p.x, i, p.x, j, j+1)
-			if i == j {
-				o.diag[i] = g
-			}
-		}
-	}
+	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: o.alpha}
+	o.grad, o.gradScale, o.diag = referenceContract(p, &inv, adj)
 	return o
 }
 

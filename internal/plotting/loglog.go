@@ -1,26 +1,16 @@
-// Package plotting draws the plots of the commands, as SVG or PNG.
 package plotting
 
 import (
 	"errors"
 	"fmt"
-	"image/color"
-	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
-
-	"gpfit/internal/atomicfile"
 )
 
 // Series is one line of a plot.
@@ -50,35 +40,6 @@ type LogLog struct {
 	Series                []Series
 }
 
-// The size of a plot; PNG files have pngDPI dots an inch.
-const (
-	width, height = 16 * vg.Centimeter, 11 * vg.Centimeter
-	margin        = 8
-	pngDPI        = 160
-	// The legend is below the axes, where it hides no line: so much for each
-	// series.
-	legendLine   = 14
-	legendIndent = 60
-)
-
-// palette holds colours that people with colour-blindness can tell apart
-// (Okabe & Ito 2008).
-var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
-	color.RGBA{204, 121, 167, 255}, color.RGBA{230, 159, 0, 255},
-}
-
-var gridColor = color.Gray{225}
-
-// Format returns "svg" or "png" for a file's name, an error for any other.
-func Format(path string) (string, error) {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".svg", ".png":
-		return ext[1:], nil
-	}
-	return "", fmt.Errorf("%s: the name of a plot must end in .svg or .png", path)
-}
-
 // Write draws the plot to a file, which is replaced as a whole or not at all.
 func (l *LogLog) Write(path string) error {
 	format, err := Format(path)
@@ -89,23 +50,7 @@ func (l *LogLog) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	below := vg.Length(len(l.Series)) * legendLine
-	height := height + below
-	var canvas vg.CanvasWriterTo
-	if format == "png" {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))}
-	} else {
-		canvas = vgsvg.New(width, height)
-	}
-	area := draw.New(canvas)
-	area.SetColor(color.White)
-	area.Fill(area.Rectangle.Path())
-	p.Draw(draw.Crop(area, margin, -2*margin, margin+below, -margin))
-	legend.Draw(draw.Crop(area, legendIndent, 0, margin, below+margin-height))
-	return atomicfile.Write(path, func(w io.Writer) error {
-		_, err := canvas.WriteTo(w)
-		return err
-	})
+	return write(path, format, p, legend, len(l.Series))
 }
 
 // draw returns the plot and its legend.
@@ -113,37 +58,17 @@ func (l *LogLog) draw() (*plot.Plot, *plot.Legend, error) {
 	if len(l.Series) == 0 {
 		return nil, nil, errors.New("plotting: nothing to draw")
 	}
-	p := plot.New()
-	legend := plot.NewLegend()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = l.Title, l.XLabel, l.YLabel
-	for _, f := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
-	} {
-		f.Variant = "Sans"
-		f.Size = vg.Points(10)
-	}
-	p.Title.TextStyle.Font.Size = vg.Points(11)
-	p.Title.Padding = vg.Points(6)
-	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(4), vg.Points(4)
-	p.X.Padding, p.Y.Padding = 0, 0
-	legend.Top, legend.Left = true, true
-	legend.ThumbnailWidth = vg.Points(26)
-	legend.Padding = vg.Points(2)
-
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
-	p.Add(grid)
+	p, legend := newPlot(l.Title, l.XLabel, l.YLabel)
 	var xs, ys []float64
 	for _, s := range l.Series {
-		if err := addSeries(p, &legend, s); err != nil {
+		if err := addSeries(p, legend, s); err != nil {
 			return nil, nil, err
 		}
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
 	valueAxis(&p.X, xs)
 	decadeAxis(&p.Y, ys)
-	return p, &legend, nil
+	return p, legend, nil
 }
 
 func addSeries(p *plot.Plot, legend *plot.Legend, s Series) error {

@@ -2,15 +2,90 @@ package table
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gpfit/internal/suggest"
 )
 
+// head is what the beginning of a table tells, whatever its format. Columns are
+// counted from 0.
+type head struct {
+	source string
+	names  []string // of all columns; x0, x1, … where the file has none
+	named  bool     // the file names its columns
+	first  int      // the line of the first row, header or data; 0 if the format has no lines
+	aside  []bool   // columns that are used only if asked for; nil if there are none
+}
+
+// selection says what the columns of a table are used for.
+type selection struct {
+	target          int // -1 if there is none
+	targets         []int
+	features        []int
+	extra, extraStr []int
+}
+
+// choose finds the columns that opts asks for.
+func (in *head) choose(opts Options) (selection, error) {
+	var s selection
+	var err error
+	if s.target, err = in.targetColumn(opts); err != nil {
+		return s, err
+	}
+	other := make(map[int]bool)
+	for _, list := range []struct {
+		role  string
+		specs []string
+		into  *[]int
+	}{{"target", opts.Targets, &s.targets}, {"extra", opts.Extra, &s.extra}, {"extra", opts.ExtraText, &s.extraStr}} {
+		for _, spec := range list.specs {
+			c, err := in.column(list.role, spec)
+			switch {
+			case err != nil:
+				return s, err
+			case list.role == "target" && other[c]:
+				return s, in.headError(c, "listed twice as a target (again by "+quote(spec)+")")
+			case list.role == "extra" && (c == s.target || slices.Contains(s.targets, c)):
+				return s, in.headError(c, quote(spec)+" is asked for beside the target, but is the target; name another column as the target")
+			}
+			other[c] = true
+			*list.into = append(*list.into, c)
+		}
+	}
+	if s.features, err = in.featureColumns(opts, s.target, other); err != nil {
+		return s, err
+	}
+	for _, c := range s.targets {
+		if slices.Contains(s.features, c) {
+			return s, in.headError(c, "a target is also listed as a feature")
+		}
+	}
+	return s, nil
+}
+
+// numeric are the columns whose numbers are wanted, each once.
+func (s *selection) numeric() []int {
+	var all []int
+	for _, list := range [][]int{{s.target}, s.targets, s.features, s.extra} {
+		for _, c := range list {
+			if c >= 0 && !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
 // targetColumn is the index of the target, -1 if there is none.
-func (in *rows) targetColumn(opts Options) (int, error) {
+func (in *head) targetColumn(opts Options) (int, error) {
 	switch {
+	case len(opts.Targets) > 0:
+		if opts.Target != "" || opts.NoTarget {
+			return -1, in.selectionError("several targets are asked for, and one or none as well")
+		}
+		return -1, nil
 	case opts.NoTarget && opts.Target == "":
 		return -1, nil
 	case opts.NoTarget:
@@ -20,25 +95,32 @@ func (in *rows) targetColumn(opts Options) (int, error) {
 		}
 		return c, err
 	case opts.Target == "":
-		return len(in.names) - 1, nil
+		c := len(in.names) - 1
+		for c > 0 && in.aside != nil && in.aside[c] {
+			c--
+		}
+		return c, nil
 	}
 	return in.column("target", opts.Target)
 }
 
-// featureColumns are the indices of the features, in the order asked for.
-func (in *rows) featureColumns(opts Options, target int) ([]int, error) {
+// featureColumns are the indices of the features, in the order asked for. Those
+// in other are no features unless they are listed.
+func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]int, error) {
 	var features []int
 	if len(opts.Features) == 0 {
 		for c := range in.names {
-			if c != target {
+			if c != target && !other[c] && (in.aside == nil || !in.aside[c]) {
 				features = append(features, c)
 			}
 		}
-		if len(features) == 0 {
-			e := in.selectionError("no feature column: the only column is the target")
-			return nil, e
+		switch {
+		case len(features) > 0:
+			return features, nil
+		case len(in.names) == 1:
+			return nil, in.selectionError("no feature column: the only column is the target")
 		}
-		return features, nil
+		return nil, in.selectionError("no feature column: every column has another use")
 	}
 	seen := make(map[int]bool)
 	for _, spec := range opts.Features {
@@ -55,9 +137,7 @@ func (in *rows) featureColumns(opts Options, target int) ([]int, error) {
 				msg = fmt.Sprintf("listed twice as a feature (again by %s)", quote(spec))
 			}
 			if msg != "" {
-				e := in.errorAt(c, msg)
-				e.Line = in.first
-				return nil, e
+				return nil, in.headError(c, msg)
 			}
 			seen[c] = true
 			features = append(features, c)
@@ -68,7 +148,7 @@ func (in *rows) featureColumns(opts Options, target int) ([]int, error) {
 
 // columnsOf are the columns of one entry of Options.Features: a name, an index
 // or a range of indices.
-func (in *rows) columnsOf(spec string) ([]int, error) {
+func (in *head) columnsOf(spec string) ([]int, error) {
 	if _, found, err := in.byName("feature", spec); !found && err == nil {
 		if from, to, ok := parseRange(spec); ok {
 			for _, end := range []int{from, to} {
@@ -101,9 +181,9 @@ func parseRange(spec string) (from, to int, ok bool) {
 	return int(low), int(high), err1 == nil && err2 == nil
 }
 
-// column finds a column by its name or else its index. role is "target" or
-// "feature".
-func (in *rows) column(role, spec string) (int, error) {
+// column finds a column by its name or else its index. role is "target",
+// "feature", "mask" or "extra".
+func (in *head) column(role, spec string) (int, error) {
 	c, found, err := in.byName(role, spec)
 	if found || err != nil {
 		return c, err
@@ -111,23 +191,24 @@ func (in *rows) column(role, spec string) (int, error) {
 	if i, err := strconv.Atoi(spec); err == nil {
 		return in.byIndex(role, spec, i)
 	}
-	msg := fmt.Sprintf("no column named %s for the %s", quote(spec), role)
+	msg := "no column named " + quote(spec)
+	if role != "extra" {
+		msg += " for the " + role
+	}
 	msg += suggest.DidYouMean(spec, in.names)
-	if !in.header {
+	if !in.named {
 		msg += "; there is no header"
 	}
 	return 0, in.selectionError(msg + "; columns: " + in.columnList())
 }
 
 // byName finds the column of that name. Two of them are an error.
-func (in *rows) byName(role, name string) (c int, found bool, err error) {
+func (in *head) byName(role, name string) (c int, found bool, err error) {
 	for i, other := range in.names {
 		switch {
 		case other != name:
 		case found:
-			e := in.errorAt(i, fmt.Sprintf("the %s's name is that of column %d, too; select it by index", role, c+1))
-			e.Line = in.first
-			return 0, false, e
+			return 0, false, in.headError(i, fmt.Sprintf("the %s's name is that of column %d, too; select it by index", role, c+1))
 		default:
 			c, found = i, true
 		}
@@ -136,7 +217,7 @@ func (in *rows) byName(role, name string) (c int, found bool, err error) {
 }
 
 // byIndex checks an index, negative ones count from the end.
-func (in *rows) byIndex(role, spec string, i int) (int, error) {
+func (in *head) byIndex(role, spec string, i int) (int, error) {
 	n := len(in.names)
 	if i < -n || i >= n {
 		return 0, in.selectionError(fmt.Sprintf("%s column %s is out of range: there are %s, 0 to %d",
@@ -148,13 +229,22 @@ func (in *rows) byIndex(role, spec string, i int) (int, error) {
 	return i, nil
 }
 
+// headError is an error in the name or use of column c.
+func (in *head) headError(c int, msg string) *Error {
+	e := &Error{Source: in.source, Line: in.first, Column: c + 1, Msg: msg}
+	if in.named {
+		e.ColumnName = in.names[c]
+	}
+	return e
+}
+
 // selectionError is an error in Options that only the file shows.
-func (in *rows) selectionError(msg string) *Error {
-	return &Error{Source: in.scan.source, Line: in.first, Msg: msg}
+func (in *head) selectionError(msg string) *Error {
+	return &Error{Source: in.source, Line: in.first, Msg: msg}
 }
 
 // columnList names the columns of the file, the first twenty if there are more.
-func (in *rows) columnList() string {
+func (in *head) columnList() string {
 	const most = 20
 	shown := in.names[:min(most, len(in.names))]
 	quoted := make([]string, len(shown))

@@ -12,6 +12,8 @@ type Error struct {
 	Source string
 	// Line is the line, from 1; 0 if the error belongs to no line.
 	Line int
+	// Row is the row of data, from 1, in formats that have no lines; else 0.
+	Row int
 	// Column is the number of the column, from 1; 0 if the error belongs to no
 	// column.
 	Column int
@@ -26,6 +28,7 @@ type Error struct {
 // Error gives the place and the message, as
 //
 //	co2.csv:17: column 3 ("ppm"): not a number: "n/a"
+//	co2.parquet: row 16, column 3 ("ppm"): null
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Source == "-" {
@@ -42,15 +45,23 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// place names the column, with a colon after it, or is empty.
+// place names row and column, with a colon after them, or is empty.
 func (e *Error) place() string {
+	var parts []string
+	if e.Row > 0 {
+		parts = append(parts, fmt.Sprintf("row %d", e.Row))
+	}
 	switch {
 	case e.Column == 0:
-		return ""
 	case e.ColumnName == "":
-		return fmt.Sprintf("column %d: ", e.Column)
+		parts = append(parts, fmt.Sprintf("column %d", e.Column))
+	default:
+		parts = append(parts, fmt.Sprintf("column %d (%s)", e.Column, quote(e.ColumnName)))
 	}
-	return fmt.Sprintf("column %d (%s): ", e.Column, quote(e.ColumnName))
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + ": "
 }
 
 // Unwrap returns the cause.

@@ -102,7 +102,7 @@ var errorCases = []struct {
 	{name: "zip", text: "PK\x03\x04\x00\x00", want: "T: this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{name: "zstd", text: "\x28\xb5\x2f\xfd....", want: "T: this is zstd-compressed; only gzip is read directly"},
 	{name: "UTF-16", text: "\xff\xfe1\x00,\x002\x00", want: "T: this is UTF-16 text; save it as UTF-8"},
-	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text"},
+	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text; such files are read by name and uncompressed"},
 }
 
 func TestReadErrors(t *testing.T) {

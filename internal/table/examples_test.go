@@ -3,6 +3,7 @@ package table
 import (
 	"math"
 	"reflect"
+	"strconv"
 	"testing"
 )
 
@@ -50,7 +51,7 @@ func TestExamples(t *testing.T) {
 	}
 
 	for col, want := range []int{60, 52} {
-		mask, err := ReadMask(dir+"co2_mask.csv", col)
+		mask, err := ReadMask(dir+"co2_mask.csv", strconv.Itoa(col))
 		if err != nil {
 			t.Fatal(err)
 		}

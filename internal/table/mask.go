@@ -4,46 +4,40 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 )
 
-// ReadMask reads a split mask: one column of a table in the file path, whose
-// cells are all 0 or 1; true is 1. The other columns are not looked at. col is
-// the column's index, from 0, negative ones count from the end. The formats are
-// those of [Read], the first row is a header if [HeaderAuto] says so; errors are
-// of type [*Error]. That a mask has as many rows as the table it splits is for
-// the caller to check.
-func ReadMask(path string, col int) ([]bool, error) {
-	f, err := openFile(path)
+// ReadMask reads a split mask: one column of the table at path, whose cells are
+// all 0 or 1; true is 1. The other columns are not looked at. column is a name
+// or an index, as in [Options]; "" is the first one. The formats are those of
+// [Read], the first row is a header if [HeaderAuto] says so; errors are of type
+// [*Error]. That a mask has as many rows as the table it splits is for the caller
+// to check.
+func ReadMask(path, column string) ([]bool, error) {
+	in, err := openPath(path, Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	in, err := openRows(f, path, HeaderAuto, 0)
-	if err != nil {
-		return nil, err
+	defer in.close()
+	c := 0
+	if column != "" {
+		if c, err = in.begun().column("mask", column); err != nil {
+			return nil, err
+		}
 	}
-	c, err := in.byIndex("mask", strconv.Itoa(col), col)
-	if err != nil {
+	if err := in.use([]int{c}, nil); err != nil {
 		return nil, err
 	}
 	var mask []bool
 	for {
-		cells, err := in.next()
-		if err == io.EOF {
+		if err := in.next(); err == io.EOF {
 			break
-		}
-		if err != nil {
+		} else if err != nil {
 			return nil, err
 		}
-		v, ok := parseNumber(cells[c])
+		v, ok := in.number(c)
 		if !ok || v != 0 && v != 1 {
-			msg := "empty cell in a mask"
-			if len(cells[c]) > 0 {
-				msg = "not 0 or 1 in a mask: " + quote(string(cells[c]))
-			}
-			return nil, in.errorAt(c, msg)
+			return nil, in.errorAt(c, notInMask(in, c))
 		}
 		mask = append(mask, v == 1)
 	}
@@ -53,26 +47,51 @@ func ReadMask(path string, col int) ([]bool, error) {
 	return mask, nil
 }
 
-// ParseMaskFlag takes apart FILE or FILE:COL, with COL as [ReadMask] takes it
-// and 0 by default. If there is a file of the whole name, colon and all, that
-// file is meant.
-func ParseMaskFlag(s string) (path string, col int, err error) {
+// notInMask says what is wrong with a value that is neither 0 nor 1.
+func notInMask(in source, c int) string {
+	label := in.label(c)
+	if label == "" {
+		return "empty cell in a mask"
+	}
+	return "not 0 or 1 in a mask: " + quote(label)
+}
+
+// SelectMask is the mask read from path for the rows of t, some of which were left
+// out when it was read. The error is an [*Error] if the mask is not one for t's
+// source.
+func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
+	if len(mask) != t.SourceRows {
+		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, the table %d", count(len(mask), "row"), t.SourceRows)}
+	}
+	if t.Row == nil {
+		return mask, nil
+	}
+	selected := make([]bool, t.N)
+	for i, row := range t.Row {
+		selected[i] = mask[row]
+	}
+	return selected, nil
+}
+
+// ParseMaskFlag takes apart FILE or FILE:COLUMN, with COLUMN as [ReadMask] takes
+// it. If there is a file of the whole name, colon and all, that file is meant.
+func ParseMaskFlag(s string) (path, column string, err error) {
 	if s == "" {
-		return "", 0, fmt.Errorf("mask: no file named")
+		return "", "", fmt.Errorf("mask: no file named")
 	}
 	if info, err := os.Stat(s); err == nil && !info.IsDir() {
-		return s, 0, nil
+		return s, "", nil
 	}
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
-		return s, 0, nil
+		return s, "", nil
 	}
-	path = s[:i]
+	path, column = s[:i], s[i+1:]
 	if path == "" {
-		return "", 0, fmt.Errorf("mask %q: no file named before the colon", s)
+		return "", "", fmt.Errorf("mask %q: no file named before the colon", s)
 	}
-	if col, err = strconv.Atoi(s[i+1:]); err != nil {
-		return "", 0, fmt.Errorf("mask %q: %q after the colon is not the index of a column", s, s[i+1:])
+	if column == "" {
+		return "", "", fmt.Errorf("mask %q: no column named after the colon", s)
 	}
-	return path, col, nil
+	return path, column, nil
 }

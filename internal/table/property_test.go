@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -139,6 +140,19 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, tab *Table) {
 			t.Fatalf("not finite: %v", v)
 		}
 	}
+	for name, v := range tab.Extra {
+		if len(v) != tab.N {
+			t.Fatalf("%d rows, %d of column %q", tab.N, len(v), name)
+		}
+	}
+	for name, v := range tab.ExtraText {
+		if len(v) != tab.N || slices.Contains(v, "") {
+			t.Fatalf("%d rows, %d of column %q: %q", tab.N, len(v), name, v)
+		}
+	}
+	if tab.SourceRows < tab.N || tab.Row == nil && tab.SourceRows != tab.N || tab.Row != nil && len(tab.Row) != tab.N {
+		t.Fatalf("%d rows of %d: %v", tab.N, tab.SourceRows, tab.Row)
+	}
 	last := 0
 	for i, line := range tab.Line {
 		if line <= last {
@@ -161,6 +175,15 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, target, features string, flags uint8, comma int32) {
 		opts := Options{Target: target, NoTarget: flags/3%2 == 1, Header: HeaderMode(flags % 3), Comma: comma}
+		if flags/6%2 == 1 {
+			opts.Missing = MissingDrop
+		}
+		if flags/12%2 == 1 {
+			opts.Subsample, opts.Seed = 2, uint64(flags)
+		}
+		if flags/24%2 == 1 {
+			opts.Extra, opts.ExtraText = []string{"0"}, []string{"1", "a"}
+		}
 		if features != "" {
 			opts.Features = strings.Split(features, "\n")
 		}

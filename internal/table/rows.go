@@ -10,12 +10,11 @@ import (
 // rows is a scanner that knows the header and sees to it that every row of data
 // has as many cells as the first row.
 type rows struct {
-	scan     *scanner
-	header   bool     // the first row named the columns
-	first    int      // the line of the first row, header or data
-	names    []string // of all columns; x0, x1, … where the header has none
-	pending  bool     // the first row is data and not yet handed out
-	warnings []string
+	head
+	scan    *scanner
+	cells   [][]byte // the current row
+	pending bool     // the first row is data and not yet handed out
+	warn    []string
 }
 
 // openRows reads the first row of r and decides whether it is a header.
@@ -33,17 +32,17 @@ func openRows(r io.Reader, source string, mode HeaderMode, comma rune) (*rows, e
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, first: s.start}
+	in := &rows{scan: s, head: head{source: source, first: s.start}}
 	switch mode {
 	case HeaderAuto:
-		in.header = in.guessHeader()
+		in.named = in.guessHeader()
 	case HeaderYes:
-		in.header = true
+		in.named = true
 	}
-	in.pending = !in.header
+	in.pending = !in.named
 	in.names = make([]string, len(s.cells))
 	for i, cell := range s.cells {
-		if in.header {
+		if in.named {
 			in.names[i] = strings.ToValidUTF8(strings.TrimSpace(string(cell)), "\uFFFD")
 		}
 		if in.names[i] == "" {
@@ -67,7 +66,7 @@ func (in *rows) guessHeader() bool {
 		}
 	}
 	if word >= 0 && number >= 0 {
-		in.warnings = append(in.warnings, fmt.Sprintf(
+		in.warn = append(in.warn, fmt.Sprintf(
 			"line %d is taken as the header, since %s in column %d is not a number, though %s in column %d is",
 			in.scan.start, quote(string(in.scan.cells[word])), word+1,
 			quote(string(in.scan.cells[number])), number+1))
@@ -75,23 +74,24 @@ func (in *rows) guessHeader() bool {
 	return word >= 0
 }
 
-// next returns the cells of the next row of data, valid until the next call;
-// the error is io.EOF after the last one.
-func (in *rows) next() ([][]byte, error) {
+// next goes on to the next row of data, whose cells are valid until the next
+// call; the error is io.EOF after the last one.
+func (in *rows) next() error {
 	if in.pending {
-		in.pending = false
-		return in.scan.cells, nil
+		in.pending, in.cells = false, in.scan.cells
+		return nil
 	}
 	if err := in.scan.next(); err != nil {
 		var e *Error
-		if errors.As(err, &e) && in.header && 0 < e.Column && e.Column <= len(in.names) {
+		if errors.As(err, &e) && in.named && 0 < e.Column && e.Column <= len(in.names) {
 			e.ColumnName = in.names[e.Column-1]
 		}
-		return nil, err
+		return err
 	}
+	in.cells = in.scan.cells
 	found, expected := len(in.scan.cells), len(in.names)
 	if found == expected {
-		return in.scan.cells, nil
+		return nil
 	}
 	c := min(found, expected) // the first cell that is missing or too many
 	e := in.errorAt(c, fmt.Sprintf("found %s where line %d has %d", count(found, "cell"), in.first, expected))
@@ -99,41 +99,47 @@ func (in *rows) next() ([][]byte, error) {
 	if c < found {
 		e.Line = in.scan.lineOf(c)
 	}
-	return nil, e
+	return e
 }
+
+// begun is what is known from the first row.
+func (in *rows) begun() *head { return &in.head }
+
+// use is needed by other formats: text has all cells of a row at hand.
+func (in *rows) use(_, _ []int) error { return nil }
+
+func (in *rows) number(c int) (float64, bool) { return parseNumber(in.cells[c]) }
+
+func (in *rows) label(c int) string { return strings.ToValidUTF8(string(in.cells[c]), "\uFFFD") }
+
+func (in *rows) missing(c int) bool { return isMissing(in.cells[c]) }
+
+func (in *rows) place() int { return in.scan.start }
+
+func (in *rows) warnings() []string { return in.warn }
+
+func (in *rows) progress() float64 { return in.scan.progress() }
+
+func (in *rows) close() error { return in.scan.close() }
 
 // errorAt is an error in column c, from 0, of the current row.
 func (in *rows) errorAt(c int, msg string) *Error {
 	e := &Error{Source: in.scan.source, Line: in.scan.lineOf(c), Column: c + 1, Msg: msg}
-	if in.header && c < len(in.names) {
+	if in.named && c < len(in.names) {
 		e.ColumnName = in.names[c]
 	}
 	return e
 }
 
-// badCell is the error for the cell in column c, which is not a number.
+// badCell is the error for the cell in column c, which is no number, or empty
+// where a label is wanted.
 func (in *rows) badCell(c int) *Error {
-	return in.errorAt(c, whyNotNumber(in.scan.cells[c]))
-}
-
-// firstBadCell is the error for the leftmost cell of the current row, among
-// those that are wanted, that is not a number. There must be one.
-func (in *rows) firstBadCell(features []int, target int) error {
-	bad := len(in.names)
-	for _, c := range append([]int{target}, features...) {
-		if c < 0 || c >= bad {
-			continue
-		}
-		if _, ok := parseNumber(in.scan.cells[c]); !ok {
-			bad = c
-		}
-	}
-	return in.badCell(bad)
+	return in.errorAt(c, whyNotNumber(in.cells[c]))
 }
 
 // noRows is the error for a file in which nothing follows the header.
-func (in *rows) noRows() error {
-	return &Error{Source: in.scan.source, Line: in.first, Msg: "no data rows, only a header"}
+func (in *rows) noRows() *Error {
+	return &Error{Source: in.source, Line: in.first, Msg: "no data rows, only a header"}
 }
 
 // count is a number and the thing counted, in the plural where it belongs.

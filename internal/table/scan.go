@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"os"
 	"unicode/utf8"
 )
 
@@ -17,6 +18,8 @@ import (
 type scanner struct {
 	source string
 	in     *bufio.Reader
+	raw    counter  // what in reads from, before it is unpacked
+	file   *os.File // what raw reads from, if the scanner is to close it; else nil
 	gzip   bool
 	sep    []byte // one UTF-8 character; nil: runs of blanks and tabs
 

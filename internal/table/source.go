@@ -46,8 +46,8 @@ var foreign = []struct{ magic, msg string }{
 	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
 	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
-	{"PAR1", "this is a Parquet file, not text"},
-	{"\x93NUMPY", "this is a NumPy file, not text"},
+	{parquetMagic, "this is a Parquet file, not text; such files are read by name and uncompressed"},
+	{npyMagic, "this is a NumPy file, not text; such files are read by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
 	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
 	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
@@ -57,7 +57,7 @@ var foreign = []struct{ magic, msg string }{
 // bytes say so, a byte order mark is dropped, and the separator is guessed if
 // comma is 0.
 func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
-	s := &scanner{source: source}
+	s := &scanner{source: source, raw: counter{r: r}}
 	if comma != 0 {
 		sep, ok := separator(comma)
 		if !ok {
@@ -65,7 +65,7 @@ func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
 		}
 		s.sep = sep
 	}
-	s.in = bufio.NewReaderSize(&sticky{r: r}, bufferSize)
+	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
 	if head, _ := s.in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		s.gzip = true
 		z, err := gzip.NewReader(s.in)
@@ -119,4 +119,52 @@ func (s *sticky) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.err = err
 	return n, err
+}
+
+// counter counts the bytes that pass.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// progress is the share of the file that has been read, 0 if its size is not
+// known.
+func (s *scanner) progress() float64 {
+	if s.file == nil {
+		return 0
+	}
+	info, err := s.file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return 0
+	}
+	read := s.raw.n
+	if !s.gzip {
+		read -= int64(s.in.Buffered())
+	}
+	return float64(read) / float64(info.Size())
+}
+
+// close closes the file, if the scanner has one.
+func (s *scanner) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// openText reads a file as text; on an error it closes f.
+func openText(f *os.File, path string, opts Options) (source, error) {
+	in, err := openRows(f, path, opts.Header, opts.Comma)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	in.scan.file = f
+	return in, nil
 }

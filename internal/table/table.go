@@ -1,19 +1,29 @@
-// Package table reads a numeric table from text into memory: CSV in its usual
-// dialects, tab- and semicolon-separated files, and columns of numbers set
-// apart by blanks, plain or gzip-compressed. What comes out is finite float64
-// numbers and nothing else; whatever is not a number is an [*Error] that names
-// the file, the line and the column.
+// Package table reads a table of numbers into memory, or in pieces: text, which is
+// CSV in its usual dialects, tab- and semicolon-separated files, and columns of
+// numbers set apart by blanks, plain or gzip-compressed; NumPy's arrays and
+// archives of arrays; Parquet; and several files of one of these formats as one
+// table. What comes out is finite float64 numbers, and labels where a caller asks
+// for them; whatever else there is is an [*Error] that names the file, the line or
+// row, and the column. Rows with missing values can be left out, and a random
+// subsample of the rows be taken.
 //
-// Cells may be quoted as encoding/csv reads them and have blanks around them;
-// lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines that
-// begin with # are skipped. A header that is commented out, as some programs
+// In text, cells may be quoted as encoding/csv reads them and have blanks around
+// them; lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines
+// that begin with # are skipped. A header that is commented out, as some programs
 // write it, is a comment.
 //
-// Start at [Read]. The path of a file is: source.go (open, gzip, BOM, guess of
-// the separator) → scan.go (bytes to cells, one record at a time) → rows.go
-// (header, raggedness) → columns.go (which cells are wanted) → number.go (cell
-// to float64). Text is read once, front to back; memory is that of the result
-// plus one record.
+// A NumPy array has one or two dimensions and elements that are real numbers or
+// bool; its columns are called x0, x1, …. An archive (.npz) holds one array; or X,
+// and y as the last column; or columns. A Parquet file has columns of numbers or
+// bool; others are errors if they are used as numbers.
+//
+// Start at [Read]. The path of a file is: files.go (one or several, which format)
+// → the format's source: source.go (gzip, BOM, guess of the separator), scan.go
+// (bytes to cells, one record at a time) and rows.go (header, raggedness) for
+// text, npy.go, npz.go and arrays.go, or parquet.go → columns.go (which columns
+// are wanted) → reader.go (rows to a table, or pieces of one) → subsample.go. A
+// format is what implements the interface source in reader.go. Files are read
+// once, front to back.
 package table
 
 import (
@@ -33,6 +43,18 @@ const (
 	HeaderYes
 	// HeaderNo takes the first row as data.
 	HeaderNo
+)
+
+// MissingMode says what becomes of rows with missing values: cells that are
+// empty, NaN, NA, null or the like, in a column that is used.
+type MissingMode int
+
+const (
+	// MissingError makes an error of the first one. This is the default.
+	MissingError MissingMode = iota
+	// MissingDrop leaves such rows out; how many there are is a warning. What is
+	// no number for another reason stays an error.
+	MissingDrop
 )
 
 // Options says how a file is read and which of its columns are taken. The zero
@@ -57,13 +79,27 @@ type Options struct {
 	Features []string
 	// Header says whether the first row names the columns.
 	Header HeaderMode
+	// Targets are several outputs, in place of Target. Their cells may be missing.
+	Targets []string
+	// Extra are further columns of numbers, and ExtraText of labels, that are
+	// returned beside the features. They are no features unless Features lists
+	// them, too.
+	Extra, ExtraText []string
+	// Missing says what becomes of rows with missing values.
+	Missing MissingMode
+	// Subsample draws that many rows at random, each set of rows as likely as any
+	// other, if there are more; 0 takes all. Their order stays. The rows that are
+	// not drawn are read and checked, but take no memory.
+	Subsample int
+	// Seed is that of the subsample.
+	Seed uint64
 	// Comma separates the cells; ' ' stands for runs of blanks and tabs. 0 is a
 	// guess from the first lines: semicolon, comma, tab or blanks.
 	Comma rune
 }
 
 // Table is a table of n rows: inputs with d columns and, but for some
-// predictions, one output. All numbers are finite.
+// predictions, one output. All numbers are finite, but for the gaps in Targets.
 type Table struct {
 	// Source is the file's name as given, "-" for standard input.
 	Source string
@@ -77,82 +113,55 @@ type Table struct {
 	FeatureNames []string
 	// TargetName is the name of Y's column; "" if there is none.
 	TargetName string
-	// Line holds for each row the line of the source, from 1, where it begins.
+	// TargetNames are the names of the columns of Targets.
+	TargetNames []string
+	// Targets holds a column of n outputs for each of Options.Targets, NaN where
+	// Missing says that the cell is missing; nil if there are none.
+	Targets [][]float64
+	Missing [][]bool
+	// Extra holds a column of n numbers for each of Options.Extra, by the name or
+	// index given there, and ExtraText of n labels for each of Options.ExtraText;
+	// nil if there are none. Labels are never empty.
+	Extra     map[string][]float64
+	ExtraText map[string][]string
+	// Line holds for each row the line of its file, from 1, where it begins; in
+	// formats without lines the number of the row, from 1.
 	Line []int
+	// Row holds for each row its place in the source, from 0; nil if every row of
+	// the source is there. SourceRows is how many the source has. They are for
+	// what goes with the table row by row, such as a mask.
+	Row        []int
+	SourceRows int
 	// Warnings tells, in words, what a user should know about this reading: a
 	// header that looks like data, a target with gaps left out of a prediction.
 	Warnings []string
 }
 
-// Read reads the table in the file path. Every error of the content is an
-// [*Error]; so is a file that cannot be opened, which wraps the cause as
-// [io/fs] names it. For standard input use [ReadFrom].
+// Read reads the table at path: a file in any of the formats, or several files
+// of one format and with the same columns that make one table, as a directory or
+// a pattern such as "part-*.csv". Every error of the content is an [*Error]; so
+// is a file that cannot be opened, which wraps the cause as [io/fs] names it. For
+// standard input use [ReadFrom].
+//
+// Memory is that of the result, and a sixteenth of it while it grows, plus a piece
+// of fixed size. Where the number of rows cannot be foreseen, from a pipe, growing
+// takes up to 2¼ times the result.
 func Read(path string, opts Options) (*Table, error) {
-	f, err := openFile(path)
+	r, err := Open(path, opts)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return ReadFrom(f, path, opts)
+	return r.readAll()
 }
 
-// ReadFrom reads a table from r; source is the name that errors give, "-" for
-// standard input. It reads to the end of r and does not close it.
+// ReadFrom reads a table of text from r; source is the name that errors give, "-"
+// for standard input. It reads to the end of r and does not close it.
 func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
-	in, err := openRows(r, source, opts.Header, opts.Comma)
+	in, err := NewReader(r, source, opts)
 	if err != nil {
 		return nil, err
 	}
-	target, err := in.targetColumn(opts)
-	if err != nil {
-		return nil, err
-	}
-	features, err := in.featureColumns(opts, target)
-	if err != nil {
-		return nil, err
-	}
-
-	t := &Table{Source: source, D: len(features), Warnings: in.warnings}
-	for _, c := range features {
-		t.FeatureNames = append(t.FeatureNames, in.names[c])
-	}
-	if target >= 0 {
-		t.TargetName = in.names[target]
-	}
-	for {
-		cells, err := in.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		ok := true
-		for _, c := range features {
-			v, isNumber := parseNumber(cells[c])
-			ok = ok && isNumber
-			t.X = append(t.X, v)
-		}
-		if target >= 0 {
-			v, isNumber := parseNumber(cells[target])
-			if !isNumber && opts.NoTarget {
-				t.Warnings = append(t.Warnings, fmt.Sprintf("target left out: %v", in.badCell(target)))
-				t.Y, t.TargetName, target = nil, "", -1
-			} else {
-				ok = ok && isNumber
-				t.Y = append(t.Y, v)
-			}
-		}
-		if !ok {
-			return nil, in.firstBadCell(features, target)
-		}
-		t.Line = append(t.Line, in.scan.start)
-		t.N++
-	}
-	if t.N == 0 {
-		return nil, in.noRows()
-	}
-	return t, nil
+	return in.readAll()
 }
 
 // ConstantColumns returns the indices, ascending, of those columns of the n×d

@@ -112,3 +112,33 @@ func BenchmarkMul(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkSinSquares(b *testing.B) {
+	dst := make([]float64, benchLen)
+	benchColumns(b, func(x, w, y []float64, index []int) { SinSquares(dst, x, nil, w, y, benchStride, index) })
+}
+
+func BenchmarkSinSums(b *testing.B) {
+	weights := benchRow()
+	benchColumns(b, func(x, w, y []float64, index []int) {
+		SinSums(w, make([]float64, len(w)), x, w, weights, y, benchStride, index)
+	})
+}
+
+func BenchmarkLog1p(b *testing.B) {
+	src, dst := benchRow(), make([]float64, benchLen)
+	forBench(b, func(b *testing.B) {
+		for b.Loop() {
+			Log1p(dst, src, 0.5)
+		}
+	})
+}
+
+func BenchmarkCosineSine(b *testing.B) {
+	src, dst, sine := benchRow(), make([]float64, benchLen), make([]float64, benchLen)
+	forBench(b, func(b *testing.B) {
+		for b.Loop() {
+			CosineSine(dst, sine, src, 0.5, 2)
+		}
+	})
+}

@@ -4,7 +4,7 @@ import "math"
 
 // expConst is what the assembly reads, every number repeated over the lanes of
 // an AVX2 vector. The generator knows the order: internal/gen/exp.go.
-var expConst [26][4]float64
+var expConst [61][4]float64
 
 func init() {
 	scalars := []float64{
@@ -13,6 +13,16 @@ func init() {
 	}
 	scalars = append(scalars, expSmall[:]...)
 	scalars = append(scalars, expLarge[:]...)
+	scalars = append(scalars, sinTurn[:]...)
+	scalars = append(scalars, cosTurn[:]...)
+	scalars = append(scalars, logPoly[:]...)
+	scalars = append(scalars, 2, 0.5, math.MaxFloat64, 0x1p52+1023)
+	for _, bits := range []uint64{
+		oneBits - halfRootBits, halfRootBits, 1<<52 - 1,
+		0x433 << 52, // made the upper bits of an integer below 2⁵², it adds 2⁵² to it
+	} {
+		scalars = append(scalars, math.Float64frombits(bits))
+	}
 	for i, c := range scalars {
 		expConst[i] = [4]float64{c, c, c, c}
 	}

@@ -44,11 +44,16 @@ func rootDecaySlope(k, slope, s []float64, c float64, p, q *[3]float64) {
 	}
 }
 
-func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
-	var wp *float64
-	if w != nil {
-		wp = &w[0]
+// pointer is that of a row that may be nil.
+func pointer(w []float64) *float64 {
+	if w == nil {
+		return nil
 	}
+	return &w[0]
+}
+
+func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
+	wp := pointer(w)
 	switch active {
 	case avx512:
 		squaredDistances512(&dst[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index))

@@ -31,3 +31,33 @@ func mul(dst, a, b []float64) { mulGo(dst, a, b) }
 func scale(dst, a []float64, c float64) { scaleGo(dst, a, c) }
 
 func combine(dst, a, b []float64, p, q float64) { combineGo(dst, a, b, p, q) }
+
+func log1p(dst, src []float64, c float64) { log1pGo(dst, src, c) }
+
+func rationalSlopes(slope, l, k, s []float64, c float64) { rationalSlopesGo(slope, l, k, s, c) }
+
+func cosine(dst, src []float64, c, b float64) { cosineGo(dst, src, c, b) }
+
+func cosineSine(dst, sine, src []float64, c, b float64) { cosineSineGo(dst, sine, src, c, b) }
+
+func innerProducts(dst, x, w, y []float64, stride int, index []int) {
+	innerProductsGo(dst, x, w, y, stride, index)
+}
+
+func differences(dst, x, w, y []float64, stride int, index []int) {
+	differencesGo(dst, x, w, y, stride, index)
+}
+
+func sinSquares(dst, x, w, f, y []float64, stride int, index []int) {
+	sinSquaresGo(dst, x, w, f, y, stride, index)
+}
+
+func sinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	sinSquaresSlopeGo(dst, sine, x, f, y, stride, index)
+}
+
+func sinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
+	sinSumsGo(squares, sines, x, f, w, y, stride, index)
+}
+
+func affine(dst, a []float64, c, o float64) { affineGo(dst, a, c, o) }

@@ -1,5 +1,6 @@
 // Package vec holds the loops over rows of float64 that kernel evaluation
-// spends its time in: exponentials, squared distances and sums of products.
+// spends its time in: exponentials, logarithms, sines and cosines, sums over
+// columns (squared distances, inner products) and over rows.
 //
 // Each exists three times: for AVX-512, for AVX2 with FMA (assembly written by
 // internal/gen) and in Go (generic.go), which serves every other processor.
@@ -56,6 +57,45 @@ func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 	}
 }
 
+// Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not
+// negative. The error is below 1 unit in the last place of the result for the
+// product that was rounded.
+func Log1p(dst, src []float64, c float64) {
+	if dst = first(dst, len(src)); len(dst) > 0 {
+		log1p(dst, src, c)
+	}
+}
+
+// RationalSlopes turns l[j] = log(1 + t) with t = c·s[j], the result of [Log1p],
+// and k[j] into
+//
+//	slope[j] = k[j]/(1 + t),   l[j] = k[j]·(t/(1 + t) − log(1 + t))
+//
+// for the length of s: what the derivatives of (1 + t)^−α are made of.
+func RationalSlopes(slope, l, k, s []float64, c float64) {
+	n := len(s)
+	if slope, l, k = first(slope, n), first(l, n), first(k, n); n > 0 {
+		rationalSlopes(slope, l, k, s, c)
+	}
+}
+
+// Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
+// error is below 1.2e-15·|b| for the u that was rounded, however large; it is
+// exactly b where src[j] is 0, and NaN where u is infinite.
+func Cosine(dst, src []float64, c, b float64) {
+	if dst = first(dst, len(src)); len(dst) > 0 {
+		cosine(dst, src, c, b)
+	}
+}
+
+// CosineSine is [Cosine], and sets sine[j] = b·sin(2πu) beside it, with the
+// same error. sine must not be src.
+func CosineSine(dst, sine, src []float64, c, b float64) {
+	if dst, sine = first(dst, len(src)), first(sine, len(src)); len(dst) > 0 {
+		cosineSine(dst, sine, src, c, b)
+	}
+}
+
 // SquaredDistances sets
 //
 //	dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²
@@ -64,20 +104,91 @@ func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 // is nil: the distances of one point x from a run of points that are stored by
 // column, columns a stride apart.
 func SquaredDistances(dst, x, w, y []float64, stride int, index []int) {
-	n, d := len(dst), len(index)
+	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
+		squaredDistances(dst, x, w, y, stride, index)
+	}
+}
+
+// InnerProducts sets
+//
+//	dst[j] = Σ_q w[q]·x[q]·y[index[q]·stride + j]
+//
+// as [SquaredDistances] does. It is symmetric in x and y to the last bit.
+func InnerProducts(dst, x, w, y []float64, stride int, index []int) {
+	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
+		innerProducts(dst, x, w, y, stride, index)
+	}
+}
+
+// Differences sets
+//
+//	dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])
+//
+// as [SquaredDistances] does.
+func Differences(dst, x, w, y []float64, stride int, index []int) {
+	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
+		differences(dst, x, w, y, stride, index)
+	}
+}
+
+// SinSquares sets
+//
+//	dst[j] = Σ_q w[q]·sin²(π·u)   with  u = f[q]·(x[q] − y[index[q]·stride + j])
+//
+// as [SquaredDistances] does. u is reduced to [−½, ½], which is exact, before
+// anything is multiplied by π: a term has a relative error below 5 units in the
+// last place for the u that was rounded, however large. It is NaN for an
+// infinite u.
+func SinSquares(dst, x, w, f, y []float64, stride int, index []int) {
+	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
+		sinSquares(dst, x, w, first(f, len(index)), y, stride, index)
+	}
+}
+
+// SinSquaresSlope is [SinSquares] without weights, and sets
+//
+//	sine[j] = Σ_q u·sin(2πu)
+//
+// beside it. sine must not be dst.
+func SinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
+	sine = first(sine, len(dst))
+	if x, _, ok := columnArguments(dst, x, nil, y, stride, index); ok {
+		sinSquaresSlope(dst, sine, x, first(f, len(index)), y, stride, index)
+	} else {
+		clear(sine)
+	}
+}
+
+// SinSums sets, with u as in [SinSquares],
+//
+//	squares[q] = Σ_j w[j]·sin²(π·u),   sines[q] = Σ_j w[j]·u·sin(2π·u)
+//
+// for the length of index, the sums over the length of w.
+func SinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
+	n, d := len(w), len(index)
+	squares, sines, x, f = first(squares, d), first(sines, d), first(x, d), first(f, d)
 	if n == 0 {
+		clear(squares)
+		clear(sines)
 		return
 	}
-	if d == 0 {
+	checkColumns(y, stride, index, n)
+	sinSums(squares, sines, x, f, w, y, stride, index)
+}
+
+// columnArguments checks what functions of a point and columns take. ok says
+// that there is something left to do.
+func columnArguments(dst, x, w, y []float64, stride int, index []int) (xd, wd []float64, ok bool) {
+	n, d := len(dst), len(index)
+	if n == 0 || d == 0 {
 		clear(dst)
-		return
+		return nil, nil, false
 	}
-	x = first(x, d)
 	if w != nil {
 		w = first(w, d)
 	}
 	checkColumns(y, stride, index, n)
-	squaredDistances(dst, x, w, y, stride, index)
+	return first(x, d), w, true
 }
 
 // WeightedSquares sets
@@ -148,5 +259,12 @@ func Scale(dst, a []float64, c float64) {
 func Combine(dst, a, b []float64, p, q float64) {
 	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
 		combine(dst, a, b, p, q)
+	}
+}
+
+// Affine sets dst[j] = c·a[j] + o for the length of a.
+func Affine(dst, a []float64, c, o float64) {
+	if dst = first(dst, len(a)); len(a) > 0 {
+		affine(dst, a, c, o)
 	}
 }

@@ -26,11 +26,63 @@ func rootSlope256(k *float64, slope *float64, s *float64, n int, c float64, p *[
 //go:noescape
 func rootPole256(k *float64, slope *float64, s *float64, n int, c float64, p *[3]float64, q *[3]float64)
 
+// log1p256 sets dst[j] = log(1 + c·src[j]) for j < n.
+//
+//go:noescape
+func log1p256(dst *float64, src *float64, n int, c float64)
+
+// rationalSlopes256 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
+// for j < n.
+//
+//go:noescape
+func rationalSlopes256(slope *float64, l *float64, k *float64, s *float64, n int, c float64)
+
+// cosine256 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
+//
+//go:noescape
+func cosine256(dst *float64, src *float64, n int, c float64, b float64)
+
+// cosineSine256 sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for
+// j < n.
+//
+//go:noescape
+func cosineSine256(dst *float64, sine *float64, src *float64, n int, c float64, b float64)
+
 // squaredDistances256 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without
 // weights if w is nil. d ≥ 1.
 //
 //go:noescape
 func squaredDistances256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// innerProducts256 sets dst[j] = Σ_q w[q]·x[q]·y[index[q]·stride + j] for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func innerProducts256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// differences256 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j]) for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func differences256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// sinSquares256 sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;
+// without weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func sinSquares256(dst *float64, n int, x *float64, w *float64, f *float64, y *float64, stride int, index *int, d int)
+
+// sinSquaresSlope256 sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with
+// u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.
+//
+//go:noescape
+func sinSquaresSlope256(dst *float64, sine *float64, n int, x *float64, f *float64, y *float64, stride int, index *int, d int)
+
+// sinSums256 returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),
+// over j < n.
+//
+//go:noescape
+func sinSums256(x float64, f float64, w *float64, y *float64, n int) (square float64, sine float64)
 
 // weightedSquares256x4 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
 // q < 4.
@@ -74,6 +126,11 @@ func mul256(dst *float64, a *float64, b *float64, n int)
 //
 //go:noescape
 func scale256(dst *float64, a *float64, n int, c float64)
+
+// affine256 sets dst[j] = c·a[j] + o for j < n.
+//
+//go:noescape
+func affine256(dst *float64, a *float64, n int, c float64, o float64)
 
 // combine256 sets dst[j] = p·a[j] + q·b[j] for j < n.
 //

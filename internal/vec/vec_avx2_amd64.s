@@ -560,6 +560,487 @@ done:
 	VZEROUPPER
 	RET
 
+// func log1p256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1p256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y2
+	VMULPD      Y1, Y2, Y2
+	VMOVAPD     Y2, Y3
+	VMOVUPD     ·expConst+1664(SB), Y4
+	VMINPD      Y3, Y4, Y3
+	VSUBPD      Y3, Y2, Y2
+	VADDPD      ·expConst+160(SB), Y3, Y4
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y6, Y4, Y8
+	VSUBPD      Y8, Y3, Y5
+	VMOVUPD     ·expConst+160(SB), Y8
+	VSUBPD      Y6, Y8, Y6
+	VADDPD      Y6, Y5, Y5
+	VDIVPD      Y4, Y5, Y5
+	VPADDQ      ·expConst+1728(SB), Y4, Y4
+	VPSRLQ      $0x34, Y4, Y6
+	VPOR        ·expConst+1824(SB), Y6, Y6
+	VSUBPD      ·expConst+1696(SB), Y6, Y6
+	VPAND       ·expConst+1792(SB), Y4, Y4
+	VPADDQ      ·expConst+1760(SB), Y4, Y4
+	VSUBPD      Y8, Y4, Y7
+	VADDPD      ·expConst+1600(SB), Y7, Y8
+	VDIVPD      Y8, Y7, Y8
+	VMULPD      Y8, Y8, Y9
+	VMOVUPD     ·expConst+1568(SB), Y4
+	VFMADD213PD ·expConst+1536(SB), Y9, Y4
+	VFMADD213PD ·expConst+1504(SB), Y9, Y4
+	VFMADD213PD ·expConst+1472(SB), Y9, Y4
+	VFMADD213PD ·expConst+1440(SB), Y9, Y4
+	VFMADD213PD ·expConst+1408(SB), Y9, Y4
+	VFMADD213PD ·expConst+1376(SB), Y9, Y4
+	VMULPD      Y9, Y4, Y4
+	VMULPD      ·expConst+1632(SB), Y7, Y9
+	VMULPD      Y7, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VFMADD231PD ·expConst+64(SB), Y6, Y5
+	VFMADD231PD Y8, Y4, Y5
+	VSUBPD      Y5, Y9, Y9
+	VSUBPD      Y9, Y7, Y7
+	VFMADD231PD ·expConst+32(SB), Y6, Y7
+	VADDPD      Y2, Y7, Y7
+	VMOVUPD     Y7, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y2
+	VMULPD      Y1, Y2, Y2
+	VMOVAPD     Y2, Y3
+	VMOVUPD     ·expConst+1664(SB), Y4
+	VMINPD      Y3, Y4, Y3
+	VSUBPD      Y3, Y2, Y2
+	VADDPD      ·expConst+160(SB), Y3, Y4
+	VSUBPD      Y3, Y4, Y6
+	VSUBPD      Y6, Y4, Y8
+	VSUBPD      Y8, Y3, Y5
+	VMOVUPD     ·expConst+160(SB), Y8
+	VSUBPD      Y6, Y8, Y6
+	VADDPD      Y6, Y5, Y5
+	VDIVPD      Y4, Y5, Y5
+	VPADDQ      ·expConst+1728(SB), Y4, Y4
+	VPSRLQ      $0x34, Y4, Y6
+	VPOR        ·expConst+1824(SB), Y6, Y6
+	VSUBPD      ·expConst+1696(SB), Y6, Y6
+	VPAND       ·expConst+1792(SB), Y4, Y4
+	VPADDQ      ·expConst+1760(SB), Y4, Y4
+	VSUBPD      Y8, Y4, Y7
+	VADDPD      ·expConst+1600(SB), Y7, Y8
+	VDIVPD      Y8, Y7, Y8
+	VMULPD      Y8, Y8, Y9
+	VMOVUPD     ·expConst+1568(SB), Y4
+	VFMADD213PD ·expConst+1536(SB), Y9, Y4
+	VFMADD213PD ·expConst+1504(SB), Y9, Y4
+	VFMADD213PD ·expConst+1472(SB), Y9, Y4
+	VFMADD213PD ·expConst+1440(SB), Y9, Y4
+	VFMADD213PD ·expConst+1408(SB), Y9, Y4
+	VFMADD213PD ·expConst+1376(SB), Y9, Y4
+	VMULPD      Y9, Y4, Y4
+	VMULPD      ·expConst+1632(SB), Y7, Y9
+	VMULPD      Y7, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VFMADD231PD ·expConst+64(SB), Y6, Y5
+	VFMADD231PD Y8, Y4, Y5
+	VSUBPD      Y5, Y9, Y9
+	VSUBPD      Y9, Y7, Y7
+	VFMADD231PD ·expConst+32(SB), Y6, Y7
+	VADDPD      Y2, Y7, Y7
+	VMASKMOVPD  Y7, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rationalSlopes256(slope *float64, l *float64, k *float64, s *float64, n int, c float64)
+// Requires: AVX, FMA3
+TEXT ·rationalSlopes256(SB), NOSPLIT, $0-48
+	MOVQ         slope+0(FP), DI
+	MOVQ         l+8(FP), BX
+	MOVQ         k+16(FP), DX
+	MOVQ         s+24(FP), SI
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD c+40(FP), Y1
+	VMOVUPD      ·expConst+160(SB), Y2
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y2, Y3, Y5
+	VDIVPD      Y5, Y2, Y5
+	VMOVUPD     (BX)(AX*8), Y7
+	VFMSUB231PD Y5, Y3, Y7
+	VMOVUPD     (DX)(AX*8), Y3
+	VMULPD      Y3, Y7, Y7
+	VMULPD      Y3, Y5, Y5
+	VMOVUPD     Y7, (BX)(AX*8)
+	VMOVUPD     Y5, (DI)(AX*8)
+	VMOVUPD     32(SI)(AX*8), Y4
+	VMULPD      Y1, Y4, Y4
+	VADDPD      Y2, Y4, Y6
+	VDIVPD      Y6, Y2, Y6
+	VMOVUPD     32(BX)(AX*8), Y8
+	VFMSUB231PD Y6, Y4, Y8
+	VMOVUPD     32(DX)(AX*8), Y4
+	VMULPD      Y4, Y8, Y8
+	VMULPD      Y4, Y6, Y6
+	VMOVUPD     Y8, 32(BX)(AX*8)
+	VMOVUPD     Y6, 32(DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y2, Y3, Y5
+	VDIVPD      Y5, Y2, Y5
+	VMOVUPD     (BX)(AX*8), Y7
+	VFMSUB231PD Y5, Y3, Y7
+	VMOVUPD     (DX)(AX*8), Y3
+	VMULPD      Y3, Y7, Y7
+	VMULPD      Y3, Y5, Y5
+	VMOVUPD     Y7, (BX)(AX*8)
+	VMOVUPD     Y5, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y3
+	VMULPD      Y1, Y3, Y3
+	VADDPD      Y2, Y3, Y5
+	VDIVPD      Y5, Y2, Y5
+	VMASKMOVPD  (BX)(AX*8), Y0, Y7
+	VFMSUB231PD Y5, Y3, Y7
+	VMASKMOVPD  (DX)(AX*8), Y0, Y3
+	VMULPD      Y3, Y7, Y7
+	VMULPD      Y3, Y5, Y5
+	VMASKMOVPD  Y7, Y0, (BX)(AX*8)
+	VMASKMOVPD  Y5, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func cosine256(dst *float64, src *float64, n int, c float64, b float64)
+// Requires: AVX, FMA3
+TEXT ·cosine256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD b+32(FP), Y2
+	VADDPD       Y2, Y2, Y3
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD      (SI)(AX*8), Y4
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      32(SI)(AX*8), Y7
+	VMULPD       Y1, Y7, Y7
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VROUNDPD     $0x08, Y7, Y8
+	VSUBPD       Y8, Y7, Y7
+	VMULPD       Y7, Y7, Y8
+	VMOVUPD      ·expConst+1088(SB), Y9
+	VFMADD213PD  ·expConst+1056(SB), Y8, Y9
+	VFMADD213PD  ·expConst+1024(SB), Y8, Y9
+	VFMADD213PD  ·expConst+992(SB), Y8, Y9
+	VFMADD213PD  ·expConst+960(SB), Y8, Y9
+	VFMADD213PD  ·expConst+928(SB), Y8, Y9
+	VFMADD213PD  ·expConst+896(SB), Y8, Y9
+	VFMADD213PD  ·expConst+864(SB), Y8, Y9
+	VFMADD213PD  ·expConst+832(SB), Y8, Y9
+	VMULPD       Y7, Y9, Y9
+	VMULPD       Y6, Y6, Y5
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	VMULPD       Y9, Y9, Y8
+	VMOVAPD      Y2, Y9
+	VFNMADD231PD Y3, Y8, Y9
+	VMOVUPD      Y9, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD      (SI)(AX*8), Y4
+	VMULPD       Y1, Y4, Y4
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VMULPD       Y6, Y6, Y5
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VMASKMOVPD   (SI)(AX*8), Y0, Y4
+	VMULPD       Y1, Y4, Y4
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VMULPD       Y6, Y6, Y5
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func cosineSine256(dst *float64, sine *float64, src *float64, n int, c float64, b float64)
+// Requires: AVX, FMA3
+TEXT ·cosineSine256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         sine+8(FP), DX
+	MOVQ         src+16(FP), SI
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD c+32(FP), Y1
+	VBROADCASTSD b+40(FP), Y2
+	VADDPD       Y2, Y2, Y3
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD      (SI)(AX*8), Y4
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      32(SI)(AX*8), Y7
+	VMULPD       Y1, Y7, Y7
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VMOVUPD      ·expConst+1344(SB), Y4
+	VFMADD213PD  ·expConst+1312(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1280(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1248(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1216(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1184(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1152(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1120(SB), Y5, Y4
+	VFMADD213PD  ·expConst+160(SB), Y5, Y4
+	VROUNDPD     $0x08, Y7, Y8
+	VSUBPD       Y8, Y7, Y7
+	VMULPD       Y7, Y7, Y8
+	VMOVUPD      ·expConst+1088(SB), Y9
+	VFMADD213PD  ·expConst+1056(SB), Y8, Y9
+	VFMADD213PD  ·expConst+1024(SB), Y8, Y9
+	VFMADD213PD  ·expConst+992(SB), Y8, Y9
+	VFMADD213PD  ·expConst+960(SB), Y8, Y9
+	VFMADD213PD  ·expConst+928(SB), Y8, Y9
+	VFMADD213PD  ·expConst+896(SB), Y8, Y9
+	VFMADD213PD  ·expConst+864(SB), Y8, Y9
+	VFMADD213PD  ·expConst+832(SB), Y8, Y9
+	VMULPD       Y7, Y9, Y9
+	VMOVUPD      ·expConst+1344(SB), Y7
+	VFMADD213PD  ·expConst+1312(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1280(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1248(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1216(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1184(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1152(SB), Y8, Y7
+	VFMADD213PD  ·expConst+1120(SB), Y8, Y7
+	VFMADD213PD  ·expConst+160(SB), Y8, Y7
+	VMULPD       Y6, Y6, Y5
+	VMULPD       Y6, Y4, Y6
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      Y6, (DX)(AX*8)
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	VMULPD       Y9, Y9, Y8
+	VMULPD       Y9, Y7, Y9
+	VMULPD       Y3, Y9, Y9
+	VMOVUPD      Y9, 32(DX)(AX*8)
+	VMOVAPD      Y2, Y9
+	VFNMADD231PD Y3, Y8, Y9
+	VMOVUPD      Y9, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD      (SI)(AX*8), Y4
+	VMULPD       Y1, Y4, Y4
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VMOVUPD      ·expConst+1344(SB), Y4
+	VFMADD213PD  ·expConst+1312(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1280(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1248(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1216(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1184(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1152(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1120(SB), Y5, Y4
+	VFMADD213PD  ·expConst+160(SB), Y5, Y4
+	VMULPD       Y6, Y6, Y5
+	VMULPD       Y6, Y4, Y6
+	VMULPD       Y3, Y6, Y6
+	VMOVUPD      Y6, (DX)(AX*8)
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VMASKMOVPD   (SI)(AX*8), Y0, Y4
+	VMULPD       Y1, Y4, Y4
+	VROUNDPD     $0x08, Y4, Y5
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y5
+	VMOVUPD      ·expConst+1088(SB), Y6
+	VFMADD213PD  ·expConst+1056(SB), Y5, Y6
+	VFMADD213PD  ·expConst+1024(SB), Y5, Y6
+	VFMADD213PD  ·expConst+992(SB), Y5, Y6
+	VFMADD213PD  ·expConst+960(SB), Y5, Y6
+	VFMADD213PD  ·expConst+928(SB), Y5, Y6
+	VFMADD213PD  ·expConst+896(SB), Y5, Y6
+	VFMADD213PD  ·expConst+864(SB), Y5, Y6
+	VFMADD213PD  ·expConst+832(SB), Y5, Y6
+	VMULPD       Y4, Y6, Y6
+	VMOVUPD      ·expConst+1344(SB), Y4
+	VFMADD213PD  ·expConst+1312(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1280(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1248(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1216(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1184(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1152(SB), Y5, Y4
+	VFMADD213PD  ·expConst+1120(SB), Y5, Y4
+	VFMADD213PD  ·expConst+160(SB), Y5, Y4
+	VMULPD       Y6, Y6, Y5
+	VMULPD       Y6, Y4, Y6
+	VMULPD       Y3, Y6, Y6
+	VMASKMOVPD   Y6, Y0, (DX)(AX*8)
+	VMOVAPD      Y2, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func squaredDistances256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
 // Requires: AVX, FMA3
 TEXT ·squaredDistances256(SB), NOSPLIT, $0-64
@@ -799,6 +1280,1188 @@ pcolumn1tail:
 	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
 
 pdone:
+	VZEROUPPER
+	RET
+
+// func innerProducts256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, FMA3
+TEXT ·innerProducts256(SB), NOSPLIT, $0-64
+	MOVQ    dst+0(FP), DI
+	MOVQ    n+8(FP), CX
+	MOVQ    x+16(FP), SI
+	MOVQ    w+24(FP), BX
+	MOVQ    y+32(FP), DX
+	MOVQ    stride+40(FP), R8
+	MOVQ    index+48(FP), R9
+	MOVQ    d+56(FP), R10
+	SHLQ    $0x03, R8
+	TESTQ   BX, BX
+	JZ      plainstart
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMOVUPD      (R12)(AX*8), Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	VMOVUPD      32(R12)(AX*8), Y12
+	VMULPD       Y9, Y12, Y12
+	VFMADD231PD  Y10, Y12, Y2
+	VMOVUPD      64(R12)(AX*8), Y13
+	VMULPD       Y9, Y13, Y13
+	VFMADD231PD  Y10, Y13, Y3
+	VMOVUPD      96(R12)(AX*8), Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y4
+	VMOVUPD      128(R12)(AX*8), Y12
+	VMULPD       Y9, Y12, Y12
+	VFMADD231PD  Y10, Y12, Y5
+	VMOVUPD      160(R12)(AX*8), Y13
+	VMULPD       Y9, Y13, Y13
+	VFMADD231PD  Y10, Y13, Y6
+	VMOVUPD      192(R12)(AX*8), Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y7
+	VMOVUPD      224(R12)(AX*8), Y12
+	VMULPD       Y9, Y12, Y12
+	VFMADD231PD  Y10, Y12, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          wblock
+
+wsingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMOVUPD      (R12)(AX*8), Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMOVUPD      (R12)(AX*8), Y11
+	VFMADD231PD  Y9, Y11, Y1
+	VMOVUPD      32(R12)(AX*8), Y12
+	VFMADD231PD  Y9, Y12, Y2
+	VMOVUPD      64(R12)(AX*8), Y13
+	VFMADD231PD  Y9, Y13, Y3
+	VMOVUPD      96(R12)(AX*8), Y11
+	VFMADD231PD  Y9, Y11, Y4
+	VMOVUPD      128(R12)(AX*8), Y12
+	VFMADD231PD  Y9, Y12, Y5
+	VMOVUPD      160(R12)(AX*8), Y13
+	VFMADD231PD  Y9, Y13, Y6
+	VMOVUPD      192(R12)(AX*8), Y11
+	VFMADD231PD  Y9, Y11, Y7
+	VMOVUPD      224(R12)(AX*8), Y12
+	VFMADD231PD  Y9, Y12, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          pblock
+
+psingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMOVUPD      (R12)(AX*8), Y11
+	VFMADD231PD  Y9, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VFMADD231PD  Y9, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func differences256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, FMA3
+TEXT ·differences256(SB), NOSPLIT, $0-64
+	MOVQ    dst+0(FP), DI
+	MOVQ    n+8(FP), CX
+	MOVQ    x+16(FP), SI
+	MOVQ    w+24(FP), BX
+	MOVQ    y+32(FP), DX
+	MOVQ    stride+40(FP), R8
+	MOVQ    index+48(FP), R9
+	MOVQ    d+56(FP), R10
+	SHLQ    $0x03, R8
+	TESTQ   BX, BX
+	JZ      plainstart
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VSUBPD       (R12)(AX*8), Y9, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	VSUBPD       32(R12)(AX*8), Y9, Y12
+	VFMADD231PD  Y10, Y12, Y2
+	VSUBPD       64(R12)(AX*8), Y9, Y13
+	VFMADD231PD  Y10, Y13, Y3
+	VSUBPD       96(R12)(AX*8), Y9, Y11
+	VFMADD231PD  Y10, Y11, Y4
+	VSUBPD       128(R12)(AX*8), Y9, Y12
+	VFMADD231PD  Y10, Y12, Y5
+	VSUBPD       160(R12)(AX*8), Y9, Y13
+	VFMADD231PD  Y10, Y13, Y6
+	VSUBPD       192(R12)(AX*8), Y9, Y11
+	VFMADD231PD  Y10, Y11, Y7
+	VSUBPD       224(R12)(AX*8), Y9, Y12
+	VFMADD231PD  Y10, Y12, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          wblock
+
+wsingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VSUBPD       (R12)(AX*8), Y9, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VSUBPD       Y11, Y9, Y11
+	VANDPD       Y0, Y11, Y11
+	VFMADD231PD  Y10, Y11, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VSUBPD       (R12)(AX*8), Y9, Y11
+	VADDPD       Y11, Y1, Y1
+	VSUBPD       32(R12)(AX*8), Y9, Y12
+	VADDPD       Y12, Y2, Y2
+	VSUBPD       64(R12)(AX*8), Y9, Y13
+	VADDPD       Y13, Y3, Y3
+	VSUBPD       96(R12)(AX*8), Y9, Y11
+	VADDPD       Y11, Y4, Y4
+	VSUBPD       128(R12)(AX*8), Y9, Y12
+	VADDPD       Y12, Y5, Y5
+	VSUBPD       160(R12)(AX*8), Y9, Y13
+	VADDPD       Y13, Y6, Y6
+	VSUBPD       192(R12)(AX*8), Y9, Y11
+	VADDPD       Y11, Y7, Y7
+	VSUBPD       224(R12)(AX*8), Y9, Y12
+	VADDPD       Y12, Y8, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          pblock
+
+psingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VSUBPD       (R12)(AX*8), Y9, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VSUBPD       Y11, Y9, Y11
+	VANDPD       Y0, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func sinSquares256(dst *float64, n int, x *float64, w *float64, f *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, FMA3
+TEXT ·sinSquares256(SB), NOSPLIT, $0-72
+	MOVQ    dst+0(FP), DI
+	MOVQ    n+8(FP), CX
+	MOVQ    x+16(FP), SI
+	MOVQ    w+24(FP), BX
+	MOVQ    f+32(FP), R13
+	MOVQ    y+40(FP), DX
+	MOVQ    stride+48(FP), R8
+	MOVQ    index+56(FP), R9
+	MOVQ    d+64(FP), R10
+	SHLQ    $0x03, R8
+	TESTQ   BX, BX
+	JZ      plainstart
+	XORL    AX, AX
+	SUBQ    $0x08, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VBROADCASTSD (BX)(R11*8), Y4
+	VMOVUPD      (R12)(AX*8), Y6
+	VSUBPD       Y6, Y3, Y6
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y3, Y9
+	VMULPD       Y5, Y9, Y9
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMULPD       Y8, Y8, Y8
+	VFMADD231PD  Y4, Y8, Y1
+	VMULPD       Y11, Y11, Y11
+	VFMADD231PD  Y4, Y11, Y2
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn2
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          wblock
+
+wsingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VBROADCASTSD (BX)(R11*8), Y4
+	VMOVUPD      (R12)(AX*8), Y6
+	VSUBPD       Y6, Y3, Y6
+	VMULPD       Y5, Y6, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VMULPD       Y8, Y8, Y8
+	VFMADD231PD  Y4, Y8, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VBROADCASTSD (BX)(R11*8), Y4
+	VMASKMOVPD   (R12)(AX*8), Y0, Y6
+	VSUBPD       Y6, Y3, Y6
+	VANDPD       Y0, Y6, Y6
+	VMULPD       Y5, Y6, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VMULPD       Y8, Y8, Y8
+	VFMADD231PD  Y4, Y8, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x08, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VMOVUPD      (R12)(AX*8), Y6
+	VSUBPD       Y6, Y3, Y6
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y3, Y9
+	VMULPD       Y5, Y9, Y9
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y8, Y8, Y1
+	VFMADD231PD  Y11, Y11, Y2
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn2
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          pblock
+
+psingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VMOVUPD      (R12)(AX*8), Y6
+	VSUBPD       Y6, Y3, Y6
+	VMULPD       Y5, Y6, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y3
+	VBROADCASTSD (R13)(R11*8), Y5
+	VMASKMOVPD   (R12)(AX*8), Y0, Y6
+	VSUBPD       Y6, Y3, Y6
+	VANDPD       Y0, Y6, Y6
+	VMULPD       Y5, Y6, Y6
+	VROUNDPD     $0x08, Y6, Y7
+	VSUBPD       Y7, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMOVUPD      ·expConst+1088(SB), Y8
+	VFMADD213PD  ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD  ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD  ·expConst+992(SB), Y7, Y8
+	VFMADD213PD  ·expConst+960(SB), Y7, Y8
+	VFMADD213PD  ·expConst+928(SB), Y7, Y8
+	VFMADD213PD  ·expConst+896(SB), Y7, Y8
+	VFMADD213PD  ·expConst+864(SB), Y7, Y8
+	VFMADD213PD  ·expConst+832(SB), Y7, Y8
+	VMULPD       Y6, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func sinSquaresSlope256(dst *float64, sine *float64, n int, x *float64, f *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, FMA3
+TEXT ·sinSquaresSlope256(SB), NOSPLIT, $0-72
+	MOVQ    dst+0(FP), DI
+	MOVQ    sine+8(FP), BX
+	MOVQ    n+16(FP), CX
+	MOVQ    x+24(FP), SI
+	MOVQ    f+32(FP), R13
+	MOVQ    y+40(FP), DX
+	MOVQ    stride+48(FP), R8
+	MOVQ    index+56(FP), R9
+	MOVQ    d+64(FP), R10
+	SHLQ    $0x03, R8
+	XORL    AX, AX
+	SUBQ    $0x08, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y4, Y4, Y4
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMOVUPD      (R12)(AX*8), Y9
+	VSUBPD       Y9, Y7, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y7, Y12
+	VMULPD       Y8, Y12, Y6
+	VMOVAPD      Y6, Y12
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VROUNDPD     $0x08, Y12, Y13
+	VSUBPD       Y13, Y12, Y12
+	VMULPD       Y12, Y12, Y13
+	VMOVUPD      ·expConst+1088(SB), Y14
+	VFMADD213PD  ·expConst+1056(SB), Y13, Y14
+	VFMADD213PD  ·expConst+1024(SB), Y13, Y14
+	VFMADD213PD  ·expConst+992(SB), Y13, Y14
+	VFMADD213PD  ·expConst+960(SB), Y13, Y14
+	VFMADD213PD  ·expConst+928(SB), Y13, Y14
+	VFMADD213PD  ·expConst+896(SB), Y13, Y14
+	VFMADD213PD  ·expConst+864(SB), Y13, Y14
+	VFMADD213PD  ·expConst+832(SB), Y13, Y14
+	VMULPD       Y12, Y14, Y14
+	VMOVUPD      ·expConst+1344(SB), Y12
+	VFMADD213PD  ·expConst+1312(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1280(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1248(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1216(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1184(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1152(SB), Y13, Y12
+	VFMADD213PD  ·expConst+1120(SB), Y13, Y12
+	VFMADD213PD  ·expConst+160(SB), Y13, Y12
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	VFMADD231PD  Y14, Y14, Y2
+	VMULPD       Y12, Y14, Y14
+	VFMADD231PD  Y14, Y6, Y4
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column2
+	VMOVUPD      Y1, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMOVUPD      Y3, (BX)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VADDPD       Y4, Y4, Y4
+	VMOVUPD      Y4, 32(BX)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMOVUPD      (R12)(AX*8), Y9
+	VSUBPD       Y9, Y7, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column1
+	VMOVUPD      Y1, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMOVUPD      Y3, (BX)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ    $0x04, CX
+	JZ      done
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+column1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y7
+	VBROADCASTSD (R13)(R11*8), Y8
+	VMASKMOVPD   (R12)(AX*8), Y0, Y9
+	VSUBPD       Y9, Y7, Y9
+	VANDPD       Y0, Y9, Y9
+	VMULPD       Y8, Y9, Y5
+	VMOVAPD      Y5, Y9
+	VROUNDPD     $0x08, Y9, Y10
+	VSUBPD       Y10, Y9, Y9
+	VMULPD       Y9, Y9, Y10
+	VMOVUPD      ·expConst+1088(SB), Y11
+	VFMADD213PD  ·expConst+1056(SB), Y10, Y11
+	VFMADD213PD  ·expConst+1024(SB), Y10, Y11
+	VFMADD213PD  ·expConst+992(SB), Y10, Y11
+	VFMADD213PD  ·expConst+960(SB), Y10, Y11
+	VFMADD213PD  ·expConst+928(SB), Y10, Y11
+	VFMADD213PD  ·expConst+896(SB), Y10, Y11
+	VFMADD213PD  ·expConst+864(SB), Y10, Y11
+	VFMADD213PD  ·expConst+832(SB), Y10, Y11
+	VMULPD       Y9, Y11, Y11
+	VMOVUPD      ·expConst+1344(SB), Y9
+	VFMADD213PD  ·expConst+1312(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1280(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1248(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1216(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1184(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1152(SB), Y10, Y9
+	VFMADD213PD  ·expConst+1120(SB), Y10, Y9
+	VFMADD213PD  ·expConst+160(SB), Y10, Y9
+	VFMADD231PD  Y11, Y11, Y1
+	VMULPD       Y9, Y11, Y11
+	VFMADD231PD  Y11, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          column1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+	VADDPD       Y3, Y3, Y3
+	VMASKMOVPD   Y3, Y0, (BX)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sinSums256(x float64, f float64, w *float64, y *float64, n int) (square float64, sine float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·sinSums256(SB), NOSPLIT, $0-56
+	MOVQ         w+16(FP), SI
+	MOVQ         y+24(FP), DX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD x+0(FP), Y13
+	VBROADCASTSD f+8(FP), Y14
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y4, Y4, Y4
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (DX)(AX*8), Y7
+	VSUBPD      Y7, Y13, Y7
+	VMULPD      Y14, Y7, Y5
+	VMOVAPD     Y5, Y7
+	VMOVUPD     32(DX)(AX*8), Y10
+	VSUBPD      Y10, Y13, Y10
+	VMULPD      Y14, Y10, Y6
+	VMOVAPD     Y6, Y10
+	VROUNDPD    $0x08, Y7, Y8
+	VSUBPD      Y8, Y7, Y7
+	VMULPD      Y7, Y7, Y8
+	VMOVUPD     ·expConst+1088(SB), Y9
+	VFMADD213PD ·expConst+1056(SB), Y8, Y9
+	VFMADD213PD ·expConst+1024(SB), Y8, Y9
+	VFMADD213PD ·expConst+992(SB), Y8, Y9
+	VFMADD213PD ·expConst+960(SB), Y8, Y9
+	VFMADD213PD ·expConst+928(SB), Y8, Y9
+	VFMADD213PD ·expConst+896(SB), Y8, Y9
+	VFMADD213PD ·expConst+864(SB), Y8, Y9
+	VFMADD213PD ·expConst+832(SB), Y8, Y9
+	VMULPD      Y7, Y9, Y9
+	VMOVUPD     ·expConst+1344(SB), Y7
+	VFMADD213PD ·expConst+1312(SB), Y8, Y7
+	VFMADD213PD ·expConst+1280(SB), Y8, Y7
+	VFMADD213PD ·expConst+1248(SB), Y8, Y7
+	VFMADD213PD ·expConst+1216(SB), Y8, Y7
+	VFMADD213PD ·expConst+1184(SB), Y8, Y7
+	VFMADD213PD ·expConst+1152(SB), Y8, Y7
+	VFMADD213PD ·expConst+1120(SB), Y8, Y7
+	VFMADD213PD ·expConst+160(SB), Y8, Y7
+	VROUNDPD    $0x08, Y10, Y11
+	VSUBPD      Y11, Y10, Y10
+	VMULPD      Y10, Y10, Y11
+	VMOVUPD     ·expConst+1088(SB), Y12
+	VFMADD213PD ·expConst+1056(SB), Y11, Y12
+	VFMADD213PD ·expConst+1024(SB), Y11, Y12
+	VFMADD213PD ·expConst+992(SB), Y11, Y12
+	VFMADD213PD ·expConst+960(SB), Y11, Y12
+	VFMADD213PD ·expConst+928(SB), Y11, Y12
+	VFMADD213PD ·expConst+896(SB), Y11, Y12
+	VFMADD213PD ·expConst+864(SB), Y11, Y12
+	VFMADD213PD ·expConst+832(SB), Y11, Y12
+	VMULPD      Y10, Y12, Y12
+	VMOVUPD     ·expConst+1344(SB), Y10
+	VFMADD213PD ·expConst+1312(SB), Y11, Y10
+	VFMADD213PD ·expConst+1280(SB), Y11, Y10
+	VFMADD213PD ·expConst+1248(SB), Y11, Y10
+	VFMADD213PD ·expConst+1216(SB), Y11, Y10
+	VFMADD213PD ·expConst+1184(SB), Y11, Y10
+	VFMADD213PD ·expConst+1152(SB), Y11, Y10
+	VFMADD213PD ·expConst+1120(SB), Y11, Y10
+	VFMADD213PD ·expConst+160(SB), Y11, Y10
+	VMOVUPD     (SI)(AX*8), Y8
+	VMULPD      Y8, Y9, Y8
+	VFMADD231PD Y8, Y9, Y1
+	VMULPD      Y7, Y5, Y5
+	VFMADD231PD Y8, Y5, Y3
+	VMOVUPD     32(SI)(AX*8), Y11
+	VMULPD      Y11, Y12, Y11
+	VFMADD231PD Y11, Y12, Y2
+	VMULPD      Y10, Y6, Y6
+	VFMADD231PD Y11, Y6, Y4
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (DX)(AX*8), Y7
+	VSUBPD      Y7, Y13, Y7
+	VMULPD      Y14, Y7, Y5
+	VMOVAPD     Y5, Y7
+	VROUNDPD    $0x08, Y7, Y8
+	VSUBPD      Y8, Y7, Y7
+	VMULPD      Y7, Y7, Y8
+	VMOVUPD     ·expConst+1088(SB), Y9
+	VFMADD213PD ·expConst+1056(SB), Y8, Y9
+	VFMADD213PD ·expConst+1024(SB), Y8, Y9
+	VFMADD213PD ·expConst+992(SB), Y8, Y9
+	VFMADD213PD ·expConst+960(SB), Y8, Y9
+	VFMADD213PD ·expConst+928(SB), Y8, Y9
+	VFMADD213PD ·expConst+896(SB), Y8, Y9
+	VFMADD213PD ·expConst+864(SB), Y8, Y9
+	VFMADD213PD ·expConst+832(SB), Y8, Y9
+	VMULPD      Y7, Y9, Y9
+	VMOVUPD     ·expConst+1344(SB), Y7
+	VFMADD213PD ·expConst+1312(SB), Y8, Y7
+	VFMADD213PD ·expConst+1280(SB), Y8, Y7
+	VFMADD213PD ·expConst+1248(SB), Y8, Y7
+	VFMADD213PD ·expConst+1216(SB), Y8, Y7
+	VFMADD213PD ·expConst+1184(SB), Y8, Y7
+	VFMADD213PD ·expConst+1152(SB), Y8, Y7
+	VFMADD213PD ·expConst+1120(SB), Y8, Y7
+	VFMADD213PD ·expConst+160(SB), Y8, Y7
+	VMOVUPD     (SI)(AX*8), Y8
+	VMULPD      Y8, Y9, Y8
+	VFMADD231PD Y8, Y9, Y1
+	VMULPD      Y7, Y5, Y5
+	VFMADD231PD Y8, Y5, Y3
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (DX)(AX*8), Y0, Y7
+	VSUBPD      Y7, Y13, Y7
+	VANDPD      Y0, Y7, Y7
+	VMULPD      Y14, Y7, Y5
+	VMOVAPD     Y5, Y7
+	VROUNDPD    $0x08, Y7, Y8
+	VSUBPD      Y8, Y7, Y7
+	VMULPD      Y7, Y7, Y8
+	VMOVUPD     ·expConst+1088(SB), Y9
+	VFMADD213PD ·expConst+1056(SB), Y8, Y9
+	VFMADD213PD ·expConst+1024(SB), Y8, Y9
+	VFMADD213PD ·expConst+992(SB), Y8, Y9
+	VFMADD213PD ·expConst+960(SB), Y8, Y9
+	VFMADD213PD ·expConst+928(SB), Y8, Y9
+	VFMADD213PD ·expConst+896(SB), Y8, Y9
+	VFMADD213PD ·expConst+864(SB), Y8, Y9
+	VFMADD213PD ·expConst+832(SB), Y8, Y9
+	VMULPD      Y7, Y9, Y9
+	VMOVUPD     ·expConst+1344(SB), Y7
+	VFMADD213PD ·expConst+1312(SB), Y8, Y7
+	VFMADD213PD ·expConst+1280(SB), Y8, Y7
+	VFMADD213PD ·expConst+1248(SB), Y8, Y7
+	VFMADD213PD ·expConst+1216(SB), Y8, Y7
+	VFMADD213PD ·expConst+1184(SB), Y8, Y7
+	VFMADD213PD ·expConst+1152(SB), Y8, Y7
+	VFMADD213PD ·expConst+1120(SB), Y8, Y7
+	VFMADD213PD ·expConst+160(SB), Y8, Y7
+	VMASKMOVPD  (SI)(AX*8), Y0, Y8
+	VMULPD      Y8, Y9, Y8
+	VFMADD231PD Y8, Y9, Y1
+	VMULPD      Y7, Y5, Y5
+	VFMADD231PD Y8, Y5, Y3
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X5
+	VADDPD       X5, X1, X1
+	VUNPCKHPD    X1, X1, X5
+	VADDSD       X5, X1, X1
+	MOVSD        X1, square+40(FP)
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X5
+	VADDPD       X5, X3, X3
+	VUNPCKHPD    X3, X3, X5
+	VADDSD       X5, X3, X3
+	MOVSD        X3, sine+48(FP)
 	VZEROUPPER
 	RET
 
@@ -1357,6 +3020,64 @@ tailenter:
 	VMASKMOVPD (SI)(AX*8), Y0, Y2
 	VMULPD     Y1, Y2, Y2
 	VMASKMOVPD Y2, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func affine256(dst *float64, a *float64, n int, c float64, o float64)
+// Requires: AVX, FMA3
+TEXT ·affine256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD o+32(FP), Y6
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y2
+	VFMADD213PD Y6, Y1, Y2
+	VMOVUPD     Y2, (DI)(AX*8)
+	VMOVUPD     32(SI)(AX*8), Y3
+	VFMADD213PD Y6, Y1, Y3
+	VMOVUPD     Y3, 32(DI)(AX*8)
+	VMOVUPD     64(SI)(AX*8), Y4
+	VFMADD213PD Y6, Y1, Y4
+	VMOVUPD     Y4, 64(DI)(AX*8)
+	VMOVUPD     96(SI)(AX*8), Y5
+	VFMADD213PD Y6, Y1, Y5
+	VMOVUPD     Y5, 96(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y2
+	VFMADD213PD Y6, Y1, Y2
+	VMOVUPD     Y2, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y2
+	VFMADD213PD Y6, Y1, Y2
+	VMASKMOVPD  Y2, Y0, (DI)(AX*8)
 
 done:
 	VZEROUPPER

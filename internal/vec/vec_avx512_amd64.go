@@ -26,11 +26,63 @@ func rootSlope512(k *float64, slope *float64, s *float64, n int, c float64, p *[
 //go:noescape
 func rootPole512(k *float64, slope *float64, s *float64, n int, c float64, p *[3]float64, q *[3]float64)
 
+// log1p512 sets dst[j] = log(1 + c·src[j]) for j < n.
+//
+//go:noescape
+func log1p512(dst *float64, src *float64, n int, c float64)
+
+// rationalSlopes512 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
+// for j < n.
+//
+//go:noescape
+func rationalSlopes512(slope *float64, l *float64, k *float64, s *float64, n int, c float64)
+
+// cosine512 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
+//
+//go:noescape
+func cosine512(dst *float64, src *float64, n int, c float64, b float64)
+
+// cosineSine512 sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for
+// j < n.
+//
+//go:noescape
+func cosineSine512(dst *float64, sine *float64, src *float64, n int, c float64, b float64)
+
 // squaredDistances512 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without
 // weights if w is nil. d ≥ 1.
 //
 //go:noescape
 func squaredDistances512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// innerProducts512 sets dst[j] = Σ_q w[q]·x[q]·y[index[q]·stride + j] for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func innerProducts512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// differences512 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j]) for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func differences512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// sinSquares512 sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;
+// without weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func sinSquares512(dst *float64, n int, x *float64, w *float64, f *float64, y *float64, stride int, index *int, d int)
+
+// sinSquaresSlope512 sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with
+// u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.
+//
+//go:noescape
+func sinSquaresSlope512(dst *float64, sine *float64, n int, x *float64, f *float64, y *float64, stride int, index *int, d int)
+
+// sinSums512 returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),
+// over j < n.
+//
+//go:noescape
+func sinSums512(x float64, f float64, w *float64, y *float64, n int) (square float64, sine float64)
 
 // weightedSquares512x8 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
 // q < 8.
@@ -80,6 +132,11 @@ func mul512(dst *float64, a *float64, b *float64, n int)
 //
 //go:noescape
 func scale512(dst *float64, a *float64, n int, c float64)
+
+// affine512 sets dst[j] = c·a[j] + o for j < n.
+//
+//go:noescape
+func affine512(dst *float64, a *float64, n int, c float64, o float64)
 
 // combine512 sets dst[j] = p·a[j] + q·b[j] for j < n.
 //

@@ -52,7 +52,7 @@ func (j *job) residual() error {
 			// Σ⁻¹_jj by the gradient's way, the triangular inverse and panels,
 			// against that of the solve.
 			diag := make([]float64, n)
-			if err := w.Contract(j.ctx, device.Adjoint{Inv: 1, Alpha: make([]float64, n)}, p.prog, p.theta, make([]float64, len(p.theta)), diag); err != nil {
+			if err := w.Contract(j.ctx, device.Adjoint{Inv: 1}, p.prog, p.theta, make([]float64, len(p.theta)), diag); err != nil {
 				return err
 			}
 			worst := 0.0

@@ -78,7 +78,7 @@ func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, 
 // parameters and of the noise variance, by name.
 func (p *problem) gradient(ctx context.Context, w device.Workspace, alpha []float64) (map[string]float64, error) {
 	grad, diag := make([]float64, len(p.theta)), make([]float64, p.x.N)
-	if err := w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: 0.5, Alpha: alpha}, p.prog, p.theta, grad, diag); err != nil {
+	if err := w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, p.prog, p.theta, grad, diag); err != nil {
 		return nil, err
 	}
 	named := map[string]float64{}

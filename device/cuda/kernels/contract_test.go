@@ -24,29 +24,44 @@ func TestContract(t *testing.T) {
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
 			on := m.program(prog, theta)
-			const inv, outer = 0.75, 1.25
+			const inv = 0.75
 			type result struct {
-				x          *kernel.Points
-				s, alpha   []float64
-				diag, grad kernels.Ptr
+				x                           *kernel.Points
+				s, middle, vectors, factors []float64
+				diag, grad                  kernels.Ptr
 			}
 			var results []result
 			for k, n := range sizesWith(500) {
-				r := result{x: somePoints(rng, n, p.d), s: normals(rng, n*n), alpha: normals(rng, n)}
+				count := []int{1, 0, 5}[k%3]
+				r := result{x: somePoints(rng, n, p.d), s: normals(rng, n*n), vectors: normals(rng, n*count), factors: normals(rng, count)}
+				if k%2 == 0 {
+					r.middle = normals(rng, n*n)
+				}
 				for j := range n {
 					for i := j + 1; i < n; i++ {
 						r.s[j*n+i] = math.NaN()
+						if r.middle != nil {
+							r.middle[j*n+i] = math.NaN()
+						}
 					}
 				}
-				x, s, alpha := m.points(r.x), m.put(r.s), m.put(r.alpha)
+				x, inverse := m.points(r.x), kernels.Matrix{A: m.put(r.s), LD: int64(n)}
+				adj := kernels.Adjoint{Inv: inv, Vectors: m.put(r.vectors), Outer: m.put(r.factors), Count: int64(count)}
+				middle := kernels.Matrix{LD: int64(n)}
+				if r.middle != nil {
+					middle.A = m.put(r.middle)
+				}
 				r.diag, r.grad = m.blank(int64(n)), m.put(make([]float64, prog.NumParams))
 				work := kernels.ContractWork{Blocks: []int64{1, 3, 100}[k%3]}
 				scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
 				work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
 				width := []int{n, 32, 50, 100}[k%4]
 				for j0 := 0; j0 < n; j0 += width {
-					panel := kernels.Matrix{A: s, LD: int64(n)}.At(0, int64(j0))
-					l := kernels.Contract(on, x, panel, int64(j0), int64(min(j0+width, n)), alpha, inv, outer, r.diag, r.grad, work)
+					adj.Inverse = inverse.At(0, int64(j0))
+					if r.middle != nil {
+						adj.Middle = middle.At(0, int64(j0))
+					}
+					l := kernels.Contract(on, x, adj, int64(j0), int64(min(j0+width, n)), r.diag, r.grad, work)
 					m.launch(l[:]...)
 				}
 				results = append(results, r)
@@ -61,13 +76,23 @@ func TestContract(t *testing.T) {
 				for j := range n {
 					g, magnitude := make([]float64, j+1), make([]float64, j+1)
 					for i := range g {
-						g[i] = inv*r.s[j*n+i] - outer*r.alpha[i]*r.alpha[j]
+						add := func(v float64) {
+							g[i] += v
+							magnitude[i] += abs(v)
+						}
+						add(inv * r.s[j*n+i])
+						if r.middle != nil {
+							add(r.middle[j*n+i])
+						}
+						for q, f := range r.factors {
+							add(f * r.vectors[q*n+i] * r.vectors[q*n+j])
+						}
 						if i < j {
 							g[i] *= 2
+							magnitude[i] *= 2
 						}
-						magnitude[i] = abs(g[i])
 					}
-					if !near(diag[j], g[j], abs(inv*r.s[j*n+j])+outer*r.alpha[j]*r.alpha[j]) {
+					if !near(diag[j], g[j], magnitude[j]) {
 						t.Fatalf("n = %d: diagonal %d is %v, want %v", n, j, diag[j], g[j])
 					}
 					e.RowGradient(want, g, r.x, j, r.x, 0, j+1)
@@ -99,7 +124,8 @@ func TestContractSharedLengthscales(t *testing.T) {
 	scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
 	work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
 	grad := m.put(make([]float64, d))
-	l := kernels.Contract(on, m.points(x), kernels.Matrix{A: m.put(s), LD: n}, 0, n, m.put(make([]float64, n)), 0.5, 1, m.blank(n), grad, work)
+	adj := kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}
+	l := kernels.Contract(on, m.points(x), adj, 0, n, m.blank(n), grad, work)
 	m.launch(l[:]...)
 	m.run()
 	e := kernel.NewEvaluator(prog)
@@ -128,14 +154,17 @@ func TestContractRepeats(t *testing.T) {
 	m := newMachine(t)
 	const n = 200
 	on, x := m.program(prog, someTheta(rng, prog)), m.points(somePoints(rng, n, 11))
-	s, alpha, diag := kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n}, m.put(normals(rng, n)), m.blank(n)
+	diag, adj := m.blank(n), kernels.Adjoint{
+		Inv: 0.5, Inverse: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n}, Middle: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n},
+		Vectors: m.put(normals(rng, 3*n)), Outer: m.put(normals(rng, 3)), Count: 3,
+	}
 	work := kernels.ContractWork{Blocks: 7}
 	scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
 	work.Scratch, work.Partial = m.blank(scratch/8), m.blank(partial/8)
 	var grads []kernels.Ptr
 	for range 4 {
 		grad := m.put(make([]float64, prog.NumParams))
-		l := kernels.Contract(on, x, s, 0, n, alpha, 0.5, 0.5, diag, grad, work)
+		l := kernels.Contract(on, x, adj, 0, n, diag, grad, work)
 		m.launch(l[:]...)
 		grads = append(grads, grad)
 	}

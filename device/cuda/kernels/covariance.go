@@ -28,11 +28,6 @@ func Cross(prog Program, x, xs Points, r0, r1 int64, out Matrix) Launch {
 	return launch("gpfit_cross", blocks, prog.Words, prog.Theta, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
 }
 
-// Prior writes the prior variance k(x, x), the same for all points, to out.
-func Prior(prog Program, out Vector) Launch {
-	return launch("gpfit_prior", tiles(out.N, Threads), prog.Words, prog.Theta, out.A, out.N)
-}
-
 // Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0 of y, for the n×m
 // matrix v and Σ = K + diag(noise) generated anew. The work is that of a full
 // matrix K per 4 columns of v. It must not be in place.
@@ -65,17 +60,32 @@ type ContractWork struct {
 	Blocks           int64
 }
 
-// Contract takes columns j0 ≤ j < j1 of Σ⁻¹, rows i ≤ j, from s, whose column
-// j−j0 is column j: a panel. With G = inv·Σ⁻¹ − outer·ααᵀ it adds the panel's
-// part of ⟨G, ∂K/∂log θ_p⟩, elements off the diagonal counted twice, to grad[p],
-// and writes G_jj to diag[j]. The two launches go in this order; zero grad
-// before the first panel.
-func Contract(prog Program, x Points, s Matrix, j0, j1 int64, alpha Ptr, inv, outer float64, diag, grad Ptr, work ContractWork) [2]Launch {
-	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && work.Blocks > 0,
-		"columns of n, leading dimension, blocks", j0, j1, x.N, s.LD, work.Blocks)
+// Adjoint is the matrix G = Inv·Σ⁻¹ + M + Σ_k outer_k·v_k v_kᵀ of a contraction.
+type Adjoint struct {
+	Inv float64
+	// Inverse and Middle are panels of columns of Σ⁻¹ and M, of which the upper
+	// triangle is read; Middle.A may be 0 for M = 0.
+	Inverse, Middle Matrix
+	// Vectors holds Count columns v_k, Outer as many factors.
+	Vectors, Outer Ptr
+	Count          int64
+}
+
+// Contract takes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with
+// column j0. It adds their part of ⟨G, ∂K/∂log θ_p⟩, elements off the diagonal
+// counted twice, to grad[p], and writes G_jj to diag[j]. The two launches go in this
+// order; zero grad before the first panel.
+func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr, work ContractWork) [2]Launch {
+	s, m := adj.Inverse, adj.Middle
+	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
+		"columns of n, leading dimensions, vectors, blocks", j0, j1, x.N, s.LD, m.LD, adj.Count, work.Blocks)
 	blocks := min(work.Blocks, tiles(j1, tileRows)*tiles(j1-j0, tileCols))
-	contract := launch("gpfit_contract", blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, j0, j1,
-		alpha, inv, outer, diag, work.Scratch, work.Partial)
+	name := "gpfit_contract"
+	if prog.Encoded.single {
+		name = "gpfit_contractone"
+	}
+	contract := launch(name, blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
+		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
 	reduce := Reduce(work.Partial, blocks, Vector{grad, int64(prog.Encoded.Params)}, true)
 	if blocks == 0 {
 		reduce = Reduce(work.Partial, 0, Vector{}, true)

@@ -31,12 +31,13 @@ func checkFill(t *testing.T, a []float64, ld int, prog *kernel.Program, theta, n
 	e.Bind(theta)
 	for j := range x.N {
 		want := row(e, x, j, x)
+		scale := bounds(e, prog, want, x, j, x)
 		want[j] += noise[j%len(noise)]
 		for i := range ld {
 			got := a[j*ld+i]
 			switch {
 			case i < x.N && i >= j && j >= j0 && j < j1:
-				if !near(got, want[i], want[i]) {
+				if !near(got, want[i], scale[i]) {
 					t.Fatalf("n = %d: (%d, %d) is %v, want %v", x.N, i, j, got, want[i])
 				}
 			case got != poison:
@@ -113,30 +114,22 @@ func TestCross(t *testing.T) {
 				m.launch(kernels.Cross(on, m.points(r.x), m.points(r.xs), int64(r.r0), int64(r.r1), kernels.Matrix{A: r.out, LD: int64(r.ld)}))
 				results = append(results, r)
 			}
-			prior := m.blank(300)
-			m.launch(kernels.Prior(on, kernels.Vector{A: prior, N: 299}))
 			m.run()
 			e := kernel.NewEvaluator(prog)
 			e.Bind(theta)
 			for _, r := range results {
 				out := m.floats(r.out)
 				for c := range r.m {
-					var want []float64
+					var want, scale []float64
 					if c < r.r1-r.r0 {
 						want = row(e, r.xs, r.r0+c, r.x)
+						scale = bounds(e, prog, want, r.xs, r.r0+c, r.x)
 					}
 					for i, got := range out[c*r.ld : (c+1)*r.ld] {
-						if i < len(want) && !near(got, want[i], want[i]) || i >= len(want) && got != poison {
+						if i < len(want) && !near(got, want[i], scale[i]) || i >= len(want) && got != poison {
 							t.Fatalf("n = %d, m = %d: (%d, %d) is %v, want %v", r.x.N, r.m, i, c, got, want)
 						}
 					}
-				}
-			}
-			want := make([]float64, 1)
-			e.Diagonal(want, 0, 1)
-			for i, got := range m.floats(prior) {
-				if i < 299 && !near(got, want[0], want[0]) || i == 299 && got != poison {
-					t.Fatalf("prior[%d] = %v, want %v", i, got, want[0])
 				}
 			}
 		})
@@ -177,13 +170,14 @@ func TestMultiply(t *testing.T) {
 				n, y := r.x.N, m.floats(r.y)
 				for i := r.i0; i < r.i1; i++ {
 					sigma := row(e, r.x, i, r.x)
+					bound := bounds(e, prog, sigma, r.x, i, r.x)
 					sigma[i] += r.noise[i%len(r.noise)]
 					for q := range r.cols {
 						want, scale := 0.0, 0.0
 						for j, s := range sigma {
 							term := s * r.v[q*(n+1)+j]
 							want += term
-							scale += abs(term)
+							scale += abs(term) + abs(bound[j]*r.v[q*(n+1)+j])
 						}
 						if got := y[q*(n+2)+i-r.i0]; !near(got, want, scale) {
 							t.Fatalf("n = %d: row %d of column %d is %v, want %v", n, i, q, got, want)

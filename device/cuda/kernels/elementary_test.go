@@ -71,6 +71,77 @@ func TestExp(t *testing.T) {
 	t.Logf("exp: at most %.3f ulp off", worst)
 }
 
+// column runs a kernel of one column on x against 0.
+func column(t *testing.T, text string, theta, x []float64) []float64 {
+	m := newMachine(t)
+	out := m.blank(int64(len(x)))
+	m.launch(kernels.Cross(m.program(compile(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
+		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(x))}))
+	m.run()
+	return m.floats(out)
+}
+
+// TestTurns looks at sines and cosines through cosine, which is 1 − 2 sin²(πx), and
+// through periodic with a lengthscale so small that it shows the relative error of
+// sin²(πx) near whole numbers.
+func TestTurns(t *testing.T) {
+	rng := seeded(12)
+	xs := []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 1e-300, 1e-9, 0.1, 1e6 + 0.125, 1e15 + 0.5, 1 << 52, 1<<53 + 2, 1e300, -0.3, -7.75}
+	for range 4000 {
+		xs = append(xs, rng.Float64(), 100*rng.NormFloat64(), math.Exp(60*rng.Float64()-30))
+	}
+	worst := 0.0
+	for k, got := range column(t, "cosine", []float64{1, 1}, xs) {
+		// The remainder is exact; 2π times it is rounded, which costs up to 4e-16.
+		diff := abs(got - math.Cos(2*math.Pi*math.Remainder(xs[k], 1)))
+		worst = max(worst, diff)
+		if !(diff <= 1.6e-15) {
+			t.Errorf("cos(2π·%v) is off by %.3g", xs[k], diff)
+		}
+	}
+	t.Logf("cosine: at most %.3g off", worst)
+	const rho = 1.0 / 4096
+	near := xs[:0]
+	for range 4000 {
+		whole := float64(rng.IntN(1000))
+		near = append(near, whole+rho*rng.NormFloat64())
+	}
+	for k, got := range column(t, "periodic", []float64{rho, 1, 1}, near) {
+		s := math.Sin(math.Pi * math.Remainder(near[k], 1))
+		exponent := 2 * s * s / (rho * rho)
+		if want := math.Exp(-exponent); !(abs(got-want) <= 2e-15*want*(1+exponent)) {
+			t.Errorf("periodic(%v) = %v, want %v", near[k], got, want)
+		}
+	}
+}
+
+// TestLogOnePlus looks at log(1 + t) through rq: with α = ½ it is (1 + x²)^−½.
+func TestLogOnePlus(t *testing.T) {
+	rng := seeded(13)
+	xs := []float64{0, 1e-200, 1e-9, 1e-5, 1, 1e5, 1e80, 1e100, 1e200}
+	for range 3000 {
+		xs = append(xs, math.Exp(40*rng.Float64()-20))
+	}
+	for k, got := range column(t, "rq", []float64{1, 0.5, 1}, xs) {
+		want := 1 / math.Hypot(1, xs[k])
+		switch {
+		case xs[k] > 1e150: // its square is not finite
+			if got != 0 {
+				t.Errorf("rq at %v = %v", xs[k], got)
+			}
+		case !(abs(got-want) <= 1e-15*want*(1+math.Log1p(xs[k]))):
+			t.Errorf("rq at %v = %v, want %v", xs[k], got, want)
+		}
+	}
+	// 1 − k(x) for a small x is αlog(1 + t) to the first order, at large α.
+	for k, got := range column(t, "rq", []float64{1, 1e12, 1}, xs) {
+		want := math.Exp(-1e12 * math.Log1p(xs[k]*xs[k]/2e12))
+		if xs[k] < 30 && !(abs(got-want) <= 1e-15*want*(2+xs[k]*xs[k])) {
+			t.Errorf("rq with a large α at %v = %v, want %v", xs[k], got, want)
+		}
+	}
+}
+
 func TestLog(t *testing.T) {
 	rng := seeded(9)
 	xs := []float64{1, 2, 0.5, 10, math.Sqrt2, math.Nextafter(1, 2), math.Nextafter(1, 0), 5e-324, 1e-310, math.SmallestNonzeroFloat64 * 3, 2.2250738585072014e-308, math.MaxFloat64}

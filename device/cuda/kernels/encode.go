@@ -21,10 +21,10 @@ const (
 
 // The encoding is described in source/program.h; names are as there.
 const (
-	encodingVersion = 1
-	headerWords     = 8
-	instrWords      = 8
-	featureWords    = 3
+	encodingVersion = 2
+	headerWords     = 7
+	instrWords      = 12
+	featureWords    = 7
 	rowWords        = 2
 	tileDims        = 8 // columns of X staged at a time, lengthscales per row
 )
@@ -37,6 +37,8 @@ type Encoded struct {
 	Params, D int
 	// rows and slots are what the gradient keeps per thread, in device memory.
 	rows, slots int
+	// single says that it is one leaf without a shape, or that and one Scale.
+	single bool
 }
 
 // LimitError reports a program that is too large for the kernels.
@@ -51,10 +53,16 @@ func (e *LimitError) Error() string {
 
 var errProgram = errors.New("kernels: not a program of package kernel's compiler")
 
-// Encode translates prog. Errors: [*LimitError]; others for a program that
-// [kernel.Compile] would not have made, or with an instruction unknown here.
+// ErrCustom says that a program has a leaf of the user's own, in Go.
+var ErrCustom = errors.New("kernels: a kernel function written in Go cannot run on a GPU")
+
+// Encode translates prog. Errors: [ErrCustom], [*LimitError]; others for a program
+// that [kernel.Compile] would not have made, or with an instruction unknown here.
 func Encode(prog *kernel.Program) (*Encoded, error) {
-	e := encoder{prog: prog, rowOfParam: map[int]int{}, rowOfFeature: map[int]int{}}
+	if len(prog.Customs) > 0 {
+		return nil, ErrCustom
+	}
+	e := encoder{prog: prog, rowOfParam: map[int]int{}, rowOfFeature: map[int]int{}, rowOfPeriods: map[int]int{}}
 	if err := e.limits(); err != nil {
 		return nil, err
 	}
@@ -71,20 +79,59 @@ type encoder struct {
 	prog *kernel.Program
 	// left and right are the operands of Add, Mul and (left) Scale.
 	left, right []int
-	// value, slope and adjoint are slots by instruction, −1 for none.
-	value, slope, adjoint []int
-	slots                 int
+	// value, slope, shape and adjoint are slots by instruction, −1 for none.
+	value, slope, shape, adjoint []int
+	slots                        int
 	// rows lists (parameter, lengthscales or 0).
-	rows                     [][2]int
-	rowOfParam, rowOfFeature map[int]int
+	rows                                   [][2]int
+	rowOfParam, rowOfFeature, rowOfPeriods map[int]int
+}
+
+// leafKind is what a leaf needs.
+type leafKind struct {
+	// feature is the kind that it reads; a constant reads none.
+	feature  kernel.FeatureKind
+	constant bool
+	// scaled says that columns or leaf have a parameter that they are divided by.
+	scaled bool
+	// shaped says that it has a parameter in Shape.
+	shaped bool
+}
+
+var leaves = map[kernel.Op]leafKind{
+	kernel.OpRBF:      {scaled: true},
+	kernel.OpMatern12: {scaled: true},
+	kernel.OpMatern32: {scaled: true},
+	kernel.OpMatern52: {scaled: true},
+	kernel.OpRQ:       {scaled: true, shaped: true},
+	kernel.OpPeriodic: {feature: kernel.SinSquares, scaled: true},
+	kernel.OpCosine:   {feature: kernel.Differences, scaled: true},
+	kernel.OpLinear:   {feature: kernel.InnerProduct},
+	kernel.OpPoly:     {feature: kernel.InnerProduct, shaped: true},
+	kernel.OpConstant: {constant: true},
 }
 
 func isLeaf(op kernel.Op) bool {
-	switch op {
-	case kernel.OpRBF, kernel.OpMatern12, kernel.OpMatern32, kernel.OpMatern52:
-		return true
+	_, ok := leaves[op]
+	return ok
+}
+
+// checkLeaf checks the operands of a leaf.
+func (e *encoder) checkLeaf(in kernel.Instr) error {
+	p, kind := e.prog, leaves[in.Op]
+	if kind.shaped && (in.Shape < 0 || in.Shape >= p.NumParams) || in.Op == kernel.OpPoly && in.Degree < 1 {
+		return errProgram
 	}
-	return false
+	if kind.constant {
+		return nil
+	}
+	if in.Feature < 0 || in.Feature >= len(p.Features) || in.Param < -1 || in.Param >= p.NumParams {
+		return errProgram
+	}
+	if f := p.Features[in.Feature]; f.Kind != kind.feature || kind.scaled && in.Param < 0 && f.Param < 0 {
+		return errProgram
+	}
+	return nil
 }
 
 func (e *encoder) limits() error {
@@ -97,6 +144,9 @@ func (e *encoder) limits() error {
 			}
 		}
 		if f.Param >= 0 && f.Param+len(f.Dims) > p.NumParams {
+			return errProgram
+		}
+		if f.Kind == kernel.SinSquares && (f.Period < 0 || f.Periods != 1 && f.Periods != len(f.Dims) || f.Period+f.Periods > p.NumParams) {
 			return errProgram
 		}
 	}
@@ -137,8 +187,8 @@ func (e *encoder) operands() error {
 			e.left[c] = stack[top-1]
 			stack[top-1] = c
 		case isLeaf(in.Op):
-			if in.Feature < 0 || in.Feature >= len(e.prog.Features) || !param && (in.Param != -1 || e.prog.Features[in.Feature].Param < 0) {
-				return errProgram
+			if err := e.checkLeaf(in); err != nil {
+				return err
 			}
 			stack = append(stack, c)
 		default:
@@ -155,9 +205,13 @@ func (e *encoder) operands() error {
 	return nil
 }
 
-// single tells a program of one leaf, or of one leaf and one Scale.
+// single tells a program of one leaf without a shape, or of that and one Scale.
 func (e *encoder) single() bool {
-	return len(e.prog.Code) == 1 || len(e.prog.Code) == 2 && e.prog.Code[1].Op == kernel.OpScale
+	code := e.prog.Code
+	if leaves[code[0].Op].shaped {
+		return false
+	}
+	return len(code) == 1 || len(code) == 2 && code[1].Op == kernel.OpScale
 }
 
 // assign gives out slots and rows. A value has a slot if it is a left operand
@@ -166,7 +220,7 @@ func (e *encoder) single() bool {
 func (e *encoder) assign() error {
 	code := e.prog.Code
 	minus := slices.Repeat([]int{-1}, len(code))
-	e.value, e.slope, e.adjoint = slices.Clone(minus), slices.Clone(minus), slices.Clone(minus)
+	e.value, e.slope, e.shape, e.adjoint = slices.Clone(minus), slices.Clone(minus), slices.Clone(minus), slices.Clone(minus)
 	take := func(where []int, c int) {
 		if where[c] < 0 {
 			where[c] = e.slots
@@ -183,6 +237,10 @@ func (e *encoder) assign() error {
 			}
 		case kernel.OpScale:
 			take(e.value, c)
+		case kernel.OpConstant:
+		case kernel.OpRQ:
+			take(e.slope, c)
+			take(e.shape, c)
 		default:
 			take(e.slope, c)
 		}
@@ -190,20 +248,36 @@ func (e *encoder) assign() error {
 	if e.single() {
 		e.value, e.slope, e.slots = slices.Clone(minus), slices.Clone(minus), 0
 	}
+	return e.assignRows()
+}
+
+func (e *encoder) assignRows() error {
 	inFeature := make([]bool, e.prog.NumParams)
-	for f, feature := range e.prog.Features {
-		if feature.Param < 0 {
-			continue
+	// vector gives rows to count parameters from first on.
+	vector := func(first, count int) (row int, err error) {
+		row = len(e.rows)
+		for base := 0; base < count; base += tileDims {
+			e.rows = append(e.rows, [2]int{first + base, min(tileDims, count-base)})
 		}
-		e.rowOfFeature[f] = len(e.rows)
-		for base := 0; base < len(feature.Dims); base += tileDims {
-			e.rows = append(e.rows, [2]int{feature.Param + base, min(tileDims, len(feature.Dims)-base)})
-		}
-		for q := range feature.Dims {
-			if inFeature[feature.Param+q] {
-				return errProgram
+		for q := range count {
+			if inFeature[first+q] {
+				return 0, errProgram
 			}
-			inFeature[feature.Param+q] = true
+			inFeature[first+q] = true
+		}
+		return row, nil
+	}
+	var err error
+	for f, feature := range e.prog.Features {
+		if feature.Param >= 0 {
+			if e.rowOfFeature[f], err = vector(feature.Param, len(feature.Dims)); err != nil {
+				return err
+			}
+		}
+		if feature.Kind == kernel.SinSquares && feature.Periods > 1 {
+			if e.rowOfPeriods[f], err = vector(feature.Period, feature.Periods); err != nil {
+				return err
+			}
 		}
 	}
 	// Every other parameter has a row, used or not: its partial sums are written.
@@ -213,8 +287,16 @@ func (e *encoder) assign() error {
 			e.rows = append(e.rows, [2]int{q, 0})
 		}
 	}
-	for _, in := range code {
-		if in.Param >= 0 && inFeature[in.Param] {
+	for f, feature := range e.prog.Features {
+		if feature.Kind == kernel.SinSquares && feature.Periods == 1 {
+			if inFeature[feature.Period] {
+				return errProgram
+			}
+			e.rowOfPeriods[f] = e.rowOfParam[feature.Period]
+		}
+	}
+	for _, in := range e.prog.Code {
+		if in.Param >= 0 && inFeature[in.Param] || leaves[in.Op].shaped && inFeature[in.Shape] {
 			return errProgram
 		}
 	}
@@ -231,17 +313,13 @@ func (e *encoder) words() *Encoded {
 		dims += len(f.Dims)
 	}
 	rowsAt := dimsAt + dims
-	single := 0
-	if e.single() {
-		single = 1
-	}
 	words := make([]int32, 0, rowsAt+rowWords*len(e.rows))
 	put := func(values ...int) {
 		for _, v := range values {
 			words = append(words, int32(v))
 		}
 	}
-	put(encodingVersion, len(p.Code), len(e.rows), e.slots, single, codeAt, featuresAt, rowsAt)
+	put(encodingVersion, len(p.Code), len(e.rows), e.slots, codeAt, featuresAt, rowsAt)
 	for c, in := range p.Code {
 		row := -1
 		if isLeaf(in.Op) && in.Param < 0 {
@@ -251,10 +329,22 @@ func (e *encoder) words() *Encoded {
 		} else if in.Param >= 0 {
 			row = e.rowOfParam[in.Param]
 		}
-		put(int(in.Op), in.Feature, in.Param, row, e.value[c], e.slope[c], e.adjoint[c], e.left[c])
+		leaf := leaves[in.Op]
+		feature, shape, shapeRow := in.Feature, -1, -1
+		if leaf.constant {
+			feature = -1
+		}
+		if leaf.shaped {
+			shape, shapeRow = in.Shape, e.rowOfParam[in.Shape]
+		}
+		put(int(in.Op), feature, in.Param, row, e.value[c], e.slope[c], e.adjoint[c], e.left[c], shape, shapeRow, e.shape[c], in.Degree)
 	}
-	for _, f := range p.Features {
-		put(dimsAt, len(f.Dims), f.Param)
+	for k, f := range p.Features {
+		period, periods, row := -1, 0, -1
+		if f.Kind == kernel.SinSquares {
+			period, periods, row = f.Period, f.Periods, e.rowOfPeriods[k]
+		}
+		put(dimsAt, len(f.Dims), f.Param, int(f.Kind), period, periods, row)
 		dimsAt += len(f.Dims)
 	}
 	for _, f := range p.Features {
@@ -263,5 +353,5 @@ func (e *encoder) words() *Encoded {
 	for _, r := range e.rows {
 		put(r[0], r[1])
 	}
-	return &Encoded{Words: words, Params: p.NumParams, D: p.D, rows: len(e.rows), slots: e.slots}
+	return &Encoded{Words: words, Params: p.NumParams, D: p.D, rows: len(e.rows), slots: e.slots, single: e.single()}
 }

@@ -108,7 +108,7 @@ func TestModuleHabits(t *testing.T) {
 			t.Errorf("%s has %d bytes of shared memory", name, bytes)
 		}
 		local := strings.Contains(body, "__local_depot")
-		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_prior", "gpfit_multiply"}, name)
+		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_multiply"}, name)
 		if local && !stack {
 			t.Errorf("%s keeps arrays in local memory: a loop is not unrolled", name)
 		}
@@ -183,10 +183,29 @@ func TestEncodeLimits(t *testing.T) {
 		"parameter twice": with(func(p *kernel.Program) {
 			p.Code, p.Features = code(1), []kernel.Feature{{Dims: []int{0}, Param: 0}}
 		}),
+		"inner product for distances": with(func(p *kernel.Program) {
+			p.Code, p.Features = code(1), []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
+		}),
+		"no shape": with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: kernel.OpRQ, Param: 0, Shape: -1}} }),
+		"no degree": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPoly, Param: -1}}, []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
+		}),
+		"no period": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPeriodic}}, []kernel.Feature{{Kind: kernel.SinSquares, Dims: []int{0}, Param: -1, Period: 1, Periods: 1}}
+		}),
+		"shape among lengthscales": with(func(p *kernel.Program) {
+			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpRQ, Param: -1}}, []kernel.Feature{{Dims: []int{0}, Param: 0}}
+		}),
 	} {
 		if _, err := kernels.Encode(p); err == nil {
 			t.Errorf("%s: no error", what)
 		}
+	}
+	custom := with(func(p *kernel.Program) {
+		p.Code, p.Customs = []kernel.Instr{{Op: kernel.OpCustom, Param: -1}}, make([]kernel.CustomLeaf, 1)
+	})
+	if _, err := kernels.Encode(custom); !errors.Is(err, kernels.ErrCustom) {
+		t.Errorf("a leaf written in Go: error %v", err)
 	}
 }
 
@@ -200,11 +219,11 @@ func TestLaunchGeometry(t *testing.T) {
 		t.Errorf("fill of n = %d: %+v", n, l)
 	}
 	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
-	c := kernels.Contract(prog, x, kernels.Matrix{A: 2, LD: n}, n-256, n, 3, 0.5, 0.25, 4, 5, work)
+	c := kernels.Contract(prog, x, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: 2, LD: n}}, n-256, n, 4, 5, work)
 	if c[0].Grid[0] != 264 || c[1].Grid[0] != 3 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
-	if c[0].Args[9] != math.Float64bits(0.5) || c[0].Args[7] != n {
+	if c[0].Args[13] != math.Float64bits(0.5) || c[0].Args[9] != n {
 		t.Errorf("arguments of the contraction: %v", c[0].Args)
 	}
 	if !kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5).Empty() {
@@ -214,7 +233,11 @@ func TestLaunchGeometry(t *testing.T) {
 		"leading dimension": func() { kernels.Fill(prog, x, kernels.Matrix{LD: n - 1}, kernels.Vector{N: 1}, 0, n) },
 		"columns":           func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 1}, 0, n+1) },
 		"noise":             func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 2}, 0, n) },
-		"panel":             func() { kernels.Contract(prog, x, kernels.Matrix{LD: 5}, 0, n, 0, 1, 1, 0, 0, work) },
+		"panel":             func() { kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: 5}}, 0, n, 0, 0, work) },
+		"middle panel": func() {
+			kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: n}, Middle: kernels.Matrix{A: 1, LD: 5}}, 0, n, 0, 0, work)
+		},
+		"symmetric columns": func() { kernels.SymmetricColumns(kernels.Matrix{LD: n}, n, 0, n, 0, kernels.Matrix{LD: n - 1}) },
 	} {
 		func() {
 			defer func() {

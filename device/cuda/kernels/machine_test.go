@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"gpfit/device/cuda/kernels"
@@ -215,7 +216,7 @@ func someTheta(rng *rand.Rand, prog *kernel.Program) []float64 {
 	for _, p := range prog.Params {
 		for k := range p.Size {
 			v := 0.5 + rng.Float64()
-			if p.Kind == kernel.Lengthscale {
+			if p.Kind == kernel.Lengthscale || p.Kind == kernel.Period || p.Kind == kernel.InnerScale {
 				v *= math.Sqrt(float64(len(p.Dims)))
 			}
 			theta[p.Offset+k] = v
@@ -258,6 +259,25 @@ func near(got, want, scale float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Abs(scale) || got == want
 }
 
+// bounds returns what errors of a row of covariances are relative to: their values
+// or, where terms of either sign can cancel, √(k(x, x)·k(y, y)), which no covariance
+// exceeds.
+func bounds(e *kernel.Evaluator, prog *kernel.Program, values []float64, x *kernel.Points, i int, y *kernel.Points) []float64 {
+	cancels := slices.ContainsFunc(prog.Features, func(f kernel.Feature) bool {
+		return f.Kind == kernel.InnerProduct || f.Kind == kernel.Differences
+	})
+	if !cancels {
+		return slices.Clone(values)
+	}
+	own, others := make([]float64, 1), make([]float64, y.N)
+	e.Diagonal(own, x, i, i+1)
+	e.Diagonal(others, y, 0, y.N)
+	for j, v := range others {
+		others[j] = math.Sqrt(own[0] * v)
+	}
+	return others
+}
+
 // programs to run everything with: text and number of columns.
 var programs = []struct {
 	text string
@@ -280,6 +300,25 @@ var programs = []struct {
 	{"(rbf + matern12(ard))*matern52(ard)", 5},
 	{"matern52*(rbf(ard)*matern32 + matern12(dims=0))*(rbf(dims=1) + matern32(ard))", 3},
 	{"rbf(ard) + matern32(ard)", 20},
+	{"rq", 3},
+	{"rq(ard)", 11},
+	{"periodic", 1},
+	{"periodic", 10},
+	{"periodic(ard)", 9},
+	{"periodic(ard)", 1},
+	{"cosine", 2},
+	{"cosine(ard)", 9},
+	{"linear", 3},
+	{"linear(ard)", 12},
+	{"poly(1)", 2},
+	{"poly(2)", 9},
+	{"poly(5, ard)", 3},
+	{"constant", 2},
+	{"constant + rbf", 2},
+	{"rbf + constant", 2},
+	{"rq*periodic(ard) + linear(dims=1)*cosine", 4},
+	{"poly(3, dims=0)*(rq(ard) + constant)*periodic", 3},
+	{"linear + rbf(ard)*periodic(ard, dims=[2, 0]) + constant", 3},
 }
 
 // deep is a program with the largest stack.

@@ -93,6 +93,13 @@ func Mirror(a Matrix, n int64) Launch {
 	return launch("gpfit_mirror", squares(n, n), a.A, a.LD, n)
 }
 
+// SymmetricColumns writes columns j0 ≤ j < j1 of diag(c)·S to columns 0 … j1−j0 of b,
+// for the symmetric n×n matrix S whose upper triangle is in a.
+func SymmetricColumns(a Matrix, n, j0, j1 int64, c Ptr, b Matrix) Launch {
+	require(0 <= j0 && j0 <= j1 && j1 <= n && a.LD >= n && b.LD >= n, "columns of n, leading dimensions", j0, j1, n, a.LD, b.LD)
+	return launch("gpfit_symcols", squares(n, j1-j0), a.A, a.LD, n, j0, j1, c, b.A, b.LD)
+}
+
 // ReadRows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to b, row
 // after row (row r at column r−r0 of b), zeros above the diagonal.
 func ReadRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {

@@ -89,6 +89,11 @@ func TestBlocks(t *testing.T) {
 		add("mirror", rows, rows, rows+1, src, func(i, j int) float64 { return at(max(i, j), min(i, j)) },
 			func(b kernels.Matrix) kernels.Launch { return kernels.Mirror(b, n) })
 		r0, r1 := rows/3, rows-rows/4
+		factors := normals(rng, rows)
+		add("symmetric columns", rows, r1-r0, rows+2, nil, func(i, j int) float64 { return factors[i] * at(min(i, j+r0), max(i, j+r0)) },
+			func(b kernels.Matrix) kernels.Launch {
+				return kernels.SymmetricColumns(lower, n, int64(r0), int64(r1), m.put(factors), b)
+			})
 		add("read rows", rows, r1-r0, rows+1, nil, func(j, i int) float64 {
 			if j > i+r0 {
 				return 0

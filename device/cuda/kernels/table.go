@@ -32,14 +32,16 @@ func Table() []Kernel {
 	return out
 }
 
+var contractParams = []Param{p("prog"), p("theta"), p("x"), i("n"), p("s"), i("lds"), p("middle"), i("ldm"), i("j0"), i("j1"),
+	p("vectors"), p("outer"), i("count"), f("inv"), p("diag"), p("scratch"), p("partial")}
+
 var table = []Kernel{
 	entry("gpfit_fill", p("prog"), p("theta"), p("x"), i("n"), p("a"), i("lda"), i("j0"), i("j1"), p("noise"), i("noises")),
 	entry("gpfit_cross", p("prog"), p("theta"), p("x"), i("n"), p("xs"), i("m"), i("r0"), i("r1"), p("out"), i("ldo")),
-	entry("gpfit_prior", p("prog"), p("theta"), p("out"), i("m")),
 	entry("gpfit_multiply", p("prog"), p("theta"), p("x"), i("n"), p("noise"), i("noises"), i("i0"), i("i1"),
 		p("v"), i("ldv"), i("m"), p("y"), i("ldy")),
-	entry("gpfit_contract", p("prog"), p("theta"), p("x"), i("n"), p("s"), i("lds"), i("j0"), i("j1"),
-		p("alpha"), f("inv"), f("outer"), p("diag"), p("scratch"), p("partial")),
+	entry("gpfit_contract", contractParams...),
+	entry("gpfit_contractone", contractParams...),
 	entry("gpfit_reduce", p("parts"), i("count"), p("out"), i("add")),
 	entry("gpfit_logdiag", p("a"), i("lda"), i("n"), p("parts")),
 	entry("gpfit_firstbad", p("x"), i("count"), i("stride"), i("positive"), p("first")),
@@ -51,6 +53,7 @@ var table = []Kernel{
 	entry("gpfit_copy", p("a"), i("lda"), p("b"), i("ldb"), i("rows"), i("cols"), i("part")),
 	entry("gpfit_transpose", p("a"), i("lda"), p("b"), i("ldb"), i("rows"), i("cols"), f("factor")),
 	entry("gpfit_mirror", p("a"), i("lda"), i("n")),
+	entry("gpfit_symcols", p("a"), i("lda"), i("n"), i("j0"), i("j1"), p("c"), p("b"), i("ldb")),
 	entry("gpfit_readrows", p("a"), i("lda"), i("n"), i("r0"), i("r1"), p("b"), i("ldb")),
 	entry("gpfit_writerows", p("a"), i("lda"), i("n"), i("r0"), i("r1"), p("b"), i("ldb")),
 }

@@ -41,35 +41,6 @@ KERNEL gpfit_cross(const int *prog, const double *theta, const double *x, i64 n,
     }
 }
 
-// gpfit_prior writes k(x, x) to out[0 … m). All families are stationary with
-// k(x, x) = 1, so that no points are needed.
-KERNEL gpfit_prior(const int *prog, const double *theta, double *out, i64 m) {
-    double stack[MaxDepth];
-    int level = 0, code = prog[HCode];
-    for (int c = 0; c < code; c++) {
-        const int *in = instruction(prog, c);
-        switch (in[IOp]) {
-        case Scale:
-            stack[level - 1] *= theta[in[IParam]];
-            break;
-        case Add:
-            level--;
-            stack[level - 1] += stack[level];
-            break;
-        case Mul:
-            level--;
-            stack[level - 1] *= stack[level];
-            break;
-        default:
-            stack[level++] = 1.0;
-        }
-    }
-    i64 i = block() * Threads + thread();
-    if (i < m) {
-        out[i] = stack[0];
-    }
-}
-
 // Columns of v that one regeneration of Σ serves.
 constexpr int Vectors = 4;
 

@@ -1,4 +1,4 @@
-// exp, log and sqrt without a library.
+// exp, log, sqrt, sine and cosine without a library.
 #pragma once
 #include "platform.h"
 
@@ -78,3 +78,41 @@ DEVICE double logPositive(double x) {
     double dm = (double)m;
     return dm * 6.93147180369123816490e-01 - ((half - (s * (half + r) + dm * 1.90821492927058770002e-10)) - f);
 }
+
+// logOnePlus returns log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded
+// sum, and what rounding lost of it, divided by it.
+DEVICE double logOnePlus(double t) {
+    double u = 1.0 + t, l = logPositive(u);
+    double back = u - t, lost = (t - (u - back)) + (1.0 - back);
+    return isFinite(u) ? l + lost / u : u;
+}
+
+struct Turn {
+    double sin, cos;
+};
+
+// turn returns sin πu and cos πu, up to a sign that they share, which their squares
+// and their product do not have. u − round(u) is exact. The polynomials in its
+// square and their errors are those of package internal/vec.
+DEVICE Turn turn(double u) {
+    double r = u - __builtin_rint(u), z = r * r;
+    double s = 0x1.9d462020fcc78p-21, c = 0x1.179a329ef4140p-18;
+    s = __builtin_fma(s, z, -0x1.6f7acdb8f6580p-16);
+    s = __builtin_fma(s, z, 0x1.e8f3675ee37ddp-12);
+    s = __builtin_fma(s, z, -0x1.e3074dfaf87afp-8);
+    s = __builtin_fma(s, z, 0x1.5078348551854p-4);
+    s = __builtin_fma(s, z, -0x1.32d2cce627c86p-1);
+    s = __builtin_fma(s, z, 0x1.466bc6775aa7dp+1);
+    s = __builtin_fma(s, z, -0x1.4abbce625be52p+2);
+    s = __builtin_fma(s, z, 0x1.921fb54442d18p+1);
+    c = __builtin_fma(c, z, -0x1.b6a6feabe52e9p-14);
+    c = __builtin_fma(c, z, 0x1.f9d2c1f3b2167p-10);
+    c = __builtin_fma(c, z, -0x1.a6d1f12b0bef2p-6);
+    c = __builtin_fma(c, z, 0x1.e1f5068620bcbp-3);
+    c = __builtin_fma(c, z, -0x1.55d3c7e3c9051p+0);
+    c = __builtin_fma(c, z, 0x1.03c1f081b5a9fp+2);
+    c = __builtin_fma(c, z, -0x1.3bd3cc9be45dep+2);
+    return {r * s, __builtin_fma(c, z, 1.0)};
+}
+
+constexpr double Pi = 0x1.921fb54442d18p+1;

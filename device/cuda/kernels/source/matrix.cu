@@ -208,6 +208,29 @@ KERNEL gpfit_mirror(double *a, i64 lda, i64 n) {
     }
 }
 
+// gpfit_symcols writes columns j0 ≤ j < j1 of diag(c)·S to b, for a symmetric n×n
+// matrix S whose upper triangle, the diagonal included, is that of a:
+// b[i + (j−j0)·ldb] = c_i·S_ij.
+KERNEL gpfit_symcols(const double *a, i64 lda, i64 n, i64 j0, i64 j1, const double *c, double *b, i64 ldb) {
+    SHARED(Square, square);
+    Origin o = origin(n);
+    i64 jb = j0 + o.j;
+    // What is below the diagonal, from its mirror image.
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 j = jb + sideX(), i = o.i + y;
+        if (j < j1 && i < n && j < i) {
+            square.v[y][sideX()] = a[at(j, i, lda)];
+        }
+    }
+    barrier();
+    for (int y = sideY(); y < Side; y += Threads / Side) {
+        i64 i = o.i + sideX(), j = jb + y;
+        if (i < n && j < j1) {
+            b[at(i, j - j0, ldb)] = c[i] * (i <= j ? a[at(i, j, lda)] : square.v[sideX()][y]);
+        }
+    }
+}
+
 // gpfit_readrows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to
 // b[j + (r−r0)·ldb], a row after the other, zeros above the diagonal.
 KERNEL gpfit_readrows(const double *a, i64 lda, i64 n, i64 r0, i64 r1, double *b, i64 ldb) {

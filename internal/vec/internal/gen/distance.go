@@ -6,12 +6,22 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// squaredDistances keeps a block of dst in registers while it goes through the
+// columnMode says what columnSums adds up.
+type columnMode int
+
+const (
+	squares  columnMode = iota // w·(x − y)²
+	products                   // w·(x·y), in this order: symmetric to the last bit
+	plain                      // w·(x − y)
+)
+
+// columnSums keeps a block of dst in registers while it goes through the
 // columns, so that every column is read once and dst is written once.
-func (t *isa) squaredDistances() {
-	name := "squaredDistances" + t.suffix
+func (t *isa) columnSums(mode columnMode) {
+	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences"}[mode] + t.suffix
+	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])"}[mode]
 	t.function(name, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
-		name+" sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without",
+		name+" sets dst[j] = Σ_q w[q]·"+term+" for j < n; without",
 		"weights if w is nil. d ≥ 1.")
 	dst, n, x, w, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
@@ -39,6 +49,16 @@ func (t *isa) squaredDistances() {
 		}
 		for v := range vectors {
 			e := diff[v%len(diff)]
+			if mode == products {
+				t.load(t.at(col, i, v), e)
+				if weights {
+					VMULPD(xq, e, e)
+					VFMADD231PD(wq, e, acc[v])
+				} else {
+					VFMADD231PD(xq, e, acc[v])
+				}
+				continue
+			}
 			switch {
 			case t.masked:
 				t.load(t.at(col, i, v), e)
@@ -46,20 +66,23 @@ func (t *isa) squaredDistances() {
 			default:
 				VSUBPD(t.at(col, i, v), xq, e)
 			}
-			if !weights {
+			switch {
+			case mode == plain && weights:
+				VFMADD231PD(wq, e, acc[v])
+			case mode == plain:
+				VADDPD(e, acc[v], acc[v])
+			case !weights:
 				VFMADD231PD(e, e, acc[v])
-				continue
-			}
-			if t.wide() {
+			case t.wide():
 				s := scaled[v%len(scaled)]
 				VMULPD(wq, e, s)
 				VFMADD231PD(s, e, acc[v])
-				continue
+			default:
+				// e·(w·e) needs a second register: the odd one out.
+				s := diff[(v+1)%len(diff)]
+				VMULPD(wq, e, s)
+				VFMADD231PD(s, e, acc[v])
 			}
-			// e·(w·e) needs a second register: the odd one out.
-			s := diff[(v+1)%len(diff)]
-			VMULPD(wq, e, s)
-			VFMADD231PD(s, e, acc[v])
 		}
 		INCQ(q)
 		CMPQ(q, d)

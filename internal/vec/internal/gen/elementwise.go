@@ -42,6 +42,20 @@ func (t *isa) elementwise() {
 	})
 	t.ret()
 
+	name = "affine" + t.suffix
+	t.function(name, "func(dst, a *float64, n int, c, o float64)", name+" sets dst[j] = c·a[j] + o for j < n.")
+	params([]string{"dst", "a", "n"}, dst, a, n)
+	c, x = t.scalar("c"), t.allocs(unroll)
+	o := t.scalar("o")
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.load(t.at(a, i, v), x[v])
+			VFMADD213PD(o, c, x[v])
+			t.store(x[v], t.at(dst, i, v))
+		}
+	})
+	t.ret()
+
 	name = "combine" + t.suffix
 	t.function(name, "func(dst, a, b *float64, n int, p, q float64)", name+" sets dst[j] = p·a[j] + q·b[j] for j < n.")
 	params([]string{"dst", "a", "b", "n"}, dst, a, b, n)

@@ -22,6 +22,20 @@ const (
 	cSmall              // coefficients of r², r³, … on |r| ≤ ln 2/32
 	cLarge = cSmall + 6 // and on |r| ≤ ln 2/2
 	cEnd   = cLarge + 10
+
+	// Sine and cosine of turns, logarithm.
+	cSinTurn = cEnd
+	cCosTurn = cSinTurn + 9
+	cLog     = cCosTurn + 8
+	cTwo     = cLog + 7
+	cHalf    = cTwo + 1
+	cLargest = cTwo + 2
+	// cExponent turns an exponent with cJoin above it into a number.
+	cExponent = cTwo + 3
+	cShift    = cTwo + 4 // integers from here on
+	cHalfRoot = cTwo + 5
+	cMantissa = cTwo + 6
+	cJoin     = cTwo + 7
 )
 
 // constant is an element of expConst: where registers abound it is loaded

@@ -2,9 +2,9 @@
 //
 //	go run . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //
-// The routines, in the order of their files here: the exponential and what is
-// built on it (exp.go), distances (distance.go), sums (reduce.go) and
-// elementwise arithmetic (elementwise.go). Each is generated for two
+// The routines: the exponential and what is built on it (exp.go), the logarithm
+// (log.go), sines and cosines (turns.go), sums over columns (distance.go), sums
+// over rows (reduce.go) and elementwise arithmetic (elementwise.go). Each is generated for two
 // instruction sets from the same text; isa.go holds what differs.
 //
 // The generator is a module of its own so that users of gpfit do not depend on
@@ -31,7 +31,16 @@ func main() {
 	t.rootDecay(valueOnly)
 	t.rootDecay(withSlope)
 	t.rootDecay(withPole)
-	t.squaredDistances()
+	t.log1p()
+	t.rationalSlopes()
+	t.cosine(false)
+	t.cosine(true)
+	t.columnSums(squares)
+	t.columnSums(products)
+	t.columnSums(plain)
+	t.sinSquares()
+	t.sinSquaresSlope()
+	t.sinSums()
 	for g := t.maxColumns; g >= 1; g /= 2 {
 		t.weightedSquares(g)
 	}

@@ -1,0 +1,297 @@
+package choose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/kernel"
+)
+
+// Score is what kernels are compared by; less is better.
+type Score string
+
+// The scores.
+const (
+	// NLML is the negative log marginal likelihood at the fitted parameters.
+	NLML Score = "nlml"
+	// BIC is 2·NLML + p·log n for p parameters that were fitted (Schwarz 1978),
+	// the default: among kernels with different numbers of parameters it counts
+	// their cost.
+	BIC Score = "bic"
+	// LOO is the negative log predictive density of leave-one-out.
+	LOO Score = "loo"
+	// CV is the negative log predictive density of K-fold cross-validation.
+	CV Score = "cv"
+)
+
+// Scores returns all scores.
+func Scores() []Score { return []Score{NLML, BIC, LOO, CV} }
+
+// Defaults of [Settings].
+const (
+	DefaultMaxTerms = 4
+	DefaultBudget   = 60
+)
+
+// Settings say what is compared. All but Kernels have usable zero values.
+type Settings struct {
+	// Kernels are text forms: those to compare, or with Greedy the leaves to
+	// build kernels from.
+	Kernels []string
+	// Score decides; empty means BIC.
+	Score Score
+	// Greedy searches: from the best leaf on, it tries every kernel that one
+	// step makes of the best so far (see neighbours) and goes on from the best
+	// of them while the score improves, after Duvenaud, Lloyd, Grosse,
+	// Tenenbaum and Ghahramani, Structure discovery in nonparametric regression
+	// through compositional kernel search, ICML 2013. A fit begins at the
+	// parameters of the kernel that it was made from, new leaves at the best of
+	// three scales.
+	Greedy bool
+	// MaxTerms bounds the leaves of a grown kernel, Budget the kernels that are
+	// fitted in a search; 0 means the defaults.
+	MaxTerms, Budget int
+	// CrossValidation says how, for all kernels alike. Its OnFold is not called.
+	CrossValidation fit.CrossValidation
+	// OnCandidate, unless nil, is called before each kernel with its number
+	// from 0, how many are known to come, and its text.
+	OnCandidate func(index, known int, kernel string)
+}
+
+func (s Settings) withDefaults() (Settings, error) {
+	if s.Score == "" {
+		s.Score = BIC
+	}
+	switch {
+	case !slices.Contains(Scores(), s.Score):
+		return s, &fit.OptionError{Msg: fmt.Sprintf("score %q: must be nlml, bic, loo or cv", s.Score)}
+	case len(s.Kernels) == 0:
+		return s, &fit.OptionError{Msg: "no kernels to compare"}
+	case s.MaxTerms < 0 || s.Budget < 0:
+		return s, &fit.OptionError{Msg: "the limits of a search must not be negative"}
+	}
+	if s.MaxTerms == 0 {
+		s.MaxTerms = DefaultMaxTerms
+	}
+	if s.Budget == 0 {
+		s.Budget = DefaultBudget
+	}
+	s.CrossValidation.OnFold = nil
+	return s, nil
+}
+
+// Run fits the kernels one after the other and compares them. opts hold for
+// each, but for the kernel. If ctx is cancelled it returns what was compared so
+// far, with the best, and an error that wraps ctx's; the result is nil only if
+// no kernel was done. A kernel that cannot be fitted is a candidate with an
+// error. Errors: those of [fit.Prepare] for any kernel in the list before
+// anything is fitted, [*device.MemoryError], [*device.LostError], and an error
+// if no kernel could be fitted.
+func Run(ctx context.Context, data fit.Data, opts fit.Options, s Settings, backends ...device.Backend) (*Result, error) {
+	began := time.Now()
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if data.TargetNames != nil {
+		return nil, &fit.OptionError{Msg: "kernels are compared on one target: take them one by one"}
+	}
+	r := &run{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
+	r.opts.LeaveOneOut = true
+	start, err := r.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err = r.round(0, start); err == nil && s.Greedy {
+		err = r.grow(start)
+	}
+	if r.best < 0 {
+		return nil, errors.Join(err, r.noneFitted())
+	}
+	result := r.result()
+	result.Seconds = time.Since(began).Seconds()
+	return result, err
+}
+
+// run is the state of a comparison.
+type run struct {
+	ctx      context.Context
+	data     fit.Data
+	opts     fit.Options
+	settings Settings
+	backends []device.Backend
+
+	candidates  []Candidate
+	expressions []candidateExpr
+	tried       map[string]bool
+	best        int // −1 while there is none
+	outcome     *fit.Outcome
+	stopped     string
+}
+
+// candidateExpr is a kernel to fit, and what its parameters begin at.
+type candidateExpr struct {
+	expr   kernel.Expr
+	values leafValues
+}
+
+// parse reads the kernels and prepares each, so that mistakes are found before
+// anything is computed.
+func (r *run) parse() ([]candidateExpr, error) {
+	var out []candidateExpr
+	for _, text := range r.settings.Kernels {
+		e, err := kernel.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if r.opts.ARD {
+			e = kernel.WithARD(e)
+		}
+		if r.settings.Greedy {
+			if _, ok := e.(*kernel.Leaf); !ok {
+				return nil, &fit.OptionError{Msg: fmt.Sprintf("kernel %s: a search begins with single leaves, and makes sums and products of them itself", text)}
+			}
+		}
+		if r.tried[e.String()] {
+			return nil, &fit.OptionError{Msg: fmt.Sprintf("kernel %s is given twice", e)}
+		}
+		r.tried[e.String()] = true
+		task, err := r.prepare(candidateExpr{expr: e})
+		if err == nil {
+			err = r.settings.CrossValidation.Check(task.N())
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, candidateExpr{expr: e})
+	}
+	return out, nil
+}
+
+// prepare makes the task of a kernel. Start values that are passed on yield to
+// those of the options.
+func (r *run) prepare(c candidateExpr, more ...fit.Assignment) (*fit.Task, error) {
+	o := r.opts
+	o.Kernel, o.ARD = c.expr.String(), false
+	task, err := fit.Prepare(r.data, o)
+	if err == nil && (c.values.leaves != nil || more != nil) {
+		o.Set = slices.Concat(c.values.assignments(c.expr, task.FreeNames()), more, r.opts.Set)
+		task, err = fit.Prepare(r.data, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", c.expr, err)
+	}
+	return task, nil
+}
+
+// round fits kernels and notes the best of all so far.
+func (r *run) round(number int, kernels []candidateExpr) error {
+	for i, c := range kernels {
+		if r.settings.Greedy && len(r.candidates) >= r.settings.Budget {
+			r.stopped = fmt.Sprintf("the budget of %d kernels is used up", r.settings.Budget)
+			return nil
+		}
+		if err := r.ctx.Err(); err != nil {
+			return r.interrupted(err)
+		}
+		if r.settings.OnCandidate != nil {
+			r.settings.OnCandidate(len(r.candidates), len(r.candidates)+len(kernels)-i, c.expr.String())
+		}
+		task, err := r.prepare(c)
+		if err == nil && r.settings.Greedy {
+			task, err = r.screen(c, task)
+		}
+		if err != nil {
+			return r.interrupted(err)
+		}
+		candidate, outcome, err := r.fit(task)
+		if err != nil {
+			return r.interrupted(err)
+		}
+		candidate.Round = number
+		r.candidates, r.expressions = append(r.candidates, candidate), append(r.expressions, c)
+		if outcome != nil && (r.best < 0 || r.score(candidate) < r.score(r.candidates[r.best])) {
+			r.best, r.outcome = len(r.candidates)-1, outcome
+		}
+	}
+	return nil
+}
+
+// score is what decides about a candidate.
+func (r *run) score(c Candidate) float64 {
+	v := map[Score]*float64{NLML: c.NLML, BIC: c.BIC, LOO: c.LOO, CV: c.CV}[r.settings.Score]
+	if v == nil || math.IsNaN(*v) {
+		return math.Inf(1)
+	}
+	return *v
+}
+
+// interrupted says how far a comparison came.
+func (r *run) interrupted(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		r.stopped = "interrupted"
+		return &fit.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
+	}
+	return err
+}
+
+// ends tells the errors that end a comparison from those of one kernel.
+func ends(err error) bool {
+	var memory *device.MemoryError
+	var lost *device.LostError
+	var data *fit.DataError
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
+}
+
+// fit fits one kernel and scores it. The outcome's memory is given back: its
+// model and report stay.
+func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
+	began := time.Now()
+	c := Candidate{Kernel: task.Kernel(), Parameters: task.NumFitted()}
+	done := func(err error) (Candidate, *fit.Outcome, error) {
+		c.Seconds = time.Since(began).Seconds()
+		if err != nil && ends(err) {
+			return c, nil, err
+		}
+		c.Status, c.Error = "failed", err.Error()
+		return c, nil, nil
+	}
+	outcome, err := task.Fit(r.ctx, r.backends...)
+	if outcome != nil {
+		outcome.Close()
+	}
+	if err != nil {
+		return done(err)
+	}
+	cv, err := fit.CrossValidate(r.ctx, task, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
+	if err != nil {
+		return done(err)
+	}
+	outcome.Report.Scores.CrossValidation = cv
+	rep := &outcome.Report
+	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
+	c.NLML, c.BIC, c.LOO, c.CV = &rep.NLML, &bic, &rep.Scores.LeaveOneOut.Sum, &cv.NLPD
+	c.CVStandardized, c.CVStdError = &cv.NLPDStandardized, &cv.NLPDStdError
+	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
+	c.Seconds = time.Since(began).Seconds()
+	return c, outcome, nil
+}
+
+func (r *run) noneFitted() error {
+	var words []string
+	for _, c := range r.candidates {
+		words = append(words, c.Kernel+": "+c.Error)
+	}
+	if words == nil {
+		return nil
+	}
+	return fmt.Errorf("no kernel could be fitted:\n%s", strings.Join(words, "\n"))
+}

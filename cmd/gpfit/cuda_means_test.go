@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpfit/fit"
+)
+
+// TestGPUMeans: means by least squares, noise that differs from row to row, no
+// noise and several targets on an emulated GPU, against the CPU.
+func TestGPUMeans(t *testing.T) {
+	g := newGPU(t)
+	dir := t.TempDir()
+	data, model := filepath.Join(dir, "t.csv"), filepath.Join(dir, "m.gpfit")
+	rng := rand.New(rand.NewPCG(3, 3))
+	text := "x,z,v,lab,a,b\n"
+	for i := range 150 {
+		x, z := 3*rng.NormFloat64(), rng.NormFloat64()
+		text += fmt.Sprintf("%g,%g,%g,lab%d,%g,%g\n", x, z, 0.01*float64(1+i%3), i%2, math.Sin(x)+z+0.3*rng.NormFloat64(), 2*x-math.Cos(z))
+	}
+	if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"--target", "a", "--mean", "poly(2) + bumps(3, dims=0)", "--noise-column", "v", "--noise-group", "lab"},
+		{"--target", "a", "--kernel", "matern12", "--noise", "none", "--mean", "constant"},
+		{"--target", "a,b", "--mean", "linear", "--noise-group", "lab"},
+	} {
+		args = append(args, "--features", "x,z")
+		evaluate := func(device string) fit.Report {
+			r, _ := g.report(t, nil, append([]string{"nlml", data, "--device", device}, args...)...)
+			return r
+		}
+		cpu, gpu := evaluate("cpu"), evaluate("cuda:0")
+		// Condition numbers are at most about 1e5.
+		if gpu.Device != "cuda:0" || math.Abs(gpu.NLML-cpu.NLML) > 1e-10*math.Abs(cpu.NLML) {
+			t.Errorf("%q: NLML %v on %s, %v on the CPU", args, gpu.NLML, gpu.Device, cpu.NLML)
+		}
+		for name, want := range cpu.GradientLog {
+			if math.Abs(gpu.GradientLog[name]-want) > 1e-8*(1+math.Abs(want)) {
+				t.Errorf("%q: gradient of %s is %v, on the CPU %v", args, name, gpu.GradientLog[name], want)
+			}
+		}
+		for i, c := range cpu.MeanCoefficients {
+			if k := gpu.MeanCoefficients[i]; math.Abs(k.Value-c.Value) > 1e-7**c.StandardError || math.Abs(*k.StandardError-*c.StandardError) > 1e-8**c.StandardError {
+				t.Errorf("%q: %s = %v ± %v, on the CPU %v ± %v", args, c.Name, k.Value, *k.StandardError, c.Value, *c.StandardError)
+			}
+		}
+		g.report(t, nil, append([]string{"fit", data, "--device", "cpu", "--max-evals", "5", "--out", model}, args...)...)
+		onCPU, onGPU := g.predict(t, model, data, "cpu"), g.predict(t, model, data, "cuda:0")
+		for i := range onCPU {
+			for j := range onCPU[i] {
+				if math.Abs(onGPU[i][j]-onCPU[i][j]) > 1e-6*(1+math.Abs(onCPU[i][j])) {
+					t.Fatalf("%q: prediction %v of row %d, on the CPU %v", args, onGPU[i][j], i, onCPU[i][j])
+				}
+			}
+		}
+	}
+}
+
+// predict returns the numbers that gpfit predict prints.
+func (g *gpu) predict(t *testing.T, model, data, device string) [][]float64 {
+	t.Helper()
+	code, stdout, stderr := g.run(t, nil, "predict", model, data, "--device", device)
+	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+	if code != 0 || err != nil || len(rows) != 151 {
+		t.Fatalf("predict on %s: exit code %d, %v, %d rows\n%s", device, code, err, len(rows), stderr)
+	}
+	var out [][]float64
+	for _, row := range rows[1:] {
+		var numbers []float64
+		for _, cell := range row {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers = append(numbers, v)
+		}
+		out = append(out, numbers)
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMeanNoiseExitCodes: what the user asked for is a usage error, what is in
+// a table is a data error.
+func TestMeanNoiseExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	rows := "0,0.1,a,1\n1,0.1,a,2\n2,0.2,b,2.5\n3,0.1,b,4\n"
+	good, plain := put("good.csv", "x,v,lab,y\n"+rows), put("plain.csv", "x\n1\n")
+	model := filepath.Join(dir, "m.gpfit")
+	fitArgs := "fit " + good + " --features x --out " + model
+	for _, c := range []struct {
+		code int
+		args string
+	}{
+		{exitUsage, fitArgs + " --mean cubic"},
+		{exitUsage, fitArgs + " --mean bumps(9)"},
+		{exitUsage, fitArgs + " --mean linear --mean-fit ols"},
+		{exitUsage, fitArgs + " --noise some"},
+		{exitUsage, fitArgs + " --noise none --noise-group lab"},
+		{exitData, fitArgs + " --noise-column w"},
+		{exitData, fitArgs + " --noise-column lab"},
+		{exitData, fitArgs + " --noise-group x"},
+		{exitData, "fit " + put("bad.csv", "x,v,y\n0,1,1\n1,-1,2\n2,1,3\n") + " --features x --noise-column v --out " + model},
+		{0, fitArgs + " --noise-column v --noise-group lab --mean constant"},
+		{0, "predict " + model + " " + good},
+		{0, "predict " + model + " " + plain + " --noise-group-default a"},
+		{exitUsage, "predict " + model + " " + plain},
+		{exitUsage, "predict " + model + " " + plain + " --noise-group-default c"},
+		{exitData, "predict " + model + " " + put("other.csv", "x,lab\n1,c\n")},
+		{exitData, "predict " + model + " " + put("negative.csv", "x,lab,v\n1,a,-1\n")},
+		{exitData, "predict " + model + " " + good + " --noise-column w"},
+		{0, fitArgs},
+		{exitUsage, "predict " + model + " " + good + " --noise-column v"},
+		{exitUsage, "predict " + model + " " + good + " --noise-group lab"},
+	} {
+		var stderr strings.Builder
+		if code := run(context.Background(), strings.Fields(c.args), strings.NewReader(""), io.Discard, &stderr); code != c.code {
+			t.Errorf("gpfit %s: exit code %d, want %d\n%s", c.args, code, c.code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/gp"
+)
+
+// TestPredictPieces predicts more rows than are read at a time, and compares
+// with all of them predicted at once, every digit; to standard output, to a file
+// and as JSON.
+func TestPredictPieces(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "m.gpfit")
+	call := func(args ...string) string {
+		t.Helper()
+		var stdout, stderr strings.Builder
+		if code := run(context.Background(), append(args, "--quiet", "--device", "cpu"), strings.NewReader(""), &stdout, &stderr); code != 0 {
+			t.Fatalf("%q: exit code %d\n%s", args, code, stderr.String())
+		}
+		return stdout.String()
+	}
+	call("fit", "../../examples/co2.csv", "--max-evals", "3", "--out", model)
+
+	const n = 2*predictRows + 1234
+	var text strings.Builder
+	text.WriteString("season_cos,year,season_sin\n")
+	rows := make([]float64, 0, 3*n)
+	for i := range n {
+		year := 1958 + float64(i)/256
+		sin, cos := math.Sincos(2 * math.Pi * year)
+		rows = append(rows, year, cos, sin)
+		fmt.Fprintf(&text, "%v,%v,%v\n", cos, year, sin)
+	}
+	data := filepath.Join(dir, "rows.csv")
+	if err := os.WriteFile(data, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	m, err := gp.Load(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cpu.New(device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	posterior, err := m.Condition(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer posterior.Close()
+	flags := outputFlags{interval: 0.95}
+	p, err := flags.predict(context.Background(), posterior, rowsToPredict{rows: rows, n: n}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asJSON := range []bool{false, true} {
+		var want strings.Builder
+		if err := writeAll(&want, asJSON, flags.info(), p[0]); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"predict", model, data}
+		if asJSON {
+			args = append(args, "--json")
+		}
+		if got := call(args...); got != want.String() {
+			t.Errorf("JSON %v: predictions in pieces differ from those at once", asJSON)
+		}
+		out := filepath.Join(dir, "out")
+		call(append(args, "--out", out)...)
+		if got, err := os.ReadFile(out); err != nil || string(got) != want.String() {
+			t.Errorf("JSON %v: the file differs (%v)", asJSON, err)
+		}
+	}
+
+	// An error far down leaves no file.
+	if err := os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "none")
+	var stdout, stderr strings.Builder
+	code := run(context.Background(), []string{"predict", model, data, "--out", out}, strings.NewReader(""), &stdout, &stderr)
+	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exitData || !strings.Contains(stderr.String(), want) {
+		t.Errorf("exit code %d, want %q:\n%s", code, want, stderr.String())
+	}
+	if entries, err := filepath.Glob(filepath.Join(dir, "*none*")); err != nil || len(entries) > 0 {
+		t.Errorf("files left: %q, %v", entries, err)
+	}
+}

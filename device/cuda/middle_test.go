@@ -1,0 +1,135 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/kernel"
+)
+
+// TestNoRoomLater wants calls that allocate on top of the plan to be refused before
+// they do, and the workspace to be as good as before after the next Fill.
+func TestNoRoomLater(t *testing.T) {
+	emulator.Check(t)
+	j := newJob(t, 300)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	ctx := context.Background()
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	alpha, grad, diag := append([]float64(nil), j.y...), make([]float64, len(j.theta)), make([]float64, 300)
+	factor := func() {
+		t.Helper()
+		if err := errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	middle := func() error { return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag) }
+	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
+	factor()
+	// What a plain contraction takes is there.
+	if err := ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
+	plan := b.Plan(300, 2)
+	for what, c := range map[string]struct {
+		call func() error
+		need int64
+		name string
+	}{
+		"middle": {middle, plan.MiddleBytes, "middle term"}, "covariance": {covariance, 8 * 300 * 602, "300 predictions"},
+	} {
+		factor()
+		emulator.SetMemory(0, emulator.Used(0)+c.need-1)
+		calls := emulator.Calls("cuMemAlloc_v2")
+		err := c.call()
+		var mem *device.MemoryError
+		if !errors.As(err, &mem) || mem.Need != c.need || mem.Free != c.need-1 || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s: error %v, want a MemoryError of %d bytes", what, err, c.need)
+		}
+		if more := emulator.Calls("cuMemAlloc_v2") - calls; more != 0 {
+			t.Errorf("%s: %d allocations", what, more)
+		}
+		emulator.SetMemory(0, 1<<30)
+		factor()
+		if err := c.call(); err != nil {
+			t.Errorf("%s with enough memory: %v", what, err)
+		}
+	}
+}
+
+// mine is a kernel of a user's own.
+type mine struct{}
+
+func (mine) Name() string                                     { return "mine" }
+func (mine) Params(int, bool) ([]kernel.CustomParam, error)   { return nil, nil }
+func (mine) Value(_, _, _ []float64, _ []float64) (k float64) { return 1 }
+
+// TestUnsupportedKernel wants a kernel written in Go to be refused with a typed
+// error, before anything is allocated, and the CPU to be taken for it.
+func TestUnsupportedKernel(t *testing.T) {
+	emulator.Check(t)
+	expr, err := kernel.Parser{Custom: []kernel.Custom{mine{}}}.Parse("rbf + mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	check := func(what string, err error) {
+		t.Helper()
+		var unsupported *device.UnsupportedKernelError
+		if !errors.As(err, &unsupported) || unsupported.Device != "cuda:0" || unsupported.Kernel != prog.Text || !strings.Contains(err.Error(), "Go") {
+			t.Errorf("%s: error %v, want an UnsupportedKernelError", what, err)
+		}
+	}
+	check("Supports", b.Supports(prog))
+	j := newJob(t, 20)
+	if err := b.Supports(j.prog); err != nil {
+		t.Error(err)
+	}
+	deep, err := kernel.Parse("rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf)))))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tooDeep, err := kernel.Compile(deep, kernel.Columns(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Supports(tooDeep); !errors.As(err, new(*device.UnsupportedKernelError)) {
+		t.Errorf("a stack of %d: error %v", tooDeep.Depth, err)
+	}
+	ws, err := b.NewWorkspace(context.Background(), j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	calls := emulator.Calls("cuMemAlloc_v2")
+	check("Fill", ws.Fill(context.Background(), prog, []float64{1, 1, 1}, j.noise))
+	if more := emulator.Calls("cuMemAlloc_v2") - calls; more != 0 {
+		t.Errorf("%d allocations by a Fill that is refused", more)
+	}
+	drivers := []device.Driver{Driver{}, cpu.Driver{}}
+	all, choice, err := device.Dispatch(context.Background(), device.Request{Kernel: prog}, drivers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, all[0])
+	if choice.Device != "cpu" || !strings.Contains(choice.Reason, "cuda:0 cannot evaluate the kernel") {
+		t.Errorf("auto takes %s because %s", choice.Device, choice.Reason)
+	}
+	_, _, err = device.Dispatch(context.Background(), device.Request{Device: "cuda:0", Kernel: prog}, drivers)
+	check("Dispatch", err)
+}

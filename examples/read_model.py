@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Predict with a model that "gpfit export" wrote, with NumPy alone.
+
+    gpfit export co2.gpfit --format json --out co2.json
+    python3 examples/read_model.py co2.json examples/co2_new.csv
+
+prints mean and standard deviation of a new observation for every row, as
+"gpfit predict" does. The format is described in EXPORT.md beside this file.
+"""
+
+import csv
+import json
+import sys
+
+import numpy as np
+
+ARRAYS = ("X", "y", "alpha", "training_noise")
+
+
+def load(path):
+    """Read an export, JSON or NPZ, to a dictionary whose ARRAYS are arrays."""
+    if path.endswith(".npz"):
+        with np.load(path) as archive:
+            model = json.loads(archive["model.json"])
+            model.update({name: archive[name] for name in ARRAYS if name in archive})
+    else:
+        with open(path, encoding="utf-8") as file:
+            model = json.load(file)
+        model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
+    if model.get("type") != "gpfit export" or model["schema_version"] != 1:
+        sys.exit(f"{path}: not a gpfit export of schema version 1")
+    return model
+
+
+def differences(a, b):
+    """Differences of all pairs of rows by column, shape (len(a), len(b), columns)."""
+    return a[:, None, :] - b[None, :, :]
+
+
+def leaf(node, a, b):
+    """A leaf's values for all pairs of rows of a and b, in scaled units."""
+    a, b = a[:, node["columns"]], b[:, node["columns"]]
+    p = {name: np.array(v) for name, v in node.get("parameters", {}).items()}
+    family = node["family"]
+    if family in ("rbf", "matern12", "matern32", "matern52", "rq"):
+        r2 = np.sum((differences(a, b) / p["lengthscale"]) ** 2, axis=2)
+        if family == "rbf":
+            return np.exp(-r2 / 2)
+        if family == "rq":
+            return (1 + r2 / (2 * p["alpha"])) ** -p["alpha"]
+        t = np.sqrt({"matern12": 1, "matern32": 3, "matern52": 5}[family] * r2)
+        return {"matern12": 1, "matern32": 1 + t, "matern52": 1 + t + t * t / 3}[family] * np.exp(-t)
+    if family == "periodic":
+        s = np.sin(np.pi * differences(a, b) / p["period"]) / p["lengthscale"]
+        return np.exp(-2 * np.sum(s * s, axis=2))
+    if family == "cosine":
+        return np.cos(2 * np.pi * np.sum(differences(a, b) / p["period"], axis=2))
+    if family in ("linear", "poly"):
+        scale = p.get("lengthscale", 1.0)
+        inner = (a / scale) @ (b / scale).T
+        return inner if family == "linear" else (p["offset"] + inner) ** node["degree"]
+    if family == "constant":
+        return np.ones((len(a), len(b)))
+    sys.exit(f"this reader does not know the kernel {family!r}")
+
+
+def covariance(node, a, b):
+    """The covariance function, a tree of leaves, sums and products."""
+    if node["type"] == "leaf":
+        k = leaf(node, a, b)
+    else:
+        parts = [covariance(child, a, b) for child in node["children"]]
+        k = sum(parts[1:], parts[0]) if node["type"] == "sum" else np.prod(parts, axis=0)
+    return node.get("signal_variance", 1.0) * k
+
+
+def variances(node, a):
+    """The diagonal of covariance(node, a, a)."""
+    return np.array([covariance(node, row[None, :], row[None, :])[0, 0] for row in a])
+
+
+def mean_basis(mean, a):
+    """The mean's basis functions at scaled rows, a column each."""
+    out = np.empty((len(a), len(mean["basis"])))
+    for j, h in enumerate(mean["basis"]):
+        x = a[:, h.get("column", 0)]
+        if h["type"] == "constant":
+            out[:, j] = 1
+        elif h["type"] == "bump":
+            out[:, j] = np.exp(-(((x - h["centre"]) / h["width"]) ** 2) / 2)
+        else:
+            out[:, j] = x ** h.get("power", 1)
+    return out
+
+
+def predict(model, rows, noise=None):
+    """Mean, deviation of an observation and of the function at rows of the columns
+    in use (model["columns"] of the features), all in original units. noise is the
+    rows' noise variance in scaled units, the model's own if None."""
+    s, diagonal = model["scaling"], model["noise"]
+    to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
+    x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
+    sigma = covariance(model["kernel"], x, x)
+    sigma[np.diag_indices_from(sigma)] += model.get("training_noise", diagonal["variance"]) + diagonal["jitter"]
+    factor = np.linalg.cholesky(sigma)
+    cross = covariance(model["kernel"], x, new)
+    v = np.linalg.solve(factor, cross)
+    h = mean_basis(model["mean"], new)
+    mean = h @ [b["coefficient"] for b in model["mean"]["basis"]] + cross.T @ model["alpha"]
+    latent = np.maximum(variances(model["kernel"], new) - np.sum(v * v, axis=0), 0)
+    if model["mean"]["least_squares"] and h.shape[1]:
+        # What not knowing the coefficients adds: Rasmussen & Williams, eq. 2.42.
+        w = np.linalg.solve(factor, mean_basis(model["mean"], x))
+        r = h.T - w.T @ v
+        latent += np.sum(r * np.linalg.solve(w.T @ w, r), axis=0)
+    observed = latent + (diagonal["variance"] if noise is None else noise)
+    return mean * s["y_scale"] + s["y_mean"], np.sqrt(observed) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
+
+
+def read_table(path):
+    """A CSV file with a header as dictionaries; "#" begins a comment line."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def read_rows(table, model):
+    """The columns in use."""
+    names = [model["feature_names"][c] for c in model["columns"]]
+    return np.array([[float(row[name]) for name in names] for row in table])
+
+
+def read_noise(table, model):
+    """The noise variance of each row, scaled units: that of its group, where the
+    model has groups, and what is known of it, where the table says."""
+    noise, square = model["noise"], model["scaling"]["y_scale"] ** 2
+    if "groups" in noise and noise["group_column"] not in table[0]:
+        sys.exit(f"the model has a noise variance for each group: the table needs the column {noise['group_column']!r}")
+    out = np.full(len(table), float(noise["variance"]))
+    for i, row in enumerate(table):
+        if "groups" in noise:
+            out[i] = noise["groups"][row[noise["group_column"]]]
+        if noise.get("known_column") in row:
+            out[i] += float(row[noise["known_column"]]) / square
+    return out
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    model, table = load(sys.argv[1]), read_table(sys.argv[2])
+    print("mean,std,std_latent")
+    for row in zip(*predict(model, read_rows(table, model), read_noise(table, model))):
+        print(",".join(repr(float(v)) for v in row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// DefaultFolds is the number of folds of a cross-validation.
+const DefaultFolds = 10
+
+// CrossValidation says how to cross-validate. The zero value has ten folds at
+// the given parameters.
+type CrossValidation struct {
+	// Folds is the number of parts K, from 2 to the number of rows; 0 means
+	// DefaultFolds, or the number of rows if that is less.
+	Folds int
+	// Seed of the assignment of rows to folds; 0 is a seed like any other.
+	Seed uint64
+	// Refit tunes the parameters on the rest of every fold, from the given ones.
+	Refit bool
+	// OnFold, unless nil, is called before each fold with its number, from 0.
+	OnFold func(fold, folds int)
+}
+
+func (cv CrossValidation) folds(n int) int {
+	if cv.Folds == 0 {
+		return min(DefaultFolds, n)
+	}
+	return cv.Folds
+}
+
+// Check returns an [*OptionError] if n rows cannot be dealt to so many folds.
+func (cv CrossValidation) Check(n int) error {
+	if k := cv.folds(n); k < 2 || k > n || n-(n+k-1)/k < 2 {
+		return optionErrorf("%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", k, n)
+	}
+	return nil
+}
+
+// CrossValidationScores are scores of rows that were predicted from the other
+// folds, in original units and in units of the standard deviation of all
+// training targets.
+type CrossValidationScores struct {
+	Folds []FoldScores `json:"folds"`
+	Seed  uint64       `json:"seed"`
+	Refit bool         `json:"refit"`
+	// NLPD is the mean negative log predictive density over all rows, RMSE the
+	// root of the mean squared error, Coverage95 the share of rows in their 95 %
+	// interval.
+	NLPD             float64 `json:"nlpd"`
+	NLPDStandardized float64 `json:"nlpd_standardized"`
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	Coverage95       float64 `json:"coverage95"`
+	// NLPDStdError is the standard error of NLPD, from its spread over folds.
+	NLPDStdError float64 `json:"nlpd_std_error"`
+}
+
+// FoldScores are those of one fold, in original units.
+type FoldScores struct {
+	// N is the number of rows that were held out.
+	N    int     `json:"n"`
+	NLPD float64 `json:"nlpd"`
+	RMSE float64 `json:"rmse"`
+	// Coverage95 is as in CrossValidationScores.
+	Coverage95 float64 `json:"coverage95"`
+	// Parameters are those refitted, natural values of the scaled problem.
+	Parameters map[string]float64 `json:"parameters,omitempty"`
+}
+
+// CrossValidate scores a task's model by K-fold cross-validation (Rasmussen &
+// Williams 2006, §5.3) at the given parameters: natural values of the scaled
+// problem by name, as in a report; nil means the start values. Scaling and
+// bounds stay those of all training rows. The folds are a random partition that
+// depends on the seed, on K and on the number of rows; their sizes differ by one
+// at most. One workspace is open at a time. Cost K·(n(1−1/K))³/3 operations, and
+// the fits if asked for. Errors: [*OptionError] for a number of folds that the
+// rows do not allow, and those of evaluations.
+func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
+	n := t.N()
+	if t.data.TargetNames != nil {
+		return nil, optionErrorf("cross-validation is of one target: take them one by one")
+	}
+	if err := cv.Check(n); err != nil {
+		return nil, err
+	}
+	cv.Folds = cv.folds(n)
+	z, err := t.zOf(parameters)
+	if err != nil {
+		return nil, err
+	}
+	out := &CrossValidationScores{Seed: cv.Seed, Refit: cv.Refit}
+	for k, held := range foldRows(n, cv.Folds, cv.Seed) {
+		if cv.OnFold != nil {
+			cv.OnFold(k, cv.Folds)
+		}
+		scores, err := t.without(held).scoreFold(ctx, b, z, cv.Refit)
+		if err != nil {
+			return nil, fmt.Errorf("fold %d of %d: %w", k+1, cv.Folds, err)
+		}
+		out.Folds = append(out.Folds, *scores)
+	}
+	out.pool(n, t.targetScale(0))
+	return out, nil
+}
+
+// foldRows deals rows, shuffled, to folds; each is sorted.
+func foldRows(n, folds int, seed uint64) [][]int {
+	rows := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n)
+	parts := make([][]int, folds)
+	for i, row := range rows {
+		parts[i%folds] = append(parts[i%folds], row)
+	}
+	for _, p := range parts {
+		slices.Sort(p)
+	}
+	return parts
+}
+
+// zOf is the objective's vector at the given natural values.
+func (t *Task) zOf(parameters map[string]float64) ([]float64, error) {
+	z := t.startZ()
+	if parameters == nil {
+		return z, nil
+	}
+	for i, p := range t.params {
+		v, ok := parameters[p.name]
+		if !ok || p.isLog && !(v > 0) || v-v != 0 {
+			return nil, optionErrorf("there is no usable value of %s: %v", p.name, v)
+		}
+		z[i] = p.toZ(v)
+	}
+	return z, nil
+}
+
+// without returns the task of the training rows that are not held out; those
+// are its test rows. The scaling stays.
+func (t *Task) without(held []int) *Task {
+	s := *t
+	s.trainX, s.trainY, s.targets, s.testX, s.testY = nil, nil, nil, nil, nil
+	var scaled []float64
+	d := t.D()
+	train := 0
+	for row := range t.data.N {
+		if t.data.Test != nil && t.data.Test[row] {
+			continue
+		}
+		if _, out := slices.BinarySearch(held, train); out {
+			s.testX = append(s.testX, t.data.X[row*t.data.D:(row+1)*t.data.D]...)
+			s.testY = append(s.testY, t.data.Y[row])
+		} else {
+			s.trainX = append(s.trainX, t.trainX[train*d:(train+1)*d]...)
+			s.trainY = append(s.trainY, t.trainY[train])
+			s.targets = append(s.targets, t.targets[train])
+			for c := range d {
+				scaled = append(scaled, t.points.Column(c)[train])
+			}
+		}
+		train++
+	}
+	s.noise, s.testNoise = t.splitNoise(held)
+	s.points = kernel.NewPoints(scaled, len(s.trainY), d)
+	s.params = slices.Clone(t.params)
+	return &s
+}
+
+// scoreFold scores the held-out rows at z, or after a fit that starts there.
+func (t *Task) scoreFold(ctx context.Context, b device.Backend, z []float64, refit bool) (*FoldScores, error) {
+	s, err := t.open(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	f := &FoldScores{N: len(t.testY)}
+	if refit {
+		for i := range t.params {
+			t.params[i].start = t.params[i].natural(z[i])
+		}
+		settings := t.settings()
+		settings.Restarts, settings.Callback = 0, nil
+		r, err := hyperopt.Minimize(ctx, t.problem([]*session{s}), settings)
+		if err != nil {
+			return nil, err
+		}
+		z = r.X
+		f.Parameters = map[string]float64{}
+		for i, v := range t.values(z) {
+			f.Parameters[t.elements[i].name] = v
+		}
+	}
+	if _, err := s.Value(ctx, z); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Model: t.model(s.obj, &hyperopt.Result{X: z})}
+	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
+		return nil, err
+	}
+	if err := t.score(ctx, out); err != nil {
+		return nil, err
+	}
+	test := out.Report.Test
+	f.NLPD, f.RMSE, f.Coverage95 = test.NLPD, test.RMSE, test.Coverage95
+	return f, nil
+}
+
+// pool averages over all n rows.
+func (s *CrossValidationScores) pool(n int, scale float64) {
+	for _, f := range s.Folds {
+		w := float64(f.N) / float64(n)
+		s.NLPD += w * f.NLPD
+		s.RMSE += w * f.RMSE * f.RMSE
+		s.Coverage95 += w * f.Coverage95
+	}
+	s.RMSE = math.Sqrt(s.RMSE)
+	s.RMSEStandardized, s.NLPDStandardized = s.RMSE/scale, s.NLPD-math.Log(scale)
+	spread := 0.0
+	for _, f := range s.Folds {
+		spread += (f.NLPD - s.NLPD) * (f.NLPD - s.NLPD)
+	}
+	k := float64(len(s.Folds))
+	s.NLPDStdError = math.Sqrt(spread / (k * (k - 1)))
+}
+
+// splitNoise splits what is known of the training rows' noise as without does.
+func (t *Task) splitNoise(held []int) (graph.Noise, gp.RowNoise) {
+	in, out := graph.Noise{None: t.noise.None, Labels: t.noise.Labels}, gp.RowNoise{}
+	square := t.scaling.YScale * t.scaling.YScale
+	for i := range t.N() {
+		_, isOut := slices.BinarySearch(held, i)
+		switch {
+		case isOut && t.noise.Known != nil:
+			out.Known = append(out.Known, t.noise.Known[i]*square)
+		case t.noise.Known != nil:
+			in.Known = append(in.Known, t.noise.Known[i])
+		}
+		switch {
+		case isOut && t.noise.Group != nil:
+			out.Group = append(out.Group, t.noise.Labels[t.noise.Group[i]])
+		case t.noise.Group != nil:
+			in.Group = append(in.Group, t.noise.Group[i])
+		}
+	}
+	return in, out
+}

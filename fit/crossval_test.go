@@ -1,0 +1,161 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/gp"
+)
+
+// bruteFold predicts the held-out rows by solving with the training rows' dense
+// covariance: rbf on scaled inputs, nothing of ours but the fold's rows. It
+// returns the sums of −log density and squared error in original units.
+func bruteFold(t *Task, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
+	n := t.N()
+	kernel := func(i, j int) float64 {
+		s := 0.0
+		for c := range t.D() {
+			d := t.points.Column(c)[i] - t.points.Column(c)[j]
+			s += d * d
+		}
+		return tau * math.Exp(-s/(2*rho*rho))
+	}
+	var train []int
+	for i := range n {
+		if !slices.Contains(held, i) {
+			train = append(train, i)
+		}
+	}
+	m := len(train)
+	sigma, r := mat.NewSymDense(m, nil), mat.NewVecDense(m, nil)
+	for a, i := range train {
+		for b, j := range train[:a+1] {
+			sigma.SetSym(a, b, kernel(i, j))
+		}
+		sigma.SetSym(a, a, tau+noise)
+		r.SetVec(a, t.targets[i]-mean)
+	}
+	var chol mat.Cholesky
+	chol.Factorize(sigma)
+	for _, i := range held {
+		k, w := mat.NewVecDense(m, nil), mat.NewVecDense(m, nil)
+		for a, j := range train {
+			k.SetVec(a, kernel(i, j))
+		}
+		if err := chol.SolveVecTo(w, k); err != nil {
+			panic(err)
+		}
+		scale := t.scaling.YScale
+		mu := (mat.Dot(w, r)+mean)*scale + t.scaling.YMean
+		v := (tau + noise - mat.Dot(w, k)) * scale * scale
+		e := t.trainY[i] - mu
+		nlpd += 0.5*math.Log(2*math.Pi*v) + e*e/(2*v)
+		squares += e * e
+	}
+	return nlpd, squares
+}
+
+func TestCrossValidate(t *testing.T) {
+	d := synthetic(61)
+	d.Test = make([]bool, 61) // rows held out of everything
+	d.Test[3], d.Test[40] = true, true
+	task := mustPrepare(t, d, Options{Mean: "constant", MeanFit: MeanFree})
+	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
+	got, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nlpd, squares := 0.0, 0.0
+	seen := map[int]bool{}
+	for k, held := range foldRows(59, 7, 5) {
+		a, b := bruteFold(task, held, 0.8, 1.2, 0.05, 0.3)
+		nlpd, squares = nlpd+a, squares+b
+		f := got.Folds[k]
+		if math.Abs(f.NLPD-a/float64(len(held))) > 1e-9 || math.Abs(f.RMSE-math.Sqrt(b/float64(len(held)))) > 1e-9*f.RMSE || f.N != len(held) || f.N < 8 || f.N > 9 {
+			t.Errorf("fold %d: %+v, by brute force %v, %v", k, f, a/float64(len(held)), math.Sqrt(b/float64(len(held))))
+		}
+		for _, i := range held {
+			seen[i] = true
+		}
+	}
+	if len(seen) != 59 || math.Abs(got.NLPD-nlpd/59) > 1e-9 || math.Abs(got.RMSE-math.Sqrt(squares/59)) > 1e-9*got.RMSE {
+		t.Errorf("NLPD %v, RMSE %v, want %v, %v", got.NLPD, got.RMSE, nlpd/59, math.Sqrt(squares/59))
+	}
+	if s := gp.NewScaling(gp.StandardizeY, nil, task.trainY, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(got.NLPDStandardized+math.Log(s)-got.NLPD) > 1e-9 {
+		t.Errorf("standardized %+v", got)
+	}
+	again, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 5})
+	if err != nil || again.NLPD != got.NLPD {
+		t.Errorf("again %v, %v", again.NLPD, err)
+	}
+	other, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 6})
+	if err != nil || other.NLPD == got.NLPD {
+		t.Errorf("another seed: %v, %v", other.NLPD, err)
+	}
+}
+
+// TestCrossValidateRefit: every fold has parameters of its own, those of a fit
+// of the other rows, and the task keeps its start values.
+func TestCrossValidateRefit(t *testing.T) {
+	d := synthetic(80)
+	task := mustPrepare(t, d, Options{})
+	start := task.startZ()
+	var folds []int
+	got, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(task.startZ(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
+		t.Errorf("start values %v, before %v; folds %v", task.startZ(), start, folds)
+	}
+	for k, held := range foldRows(80, 4, 0) {
+		f := got.Folds[k]
+		p := f.Parameters
+		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)
+		if math.Abs(f.NLPD-want/20) > 1e-8 {
+			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, f.NLPD, want/20)
+		}
+		// The same rows as a table of their own, on the same scale.
+		sub := Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+		s := task.without(held)
+		for i := range s.targets {
+			sub.X = append(sub.X, s.points.Column(0)[i], s.points.Column(1)[i])
+		}
+		sub.Y, sub.N = s.targets, len(s.targets)
+		r := mustFit(t, sub, Options{Standardize: gp.StandardizeNone}).Report
+		if math.Abs(r.Parameters["lengthscale"]/p["lengthscale"]-1) > 1e-3 {
+			t.Errorf("fold %d: lengthscale %v, fitted alone %v", k, p["lengthscale"], r.Parameters["lengthscale"])
+		}
+	}
+}
+
+func TestCrossValidateErrors(t *testing.T) {
+	task := mustPrepare(t, synthetic(20), Options{})
+	for _, folds := range []int{-1, 1, 21} {
+		var oe *OptionError
+		if _, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: folds}); !errors.As(err, &oe) {
+			t.Errorf("%d folds: %v", folds, err)
+		}
+	}
+	if _, err := CrossValidate(context.Background(), task, backend, map[string]float64{"lengthscale": 1}, CrossValidation{}); err == nil {
+		t.Error("missing parameters accepted")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := CrossValidate(ctx, task, backend, nil, CrossValidation{OnFold: func(k, _ int) {
+		if k == 3 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	// As many folds as rows is leave-one-out.
+	if s, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
+		t.Errorf("%v", err)
+	}
+}

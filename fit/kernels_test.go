@@ -1,0 +1,202 @@
+package fit
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// centred makes n rows of two columns of very different scales and a target of
+// another one, all with mean 0.
+func centred(n int) Data {
+	rng := rand.New(rand.NewPCG(55, 1))
+	d := Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	var mean [3]float64
+	for range n {
+		a, b := 30*rng.NormFloat64(), 0.02*rng.NormFloat64()
+		y := 7 * (math.Sin(a/20) + 40*b + 0.3*rng.NormFloat64())
+		d.X, d.Y = append(d.X, a, b), append(d.Y, y)
+		mean[0], mean[1], mean[2] = mean[0]+a/float64(n), mean[1]+b/float64(n), mean[2]+y/float64(n)
+	}
+	for i := range d.Y {
+		d.X[2*i] -= mean[0]
+		d.X[2*i+1] -= mean[1]
+		d.Y[i] -= mean[2]
+	}
+	return d
+}
+
+func evaluate(t *testing.T, d Data, o Options) *Report {
+	t.Helper()
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := task.Evaluate(context.Background(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func assignments(values map[string]float64) (out []Assignment) {
+	for name, v := range values {
+		out = append(out, Assignment{name, v, true})
+	}
+	return out
+}
+
+// TestKernelUnits: on centred data, the model with the reported original
+// parameters on raw data has the NLML of the original targets. That holds for
+// every parameter with units; the offset of an isotropic poly has none.
+func TestKernelUnits(t *testing.T) {
+	d := centred(60)
+	for _, text := range []string{
+		"rq(ard)", "periodic(ard)", "cosine(ard) + constant", "linear(dims=0) + linear(dims=1)", "linear(ard) + rbf(ard)",
+		"poly(2, ard)", "poly(3, ard) + constant", "rbf(dims=0)*linear(dims=1)", "rbf(ard)*linear(ard)",
+		"linear(ard)*poly(2, ard)", "linear(ard)*(rbf(ard) + constant)", "(rq(ard) + constant)*(cosine(ard) + constant)",
+		"constant*(linear(ard) + periodic(ard))",
+	} {
+		scaled := evaluate(t, d, Options{Kernel: text})
+		raw := evaluate(t, d, Options{Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
+		if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-9*math.Abs(raw.NLML) {
+			t.Errorf("%s: NLML in original units %v, at the reported parameters on raw data %v", text, scaled.NLMLOriginalUnits, raw.NLML)
+		}
+	}
+	// The signal variance of linear on both columns is that of a slope for each.
+	scaled := evaluate(t, d, Options{Kernel: "linear + constant"})
+	o := scaled.ParametersOriginalUnits
+	raw := evaluate(t, d, Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
+		"k1.signal_variance": o["k1.signal_variance[0]"], "k2.signal_variance": o["k1.signal_variance[1]"],
+		"k3.signal_variance": o["k2.signal_variance"], "noise_variance": o["noise_variance"]})})
+	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-9*math.Abs(raw.NLML) {
+		t.Errorf("linear: NLML in original units %v, at the reported slopes on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)
+	}
+}
+
+// TestStarts: whatever the kernel, its default start has the targets' variance
+// on average, lies within its bounds, and tells equal leaves apart.
+func TestStarts(t *testing.T) {
+	d := centred(150)
+	for _, text := range []string{
+		"rbf", "rbf(ard) + matern32*rq", "linear", "linear(ard)", "poly(4)", "poly(3, ard)", "periodic*linear", "cosine + cosine",
+		"constant", "rbf*(linear + rq*(periodic + constant))", "linear(ard)*(rbf + constant)", "(rbf + rq)*(cosine + constant) + linear",
+		"periodic + periodic", "poly(2, offset=0.25)",
+	} {
+		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
+			task, err := Prepare(d, Options{Kernel: text, Standardize: how})
+			if err != nil {
+				t.Fatal(err)
+			}
+			theta := make([]float64, task.program.NumParams)
+			for i := range theta {
+				p := task.params[i]
+				theta[i] = p.start
+				if !(p.lo < p.start && p.start < p.hi) {
+					t.Errorf("%s: %s starts at %v, outside of %v to %v", text, p.name, p.start, p.lo, p.hi)
+				}
+			}
+			want := meanSquare(task.targets)
+			if got := meanVariance(task.program, theta, task.points); math.Abs(got/want-1) > 1e-12 {
+				t.Errorf("%s: prior variance %v at the start, the targets have %v", text, got, want)
+			}
+		}
+	}
+	task, err := Prepare(d, Options{Kernel: "periodic(dims=0) + periodic(dims=0)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := task.points.Column(0)
+	width := slices.Max(column) - slices.Min(column)
+	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
+		if got := task.params[i]; math.Abs(got.start/want-1) > 1e-12 || !strings.HasSuffix(got.name, "period") {
+			t.Errorf("%s starts at %v, want %v", got.name, got.start, want)
+		}
+	}
+}
+
+// TestPeriodicFit finds a period and a slope.
+func TestPeriodicFit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(77, 1))
+	d := Data{N: 150, D: 1, FeatureNames: []string{"year"}, TargetName: "ppm"}
+	for range d.N {
+		x := 1990 + 12*rng.Float64()
+		d.X, d.Y = append(d.X, x), append(d.Y, 350+1.5*(x-1996)+4*math.Sin(2*math.Pi*x)+0.3*rng.NormFloat64())
+	}
+	start := 1.1 / gp.NewScaling(gp.StandardizeX, d.X, d.Y, 1).XScale[0]
+	r := mustFit(t, d, Options{Kernel: "periodic + linear", Set: []Assignment{{"k1.period", start, true}}}).Report
+	if p := r.ParametersOriginalUnits["k1.period"]; math.Abs(p-1) > 2e-3 {
+		t.Errorf("period %v, want 1", p)
+	}
+	if s := math.Sqrt(r.ParametersOriginalUnits["noise_variance"]); math.Abs(s/0.3-1) > 0.25 {
+		t.Errorf("noise %v, want 0.3", s)
+	}
+}
+
+// sech is a kernel of the user's own, 1/cosh(r), the Fourier transform of
+// another hyperbolic secant and so positive definite on one column.
+type sech struct{}
+
+func (sech) Name() string { return "sech" }
+
+func (sech) Params(int, bool) ([]kernel.CustomParam, error) {
+	return []kernel.CustomParam{{Name: "lengthscale", Kind: kernel.Lengthscale}}, nil
+}
+
+func (sech) Value(theta, x, y, grad []float64) float64 {
+	r := (x[0] - y[0]) / theta[0]
+	v := 1 / math.Cosh(r)
+	if grad != nil {
+		grad[0] = v * math.Tanh(r) * r
+	}
+	return v
+}
+
+// TestCustomKernel: a kernel of one's own from the expression to predictions
+// from a model file.
+func TestCustomKernel(t *testing.T) {
+	d := synthetic(80)
+	d.Test = make([]bool, d.N)
+	for i := 0; i < d.N; i += 4 {
+		d.Test[i] = true
+	}
+	own := []kernel.Custom{sech{}}
+	out := mustFit(t, d, Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
+	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
+		t.Errorf("status %s, test scores %+v", r.Status, *r.Test)
+	}
+	scaling := gp.NewScaling(gp.StandardizeX, out.Model.X, out.Model.Y, 2)
+	if got := out.Report.ParametersOriginalUnits["k1.k1.lengthscale"] / out.Report.Parameters["k1.k1.lengthscale"]; math.Abs(got/scaling.XScale[0]-1) > 1e-12 {
+		t.Errorf("its lengthscale changes by %v with the units, the column by %v", got, scaling.XScale[0])
+	}
+	path := filepath.Join(t.TempDir(), "model.npz")
+	if err := out.Model.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gp.Load(path); err == nil || !strings.Contains(err.Error(), "sech") {
+		t.Errorf("read without the kernel: %v", err)
+	}
+	m, err := gp.Load(path, own...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Predict(context.Background(), d.X[:30], 10); err != nil {
+		t.Error(err)
+	}
+	if _, err := Prepare(d, Options{Kernel: "sech"}); err == nil {
+		t.Error("a name without its kernel was accepted")
+	}
+}

@@ -1,0 +1,274 @@
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"gpfit/gp"
+	"gpfit/mean"
+)
+
+func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1e-300+math.Abs(want)) }
+
+// TestMeanUnits: y and a·y + b have the same scaled problem, and coefficients
+// that are a times as large in original units; the constant moves by b, too.
+func TestMeanUnits(t *testing.T) {
+	d := synthetic(80)
+	e := d
+	const a, b = -40, 700
+	e.Y = make([]float64, d.N)
+	for i, y := range d.Y {
+		e.Y[i] = a*y + b
+	}
+	o := Options{Kernel: "rbf(ard)", Mean: "poly(3, dims=0) + linear + bumps(4, dims=2)"}
+	r, s := evaluate(t, d, o), evaluate(t, e, o)
+	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) != 9 || r.Mean != o.Mean {
+		t.Fatalf("mean %s by %s with %d coefficients", r.Mean, r.MeanFit, len(r.MeanCoefficients))
+	}
+	if !near(s.NLML, r.NLML, 1e-10) || !near(s.NLMLOriginalUnits, r.NLMLOriginalUnits+float64(d.N)*math.Log(40), 1e-10) {
+		t.Errorf("NLML %v, of a·y + b %v", r.NLML, s.NLML)
+	}
+	for i, c := range r.MeanCoefficients {
+		k := s.MeanCoefficients[i]
+		want, scale := a*c.OriginalUnits, math.Abs(a*c.OriginalUnits)+40**c.StandardErrorOriginalUnits
+		if c.Name == mean.Constant {
+			want += b
+		}
+		// β is good to cond(HᵀΣ⁻¹H)·ε, about 1e-10 in units of its error.
+		if math.Abs(k.OriginalUnits-want) > 1e-8*scale || math.Abs(k.Value+c.Value) > 1e-8*(math.Abs(c.Value)+*c.StandardError) {
+			t.Errorf("%s: %v and %v, of a·y + b %v and %v", c.Name, c.Value, c.OriginalUnits, k.Value, k.OriginalUnits)
+		}
+		if !near(*k.StandardErrorOriginalUnits, 40**c.StandardErrorOriginalUnits, 1e-8) || !near(*k.StandardError, *c.StandardError, 1e-8) {
+			t.Errorf("%s: standard errors %v and %v, of a·y + b %v and %v", c.Name, *c.StandardError, *c.StandardErrorOriginalUnits, *k.StandardError, *k.StandardErrorOriginalUnits)
+		}
+		if r.Parameters[c.Name] != c.Value || r.ParametersOriginalUnits[c.Name] != c.OriginalUnits {
+			t.Errorf("%s is not among the parameters", c.Name)
+		}
+	}
+	text := r.Text()
+	for _, word := range []string{"std. error", "mean_power[0,3]", "mean_bump[2,1]", ", width ", "poly(3, dims=0)"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in the text:\n%s", word, text)
+		}
+	}
+}
+
+// TestMeanOriginal evaluates at the reported parameters on raw data: the
+// coefficients of original inputs are found there directly.
+func TestMeanOriginal(t *testing.T) {
+	d := synthetic(80)
+	o := Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0)"}
+	r := evaluate(t, d, o)
+	raw := o
+	raw.Standardize = gp.StandardizeNone
+	for _, name := range r.NamesOriginal {
+		raw.Set = append(raw.Set, Assignment{name, r.ParametersOriginalUnits[name], true})
+	}
+	s := evaluate(t, d, raw)
+	// Raw kelvins squared make H ill-conditioned: 273² against a spread of 30.
+	const tol = 1e-5
+	if !near(s.NLML, r.NLMLOriginalUnits, 1e-9) {
+		t.Errorf("NLML %v, on raw data %v", r.NLMLOriginalUnits, s.NLML)
+	}
+	for i, c := range r.MeanCoefficients {
+		k := s.MeanCoefficients[i]
+		if !near(k.Value, c.OriginalUnits, tol) || !near(*k.StandardError, *c.StandardErrorOriginalUnits, tol) {
+			t.Errorf("%s: %v ± %v, on raw data %v ± %v", c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits, k.Value, *k.StandardError)
+		}
+		if (c.Centre == nil) != (k.Centre == nil) || c.Centre != nil && (!near(*k.Centre, *c.Centre, 1e-9) || !near(*k.Width, *c.Width, 1e-9)) {
+			t.Errorf("%s: bumps at different places", c.Name)
+		}
+	}
+}
+
+// TestMeanFit: naming a coefficient makes them parameters, and at its optimum
+// the free fit is that by least squares.
+func TestMeanFit(t *testing.T) {
+	d := synthetic(80)
+	gls := mustFit(t, d, Options{Mean: "linear"}).Report
+	for name, o := range map[string]Options{
+		"free":   {Mean: "linear", MeanFit: MeanFree},
+		"set":    {Mean: "linear", Set: []Assignment{{"mean_linear[2]", 0.1, true}}},
+		"bounds": {Mean: "linear", Bounds: []Interval{{"mean_constant", -9, 9}}},
+	} {
+		free := mustFit(t, d, o).Report
+		if free.MeanFit != MeanFree || gls.MeanFit != MeanGLS {
+			t.Errorf("%s: coefficients by %s and %s", name, free.MeanFit, gls.MeanFit)
+		}
+		if math.Abs(free.NLML-gls.NLML) > 1e-4 {
+			t.Errorf("%s: NLML %v, by least squares %v", name, free.NLML, gls.NLML)
+		}
+		for i, c := range gls.MeanCoefficients {
+			if f := free.MeanCoefficients[i]; math.Abs(f.Value-c.Value) > 0.02**c.StandardError || f.StandardError != nil {
+				t.Errorf("%s: %s = %v, by least squares %v ± %v", name, c.Name, f.Value, c.Value, *c.StandardError)
+			}
+		}
+	}
+	fixed := mustFit(t, d, Options{Mean: "linear", Fix: []Assignment{{"mean_linear", 0.25, true}}}).Report
+	if fixed.Parameters["mean_linear[0]"] != 0.25 || fixed.Parameters["mean_linear[2]"] != 0.25 {
+		t.Errorf("fixed coefficients %v", fixed.Parameters)
+	}
+	bounded := mustFit(t, d, Options{Mean: "constant", Bounds: []Interval{{"mean_constant", 2, 3}}}).Report
+	if c := bounded.Parameters["mean_constant"]; c < 2 || c > 3 {
+		t.Errorf("mean_constant = %v, bounds 2 and 3", c)
+	}
+}
+
+// TestMeanStart: start values of variances are relative to what the mean
+// leaves, found here by the line's own formula.
+func TestMeanStart(t *testing.T) {
+	d := Data{N: 50, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range d.N {
+		x := float64(i)
+		d.X, d.Y = append(d.X, x), append(d.Y, 3+40*x+math.Sin(x*x))
+	}
+	mx, _ := meanAndStd(d.X)
+	my, sy := meanAndStd(d.Y)
+	sxx, sxy, syy := 0.0, 0.0, 0.0
+	for i := range d.N {
+		u, v := d.X[i]-mx, d.Y[i]-my
+		sxx, sxy, syy = sxx+u*u, sxy+u*v, syy+v*v
+	}
+	left := (syy - sxy*sxy/sxx) / 50 / (sy * sy)
+	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": left} {
+		r := evaluate(t, d, Options{Mean: text})
+		// The difference syy − sxy²/sxx loses six digits here.
+		if got := r.Parameters["signal_variance"]; !near(got, want, 1e-8) {
+			t.Errorf("%s: signal variance starts at %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestMeanErrors(t *testing.T) {
+	d := synthetic(30)
+	for i := range d.N {
+		d.X[3*i+1] = 5 - 2*d.X[3*i] // no longer constant, but collinear
+	}
+	for what, c := range map[string]struct {
+		o    Options
+		word string
+	}{
+		"collinear": {Options{Mean: "linear"}, "mean_linear[0] is a linear combination of mean_linear[1]"},
+		"columns":   {Options{Mean: "linear"}, `(column 0 is "mm", column 1 is "const")`},
+		"column":    {Options{Mean: "linear(dims=3)"}, "no column 3"},
+		"many":      {Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be found from 30 rows"},
+		"both":      {Options{Mean: "constant", MeanFit: MeanGLS, Fix: []Assignment{{"mean_constant", 0, true}}}, "--mean-fit gls finds by least squares"},
+		"fit":       {Options{Mean: "constant", MeanFit: "ols"}, `--mean-fit "ols": must be gls or free`},
+		"name":      {Options{Mean: "constant", Set: []Assignment{{"mean_linear", 0, true}}}, "no such parameter"},
+	} {
+		_, err := Prepare(d, c.o)
+		var oe *OptionError
+		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("%s: error %v, want %q", what, err, c.word)
+		}
+	}
+	var pe *mean.ParseError
+	if _, err := Prepare(d, Options{Mean: "cubic"}); !errors.As(err, &pe) {
+		t.Errorf("error %v, want a ParseError", err)
+	}
+}
+
+// krigingCase is the part of testdata/kriging.json for one target.
+type krigingCase struct {
+	NLML      float64   `json:"nlml_original_units"`
+	Beta      []float64 `json:"beta"`
+	Error     []float64 `json:"standard_error"`
+	Mean      []float64 `json:"mean"`
+	StdLatent []float64 `json:"std_latent"`
+	Std       []float64 `json:"std"`
+}
+
+// kriging is testdata/kriging.json, written by kriging.py beside it.
+type kriging struct {
+	Lengthscale    float64     `json:"lengthscale"`
+	SignalVariance float64     `json:"signal_variance"`
+	NoiseVariance  []float64   `json:"noise_variance"`
+	X              []float64   `json:"x"`
+	Y              [][]float64 `json:"y"`
+	Known          []float64   `json:"known"`
+	Group          []int       `json:"group"`
+	New            []float64   `json:"new"`
+	NewKnown       []float64   `json:"new_known"`
+	NewGroup       []int       `json:"new_group"`
+	One            krigingCase
+	Several        []krigingCase
+}
+
+func readKriging(t *testing.T) (k kriging, o Options) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/kriging.json")
+	if err == nil {
+		err = json.Unmarshal(text, &k)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, Options{Mean: "poly(2, dims=0)", Set: []Assignment{
+		{"lengthscale", k.Lengthscale, true}, {"signal_variance", k.SignalVariance, true},
+		{"noise_variance[g0]", k.NoiseVariance[0], true}, {"noise_variance[g1]", k.NoiseVariance[1], true},
+	}}
+}
+
+func labels(group []int) []string {
+	out := make([]string, len(group))
+	for i, g := range group {
+		out[i] = [...]string{"g0", "g1"}[g]
+	}
+	return out
+}
+
+// check compares a report and a prediction with NumPy's. The condition numbers
+// are at most 1e4 there.
+func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []Coefficient, p *gp.Prediction) {
+	t.Helper()
+	const tol = 1e-9
+	if !near(nlml, c.NLML, tol) {
+		t.Errorf("NLML %v, NumPy %v", nlml, c.NLML)
+	}
+	for i, k := range coefficients {
+		if !near(k.OriginalUnits, c.Beta[i], tol) || !near(*k.StandardErrorOriginalUnits, c.Error[i], tol) {
+			t.Errorf("%s: %v ± %v, NumPy %v ± %v", k.Name, k.OriginalUnits, *k.StandardErrorOriginalUnits, c.Beta[i], c.Error[i])
+		}
+	}
+	for i := range c.Mean {
+		if !near(p.Mean[i], c.Mean[i], tol) || !near(p.StdLatent[i], c.StdLatent[i], tol) || !near(p.Std[i], c.Std[i], tol) {
+			t.Errorf("row %d: %v, %v, %v, NumPy %v, %v, %v", i, p.Mean[i], p.StdLatent[i], p.Std[i], c.Mean[i], c.StdLatent[i], c.Std[i])
+		}
+	}
+}
+
+func TestKriging(t *testing.T) {
+	k, o := readKriging(t)
+	d := Data{
+		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
+		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
+	}
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = task.Measure(context.Background(), backend, func(p *Parts) error {
+		r, err := p.Evaluate(context.Background())
+		if err != nil {
+			return err
+		}
+		posterior, err := p.Posterior(p.Start)
+		if err != nil {
+			return err
+		}
+		pred, err := posterior.PredictNoise(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)})
+		if err != nil {
+			return err
+		}
+		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, pred)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

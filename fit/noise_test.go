@@ -1,0 +1,199 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gpfit/gp"
+	"gpfit/graph"
+)
+
+// twoLabs makes rows of two groups: "good" with noise 2, "poor" with noise 20.
+func twoLabs(n int) Data {
+	d := synthetic(n)
+	rng := rand.New(rand.NewPCG(5, 6))
+	d.NoiseGroupColumn = "lab"
+	for i := range n {
+		label, std := "good", 2.0
+		if i%3 == 0 {
+			label, std = "poor", 20
+		}
+		d.NoiseGroup = append(d.NoiseGroup, label)
+		d.Y[i] = 500 + 80*math.Sin(d.X[3*i]/150) + 3*(d.X[3*i+2]-288) + std*rng.NormFloat64()
+	}
+	return d
+}
+
+func TestNoiseGroups(t *testing.T) {
+	d := twoLabs(240)
+	d.Test = make([]bool, d.N)
+	for i := 0; i < d.N; i += 4 {
+		d.Test[i] = true
+	}
+	out := mustFit(t, d, Options{Kernel: "rbf(ard)"})
+	r := out.Report
+	for label, want := range map[string]float64{"good": 2, "poor": 20} {
+		// The estimate from 60 rows or more is within a quarter.
+		if got := math.Sqrt(r.ParametersOriginalUnits[graph.NoiseName(label)]); math.Abs(got/want-1) > 0.25 {
+			t.Errorf("noise of %q is %v, want about %v", label, got, want)
+		}
+	}
+	plain := d
+	plain.NoiseGroup, plain.NoiseGroupColumn = nil, ""
+	one := mustFit(t, plain, Options{Kernel: "rbf(ard)"}).Report
+	if r.NLML > one.NLML-20 || r.Test.NLPD > one.Test.NLPD-0.2 {
+		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, r.Test.NLPD, one.NLML, one.Test.NLPD)
+	}
+	// The scores once more, from the model and the held-out rows' labels.
+	p, err := out.Model.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pred, err := p.PredictNoise(context.Background(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nlpd := 0.0
+	for i, y := range d.Y {
+		if d.Test[i] {
+			z := (y - pred.Mean[i]) / pred.Std[i]
+			nlpd += (z*z/2 + math.Log(pred.Std[i]*math.Sqrt(2*math.Pi))) / 60
+		}
+	}
+	if math.Abs(nlpd-r.Test.NLPD) > 1e-9 {
+		t.Errorf("NLPD %v, from predictions %v", r.Test.NLPD, nlpd)
+	}
+	// One name fixes all of them.
+	fixed := mustFit(t, d, Options{Fix: []Assignment{{"noise_variance", 0.01, true}}}).Report
+	if !near(fixed.Parameters["noise_variance[good]"], 0.01, 1e-14) || !near(fixed.Parameters["noise_variance[poor]"], 0.01, 1e-14) {
+		t.Errorf("fixed variances %v", fixed.Parameters)
+	}
+}
+
+// TestKnownNoise: known variances alone, and with an estimated part that the
+// data do not need. In both, a·y + b with variances times a² is the same.
+func TestKnownNoise(t *testing.T) {
+	d := twoLabs(240)
+	for i := range d.N {
+		d.NoiseVariance = append(d.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[d.NoiseGroup[i]])
+	}
+	d.NoiseGroup, d.NoiseGroupColumn, d.NoiseColumn = nil, "", "variance"
+	e := d
+	e.Y, e.NoiseVariance = make([]float64, d.N), make([]float64, d.N)
+	for i := range d.N {
+		e.Y[i], e.NoiseVariance[i] = 7-10*d.Y[i], 100*d.NoiseVariance[i]
+	}
+	for _, o := range []Options{{NoNoise: true}, {}} {
+		r, s := mustFit(t, d, o), mustFit(t, e, o)
+		if !near(s.Report.NLML, r.Report.NLML, 1e-6) {
+			t.Errorf("NLML %v, of a·y + b %v", r.Report.NLML, s.Report.NLML)
+		}
+		v, estimated := r.Report.ParametersOriginalUnits["noise_variance"]
+		if estimated == o.NoNoise || v > 4 {
+			t.Errorf("estimated variance %v beside the true ones of 4 and 400", v)
+		}
+		if r.Model.Noise.Column != "variance" || len(r.Model.TrainNoise) != d.N {
+			t.Errorf("noise of the model: %+v, %d rows", r.Model.Noise, len(r.Model.TrainNoise))
+		}
+	}
+}
+
+// TestGroupsAreKnown: fixed variances of groups are the same as known ones.
+func TestGroupsAreKnown(t *testing.T) {
+	d := twoLabs(60)
+	set := []Assignment{{"lengthscale", 1.5, true}, {"signal_variance", 0.7, true}}
+	groups := evaluate(t, d, Options{Set: append(set, Assignment{"noise_variance[good]", 0.02, true}, Assignment{"noise_variance[poor]", 0.3, true})})
+	_, std := meanAndStd(d.Y)
+	known := d
+	known.NoiseGroup = nil
+	for _, label := range d.NoiseGroup {
+		known.NoiseVariance = append(known.NoiseVariance, std*std*map[string]float64{"good": 0.02, "poor": 0.3}[label])
+	}
+	alone := evaluate(t, known, Options{Set: set, NoNoise: true})
+	if !near(alone.NLML, groups.NLML, 1e-12) || !near(alone.GradientLog["lengthscale"], groups.GradientLog["lengthscale"], 1e-9) {
+		t.Errorf("NLML %v with groups, %v with the same variances known", groups.NLML, alone.NLML)
+	}
+}
+
+func meanAndStd(v []float64) (mean, std float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for _, x := range v {
+		std += (x - mean) * (x - mean) / float64(len(v))
+	}
+	return mean, math.Sqrt(std)
+}
+
+// TestInterpolation: without noise the posterior goes through the targets, and
+// where it cannot, the error says what to do.
+func TestInterpolation(t *testing.T) {
+	d := synthetic(60)
+	out := mustFit(t, d, Options{Kernel: "matern32(ard)", NoNoise: true, Mean: "linear"})
+	if _, ok := out.Report.Parameters["noise_variance"]; ok || len(out.Report.GradientLog) != 3 {
+		t.Errorf("parameters %v", out.Report.Parameters)
+	}
+	p, err := out.Model.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pred, err := p.Predict(context.Background(), d.X, d.N)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, y := range d.Y {
+		// Σ has a condition number of 1e5 or so; variances have its square root.
+		if math.Abs(pred.Mean[i]-y) > 1e-7*100 || pred.Std[i] > 1e-3 || pred.Std[i] != pred.StdLatent[i] {
+			t.Errorf("row %d: %v ± %v (latent %v), target %v", i, pred.Mean[i], pred.Std[i], pred.StdLatent[i], y)
+		}
+	}
+	copy(d.X[30:33], d.X[:3]) // a repeated row
+	for what, run := range map[string]func(*Task) error{
+		"fit":      func(task *Task) error { _, err := task.Fit(context.Background(), backend); return err },
+		"evaluate": func(task *Task) error { _, err := task.Evaluate(context.Background(), backend, nil); return err },
+	} {
+		task, err := Prepare(d, Options{Kernel: "matern32", NoNoise: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out --noise none") || strings.Contains(err.Error(), "raise") {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+}
+
+func TestNoiseErrors(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(d *Data)
+		o      Options
+		word   string
+	}{
+		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "29 noise groups for 30 rows"},
+		"many": {func(d *Data) {
+			for i := range d.NoiseGroup {
+				d.NoiseGroup[i] = string(rune('a' + i))
+			}
+		}, Options{}, `column "lab" has 30 noise groups`},
+		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") is in held-out rows only`},
+		"negative":     {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[6] = -2; d.NoiseColumn = "v" }, Options{}, `row 7 (from 1), column "v", is -2`},
+		"NaN":          {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, Options{}, "row 30"},
+		"none":         {func(*Data) {}, Options{NoNoise: true}, "do not go with --noise none"},
+		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "--noise none fits without noise"},
+		"no parameter": {func(d *Data) { d.NoiseGroup = nil }, Options{NoNoise: true, Fix: []Assignment{{"noise_variance", 1, true}}}, "no such parameter"},
+	} {
+		d := twoLabs(30)
+		c.change(&d)
+		_, err := Prepare(d, c.o)
+		var de *DataError
+		var oe *OptionError
+		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("%s: error %v, want %q", what, err, c.word)
+		}
+	}
+}

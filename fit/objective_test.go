@@ -1,0 +1,87 @@
+package fit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/graph"
+	"gpfit/hyperopt"
+)
+
+// TestObjectiveLOO: a fit by leave-one-out has a lower leave-one-out density and
+// a higher NLML than one by likelihood, and its score is that of as many folds
+// as rows.
+func TestObjectiveLOO(t *testing.T) {
+	d := synthetic(60)
+	for _, mean := range []string{"", "linear"} {
+		ml := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: mean, LeaveOneOut: true, Settings: hyperopt.Settings{Restarts: 3}}).Report
+		o := Options{Kernel: "rbf(ard)", Mean: mean, Objective: ObjectiveLOO, Settings: hyperopt.Settings{Restarts: 3}}
+		loo := mustFit(t, d, o).Report
+		a, b := ml.Scores.LeaveOneOut, loo.Scores.LeaveOneOut
+		if !(b.Sum < a.Sum) || !(loo.NLML > ml.NLML) || loo.Objective != b.Sum || loo.ObjectiveName != "loo" || loo.Starts[0].NLML != nil {
+			t.Errorf("by leave-one-out: %v, NLML %v; by likelihood: %v, NLML %v; objective %s %v", b.Sum, loo.NLML, a.Sum, ml.NLML, loo.ObjectiveName, loo.Objective)
+		}
+		if loo.Status != "gradient-converged" {
+			t.Errorf("status %s", loo.Status)
+		}
+		task := mustPrepare(t, d, o)
+		cv, err := CrossValidate(context.Background(), task, backend, loo.Parameters, CrossValidation{Folds: 60})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The noise of a fitted model is small: condition about 1e4.
+		if math.Abs(cv.NLPD-b.NLPD) > 1e-9*math.Abs(b.NLPD) || math.Abs(cv.NLPDStandardized-b.NLPDStandardized) > 1e-9*math.Abs(b.NLPDStandardized) {
+			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, cv.NLPD, b.NLPD)
+		}
+		if text := loo.Text(); !strings.Contains(text, "LOO ") || !strings.Contains(text, "∂LOO/∂log") || !strings.Contains(text, "(leave-one-out)") {
+			t.Errorf("text:\n%s", text)
+		}
+	}
+}
+
+func TestObjectiveOptions(t *testing.T) {
+	d := synthetic(30)
+	wantOption(t, d, Options{Objective: "mse"}, "must be nlml or loo")
+	wantOption(t, d, Options{Objective: ObjectiveLOO, StdErrors: true}, "--objective nlml")
+	r := evaluate(t, d, Options{})
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), "scores") || strings.Contains(string(text), "priors") {
+		t.Errorf("%s, %v", text, err)
+	}
+	// A coefficient that one row alone determines.
+	d = Data{N: 12, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range 12 {
+		d.X, d.Y = append(d.X, float64(i%2)), append(d.Y, math.Sin(float64(i)))
+	}
+	d.X[11] = 2
+	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: ObjectiveLOO})
+	_, err = task.Fit(context.Background(), backend)
+	var le *graph.LeverageError
+	if !errors.As(err, &le) || le.Row != 11 {
+		t.Errorf("error %v, want a LeverageError of row 11", err)
+	}
+}
+
+// TestCrossValidateNoise: what is known of rows' noise goes with them into
+// training and held-out parts.
+func TestCrossValidateNoise(t *testing.T) {
+	d := synthetic(40)
+	d.NoiseColumn, d.NoiseGroupColumn = "v", "g"
+	for i := range d.N {
+		d.NoiseVariance = append(d.NoiseVariance, float64(1+i%4)*20)
+		d.NoiseGroup = append(d.NoiseGroup, string(rune('a'+i%2)))
+	}
+	o := Options{Mean: "constant", LeaveOneOut: true, Fix: []Assignment{{"noise_variance[a]", 0.3, true}, {"noise_variance[b]", 0.01, true}}}
+	r := evaluate(t, d, o)
+	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, CrossValidation{Folds: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := r.Scores.LeaveOneOut.NLPD; math.Abs(cv.NLPD-want) > 1e-9*math.Abs(want) {
+		t.Errorf("NLPD %v by folds of one row, %v by the formula", cv.NLPD, want)
+	}
+}

@@ -1,0 +1,260 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gpfit/gp"
+)
+
+// TestKrigingTargets compares two targets with NumPy's, each alone there.
+func TestKrigingTargets(t *testing.T) {
+	k, o := readKriging(t)
+	d := Data{
+		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
+		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
+	}
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = task.Measure(context.Background(), backend, func(p *Parts) error {
+		r, err := p.Evaluate(context.Background())
+		if err != nil {
+			return err
+		}
+		posterior, err := p.Posterior(p.Start)
+		if err != nil {
+			return err
+		}
+		preds, err := posterior.PredictTargets(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
+		if err != nil {
+			return err
+		}
+		sum := 0.0
+		for i, want := range k.Several {
+			want.check(t, r.Targets[i].NLMLOriginalUnits, r.Targets[i].MeanCoefficients, preds[i])
+			sum += want.NLML
+			alone, err := posterior.Target(i).PredictNoise(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
+			if diff := cmp.Diff(preds[i], alone, cmpopts.EquateApprox(1e-13, 0)); diff != "" || err != nil {
+				t.Errorf("target %d, alone: %v\n%s", i, err, diff)
+			}
+		}
+		if !near(r.NLMLOriginalUnits, sum, 1e-9) {
+			t.Errorf("NLML %v, NumPy %v", r.NLMLOriginalUnits, sum)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// twoTargets has two smooth functions of the same inputs, in different units.
+func twoTargets(n int) Data {
+	d := synthetic(n)
+	for i := range n {
+		d.Y = append(d.Y, 1e-3*(math.Cos(d.X[3*i]/150)+0.1*(d.X[3*i+2]-288))+1e-4*math.Sin(float64(i*i)))
+	}
+	d.TargetName, d.TargetNames = "", []string{"watt", "volt"}
+	d.Test = make([]bool, n)
+	for i := 0; i < n; i += 5 {
+		d.Test[i] = true
+	}
+	return d
+}
+
+func TestTargets(t *testing.T) {
+	d := twoTargets(150)
+	o := Options{Kernel: "rbf(ard)", Mean: "linear"}
+	out := mustFit(t, d, o)
+	r := out.Report
+	if len(r.Targets) != 2 || r.Test != nil || len(r.MeanCoefficients) != 0 {
+		t.Fatalf("report %+v", r)
+	}
+	if _, ok := r.ParametersOriginalUnits["signal_variance"]; ok || r.ParametersOriginalUnits["lengthscale[0]"] == 0 {
+		t.Errorf("shared parameters in original units: %v", r.ParametersOriginalUnits)
+	}
+	// Each target alone, at the parameters found.
+	nlml, original := 0.0, 0.0
+	for i, part := range r.Targets {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
+		fixed := o
+		for _, name := range r.Names {
+			fixed.Fix = append(fixed.Fix, Assignment{name, r.Parameters[name], true})
+		}
+		alone := mustFit(t, one, fixed)
+		s := alone.Report
+		nlml, original = nlml+s.NLML, original+s.NLMLOriginalUnits
+		if part.Name != one.TargetName || !near(part.NLML, s.NLML, 1e-10) || !near(part.DataFit, s.DataFit, 1e-10) {
+			t.Errorf("%s: NLML %v, alone %v", part.Name, part.NLML, s.NLML)
+		}
+		for name, v := range s.ParametersOriginalUnits {
+			if !near(part.ParametersOriginalUnits[name], v, 1e-6) {
+				t.Errorf("%s: %s is %v in original units, alone %v", part.Name, name, part.ParametersOriginalUnits[name], v)
+			}
+		}
+		if part.Test == nil || !near(part.Test.RMSE, s.Test.RMSE, 1e-8) || !near(part.Test.NLPD, s.Test.NLPD, 1e-8) {
+			t.Errorf("%s: scores %+v, alone %+v", part.Name, part.Test, s.Test)
+		}
+	}
+	if !near(r.NLML, nlml, 1e-10) || !near(r.NLMLOriginalUnits, original, 1e-10) || !near(r.DataFit+r.Complexity+r.Constant, r.NLML, 1e-12) {
+		t.Errorf("NLML %v and %v, sums %v and %v", r.NLML, r.NLMLOriginalUnits, nlml, original)
+	}
+	if strings.Contains(r.Text(), "mean coefficient") {
+		t.Errorf("a table of coefficients without any:\n%s", r.Text())
+	}
+	for _, word := range []string{`target "volt": NLML`, "by target:", "held-out rows (30)"} {
+		if !strings.Contains(r.Text(), word) {
+			t.Errorf("no %q in the text:\n%s", word, r.Text())
+		}
+	}
+	if cv, err := Prepare(d, o); err != nil {
+		t.Error(err)
+	} else if _, err := CrossValidate(context.Background(), cv, backend, nil, CrossValidation{}); err == nil {
+		t.Error("cross-validation of two targets")
+	}
+	checkTargetsSaved(t, out, d)
+}
+
+// TestTargetsLeaveOneOut: the score of two targets is the mean of their scores,
+// each alone at the same parameters. Standard errors in original units are
+// those of parameters that the targets share.
+func TestTargetsLeaveOneOut(t *testing.T) {
+	d := twoTargets(80)
+	o := Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	r := mustFit(t, d, o).Report
+	if _, ok := r.StdErrors.Original["signal_variance"]; ok || len(r.StdErrors.Original) != 2 || r.StdErrors.Failure != "" {
+		t.Errorf("standard errors %v, failure %q", r.StdErrors.Original, r.StdErrors.Failure)
+	}
+	nlpd, standardized := 0.0, 0.0
+	for i := range 2 {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
+		set := o
+		for _, name := range r.Names {
+			set.Set = append(set.Set, Assignment{name, r.Parameters[name], true})
+		}
+		alone := evaluate(t, one, set).Scores.LeaveOneOut
+		nlpd, standardized = nlpd+alone.NLPD/2, standardized+alone.NLPDStandardized/2
+	}
+	if l := r.Scores.LeaveOneOut; !near(l.NLPD, nlpd, 1e-8) || !near(l.NLPDStandardized, standardized, 1e-8) {
+		t.Errorf("leave-one-out %v and %v, mean of both alone %v and %v", l.NLPD, l.NLPDStandardized, nlpd, standardized)
+	}
+}
+
+// checkTargetsSaved saves and loads the model and predicts with both, with and
+// without the factor.
+func checkTargetsSaved(t *testing.T, out *Outcome, d Data) {
+	t.Helper()
+	predict := func(m *gp.Model) []*gp.Prediction {
+		p, err := m.Condition(context.Background(), backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		preds, err := p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return preds
+	}
+	want := predict(out.Model)
+	for _, factor := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "m.gpfit")
+		if err := out.SaveModel(path, factor); err != nil {
+			t.Fatal(err)
+		}
+		again, err := gp.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(out.Model, again, cmpopts.IgnoreUnexported(gp.Model{})); diff != "" {
+			t.Errorf("saved and loaded models differ:\n%s", diff)
+		}
+		if diff := cmp.Diff(want, predict(again)); diff != "" {
+			t.Errorf("predictions differ:\n%s", diff)
+		}
+	}
+}
+
+// TestWithRows: a task on some rows is the task of these rows, at the scaling
+// of all.
+func TestWithRows(t *testing.T) {
+	d := twoTargets(60)
+	d.Test = nil
+	d.NoiseGroupColumn, d.NoiseGroup = "lab", make([]string, d.N)
+	for i := range d.N {
+		d.NoiseGroup[i] = [...]string{"a", "b"}[i%2]
+	}
+	o := Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []Assignment{{"lengthscale", 100, true}}}
+	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
+	task, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range task.params {
+		o.Set = append(o.Set, Assignment{task.params[i].name, task.params[i].start, true})
+	}
+	part := Data{N: len(rows), D: 3, FeatureNames: d.FeatureNames, TargetNames: d.TargetNames, NoiseGroupColumn: "lab"}
+	for k := range 2 {
+		for _, i := range rows {
+			part.Y = append(part.Y, d.Y[k*d.N+i])
+		}
+	}
+	for _, i := range rows {
+		part.X = append(part.X, d.X[3*i:3*i+3]...)
+		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
+	}
+	sub, err := task.withRows(rows).Evaluate(context.Background(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := evaluate(t, part, o)
+	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
+		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
+	}
+}
+
+func TestTargetErrors(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(d *Data)
+		o      Options
+		word   string
+	}{
+		"short":    {func(d *Data) { d.Y = d.Y[1:] }, Options{}, "99 target values for 50 rows"},
+		"one name": {func(d *Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, Options{}, "target values"},
+		"free":     {func(*Data) {}, Options{Mean: "constant", MeanFit: MeanFree}, "cannot be set, fixed, bounded or free"},
+		"named":    {func(*Data) {}, Options{Mean: "constant", Fix: []Assignment{{"mean_constant", 1, true}}}, "cannot be set"},
+		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "do not go with several"},
+	} {
+		d := twoTargets(50)
+		c.change(&d)
+		_, err := Prepare(d, c.o)
+		var de *DataError
+		var oe *OptionError
+		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("%s: error %v, want %q", what, err, c.word)
+		}
+	}
+	d := twoTargets(50)
+	for i := range 50 {
+		d.Y[50+i] = 7
+	}
+	task, err := Prepare(d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := task.Fit(context.Background(), backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
+		t.Errorf("error %v, want one about volt", err)
+	}
+}

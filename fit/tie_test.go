@@ -1,0 +1,98 @@
+package fit
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestTies: a fit with ties has the optimum of the simpler model it is equal
+// to, and reports every parameter.
+func TestTies(t *testing.T) {
+	d := synthetic(80)
+	iso := mustFit(t, d, Options{Kernel: "rbf"}).Report
+	for _, ties := range [][]Tie{{{"lengthscale[2]", "lengthscale[0]"}}, {{"lengthscale", "lengthscale[0]"}}, {{"lengthscale", "lengthscale[2]"}}} {
+		r := mustFit(t, d, Options{Kernel: "rbf(ard)", Ties: ties}).Report
+		p := r.Parameters
+		if math.Abs(r.NLML-iso.NLML) > 1e-6*math.Abs(iso.NLML) || p["lengthscale[0]"] != p["lengthscale[2]"] || math.Abs(p["lengthscale[0]"]/iso.Parameters["lengthscale"]-1) > 1e-3 {
+			t.Errorf("%v: NLML %v, lengthscales %v, isotropic %v %v", ties, r.NLML, p, iso.NLML, iso.Parameters)
+		}
+		if len(r.Tied) != 1 || len(r.GradientLog) != 3 || len(p) != 4 {
+			t.Errorf("%v: tied %v, gradient %v, parameters %v", ties, r.Tied, r.GradientLog, p)
+		}
+		if !strings.Contains(r.Text(), "tied to lengthscale") {
+			t.Errorf("text:\n%s", r.Text())
+		}
+	}
+	// Predictions use the tied values: the held-out scores are the same.
+	d.Test = make([]bool, d.N)
+	for i := 0; i < d.N; i += 4 {
+		d.Test[i] = true
+	}
+	a := mustFit(t, d, Options{Kernel: "rbf"}).Report.Test
+	b := mustFit(t, d, Options{Kernel: "rbf(ard)", Ties: []Tie{{"lengthscale[2]", "lengthscale[0]"}}}).Report.Test
+	if math.Abs(a.RMSE/b.RMSE-1) > 1e-3 || math.Abs(a.NLPD-b.NLPD) > 1e-3 {
+		t.Errorf("scores %+v with a tie, %+v isotropic", b, a)
+	}
+}
+
+// TestTiedChain: a chain of ties leads to one parameter, whose start, bounds and
+// prior hold for all.
+func TestTiedChain(t *testing.T) {
+	task := mustPrepare(t, synthetic(30), Options{
+		Kernel: "rbf(ard) + matern32(ard, lengthscale=3) + matern52",
+		Ties:   []Tie{{"k3.lengthscale", "k2.lengthscale[2]"}, {"k2.lengthscale", "k1.lengthscale"}, {"noise_variance", "k1.signal_variance"}},
+		Set:    []Assignment{{"k1.lengthscale", 0.7, true}}, Bounds: []Interval{{"k1.lengthscale", 0.1, 9}},
+		Priors: []Prior{{"k1.lengthscale", density(t, "gamma(2, 3)")}},
+	})
+	var free []string
+	for _, p := range task.params {
+		free = append(free, p.name)
+	}
+	if got := strings.Join(free, " "); got != "k1.lengthscale[0] k1.lengthscale[2] k1.signal_variance k2.signal_variance k3.signal_variance" {
+		t.Errorf("free parameters %s", got)
+	}
+	for _, e := range task.elements {
+		if e.name == "k3.lengthscale" && e.source != "k1.lengthscale[2]" || e.name == "noise_variance" && e.source != "k1.signal_variance" {
+			t.Errorf("%s takes the value of %q", e.name, e.source)
+		}
+	}
+	if w := strings.Join(task.Warnings(), "; "); strings.Count(w, "the start value of k2.lengthscale") != 2 {
+		t.Errorf("warnings %s", w)
+	}
+	if len(task.priors) != 2 {
+		t.Errorf("priors %v", task.priors)
+	}
+	if v := task.values(task.startZ()); v[3] != v[0] || v[6] != v[1] || v[8] != v[2] || math.Abs(v[0]-0.7) > 1e-14 {
+		t.Errorf("values %v", v)
+	}
+}
+
+func TestTieErrors(t *testing.T) {
+	d := synthetic(30)
+	tied := func(ties ...Tie) Options {
+		return Options{Kernel: "rbf(ard) + matern32", Mean: "constant", MeanFit: MeanFree, Ties: ties}
+	}
+	with := func(o Options, change func(*Options)) Options { change(&o); return o }
+	one := tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"})
+	for word, o := range map[string]Options{
+		`did you mean "k1.lengthscale[0]"`:                                               tied(Tie{"k2.lengthscale", "k1.lenghtscale[0]"}),
+		"--tie nonsense: there is no such parameter":                                     tied(Tie{"nonsense", "k1.lengthscale"}),
+		"tied to itself":                                                                 tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
+		"is 1 numbers and k1.lengthscale is 2":                                           tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
+		"already tied to k1.lengthscale[0]":                                              tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k2.lengthscale", "k1.lengthscale[2]"}),
+		"circle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                    tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
+		"coefficient of the mean":                                                        tied(Tie{"mean_constant", "k2.lengthscale"}),
+		"is fixed, by --fix k2.lengthscale; fix k1.lengthscale[0] instead":               with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
+		"--set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[0]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),
+		"--bounds k2.lengthscale: k2.lengthscale is tied":                                with(one, func(o *Options) { o.Bounds = []Interval{{"k2.lengthscale", 1, 2}} }),
+		"--prior k2.lengthscale: k2.lengthscale is tied":                                 with(one, func(o *Options) { o.Priors = []Prior{{"k2.lengthscale", density(t, "gamma(2, 3)")}} }),
+	} {
+		wantOption(t, d, o, word)
+	}
+	// The source may be fixed.
+	r := mustFit(t, d, with(one, func(o *Options) { o.Fix = []Assignment{{"k1.lengthscale[0]", 1.5, true}} })).Report
+	if math.Abs(r.Parameters["k2.lengthscale"]-1.5) > 1e-14 {
+		t.Errorf("tied to a fixed parameter: %v", r.Parameters)
+	}
+}

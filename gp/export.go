@@ -1,0 +1,273 @@
+package gp
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// ExportVersion is the version of the exchange format that this package writes.
+const ExportVersion = 1
+
+// export is a model for other programs: nothing in it needs a parser of our
+// texts. examples/model.schema.json is its JSON Schema, examples/EXPORT.md its
+// description, with the formulas.
+type export struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	N             int    `json:"n"`
+	D             int    `json:"d"`
+	// FeatureNames are all features, Columns the positions of the D in use.
+	FeatureNames []string    `json:"feature_names"`
+	Columns      []int       `json:"columns"`
+	TargetName   string      `json:"target_name"`
+	KernelText   string      `json:"kernel_text"`
+	Kernel       *node       `json:"kernel"`
+	Mean         exportMean  `json:"mean"`
+	Noise        exportNoise `json:"noise"`
+	Scaling      Scaling     `json:"scaling"`
+	NLML         float64     `json:"nlml"`
+	Status       string      `json:"status"`
+	*arrays
+}
+
+// arrays are in the JSON form only; the NPZ form has them as arrays.
+type arrays struct {
+	X     [][]float64 `json:"X"`
+	Y     []float64   `json:"y"`
+	Alpha []float64   `json:"alpha"`
+	// Noise is each training row's variance in all, scaled units, where rows
+	// differ.
+	Noise []float64 `json:"training_noise,omitempty"`
+}
+
+// node is a covariance function as a tree. Type is "leaf", "sum" or "product".
+type node struct {
+	Type string `json:"type"`
+	// SignalVariance multiplies the node's value; not there means 1.
+	SignalVariance *float64 `json:"signal_variance,omitempty"`
+	// Family, Columns (positions in X) and Parameters (a number, or a list with
+	// one for each of Columns) are those of a leaf.
+	Family     string         `json:"family,omitempty"`
+	Columns    []int          `json:"columns,omitempty"`
+	Parameters map[string]any `json:"parameters,omitempty"`
+	// Degree is that of a polynomial.
+	Degree int `json:"degree,omitempty"`
+	// Children are the terms of a sum, the factors of a product.
+	Children []*node `json:"children,omitempty"`
+}
+
+// exportMean is the mean function, in scaled units.
+type exportMean struct {
+	LeastSquares bool          `json:"least_squares"`
+	Basis        []exportBasis `json:"basis"`
+}
+
+// exportBasis is one function of the mean with its coefficient: Type is
+// "constant", "linear", "power" or "bump", of one column (position in X) but for
+// the first.
+type exportBasis struct {
+	Type        string   `json:"type"`
+	Coefficient float64  `json:"coefficient"`
+	Column      *int     `json:"column,omitempty"`
+	Power       int      `json:"power,omitempty"`
+	Centre      *float64 `json:"centre,omitempty"`
+	Width       *float64 `json:"width,omitempty"`
+}
+
+// exportNoise is the diagonal of Σ beside K, in scaled units.
+type exportNoise struct {
+	// Variance is that of a new observation; of one in a group, its group's.
+	Variance float64 `json:"variance"`
+	Jitter   float64 `json:"jitter"`
+	// Groups are the variances by the label in GroupColumn of the table.
+	GroupColumn string             `json:"group_column,omitempty"`
+	Groups      map[string]float64 `json:"groups,omitempty"`
+	// KnownColumn is the column of known variances, of original units, that are
+	// added to the others.
+	KnownColumn string `json:"known_column,omitempty"`
+}
+
+// ExportJSON writes the model as one JSON object for other programs.
+func (m *Model) ExportJSON(w io.Writer) error {
+	e, err := m.export()
+	if err != nil {
+		return err
+	}
+	d := len(m.Columns)
+	e.arrays = &arrays{X: make([][]float64, m.N()), Y: m.Y, Alpha: m.Alpha, Noise: m.TrainNoise}
+	for i := range e.X {
+		e.X[i] = m.X[i*d : (i+1)*d]
+	}
+	b := bufio.NewWriter(w)
+	if err := json.NewEncoder(b).Encode(e); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// ExportNPZ writes the model as a NumPy archive of X, y and alpha, with the rest
+// in its entry model.json.
+func (m *Model) ExportNPZ(w io.Writer) error {
+	e, err := m.export()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	z := zip.NewWriter(b)
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: "model.json", Method: zip.Store})
+	if err == nil {
+		_, err = entry.Write(text)
+	}
+	if err != nil {
+		return err
+	}
+	n, d := m.N(), len(m.Columns)
+	arrays := []NPYArray{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}}
+	if m.TrainNoise != nil {
+		arrays = append(arrays, NPYArray{"training_noise", []int{n}, m.TrainNoise})
+	}
+	for _, a := range arrays {
+		if err := a.writeEntry(z); err != nil {
+			return err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func (m *Model) export() (*export, error) {
+	if err := m.validate(); err != nil {
+		return nil, fmt.Errorf("gp: model to export: %w", err)
+	}
+	if m.T() > 1 {
+		return nil, fmt.Errorf("gp: a model of %d targets is exported one by one", m.T())
+	}
+	expr, err := m.expr()
+	if err != nil {
+		return nil, err
+	}
+	prog, err := m.Program()
+	if err != nil {
+		return nil, err
+	}
+	if len(prog.Customs) > 0 {
+		return nil, fmt.Errorf("gp: the kernel %s is one's own: no other program could evaluate it", prog.Customs[0].Kernel.Name())
+	}
+	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
+	e := &export{
+		Type: "gpfit export", SchemaVersion: ExportVersion, N: m.N(), D: len(m.Columns),
+		FeatureNames: m.FeatureNames, Columns: m.Columns, TargetName: m.TargetName,
+		KernelText: m.Kernel, Kernel: x.node(expr, ""), Mean: m.exportMean(), Noise: m.exportNoise(),
+		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
+	}
+	if x.used != prog.NumParams {
+		return nil, fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)
+	}
+	return e, nil
+}
+
+func (m *Model) exportMean() exportMean {
+	out := exportMean{LeastSquares: m.Mean.LeastSquares, Basis: []exportBasis{}}
+	for j, f := range m.Mean.Basis {
+		b := exportBasis{Type: strings.TrimPrefix(f.Group, "mean_"), Coefficient: m.Mean.Coefficients[j], Column: &f.Column}
+		switch f.Group {
+		case mean.Constant:
+			b.Column = nil
+		case mean.Power:
+			b.Power = f.Index
+		case mean.Bump:
+			b.Centre, b.Width = &f.Centre, &f.Width
+		}
+		out.Basis = append(out.Basis, b)
+	}
+	return out
+}
+
+func (m *Model) exportNoise() exportNoise {
+	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
+	for i, label := range m.Noise.Labels {
+		if out.Groups == nil {
+			out.Groups = map[string]float64{}
+		}
+		out.Groups[label] = m.Noise.Variances[i]
+	}
+	return out
+}
+
+// exporter hangs a program's parameters on the tree that it was compiled from.
+type exporter struct {
+	prog   *kernel.Program
+	theta  []float64
+	labels []int
+	// used counts the parameters that have found their place.
+	used int
+}
+
+// node exports e, whose parameters have names that begin with prefix.
+func (x *exporter) node(e kernel.Expr, prefix string) *node {
+	out := &node{}
+	switch e := e.(type) {
+	case *kernel.Leaf:
+		out.Type, out.Family, out.Parameters = "leaf", e.Family.Name, map[string]any{}
+		out.Columns, out.Degree = x.positions(e), e.Degree
+	case kernel.Sum:
+		out.Type = "sum"
+		for i, t := range e {
+			out.Children = append(out.Children, x.node(t, childPrefix(prefix, i)))
+		}
+	case kernel.Product:
+		out.Type = "product"
+		for i, f := range e {
+			out.Children = append(out.Children, x.node(f, childPrefix(prefix, i)))
+		}
+	}
+	for _, p := range x.prog.Params {
+		name, ok := strings.CutPrefix(p.Name, prefix)
+		if !ok || strings.Contains(name, ".") {
+			continue
+		}
+		values := x.theta[p.Offset : p.Offset+p.Size]
+		x.used += p.Size
+		switch {
+		case name == "signal_variance":
+			out.SignalVariance = &values[0]
+		case p.Vector:
+			out.Parameters[name] = values
+		default:
+			out.Parameters[name] = values[0]
+		}
+	}
+	return out
+}
+
+// childPrefix is the path of the i-th term or factor, as in names of parameters.
+func childPrefix(prefix string, i int) string { return fmt.Sprintf("%sk%d.", prefix, i+1) }
+
+// positions returns a leaf's columns as positions in X.
+func (x *exporter) positions(l *kernel.Leaf) []int {
+	if l.Dims == nil {
+		return kernel.Columns(len(x.labels))
+	}
+	var out []int
+	for _, label := range l.Dims {
+		for pos, c := range x.labels {
+			if c == label {
+				out = append(out, pos)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,18 @@
+package gp
+
+import "math"
+
+// CentralQuantile returns the z for which a standard normal variable lies in
+// [−z, z] with the given probability: 1.96 for 0.95.
+func CentralQuantile(probability float64) float64 { return math.Sqrt2 * math.Erfinv(probability) }
+
+// Interval returns the bounds of the central interval that holds a new
+// observation with the given probability (between 0 and 1).
+func (p *Prediction) Interval(probability float64) (lower, upper []float64) {
+	z := CentralQuantile(probability)
+	lower, upper = make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
+	for i, mean := range p.Mean {
+		lower[i], upper[i] = mean-z*p.Std[i], mean+z*p.Std[i]
+	}
+	return lower, upper
+}

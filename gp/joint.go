@@ -1,0 +1,219 @@
+package gp
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/internal/hostmem"
+	"gpfit/kernel"
+)
+
+// JointOptions say what a joint distribution is of. The zero value is the
+// function itself, without noise.
+type JointOptions struct {
+	// Observed adds the noise variance to the diagonal: new observations. Noise
+	// is what is known of the rows' own.
+	Observed bool
+	Noise    RowNoise
+}
+
+// Joint is the multivariate normal distribution of the values at m rows, in
+// original units.
+type Joint struct {
+	// Mean has m elements.
+	Mean []float64
+	// Cov is the m×m covariance, row-major, both halves.
+	Cov []float64
+	// scale is the largest prior variance: rounding errors in Cov are relative
+	// to it, not to Cov itself, which can be far smaller.
+	scale float64
+	// order bounds the number of terms that an element of Cov was summed from.
+	order int
+}
+
+// checkSize refuses rows×cols numbers that do not fit in the host's memory.
+func checkSize(what string, rows, cols int, free int64) error {
+	need := 8 * float64(rows) * float64(cols)
+	if free > 0 && need > float64(free) {
+		return &SizeError{What: what, Need: int64(min(need, math.MaxInt64/2)), Free: free}
+	}
+	return nil
+}
+
+func checkJoint(m int, free int64) error {
+	return checkSize(fmt.Sprintf("the covariance of %d rows", m), m, m, free)
+}
+
+// SizeError reports what there is no memory for on the host, before anything was
+// allocated.
+type SizeError struct {
+	// What names it; Need are its bytes, Free what the host has.
+	What       string
+	Need, Free int64
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("gp: %s needs %s of memory, %s are free: ask for fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
+}
+
+// Joint returns the posterior distribution at m rows of features (see
+// [Posterior.Predict]), Rasmussen & Williams (2006), eq. 2.23 and 2.24:
+//
+//	mean        m(X*) + K*ᵀα
+//	covariance  K** − K*ᵀΣ⁻¹K*, plus σ²I for new observations
+//
+// and, where the mean's coefficients were found by least squares, the
+// covariance of eq. 2.42 for not knowing them.
+//
+// Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
+// [*SizeError], [*device.MemoryError].
+func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
+	mod := p.model
+	if err := checkJoint(m, hostmem.Free()); err != nil {
+		return nil, err
+	}
+	scaled, err := mod.scaledRows(rows, m)
+	if err != nil {
+		return nil, err
+	}
+	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
+	mean, cov := make([]float64, m), make([]float64, m*m)
+	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, nil); err != nil {
+		return nil, err
+	}
+	if err := p.ws.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
+		return nil, err
+	}
+	noise, err := mod.observationNoise(m, opts)
+	if err != nil {
+		return nil, err
+	}
+	uncertainty, err := p.meanUncertainty(ctx, p.prog, mod.Theta, xs, true)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range mod.means(scaled, m) {
+		mean[i] += v
+	}
+	j := &Joint{Mean: mean, Cov: cov, order: m + mod.N()}
+	j.addPrior(p.prog, mod.Theta, xs, -1)
+	j.addProducts(uncertainty, len(mod.Mean.Basis))
+	j.addNoise(noise)
+	j.toOriginal(mod.Scaling)
+	return j, nil
+}
+
+// Prior returns the distribution at m rows before any data is seen: the mean
+// function and K**, plus σ²I for observations.
+func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) {
+	scaled, err := m.scaledRows(rows, n)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := m.Program()
+	if err != nil {
+		return nil, err
+	}
+	noise, err := m.observationNoise(n, opts)
+	if err != nil {
+		return nil, err
+	}
+	j, err := NewPrior(prog, m.Theta, kernel.NewPoints(scaled, n, len(m.Columns)), noise)
+	if err != nil {
+		return nil, err
+	}
+	copy(j.Mean, m.means(scaled, n))
+	j.toOriginal(m.Scaling)
+	return j, nil
+}
+
+// NewPrior returns the zero-mean distribution that a covariance function gives
+// to the values at xs, with the noise variances (none, or one a point) on the
+// diagonal. Errors: [*SizeError], [*kernel.CompileError].
+func NewPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
+	if err := checkJoint(xs.N, hostmem.Free()); err != nil {
+		return nil, err
+	}
+	if err := prog.CheckTheta(theta); err != nil {
+		return nil, err
+	}
+	if prog.D != xs.D || len(noise) != 0 && len(noise) != xs.N {
+		return nil, fmt.Errorf("gp: a kernel of %d columns and %d noise variances for %d points of %d columns", prog.D, len(noise), xs.N, xs.D)
+	}
+	j := &Joint{Mean: make([]float64, xs.N), Cov: make([]float64, xs.N*xs.N), order: xs.N}
+	j.addPrior(prog, theta, xs, 1)
+	j.addNoise(noise)
+	return j, nil
+}
+
+// addPrior replaces Cov by K** + sign·Cov and keeps the largest variance of K**.
+func (j *Joint) addPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, sign float64) {
+	m := xs.N
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	row := make([]float64, m)
+	for i := range m {
+		e.Row(row[:i+1], xs, i, xs, 0, i+1)
+		for k, v := range row[:i+1] {
+			v += sign * j.Cov[i*m+k]
+			j.Cov[i*m+k], j.Cov[k*m+i] = v, v
+		}
+		j.scale = max(j.scale, row[i])
+	}
+}
+
+// observationNoise returns the noise on a joint distribution's diagonal, none
+// for the function itself.
+func (m *Model) observationNoise(n int, opts JointOptions) ([]float64, error) {
+	if !opts.Observed {
+		return nil, nil
+	}
+	return m.noises(n, opts.Noise)
+}
+
+// addProducts adds WᵀW of the q×m matrix w, column-major.
+func (j *Joint) addProducts(w []float64, q int) {
+	m := len(j.Mean)
+	if len(w) == 0 {
+		return
+	}
+	largest := 0.0
+	for i := range m {
+		for k := range i + 1 {
+			v := floats.Dot(w[i*q:(i+1)*q], w[k*q:(k+1)*q])
+			j.Cov[i*m+k] += v
+			if k != i {
+				j.Cov[k*m+i] += v
+				continue
+			}
+			largest = max(largest, v)
+		}
+	}
+	j.scale += largest
+}
+
+func (j *Joint) addNoise(noise []float64) {
+	m := len(j.Mean)
+	largest := 0.0
+	for i, v := range noise {
+		j.Cov[i*m+i] += v
+		largest = max(largest, v)
+	}
+	j.scale += largest
+}
+
+// toOriginal takes mean and covariance from scaled to original units.
+func (j *Joint) toOriginal(s Scaling) {
+	for i, v := range j.Mean {
+		j.Mean[i] = v*s.YScale + s.YMean
+	}
+	square := s.YScale * s.YScale
+	for i := range j.Cov {
+		j.Cov[i] *= square
+	}
+	j.scale *= square
+}

@@ -1,0 +1,207 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gpfit/kernel"
+)
+
+// jointTolerance is relative to the prior variance, from which covariances are
+// what is left: Σ has a condition number near 1e4.
+const jointTolerance = 1e-10
+
+func condition(t testing.TB, m *Model) *Posterior {
+	t.Helper()
+	p, err := m.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// used returns the columns that newModel's models use of a row.
+func used(rows []float64, i int) []float64 { return []float64{rows[3*i], rows[3*i+2]} }
+
+func TestJoint(t *testing.T) {
+	const n, points = 60, 17
+	m := newModel(t, n)
+	rows := newRows(points)
+	p, ref := condition(t, m), newReference(t, m)
+	marginal := predict(t, m, rows)
+	for _, observed := range []bool{false, true} {
+		joint, err := p.Joint(context.Background(), rows, points, JointOptions{Observed: observed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prior, err := m.Prior(rows, points, JointOptions{Observed: observed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range points {
+			a := used(rows, i)
+			std := marginal.StdLatent[i]
+			if observed {
+				std = marginal.Std[i]
+			}
+			scale := ref.k(a, a)
+			if math.Abs(joint.Mean[i]-marginal.Mean[i]) > 1e-12*math.Abs(marginal.Mean[i]) || math.Abs(joint.Cov[i*points+i]-std*std) > jointTolerance*scale {
+				t.Errorf("row %d: %v, variance %v; want %v, %v", i, joint.Mean[i], joint.Cov[i*points+i], marginal.Mean[i], std*std)
+			}
+			if math.Abs(prior.Mean[i]-ref.mean(a)) > 1e-13*math.Abs(ref.mean(a)) {
+				t.Errorf("row %d: prior mean %v, want %v", i, prior.Mean[i], ref.mean(a))
+			}
+			for j := range points {
+				b := used(rows, j)
+				want, wantPrior := ref.posteriorCov(a, b), ref.k(a, b)
+				if i == j && observed {
+					want, wantPrior = want+ref.noise, wantPrior+ref.noise
+				}
+				if got := joint.Cov[i*points+j]; math.Abs(got-want) > jointTolerance*scale || got != joint.Cov[j*points+i] {
+					t.Errorf("covariance of rows %d, %d: %v, want %v", i, j, got, want)
+				}
+				if got := prior.Cov[i*points+j]; math.Abs(got-wantPrior) > 1e-13*scale {
+					t.Errorf("prior covariance of rows %d, %d: %v, want %v", i, j, got, wantPrior)
+				}
+			}
+		}
+	}
+}
+
+// TestJointTooLarge: a covariance that cannot be held is refused before
+// anything else is looked at.
+func TestJointTooLarge(t *testing.T) {
+	err := checkJoint(100_000, 1<<30)
+	var tooLarge *SizeError
+	if !errors.As(err, &tooLarge) || tooLarge.Need != 8e10 {
+		t.Fatalf("error %v, want a SizeError of 8e10 bytes", err)
+	}
+	if err := checkJoint(1000, 1<<30); err != nil {
+		t.Error(err)
+	}
+	if err := checkJoint(1<<30, 0); err != nil {
+		t.Errorf("refused though the free memory is unknown: %v", err)
+	}
+}
+
+// TestDraws compares the moments of draws with those they are from. With 40,000
+// draws, sample moments are within five standard errors.
+func TestDraws(t *testing.T) {
+	const points, count = 6, 40000
+	m := newModel(t, 30)
+	joint, err := condition(t, m).Joint(context.Background(), newRows(points), points, JointOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, cov := joint.Mean, slices.Clone(joint.Cov)
+	s, err := joint.Sampler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Rank != points || s.Dropped != 0 {
+		t.Errorf("rank %d, dropped %v for a regular covariance", s.Rank, s.Dropped)
+	}
+	draws := mustDraw(t, s, count, 5)
+	if !slices.Equal(draws, mustDraw(t, s, count, 5)) || !slices.Equal(draws[:7*points], mustDraw(t, s, 7, 5)) || slices.Equal(draws[:points], mustDraw(t, s, 1, 6)) {
+		t.Error("draws are not a function of the seed")
+	}
+	for i := range points {
+		sum := 0.0
+		for d := range count {
+			sum += draws[d*points+i] - mean[i]
+		}
+		if limit := 5 * math.Sqrt(cov[i*points+i]/count); math.Abs(sum/count) > limit {
+			t.Errorf("row %d: draws are off by %v on average, limit %v", i, sum/count, limit)
+		}
+		for j := range points {
+			sum := 0.0
+			for d := range count {
+				sum += (draws[d*points+i] - mean[i]) * (draws[d*points+j] - mean[j])
+			}
+			// The variance of a product of normals is c_ii c_jj + c_ij².
+			c := cov[i*points+j]
+			limit := 5 * math.Sqrt((cov[i*points+i]*cov[j*points+j]+c*c)/count)
+			if math.Abs(sum/count-c) > limit {
+				t.Errorf("covariance of rows %d, %d: %v in draws, want %v ± %v", i, j, sum/count, c, limit)
+			}
+		}
+	}
+}
+
+// TestSemidefinite draws where the covariance is singular: rows given twice, and
+// so many close ones that little but rounding is left of most of them.
+func TestSemidefinite(t *testing.T) {
+	prog := mustCompile(t, "rbf", 1)
+	var x []float64
+	for i := range 200 {
+		x = append(x, float64(i)/100)
+	}
+	x = append(x, x[:20]...)
+	m := len(x)
+	joint, err := NewPrior(prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cov := slices.Clone(joint.Cov)
+	s, err := joint.Sampler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Rank > 30 || s.Rank < 8 || !(s.Dropped > 0) || s.Dropped > 4*1e-12 {
+		t.Errorf("rank %d, dropped %v", s.Rank, s.Dropped)
+	}
+	for i, p := range s.perm {
+		for j, q := range s.perm {
+			sum := 0.0
+			for k := range s.Rank {
+				sum += s.factor[i*m+k] * s.factor[j*m+k]
+			}
+			if math.Abs(sum-cov[p*m+q]) > 4*1e-12 {
+				t.Fatalf("LLᵀ of rows %d, %d is %v, want %v", p, q, sum, cov[p*m+q])
+			}
+		}
+	}
+	draw := mustDraw(t, s, 1, 1)
+	for i := range 20 {
+		// Deviations are roots of variances of rounding size.
+		if math.Abs(draw[i]-draw[200+i]) > 1e-5 {
+			t.Errorf("the same point drew %v and %v", draw[i], draw[200+i])
+		}
+	}
+
+	bad := &Joint{Mean: make([]float64, 2), Cov: []float64{1, 2, 2, 1}, scale: 1, order: 2}
+	var indefinite *NotSemidefiniteError
+	if _, err := bad.Sampler(); !errors.As(err, &indefinite) || math.Abs(indefinite.Variance+3) > 1e-12 {
+		t.Errorf("error %v, want a variance of −3", err)
+	}
+	bad = &Joint{Mean: make([]float64, 1), Cov: []float64{math.NaN()}, scale: 1, order: 1}
+	if _, err := bad.Sampler(); err == nil {
+		t.Error("NaN accepted")
+	}
+}
+
+func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
+	t.Helper()
+	draws, err := s.Draw(count, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draws
+}
+
+func mustCompile(t testing.TB, text string, d int) *kernel.Program {
+	t.Helper()
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prog
+}

@@ -1,0 +1,139 @@
+package gp
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// LeaveOneOut holds, for each training row, the prediction of its target from
+// all other rows at the model's parameters, in original units: Rasmussen &
+// Williams (2006), eq. 5.10 to 5.12. With κ = diag(Σ⁻¹),
+//
+//	mean      y_i − α_i/κ_i
+//	variance  1/κ_i
+//
+// Parameters and the mean's coefficients are held: they have seen the row. Where
+// the coefficients were found by least squares they are found anew without the
+// row, for which κ is the diagonal of Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule 1983,
+// Cross validation of kriging in a unique neighborhood).
+type LeaveOneOut struct {
+	// Target is y, Mean and Std are those of the predicted observation, noise
+	// included.
+	Target, Mean, Std []float64
+	// Residual is y − Mean; Standardized is Residual/Std, standard normal if the
+	// model is right.
+	Residual, Standardized []float64
+	// LogDensity is the log predictive density of the target.
+	LogDensity []float64
+}
+
+// LeaveOneOut computes all leave-one-out predictions from the one factor, 2n³/3
+// flops.
+func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
+	mod, n := p.model, p.model.N()
+	kappa := make([]float64, n)
+	if err := p.ws.InverseDiagonal(ctx, kappa); err != nil {
+		return nil, err
+	}
+	if err := p.projectMean(ctx, kappa); err != nil {
+		return nil, err
+	}
+	out := &LeaveOneOut{
+		Target: mod.Y, Mean: make([]float64, n), Std: make([]float64, n),
+		Residual: make([]float64, n), Standardized: make([]float64, n), LogDensity: make([]float64, n),
+	}
+	scale := mod.Scaling.YScale
+	for i, k := range kappa {
+		// The jitter is in Σ, but is not of the observations.
+		v := 1/k - mod.Jitter
+		if !(v > 0) {
+			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", i, v)
+		}
+		out.Std[i] = math.Sqrt(v) * scale
+		out.Residual[i] = mod.Alpha[i] / k * scale
+		out.Mean[i] = mod.Y[i] - out.Residual[i]
+		z := out.Residual[i] / out.Std[i]
+		out.Standardized[i] = z
+		out.LogDensity[i] = -z*z/2 - math.Log(out.Std[i]) - math.Log(2*math.Pi)/2
+	}
+	return out, nil
+}
+
+// projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa where the mean's
+// coefficients were found by least squares.
+func (p *Posterior) projectMean(ctx context.Context, kappa []float64) error {
+	n, q := p.model.N(), len(p.model.Mean.Basis)
+	if !p.model.Mean.LeastSquares || q == 0 {
+		return nil
+	}
+	if err := p.leastSquares(ctx); err != nil {
+		return err
+	}
+	r := make([]float64, n*q)
+	for j := range q {
+		for i := range n {
+			r[i*q+j] = p.solved[j*n+i]
+		}
+	}
+	p.gls.Whiten(r)
+	for i, v := range r {
+		kappa[i/q] -= v * v
+	}
+	return nil
+}
+
+// LeaveOneOutSummary are scores over all rows, in original units.
+type LeaveOneOutSummary struct {
+	N int `json:"n"`
+	// RMSE is the root mean squared residual.
+	RMSE float64 `json:"rmse"`
+	// NLPD is the mean negative log predictive density.
+	NLPD float64 `json:"nlpd"`
+	// Q2 is 1 − Σ residual²/Σ(y − ȳ)², the leave-one-out R².
+	Q2 float64 `json:"q2"`
+	// Coverage50, 90 and 95 are the shares of targets in the central 50, 90 and
+	// 95 % interval of their prediction.
+	Coverage50 float64 `json:"coverage50"`
+	Coverage90 float64 `json:"coverage90"`
+	Coverage95 float64 `json:"coverage95"`
+	// MeanStandardized and RMSStandardized are the mean and the root mean square
+	// of the standardised residuals, 0 and 1 if the model is right.
+	MeanStandardized float64 `json:"mean_standardized"`
+	RMSStandardized  float64 `json:"rms_standardized"`
+}
+
+// Summary scores the predictions.
+func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
+	n := len(l.Target)
+	s := LeaveOneOutSummary{N: n}
+	mean := 0.0
+	for _, y := range l.Target {
+		mean += y / float64(n)
+	}
+	z50, z90, z95 := CentralQuantile(0.50), CentralQuantile(0.90), CentralQuantile(0.95)
+	squares, total := 0.0, 0.0
+	for i, r := range l.Residual {
+		squares += r * r
+		total += (l.Target[i] - mean) * (l.Target[i] - mean)
+		s.NLPD -= l.LogDensity[i]
+		z := l.Standardized[i]
+		s.MeanStandardized += z
+		s.RMSStandardized += z * z
+		for _, c := range []struct {
+			count *float64
+			bound float64
+		}{{&s.Coverage50, z50}, {&s.Coverage90, z90}, {&s.Coverage95, z95}} {
+			if math.Abs(z) <= c.bound {
+				*c.count++
+			}
+		}
+	}
+	nf := float64(n)
+	s.RMSE, s.Q2 = math.Sqrt(squares/nf), 1-squares/total
+	s.MeanStandardized, s.RMSStandardized = s.MeanStandardized/nf, math.Sqrt(s.RMSStandardized/nf)
+	for _, v := range []*float64{&s.NLPD, &s.Coverage50, &s.Coverage90, &s.Coverage95} {
+		*v /= nf
+	}
+	return s
+}

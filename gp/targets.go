@@ -1,0 +1,62 @@
+package gp
+
+import (
+	"context"
+	"fmt"
+)
+
+// Target is one of several targets that share inputs, kernel and noise; each
+// has its own units and coefficients of the mean.
+type Target struct {
+	Name         string    `json:"name"`
+	YMean        float64   `json:"y_mean"`
+	YScale       float64   `json:"y_scale"`
+	Coefficients []float64 `json:"coefficients,omitempty"`
+	// NLML is the target's part of the objective, scaled units.
+	NLML float64 `json:"nlml"`
+}
+
+// T returns the number of targets.
+func (m *Model) T() int { return max(1, len(m.Targets)) }
+
+// Target returns the model of the target t alone, counted from 0. It shares its
+// data with m.
+func (m *Model) Target(t int) *Model {
+	if len(m.Targets) == 0 {
+		return m
+	}
+	one, n, part := *m, m.N(), m.Targets[t]
+	one.Targets, one.TargetName, one.NLML = nil, part.Name, part.NLML
+	one.Scaling.YMean, one.Scaling.YScale = part.YMean, part.YScale
+	one.Mean.Coefficients = part.Coefficients
+	one.Y, one.Alpha = m.Y[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]
+	return &one
+}
+
+func (m *Model) validateTargets() error {
+	if len(m.Targets) > 0 && m.Noise.Column != "" {
+		return fmt.Errorf("known noise variances with %d targets", len(m.Targets))
+	}
+	for _, t := range m.Targets {
+		if len(t.Coefficients) != len(m.Mean.Basis) || !(t.YScale > 0) {
+			return fmt.Errorf("target %q with %d coefficients of %d basis functions and the scale %v", t.Name, len(t.Coefficients), len(m.Mean.Basis), t.YScale)
+		}
+	}
+	return nil
+}
+
+// Target returns the posterior of the target t alone, on the same workspace.
+func (p *Posterior) Target(t int) *Posterior {
+	one := *p
+	one.model = p.whole.Target(t)
+	return &one
+}
+
+// PredictTargets is [Posterior.PredictNoise] for all targets, in one pass.
+func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, row RowNoise) ([]*Prediction, error) {
+	targets := make([]*Model, p.whole.T())
+	for t := range targets {
+		targets[t] = p.whole.Target(t)
+	}
+	return p.predict(ctx, rows, m, row, targets, p.whole.Alpha)
+}

@@ -1,0 +1,90 @@
+package gp
+
+import (
+	"context"
+	"math"
+
+	"gpfit/kernel"
+)
+
+// TermPrediction is the posterior of one term of a sum of covariance functions:
+// of f_t, where f = m + f₁ + f₂ + …, in original units.
+type TermPrediction struct {
+	// Path is the term's place, "k1", "k2" or in nested sums "k1.k2": the path
+	// of its parameters' names. Text is its expression.
+	Path, Text string
+	// Mean is k_t*ᵀα, Std the root of k_t** − k_t*ᵀΣ⁻¹k_t*, for each row.
+	Mean, Std []float64
+}
+
+// Terms predicts each term of the outermost sum of the kernel apart, at m rows
+// of features. The means of all terms and the mean function, which is returned
+// with the scaling's mean in it, add up to the posterior mean; variances do not
+// add up, since terms are correlated given the data (Duvenaud, Automatic Model
+// Construction with Gaussian Processes, 2014, section 2.4.5). Where the mean's
+// coefficients were found by least squares, a term's variance has its share of
+// their uncertainty. Cost n²m flops a term.
+func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
+	mod := p.model
+	scaled, err := mod.scaledRows(rows, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
+	parts, paths, err := mod.terms()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, part := range parts {
+		t := TermPrediction{Path: paths[i], Text: part.Text, Mean: make([]float64, m), Std: make([]float64, m)}
+		theta, reduction := part.Theta(mod.Theta), make([]float64, m)
+		if err := p.ws.Predict(ctx, part.Program, theta, mod.Alpha, xs, t.Mean, reduction); err != nil {
+			return nil, nil, err
+		}
+		variance, err := p.priorVariance(ctx, part.Program, theta, xs, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		for j := range m {
+			t.Mean[j] *= mod.Scaling.YScale
+			// Rounding can take the difference a little below zero.
+			t.Std[j] = math.Sqrt(max(variance[j]-reduction[j], 0)) * mod.Scaling.YScale
+		}
+		terms = append(terms, t)
+	}
+	meanFunction = mod.means(scaled, m)
+	for j, v := range meanFunction {
+		meanFunction[j] = v*mod.Scaling.YScale + mod.Scaling.YMean
+	}
+	return terms, meanFunction, nil
+}
+
+// terms takes the kernel apart, with the paths of the terms.
+func (m *Model) terms() ([]kernel.Term, []string, error) {
+	expr, err := m.expr()
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := kernel.Terms(expr, m.Columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, sum := expr.(kernel.Sum); !sum {
+		expr = kernel.Sum{expr}
+	}
+	return parts, termPaths(expr, ""), nil
+}
+
+// termPaths lists the paths of the terms of e, those of sums within sums
+// included, in order.
+func termPaths(e kernel.Expr, prefix string) []string {
+	sum, ok := e.(kernel.Sum)
+	if !ok {
+		return []string{prefix[:len(prefix)-1]}
+	}
+	var out []string
+	for i, t := range sum {
+		out = append(out, termPaths(t, childPrefix(prefix, i))...)
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package gp
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// bayesianRegression returns the posterior of weights with the prior variances,
+// noise and rows x of targets y (Rasmussen & Williams 2006, eq. 2.7 and 2.8).
+func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64, noise float64) (mean *mat.VecDense, cov *mat.Dense) {
+	t.Helper()
+	var a, inv mat.Dense
+	a.Mul(x.T(), x)
+	a.Scale(1/noise, &a)
+	for i, v := range prior {
+		a.Set(i, i, a.At(i, i)+1/v)
+	}
+	if err := inv.Inverse(&a); err != nil {
+		t.Fatal(err)
+	}
+	var b, w mat.VecDense
+	b.MulVec(x.T(), mat.NewVecDense(len(y), y))
+	b.ScaleVec(1/noise, &b)
+	w.MulVec(&inv, &b)
+	return &w, &inv
+}
+
+// TestWeights: a Gaussian process with a linear kernel is Bayesian linear
+// regression, and its mean is ridge regression.
+func TestWeights(t *testing.T) {
+	const n = 40
+	for text, variance := range map[string][]float64{
+		"linear":         {0.8, 0.8},                       // signal variance
+		"linear(ard)":    {1 / (0.8 * 0.8), 1 / .95 / .95}, // squared inverse lengthscales
+		"linear(dims=2)": {0.8},
+	} {
+		m := exampleModel(t, text, false)
+		m.Jitter = 0
+		weigh(t, m)
+		got, err := condition(t, m).Weights(context.Background())
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: %d terms, %v", text, len(got), err)
+		}
+		w, s, k := got[0], m.Scaling, len(variance)
+		columns := []int{0, 1}[2-k:]
+		x := mat.NewDense(n, k, nil)
+		scaled := m.Scaling.Inputs(m.X)
+		for i := range n {
+			for q, c := range columns {
+				x.Set(i, q, scaled[2*i+c])
+			}
+		}
+		y := s.Targets(m.Y)
+		mean, cov := bayesianRegression(t, x, y, variance, m.NoiseVariance)
+		for i, c := range columns {
+			unit := s.YScale / s.XScale[c]
+			if math.Abs(w.Mean[i]-mean.AtVec(i)*unit) > 1e-11*unit || math.Abs(w.PriorVariance[i]-variance[i]*unit*unit) > 1e-14*unit*unit {
+				t.Errorf("%s: weight %d is %v, prior variance %v; want %v, %v", text, i, w.Mean[i], w.PriorVariance[i], mean.AtVec(i)*unit, variance[i]*unit*unit)
+			}
+			if want := m.FeatureNames[m.Columns[c]]; w.Names[i] != want {
+				t.Errorf("%s: weight %d is of %q, want %q", text, i, w.Names[i], want)
+			}
+			for j, e := range columns {
+				want := cov.At(i, j) * unit * s.YScale / s.XScale[e]
+				// T − TXᵀΣ⁻¹XT cancels to σ²/n of T.
+				if math.Abs(w.Cov[i*k+j]-want) > 1e-12*unit*s.YScale/s.XScale[e] {
+					t.Errorf("%s: covariance of weights %d, %d is %v, want %v", text, i, j, w.Cov[i*k+j], want)
+				}
+			}
+		}
+		if text == "linear" {
+			ridge(t, x, y, m.NoiseVariance/0.8, mean)
+		}
+		// f = wᵀ(x − x̄), in original units.
+		rows := newRows(5)
+		p := predict(t, m, rows)
+		for i := range 5 {
+			f, variance := s.YMean, 0.0
+			for a, c := range columns {
+				da := rows[3*i+m.Columns[c]] - s.XMean[c]
+				f += w.Mean[a] * da
+				for b, e := range columns {
+					variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
+				}
+			}
+			if math.Abs(p.Mean[i]-f) > 1e-11*math.Abs(f) || math.Abs(p.StdLatent[i]-math.Sqrt(variance)) > 1e-9*s.YScale {
+				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), p.Mean[i], p.StdLatent[i])
+			}
+		}
+	}
+}
+
+// ridge checks that w minimises ‖y − Xw‖² + λ‖w‖², by its normal equations as a
+// least-squares problem with rows √λ·I below X.
+func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDense) {
+	t.Helper()
+	n, k := x.Dims()
+	stacked, target := mat.NewDense(n+k, k, nil), mat.NewVecDense(n+k, nil)
+	stacked.Slice(0, n, 0, k).(*mat.Dense).Copy(x)
+	for i, v := range y {
+		target.SetVec(i, v)
+	}
+	for i := range k {
+		stacked.Set(n+i, i, math.Sqrt(lambda))
+	}
+	var want mat.VecDense
+	if err := want.SolveVec(stacked, target); err != nil {
+		t.Fatal(err)
+	}
+	for i := range k {
+		if math.Abs(w.AtVec(i)-want.AtVec(i)) > 1e-12 {
+			t.Errorf("weight %d is %v, by ridge regression %v", i, w.AtVec(i), want.AtVec(i))
+		}
+	}
+}
+
+// TestWeightsBeside: a linear term beside others, and with a mean by least
+// squares, has the posterior whose prediction the term's is.
+func TestWeightsBeside(t *testing.T) {
+	m := exampleModel(t, "rbf + linear(dims=0) + linear(ard)*rbf + linear(ard)", false)
+	universal := exampleModel(t, m.Kernel, true)
+	universal.Mean.LeastSquares = true
+	refitLeastSquares(t, universal)
+	for what, m := range map[string]*Model{"zero mean": m, "least squares": universal} {
+		p := condition(t, m)
+		weights, err := p.Weights(context.Background())
+		if err != nil || len(weights) != 2 || weights[0].Path != "k2" || weights[1].Path != "k4" {
+			t.Fatalf("%s: %+v, %v", what, weights, err)
+		}
+		rows := newRows(5)
+		terms, _, err := p.Terms(context.Background(), rows, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Scaling
+		for _, w := range weights {
+			term, columns := terms[1], []int{0}
+			if w.Path == "k4" {
+				term, columns = terms[3], []int{0, 1}
+			}
+			for i := range 5 {
+				f, variance, k := 0.0, 0.0, len(columns)
+				for a, c := range columns {
+					da := rows[3*i+m.Columns[c]] - s.XMean[c]
+					f += w.Mean[a] * da
+					for b, e := range columns {
+						variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
+					}
+				}
+				if math.Abs(f-term.Mean[i]) > 1e-10*s.YScale || math.Abs(math.Sqrt(variance)-term.Std[i]) > 1e-9*s.YScale {
+					t.Errorf("%s, %s, row %d: %v ± %v by weights, %v ± %v by the term", what, w.Path, i, f, math.Sqrt(variance), term.Mean[i], term.Std[i])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package graph
+
+import (
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"gpfit/device"
+	"gpfit/mean"
+)
+
+// residual builds the residual that NLML sees, and says whether it is free of
+// parameters: y − Hβ where β is a parameter, y otherwise.
+func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
+	y := append([]float64(nil), b.spec.Y...)
+	r = b.data("y", tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y)))
+	if !b.spec.MeanFree || len(b.spec.Mean) == 0 {
+		return r, true, nil
+	}
+	for _, part := range groups(b.spec.Mean) {
+		if r, err = b.subtract(r, part); err != nil {
+			return nil, false, err
+		}
+	}
+	return r, false, nil
+}
+
+// data adds an input node that holds data.
+func (b *builder) data(name string, value *tensor.Dense) *gorgonia.Node {
+	return gorgonia.NodeFromAny(b.graph, value, gorgonia.WithName(b.inputName(name)))
+}
+
+// groups splits a basis where the name of the coefficients changes.
+func groups(basis mean.Basis) []mean.Basis {
+	var out []mean.Basis
+	for i, f := range basis {
+		if i == 0 || f.Group != basis[i-1].Group {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], f)
+	}
+	return out
+}
+
+// subtract takes a group's part of the mean from r, with its coefficients as a
+// parameter: a scalar or a vector.
+func (b *builder) subtract(r *gorgonia.Node, part mean.Basis) (*gorgonia.Node, error) {
+	name := part[0].Group
+	beta := b.variable(name, name, part.Names(), false)
+	b.nodes.Natural[name] = beta
+	if name == mean.Constant {
+		return gorgonia.Sub(r, beta)
+	}
+	n, q := b.spec.X.N, len(part)
+	h := part.Evaluate(b.spec.X)
+	var columns *gorgonia.Node
+	if q == 1 {
+		columns = b.data(name+" column", tensor.New(tensor.WithShape(n), tensor.WithBacking(h)))
+	} else {
+		columns = b.data(name+" columns", tensor.New(tensor.WithShape(n, q), tensor.WithBacking(rowMajor(h, n, q))))
+	}
+	values, err := gorgonia.Mul(columns, beta)
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.Sub(r, values)
+}
+
+func rowMajor(h []float64, n, q int) []float64 {
+	rows := make([]float64, n*q)
+	for j := range q {
+		for i, v := range h[j*n : (j+1)*n] {
+			rows[i*q+j] = v
+		}
+	}
+	return rows
+}
+
+// conditionError is a [mean.ConditionError] that an optimiser takes as a
+// covariance that is not positive definite: H has full rank, so that it is Σ
+// that fails, and a line search steps back.
+type conditionError struct {
+	cause error
+	n     int
+}
+
+func (e *conditionError) Error() string { return e.cause.Error() }
+
+func (e *conditionError) Unwrap() []error {
+	return []error{e.cause, &device.NotPDError{Minor: e.n, N: e.n}}
+}

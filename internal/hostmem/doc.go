@@ -1,0 +1,2 @@
+// Package hostmem says how much memory the host has left.
+package hostmem

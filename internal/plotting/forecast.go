@@ -1,0 +1,75 @@
+package plotting
+
+import (
+	"errors"
+	"image/color"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Forecast is a plot of a prediction along one input: the data, the mean and a
+// band about it.
+type Forecast struct {
+	Title, XLabel, YLabel string
+	// DataX and DataY are the observations; they may be empty.
+	DataX, DataY []float64
+	// X is ascending; Mean, Lower and Upper are of its length.
+	X, Mean, Lower, Upper []float64
+	// Band says what lies between Lower and Upper: "95 % interval".
+	Band string
+}
+
+// Write draws the plot to a file, which is replaced as a whole or not at all.
+func (f *Forecast) Write(path string) error {
+	format, err := Format(path)
+	if err != nil {
+		return err
+	}
+	if len(f.X) == 0 || len(f.X) != len(f.Mean) || len(f.X) != len(f.Lower) || len(f.X) != len(f.Upper) {
+		return errors.New("plotting: a forecast needs mean and band for every input")
+	}
+	p, legend := newPlot(f.Title, f.XLabel, f.YLabel)
+	outline := make(plotter.XYs, 0, 2*len(f.X))
+	mean := make(plotter.XYs, len(f.X))
+	for i, x := range f.X {
+		outline = append(outline, plotter.XY{X: x, Y: f.Upper[i]})
+		mean[i] = plotter.XY{X: x, Y: f.Mean[i]}
+	}
+	for i := len(f.X) - 1; i >= 0; i-- {
+		outline = append(outline, plotter.XY{X: f.X[i], Y: f.Lower[i]})
+	}
+	band, err := plotter.NewPolygon(outline)
+	if err != nil {
+		return err
+	}
+	band.Color, band.LineStyle.Width = bandColor, 0
+	line, err := plotter.NewLine(mean)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = palette[0], vg.Points(1.2)
+	p.Add(band, line)
+	legend.Add("mean", line)
+	legend.Add(f.Band, band)
+	lines := 2
+	if len(f.DataX) > 0 {
+		data := make(plotter.XYs, len(f.DataX))
+		for i := range data {
+			data[i] = plotter.XY{X: f.DataX[i], Y: f.DataY[i]}
+		}
+		points, err := plotter.NewScatter(data)
+		if err != nil {
+			return err
+		}
+		points.Color, points.Radius, points.Shape = palette[1], vg.Points(1.1), draw.CircleGlyph{}
+		p.Add(points)
+		legend.Add("data", points)
+		lines++
+	}
+	return write(path, format, p, legend, lines)
+}
+
+// bandColor is the first colour of the palette on white, lightened.
+var bandColor = color.RGBA{178, 212, 232, 255}

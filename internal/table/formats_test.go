@@ -1,0 +1,313 @@
+package table
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// formats is the folder of files that NumPy, pandas and PyArrow wrote, by
+// make.py there.
+const formatsDir = "testdata/formats/"
+
+// TestFormats reads the files of real.csv and whole.csv in all other formats:
+// every bit must be the same. Names are those of the CSV file where the format
+// has names.
+func TestFormats(t *testing.T) {
+	for _, truth := range []string{"real", "whole"} {
+		want, err := Read(formatsDir+truth+".csv", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths, err := filepath.Glob(formatsDir + truth + "_*")
+		if err != nil || len(paths) < 10 {
+			t.Fatalf("%d files, %v", len(paths), err)
+		}
+		for _, path := range append(paths, formatsDir+truth+".npy") {
+			if truth == "whole" && !strings.Contains(path, "_") {
+				continue
+			}
+			got, err := Read(path, Options{})
+			if err != nil {
+				t.Errorf("%v", err)
+				continue
+			}
+			checkInvariants(t, got)
+			if !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) {
+				t.Errorf("%s: %v, %v", path, got.X, got.Y)
+			}
+			names := append(append([]string{}, got.FeatureNames...), got.TargetName)
+			wantNames := []string{"x0", "x1", "x2"}
+			switch {
+			case strings.HasSuffix(path, ".parquet"), strings.HasSuffix(path, "_columns.npz"):
+				wantNames = []string{"a", "b", "y"}
+			case strings.HasSuffix(path, ".npz") && !strings.HasSuffix(path, "_one.npz"):
+				wantNames[2] = "y"
+			}
+			if !reflect.DeepEqual(names, wantNames) {
+				t.Errorf("%s: columns %q, want %q", path, names, wantNames)
+			}
+			if got.Line[0] != 1 || got.Line[got.N-1] != got.N || got.SourceRows != want.N || got.Warnings != nil {
+				t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
+			}
+			// Other columns, in another order, from some of the rows.
+			few := Options{Target: wantNames[0], Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
+			small, err := Read(path, few)
+			if err != nil {
+				t.Errorf("%v", err)
+				continue
+			}
+			smallWant, err := Read(formatsDir+truth+".csv", Options{Target: "a", Features: few.Features, Subsample: 5, Seed: 2})
+			if err != nil || !reflect.DeepEqual(small.X, smallWant.X) || !reflect.DeepEqual(small.Y, smallWant.Y) || !reflect.DeepEqual(small.Row, smallWant.Row) {
+				t.Errorf("%s: some columns: %+v, %v", path, small, err)
+			}
+		}
+	}
+}
+
+func TestFormatErrors(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		opts Options
+		want string
+	}{
+		{"nan.npy", Options{}, `: row 2, column 2: not a finite number: NaN`},
+		{"nan.npy", Options{Missing: MissingDrop}, `: row 3, column 3: not a finite number: +Inf`},
+		{"nan.npy", Options{Target: "temp"}, `: no column named "temp" for the target; there is no header; columns: "x0", "x1", "x2"`},
+		{"nan.npy", Options{Features: []string{"0-3"}}, `: feature column 0-3 is out of range: there are 3 columns, 0 to 2`},
+		{"three.npy", Options{}, `: an array of 3 dimensions, not one or two`},
+		{"scalar.npy", Options{}, `: an array of 0 dimensions, not one or two`},
+		{"complex.npy", Options{}, `: elements of type "<c16"; only real numbers are read`},
+		{"text.npy", Options{}, `: elements of type "<U1"; only real numbers are read`},
+		{"empty.npy", Options{}, `: an array without rows`},
+		{"lengths.npz", Options{}, `: y must have one column and as many rows as X; found "X" (14×2), "y" (13×1)`},
+		{"unclear.npz", Options{}, `: expected one array, or X and y, or columns of as many rows; found "A" (14×2), "b" (14×1)`},
+		{"words.npz", Options{}, `: array "y": elements of type "<U1"; only real numbers are read`},
+		{"aside.npz", Options{Target: "z"}, `: no column named "z" for the target; columns: "x0", "x1", "y", "sd", "test"`},
+		{"types.parquet", Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): null`},
+		{"types.parquet", Options{Features: []string{"gap", "inf"}, Missing: MissingDrop, ExtraText: []string{"kind"}, Target: "inf"},
+			`: column 13 ("inf"): the target is also listed as a feature ("inf")`},
+		{"types.parquet", Options{Features: []string{"inf"}}, `: row 3, column 13 ("inf"): not a finite number: +Inf`},
+		{"types.parquet", Options{}, `: column 4 ("site"): holds STRING values, not numbers`},
+		{"types.parquet", Options{Features: []string{"day"}}, `: column 7 ("day"): holds dates or times, not numbers; convert them, to years for example`},
+		{"types.parquet", Options{Features: []string{"when"}}, `: column 8 ("when"): holds dates or times, not numbers; convert them, to years for example`},
+		{"types.parquet", Options{Features: []string{"price"}}, `: column 9 ("price"): holds decimals; convert them to doubles`},
+		{"types.parquet", Options{Features: []string{"list"}}, `: column 10 ("list"): holds lists or structures, not numbers`},
+		{"types.parquet", Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
+		{"types.parquet", Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null`},
+		{"types.parquet", Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
+		{"empty.parquet", Options{}, `: a Parquet file without rows`},
+	} {
+		got, err := Read(formatsDir+c.file, c.opts)
+		var e *Error
+		if !errors.As(err, &e) || e.Error() != formatsDir+c.file+c.want || got != nil {
+			t.Errorf("%s: got %v, %v\nwant %s", c.file, got, err, c.want)
+		}
+	}
+}
+
+func TestParquetTypes(t *testing.T) {
+	got, err := Read(formatsDir+"types.parquet", Options{
+		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: MissingDrop,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
+		t.Errorf("got %+v", got)
+	}
+	text := map[string][]string{"kind": {"u", "v"}, "x": {"1.5", "4.5"}, "test": {"1", "0"}}
+	if !reflect.DeepEqual(got.ExtraText, text) || !reflect.DeepEqual(got.Extra["x"], []float64{1.5, 4.5}) {
+		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
+	}
+	want := formatsDir + `types.parquet: row 2, column 2 ("gap"): null`
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "2 of 4 rows left out: missing values (first: "+want+")") {
+		t.Errorf("warnings %q", got.Warnings)
+	}
+	several, err := Read(formatsDir+"types.parquet", Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
+	if err != nil || !reflect.DeepEqual(several.Missing, [][]bool{{false, true, true, false}, make([]bool, 4)}) {
+		t.Errorf("several targets: %+v, %v", several, err)
+	}
+}
+
+// TestAside reads columns that are there but no inputs unless they are named.
+func TestAside(t *testing.T) {
+	got, err := Read(formatsDir+"aside.npz", Options{Extra: []string{"sd"}})
+	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"x0", "x1"}) || got.TargetName != "y" || got.Extra["sd"][13] != 14 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = Read(formatsDir+"aside.npz", Options{Features: []string{"sd", "x1"}})
+	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"sd", "x1"}) || got.X[2] != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = Read(formatsDir+"index.parquet", Options{})
+	want := []string{`column "__index_level_0__" is the index of a pandas table: no input unless it is named`}
+	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestMaskFormats(t *testing.T) {
+	whole, err := Read(formatsDir+"whole.csv", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]bool, whole.N)
+	for i := range want {
+		want[i] = whole.X[2*i] > 5
+	}
+	for file, column := range map[string]string{"mask.npy": "", "aside.npz": "test"} {
+		if got, err := ReadMask(formatsDir+file, column); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %v", file, got, err)
+		}
+	}
+	got, err := ReadMask(formatsDir+"types.parquet", "test")
+	if err != nil || !reflect.DeepEqual(got, []bool{true, false, true, false}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, c := range [][3]string{
+		{"types.parquet", "y", `: row 2, column 14 ("y"): not 0 or 1 in a mask: "2"`},
+		{"types.parquet", "gap", `: row 2, column 2 ("gap"): empty cell in a mask`},
+		{"types.parquet", "site", `: column 4 ("site"): holds STRING values, not numbers`},
+		{"nan.npy", "1", `: row 1, column 2: not 0 or 1 in a mask: "2"`},
+	} {
+		if _, err := ReadMask(formatsDir+c[0], c[1]); err == nil || err.Error() != formatsDir+c[0]+c[2] {
+			t.Errorf("%s, %s: %v", c[0], c[1], err)
+		}
+	}
+}
+
+// npyFile is an n×d array of float64 whose element i, j is value(i, j).
+func npyFile(n, d int, fortran bool, value func(i, j int) float64) []byte {
+	order := "False"
+	if fortran {
+		order = "True"
+	}
+	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': %s, 'shape': (%d, %d), }\n", order, n, d)
+	b := append([]byte(npyMagic), 1, 0, byte(len(header)), byte(len(header)>>8))
+	b = append(b, header...)
+	for k := range n * d {
+		i, j := k/d, k%d
+		if fortran {
+			i, j = k%n, k/n
+		}
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(value(i, j)))
+	}
+	return b
+}
+
+// TestBlocks reads tables that go over the blocks in which the formats are
+// read.
+func TestBlocks(t *testing.T) {
+	const n, d = 25_000, 3
+	value := func(i, j int) float64 { return float64(d*i + j) }
+	type row struct{ A, B, Y float64 }
+	var pq, archive bytes.Buffer
+	w := parquet.NewGenericWriter[row](&pq, parquet.MaxRowsPerRowGroup(7001), parquet.PageBufferSize(5000))
+	for i := range n {
+		if _, err := w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	z := zip.NewWriter(&archive)
+	entry, err := z.Create("all.npy")
+	if err == nil {
+		_, err = entry.Write(npyFile(n, d, true, value))
+	}
+	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{
+		"c.npy": npyFile(n, d, false, value), "fortran.npy": npyFile(n, d, true, value), "f.npz": archive.Bytes(), "t.parquet": pq.Bytes(),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path, Options{Features: []string{"1", "0"}})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for i := range n {
+			if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
+				t.Fatalf("%s: row %d is %v, %v", name, i, got.X[2*i:2*i+2], got.Y[i])
+			}
+		}
+		// Cut short anywhere it is an error.
+		for _, part := range []int{3, 5, 20, 50, 99} {
+			cut := filepath.Join(dir, "cut")
+			if err := os.WriteFile(cut, data[:len(data)*part/100], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var e *Error
+			if _, err := Read(cut, Options{}); !errors.As(err, &e) {
+				t.Errorf("%s cut to %d %%: %v", name, part, err)
+			}
+		}
+	}
+	// A byte changed in an archive is found by its checksum.
+	data := archive.Bytes()
+	data[len(data)/2] ^= 1
+	path := filepath.Join(dir, "changed.npz")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path, Options{}); err == nil {
+		t.Error("a changed archive was read")
+	}
+}
+
+// BenchmarkFormats reads 100,000 × 20 numbers; bytes are those of the table.
+func BenchmarkFormats(b *testing.B) {
+	const n, d = 100_000, 20
+	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
+	dir := b.TempDir()
+	group := parquet.Group{}
+	for j := range d {
+		group[fmt.Sprintf("c%02d", j)] = parquet.Leaf(parquet.DoubleType)
+	}
+	var pq bytes.Buffer
+	w := parquet.NewWriter(&pq, parquet.NewSchema("table", group))
+	for i := range n {
+		row := make(parquet.Row, d)
+		for j := range row {
+			row[j] = parquet.DoubleValue(value(i, j)).Level(0, 0, j)
+		}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{{"c.npy", npyFile(n, d, false, value)}, {"fortran.npy", npyFile(n, d, true, value)}, {"t.parquet", pq.Bytes()}} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(8 * n * d)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Read(path, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

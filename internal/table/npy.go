@@ -1,0 +1,235 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/sbinet/npyio/npy"
+)
+
+const (
+	npyMagic = "\x93NUMPY"
+	// maxColumns bounds what the names of columns take.
+	maxColumns = 1 << 20
+)
+
+// array is a NumPy array of one or two dimensions, read from the beginning to
+// the end in blocks of rows.
+type array struct {
+	name       string // in an archive, else ""
+	rows, cols int
+	fortran    bool // stored column by column
+	size       int  // bytes of an element
+	decode     func([]byte) float64
+	r          io.Reader   // from the first element on
+	at         io.ReaderAt // the elements, for fortran
+	used       []bool      // the columns that are wanted; nil if none is
+	raw        []byte
+	block      []float64 // rows×cols, or cols×rows if fortran
+	length     int       // rows of the block
+}
+
+// openArray reads the header of an array from r, which has size bytes in all.
+// What is wrong is a plain error.
+func openArray(r io.Reader, size int64) (*array, error) {
+	header, err := npyHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	h, err := parseHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	a := &array{rows: 1, cols: 1, fortran: h.Descr.Fortran, r: r}
+	switch shape := h.Descr.Shape; len(shape) {
+	case 2:
+		a.rows, a.cols = shape[0], shape[1]
+	case 1:
+		a.rows, a.fortran = shape[0], false
+	default:
+		return nil, fmt.Errorf("an array of %s, not one or two", count(len(shape), "dimension"))
+	}
+	if a.size, a.decode = elementType(h.Descr.Type); a.decode == nil {
+		return nil, fmt.Errorf("elements of type %s; only real numbers are read", quote(h.Descr.Type))
+	}
+	if a.cols > maxColumns {
+		return nil, fmt.Errorf("an array of %d columns, where at most %d are read", a.cols, maxColumns)
+	}
+	if a.rows < 0 || a.cols < 1 {
+		return nil, fmt.Errorf("an array of shape %v", h.Descr.Shape)
+	}
+	has := size - int64(len(header))
+	if need := float64(a.rows) * float64(a.cols) * float64(a.size); need > math.MaxInt64/2 || int64(need) != has {
+		return nil, fmt.Errorf("%d bytes of elements where an array of shape %v has %.0f", has, h.Descr.Shape, need)
+	}
+	return a, nil
+}
+
+// npyHeader reads the bytes before the elements.
+func npyHeader(r io.Reader, size int64) ([]byte, error) {
+	const most = 1 << 16 // headers have some hundred bytes
+	start := make([]byte, 12)
+	n, err := io.ReadFull(r, start[:10])
+	if err != nil || !bytes.HasPrefix(start, []byte(npyMagic)) {
+		return nil, errors.New("no NumPy header")
+	}
+	length := int64(binary.LittleEndian.Uint16(start[8:]))
+	if start[6] > 1 {
+		if _, err := io.ReadFull(r, start[10:]); err != nil {
+			return nil, errors.New("the NumPy header is cut short")
+		}
+		n, length = 12, int64(binary.LittleEndian.Uint32(start[8:]))
+	}
+	if length > min(most, size-int64(n)) {
+		return nil, errors.New("the NumPy header is longer than 64 KiB or than the file")
+	}
+	header := make([]byte, int64(n)+length)
+	copy(header, start)
+	if _, err := io.ReadFull(r, header[n:]); err != nil {
+		return nil, errors.New("the NumPy header is cut short")
+	}
+	return header, nil
+}
+
+// parseHeader takes a header apart. npyio panics on some that are damaged.
+func parseHeader(header []byte) (h npy.Header, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the NumPy header is damaged")
+		}
+	}()
+	r, err := npy.NewReader(bytes.NewReader(header))
+	if err != nil {
+		return h, fmt.Errorf("the NumPy header cannot be read: %w", err)
+	}
+	return r.Header, nil
+}
+
+// elementType is the size of an element of NumPy's type descr, and how it
+// becomes a number: integers beyond 2⁵³ are rounded, as they would be from text.
+// decode is nil for what is no real number.
+func elementType(descr string) (size int, decode func([]byte) float64) {
+	var order binary.ByteOrder = binary.LittleEndian
+	kind := strings.TrimLeft(descr, "<=|")
+	if strings.HasPrefix(descr, ">") {
+		order, kind = binary.BigEndian, descr[1:]
+	}
+	switch kind {
+	case "f8":
+		return 8, func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }
+	case "f4":
+		return 4, func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }
+	case "i8":
+		return 8, func(b []byte) float64 { return float64(int64(order.Uint64(b))) }
+	case "i4":
+		return 4, func(b []byte) float64 { return float64(int32(order.Uint32(b))) }
+	case "i2":
+		return 2, func(b []byte) float64 { return float64(int16(order.Uint16(b))) }
+	case "i1":
+		return 1, func(b []byte) float64 { return float64(int8(b[0])) }
+	case "u8":
+		return 8, func(b []byte) float64 { return float64(order.Uint64(b)) }
+	case "u4":
+		return 4, func(b []byte) float64 { return float64(order.Uint32(b)) }
+	case "u2":
+		return 2, func(b []byte) float64 { return float64(order.Uint16(b)) }
+	case "u1", "b1":
+		return 1, func(b []byte) float64 { return float64(b[0]) }
+	}
+	return 0, nil
+}
+
+// load reads the n rows from row start on, which follow those loaded last.
+func (a *array) load(start, n int) error {
+	a.length = n
+	if a.used == nil {
+		return nil
+	}
+	if len(a.block) < n*a.cols {
+		a.block = make([]float64, n*a.cols)
+	}
+	if !a.fortran {
+		return a.fill(a.r, a.block[:n*a.cols])
+	}
+	for j, used := range a.used {
+		if !used {
+			continue
+		}
+		from := (int64(j)*int64(a.rows) + int64(start)) * int64(a.size)
+		column := io.NewSectionReader(a.at, from, int64(n)*int64(a.size))
+		if err := a.fill(column, a.block[j*n:(j+1)*n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill reads elements from r.
+func (a *array) fill(r io.Reader, dst []float64) error {
+	bytes := len(dst) * a.size
+	if cap(a.raw) < bytes {
+		a.raw = make([]byte, bytes)
+	}
+	raw := a.raw[:bytes]
+	if _, err := io.ReadFull(r, raw); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = a.decode(raw[i*a.size:])
+	}
+	return nil
+}
+
+// value is the element in row i of the block and column j.
+func (a *array) value(i, j int) float64 {
+	if a.fortran {
+		return a.block[j*a.length+i]
+	}
+	return a.block[i*a.cols+j]
+}
+
+// atEnd checks that nothing is wrong with what has been read; an archive's
+// checksums come after the last byte.
+func (a *array) atEnd() error {
+	if a.used == nil || a.fortran {
+		return nil
+	}
+	switch n, err := a.r.Read(make([]byte, 1)); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	default:
+		return fmt.Errorf("%d byte too many", n)
+	}
+}
+
+// openNPY opens a file with one array; on an error it closes f.
+func openNPY(f *os.File, path string) (source, error) {
+	fail := func(err error) (source, error) {
+		f.Close()
+		return nil, &Error{Source: path, Msg: err.Error(), Err: err}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fail(err)
+	}
+	a, err := openArray(f, info.Size())
+	if err != nil {
+		return fail(err)
+	}
+	begin, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return fail(err)
+	}
+	a.at = io.NewSectionReader(f, begin, info.Size()-begin)
+	in := newArrays(path, []*array{a})
+	in.files = append(in.files, f)
+	return in, nil
+}

@@ -1,0 +1,160 @@
+package table
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// openNPZ opens an archive of NumPy arrays; on an error it closes f. What the
+// table is: the only array; or X with y as its last column, other arrays of one
+// dimension and as many rows being columns that are used if asked for; or arrays
+// of one dimension that are its columns.
+func openNPZ(f *os.File, path string) (source, error) {
+	in, err := openArchive(f, path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	in.files = append(in.files, f)
+	return in, nil
+}
+
+func openArchive(f *os.File, path string) (*arrays, error) {
+	fail := func(format string, args ...any) (*arrays, error) {
+		return nil, &Error{Source: path, Msg: fmt.Sprintf(format, args...)}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fail("%v", err)
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return fail("the zip archive cannot be read: %v", err)
+	}
+	var all []*array
+	var unread []string
+	var closers []io.Closer
+	byName := make(map[string]*array)
+	for _, entry := range z.File {
+		name, isArray := strings.CutSuffix(entry.Name, ".npy")
+		if !isArray {
+			continue
+		}
+		a, closer, err := openEntry(entry, info.Size())
+		if err != nil {
+			unread = append(unread, fmt.Sprintf("%s: %v", quote(name), err))
+			continue
+		}
+		a.name = name
+		all, byName[name] = append(all, a), a
+		closers = append(closers, closer)
+	}
+	closeAll := func() {
+		for _, c := range closers {
+			c.Close()
+		}
+	}
+	in, err := arrange(path, all, byName, unread)
+	if err != nil {
+		closeAll()
+		return nil, err
+	}
+	in.files = closers
+	return in, nil
+}
+
+// openEntry opens one array of an archive of size bytes.
+func openEntry(entry *zip.File, size int64) (*array, io.Closer, error) {
+	// Deflate packs at most 1032 bytes into one (zlib.net/zlib_tech.html).
+	const ratio = 1032
+	if entry.CompressedSize64 > uint64(size) || entry.UncompressedSize64/ratio > entry.CompressedSize64+1 {
+		return nil, nil, fmt.Errorf("more bytes than the archive can hold")
+	}
+	r, err := entry.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := openArray(r, int64(entry.UncompressedSize64))
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return a, r, nil
+}
+
+// arrange makes a table of the arrays of an archive.
+func arrange(path string, all []*array, byName map[string]*array, unread []string) (*arrays, error) {
+	fail := func(msg string) (*arrays, error) { return nil, &Error{Source: path, Msg: msg} }
+	if len(all)+len(unread) == 0 {
+		return fail("this is a zip archive (Excel workbooks are, too), not text; export the table as CSV")
+	}
+	x, y := byName["X"], byName["y"]
+	switch {
+	case len(all) == 1 && len(unread) == 0:
+		return newArrays(path, all), nil
+	case x == nil:
+		if len(unread) == 0 && areColumns(all) {
+			return named(newArrays(path, all), all), nil
+		}
+		return fail("expected one array, or X and y, or columns of as many rows; found " + describe(all, unread))
+	case y != nil && (y.cols != 1 || y.rows != x.rows):
+		return fail("y must have one column and as many rows as X; found " + describe([]*array{x, y}, nil))
+	}
+	for _, text := range unread {
+		if strings.HasPrefix(text, `"y"`) {
+			return fail("array " + text)
+		}
+	}
+	parts, main := []*array{x}, x.cols
+	if y != nil {
+		parts, main = append(parts, y), main+1
+	}
+	for _, a := range all {
+		if a != x && a != y && a.cols == 1 && a.rows == x.rows {
+			parts = append(parts, a)
+		}
+	}
+	in := named(newArrays(path, parts), parts[1:])
+	if main < len(in.columns) {
+		in.aside = make([]bool, len(in.columns))
+		for c := main; c < len(in.columns); c++ {
+			in.aside[c] = true
+		}
+	}
+	return in, nil
+}
+
+// areColumns reports whether arrays are the columns of one table.
+func areColumns(all []*array) bool {
+	for _, a := range all {
+		if a.cols != 1 || a.rows != all[0].rows {
+			return false
+		}
+	}
+	return true
+}
+
+// named gives the last columns of a table the names of their arrays.
+func named(in *arrays, last []*array) *arrays {
+	in.named = true
+	from := len(in.columns) - len(last)
+	for i, a := range last {
+		in.names[from+i] = a.name
+	}
+	return in
+}
+
+// describe lists arrays and their shapes, and what is wrong with the others.
+func describe(all []*array, unread []string) string {
+	var list []string
+	for _, a := range all {
+		list = append(list, fmt.Sprintf("%s (%d×%d)", quote(a.name), a.rows, a.cols))
+	}
+	return strings.Join(append(list, unread...), ", ")
+}
+
+func newBytesAt(b []byte) io.ReaderAt { return bytes.NewReader(b) }

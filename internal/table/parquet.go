@@ -1,0 +1,371 @@
+package table
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+const (
+	parquetMagic = "PAR1"
+	// parquetBlock is how many rows of a Parquet file are decoded at a time.
+	parquetBlock = 1 << 10
+)
+
+// parquetRows is a Parquet file of plain columns, read in blocks.
+type parquetRows struct {
+	head
+	file   *os.File
+	groups []parquet.RowGroup
+	leaves []*parquet.Column // the columns; nil for one that has columns of its own
+	used   []parquetColumn
+	at     []int // for each column its place in used, or −1
+	warn   []string
+	total  int64 // rows
+	row    int64 // the current one, from 0; −1 before the first
+	begin  int64 // the first row of the block
+	length int   // its rows
+	group  int   // the row group that is next
+	left   int64 // rows left in the one before
+}
+
+// parquetColumn is a column that is wanted.
+type parquetColumn struct {
+	index    int
+	pages    parquet.Pages
+	page     parquet.ValueReader // of the current page; nil before the first
+	values   []parquet.Value     // the block
+	text     bool                // whether labels are wanted
+	unsigned bool
+}
+
+// pandasIndex are the names under which pandas stores an index.
+var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
+
+// openParquet opens a Parquet file; on an error it closes f.
+func openParquet(f *os.File, path string) (source, error) {
+	in := &parquetRows{head: head{source: path, named: true}, file: f, row: -1}
+	if err := in.guard(in.open); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// guard calls do and makes an [*Error] of what goes wrong. The library panics on
+// some damaged files.
+func (in *parquetRows) guard(do func() error) (err error) {
+	damaged := func(cause error) error {
+		return &Error{Source: in.source, Msg: "the Parquet file is damaged: " + cause.Error(), Err: cause}
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = damaged(p)
+		default:
+			err = damaged(fmt.Errorf("%v", p))
+		}
+	}()
+	err = do()
+	var e *Error
+	if err != nil && !errors.As(err, &e) {
+		return damaged(err)
+	}
+	return err
+}
+
+func (in *parquetRows) open() error {
+	info, err := in.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := checkFooter(in.file, info.Size()); err != nil {
+		return err
+	}
+	pf, err := parquet.OpenFile(in.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	in.groups, in.total = pf.RowGroups(), pf.NumRows()
+	sum := int64(0)
+	for _, g := range in.groups {
+		if g.NumRows() < 0 {
+			return errors.New("a row group with a negative number of rows")
+		}
+		sum += g.NumRows()
+	}
+	if sum != in.total {
+		return fmt.Errorf("row groups of %d rows in a file of %d", sum, in.total)
+	}
+	for _, c := range pf.Root().Columns() {
+		if pandasIndex.MatchString(c.Name()) {
+			if in.aside == nil {
+				in.aside = make([]bool, len(pf.Root().Columns()))
+			}
+			in.aside[len(in.names)] = true
+			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table: no input unless it is named", quote(c.Name())))
+		}
+		in.names = append(in.names, strings.ToValidUTF8(c.Name(), "\uFFFD"))
+		in.leaves = append(in.leaves, c)
+		in.at = append(in.at, -1)
+	}
+	if len(in.names) == 0 {
+		return &Error{Source: in.source, Msg: "a Parquet file without columns"}
+	}
+	return nil
+}
+
+// checkFooter sees to it that the footer is no longer than the file, before
+// memory is taken for it.
+func checkFooter(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < 12 {
+		return errors.New("cut short")
+	}
+	if _, err := r.ReadAt(end[:], size-8); err != nil {
+		return err
+	}
+	if string(end[4:]) != parquetMagic {
+		return errors.New("cut short: it does not end as Parquet files do")
+	}
+	if int64(binary.LittleEndian.Uint32(end[:4])) > size-12 {
+		return errors.New("its footer is longer than the file")
+	}
+	return nil
+}
+
+func (in *parquetRows) begun() *head { return &in.head }
+
+func (in *parquetRows) use(numbers, labels []int) error {
+	for _, c := range numbers {
+		if why := notNumeric(in.leaves[c]); why != "" {
+			return in.headError(c, why)
+		}
+		in.want(c)
+	}
+	for _, c := range labels {
+		if leaf := in.leaves[c]; !leaf.Leaf() || leaf.Repeated() {
+			return in.headError(c, "holds lists or structures, not labels")
+		}
+		in.want(c)
+		in.used[in.at[c]].text = true
+	}
+	return nil
+}
+
+func (in *parquetRows) want(c int) {
+	if in.at[c] < 0 {
+		in.at[c] = len(in.used)
+		in.used = append(in.used, parquetColumn{index: in.leaves[c].Index(), unsigned: isUnsigned(in.leaves[c].Type())})
+	}
+}
+
+func isUnsigned(t parquet.Type) bool {
+	if logical := t.LogicalType(); logical != nil {
+		i, ok := logical.Value.(*format.IntType)
+		return ok && !i.IsSigned
+	}
+	old := t.ConvertedType()
+	return old != nil && deprecated.Uint8 <= *old && *old <= deprecated.Uint64
+}
+
+// notNumeric says why a column cannot be read as numbers, "" if it can.
+func notNumeric(c *parquet.Column) string {
+	if !c.Leaf() || c.Repeated() {
+		return "holds lists or structures, not numbers"
+	}
+	if t := c.Type().LogicalType(); t != nil && t.Value != nil {
+		switch t.Value.(type) {
+		case *format.IntType:
+		case *format.DateType, *format.TimeType, *format.TimestampType:
+			return "holds dates or times, not numbers; convert them, to years for example"
+		case *format.DecimalType:
+			return "holds decimals; convert them to doubles"
+		default:
+			return "holds " + t.String() + " values, not numbers"
+		}
+	} else if old := c.Type().ConvertedType(); old != nil && (*old < deprecated.Uint8 || *old > deprecated.Int64) {
+		return fmt.Sprintf("holds values of the converted type %d, not numbers", *old)
+	}
+	switch kind := c.Type().Kind(); kind {
+	case parquet.Boolean, parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
+		return ""
+	default:
+		return "holds " + kind.String() + " values, not numbers"
+	}
+}
+
+func (in *parquetRows) next() error {
+	if in.row+1 >= in.total {
+		return io.EOF
+	}
+	in.row++
+	if in.row < in.begin+int64(in.length) {
+		return nil
+	}
+	return in.guard(in.load)
+}
+
+// load decodes the block that begins with the current row. Blocks do not go
+// over the end of a row group.
+func (in *parquetRows) load() error {
+	for in.left == 0 {
+		if in.group == len(in.groups) {
+			return errors.New("rows are missing at the end")
+		}
+		g := in.groups[in.group]
+		in.group++
+		in.left = g.NumRows()
+		chunks := g.ColumnChunks()
+		for i := range in.used {
+			u := &in.used[i]
+			if u.pages != nil {
+				u.pages.Close()
+			}
+			u.page, u.pages = nil, chunks[u.index].Pages()
+		}
+	}
+	in.begin, in.length = in.row, int(min(in.left, parquetBlock))
+	in.left -= int64(in.length)
+	for i := range in.used {
+		if err := in.used[i].read(in.length); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the next n values, from one page or several.
+func (u *parquetColumn) read(n int) error {
+	if u.values == nil {
+		u.values = make([]parquet.Value, parquetBlock)
+	}
+	for have := 0; have < n; {
+		if u.page == nil {
+			page, err := u.pages.ReadPage()
+			if err == io.EOF {
+				return errors.New("a column ends too early")
+			} else if err != nil {
+				return err
+			}
+			u.page = page.Values()
+		}
+		k, err := u.page.ReadValues(u.values[have:n])
+		if u.text {
+			// The bytes of a page's strings do not outlive it.
+			for i, v := range u.values[have : have+k] {
+				u.values[have+i] = v.Clone()
+			}
+		}
+		have += k
+		switch {
+		case err == io.EOF:
+			u.page = nil
+		case err != nil:
+			return err
+		case k == 0:
+			return io.ErrNoProgress
+		}
+	}
+	return nil
+}
+
+func (in *parquetRows) value(c int) parquet.Value {
+	return in.used[in.at[c]].values[in.row-in.begin]
+}
+
+func (in *parquetRows) number(c int) (float64, bool) {
+	v := in.float(c)
+	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// float is the value in column c as a number, NaN for null. Integers beyond 2⁵³
+// are rounded, as they would be from text.
+func (in *parquetRows) float(c int) float64 {
+	v := in.value(c)
+	unsigned := in.used[in.at[c]].unsigned
+	switch {
+	case v.IsNull():
+		return math.NaN()
+	case v.Kind() == parquet.Boolean && v.Boolean():
+		return 1
+	case v.Kind() == parquet.Boolean:
+		return 0
+	case v.Kind() == parquet.Int32 && unsigned:
+		return float64(v.Uint32())
+	case v.Kind() == parquet.Int32:
+		return float64(v.Int32())
+	case v.Kind() == parquet.Int64 && unsigned:
+		return float64(v.Uint64())
+	case v.Kind() == parquet.Int64:
+		return float64(v.Int64())
+	case v.Kind() == parquet.Float:
+		return float64(v.Float())
+	case v.Kind() == parquet.Double:
+		return v.Double()
+	}
+	return math.NaN()
+}
+
+func (in *parquetRows) label(c int) string {
+	v := in.value(c)
+	switch v.Kind() {
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
+	}
+	if in.missing(c) {
+		return ""
+	}
+	return strconv.FormatFloat(in.float(c), 'g', -1, 64)
+}
+
+func (in *parquetRows) missing(c int) bool {
+	v := in.value(c)
+	return v.IsNull() || v.Kind() == parquet.Float && v.Float() != v.Float() || v.Kind() == parquet.Double && v.Double() != v.Double()
+}
+
+func (in *parquetRows) place() int { return int(in.row + 1) }
+
+func (in *parquetRows) errorAt(c int, msg string) *Error {
+	e := in.headError(c, msg)
+	e.Row = int(in.row + 1)
+	return e
+}
+
+func (in *parquetRows) badCell(c int) *Error {
+	switch v := in.value(c); {
+	case v.IsNull():
+		return in.errorAt(c, "null")
+	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
+		return in.errorAt(c, "empty cell")
+	}
+	return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.float(c)))
+}
+
+func (in *parquetRows) noRows() *Error {
+	return &Error{Source: in.source, Msg: "a Parquet file without rows"}
+}
+
+func (in *parquetRows) progress() float64 { return float64(in.row+1) / float64(max(in.total, 1)) }
+
+func (in *parquetRows) warnings() []string { return in.warn }
+
+func (in *parquetRows) close() error {
+	for _, u := range in.used {
+		if u.pages != nil {
+			_ = in.guard(u.pages.Close)
+		}
+	}
+	return in.file.Close()
+}

@@ -1,0 +1,326 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// source is an open table, whatever its format, that is read row by row.
+// Columns are counted from 0.
+type source interface {
+	// begun is what is known before the first row.
+	begun() *head
+	// use says, before the first row, which columns will be asked for as numbers
+	// and which as labels.
+	use(numbers, labels []int) error
+	// next goes on to the next row; the error is io.EOF after the last one.
+	next() error
+	// number is the value in column c, if it is a finite number.
+	number(c int) (float64, bool)
+	// label is the value in column c as text, "" if it is missing.
+	label(c int) string
+	// missing reports whether the value in column c is missing, as opposed to
+	// wrong.
+	missing(c int) bool
+	// place is the line of the current row, or the number of the row, from 1,
+	// in formats without lines.
+	place() int
+	// errorAt is an error in column c of the current row.
+	errorAt(c int, msg string) *Error
+	// badCell is the error for the value in column c, which is no finite number,
+	// or a label that is missing.
+	badCell(c int) *Error
+	// noRows is the error for a table without rows.
+	noRows() *Error
+	// progress is the share of the input that has been read, 0 if that is not
+	// known.
+	progress() float64
+	warnings() []string
+	close() error
+}
+
+// Reader reads a table in pieces. It is for tables that need not be in memory
+// as a whole; [Read] is for the others.
+type Reader struct {
+	src     source
+	opts    Options
+	sel     selection
+	numeric []int // the columns whose numbers are wanted
+	chunk   *Table
+	rows    int // read so far, dropped ones included
+	dropped int
+	gap     *Error // the first reason to drop a row
+	notes   []string
+}
+
+// Open opens the table at path, as [Read] does, to be read in pieces.
+// Options.Subsample is not looked at.
+func Open(path string, opts Options) (*Reader, error) {
+	src, err := openPath(path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(src, opts)
+}
+
+// NewReader is [Open] for text from r; source is the name that errors give, "-"
+// for standard input. Closing the Reader does not close r.
+func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
+	in, err := openRows(r, source, opts.Header, opts.Comma)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(in, opts)
+}
+
+// newReader chooses the columns; on an error it closes src.
+func newReader(src source, opts Options) (*Reader, error) {
+	sel, err := src.begun().choose(opts)
+	numeric := sel.numeric()
+	if err == nil {
+		err = src.use(numeric, sel.extraStr)
+	}
+	if err != nil {
+		src.close()
+		return nil, err
+	}
+	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric}, nil
+}
+
+// Columns is the number of feature columns, D of the tables to come.
+func (r *Reader) Columns() int { return len(r.sel.features) }
+
+// Close closes the files.
+func (r *Reader) Close() error { return r.src.close() }
+
+// Next returns the next rows, most at most and at least one, as a table that is
+// valid until the next call. Its Row and SourceRows count from the table's
+// beginning. The error is io.EOF after the last row, else an [*Error]. A table
+// without any row is an error. Warnings are those of [Reader.Warnings].
+func (r *Reader) Next(most int) (*Table, error) {
+	if r.chunk == nil {
+		r.chunk = r.newTable()
+		r.chunk.Row = []int{}
+	}
+	t := r.chunk
+	t.truncate(0)
+	for t.N < most {
+		if err := r.append(t); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	t.SourceRows = r.rows
+	if t.N > 0 {
+		return t, nil
+	}
+	if r.rows == r.dropped {
+		return nil, r.nothing()
+	}
+	return nil, io.EOF
+}
+
+// Warnings tells what a user should know about the rows read so far. Those told
+// once stay where they are; only the number of rows dropped, which comes last,
+// changes.
+func (r *Reader) Warnings() []string {
+	notes := append(slices.Clone(r.src.warnings()), r.notes...)
+	if r.dropped > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %s left out: missing values (first: %v)",
+			r.dropped, count(r.rows, "row"), r.gap))
+	}
+	return notes
+}
+
+// nothing is the error for a table of no rows.
+func (r *Reader) nothing() error {
+	if r.dropped == 0 {
+		return r.src.noRows()
+	}
+	return &Error{Source: r.src.begun().source, Err: r.gap,
+		Msg: fmt.Sprintf("no rows left: all %d have missing values (first: %v)", r.dropped, r.gap)}
+}
+
+// newTable is a table without rows.
+func (r *Reader) newTable() *Table {
+	h := r.src.begun()
+	t := &Table{Source: h.source, D: len(r.sel.features)}
+	for _, c := range r.sel.features {
+		t.FeatureNames = append(t.FeatureNames, h.names[c])
+	}
+	if r.sel.target >= 0 {
+		t.TargetName = h.names[r.sel.target]
+	}
+	for _, c := range r.sel.targets {
+		t.TargetNames = append(t.TargetNames, h.names[c])
+		t.Targets, t.Missing = append(t.Targets, nil), append(t.Missing, nil)
+	}
+	if len(r.sel.extra) > 0 {
+		t.Extra = make(map[string][]float64)
+	}
+	if len(r.sel.extraStr) > 0 {
+		t.ExtraText = make(map[string][]string)
+	}
+	return t
+}
+
+// append adds the next row to t, passing over those that are dropped. The error
+// is io.EOF after the last row.
+func (r *Reader) append(t *Table) error {
+	for {
+		if err := r.src.next(); err != nil {
+			return err
+		}
+		r.rows++
+		if !r.take(t) {
+			gap, err := r.refused()
+			if err != nil {
+				return err
+			}
+			if r.gap == nil {
+				r.gap = gap
+			}
+			r.dropped++
+			t.truncate(t.N)
+			if t.Row == nil {
+				t.Row = identity(t.N)
+			}
+			continue
+		}
+		t.Line = append(t.Line, r.src.place())
+		if t.Row != nil {
+			t.Row = append(t.Row, r.rows-1)
+		}
+		t.N++
+		return nil
+	}
+}
+
+// take appends the values of the current row to t, and reports whether all of
+// them are what they should be.
+func (r *Reader) take(t *Table) bool {
+	ok := true
+	for _, c := range r.sel.features {
+		v, isNumber := r.src.number(c)
+		ok = ok && isNumber
+		t.X = append(t.X, v)
+	}
+	if c := r.sel.target; c >= 0 {
+		v, isNumber := r.src.number(c)
+		if !isNumber && r.opts.NoTarget {
+			r.notes = append(r.notes, fmt.Sprintf("target left out: %v", r.src.badCell(c)))
+			t.Y, t.TargetName, r.sel.target = nil, "", -1
+		} else {
+			ok = ok && isNumber
+			t.Y = append(t.Y, v)
+		}
+	}
+	for k, c := range r.sel.targets {
+		v, isNumber := r.src.number(c)
+		missing := !isNumber && r.src.missing(c)
+		if missing {
+			v = math.NaN()
+		}
+		ok = ok && (isNumber || missing)
+		t.Targets[k], t.Missing[k] = append(t.Targets[k], v), append(t.Missing[k], missing)
+	}
+	for i, c := range r.sel.extra {
+		v, isNumber := r.src.number(c)
+		ok = ok && isNumber
+		name := r.opts.Extra[i]
+		t.Extra[name] = append(t.Extra[name][:t.N], v)
+	}
+	for i, c := range r.sel.extraStr {
+		s := r.src.label(c)
+		ok = ok && s != ""
+		name := r.opts.ExtraText[i]
+		t.ExtraText[name] = append(t.ExtraText[name][:t.N], s)
+	}
+	return ok
+}
+
+// refused finds out about a row that take refused: that it may be dropped, and
+// for what gap, or that it is an error. Of several cells the leftmost counts.
+func (r *Reader) refused() (gap *Error, err error) {
+	first, firstGap := math.MaxInt, math.MaxInt
+	look := func(c int, isGap bool) {
+		if isGap && r.opts.Missing == MissingDrop {
+			firstGap = min(firstGap, c)
+		} else {
+			first = min(first, c)
+		}
+	}
+	for _, c := range r.numeric {
+		if _, ok := r.src.number(c); !ok {
+			missing := r.src.missing(c)
+			if !missing || !slices.Contains(r.sel.targets, c) {
+				look(c, missing)
+			}
+		}
+	}
+	for _, c := range r.sel.extraStr {
+		if r.src.label(c) == "" {
+			look(c, true)
+		}
+	}
+	if first < math.MaxInt {
+		return nil, r.src.badCell(first)
+	}
+	return r.src.badCell(firstGap), nil
+}
+
+// readAll reads the whole table, or draws a subsample from it.
+func (r *Reader) readAll() (*Table, error) {
+	defer r.Close()
+	t := r.newTable()
+	sample := newSample(r.opts)
+	if sample != nil {
+		t.Row = []int{}
+	}
+	room := 0
+	for {
+		if t.N == room {
+			room = r.expect(t.N)
+			t.reserve(room)
+		}
+		if err := r.append(t); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if sample != nil {
+			sample.settle(t)
+		}
+	}
+	if t.N == 0 {
+		return nil, r.nothing()
+	}
+	t.SourceRows, t.Warnings = r.rows, r.Warnings()
+	if note := sample.finish(t); note != "" {
+		t.Warnings = append(t.Warnings, note)
+	}
+	return t, nil
+}
+
+// expect is for how many rows there should be room when n have been read: as
+// many as there will be, as far as that can be foreseen, so that growing does
+// not take twice the memory. A wrong forecast cannot take more than 16 times
+// what has been read.
+func (r *Reader) expect(n int) int {
+	const first, margin = 1 << 12, 1.02
+	if n < first {
+		return first
+	}
+	forecast := 0.0
+	if p := r.src.progress(); p > 0 {
+		forecast = margin * float64(n) / p
+	}
+	room := max(n+n/4, int(min(forecast, 16*float64(n))))
+	if s := r.opts.Subsample; s >= n {
+		room = min(room, s+1)
+	}
+	return room
+}

@@ -1,0 +1,90 @@
+package table
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestReaderPieces puts the pieces of a table together, of all sizes, and
+// compares with the table as a whole.
+func TestReaderPieces(t *testing.T) {
+	for _, gap := range []int{0, 3, 4} {
+		text := counting(23, gap)
+		opts := Options{Extra: []string{"sd"}, ExtraText: []string{"group"}}
+		if gap > 0 {
+			opts.Missing = MissingDrop
+		}
+		whole, err := ReadFrom(strings.NewReader(text), "T", opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole.Row == nil {
+			whole.Row = identity(whole.N)
+		}
+		for most := 1; most <= 25; most++ {
+			r, err := NewReader(strings.NewReader(text), "T", opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := &Table{Extra: map[string][]float64{}, ExtraText: map[string][]string{}}
+			for {
+				p, err := r.Next(most)
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.N < 1 || p.N > most || len(p.X) != p.N*p.D {
+					t.Fatalf("a piece of %d rows, at most %d", p.N, most)
+				}
+				sum.Source, sum.D, sum.FeatureNames, sum.TargetName, sum.SourceRows = p.Source, p.D, p.FeatureNames, p.TargetName, p.SourceRows
+				sum.N += p.N
+				sum.X, sum.Y = append(sum.X, p.X...), append(sum.Y, p.Y...)
+				sum.Line, sum.Row = append(sum.Line, p.Line...), append(sum.Row, p.Row...)
+				sum.Extra["sd"] = append(sum.Extra["sd"], p.Extra["sd"]...)
+				sum.ExtraText["group"] = append(sum.ExtraText["group"], p.ExtraText["group"]...)
+			}
+			sum.Warnings = r.Warnings()
+			// The last gap may come after the last piece that was not empty.
+			sum.SourceRows = whole.SourceRows
+			if !reflect.DeepEqual(sum, whole) {
+				t.Fatalf("pieces of %d:\n%+v\nas a whole:\n%+v", most, sum, whole)
+			}
+		}
+	}
+}
+
+func TestReaderErrors(t *testing.T) {
+	r, err := NewReader(strings.NewReader("a,y\n1,2\n3,4\n5,z\n"), "T", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(2); err != nil {
+		t.Error(err)
+	}
+	var e *Error
+	if _, err := r.Next(2); !errors.As(err, &e) || e.Line != 4 || e.Column != 2 {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]string{
+		"a,y\n":      "T:1: no data rows, only a header",
+		"a,y\n1,\n":  `T: no rows left: all 1 have missing values (first: T:2: column 2 ("y"): empty cell)`,
+		"a,y\n,\n\n": `T: no rows left: all 1 have missing values (first: T:2: column 1 ("a"): empty cell)`,
+	} {
+		r, err := NewReader(strings.NewReader(text), "T", Options{Missing: MissingDrop})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Next(5); !errors.As(err, &e) || e.Error() != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), Options{}); !errors.As(err, &e) {
+		t.Errorf("got %v", err)
+	}
+}

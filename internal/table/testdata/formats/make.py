@@ -1,0 +1,76 @@
+"""Writes the binary tables that tests read, beside this script.
+
+    python3 -m venv venv && venv/bin/pip install numpy==2.4.6 pandas==3.1.1 pyarrow==26.0.1
+    venv/bin/python make.py
+
+real.csv and whole.csv are what all files of those names hold: numbers of 17
+digits, and small whole numbers that every type can hold.
+"""
+import datetime, decimal, os
+import numpy as np, pandas as pd, pyarrow as pa, pyarrow.parquet as pq
+
+here = os.path.dirname(os.path.abspath(__file__))
+at = lambda name: os.path.join(here, name)
+
+n, names = 14, ["a", "b", "y"]
+real = np.array([[np.sin(3 * i + j) * 10.0 ** (i - 6) for j in range(3)] for i in range(n)])
+whole = np.array([[(7 * i + 3 * j) % 11 for j in range(3)] for i in range(n)])
+np.savetxt(at("real.csv"), real, fmt="%.17g", delimiter=",", header="a,b,y", comments="")
+np.savetxt(at("whole.csv"), whole, fmt="%d", delimiter=",", header="a,b,y", comments="")
+
+# NumPy arrays.
+np.save(at("real.npy"), real)
+np.save(at("real_fortran.npy"), np.asfortranarray(real))
+np.save(at("real_big_endian.npy"), real.astype(">f8"))
+with open(at("real_version2.npy"), "wb") as f:
+    np.lib.format.write_array(f, real, version=(2, 0))
+for kind in ["<f4", ">f4", "i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "u1", "<u2", "<u4", "<u8", ">u8"]:
+    dtype = np.dtype(kind)
+    for order in "CF":
+        name = "whole_%s_%s_%s.npy" % (dtype.name, {">": "big"}.get(kind[0], "little"), order)
+        np.save(at(name), np.array(whole.astype(dtype), order=order))
+np.save(at("mask.npy"), whole[:, 0] > 5)
+np.save(at("nan.npy"), np.array([[1, 2, 3], [4, np.nan, 6], [7, 8, np.inf]]))
+np.save(at("three.npy"), np.zeros((2, 2, 2)))
+np.save(at("complex.npy"), np.zeros((2, 2), complex))
+np.save(at("text.npy"), np.array([["a", "b"]]))
+np.save(at("scalar.npy"), np.float64(1))
+np.save(at("empty.npy"), np.zeros((0, 3)))
+
+# Archives.
+X, y, sd = real[:, :2], real[:, 2], np.arange(n) + 1.0
+np.savez(at("real_one.npz"), anything=real)
+np.savez(at("real_xy.npz"), X=X, y=y)
+np.savez(at("real_yx.npz"), y=y[:, None], X=np.asfortranarray(X))
+np.savez_compressed(at("real_compressed.npz"), X=X, y=y)
+np.savez_compressed(at("real_compressed_fortran.npz"), X=np.asfortranarray(X), y=y)
+np.savez(at("real_columns.npz"), a=real[:, 0], b=real[:, 1], y=y)
+np.savez(at("aside.npz"), X=X, sd=sd, y=y, test=whole[:, 0] > 5, other=np.zeros((2, 2)), words=np.array(["a"]))
+np.savez(at("lengths.npz"), X=X, y=y[:-1])
+np.savez(at("unclear.npz"), A=X, b=y)
+np.savez(at("words.npz"), X=X, y=np.array(["a"] * n))
+
+# Parquet.
+frame, whole_frame = pd.DataFrame(real, columns=names), pd.DataFrame(whole, columns=names)
+frame.to_parquet(at("real_pandas.parquet"))
+plain = pa.Table.from_pandas(frame, preserve_index=False)
+for codec in ["none", "snappy", "gzip", "brotli", "lz4", "zstd"]:
+    pq.write_table(plain, at("real_%s.parquet" % codec), compression=codec)
+pq.write_table(plain, at("real_groups.parquet"), row_group_size=5, data_page_size=16, write_batch_size=2, data_page_version="2.0")
+pq.write_table(plain, at("real_split.parquet"), use_dictionary=False, column_encoding="BYTE_STREAM_SPLIT")
+pq.write_table(plain.cast(pa.schema([pa.field(c, pa.float64(), False) for c in names])), at("real_required.parquet"))
+for kind in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32"]:
+    columns = {c: pa.array(whole[:, j].astype(kind)) for j, c in enumerate(names)}
+    pq.write_table(pa.table(columns), at("whole_%s.parquet" % kind))
+pq.write_table(pa.table({c: pa.array(whole[:, j]) for j, c in enumerate(names)}), at("whole_delta.parquet"),
+               use_dictionary=False, column_encoding="DELTA_BINARY_PACKED")
+frame.set_index("a", drop=False).rename_axis(None).to_parquet(at("index.parquet"))
+day = datetime.date(2000, 1, 2)
+pq.write_table(pa.table({
+    "x": [1.5, 2.5, 3.5, 4.5], "gap": [1.0, None, float("nan"), 4.0], "big": pa.array([2**64 - 1, 0, 1, 2], pa.uint64()),
+    "site": ["north", None, "", "é"], "kind": pa.array(["u", "v", "u", "v"]).dictionary_encode(), "test": [True, False, True, False],
+    "day": [day] * 4, "when": pa.array([datetime.datetime(2000, 1, 2)] * 4), "price": [decimal.Decimal("1.25")] * 4,
+    "list": [[1.0], [2.0], [], [3.0]], "pair": [{"u": 1, "v": 2}] * 4, "half": pa.array(np.zeros(4, np.float16)),
+    "inf": [1.0, 2.0, float("inf"), 4.0], "y": [1, 2, 3, 4],
+}), at("types.parquet"))
+pq.write_table(plain.slice(0, 0), at("empty.parquet"))

@@ -1,0 +1,270 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// turns holds the constants of sines and cosines of turns.
+type turns struct {
+	t        *isa
+	sin, cos []operand.Op
+	one      operand.Op
+}
+
+func (t *isa) newTurns(withCosine bool) *turns {
+	w := &turns{t: t, sin: t.constants(cSinTurn, cCosTurn-cSinTurn)}
+	if withCosine {
+		w.cos, w.one = t.constants(cCosTurn, cLog-cCosTurn), t.constant(cOne)
+	}
+	return w
+}
+
+// turnRegs are the registers of one vector: r holds u, s receives sin(πu) and,
+// where asked for, r cos(πu), up to a sign that they share; z is scratch.
+type turnRegs struct{ r, z, s reg.Register }
+
+// horner sets y to the polynomial in z.
+func (t *isa) horner(c []operand.Op, z, y reg.Register) {
+	VMOVUPD(c[len(c)-1], y)
+	for i := len(c) - 2; i >= 0; i-- {
+		VFMADD213PD(c[i], z, y)
+	}
+}
+
+// emit reduces u by the nearest whole number, to even at a half, and takes the
+// polynomials.
+func (w *turns) emit(regs []turnRegs) {
+	for _, r := range regs {
+		if w.t.wide() {
+			VRNDSCALEPD(operand.Imm(8), r.r, r.z)
+		} else {
+			VROUNDPD(operand.Imm(8), r.r, r.z)
+		}
+		VSUBPD(r.z, r.r, r.r)
+		VMULPD(r.r, r.r, r.z)
+		w.t.horner(w.sin, r.z, r.s)
+		VMULPD(r.r, r.s, r.s)
+		if w.cos != nil {
+			w.t.horner(w.cos, r.z, r.r)
+			VFMADD213PD(w.one, r.z, r.r)
+		}
+	}
+}
+
+func (t *isa) turnRegs(n int) []turnRegs {
+	r := make([]turnRegs, n)
+	for i := range r {
+		r[i] = turnRegs{t.alloc(), t.alloc(), t.alloc()}
+	}
+	return r
+}
+
+// cosine generates b·cos(2πu) = b − 2b·sin²(πu) with u = c·src, and b·sin(2πu)
+// beside it if asked for.
+func (t *isa) cosine(withSine bool) {
+	name, signature := "cosine"+t.suffix, "func(dst, src *float64, n int, c, b float64)"
+	doc := []string{name + " sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n."}
+	args := []string{"dst", "src", "n"}
+	dst, src, n, i, sine := reg.RDI, reg.RSI, reg.RCX, reg.RAX, reg.RDX
+	regs := []reg.Register{dst, src, n}
+	if withSine {
+		name, signature = "cosineSine"+t.suffix, "func(dst, sine, src *float64, n int, c, b float64)"
+		doc = []string{name + " sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for", "j < n."}
+		args, regs = []string{"dst", "sine", "src", "n"}, []reg.Register{dst, sine, src, n}
+	}
+	t.function(name, signature, doc...)
+	params(args, regs...)
+	c, b, twice := t.scalar("c"), t.scalar("b"), t.alloc()
+	VADDPD(b, b, twice)
+	w := t.newTurns(withSine)
+	const unroll = 2
+	rows := t.turnRegs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v, r := range rows[:vectors] {
+			t.load(t.at(src, i, v), r.r)
+			VMULPD(c, r.r, r.r)
+		}
+		w.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			VMULPD(r.s, r.s, r.z)
+			if withSine {
+				VMULPD(r.s, r.r, r.s)
+				VMULPD(twice, r.s, r.s)
+				t.store(r.s, t.at(sine, i, v))
+			}
+			VMOVAPD(b, r.s)
+			VFNMADD231PD(twice, r.z, r.s)
+			t.store(r.s, t.at(dst, i, v))
+		}
+	})
+	t.ret()
+}
+
+// sinSquares generates the sum over columns of w·sin²(πu), as columnSums does.
+func (t *isa) sinSquares() {
+	name := "sinSquares" + t.suffix
+	t.function(name, "func(dst *float64, n int, x, w, f, y *float64, stride int, index *int, d int)",
+		name+" sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;",
+		"without weights if w is nil. d ≥ 1.")
+	dst, n, x, w, f, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
+	i, q, col := reg.RAX, reg.R11, reg.R12
+	params([]string{"dst", "n", "x", "w", "f", "y", "stride", "index", "d"}, dst, n, x, w, f, y, stride, index, d)
+	SHLQ(operand.Imm(3), stride)
+	unroll := 2
+	if t.wide() {
+		unroll = 4
+	}
+	acc, xq, wq, fq := t.allocs(unroll), t.alloc(), t.alloc(), t.alloc()
+	rows, turn := t.turnRegs(unroll), t.newTurns(false)
+	columns := func(weights bool, vectors int, label string) {
+		for v := range vectors {
+			t.zero(acc[v])
+		}
+		XORL(q.As32(), q.As32())
+		align(32)
+		Label(label)
+		MOVQ(indexed(index, q, 8, 0), col)
+		IMULQ(stride, col)
+		ADDQ(y, col)
+		VBROADCASTSD(indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(indexed(f, q, 8, 0), fq)
+		if weights {
+			VBROADCASTSD(indexed(w, q, 8, 0), wq)
+		}
+		for v, r := range rows[:vectors] {
+			t.load(t.at(col, i, v), r.r)
+			t.sub(r.r, xq, r.r)
+			VMULPD(fq, r.r, r.r)
+		}
+		turn.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			if weights {
+				VMULPD(r.s, r.s, r.s)
+				VFMADD231PD(wq, r.s, acc[v])
+			} else {
+				VFMADD231PD(r.s, r.s, acc[v])
+			}
+		}
+		INCQ(q)
+		CMPQ(q, d)
+		JLT(ref(label))
+		for v := range vectors {
+			t.store(acc[v], t.at(dst, i, v))
+		}
+	}
+	both := func(weights bool, prefix string) {
+		t.loop(prefix, n, i, unroll, func(vectors int) {
+			l := label("%scolumn%d", prefix, vectors)
+			if t.masked {
+				l += "tail"
+			}
+			columns(weights, vectors, l)
+		})
+		t.ret()
+	}
+	TESTQ(w, w)
+	JZ(ref("plainstart"))
+	both(true, "w")
+	Label("plainstart")
+	both(false, "p")
+}
+
+// sinSquaresSlope generates the sums over columns of sin²(πu) and, beside them,
+// of u·sin(πu)·cos(πu).
+func (t *isa) sinSquaresSlope() {
+	name := "sinSquaresSlope" + t.suffix
+	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
+		name+" sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with",
+		"u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.")
+	dst, sine, n, x, f, y, stride, index, d := reg.RDI, reg.RBX, reg.RCX, reg.RSI, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
+	i, q, col := reg.RAX, reg.R11, reg.R12
+	params([]string{"dst", "sine", "n", "x", "f", "y", "stride", "index", "d"}, dst, sine, n, x, f, y, stride, index, d)
+	SHLQ(operand.Imm(3), stride)
+	const unroll = 2
+	square, slope, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
+	xq, fq := t.alloc(), t.alloc()
+	rows, turn := t.turnRegs(unroll), t.newTurns(true)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.zero(square[v])
+			t.zero(slope[v])
+		}
+		l := label("column%d", vectors)
+		if t.masked {
+			l += "tail"
+		}
+		XORL(q.As32(), q.As32())
+		align(32)
+		Label(l)
+		MOVQ(indexed(index, q, 8, 0), col)
+		IMULQ(stride, col)
+		ADDQ(y, col)
+		VBROADCASTSD(indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(indexed(f, q, 8, 0), fq)
+		for v, r := range rows[:vectors] {
+			t.load(t.at(col, i, v), r.r)
+			t.sub(r.r, xq, r.r)
+			VMULPD(fq, r.r, u[v])
+			VMOVAPD(u[v], r.r)
+		}
+		turn.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			VFMADD231PD(r.s, r.s, square[v])
+			VMULPD(r.r, r.s, r.s)
+			VFMADD231PD(r.s, u[v], slope[v])
+		}
+		INCQ(q)
+		CMPQ(q, d)
+		JLT(ref(l))
+		for v := range vectors {
+			t.store(square[v], t.at(dst, i, v))
+			VADDPD(slope[v], slope[v], slope[v])
+			t.store(slope[v], t.at(sine, i, v))
+		}
+	})
+	t.ret()
+}
+
+// sinSums generates the two sums over one column.
+func (t *isa) sinSums() {
+	name := "sinSums" + t.suffix
+	t.function(name, "func(x, f float64, w, y *float64, n int) (square, sine float64)",
+		name+" returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),",
+		"over j < n.")
+	w, y, n, i := reg.RSI, reg.RDX, reg.RCX, reg.RAX
+	params([]string{"w", "y", "n"}, w, y, n)
+	const unroll = 2
+	// What total works on must be below register 16.
+	square, sine, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
+	rows := t.turnRegs(unroll)
+	x, f := t.scalar("x"), t.scalar("f")
+	turn := t.newTurns(true)
+	for v := range unroll {
+		t.zero(square[v])
+		t.zero(sine[v])
+	}
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v, r := range rows[:vectors] {
+			t.load(t.at(y, i, v), r.r)
+			t.sub(r.r, x, r.r)
+			VMULPD(f, r.r, u[v])
+			VMOVAPD(u[v], r.r)
+		}
+		turn.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			t.load(t.at(w, i, v), r.z)
+			VMULPD(r.z, r.s, r.z)
+			VFMADD231PD(r.z, r.s, square[v])
+			VMULPD(r.r, u[v], u[v])
+			VFMADD231PD(r.z, u[v], sine[v])
+		}
+	})
+	for k, acc := range [][]reg.Register{square, sine} {
+		VADDPD(acc[1], acc[0], acc[0])
+		t.total(acc[0], u[0])
+		Store(acc[0].(reg.Vec).AsX(), ReturnIndex(k))
+	}
+	t.ret()
+}

@@ -1,0 +1,319 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// CompileError reports an expression that does not fit the data.
+type CompileError struct{ Msg string }
+
+func (e *CompileError) Error() string { return "kernel: " + e.Msg }
+
+// Columns returns the labels 0 … d−1: the usual second argument of [Compile].
+func Columns(d int) []int {
+	labels := make([]int, d)
+	for i := range labels {
+		labels[i] = i
+	}
+	return labels
+}
+
+// Compile translates e for points whose columns carry the given labels. The
+// labels are what `dims=` and the names of ARD lengthscales speak of; they
+// differ from positions when columns of a table were left out.
+//
+// Every term of a sum carries one signal variance, a multiplicative factor:
+// rbf is signal_variance·exp(−½r²), and rbf*matern32 has one as well. Where
+// other parameters set the size of a product, it has none, since the data could
+// not tell the two apart:
+//
+//   - a product with a linear(ard) or poly(ard) leaf, whose lengthscales do;
+//   - a product with a sum, whose terms have their own. Of several sums in one
+//     product, or of a sum beside a linear(ard) or poly(ard), all but one leave
+//     out the variance of their first term that has one.
+//
+// Several linear(ard) or poly(ard) leaves in one product keep all their
+// lengthscales; only the products of these matter then.
+func Compile(e Expr, labels []int) (*Program, error) {
+	c := compiler{prog: &Program{D: len(labels), Text: e.String()}, labels: labels}
+	if err := c.top(e, ""); err != nil {
+		return nil, err
+	}
+	c.prog.Depth = c.maxDepth
+	return c.prog, nil
+}
+
+type compiler struct {
+	prog            *Program
+	labels          []int
+	depth, maxDepth int
+}
+
+func (c *compiler) emit(in Instr) {
+	c.prog.Code = append(c.prog.Code, in)
+	switch in.Op {
+	case OpAdd, OpMul:
+		c.depth--
+	case OpScale:
+	default:
+		c.depth++
+	}
+	c.maxDepth = max(c.maxDepth, c.depth)
+}
+
+func (c *compiler) join(op Op, i int) {
+	if i > 0 {
+		c.emit(Instr{Op: op, Feature: -1, Param: -1, Shape: -1})
+	}
+}
+
+// top compiles the outermost sum and marks where its terms are.
+func (c *compiler) top(e Expr, prefix string) error {
+	if sum, ok := e.(Sum); ok {
+		for i, t := range sum {
+			if err := c.top(t, childPrefix(prefix, i)); err != nil {
+				return err
+			}
+			c.join(OpAdd, i)
+		}
+		return nil
+	}
+	t := termRange{text: e.String(), code: len(c.prog.Code), theta: c.prog.NumParams, param: len(c.prog.Params)}
+	if err := c.product(e, prefix, scaling{own: true}); err != nil {
+		return err
+	}
+	t.codeEnd, t.thetaEnd, t.paramEnd = len(c.prog.Code), c.prog.NumParams, len(c.prog.Params)
+	c.prog.terms = append(c.prog.terms, t)
+	return nil
+}
+
+// scaling says what sets the size of a term.
+type scaling struct {
+	// own asks for a signal variance, relative says that another factor of the
+	// product around it has the units of the target already.
+	own, relative bool
+}
+
+// sum compiles a sum within a product. Without own, one of its terms goes
+// without a variance: the first that would have one.
+func (c *compiler) sum(s Sum, prefix string, sc scaling) error {
+	for i, t := range s {
+		inner := scaling{own: true, relative: sc.relative}
+		if !sc.own && (!setsScale(t) || i == len(s)-1) {
+			inner.own, sc.own = false, true
+		}
+		var err error
+		if nested, ok := t.(Sum); ok {
+			err = c.sum(nested, childPrefix(prefix, i), inner)
+		} else {
+			err = c.product(t, childPrefix(prefix, i), inner)
+		}
+		if err != nil {
+			return err
+		}
+		c.join(OpAdd, i)
+	}
+	return nil
+}
+
+// setsScale tells a leaf or product whose size follows from lengthscales of
+// inner products.
+func setsScale(e Expr) bool {
+	switch e := e.(type) {
+	case *Leaf:
+		return e.ARD && e.Family.feature == InnerProduct && e.Family.hasColumns()
+	case Product:
+		return slices.ContainsFunc(e, setsScale)
+	}
+	return false
+}
+
+// factorState is what is known of a product while its factors are compiled.
+type factorState struct {
+	// hasScale says that a factor has set the size. sized is what the next
+	// factor that can is told; it is used up by the first.
+	hasScale bool
+	scaling
+	// start is a signal variance given in the text.
+	start []float64
+	// linear are the isotropic linear leaves' columns.
+	linear [][]int
+}
+
+// product compiles a term of a sum: a leaf or a product.
+func (c *compiler) product(e Expr, prefix string, sc scaling) error {
+	st := factorState{scaling: sc, hasScale: setsScale(e)}
+	if err := c.factors(e, prefix, &st); err != nil {
+		return err
+	}
+	if st.hasScale || !sc.own {
+		if st.start != nil {
+			return &CompileError{fmt.Sprintf("signal_variance given in %q: this term has none of its own", e)}
+		}
+		return nil
+	}
+	p := Param{Name: prefix + "signal_variance", Kind: Variance, Size: 1, Start: st.start, Units: Units{Target: 2}}
+	if sc.relative {
+		p.Kind, p.Units.Target = Weight, 0
+	}
+	if len(st.linear) == 1 {
+		p.Dims, p.Units.Input = st.linear[0], -2
+	}
+	c.emit(Instr{Op: OpScale, Feature: -1, Param: c.param(p), Shape: -1})
+	return nil
+}
+
+// factors compiles the factors of a product, or a single leaf.
+func (c *compiler) factors(e Expr, prefix string, st *factorState) error {
+	switch e := e.(type) {
+	case *Leaf:
+		if v := e.Start[signalVariance]; v != nil {
+			if st.start != nil || len(v) != 1 {
+				return &CompileError{"signal_variance is one number, once in a product"}
+			}
+			st.start = v
+		}
+		return c.leaf(e, prefix, st)
+	case Product:
+		for i, f := range e {
+			if err := c.factors(f, childPrefix(prefix, i), st); err != nil {
+				return err
+			}
+			c.join(OpMul, i)
+		}
+	case Sum:
+		sc := scaling{own: st.own && !st.hasScale, relative: st.relative || st.hasScale}
+		st.hasScale = true
+		return c.sum(e, prefix, sc)
+	}
+	return nil
+}
+
+func childPrefix(prefix string, i int) string {
+	return prefix + "k" + strconv.Itoa(i+1) + "."
+}
+
+// param appends p to θ and returns its offset.
+func (c *compiler) param(p Param) int {
+	p.Offset = c.prog.NumParams
+	c.prog.NumParams += p.Size
+	c.prog.Params = append(c.prog.Params, p)
+	return p.Offset
+}
+
+func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) error {
+	dims, labels, err := c.columns(l)
+	if err != nil {
+		return err
+	}
+	if l.Family.custom != nil {
+		return c.customLeaf(l, prefix, dims, labels)
+	}
+	in := Instr{Op: l.Family.Op, Feature: -1, Param: -1, Shape: -1, Degree: l.degree()}
+	f := Feature{Kind: l.Family.feature, Dims: dims, Param: -1, Period: -1}
+	for _, s := range l.Family.slots {
+		p := Param{Name: prefix + s.name, Kind: s.kind, Size: 1, Units: s.units}
+		if s.use == onlyARD && !l.ARD {
+			if l.Start[s.name] != nil {
+				return &CompileError{fmt.Sprintf("%s: %s has a %s only with ard", l, l.Family.Name, s.name)}
+			}
+			continue
+		}
+		if s.use != single {
+			p.Dims = dims
+		}
+		if s.use != single && l.ARD {
+			p.Size, p.Vector, p.labels = len(dims), true, labels
+		}
+		if setsScale(l) && !st.relative {
+			// θ of (θ₀ + Σ x x'/ρ²)^p takes the p-th part of the target's units.
+			part := 1 / float64(max(1, in.Degree))
+			if s.kind == InnerScale {
+				p.Units.Target = -part
+			} else {
+				p.Units.Target = 2 * part
+			}
+		}
+		if err := p.setStart(l, l.Start[s.name]); err != nil {
+			return err
+		}
+		offset := c.param(p)
+		switch {
+		case s.use == single:
+			in.Shape = offset
+		case s.kind == Period && f.Kind == SinSquares:
+			f.Period, f.Periods = offset, p.Size
+		case l.ARD:
+			f.Param = offset
+		default:
+			in.Param = offset
+		}
+	}
+	if setsScale(l) {
+		st.relative = true // one leaf has the units of the target
+	}
+	if l.Family.Op == OpLinear && !l.ARD {
+		st.linear = append(st.linear, dims)
+	}
+	if l.Family.hasColumns() {
+		in.Feature = c.feature(f)
+	}
+	c.emit(in)
+	return nil
+}
+
+// columns returns the positions and labels of the columns that l acts on.
+func (c *compiler) columns(l *Leaf) (dims, labels []int, err error) {
+	if l.Dims == nil {
+		return Columns(c.prog.D), c.labels, nil
+	}
+	for _, label := range l.Dims {
+		pos := slices.Index(c.labels, label)
+		if pos < 0 {
+			return nil, nil, &CompileError{fmt.Sprintf("%s: there is no column %d to use (columns are %s)", l, label, labelText(c.labels))}
+		}
+		dims = append(dims, pos)
+	}
+	return dims, l.Dims, nil
+}
+
+// setStart takes start values given for the leaf l.
+func (p *Param) setStart(l *Leaf, v []float64) error {
+	switch {
+	case v == nil:
+	case len(v) == 1:
+		p.Start = slices.Repeat(v, p.Size)
+	case len(v) == p.Size:
+		p.Start = v
+	default:
+		return &CompileError{fmt.Sprintf("%s: %d start values for %s, which has %d", l, len(v), p.Name, p.Size)}
+	}
+	return nil
+}
+
+// feature returns the index of f, shared with an equal one if there is one.
+func (c *compiler) feature(f Feature) int {
+	for i, g := range c.prog.Features {
+		if g.Kind == f.Kind && g.Param == f.Param && g.Period == f.Period && slices.Equal(g.Dims, f.Dims) {
+			return i
+		}
+	}
+	c.prog.Features = append(c.prog.Features, f)
+	return len(c.prog.Features) - 1
+}
+
+func labelText(labels []int) string {
+	if len(labels) == 0 {
+		return "none"
+	}
+	contiguous := true
+	for i, l := range labels {
+		contiguous = contiguous && l == labels[0]+i
+	}
+	if contiguous && len(labels) > 2 {
+		return fmt.Sprintf("%d to %d", labels[0], labels[len(labels)-1])
+	}
+	return fmt.Sprint(labels)
+}

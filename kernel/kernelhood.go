@@ -1,0 +1,83 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Kernelhood is the verdict of [CheckKernelhood] on a sample of points.
+type Kernelhood struct {
+	// N is the number of points.
+	N int
+	// Asymmetry is the largest |k(x, y) − k(y, x)|, found at the points I and J.
+	Asymmetry float64
+	I, J      int
+	// Smallest and Largest are the extreme eigenvalues of the matrix of
+	// covariances, Tolerance what rounding can take the smallest below 0:
+	// 1e-14·n·Largest.
+	Smallest, Largest, Tolerance float64
+	// NonFinite says that a covariance was NaN or infinite, that of I and J.
+	NonFinite bool
+}
+
+// OK reports whether the sample is consistent with a covariance function:
+// symmetric to the last bit, and no eigenvalue below −Tolerance. That the
+// function is one does not follow.
+func (h Kernelhood) OK() bool {
+	return !h.NonFinite && h.Asymmetry == 0 && h.Smallest >= -h.Tolerance
+}
+
+// String says it in a sentence.
+func (h Kernelhood) String() string {
+	switch {
+	case h.NonFinite:
+		return fmt.Sprintf("no covariance function: k(x%d, x%d) is not a finite number", h.I, h.J)
+	case h.Asymmetry != 0:
+		return fmt.Sprintf("no covariance function: k(x%d, x%d) and k(x%d, x%d) differ by %.3g", h.I, h.J, h.J, h.I, h.Asymmetry)
+	case h.Smallest < -h.Tolerance:
+		return fmt.Sprintf("no covariance function: on these %d points the matrix has the eigenvalue %.3g (largest %.3g, rounding explains %.1g)", h.N, h.Smallest, h.Largest, -h.Tolerance)
+	}
+	return fmt.Sprintf("symmetric and positive semidefinite on these %d points: eigenvalues from %.3g to %.3g", h.N, h.Smallest, h.Largest)
+}
+
+// CheckKernelhood forms the n×n matrix of covariances of the points and looks
+// for what a covariance function cannot have. It costs O(n³): some hundred
+// points will do, spread at the scale on which the kernel changes and with some
+// close together. Errors are those of [Program.CheckTheta], and of points with
+// another number of columns.
+func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, error) {
+	if err := prog.CheckTheta(theta); err != nil {
+		return Kernelhood{}, err
+	}
+	if x.D != prog.D || x.N == 0 {
+		return Kernelhood{}, &CompileError{fmt.Sprintf("%d points of %d columns for a kernel of %d", x.N, x.D, prog.D)}
+	}
+	e, n := NewEvaluator(prog), x.N
+	e.Bind(theta)
+	k := make([]float64, n*n)
+	for i := range n {
+		e.Row(k[i*n:(i+1)*n], x, i, x, 0, n)
+	}
+	h := Kernelhood{N: n}
+	for i := range n {
+		for j := range n {
+			if v := k[i*n+j]; math.IsNaN(v) || math.IsInf(v, 0) {
+				h.NonFinite, h.I, h.J = true, i, j
+				return h, nil
+			}
+			if d := math.Abs(k[i*n+j] - k[j*n+i]); d > h.Asymmetry {
+				h.Asymmetry, h.I, h.J = d, i, j
+			}
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mat.NewSymDense(n, k), false) {
+		return h, fmt.Errorf("kernel: the eigenvalues of the covariance matrix were not found")
+	}
+	values := eigen.Values(nil)
+	h.Smallest, h.Largest = values[0], values[n-1]
+	h.Tolerance = 1e-14 * float64(n) * math.Abs(h.Largest)
+	return h, nil
+}

@@ -1,0 +1,191 @@
+// Package kerneltest tests covariance functions, those of the user's own above
+// all:
+//
+//	func TestMyKernel(t *testing.T) {
+//		kerneltest.Run(t, MyKernel{}, kerneltest.Options{})
+//	}
+package kerneltest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gpfit/kernel"
+)
+
+// Options says how to test. The zero value tests on 1, 2 and 3 columns of
+// standard normal points.
+type Options struct {
+	// Columns are the numbers of columns to test with; nil means 1, 2, 3.
+	Columns []int
+	// ARD tests the kernel with ard as well.
+	ARD bool
+	// Points draws n points of d columns; nil means standard normal ones.
+	Points func(rng *rand.Rand, n, d int) *kernel.Points
+	// Tolerance is that of a derivative, relative to the size of the values and
+	// of the derivative; 0 means 1e-7.
+	Tolerance float64
+	// Seed draws other points and parameters.
+	Seed uint64
+}
+
+// Numbers of points and of parameter vectors.
+const (
+	eigenPoints = 60
+	pairPoints  = 8
+	draws       = 4
+)
+
+// Run tests k, in an expression by its name: parameters that compile,
+// covariances that are symmetric to the last bit and positive semidefinite on
+// random points ([kernel.CheckKernelhood]), derivatives by the logs of the
+// parameters and, if it has them, by the inputs against central differences.
+func Run(t *testing.T, k kernel.Custom, opts Options) {
+	t.Helper()
+	texts := []string{k.Name()}
+	if opts.ARD {
+		texts = append(texts, k.Name()+"(ard)")
+	}
+	for _, text := range texts {
+		Expression(t, text, []kernel.Custom{k}, opts)
+	}
+}
+
+// Expression tests a kernel given in text form, which may name some of the
+// user's own; see [Run]. ARD of opts is not used.
+func Expression(t *testing.T, text string, custom []kernel.Custom, opts Options) {
+	t.Helper()
+	columns := opts.Columns
+	if columns == nil {
+		columns = []int{1, 2, 3}
+	}
+	expr, err := kernel.Parser{Custom: custom}.Parse(text)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, d := range columns {
+		prog, err := kernel.Compile(expr, kernel.Columns(d))
+		if err != nil {
+			t.Errorf("%d columns: %v", d, err)
+			return
+		}
+		program(t, prog, opts.defaults())
+	}
+}
+
+func (o Options) defaults() Options {
+	if o.Points == nil {
+		o.Points = normal
+	}
+	if o.Tolerance == 0 {
+		o.Tolerance = 1e-7
+	}
+	return o
+}
+
+func normal(rng *rand.Rand, n, d int) *kernel.Points {
+	rows := make([]float64, n*d)
+	for i := range rows {
+		rows[i] = rng.NormFloat64()
+	}
+	return kernel.NewPoints(rows, n, d)
+}
+
+func program(t *testing.T, prog *kernel.Program, opts Options) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(opts.Seed, uint64(prog.D)))
+	for range draws {
+		theta := make([]float64, prog.NumParams)
+		for i := range theta {
+			theta[i] = math.Exp(0.5 * rng.NormFloat64())
+		}
+		h, err := kernel.CheckKernelhood(prog, theta, opts.Points(rng, eigenPoints, prog.D))
+		if err != nil {
+			t.Errorf("%s: %v", prog.Text, err)
+			return
+		}
+		if !h.OK() {
+			t.Errorf("%s on %d columns at %v: %s", prog.Text, prog.D, theta, h)
+		}
+		c := check{t: t, prog: prog, e: kernel.NewEvaluator(prog), theta: theta, tol: opts.Tolerance,
+			x: opts.Points(rng, 1, prog.D), y: opts.Points(rng, pairPoints, prog.D)}
+		for range pairPoints {
+			c.adj = append(c.adj, rng.NormFloat64())
+		}
+		c.parameters()
+		if prog.CheckInputGradient() == nil {
+			c.inputs()
+		}
+	}
+}
+
+// check compares derivatives of f = Σ_j adj_j k(x, y_j).
+type check struct {
+	t     *testing.T
+	prog  *kernel.Program
+	e     *kernel.Evaluator
+	theta []float64
+	tol   float64
+	x, y  *kernel.Points
+	adj   []float64
+}
+
+// value returns f and Σ_j |adj_j k(x, y_j)|.
+func (c check) value(theta []float64, x *kernel.Points) (f, size float64) {
+	row := make([]float64, c.y.N)
+	c.e.Bind(theta)
+	c.e.Row(row, x, 0, c.y, 0, c.y.N)
+	for j, v := range row {
+		f += c.adj[j] * v
+		size += math.Abs(c.adj[j] * v)
+	}
+	return f, size
+}
+
+// difference is the central difference of the fourth order: with its step,
+// cancellation is near 1e-12 of the values, and truncation as small while the
+// fifth derivative is below some ten thousand times their size.
+func difference(f func(h float64) float64) float64 {
+	const h = 1e-4
+	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)
+}
+
+func (c check) compare(what string, got, want float64) {
+	c.t.Helper()
+	_, size := c.value(c.theta, c.x)
+	if !(math.Abs(got-want) <= c.tol*(size+math.Abs(want))) {
+		c.t.Errorf("%s on %d columns at %v: %s = %v, central difference %v", c.prog.Text, c.prog.D, c.theta, what, got, want)
+	}
+}
+
+func (c check) parameters() {
+	c.t.Helper()
+	grad := make([]float64, c.prog.NumParams)
+	c.e.Bind(c.theta)
+	c.e.RowGradient(grad, c.adj, c.x, 0, c.y, 0, c.y.N)
+	for p, name := range c.prog.Names() {
+		c.compare("∂/∂log "+name, grad[p], difference(func(h float64) float64 {
+			moved := append([]float64(nil), c.theta...)
+			moved[p] *= math.Exp(h)
+			f, _ := c.value(moved, c.x)
+			return f
+		}))
+	}
+}
+
+func (c check) inputs() {
+	c.t.Helper()
+	grad := make([]float64, c.prog.D)
+	c.e.Bind(c.theta)
+	c.e.RowInputGradient(grad, c.adj, c.x, 0, c.y, 0, c.y.N)
+	for q := range grad {
+		c.compare("∂/∂x", grad[q], difference(func(h float64) float64 {
+			moved := &kernel.Points{N: 1, D: c.x.D, X: append([]float64(nil), c.x.X...)}
+			moved.X[q] += h
+			f, _ := c.value(c.theta, moved)
+			return f
+		}))
+	}
+}

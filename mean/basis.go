@@ -1,0 +1,250 @@
+package mean
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"gpfit/kernel"
+)
+
+// Names of the coefficients: Constant, then for a column labelled c Linear[c],
+// Power[c,k] for k ≥ 2 and Bump[c,i] for the bump number i from 0.
+const (
+	Constant = "mean_constant"
+	Linear   = "mean_linear"
+	Power    = "mean_power"
+	Bump     = "mean_bump"
+)
+
+// Function is one basis function, of scaled inputs.
+type Function struct {
+	// Group is Constant, Linear, Power or Bump.
+	Group string `json:"group"`
+	// Column is the position among the columns in use, Label what the column
+	// is called in names.
+	Column int `json:"column"`
+	Label  int `json:"label"`
+	// Index is the power or the number of the bump.
+	Index int `json:"index"`
+	// Centre and Width make a bump exp(−½((x − Centre)/Width)²), scaled units.
+	Centre float64 `json:"centre,omitempty"`
+	Width  float64 `json:"width,omitempty"`
+}
+
+// Name is the name of the function's coefficient.
+func (f Function) Name() string {
+	switch f.Group {
+	case Constant:
+		return Constant
+	case Linear:
+		return fmt.Sprintf("%s[%d]", Linear, f.Label)
+	}
+	return fmt.Sprintf("%s[%d,%d]", f.Group, f.Label, f.Index)
+}
+
+// At is the function's value at x, the column's entry (ignored by Constant).
+func (f Function) At(x float64) float64 {
+	switch f.Group {
+	case Linear:
+		return x
+	case Power:
+		p := x
+		for range f.Index - 1 {
+			p *= x
+		}
+		return p
+	case Bump:
+		u := (x - f.Centre) / f.Width
+		return math.Exp(-u * u / 2)
+	}
+	return 1
+}
+
+// Slope is the function's derivative at x.
+func (f Function) Slope(x float64) float64 {
+	switch f.Group {
+	case Linear:
+		return 1
+	case Power:
+		return float64(f.Index) * math.Pow(x, float64(f.Index-1))
+	case Bump:
+		return -(x - f.Centre) / (f.Width * f.Width) * f.At(x)
+	}
+	return 0
+}
+
+// Basis is a mean function's list of basis functions: by groups in the order
+// Linear, Power, Bump, Constant.
+type Basis []Function
+
+// ColumnError reports a mean function that does not fit the table.
+type ColumnError struct{ Msg string }
+
+func (e *ColumnError) Error() string { return "mean: " + e.Msg }
+
+// Basis returns the functions of e for the points x, in scaled units; labels
+// name the columns of x, nil means 0 … d−1. The m bumps of a column have their
+// centres at its quantiles (i + ½)/m, i = 0 … m−1 (linearly interpolated), and
+// one width: the mean distance of neighbouring centres, or for a single bump
+// the column's standard deviation. Errors: [*ColumnError].
+func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
+	if len(e) == 0 {
+		return nil, nil
+	}
+	if labels == nil {
+		labels = kernel.Columns(x.D)
+	}
+	groups := map[string]Basis{Constant: {{Group: Constant}}}
+	add := func(f Function) {
+		same := func(g Function) bool {
+			return g.Column == f.Column && (f.Group == Linear || f.Group == Power && g.Index == f.Index)
+		}
+		if !slices.ContainsFunc(groups[f.Group], same) {
+			groups[f.Group] = append(groups[f.Group], f)
+		}
+	}
+	for _, t := range e {
+		if t.Kind == constantTerm {
+			continue
+		}
+		columns, err := t.columns(labels)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			if t.Kind == bumpsTerm {
+				bumps, err := t.bumps(x.Column(c), c, labels[c])
+				if err != nil {
+					return nil, err
+				}
+				if slices.ContainsFunc(groups[Bump], func(f Function) bool { return f.Column == c }) {
+					return nil, &ColumnError{fmt.Sprintf("column %d has bumps from two terms: give them once", labels[c])}
+				}
+				groups[Bump] = append(groups[Bump], bumps...)
+				continue
+			}
+			add(Function{Group: Linear, Column: c, Label: labels[c], Index: 1})
+			for k := 2; k <= t.Count; k++ {
+				add(Function{Group: Power, Column: c, Label: labels[c], Index: k})
+			}
+		}
+	}
+	return slices.Concat(groups[Linear], groups[Power], groups[Bump], groups[Constant]), nil
+}
+
+// columns returns the positions of the term's columns.
+func (t Term) columns(labels []int) ([]int, error) {
+	if t.Dims == nil {
+		return kernel.Columns(len(labels)), nil
+	}
+	var out []int
+	for _, label := range t.Dims {
+		c := slices.Index(labels, label)
+		if c < 0 {
+			words := make([]string, len(labels))
+			for i, l := range labels {
+				words[i] = strconv.Itoa(l)
+			}
+			return nil, &ColumnError{fmt.Sprintf("%s: there is no column %d, or it is constant; columns in use are %s", t, label, strings.Join(words, ", "))}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// bumps places the term's bumps on a column with the values v.
+func (t Term) bumps(v []float64, column, label int) (Basis, error) {
+	sorted := slices.Sorted(slices.Values(v))
+	out := make(Basis, t.Count)
+	for i := range out {
+		p := (float64(i) + 0.5) / float64(t.Count)
+		out[i] = Function{Group: Bump, Column: column, Label: label, Index: i, Centre: stat.Quantile(p, stat.LinInterp, sorted, nil)}
+		if i > 0 && out[i].Centre == out[i-1].Centre {
+			return nil, &ColumnError{fmt.Sprintf("%s: column %d repeats its values so often that two bumps fall on %v (scaled units): take fewer bumps", t, label, out[i].Centre)}
+		}
+	}
+	width := stat.PopStdDev(v, nil)
+	if t.Count > 1 {
+		width = (out[t.Count-1].Centre - out[0].Centre) / float64(t.Count-1)
+	}
+	for i := range out {
+		out[i].Width = width
+	}
+	return out, nil
+}
+
+// Evaluate returns the n×q matrix H of the functions at the points,
+// column-major.
+func (b Basis) Evaluate(x *kernel.Points) []float64 {
+	h := make([]float64, 0, x.N*len(b))
+	for _, f := range b {
+		for _, v := range x.Column(f.Column) {
+			h = append(h, f.At(v))
+		}
+	}
+	return h
+}
+
+// Names returns the names of the coefficients.
+func (b Basis) Names() []string {
+	out := make([]string, len(b))
+	for i, f := range b {
+		out[i] = f.Name()
+	}
+	return out
+}
+
+// Original returns the q×q matrix T, row-major, that turns coefficients of
+// scaled inputs into those of the same function of original inputs, x_scaled =
+// (x − mean)/scale: β_original = Tβ. Powers expand by the binomial theorem,
+// bumps and the constant keep their coefficients. Units of the target come on
+// top.
+func (b Basis) Original(xMean, xScale []float64) []float64 {
+	q := len(b)
+	t := make([]float64, q*q)
+	for j, f := range b {
+		if f.Group != Linear && f.Group != Power {
+			t[j*q+j] = 1
+			continue
+		}
+		mean, scale := xMean[f.Column], xScale[f.Column]
+		binomial := 1.0
+		for k := f.Index; k >= 0; k-- {
+			// ((x − μ)/s)^p = s^−p Σ_k C(p,k) x^k (−μ)^(p−k)
+			i := b.power(f.Column, k)
+			t[i*q+j] = binomial * math.Pow(-mean, float64(f.Index-k)) / math.Pow(scale, float64(f.Index))
+			binomial *= float64(k) / float64(f.Index-k+1)
+		}
+	}
+	return t
+}
+
+// power finds the function x_c^k. A basis with a power has all lower ones.
+func (b Basis) power(column, k int) int {
+	return slices.IndexFunc(b, func(f Function) bool {
+		switch k {
+		case 0:
+			return f.Group == Constant
+		case 1:
+			return f.Group == Linear && f.Column == column
+		}
+		return f.Group == Power && f.Column == column && f.Index == k
+	})
+}
+
+// Validate checks a basis that was read from a file against the number of
+// columns.
+func (b Basis) Validate(columns int) error {
+	for _, f := range b {
+		known := f.Group == Constant || f.Group == Linear || f.Group == Power && f.Index >= 2 && f.Index <= maxDegree || f.Group == Bump && f.Width > 0
+		if !known || f.Column < 0 || f.Column >= columns {
+			return fmt.Errorf("mean: basis function %+v for %d columns", f, columns)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package mean
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/kernel"
+)
+
+func mustParse(t testing.TB, text string) Expr {
+	t.Helper()
+	e, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Expr{
+		"": nil, " zero ": nil,
+		"constant":                        {{Kind: "constant"}},
+		"linear":                          {{Kind: "linear"}},
+		"linear(dims=2)":                  {{Kind: "linear", Dims: []int{2}}},
+		"poly(3,dims=[0,4]) ":             {{Kind: "poly", Count: 3, Dims: []int{0, 4}}},
+		"linear + bumps( 5 , dims = 0 )":  {{Kind: "linear"}, {Kind: "bumps", Count: 5, Dims: []int{0}}},
+		"poly(2)+bumps(1000)+constant":    {{Kind: "poly", Count: 2}, {Kind: "bumps", Count: 1000}, {Kind: "constant"}},
+		"\tlinear\n+\nconstant + linear ": {{Kind: "linear"}, {Kind: "constant"}, {Kind: "linear"}},
+	} {
+		got := mustParse(t, text)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q:\n%s", text, diff)
+		}
+		if diff := cmp.Diff(got, mustParse(t, got.String())); diff != "" {
+			t.Errorf("%q printed as %q:\n%s", text, got.String(), diff)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct {
+		text, word string
+		pos        int
+	}{
+		{"cubic", "unknown mean function", 0},
+		{"lineer", `did you mean "linear"`, 0},
+		{"linear + ", "expected a mean function", 9},
+		{"linear linear", "expected '+'", 7},
+		{"zero + linear", "zero stands alone", 0},
+		{"linear + zero", "zero stands alone", 9},
+		{"constant(1)", "no arguments", 8},
+		{"poly", "needs a degree", 4},
+		{"poly()", "a degree from 1 to 10", 5},
+		{"poly(0)", "a degree from 1 to 10", 5},
+		{"poly(11)", "a degree from 1 to 10", 5},
+		{"poly(-1)", "a degree from 1 to 10", 5},
+		{"bumps(2.5)", "number of bumps", 6},
+		{"bumps(99999999999999999999)", "number of bumps", 6},
+		{"bumps(5, width=2)", "expected dims=", 9},
+		{"linear()", "expected dims=", 7},
+		{"linear(dims)", "expected '='", 11},
+		{"linear(dims=x)", "column numbers", 12},
+		{"linear(dims=[0,0])", "twice", 15},
+		{"linear(dims=[0 1])", "expected ']'", 15},
+		{"linear(dims=0", "found the end", 13},
+		{"é", "unknown mean function", 0},
+		{"2*linear", "expected a mean function", 0},
+		{"linear + \x00", "expected a mean function", 9},
+	} {
+		_, err := Parse(c.text)
+		var pe *ParseError
+		if !errors.As(err, &pe) {
+			t.Errorf("%q: error %v, want a ParseError", c.text, err)
+			continue
+		}
+		if pe.Pos != c.pos || !strings.Contains(pe.Msg, c.word) {
+			t.Errorf("%q: %q at %d, want %q at %d", c.text, pe.Msg, pe.Pos, c.word, c.pos)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse(text)
+		if err != nil {
+			var pe *ParseError
+			if !errors.As(err, &pe) || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		again, err := Parse(e.String())
+		if err != nil || !cmp.Equal(e, again) {
+			t.Fatalf("%q → %q → %v, %v", text, e.String(), again, err)
+		}
+	})
+}
+
+func points(n, d int) (*kernel.Points, []float64) {
+	rng := rand.New(rand.NewPCG(5, uint64(n)))
+	rows := make([]float64, n*d)
+	for i := range rows {
+		rows[i] = rng.NormFloat64()
+	}
+	return kernel.NewPoints(rows, n, d), rows
+}
+
+func TestBasis(t *testing.T) {
+	x, _ := points(40, 2)
+	b, err := mustParse(t, "bumps(3, dims=7) + poly(3, dims=4) + linear + constant").Basis(x, []int{4, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "mean_linear[4] mean_linear[7] mean_power[4,2] mean_power[4,3] mean_bump[7,0] mean_bump[7,1] mean_bump[7,2] mean_constant"
+	if got := strings.Join(b.Names(), " "); got != want {
+		t.Fatalf("basis %s, want %s", got, want)
+	}
+	sorted := slices.Sorted(slices.Values(x.Column(1)))
+	// The quantiles 1/6, 1/2, 5/6 of 40 values, interpolated over p·n.
+	for i, p := range []float64{1. / 6, 0.5, 5. / 6} {
+		k := int(p * 40)
+		if c := b[4+i].Centre; !(c >= sorted[k-1] && c <= sorted[k]) {
+			t.Errorf("centre %d is %v, want it in [%v, %v]", i, c, sorted[k-1], sorted[k])
+		}
+		if w := (b[6].Centre - b[4].Centre) / 2; b[4+i].Width != w {
+			t.Errorf("width %v, want %v", b[4+i].Width, w)
+		}
+	}
+	h := b.Evaluate(x)
+	for i := range 40 {
+		u, v := x.Column(0)[i], x.Column(1)[i]
+		bump := func(k int) float64 { f := b[4+k]; return math.Exp(-math.Pow((v-f.Centre)/f.Width, 2) / 2) }
+		for j, want := range []float64{u, v, u * u, u * u * u, bump(0), bump(1), bump(2), 1} {
+			if got := h[j*40+i]; math.Abs(got-want) > 1e-14*(1+math.Abs(want)) {
+				t.Errorf("h_%d(x_%d) = %v, want %v", j, i, got, want)
+			}
+		}
+	}
+	for _, f := range b {
+		const x, step = 0.7, 1e-5
+		// Truncation is h²f‴/6, f‴ up to about 20 for a narrow bump.
+		if want := (f.At(x+step) - f.At(x-step)) / (2 * step); math.Abs(f.Slope(x)-want) > 1e-8*(1+math.Abs(want)) {
+			t.Errorf("slope of %s is %v, central difference %v", f.Name(), f.Slope(x), want)
+		}
+	}
+	if err := b.CheckRank(h); err != nil {
+		t.Error(err)
+	}
+	if none, err := mustParse(t, "zero").Basis(x, nil); err != nil || none != nil {
+		t.Errorf("zero has the basis %v, %v", none, err)
+	}
+	one, err := mustParse(t, "bumps(1, dims=0)").Basis(x, nil)
+	if err != nil || len(one) != 2 || !(one[0].Width > 0.5 && one[0].Width < 2) {
+		t.Errorf("one bump: %+v, %v", one, err)
+	}
+}
+
+func TestBasisErrors(t *testing.T) {
+	x, _ := points(40, 2)
+	for i := range 40 {
+		x.Column(1)[i] = float64(i % 2)
+	}
+	for text, word := range map[string]string{
+		"linear(dims=3)":                           "no column 3, or it is constant; columns in use are 0, 5",
+		"bumps(4, dims=5)":                         "take fewer bumps",
+		"bumps(2, dims=0) + bumps(3, dims=[0, 5])": "bumps from two terms",
+	} {
+		_, err := mustParse(t, text).Basis(x, []int{0, 5})
+		var ce *ColumnError
+		if !errors.As(err, &ce) || !strings.Contains(err.Error(), word) {
+			t.Errorf("%s: error %v, want %q", text, err, word)
+		}
+	}
+}
+
+// TestOriginal: the converted coefficients are those of the same function.
+func TestOriginal(t *testing.T) {
+	_, rows := points(50, 2)
+	xMean, xScale := []float64{3, -200}, []float64{0.1, 40}
+	original := make([]float64, len(rows))
+	for i, v := range rows {
+		original[i] = v*xScale[i%2] + xMean[i%2]
+	}
+	scaled, raw := kernel.NewPoints(rows, 50, 2), kernel.NewPoints(original, 50, 2)
+	b, err := mustParse(t, "poly(4, dims=1) + linear").Basis(scaled, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := len(b)
+	hs, hr, T := b.Evaluate(scaled), b.Evaluate(raw), b.Original(xMean, xScale)
+	for j := range q { // each function in turn, against its expansion
+		for i := range 50 {
+			sum, size := 0.0, 0.0
+			for k := range q {
+				part := T[k*q+j] * hr[k*50+i]
+				sum += part
+				size += math.Abs(part)
+			}
+			// The expansion cancels: the bound is relative to its terms.
+			if math.Abs(sum-hs[j*50+i]) > 1e-13*size {
+				t.Errorf("function %s at row %d: %v, want %v", b[j].Name(), i, sum, hs[j*50+i])
+			}
+		}
+	}
+}
+
+func TestRank(t *testing.T) {
+	x, _ := points(30, 3)
+	for i := range 30 {
+		x.Column(1)[i] = 2*x.Column(0)[i] - 3 // a multiple of another, shifted
+		x.Column(2)[i] = float64(i % 2)       // its square is itself
+	}
+	for text, want := range map[string]string{
+		"linear":            "mean_linear[0] is a linear combination of mean_linear[1], mean_constant,",
+		"poly(2, dims=2)":   "mean_linear[2] is a linear combination of mean_power[2,2],",
+		"bumps(40, dims=0)": "41 coefficients cannot be found from 30 rows",
+	} {
+		b, err := mustParse(t, text).Basis(x, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = b.CheckRank(b.Evaluate(x))
+		var re *RankError
+		if !errors.As(err, &re) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	// A function that is no more than 1e-6 away from another is told apart.
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 30 {
+		x.Column(1)[i] = x.Column(0)[i] + 1e-6*rng.NormFloat64()
+	}
+	b, _ := mustParse(t, "linear(dims=[0,1])").Basis(x, nil)
+	if err := b.CheckRank(b.Evaluate(x)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	x, _ := points(20, 2)
+	b, _ := mustParse(t, "poly(2) + bumps(2)").Basis(x, nil)
+	if err := b.Validate(2); err != nil {
+		t.Error(err)
+	}
+	for what, f := range map[string]Function{
+		"group": {Group: "mean_sine"}, "column": {Group: Linear, Column: 2}, "negative column": {Group: Linear, Column: -1},
+		"width": {Group: Bump}, "power": {Group: Power, Index: 400000000},
+	} {
+		if err := (Basis{f}).Validate(2); err == nil {
+			t.Errorf("a bad %s is accepted", what)
+		}
+	}
+}
