@@ -43,7 +43,7 @@ func BenchmarkSmallJobs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		sum, err := Run(b.Context(), r, Options{Drivers: drivers})
+		sum, err := Run(b.Context(), r, Options{Drivers: drivers, Cores: 2})
 		lock.Release()
 		if err != nil || sum.Here != 200 {
 			b.Fatalf("%+v, %v", sum, err)
