@@ -147,7 +147,7 @@ type candidateExpr struct {
 func (r *run) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
-		e, err := kernel.Parse(text)
+		e, err := kernel.Parser{Custom: r.opts.Kernels}.Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -276,9 +276,13 @@ func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
 		return done(err)
 	}
 	outcome.Report.Scores.CrossValidation = cv
+	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
-	c.NLML, c.BIC, c.LOO, c.CV = &rep.NLML, &bic, &rep.Scores.LeaveOneOut.Sum, &cv.NLPD
+	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, &cv.NLPD
+	if loo := rep.Scores.LeaveOneOut; loo != nil {
+		c.LOO = &loo.Sum
+	}
 	c.CVStandardized, c.CVStdError = &cv.NLPDStandardized, &cv.NLPDStdError
 	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
 	c.Seconds = time.Since(began).Seconds()

@@ -111,8 +111,8 @@ func (v leafValues) newScales(e kernel.Expr, parameters map[string]float64) []st
 
 // neighbours returns the kernels that one step makes of e, in canonical form
 // and without those that are the same function family as a simpler one. A step
-// replaces one part S of the expression (Duvenaud et al. 2013, §4), for a base
-// kernel B,
+// replaces one part S of the expression, for a base kernel B (Duvenaud et al. 2013,
+// Searching over structures),
 //
 //	S by S + B,  S by S×B,  a leaf by B.
 func neighbours(e kernel.Expr, bases []*kernel.Leaf, maxLeaves int) []kernel.Expr {

@@ -31,7 +31,8 @@ type Result struct {
 	ModelFile string `json:"model_file,omitempty"`
 }
 
-// Candidate is one kernel that was fitted. Scores are nil if that failed.
+// Candidate is one kernel that was fitted. Scores are nil if that
+// failed, and LOO where it is not defined.
 type Candidate struct {
 	Kernel string `json:"kernel"`
 	// Round is 0 for the kernels that were given, then the step of the search.
@@ -81,7 +82,11 @@ func (r *Result) Text() string {
 			fmt.Fprintf(&b, "%s  %-*s  %10d  %s: %s\n", mark, width, c.Kernel, c.Parameters, c.Status, firstLine(c.Error))
 			continue
 		}
-		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12.4f  %8.4f ± %-6.2g  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, *c.LOO, *c.CVStandardized, *c.CVStdError, c.Status)
+		loo := "-"
+		if c.LOO != nil {
+			loo = fmt.Sprintf("%.4f", *c.LOO)
+		}
+		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12s  %8.4f ± %-6.2g  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, loo, *c.CVStandardized, *c.CVStdError, c.Status)
 	}
 	fmt.Fprintf(&b, "\n* best by %s; NLML, BIC and LOO of the scaled problem, CV NLPD a row in units of the targets' deviation\n", r.Score)
 	if r.Stopped != "" {

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkStages times the stages of one value and gradient apart, rbf on 8
 // columns; flops are those of DESIGN's count, n³/3 for each of factor, inverse
-// and panels.
+// and panels, and n³ for a middle term.
 func BenchmarkStages(b *testing.B) {
 	for _, n := range []int{100, 200, 500, 1000, 2000, 4000} {
 		for _, text := range []string{"rbf", "rbf(ard)"} {
@@ -80,10 +80,18 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 		}
 		return factor()
 	}
+	middle := device.Adjoint{Middle: diag, Outer: []float64{1, -1}, Vectors: make([]float64, 2*n)}
+	inverted := func() error {
+		if err := factored(); err != nil {
+			return err
+		}
+		return w.InverseDiagonal(ctx, diag)
+	}
 	contract := func() error { return w.Contract(ctx, adj, prog, theta, grad, diag) }
 	run("fill", 0, nothing, fill)
 	run("factor", 1.0/3, filled, factor)
 	run("contract", 2.0/3, factored, contract)
+	run("middle", 1, inverted, func() error { return w.Contract(ctx, middle, prog, theta, grad, make([]float64, n)) })
 	run("all", 1, nothing, func() error {
 		if err := factored(); err != nil {
 			return err

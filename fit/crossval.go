@@ -63,6 +63,9 @@ type CrossValidationScores struct {
 	Coverage95       float64 `json:"coverage95"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
 	NLPDStdError float64 `json:"nlpd_std_error"`
+	// Warnings tell of folds that departed from what was asked: a jitter that
+	// was added, a device that was exchanged. CrossValidate's callers pass them on.
+	Warnings []string `json:"-"`
 }
 
 // FoldScores are those of one fold, in original units.
@@ -75,6 +78,7 @@ type FoldScores struct {
 	Coverage95 float64 `json:"coverage95"`
 	// Parameters are those refitted, natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters,omitempty"`
+	warnings   []string
 }
 
 // CrossValidate scores a task's model by K-fold cross-validation (Rasmussen &
@@ -106,6 +110,9 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 		scores, err := t.without(held).scoreFold(ctx, b, z, cv.Refit)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", k+1, cv.Folds, err)
+		}
+		for _, w := range scores.warnings {
+			out.Warnings = append(out.Warnings, fmt.Sprintf("fold %d of the cross-validation: %s", k+1, w))
 		}
 		out.Folds = append(out.Folds, *scores)
 	}
@@ -208,6 +215,10 @@ func (t *Task) scoreFold(ctx context.Context, b device.Backend, z []float64, ref
 		return nil, err
 	}
 	test := out.Report.Test
+	f.warnings = s.warnings
+	if jitter := s.obj.Terms().Jitter; jitter > 0 {
+		f.warnings = append(f.warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", jitter))
+	}
 	f.NLPD, f.RMSE, f.Coverage95 = test.NLPD, test.RMSE, test.Coverage95
 	return f, nil
 }

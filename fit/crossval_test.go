@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -131,6 +132,17 @@ func TestCrossValidateRefit(t *testing.T) {
 		if math.Abs(r.Parameters["lengthscale"]/p["lengthscale"]-1) > 1e-3 {
 			t.Errorf("fold %d: lengthscale %v, fitted alone %v", k, p["lengthscale"], r.Parameters["lengthscale"])
 		}
+	}
+}
+
+// TestCrossValidateWarnings: a jitter in a fold is told.
+func TestCrossValidateWarnings(t *testing.T) {
+	d := synthetic(30)
+	copy(d.X[3:], d.X[:45]) // rows repeat
+	o := Options{MaxJitter: 1, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 50, true}}}
+	s, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, CrossValidation{Folds: 3})
+	if err != nil || len(s.Warnings) != 3 || !strings.HasPrefix(s.Warnings[0], "fold 1 of the cross-validation: a jitter of") {
+		t.Errorf("%v, %v", s, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -83,15 +84,27 @@ type LeaveOneOutScore struct {
 	NLPDStandardized float64 `json:"nlpd_standardized"`
 }
 
-// scoreLeaveOneOut adds the leave-one-out score of the session's last
-// evaluation, if it was asked for or is the objective.
-func (t *Task) scoreLeaveOneOut(ctx context.Context, s *session, r *Report) error {
+// scoreLeaveOneOut returns the leave-one-out score at z, which the session has
+// just evaluated, if it was asked for or is the objective. Where there is none,
+// because a row alone determines a coefficient of the mean, the task is warned
+// and the score nil.
+func (t *Task) scoreLeaveOneOut(ctx context.Context, s *session, z []float64) (*LeaveOneOutScore, error) {
 	if !t.opts.LeaveOneOut && t.opts.Objective != ObjectiveLOO {
-		return nil
+		return nil, nil
 	}
-	sum, err := s.obj.LeaveOneOut(ctx)
+	sum, err := s.retry(ctx, func() (float64, error) {
+		if _, err := s.obj.Value(ctx, z); err != nil {
+			return 0, err
+		}
+		return s.obj.LeaveOneOut(ctx)
+	})
+	var leverage *graph.LeverageError
+	if errors.As(err, &leverage) {
+		s.warnings = append(s.warnings, fmt.Sprintf("no leave-one-out score: %v", err))
+		return nil, nil
+	}
 	if err != nil {
-		return fmt.Errorf("leave-one-out: %w", err)
+		return nil, fmt.Errorf("leave-one-out: %w", err)
 	}
 	n := float64(len(t.targets))
 	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
@@ -103,8 +116,7 @@ func (t *Task) scoreLeaveOneOut(ctx context.Context, s *session, r *Report) erro
 	for i := range t.data.t() {
 		l.NLPDStandardized -= math.Log(t.targetScale(i)) / float64(t.data.t())
 	}
-	r.Scores.LeaveOneOut = l
-	return nil
+	return l, nil
 }
 
 // reportObjective adds what is minimised, priors and ties.

@@ -58,6 +58,10 @@ func TestObjectiveOptions(t *testing.T) {
 		d.X, d.Y = append(d.X, float64(i%2)), append(d.Y, math.Sin(float64(i)))
 	}
 	d.X[11] = 2
+	lacking := mustFit(t, d, Options{Mean: "poly(2)", LeaveOneOut: true}).Report
+	if lacking.Scores.LeaveOneOut != nil || !strings.Contains(strings.Join(lacking.Warnings, ";"), "no leave-one-out score") {
+		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
+	}
 	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: ObjectiveLOO})
 	_, err = task.Fit(context.Background(), backend)
 	var le *graph.LeverageError

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"gpfit/graph"
-	"gpfit/kernel"
 )
 
 // Prior gives a parameter a prior density, in natural units of the scaled
@@ -88,7 +87,7 @@ func (t *Task) boundBy(d graph.Prior, q *parameter) error {
 	} else if q.isLog && lo <= 0 {
 		// The default bound, which is small, stands for 0.
 		if lo = q.lo; !(lo < hi) {
-			lo = hi * kindBounds[kernel.Variance][0]
+			lo = hi * positiveShare
 		}
 	}
 	q.lo, q.hi = lo, hi
@@ -100,6 +99,10 @@ func (t *Task) boundBy(d graph.Prior, q *parameter) error {
 	}
 	return nil
 }
+
+// positiveShare of a uniform prior's upper limit stands for a lower limit of 0
+// where the default bound does not serve.
+const positiveShare = 1e-6
 
 // addPriors adds the priors' part of the graph.
 func (t *Task) addPriors(spec *graph.Spec) {

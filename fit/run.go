@@ -62,11 +62,12 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	if err != nil {
 		return nil, err
 	}
-	r := t.report(s, z, grad)
-	r.Type, r.Status = "nlml", "evaluated"
-	if err = t.scoreLeaveOneOut(ctx, s, &r); err != nil {
+	loo, err := t.scoreLeaveOneOut(ctx, s, z)
+	if err != nil {
 		return nil, err
 	}
+	r := t.report(s, z, grad)
+	r.Type, r.Status, r.Scores.LeaveOneOut = "nlml", "evaluated", loo
 	if r.Residual, err = s.residual(ctx); err != nil {
 		return nil, err
 	}
@@ -162,11 +163,12 @@ func (t *Task) fit(ctx context.Context, sessions []*session, log *journal) (*Out
 	if _, err := s.Value(final, result.X); err != nil {
 		return nil, t.withBest(errors.Join(cancelled, err), result)
 	}
-	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
-	out.Report.Type = "fit"
-	if err := t.scoreLeaveOneOut(final, s, &out.Report); err != nil {
+	loo, err := t.scoreLeaveOneOut(final, s, result.X)
+	if err != nil {
 		return nil, t.withBest(errors.Join(cancelled, err), result)
 	}
+	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
+	out.Report.Type, out.Report.Scores.LeaveOneOut = "fit", loo
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}

@@ -83,7 +83,9 @@ func (s *session) close() {
 func (s *session) canMove(err error) bool {
 	var lost *device.LostError
 	var memory *device.MemoryError
-	return s.owned == nil && s.task.opts.Fallback != nil && (errors.As(err, &lost) || errors.As(err, &memory))
+	var unsupported *device.UnsupportedKernelError
+	return s.owned == nil && s.task.opts.Fallback != nil &&
+		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported))
 }
 
 // move goes on on the fallback device.

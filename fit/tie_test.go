@@ -68,6 +68,27 @@ func TestTiedChain(t *testing.T) {
 	}
 }
 
+// TestTieNoiseGroups: a group's noise can be tied to another's, and have a prior.
+func TestTieNoiseGroups(t *testing.T) {
+	d := synthetic(60)
+	d.NoiseGroupColumn = "g"
+	for i := range d.N {
+		d.NoiseGroup = append(d.NoiseGroup, string(rune('a'+i%3)))
+	}
+	gamma := []Prior{{"noise_variance", density(t, "gamma(2, 20)")}}
+	r := mustFit(t, d, Options{Priors: gamma, Ties: []Tie{{"noise_variance[c]", "noise_variance[a]"}}}).Report
+	p := r.Parameters
+	if p["noise_variance[c]"] != p["noise_variance[a]"] || p["noise_variance[b]"] == p["noise_variance[a]"] || len(r.Priors) != 2 {
+		t.Errorf("parameters %v, priors %v", p, r.Priors)
+	}
+	plain := synthetic(60)
+	one := mustFit(t, plain, Options{}).Report
+	all := mustFit(t, d, Options{Ties: []Tie{{"noise_variance", "noise_variance[b]"}}}).Report
+	if math.Abs(all.NLML-one.NLML) > 1e-6*math.Abs(one.NLML) {
+		t.Errorf("NLML %v with all groups tied, %v without groups", all.NLML, one.NLML)
+	}
+}
+
 func TestTieErrors(t *testing.T) {
 	d := synthetic(30)
 	tied := func(ties ...Tie) Options {

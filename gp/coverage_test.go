@@ -34,7 +34,7 @@ func TestCoverage(t *testing.T) {
 		for i := range variances {
 			variances[i] = noise
 		}
-		prior, err := NewPrior(prog, k.theta, kernel.NewPoints(x, n+1, 2), variances)
+		prior, err := NewPrior(context.Background(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances)
 		if err != nil {
 			t.Fatal(err)
 		}

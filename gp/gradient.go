@@ -42,31 +42,38 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 	return out, nil
 }
 
-// gradientCols is the length of the rows that an evaluator sees, so that its
-// scratch stays in the first-level cache.
-const gradientCols = 512
+// rowPiece is the length of the rows that an evaluator sees, so that its scratch
+// stays in the first-level cache.
+const rowPiece = 512
 
 // kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row
-// of grad. A row is one goroutine's: results do not depend on their number.
+// of grad.
 func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad []float64) error {
 	mod := p.model
-	n, d := mod.N(), xs.D
-	x := mod.points()
+	n, d, x := mod.N(), xs.D, mod.points()
+	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, i int) {
+		for j := 0; j < n; j += rowPiece {
+			end := min(j+rowPiece, n)
+			e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, x, j, end)
+		}
+	})
+}
+
+// eachRow calls f for every row in parallel, with an evaluator of the kernel. A
+// row is one goroutine's: results do not depend on their number.
+func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), xs.N) {
+	for range min(runtime.GOMAXPROCS(0), rows) {
 		group.Go(func() {
-			e := kernel.NewEvaluator(p.prog)
-			e.Bind(mod.Theta)
-			for {
+			e := kernel.NewEvaluator(prog)
+			e.Bind(theta)
+			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= xs.N || ctx.Err() != nil {
+				if i >= rows {
 					return
 				}
-				for j := 0; j < n; j += gradientCols {
-					end := min(j+gradientCols, n)
-					e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, x, j, end)
-				}
+				f(e, i)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -100,7 +101,9 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 		mean[i] += v
 	}
 	j := &Joint{Mean: mean, Cov: cov, order: m + mod.N()}
-	j.addPrior(p.prog, mod.Theta, xs, -1)
+	if err := j.addPrior(ctx, p.prog, mod.Theta, xs, -1); err != nil {
+		return nil, err
+	}
 	j.addProducts(uncertainty, len(mod.Mean.Basis))
 	j.addNoise(noise)
 	j.toOriginal(mod.Scaling)
@@ -109,7 +112,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 
 // Prior returns the distribution at m rows before any data is seen: the mean
 // function and K**, plus σ²I for observations.
-func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) {
+func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOptions) (*Joint, error) {
 	scaled, err := m.scaledRows(rows, n)
 	if err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) 
 	if err != nil {
 		return nil, err
 	}
-	j, err := NewPrior(prog, m.Theta, kernel.NewPoints(scaled, n, len(m.Columns)), noise)
+	j, err := NewPrior(ctx, prog, m.Theta, kernel.NewPoints(scaled, n, len(m.Columns)), noise)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,7 @@ func (m *Model) Prior(rows []float64, n int, opts JointOptions) (*Joint, error) 
 // NewPrior returns the zero-mean distribution that a covariance function gives
 // to the values at xs, with the noise variances (none, or one a point) on the
 // diagonal. Errors: [*SizeError], [*kernel.CompileError].
-func NewPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
+func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
 	if err := checkJoint(xs.N, hostmem.Free()); err != nil {
 		return nil, err
 	}
@@ -145,25 +148,33 @@ func NewPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, noise []
 		return nil, fmt.Errorf("gp: a kernel of %d columns and %d noise variances for %d points of %d columns", prog.D, len(noise), xs.N, xs.D)
 	}
 	j := &Joint{Mean: make([]float64, xs.N), Cov: make([]float64, xs.N*xs.N), order: xs.N}
-	j.addPrior(prog, theta, xs, 1)
+	if err := j.addPrior(ctx, prog, theta, xs, 1); err != nil {
+		return nil, err
+	}
 	j.addNoise(noise)
 	return j, nil
 }
 
 // addPrior replaces Cov by K** + sign·Cov and keeps the largest variance of K**.
-func (j *Joint) addPrior(prog *kernel.Program, theta []float64, xs *kernel.Points, sign float64) {
+func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, sign float64) error {
 	m := xs.N
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
-	row := make([]float64, m)
-	for i := range m {
-		e.Row(row[:i+1], xs, i, xs, 0, i+1)
-		for k, v := range row[:i+1] {
-			v += sign * j.Cov[i*m+k]
-			j.Cov[i*m+k], j.Cov[k*m+i] = v, v
+	diagonal := make([]float64, m)
+	e.Diagonal(diagonal, xs, 0, m)
+	j.scale = slices.Max(append(diagonal, 0))
+	return eachRow(ctx, m, prog, theta, func(e *kernel.Evaluator, i int) {
+		var piece [rowPiece]float64
+		for k0 := 0; k0 <= i; k0 += rowPiece {
+			row := piece[:min(rowPiece, i+1-k0)]
+			e.Row(row, xs, i, xs, k0, k0+len(row))
+			for k, v := range row {
+				k += k0
+				v += sign * j.Cov[i*m+k]
+				j.Cov[i*m+k], j.Cov[k*m+i] = v, v
+			}
 		}
-		j.scale = max(j.scale, row[i])
-	}
+	})
 }
 
 // observationNoise returns the noise on a joint distribution's diagonal, none

@@ -38,7 +38,7 @@ func TestJoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		prior, err := m.Prior(rows, points, JointOptions{Observed: observed})
+		prior, err := m.Prior(context.Background(), rows, points, JointOptions{Observed: observed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestSemidefinite(t *testing.T) {
 	}
 	x = append(x, x[:20]...)
 	m := len(x)
-	joint, err := NewPrior(prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil)
+	joint, err := NewPrior(context.Background(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,4 +204,36 @@ func mustCompile(t testing.TB, text string, d int) *kernel.Program {
 		t.Fatal(err)
 	}
 	return prog
+}
+
+// TestPriorPieces: rows longer than the pieces that they are evaluated in, by
+// the formula; and a cancelled context ends the work.
+func TestPriorPieces(t *testing.T) {
+	const m = 2*rowPiece + 7
+	prog := mustCompile(t, "rbf", 1)
+	x := make([]float64, m)
+	for i := range x {
+		x[i] = float64(i*i%977) / 100
+	}
+	points := kernel.NewPoints(x, m, 1)
+	joint, err := NewPrior(context.Background(), prog, []float64{1.5, 4}, points, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joint.scale != 4 {
+		t.Errorf("largest variance %v, want 4", joint.scale)
+	}
+	for i := range m {
+		for j := range m {
+			d := (x[i] - x[j]) / 1.5
+			if want := 4 * math.Exp(-d*d/2); math.Abs(joint.Cov[i*m+j]-want) > 1e-14*4 || joint.Cov[i*m+j] != joint.Cov[j*m+i] {
+				t.Fatalf("covariance of points %d, %d is %v, want %v", i, j, joint.Cov[i*m+j], want)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := NewPrior(ctx, prog, []float64{1.5, 4}, points, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want a cancelled context's", err)
+	}
 }

@@ -15,6 +15,9 @@
 // session (session.go) drives. The ops' derivatives in gradops.go are again ops
 // on handles, so that one n×n buffer serves for all.
 //
+// LOO (loo.go) can stand in place of NLML. [NegLogPrior] makes the nodes of priors
+// (prior.go, priornodes.go), [Tied] those of ties (derive.go).
+//
 // Start with [Build], which returns an [Objective]. It evaluates the graph by a
 // machine of its own (machine.go) on the caller's goroutine.
 package graph

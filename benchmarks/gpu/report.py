@@ -38,13 +38,15 @@ def line(r):
         return f"dgemm n = {r['n']:6}: {r['gflops']:9.1f} GFLOP/s"
     if kind == "stages":
         text = (f"n = {r['n']:6} on {r['device']}: value {r['seconds_value']:.4f} s, with gradient {r['seconds_value_gradient']:.4f} s, {r['gflops']:.0f} GFLOP/s; "
-                f"fill {r['seconds_fill']:.4f}, potrf {r['seconds_potrf']:.4f}, alpha {r['seconds_alpha']:.4f}, inverse {r['seconds_inverse']:.4f}, panels {r['seconds_panels']:.4f}; in use {gb(r['used_bytes'])}")
+                f"fill {r['seconds_fill']:.4f}, potrf {r['seconds_potrf']:.4f}, alpha {r['seconds_alpha']:.4f}, inverse {r['seconds_inverse']:.4f}, contraction {r['seconds_contract']:.4f}; in use {gb(r['used_bytes'])}")
         return text + (f"; in a fit {r['seconds_objective']:.4f} s" if r.get("seconds_objective") else "")
     if kind == "watch":
         return f"GPU while {r['program']} ran: {r.get('smi_memory_used', 0):.0f} MiB at most, {r.get('smi_clocks_sm_min', 0):.0f} to {r.get('smi_clocks_sm', 0):.0f} MHz, {r.get('smi_power_draw', 0):.0f} W, {r.get('smi_temperature_gpu', 0):.0f} °C"
     if kind == "residual":
         text = f"n = {r['n']:6}: residual {r['residual']:.1e} on {len(r['columns'])} columns ({r['seconds_solve']:.1f} s + {r['seconds_check']:.1f} s)"
-        return text + (f", diagonal of the inverse {r['inverse_diagonal_difference']:.1e}" if "inverse_diagonal_difference" in r else "")
+        if "inverse_diagonal_difference" in r:
+            text += f", diagonal of the inverse {r['inverse_diagonal_difference']:.1e}, of a middle term {r['middle_diagonal_difference']:.1e} ({r['seconds_middle']:.1f} s)"
+        return text
     if kind == "agree":
         mark = "" if r["ok"] else "  DIFFERS"
         return f"n = {r['n']:5} {r['kernel']:38} NLML {r['nlml_difference']:.1e}, gradient {r['gradient_difference']:.1e} (each {r['gradient_difference_each']:.1e}){mark}"

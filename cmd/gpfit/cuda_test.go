@@ -103,6 +103,19 @@ func TestGPU(t *testing.T) {
 		t.Errorf("predict: exit code %d\n%s", code, stderr)
 	}
 
+	// Leave-one-out as the objective and folds, on either device.
+	loo := []string{"nlml", few, "--ard", "--mean", "linear", "--objective", "loo", "--scores", "loo,cv", "--folds", "3"}
+	a, _ := g.report(t, nil, append(loo, "--device", "cpu")...)
+	b, _ := g.report(t, nil, append(loo, "--device", "cuda:0")...)
+	if b.Device != "cuda:0" || math.Abs(a.Objective-b.Objective) > 1e-9*math.Abs(a.Objective) || math.Abs(a.Scores.CrossValidation.NLPD-b.Scores.CrossValidation.NLPD) > 1e-9 {
+		t.Errorf("leave-one-out: %v on the CPU, %v on %s", a.Objective, b.Objective, b.Device)
+	}
+	for name, v := range a.GradientLog {
+		if math.Abs(b.GradientLog[name]-v) > 1e-7*(1+math.Abs(v)) {
+			t.Errorf("∂LOO/∂%s: %v on the CPU, %v on the GPU", name, v, b.GradientLog[name])
+		}
+	}
+
 	// A sticky error at the 12th Cholesky factorisation.
 	dies := []emulator.Fault{{Entry: "cusolverDnXpotrf", K: 12, Code: 700}}
 	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)

@@ -40,7 +40,9 @@ DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet
 NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
 a directory or a quoted pattern whose files, sorted by name, make one table of
 the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS on their logarithms, with the
-gradient of the exact negative log marginal likelihood (NLML).
+gradient of the exact negative log marginal likelihood (NLML). With --prior the
+negative log prior density is added: the result is the mode of the posterior
+density of the parameters (MAP), in natural units of the scaled problem.
 
 The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
 linear, every column; poly(K), the powers 1 to K of every column, without

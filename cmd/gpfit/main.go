@@ -92,7 +92,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData
-	case is[*device.UnavailableError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
+	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
 		return exitDevice
 	}
 	return exitFailure

@@ -59,7 +59,7 @@ func TestPredictPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer posterior.Close()
-	flags := outputFlags{interval: 0.95}
+	flags := outputFlags{interval: 0.9, terms: true, gradient: true}
 	p, err := flags.predict(context.Background(), posterior, rowsToPredict{rows: rows, n: n}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestPredictPieces(t *testing.T) {
 		if err := writeAll(&want, asJSON, flags.info(), p[0]); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"predict", model, data}
+		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
 		if asJSON {
 			args = append(args, "--json")
 		}

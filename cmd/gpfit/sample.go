@@ -86,7 +86,7 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	var rows sampleRows
 	var err error
 	if f.prior != "" {
-		joint, rows, err = f.fromExpression(cmd.InOrStdin(), args, msg)
+		joint, rows, err = f.fromExpression(cmd.Context(), cmd.InOrStdin(), args, msg)
 	} else {
 		joint, rows, err = f.fromModel(cmd.Context(), cmd.InOrStdin(), args, msg)
 	}
@@ -187,7 +187,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		}
 	}
 	if f.unconditional {
-		j, err := model.Prior(r.rows, r.n, opts)
+		j, err := model.Prior(ctx, r.rows, r.n, opts)
 		return j, r, err
 	}
 	b, err := f.openOne(ctx, msg, model.N())
@@ -205,7 +205,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 	return j, r, err
 }
 
-func (f *sampleFlags) fromExpression(stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
+func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
 	r := sampleRows{}
 	expr, err := kernel.Parse(f.prior)
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *sampleFlags) fromExpression(stdin io.Reader, args []string, msg *messag
 			variances[i] = noise
 		}
 	}
-	j, err := gp.NewPrior(prog, theta, kernel.NewPoints(r.rows, r.n, d), variances)
+	j, err := gp.NewPrior(ctx, prog, theta, kernel.NewPoints(r.rows, r.n, d), variances)
 	return j, r, err
 }
 

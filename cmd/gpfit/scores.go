@@ -71,7 +71,9 @@ func (f *scoreFlags) crossValidate(ctx context.Context, msg *messages, t *fit.Ta
 		return nil
 	}
 	scores, err := fit.CrossValidate(ctx, t, b, r.Parameters, f.crossValidation(msg))
-	r.Scores.CrossValidation = scores
+	if r.Scores.CrossValidation = scores; scores != nil {
+		r.Warnings = append(r.Warnings, scores.Warnings...)
+	}
 	if errors.Is(err, context.Canceled) {
 		return &fit.CancelledError{Msg: "interrupted before the cross-validation was done"}
 	}

@@ -94,7 +94,7 @@ func TestStages(t *testing.T) {
 		t.Fatalf("%v, %v", gpu, host)
 	}
 	for i, r := range gpu {
-		for _, name := range []string{"seconds_value", "seconds_value_gradient", "seconds_panels", "seconds_objective", "gflops", "workspace_bytes", "used_bytes"} {
+		for _, name := range []string{"seconds_value", "seconds_value_gradient", "seconds_contract", "seconds_objective", "gflops", "workspace_bytes", "used_bytes"} {
 			if !(number(t, r, name) > 0) {
 				t.Errorf("%s is %v", name, r[name])
 			}
@@ -134,8 +134,10 @@ func TestResidual(t *testing.T) {
 			if v := number(t, r, "residual"); v > 1e-12 {
 				t.Errorf("%s: residual %g", name, v)
 			}
-			if v := number(t, r, "inverse_diagonal_difference"); v > 1e-12 {
-				t.Errorf("%s: diagonals of the inverse differ by %g", name, v)
+			for _, key := range []string{"inverse_diagonal_difference", "middle_diagonal_difference"} {
+				if v := number(t, r, key); v > 1e-12 {
+					t.Errorf("%s: %s of %g", name, key, v)
+				}
 			}
 		}
 	}

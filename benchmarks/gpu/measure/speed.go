@@ -52,13 +52,12 @@ type stagesResult struct {
 	Kernel string `json:"kernel"`
 	Repeat int    `json:"repeat"`
 	// Fill and Potrf make up the factor; Alpha is log-determinant and solve;
-	// Inverse the triangular inverse; Panels the panels of Σ⁻¹ with their
-	// contraction. Value is the first three, ValueGradient all five.
+	// Inverse is Σ⁻¹ from the factor; Contract its contraction with ∂K. Value is the first three, ValueGradient all five.
 	Fill          float64   `json:"seconds_fill"`
 	Potrf         float64   `json:"seconds_potrf"`
 	Alpha         float64   `json:"seconds_alpha"`
 	Inverse       float64   `json:"seconds_inverse"`
-	Panels        float64   `json:"seconds_panels"`
+	Contract      float64   `json:"seconds_contract"`
 	Value         float64   `json:"seconds_value"`
 	ValueGradient float64   `json:"seconds_value_gradient"`
 	AllValue      []float64 `json:"all_seconds_value"`
@@ -146,11 +145,11 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
 		r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
 		if i == repeat-1 {
-			// The inverse is there: this is the panels alone.
+			// The inverse is there: this is the contraction alone.
 			if _, err := p.gradient(j.ctx, w, a); err != nil {
 				return nil, err
 			}
-			r.Panels = time.Since(end).Seconds()
+			r.Contract = time.Since(end).Seconds()
 		}
 	}
 	if r.Fill, err = j.measureFill(p, w); err != nil {
@@ -158,7 +157,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 	}
 	r.Alpha, r.Value, r.ValueGradient = bench.Median(alpha), bench.Median(r.AllValue), bench.Median(r.AllGradient)
 	r.Potrf = bench.Median(factor) - r.Fill
-	r.Inverse = bench.Median(gradient) - r.Panels
+	r.Inverse = bench.Median(gradient) - r.Contract
 	r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
 	work := w.Work()
 	r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, j.used()
