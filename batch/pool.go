@@ -44,8 +44,6 @@ type place struct {
 	cores   int
 	host    int64
 	device  int64
-	// note is a departure from what the job asked for, for its report.
-	note string
 }
 
 func newPool(o Options) (*pool, error) {

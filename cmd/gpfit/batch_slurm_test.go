@@ -84,7 +84,7 @@ func TestSlurm(t *testing.T) {
 	}
 	startSlurm(t)
 	gpfit, dir := program(t), t.TempDir()
-	spec := writeStudy(t, dir, 250, 6, 4)
+	spec := writeStudy(t, dir, 400, 6, 4)
 	plain, run := filepath.Join(dir, "plain.run"), filepath.Join(dir, "array.run")
 
 	id := output(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
