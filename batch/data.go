@@ -195,8 +195,8 @@ func fitOptions(j spec.Job) fit.Options {
 	f := fit.Options{
 		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
 		MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Objective(value(o.Objective)),
-		LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
-		Settings: hyperopt.Settings{Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
+		Coarse: fit.Coarse(value(o.Coarse)), LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
+		Settings: hyperopt.Settings{Method: hyperopt.Method(value(o.Optimizer)), Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
 		f.Set = append(f.Set, fit.Assignment{Name: name, Value: o.Set[name], Given: true})

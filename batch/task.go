@@ -177,7 +177,7 @@ func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Lo
 	}
 	defer giveBack()
 	if t.gate != nil {
-		b = &gated{b, t.gate}
+		b = &gated{b, t.gate, ctx.Done()}
 	}
 	o, err := prepared.Fit(ctx, b)
 	if err != nil {
@@ -210,6 +210,8 @@ func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Lo
 type gated struct {
 	device.Backend
 	gate <-chan struct{}
+	// stop ends the wait, also where a fit opens its device to the end.
+	stop <-chan struct{}
 }
 
 // NewWorkspace implements [device.Backend].
@@ -217,8 +219,8 @@ func (g *gated) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Work
 	select {
 	case <-g.gate:
 		return g.Backend.NewWorkspace(ctx, x)
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-g.stop:
+		return nil, context.Canceled
 	}
 }
 

@@ -97,6 +97,9 @@ type Options struct {
 	// DiscardCancelled makes a fit that is cancelled end at once, without the
 	// best model so far, which takes one more evaluation.
 	DiscardCancelled bool
+	// Coarse says whether to tune on subsets of the rows first; empty means
+	// CoarseAuto. The criteria of Settings hold over all rows either way.
+	Coarse Coarse
 	// Settings are the optimiser's; its callback is OnIteration here.
 	Settings hyperopt.Settings
 	// OnIteration is called after every accepted iteration, OnProgress within

@@ -16,8 +16,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -392,6 +394,7 @@ func (s *Spec) checkOptions(at string, o Options) error {
 		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
 		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
 		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
+		oneOf("optimizer", o.Optimizer, hyperopt.Methods()...), oneOf("coarse", o.Coarse, fit.Coarses()...),
 		atLeast("subsample", o.Subsample, 0),
 		atLeast("restarts", o.Restarts, 0), atLeast("max_evals", o.MaxEvals, 0),
 		atLeast("threads", o.Threads, 0), atLeast("retries", o.Retries, 0),

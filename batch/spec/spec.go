@@ -96,6 +96,8 @@ type Options struct {
 	MaxJitter  *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
 	Restarts   *int     `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	MaxEvals   *int     `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
+	Optimizer  *string  `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
+	Coarse     *string  `yaml:"coarse,omitempty" json:"coarse,omitempty"`
 	SaveFactor *bool    `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	Device     *string  `yaml:"device,omitempty" json:"device,omitempty"`
 	Fallback   *string  `yaml:"fallback,omitempty" json:"fallback,omitempty"`
