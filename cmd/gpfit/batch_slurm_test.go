@@ -114,7 +114,8 @@ func TestSlurm(t *testing.T) {
 			_ = exec.Command("scontrol", "update", "JobId="+id+"_2", "StartTime=now").Run()
 			return false
 		}
-		return strings.Contains(shown, "Restarts=1")
+		running := strings.Contains(shown, "JobState=RUNNING") || strings.Contains(shown, "JobState=COMPLETED")
+		return running && strings.Contains(shown, "Restarts=1")
 	})
 	eventually(t, "the array ends", 3*time.Minute, func() bool {
 		return output(t, "squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING", "--job", id) == ""
