@@ -94,6 +94,9 @@ type Options struct {
 	// data or options is an [*OptionError], a damaged one a [*DataError]. It
 	// stays until [Outcome.RemoveCheckpoint].
 	Checkpoint string
+	// DiscardCancelled makes a fit that is cancelled end at once, without the
+	// best model so far, which takes one more evaluation.
+	DiscardCancelled bool
 	// Coarse says whether to tune on subsets of the rows first; empty means
 	// CoarseAuto. The criteria of Settings hold over all rows either way.
 	Coarse Coarse

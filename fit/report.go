@@ -58,7 +58,10 @@ type Report struct {
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	Evaluations             Evaluations        `json:"evaluations"`
 	Seconds                 float64            `json:"seconds"`
-	Status                  string             `json:"status"`
+	// EvaluationSeconds is the part of Seconds in evaluations, summed over
+	// devices; after a fit.
+	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
+	Status            string  `json:"status"`
 	// The rest is there after a fit.
 	GradientNorm   *float64      `json:"gradient_norm,omitempty"`
 	RelativeChange *float64      `json:"relative_change,omitempty"`
