@@ -113,7 +113,7 @@ func (t *Task) scoreLeaveOneOut(ctx context.Context, s *session, z []float64) (*
 	if !t.opts.LeaveOneOut && t.opts.Objective != ObjectiveLOO {
 		return nil, nil
 	}
-	sum, err := s.retry(ctx, func() (float64, error) {
+	sum, err := s.retry(ctx, graph.Evaluations{Value: 1}, func() (float64, error) {
 		if _, err := s.obj.Value(ctx, z); err != nil {
 			return 0, err
 		}

@@ -91,6 +91,18 @@ type Options struct {
 	// MaxJitter is the largest variance that may be added to the diagonal if
 	// the covariance is not positive definite; 0 allows none.
 	MaxJitter float64
+	// Checkpoint, if not empty, is a file that keeps every evaluation. The same
+	// fit with the same file goes on where it ended, whether it was cancelled,
+	// killed, or lost its device, and comes to the same bits. A file of other
+	// data or options is an [*OptionError], a damaged one a [*DataError]. It
+	// stays until [Outcome.RemoveCheckpoint].
+	Checkpoint string
+	// DiscardCancelled makes a fit that is cancelled end at once, without the
+	// best model so far, which takes one more evaluation.
+	DiscardCancelled bool
+	// Coarse says whether to tune on subsets of the rows first; empty means
+	// CoarseAuto. The criteria of Settings hold over all rows either way.
+	Coarse Coarse
 	// Settings are the optimiser's; its callback is OnIteration here.
 	Settings hyperopt.Settings
 	// OnIteration is called after every accepted iteration, OnProgress within

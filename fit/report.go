@@ -59,18 +59,27 @@ type Report struct {
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	Evaluations             Evaluations        `json:"evaluations"`
 	Seconds                 float64            `json:"seconds"`
-	Status                  string             `json:"status"`
+	// EvaluationSeconds is the part of Seconds in evaluations, summed over
+	// devices; after a fit.
+	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
+	Status            string  `json:"status"`
 	// The rest is there after a fit.
 	GradientNorm   *float64      `json:"gradient_norm,omitempty"`
 	RelativeChange *float64      `json:"relative_change,omitempty"`
 	Iterations     int           `json:"iterations,omitempty"`
 	Seed           *uint64       `json:"seed,omitempty"`
 	Starts         []StartReport `json:"starts,omitempty"`
-	AtBound        []string      `json:"at_bound,omitempty"`
-	StdErrors      *StdErrors    `json:"std_errors,omitempty"`
-	Scores         Scores        `json:"scores,omitzero"`
-	Test           *TestScores   `json:"test,omitempty"`
-	Warnings       []string      `json:"warnings"`
+	// Path is there if the fit went from coarse to fine; its last step is over
+	// all rows.
+	Path []StageReport `json:"path,omitempty"`
+	// Optima are the distinct ones that the starts came to, best first; there
+	// with restarts.
+	Optima    []Optimum   `json:"optima,omitempty"`
+	AtBound   []string    `json:"at_bound,omitempty"`
+	StdErrors *StdErrors  `json:"std_errors,omitempty"`
+	Scores    Scores      `json:"scores,omitzero"`
+	Test      *TestScores `json:"test,omitempty"`
+	Warnings  []string    `json:"warnings"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 
@@ -288,6 +297,25 @@ func (r *Report) Text() string {
 				mark = "  (best)"
 			}
 			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, value, s.Status, mark)
+		}
+	}
+	if len(r.Optima) > 0 {
+		fmt.Fprintf(&b, "\noptimum  %10s  starts that led there\n", objectiveLabel(r.ObjectiveName))
+		for i, o := range r.Optima {
+			mark := ""
+			switch {
+			case o.Rows > 0:
+				mark = fmt.Sprintf("  (on %d rows; followed no further)", o.Rows)
+			case o.Settled:
+				mark = "  (not tuned to the end)"
+			}
+			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.Objective, o.Starts, mark)
+		}
+	}
+	if len(r.Path) > 0 {
+		fmt.Fprintf(&b, "\n  rows  step     starts  %12s  values  gradients  seconds\n", objectiveLabel(r.ObjectiveName))
+		for _, s := range r.Path {
+			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.Objective, s.Value, s.Gradient, s.Seconds)
 		}
 	}
 	if r.Test != nil {

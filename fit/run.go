@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ type Outcome struct {
 	// posterior is on the workspace that the outcome keeps until Close.
 	posterior *gp.Posterior
 	close     func()
+	journal   *journal
 }
 
 // SaveModel writes the model, with its Cholesky factor if asked.
@@ -95,34 +98,42 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 	if err := t.checkTargets(); err != nil {
 		return nil, err
 	}
-	var sessions []*session
-	closeAll := func() {
-		for _, s := range sessions {
-			s.close()
-		}
+	if t.opts.Coarse != "" && !slices.Contains(Coarses(), string(t.opts.Coarse)) {
+		return nil, optionErrorf("--coarse %s: must be %s", t.opts.Coarse, strings.Join(Coarses(), ", "))
 	}
-	for _, b := range backends[:min(len(backends), 1+t.opts.Settings.Restarts)] {
-		s, err := t.open(ctx, b)
-		if err != nil {
-			closeAll()
+	var log *journal
+	if t.opts.Checkpoint != "" {
+		var err error
+		if log, err = openJournal(t.opts.Checkpoint, t.job()); err != nil {
 			return nil, err
 		}
-		sessions = append(sessions, s)
 	}
-	out, err := t.fit(ctx, sessions)
+	var sessions []*session
+	finish := func() {
+		closeAll(sessions)
+		_ = log.close()
+	}
+	u := &tuning{task: t, log: log, backends: backends}
+	out, err := t.fit(ctx, u, func() (_ []*session, err error) {
+		sessions, err = t.openAll(context.WithoutCancel(ctx), backends, 1+t.opts.Settings.Restarts)
+		return sessions, err
+	})
+	err = t.checkpointed(err)
 	if out == nil {
-		closeAll()
+		finish()
 		return nil, err
 	}
-	out.close = closeAll
+	out.close, out.journal = finish, log
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
 
-func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
-	result, err := hyperopt.Minimize(ctx, t.problem(sessions), t.settings())
+func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, error)) (*Outcome, error) {
+	sessions, result, err := u.run(ctx, open)
 	var cancelled error
 	switch {
+	case isCancelled(err) && t.opts.DiscardCancelled:
+		return nil, &CancelledError{Msg: "interrupted"}
 	case isCancelled(err) && (result == nil || result.X == nil):
 		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
 	case isCancelled(err):
@@ -132,7 +143,13 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
+	if sessions == nil {
+		if sessions, err = open(); err != nil {
+			return nil, t.withBest(errors.Join(cancelled, err), result)
+		}
+	}
 	s, final := sessions[0], context.WithoutCancel(ctx)
+	before := u.add(sessions)
 	var stdErrors *StdErrors
 	if t.opts.StdErrors && cancelled == nil {
 		if stdErrors, err = t.stdErrors(ctx, s, result); isCancelled(err) {
@@ -154,13 +171,16 @@ func (t *Task) fit(ctx context.Context, sessions []*session) (*Outcome, error) {
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
 	}
+	out.Report.EvaluationSeconds = u.spent.Seconds()
+	for _, s := range sessions {
+		out.Report.EvaluationSeconds += s.spent.Seconds()
+	}
 	for _, other := range sessions[1:] {
-		e := other.evaluations()
-		out.Report.Evaluations.add(e)
 		out.Report.Device += "," + other.info.Name
 		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
 	}
 	out.Report.addResult(result)
+	u.report(&out.Report, s.evaluations(), before)
 	out.Report.addStdErrors(stdErrors, result.Status)
 	out.Model = t.model(s.obj, result)
 	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
@@ -186,6 +206,9 @@ func (t *Task) withBest(err error, r *hyperopt.Result) error {
 	for i, p := range t.params {
 		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
 	}
+	if math.IsNaN(r.F) {
+		return fmt.Errorf("%w\nto go on from the optimum on fewer rows:%s", err, set.String())
+	}
 	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, objectiveLabel(t.objectiveName()), r.F, set.String())
 }
 
@@ -198,8 +221,12 @@ func (e *CancelledError) Error() string { return e.Msg }
 func (e *CancelledError) Unwrap() error { return context.Canceled }
 
 func (t *Task) problem(sessions []*session) hyperopt.Problem {
-	p := hyperopt.Problem{Objective: sessions[0], Start: t.startZ()}
-	for _, s := range sessions[1:] {
+	p := hyperopt.Problem{Start: t.startZ()}
+	for i, s := range sessions {
+		if i == 0 {
+			p.Objective = s
+			continue
+		}
 		p.Workers = append(p.Workers, s)
 	}
 	for _, q := range t.params {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gpfit/device"
 	"gpfit/graph"
@@ -21,9 +22,13 @@ type session struct {
 	info device.Info
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
-	// before counts the evaluations on devices that were lost.
+	// before counts the evaluations on devices that were lost, repeated those
+	// that failed there and were done again.
 	before   graph.Evaluations
+	repeated graph.Evaluations
 	warnings []string
+	// spent is the time in evaluations.
+	spent time.Duration
 }
 
 // open puts the task on b, or on the fallback if its memory does not suffice.
@@ -107,8 +112,11 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 	return nil
 }
 
-// retry calls f, and once more on the fallback if the device failed.
-func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
+// retry calls f, and once more on the fallback if the device failed. once is
+// what f counts as.
+func (s *session) retry(ctx context.Context, once graph.Evaluations, f func() (float64, error)) (float64, error) {
+	began := time.Now()
+	defer func() { s.spent += time.Since(began) }()
 	v, err := f()
 	if !s.canMove(err) {
 		return v, err
@@ -116,17 +124,19 @@ func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64
 	if err := s.move(ctx, err, s.info.Name); err != nil {
 		return 0, err
 	}
+	s.repeated.Value += once.Value
+	s.repeated.Gradient += once.Gradient
 	return f()
 }
 
 // Value implements [hyperopt.Objective].
 func (s *session) Value(ctx context.Context, z []float64) (float64, error) {
-	return s.retry(ctx, func() (float64, error) { return s.obj.Value(ctx, z) })
+	return s.retry(ctx, graph.Evaluations{Value: 1}, func() (float64, error) { return s.obj.Value(ctx, z) })
 }
 
 // ValueGradient implements [hyperopt.Objective].
 func (s *session) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	return s.retry(ctx, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
+	return s.retry(ctx, graph.Evaluations{Value: 1, Gradient: 1}, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
 }
 
 // evaluations counts those on all devices that the session was on.

@@ -115,6 +115,15 @@ func (c clamp) inside(z float64) float64 {
 	return z
 }
 
+// begin is inside, but leaves a z on its bound where a descent goes on from
+// another.
+func (c clamp) begin(z float64, goesOn bool) float64 {
+	if goesOn && c.bounded() && (z == c.lo || z == c.hi) {
+		return z
+	}
+	return c.inside(z)
+}
+
 // snap returns z, put on a bound that it differs from by no more than the
 // rounding of a step towards it.
 func (c clamp) snap(z float64) float64 {

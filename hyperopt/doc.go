@@ -10,6 +10,11 @@
 //	         → finish (parameters at a bound: pin, or release)
 //	         → the best of all starts.
 //
+// A start that comes with a metric, an approximation of the Hessian (see
+// [Problem] and [Hessian]), descends by damped BFGS from it in place of L-BFGS;
+// every start leaves such a metric behind. [Adam] and [NelderMead] are other
+// ways through runStart.
+//
 // Bounds are met twice. A clamp, the identity away from them, keeps every trial
 // within them and lets L-BFGS run unconstrained (see clamp). Close to a bound,
 // where the clamp bends, an active set takes over: parameters are put on their

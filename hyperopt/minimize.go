@@ -29,6 +29,9 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Objective == nil {
+		return nil, fmt.Errorf("hyperopt: Problem.Objective is nil")
+	}
 	c, err := p.check()
 	if err != nil {
 		return nil, err
@@ -36,6 +39,9 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 	r := &Result{F: math.Inf(1), GradientNorm: math.NaN(), RelativeChange: math.NaN(), BestStart: -1, Seed: s.Seed}
 	r.Warnings = append(r.Warnings, c.warnings...)
 	starts := 1 + s.Restarts
+	if c.further != nil {
+		starts = 1 + len(c.further)
+	}
 	if len(c.free()) == 0 && starts > 1 {
 		starts = 1
 		r.Warnings = append(r.Warnings, "all parameters are fixed: restarts left out")
@@ -84,13 +90,15 @@ func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []
 	var next atomic.Int64
 	work := func(obj Objective) {
 		own := *c
-		own.obj = obj
 		for ctx.Err() == nil || next.Load() == 0 {
 			k := int(next.Add(1)) - 1
 			if k >= n {
 				return
 			}
-			results[k] = runStart(ctx, &own, s, k, drawStart(c, s, k), func(l *local) { board.notify(k, l) })
+			if own.obj = obj; c.wrap != nil {
+				own.obj = c.wrap(k, obj)
+			}
+			results[k] = runStart(ctx, &own, s, k, chooseStart(c, s, k), func(l *local) { board.notify(k, l) })
 			board.finish(k, results[k])
 			var begin *StartError
 			if err := results[k].Err; err != nil && !errors.As(err, &begin) {
@@ -159,8 +167,28 @@ func (r *Result) settle() {
 	b := r.Starts[r.BestStart]
 	r.X, r.Gradient = slices.Clone(b.X), slices.Clone(b.Gradient)
 	r.Status, r.GradientNorm, r.RelativeChange = b.Status, b.GradientNorm, b.RelativeChange
-	r.AtBound = slices.Clone(b.AtBound)
+	r.AtBound, r.Metric = slices.Clone(b.AtBound), slices.Clone(b.Metric)
 	r.Warnings = append(r.Warnings, b.Warnings...)
+}
+
+// chooseStart returns start k: the one given, or one that is drawn.
+func chooseStart(c *checked, s Settings, k int) Start {
+	if k == 0 || c.further == nil {
+		start := Start{Z: drawStart(c, s, k)}
+		if k == 0 {
+			start.Metric = c.metric
+		}
+		return start
+	}
+	start := Start{Z: slices.Clone(c.further[k-1].Z), Metric: c.further[k-1].Metric}
+	for i := range start.Z {
+		if c.fixed[i] {
+			start.Z[i] = c.start[i]
+		} else {
+			start.Z[i] = c.clamps[i].begin(start.Z[i], start.Metric != nil)
+		}
+	}
+	return start
 }
 
 // drawStart returns start k: the problem's own for 0, otherwise that plus

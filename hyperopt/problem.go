@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Objective is a differentiable function of p log-parameters.
@@ -29,6 +31,10 @@ type Problem struct {
 	// Workers are further objectives, the same function on other devices:
 	// starts run side by side on all of them.
 	Workers []Objective
+	// Wrap, unless nil, is called once for every start with the objective that
+	// the start is about to run on, and returns what it runs on instead: to
+	// record or to replay its evaluations. Starts call it side by side.
+	Wrap func(start int, obj Objective) Objective
 	// Names of the p parameters, for messages and for grouping restarts (see
 	// Settings.RestartStd): nil, or p of them.
 	Names []string
@@ -36,6 +42,16 @@ type Problem struct {
 	// free parameter that is outside its bounds, or so close to one that it
 	// could not move, is moved inside with a warning.
 	Start []float64
+	// Metric, unless nil, is an approximation of the Hessian ∂²f/∂z² at Start, p×p
+	// in row-major order, such as [Hessian] computes on part of the data; rows
+	// and columns of fixed parameters do not matter. The first direction is then
+	// that of Newton with it (eigenvalues below 2 raised to 2), and it is updated
+	// as the descent goes, by damped BFGS. Should it mislead, L-BFGS takes over.
+	// A parameter that is on its bound then begins there, as it was left.
+	Metric []float64
+	// Further, unless nil, are the starts beyond start 0, in place of
+	// Settings.Restarts random ones.
+	Further []Start
 	// Lower and Upper are bounds of the log-parameters: nil, or p of them,
 	// where ∓Inf means none.
 	Lower, Upper []float64
@@ -44,6 +60,11 @@ type Problem struct {
 	// Plain parameters are no logarithms, which matters for messages only: nil
 	// (none), or p of them.
 	Plain []bool
+}
+
+// Start is a place to begin at, and a metric there or nil, as in [Problem].
+type Start struct {
+	Z, Metric []float64
 }
 
 // Defaults of [Settings].
@@ -62,6 +83,8 @@ const relativeIterations = 5
 
 // Settings tells how to minimise. The zero value is ready to use.
 type Settings struct {
+	// Method is the algorithm; empty means LBFGS.
+	Method Method
 	// MaxEvaluations limits the value evaluations of each start; 0 means
 	// DefaultMaxEvaluations. Gradients are not counted here: there is at most
 	// one for each value.
@@ -75,7 +98,8 @@ type Settings struct {
 	// RelativeTolerance·max(1, |f_{k+1}|) in five consecutive iterations. 0
 	// means DefaultRelativeTolerance, negative means never.
 	RelativeTolerance float64
-	// Restarts is the number of starts beyond start 0. All run to their end.
+	// Restarts is the number of starts beyond start 0, unless Problem.Further
+	// gives them. All run to their end.
 	Restarts int
 	// RestartStd is the standard deviation, in log units, of the further
 	// starts around Problem.Start; 0 means DefaultRestartStd, which covers a
@@ -105,6 +129,8 @@ type Settings struct {
 
 func (s Settings) withDefaults() (Settings, error) {
 	switch {
+	case s.Method != "" && !slices.Contains(Methods(), string(s.Method)):
+		return s, fmt.Errorf("hyperopt: Method is %q: must be one of %s", s.Method, strings.Join(Methods(), ", "))
 	case s.MaxEvaluations < 0:
 		return s, fmt.Errorf("hyperopt: MaxEvaluations is negative: %d", s.MaxEvaluations)
 	case s.Restarts < 0:
@@ -144,8 +170,11 @@ func (s Settings) withDefaults() (Settings, error) {
 // bounds.
 type checked struct {
 	obj      Objective
+	wrap     func(start int, obj Objective) Objective
 	names    []string
 	start    []float64
+	metric   []float64
+	further  []Start
 	clamps   []clamp
 	fixed    []bool
 	plain    []bool
@@ -162,9 +191,6 @@ func (c *checked) natural(i int, z float64) float64 {
 
 func (p Problem) check() (*checked, error) {
 	n := len(p.Start)
-	if p.Objective == nil {
-		return nil, fmt.Errorf("hyperopt: Problem.Objective is nil")
-	}
 	if n == 0 {
 		return nil, fmt.Errorf("hyperopt: Problem.Start is empty")
 	}
@@ -185,8 +211,10 @@ func (p Problem) check() (*checked, error) {
 	}
 	c := &checked{
 		obj:    p.Objective,
+		wrap:   p.Wrap,
 		names:  make([]string, n),
 		start:  append([]float64(nil), p.Start...),
+		metric: p.Metric,
 		clamps: make([]clamp, n),
 		fixed:  make([]bool, n),
 	}
@@ -206,6 +234,17 @@ func (p Problem) check() (*checked, error) {
 		}
 		if err := c.checkParameter(i, lo, hi); err != nil {
 			return nil, err
+		}
+	}
+	if p.Further != nil {
+		c.further = []Start{}
+	}
+	for k, s := range append([]Start{{p.Start, p.Metric}}, p.Further...) {
+		if len(s.Z) != n || s.Metric != nil && len(s.Metric) != n*n {
+			return nil, fmt.Errorf("hyperopt: start %d has %d elements and a metric of %d, expected %d and %d", k, len(s.Z), len(s.Metric), n, n*n)
+		}
+		if k > 0 {
+			c.further = append(c.further, s)
 		}
 	}
 	return c, nil
@@ -237,7 +276,7 @@ func (c *checked) checkParameter(i int, lo, hi float64) error {
 		c.fixed[i] = true
 		c.start[i] = math.Min(math.Max(z, lo), hi)
 	} else {
-		c.start[i] = c.clamps[i].inside(z)
+		c.start[i] = c.clamps[i].begin(z, c.metric != nil)
 	}
 	if moved := c.start[i]; moved != z {
 		c.warnf("the start of %s, %.6g, is outside its bounds [%.6g, %.6g] or at one: moved to %.6g",

@@ -114,6 +114,9 @@ type Iteration struct {
 	// Best is the lowest finite value so far over all starts, trial points
 	// included.
 	Best float64
+	// Rows is for callers that minimise over part of the data first: on how many
+	// rows this is. Minimize leaves it 0.
+	Rows int
 	// Z holds the log-parameters: a copy that the callback may keep.
 	Z []float64
 }
@@ -129,6 +132,9 @@ type StartResult struct {
 	GradientNorm   float64
 	RelativeChange float64
 	AtBound        []Bound
+	// Metric is the approximation of the Hessian there that the steps have
+	// taught, for a later [Problem.Metric]; nil if there were none.
+	Metric []float64
 	// Status says why it ended.
 	Status Status
 	// Err is what made it fail, or nil.
@@ -170,6 +176,8 @@ type Result struct {
 	Evaluations Evaluations
 	// AtBound lists the parameters of X at a bound that f pushes outwards.
 	AtBound []Bound
+	// Metric is that of the best start, see [StartResult].
+	Metric []float64
 	// Starts holds the outcome of each start that ran, in order.
 	Starts []StartResult
 	// BestStart is the index of the start that found X; −1 if none did.

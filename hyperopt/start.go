@@ -35,11 +35,16 @@ type local struct {
 	flat     int     // iterations in a row with a change within tolerance
 	flatFrom int     // infeasible trials before the first of those
 	warnings []string
+	// hessian is what the steps have taught so far. It gives the directions if
+	// the start came with a metric, until it has misled.
+	hessian curvatures
+	newton  bool
 }
 
 // runStart minimises from z. The error, also in the result's Err, is non-nil if
 // the start failed or was cancelled.
-func runStart(ctx context.Context, p *checked, s Settings, index int, z []float64, notify func(*local)) StartResult {
+func runStart(ctx context.Context, p *checked, s Settings, index int, start Start, notify func(*local)) StartResult {
+	z := start.Z
 	l := &local{
 		p: p, s: s, notify: notify,
 		ev:       evaluator{ctx: ctx, obj: p.obj, max: s.MaxEvaluations},
@@ -47,6 +52,19 @@ func runStart(ctx context.Context, p *checked, s Settings, index int, z []float6
 		direct:   make([]bool, len(z)),
 		released: make([]int, len(z)),
 		change:   math.NaN(),
+		hessian:  curvatures{p: len(z)},
+	}
+	if start.Metric != nil {
+		var err error
+		if l.hessian, err = floored(start.Metric, len(z)); err != nil {
+			return l.result(z, StatusFailed, &StartError{Start: index, Err: err})
+		}
+		l.newton = true
+		for i, c := range p.clamps {
+			if side, b := c.near(z[i]); z[i] == b && !p.fixed[i] {
+				l.pinned[i] = side
+			}
+		}
 	}
 	for i, c := range p.clamps {
 		l.direct[i] = c.hi-c.lo < narrowWidth
@@ -76,6 +94,12 @@ func (l *local) run(index int, z []float64) (Status, error) {
 	}
 	l.at = point{z: z, f: f, g: g}
 	l.notify(l)
+	switch l.s.Method {
+	case Adam:
+		return l.adam()
+	case NelderMead:
+		return l.nelderMead()
+	}
 	for range maxRounds {
 		status, err := l.descend()
 		if err != nil {
@@ -117,6 +141,9 @@ func (l *local) descend() (Status, error) {
 	}
 	limit := &stepLimit{max: math.Inf(1)}
 	dir := &director{memory: l.s.Memory, clamps: v.clamps, direct: v.direct, limit: limit}
+	if l.newton {
+		dir.newton = func(x, g, d []float64) bool { return l.hessian.newton(v, x, g, d) }
+	}
 	lsm := &optimize.LinesearchMethod{NextDirectioner: dir, Linesearcher: l.s.searcher(limit)}
 	loc := &optimize.Location{X: make([]float64, len(v.index)), Gradient: make([]float64, len(v.index))}
 	v.load(loc)
@@ -129,6 +156,7 @@ func (l *local) descend() (Status, error) {
 			if dir.steepest {
 				return StatusStalled, nil
 			}
+			l.newton, dir.newton = false, nil
 			v.load(loc)
 			op, err = lsm.Init(loc)
 			continue
@@ -166,8 +194,12 @@ func (l *local) converged() Status {
 }
 
 // norm returns the largest gradient component over the parameters that can
-// move: those that are free and not at a bound that f pushes outwards.
+// move: those that are free and not at a bound that f pushes outwards. It is NaN
+// if g is nil.
 func (l *local) norm(z, g []float64) float64 {
+	if g == nil {
+		return math.NaN()
+	}
 	norm := 0.0
 	for i := range z {
 		if !l.p.fixed[i] && !l.bound(i, z, g) {
@@ -185,6 +217,13 @@ func (l *local) step(p point) {
 	} else {
 		l.flat, l.flatFrom = 0, l.ev.counts.Infeasible
 	}
+	s, y := make([]float64, len(p.z)), make([]float64, len(p.z))
+	for i := range s {
+		if !l.p.fixed[i] {
+			s[i], y[i] = p.z[i]-l.at.z[i], p.g[i]-l.at.g[i]
+		}
+	}
+	l.hessian.learn(s, y)
 	l.at = p
 	l.iter++
 }
@@ -282,7 +321,7 @@ func (l *local) result(start []float64, status Status, err error) StartResult {
 	if at.z == nil || errors.As(err, &begin) {
 		return r
 	}
-	r.X, r.F = slices.Clone(at.z), at.f
+	r.X, r.F, r.Metric = slices.Clone(at.z), at.f, l.hessian.b
 	if status == StatusAllFixed {
 		r.GradientNorm = 0
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +21,14 @@ type fitFlags struct {
 	modelFlags
 	deviceFlags
 	scoreFlags
-	splitMask, out string
-	restarts       int
-	maxEvals       int
-	saveFactor     bool
-	stdErrors      bool
-	force          bool
+	splitMask, out    string
+	restarts          int
+	maxEvals          int
+	checkpoint        string
+	coarse, optimizer string
+	saveFactor        bool
+	stdErrors         bool
+	force             bool
 }
 
 func newFit() *cobra.Command {
@@ -38,8 +41,11 @@ func newFit() *cobra.Command {
 DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet;
 NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
 a directory or a quoted pattern whose files, sorted by name, make one table of
-the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS on their logarithms, with the
-gradient of the exact negative log marginal likelihood (NLML). With --prior the
+the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS
+on their logarithms, with the gradient of the exact negative log marginal
+likelihood (NLML). From 2,000 rows on it begins on growing random subsets
+(--coarse), which saves most evaluations at full size; the result is an optimum
+over all rows either way. With --prior the
 negative log prior density is added: the result is the mode of the posterior
 density of the parameters (MAP), in natural units of the scaled problem.
 
@@ -55,7 +61,9 @@ known for each row (--noise-column), the estimated variance on top.
 
 Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
 
-Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
+Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
+With --checkpoint the same command goes on from there, as it does after a crash,
+and ends with the same bits as a fit that was never stopped.`,
 		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
   gpfit fit data.csv --target price --ard --restarts 5 --json
   gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
@@ -70,8 +78,11 @@ Ctrl-C stops the optimiser and writes the best model so far (exit code 130).`,
 	f.modelFlags.add(s)
 	f.noise.add(s)
 	f.scoreFlags.add(s)
-	s.IntVar(&f.restarts, "restarts", 0, "further random starts; the best result is taken")
-	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
+	s.IntVar(&f.restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on twice as many are screened on half of the rows or less; the best result is taken")
+	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each descent (default 1000)")
+	s.StringVar(&f.optimizer, "optimizer", "lbfgs", "lbfgs, adam or nelder-mead; the others are for comparison")
+	s.StringVar(&f.coarse, "coarse", "auto", "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off")
+	s.StringVar(&f.checkpoint, "checkpoint", "", "keep every evaluation in `FILE`: the same command then goes on after a crash or Ctrl-C, to the same bits; removed at the end")
 	s.BoolVar(&f.stdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
@@ -94,6 +105,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
+	if !slices.Contains(fit.Coarses(), f.coarse) {
+		return usagef("--coarse %q: must be %s", f.coarse, strings.Join(fit.Coarses(), ", "))
+	}
+	if !slices.Contains(hyperopt.Methods(), f.optimizer) {
+		return usagef("--optimizer %q: must be %s", f.optimizer, strings.Join(hyperopt.Methods(), ", "))
+	}
 	if f.restarts < 0 || f.maxEvals < 0 {
 		return usagef("--restarts and --max-evals must not be negative")
 	}
@@ -108,7 +125,11 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.Settings = hyperopt.Settings{Method: hyperopt.Method(f.optimizer), Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.Checkpoint, opts.Coarse = f.checkpoint, fit.Coarse(f.coarse)
+	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
+		msg.note("there is a checkpoint %s: taking up what it holds", f.checkpoint)
+	}
 	opts.StdErrors = f.stdErrors
 	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
 	opts.Fallback = f.reopen()
@@ -176,11 +197,18 @@ func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, o
 	case saveErr != nil:
 		return errors.Join(&writeError{saveErr}, fitErr)
 	case errors.Is(fitErr, context.Canceled):
-		return &fit.CancelledError{Msg: "interrupted: the best model so far is in " + out}
+		text := "interrupted: the best model so far is in " + out
+		if f.checkpoint != "" {
+			text += "; the same command goes on from the checkpoint " + f.checkpoint
+		}
+		return &fit.CancelledError{Msg: text}
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}
 	msg.note("model written to %s", out)
+	if err := o.RemoveCheckpoint(); err != nil {
+		return &writeError{err}
+	}
 	return nil
 }
 

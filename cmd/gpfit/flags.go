@@ -12,6 +12,7 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/hyperopt"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -168,6 +169,7 @@ func completeValues(cmd *cobra.Command) {
 		"kernel": kernel.Families(), "mean": mean.Kinds(), "mean-fit": {"auto", "gls", "free"}, "noise": {"estimated", "none"},
 		"standardize": {"xy", "x", "y", "none"}, "header": {"auto", "yes", "no"}, "missing": {"error", "drop"}, "device": {"auto", "cpu"},
 		"objective": {"nlml", "loo"}, "scores": {"loo", "cv", "loo,cv"},
+		"coarse": fit.Coarses(), "optimizer": hyperopt.Methods(),
 	} {
 		if cmd.Flags().Lookup(flag) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

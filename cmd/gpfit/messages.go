@@ -63,7 +63,11 @@ func (m *messages) clear() {
 
 // iteration shows the optimiser's state; the first one is always shown.
 func (m *messages) iteration(it hyperopt.Iteration) {
-	m.status = fmt.Sprintf("start %d, iteration %d: %s %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
+	rows := ""
+	if it.Rows > 0 {
+		rows = fmt.Sprintf("%d rows, ", it.Rows)
+	}
+	m.status = rows + fmt.Sprintf("start %d, iteration %d: %s %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
 		it.Start, it.Iteration, cmp.Or(m.objective, "NLML"), it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
 	m.draw(m.status, it.Start == 0 && it.Iteration == 0)
 }

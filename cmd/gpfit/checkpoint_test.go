@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestKillAndResume kills a running gpfit, as a crash does, again and again:
+// the same command goes on from its checkpoint and ends with the same model and
+// the same numbers as one that was never killed.
+func TestKillAndResume(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs symbolic links")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	gpfit := filepath.Join(dir, "gpfit") // TestMain makes the test binary gpfit under this name
+	if err := os.Symlink(self, gpfit); err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	for i := range 300 {
+		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
+		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
+	}
+	data := filepath.Join(dir, "data.csv")
+	if err := os.WriteFile(data, table.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := filepath.Join(dir, "ck")
+	command := func(model string, extra ...string) (*exec.Cmd, *bytes.Buffer) {
+		cmd := exec.Command(gpfit, append([]string{"fit", data, "--ard", "--coarse", "on", "--restarts", "1",
+			"--json", "--quiet", "--device", "cpu", "--threads", "1", "--out", filepath.Join(dir, model)}, extra...)...)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, os.Stderr
+		return cmd, &out
+	}
+	cmd, whole := command("whole.gpfit")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(checkpoint)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	kills := 0
+	for ; kills < 12; kills++ {
+		cmd, _ := command("killed.gpfit", "--checkpoint", checkpoint)
+		before := size()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- cmd.Wait() }()
+		for deadline := time.Now().Add(time.Minute); size() <= before+200 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+			if len(done) > 0 {
+				break
+			}
+		}
+		_ = cmd.Process.Kill()
+		if err := <-done; err == nil {
+			break // it was done before
+		}
+	}
+	cmd, resumed := command("killed.gpfit", "--checkpoint", checkpoint)
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if kills < 3 {
+		t.Errorf("only %d kills came in time", kills)
+	}
+	a, errA := os.ReadFile(filepath.Join(dir, "whole.gpfit"))
+	b, errB := os.ReadFile(filepath.Join(dir, "killed.gpfit"))
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("after %d kills another model (%v, %v)", kills, errA, errB)
+	}
+	if x, y := withoutTimes(t, whole.Bytes()), withoutTimes(t, resumed.Bytes()); x != y {
+		t.Errorf("after %d kills another report:\n%s\n%s", kills, x, y)
+	}
+	if _, err := os.Stat(checkpoint); err == nil {
+		t.Error("the checkpoint is still there")
+	}
+}
+
+// withoutTimes returns a report without what may differ.
+func withoutTimes(t *testing.T, report []byte) string {
+	t.Helper()
+	var r map[string]any
+	if err := json.Unmarshal(report, &r); err != nil {
+		t.Fatalf("%v: %s", err, report)
+	}
+	delete(r, "seconds")
+	delete(r, "evaluation_seconds")
+	delete(r, "model_file")
+	if path, ok := r["path"].([]any); ok {
+		for _, step := range path {
+			delete(step.(map[string]any), "seconds")
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,241 @@
+package fit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/hyperopt"
+)
+
+// checkpointed are fits of every kind that a checkpoint must carry through.
+var checkpointed = map[string]Options{
+	"plain":       {Kernel: "rbf(ard)"},
+	"coarse":      {Kernel: "rbf(ard)", Coarse: CoarseOn},
+	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 1, Seed: 3}},
+	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.Adam, MaxEvaluations: 25}},
+	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.NelderMead, MaxEvaluations: 40}},
+}
+
+// TestResumeAtEveryEvaluation: a fit that fails for good at every single
+// factorisation, and is begun again each time, ends with the bits of one that
+// was never disturbed.
+func TestResumeAtEveryEvaluation(t *testing.T) {
+	for name, o := range checkpointed {
+		t.Run(name, func(t *testing.T) {
+			d := synthetic(50)
+			if o.Settings.Restarts > 0 {
+				d = synthetic(205)
+			}
+			undisturbed := mustFit(t, d, o)
+			want := bits(t, undisturbed)
+			o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+			task := mustPrepare(t, d, o)
+			lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
+			runs := 0
+			for {
+				// The evaluation is done, but the next one is not. The last
+				// run needs two: the look at the best point follows.
+				k := 3
+				out, err := task.Fit(context.Background(), failing{backend, &k, lost})
+				if runs++; err == nil {
+					out.Report.Device = "cpu"
+					if got := bits(t, out); !bytes.Equal(got, want) {
+						t.Errorf("after %d runs other bits:\n%s\nwant\n%s", runs, tail(got), tail(want))
+					}
+					if err := out.RemoveCheckpoint(); err != nil {
+						t.Error(err)
+					}
+					out.Close()
+					break
+				}
+				var l *device.LostError
+				if !errors.As(err, &l) || !strings.Contains(err.Error(), "goes on from the checkpoint") || runs > 2000 {
+					t.Fatalf("run %d: %v", runs, err)
+				}
+			}
+			if e := undisturbed.Report.Evaluations.Value; runs < e/4 {
+				t.Errorf("%d runs for %d evaluations: the test does not stop often", runs, e)
+			}
+			if _, err := os.Stat(o.Checkpoint); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the checkpoint is still there: %v", err)
+			}
+		})
+	}
+}
+
+func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
+
+// finishedCheckpoint runs a fit to its end and returns its bits, the task, and
+// the checkpoint's text.
+func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Task, text []byte) {
+	t.Helper()
+	task = mustPrepare(t, d, o)
+	out, err := task.Fit(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = bits(t, out)
+	out.Close()
+	if text, err = os.ReadFile(o.Checkpoint); err != nil {
+		t.Fatal(err)
+	}
+	return want, task, text
+}
+
+// TestTornCheckpoint: a log cut off anywhere is gone on with.
+func TestTornCheckpoint(t *testing.T) {
+	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Coarse: CoarseOn}
+	want, task, text := finishedCheckpoint(t, synthetic(40), o)
+	for cut := 0; cut < len(text); cut += 1 + len(text)/97 {
+		for _, garbage := range []string{"", "\x00\x00\n\x00"} {
+			if garbage != "" && cut < 200 {
+				continue // the head itself
+			}
+			if err := os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := task.Fit(context.Background(), backend)
+			if err != nil {
+				t.Fatalf("cut at %d: %v", cut, err)
+			}
+			if !bytes.Equal(bits(t, out), want) {
+				t.Errorf("cut at %d: other bits", cut)
+			}
+			out.Close()
+			if again, err := os.ReadFile(o.Checkpoint); err != nil || !bytes.Equal(again, text) {
+				t.Fatalf("cut at %d: the checkpoint became another (%v)", cut, err)
+			}
+		}
+	}
+}
+
+// TestForeignCheckpoint: another job's, a damaged one and what is none are
+// refused, and left as they were.
+func TestForeignCheckpoint(t *testing.T) {
+	d := synthetic(40)
+	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
+	_, _, text := finishedCheckpoint(t, d, o)
+	other := synthetic(40)
+	other.Y[7] += 1e-9
+	middle := bytes.Clone(text)
+	middle[len(text)/2] ^= 1
+	for name, c := range map[string]struct {
+		data    Data
+		change  func(*Options)
+		text    []byte
+		message string
+	}{
+		"data":   {other, func(*Options) {}, text, "belongs to another job"},
+		"kernel": {d, func(o *Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
+		"seed":   {d, func(o *Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
+		"start":  {d, func(o *Options) { o.Set = []Assignment{{"lengthscale", 2, true}} }, text, "belongs to another job"},
+		"prior": {d, func(o *Options) {
+			o.Priors = []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}
+		}, text, "belongs to another job"},
+		"damaged": {d, func(*Options) {}, middle, "is damaged at line"},
+		"version": {d, func(*Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
+		"none":    {d, func(*Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
+	} {
+		if err := os.WriteFile(o.Checkpoint, c.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		changed := o
+		c.change(&changed)
+		_, err := mustPrepare(t, c.data, changed).Fit(context.Background(), backend)
+		var option *OptionError
+		var data *DataError
+		if err == nil || !strings.Contains(err.Error(), c.message) || errors.As(err, &option) == (name == "damaged") || errors.As(err, &data) != (name == "damaged") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if now, err := os.ReadFile(o.Checkpoint); err != nil || !bytes.Equal(now, c.text) {
+			t.Errorf("%s: the file was changed (%v)", name, err)
+		}
+	}
+	// What only says how to report is not another job.
+	if err := os.WriteFile(o.Checkpoint, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.OnWarning = func(string) {}
+	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// While it is open nobody else can have it.
+	if _, err := mustPrepare(t, d, o).Fit(context.Background(), backend); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a checkpoint in use: %v", err)
+	}
+	out.Close()
+}
+
+// TestCancelledCheckpoint: a cancelled fit returns its best model and goes on
+// from the checkpoint to the bits of an undisturbed one, also where it was
+// cancelled on few rows.
+func TestCancelledCheckpoint(t *testing.T) {
+	d := smooth(120)
+	o := Options{Kernel: "rbf(ard)", Coarse: CoarseOn}
+	want := bits(t, mustFit(t, d, o))
+	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+	for _, stop := range []int{1, 2, 5, 9, 20} {
+		ctx, cancel := context.WithCancel(context.Background())
+		seen := 0
+		o.OnIteration = func(hyperopt.Iteration) {
+			if seen++; seen == stop {
+				cancel()
+			}
+		}
+		out, err := mustPrepare(t, d, o).Fit(ctx, backend)
+		cancel()
+		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from the checkpoint") {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		if out.Report.Status != "cancelled" || out.Report.N != 120 || out.Model == nil {
+			t.Errorf("stopped at %d: %+v", stop, out.Report)
+		}
+		out.Close()
+	}
+	// Before the first evaluation there is nothing to return.
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Coarse: CoarseOn}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before it began: %v, %v", out, err)
+	}
+	o.OnIteration = nil
+	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if !bytes.Equal(bits(t, out), want) {
+		t.Error("other bits after cancellations")
+	}
+}
+
+// FuzzJournal: whatever is in the file, it is refused or read as far as it is
+// good, and what is good reads the same again.
+func FuzzJournal(f *testing.F) {
+	head := checkpointHead + "job\n"
+	line := string(formatRecord("full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))
+	for _, text := range []string{"", head, head + line, head + line + line[:9], head[:5], head + "x\n" + line, "a\nb\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j := &journal{past: map[string][]record{}}
+		good, err := j.read(text, "job")
+		if err != nil {
+			return
+		}
+		if good < 0 || good > int64(len(text)) {
+			t.Fatalf("%d good bytes of %d", good, len(text))
+		}
+		again := &journal{past: map[string][]record{}}
+		if n, err := again.read(text[:good], "job"); err != nil || n != good || len(again.past) != len(j.past) {
+			t.Fatalf("%d good bytes, then %d (%v)", good, n, err)
+		}
+	})
+}

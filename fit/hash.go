@@ -1,0 +1,62 @@
+package fit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+)
+
+// hashValue writes the contents of v to w, one way for equal contents: numbers
+// by their bits, everything with its length, pointers as what they point to.
+// Functions and channels are left out: they say how to report, not what to do.
+func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
+
+func hashReflected(w io.Writer, v reflect.Value) {
+	number := func(n uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+	number(uint64(v.Kind()))
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			number(1)
+		} else {
+			number(0)
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		number(uint64(v.Int()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		number(v.Uint())
+	case reflect.Float32, reflect.Float64:
+		number(math.Float64bits(v.Float()))
+	case reflect.String:
+		number(uint64(v.Len()))
+		_, _ = io.WriteString(w, v.String())
+	case reflect.Slice, reflect.Array:
+		number(uint64(v.Len()))
+		for i := range v.Len() {
+			hashReflected(w, v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			_, _ = fmt.Fprint(w, v.Type().Field(i).Name)
+			hashReflected(w, v.Field(i))
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			_, _ = fmt.Fprint(w, v.Elem().Type())
+			hashReflected(w, v.Elem())
+		}
+	case reflect.Map:
+		entries := map[string]reflect.Value{}
+		for it := v.MapRange(); it.Next(); {
+			entries[fmt.Sprint(it.Key())] = it.Value()
+		}
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			_, _ = fmt.Fprint(w, key)
+			hashReflected(w, entries[key])
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package fit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/hyperopt"
+)
+
+// smooth makes n rows of four features, the last of which does not matter.
+func smooth(n int) Data {
+	rng := rand.New(rand.NewPCG(5, 6))
+	d := Data{N: n, D: 4, FeatureNames: []string{"a", "b", "c", "d"}, TargetName: "y"}
+	for range n {
+		var x [4]float64
+		for i := range x {
+			x[i] = 3 * rng.NormFloat64()
+		}
+		d.X = append(d.X, x[:]...)
+		d.Y = append(d.Y, math.Sin(x[0])+0.5*x[1]+0.3*math.Cos(x[1]*x[2]/4)+0.1*rng.NormFloat64())
+	}
+	return d
+}
+
+// TestCoarseReachesTheOptimum: coarse to fine ends where the plain fit does, by
+// the same criteria, with fewer evaluations at full size.
+func TestCoarseReachesTheOptimum(t *testing.T) {
+	for name, o := range map[string]Options{
+		"plain":  {},
+		"mean":   {Mean: "linear"},
+		"fixed":  {Fix: []Assignment{{Name: "noise_variance", Value: 0.02, Given: true}, {Name: "lengthscale[2]"}}},
+		"bounds": {Bounds: []Interval{{"lengthscale", 0.1, 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 800
+			if testing.Short() {
+				n = 600
+			}
+			d := smooth(n)
+			o.Kernel = "rbf(ard)"
+			o.Coarse = CoarseOff
+			plain := mustFit(t, d, o).Report
+			o.Coarse = CoarseOn
+			coarse := mustFit(t, d, o).Report
+			// 1e-3 nats: far below what the data can tell.
+			if !(coarse.NLML <= plain.NLML+1e-3) || !strings.HasSuffix(coarse.Status, "-converged") {
+				t.Errorf("NLML %v (%s), plain %v (%s)", coarse.NLML, coarse.Status, plain.NLML, plain.Status)
+			}
+			if coarse.Evaluations.FullSizeGradient >= plain.Evaluations.FullSizeGradient || coarse.Evaluations.FullSizeValue >= plain.Evaluations.FullSizeValue {
+				t.Errorf("%+v, plain %+v", coarse.Evaluations, plain.Evaluations)
+			}
+			checkPath(t, coarse)
+			if plain.Path != nil || plain.Evaluations.Value != plain.Evaluations.FullSizeValue {
+				t.Errorf("the plain fit has path %v and %+v", plain.Path, plain.Evaluations)
+			}
+		})
+	}
+}
+
+// TestCoarseOfEveryKind: with priors, ties, noise of groups and of rows, several
+// starts and leave-one-out, coarse to fine ends where the plain fit does.
+func TestCoarseOfEveryKind(t *testing.T) {
+	rows := twoLabs(300)
+	for i := range rows.N {
+		rows.NoiseVariance = append(rows.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[rows.NoiseGroup[i]])
+	}
+	rows.NoiseGroup, rows.NoiseGroupColumn = nil, ""
+	rows.NoiseColumn = "variance"
+	for name, c := range map[string]struct {
+		data Data
+		o    Options
+	}{
+		"groups":   {twoLabs(300), Options{}},
+		"rows":     {rows, Options{}},
+		"prior":    {synthetic(300), Options{Priors: []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
+		"loo":      {synthetic(300), Options{Objective: ObjectiveLOO}},
+		"basis":    {synthetic(300), Options{Mean: "linear + bumps(5, dims=0)"}},
+		"restarts": {twoLabs(300), Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := c.o
+			o.Kernel = "rbf(ard)"
+			o.Coarse = CoarseOff
+			plain := mustFit(t, c.data, o).Report
+			o.Coarse = CoarseOn
+			coarse := mustFit(t, c.data, o).Report
+			if got, want := coarse.Objective, plain.Objective; !(got <= want+1e-3) || len(coarse.Path) < 2 {
+				t.Errorf("objective %v in %d steps, plain %v", got, len(coarse.Path), want)
+			}
+		})
+	}
+}
+
+// checkPath: the path ends at the result, and its evaluations add up.
+func checkPath(t *testing.T, r Report) {
+	t.Helper()
+	value, gradient := 0, 0
+	for _, s := range r.Path {
+		value += s.Value
+		gradient += s.Gradient
+	}
+	last := r.Path[len(r.Path)-1]
+	if len(r.Path) < 3 || last.Rows != r.N || math.Abs(last.Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
+		t.Errorf("path of %d steps ends at %+v, result %v at %v", len(r.Path), last, r.NLML, r.Parameters)
+	}
+	for name, v := range last.Parameters {
+		if r.Parameters[name] != v {
+			t.Errorf("path ends with %s = %v, result %v", name, v, r.Parameters[name])
+		}
+	}
+	// One value more is the look at the best point.
+	if gradient != r.Evaluations.Gradient || value > r.Evaluations.Value-1 {
+		t.Errorf("the path has %d values and %d gradients, the report %+v", value, gradient, r.Evaluations)
+	}
+	if last.Gradient > r.Evaluations.FullSizeGradient {
+		t.Errorf("%d gradients over all rows, the report has %+v", last.Gradient, r.Evaluations)
+	}
+}
+
+// TestStageSizes: when there are stages, and on how many rows.
+func TestStageSizes(t *testing.T) {
+	for _, c := range []struct {
+		n        int
+		coarse   Coarse
+		restarts int
+		want     []int
+	}{
+		{600, "", 0, []int{600}},
+		{1999, CoarseAuto, 0, []int{1999}},
+		{2000, CoarseAuto, 0, []int{500, 1000, 2000}},
+		{4001, "", 0, []int{501, 1001, 2001, 4001}},
+		{4001, CoarseOff, 3, []int{4001}},
+		{600, CoarseOn, 0, []int{300, 600}},
+		{199, "", 3, []int{199}},
+		{300, "", 3, []int{150, 300}},
+		{3, CoarseOn, 0, []int{2, 3}},
+	} {
+		task, err := Prepare(smooth(c.n), Options{Coarse: c.coarse, Settings: hyperopt.Settings{Restarts: c.restarts}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := task.stageSizes(); !slices.Equal(got, c.want) {
+			t.Errorf("n = %d, %s, %d restarts: %v, want %v", c.n, c.coarse, c.restarts, got, c.want)
+		}
+	}
+	if _, err := mustPrepare(t, smooth(20), Options{Coarse: "maybe"}).Fit(context.Background(), backend); err == nil {
+		t.Error("--coarse maybe was taken")
+	}
+}
+
+// TestFirst: all rows in an order are the task itself.
+func TestFirst(t *testing.T) {
+	d := synthetic(90)
+	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"})
+	if m := task.first(5, task.order()); m.N() != 5 || m.D() != task.D() {
+		t.Fatalf("%d rows, %d columns", m.N(), m.D())
+	}
+	all, err := task.first(90, task.order()).Evaluate(context.Background(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := task.Evaluate(context.Background(), backend, nil)
+	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
+		t.Errorf("NLML on all rows %v, of the task %v (%v)", all.NLML, whole.NLML, err)
+	}
+}
+
+// TestWithinReach: ARD lengthscales are cut in units of their column, others and
+// fixed ones are not.
+func TestWithinReach(t *testing.T) {
+	d := smooth(50)
+	task := mustPrepare(t, d, Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []Assignment{{Name: "k1.lengthscale[1]"}}})
+	z := task.startZ()
+	for i := range z {
+		z[i] = 9
+	}
+	cut := task.withinReach(z)
+	for i, p := range task.params {
+		want := 9.0
+		if p.group == "k1.lengthscale" && i != 1 && !p.fixed {
+			c := task.program.Params[0].Dims[i]
+			want = cutLengthscale + 0.5*math.Log(meanSquare(task.points.Column(c)))
+		}
+		if math.Abs(cut[i]-want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", p.name, cut[i], want)
+		}
+	}
+}
+
+// twoOptima is a target with a smooth and a rough explanation: a slow wave with
+// a fast ripple of few points.
+func twoOptima(n int) Data {
+	rng := rand.New(rand.NewPCG(1, 9))
+	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range n {
+		x := float64(i) / float64(n)
+		d.X = append(d.X, x)
+		d.Y = append(d.Y, math.Sin(6*x)+0.5*math.Sin(40*x)+0.05*rng.NormFloat64())
+	}
+	return d
+}
+
+// TestRestartsListOptima: the optima are distinct, each a stationary point with
+// the NLML that a plain fit from there has, and every start is at one of them.
+func TestRestartsListOptima(t *testing.T) {
+	for _, c := range []Coarse{CoarseAuto, CoarseOff} {
+		d := twoOptima(240)
+		o := Options{Coarse: c, Settings: hyperopt.Settings{Restarts: 4, Seed: 2}}
+		r := mustFit(t, d, o).Report
+		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Settled || math.Abs(r.Optima[0].Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
+			t.Fatalf("%s: optima %+v, NLML %v", c, r.Optima, r.NLML)
+		}
+		starts := 0
+		for i, opt := range r.Optima {
+			starts += opt.Starts
+			if opt.Rows > 0 {
+				if opt.Rows != 120 || opt.Best {
+					t.Errorf("%s: optimum %+v", c, opt)
+				}
+				continue
+			}
+			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
+				t.Errorf("%s: optima not in order", c)
+			}
+			again := Options{Coarse: CoarseOff}
+			for name, v := range opt.Parameters {
+				again.Set = append(again.Set, Assignment{name, v, true})
+			}
+			// A settled one may fall by what loose tolerances leave.
+			tol := 1e-6
+			if opt.Settled {
+				tol = 0.5
+			}
+			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > tol {
+				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.Objective, there.NLML)
+			}
+		}
+		want := 5
+		if c == CoarseAuto {
+			want = 2*5 + 1 // screened, and the task's own start anew
+		}
+		if starts != want {
+			t.Errorf("%s: %d starts led to an optimum, want %d", c, starts, want)
+		}
+	}
+}
+
+// TestFitsRepeat: the same fit has the same bits, on one backend or more.
+func TestFitsRepeat(t *testing.T) {
+	d := smooth(260)
+	for _, o := range []Options{
+		{Kernel: "rbf(ard)", Coarse: CoarseOn},
+		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 2}},
+		{Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.Adam, MaxEvaluations: 60}},
+		{Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.NelderMead}, Coarse: CoarseOn},
+	} {
+		first := bits(t, mustFit(t, d, o))
+		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
+			t.Errorf("%+v: the same fit again has other bits", o.Settings)
+		}
+		out, err := mustPrepare(t, d, o).Fit(context.Background(), backend, backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Report.Device = "cpu"
+		if !bytes.Equal(first, bits(t, out)) {
+			t.Errorf("%+v: the same fit on two devices has other bits", o.Settings)
+		}
+		out.Close()
+	}
+}
+
+// TestMethodsAgree: the methods find the optimum of L-BFGS within their means.
+func TestMethodsAgree(t *testing.T) {
+	d := synthetic(120)
+	want := mustFit(t, d, Options{}).Report.NLML
+	for _, m := range hyperopt.Methods() {
+		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Method: hyperopt.Method(m), MaxEvaluations: 3000}}).Report
+		if math.Abs(r.NLML-want) > 1e-3 {
+			t.Errorf("%s: NLML %v, want %v (%s)", m, r.NLML, want, r.Status)
+		}
+	}
+}
+
+// bits are the model file and the report, without times.
+func bits(t *testing.T, out *Outcome) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	if err := out.SaveModel(path, false); err != nil {
+		t.Fatal(err)
+	}
+	model, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := out.Report
+	r.Seconds, r.EvaluationSeconds = 0, 0
+	r.Path = slices.Clone(r.Path)
+	for i := range r.Path {
+		r.Path[i].Seconds = 0
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(model, "%s", text)
+}
