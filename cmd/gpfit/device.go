@@ -13,7 +13,6 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/fit"
-	"gpfit/gp"
 	"gpfit/kernel"
 )
 
@@ -56,19 +55,6 @@ func (f *deviceFlags) openOne(ctx context.Context, out *messages, n int, prog *k
 		_ = b.Close()
 	}
 	return backends[0], nil
-}
-
-// openModel is openOne for a fitted model.
-func (f *deviceFlags) openModel(ctx context.Context, out *messages, m *gp.Model) (device.Backend, error) {
-	prog, err := m.Program()
-	if err != nil {
-		return nil, err
-	}
-	b, err := f.openOne(ctx, out, m.N(), prog)
-	if err == nil {
-		notePlan(out, b.Plan(m.N(), len(m.Columns)))
-	}
-	return b, err
 }
 
 func (f *deviceFlags) backendOptions() device.Options { return device.Options{Threads: f.threads} }

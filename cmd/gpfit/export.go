@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
 
@@ -39,10 +38,7 @@ func runExport(cmd *cobra.Command, path, format, target, out string) error {
 	if format != "json" && format != "npz" {
 		return usagef("--format %q: must be json or npz", format)
 	}
-	m, err := gp.Load(path)
-	if err == nil {
-		m, err = targetOf(m, target)
-	}
+	m, err := loadTarget(path, target)
 	if err != nil {
 		return err
 	}

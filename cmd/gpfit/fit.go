@@ -97,12 +97,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
 	if err == nil {
-		err = f.noise.options(&opts)
+		err = errors.Join(f.noise.apply(&opts), f.scoreFlags.apply(&opts))
 	}
 	if err != nil {
-		return err
-	}
-	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	if !slices.Contains(fit.Coarses(), f.coarse) {

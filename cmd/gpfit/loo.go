@@ -9,13 +9,8 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-type looFlags struct {
-	target, out string
-	deviceFlags
-}
-
 func newLOO() *cobra.Command {
-	var f looFlags
+	var f modelResultFlags
 	cmd := &cobra.Command{
 		Use:   "loo MODEL",
 		Short: "Leave-one-out predictions of a model's own training rows, with scores",
@@ -39,37 +34,22 @@ in the result, beside the columns.`,
 		Args: exactArgs(1, "MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
-	s := cmd.Flags()
-	s.SortFlags = false
-	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
-	commandLineOnly(s, "target", "out")
-	f.deviceFlags.add(s)
-	completeValues(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
+func runLOO(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	model, err := gp.Load(path)
-	if err == nil {
-		model, err = targetOf(model, f.target)
-	}
+	model, err := loadTarget(path, f.target)
 	if err != nil {
 		return err
 	}
-	b, err := f.openModel(ctx, msg, model)
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	l, err := posterior.LeaveOneOut(ctx)
 	msg.clear()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -48,12 +49,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
 	if err == nil {
-		err = f.noise.options(&opts)
+		err = errors.Join(f.noise.apply(&opts), f.scoreFlags.apply(&opts))
 	}
 	if err != nil {
-		return err
-	}
-	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")

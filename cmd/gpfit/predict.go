@@ -117,17 +117,11 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.warn(w)
 	}
-	b, err := f.openModel(ctx, msg, model)
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, plot, msg) }
 	if f.out != "" {
 		err = atomicfile.Write(f.out, write)

@@ -191,17 +191,11 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		j, err := model.Prior(ctx, r.rows, r.n, opts)
 		return j, r, err
 	}
-	b, err := f.openModel(ctx, msg, model)
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return nil, r, err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return nil, r, err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	j, err := posterior.Joint(ctx, r.rows, r.n, opts)
 	return j, r, err
 }

@@ -101,7 +101,7 @@ func (f *selectFlags) options(msg *messages) (fit.Options, choose.Settings, erro
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
 	opts.OnProgress, opts.Fallback = msg.progress, f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
-	return opts, s, f.noise.options(&opts)
+	return opts, s, f.noise.apply(&opts)
 }
 
 func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
