@@ -23,6 +23,9 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err != nil {
 		return err
 	}
+	if w.tile == nil {
+		w.tile = make([]float64, w.backend.threads*tileCols)
+	}
 	c := contraction{adj: adj, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
 	if adj.Middle == nil {
 		if err := w.invert(ctx, 0); err != nil {
@@ -85,7 +88,7 @@ func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int
 	return parallelFor(ctx, w.threadsFor(w.n), bands(i1-i0), func(worker, band int) {
 		first := i0 + band*tileRows
 		part := c.tasks[first/tileRows*p:][:p]
-		var g [tileCols]float64
+		g := w.tile[worker*tileCols:][:tileCols]
 		for i := first; i < min(first+tileRows, i1); i++ {
 			row := w.a[i*w.ld:]
 			var extra []float64

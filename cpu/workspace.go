@@ -33,6 +33,8 @@ type Workspace struct {
 	// cross is a block of cross-covariances (predict.go), kept from call to
 	// call.
 	cross []float64
+	// tile holds a row of a tile of an adjoint for each thread.
+	tile []float64
 	// middle holds two panels of rows (middle.go), from the first contraction of
 	// a middle term on.
 	middle []float64
