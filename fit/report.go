@@ -224,8 +224,8 @@ func scalePower(x, p float64) float64 {
 	return math.Pow(x, p)
 }
 
-// finite returns a pointer to v, or nil if JSON has no number for it.
-func finite(v float64) *float64 {
+// Finite returns a pointer to v, or nil if JSON has no number for it.
+func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -235,12 +235,12 @@ func finite(v float64) *float64 {
 // addResult adds what the optimiser says.
 func (r *Report) addResult(res *hyperopt.Result) {
 	r.Status = res.Status.String()
-	r.GradientNorm, r.RelativeChange = finite(res.GradientNorm), finite(res.RelativeChange)
+	r.GradientNorm, r.RelativeChange = Finite(res.GradientNorm), Finite(res.RelativeChange)
 	r.Iterations = res.Iterations
 	r.Evaluations.Infeasible = res.Evaluations.Infeasible
 	r.Seed = &res.Seed
 	for i, s := range res.Starts {
-		report := StartReport{Objective: finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
+		report := StartReport{Objective: Finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
 		if r.ObjectiveName == string(ObjectiveNLML) {
 			report.NLML = report.Objective
 		}

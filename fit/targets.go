@@ -214,7 +214,14 @@ func newScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 	for i, v := range y {
 		err, std := v-p.Mean[i], p.Std[i]
 		s.RMSE += err * err
-		s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
+		switch {
+		case std > 0:
+			s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
+		case err != 0:
+			s.NLPD = math.Inf(1) // no density at the target
+		default:
+			s.NLPD -= math.Inf(1)
+		}
 		if v >= p.Lower95[i] && v <= p.Upper95[i] {
 			s.Coverage95++
 		}
