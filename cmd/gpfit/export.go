@@ -38,6 +38,9 @@ func runExport(cmd *cobra.Command, path, format, target, out string) error {
 	if format != "json" && format != "npz" {
 		return usagef("--format %q: must be json or npz", format)
 	}
+	if err := keepInput("--out", out, path); err != nil {
+		return err
+	}
 	m, err := loadTarget(path, target)
 	if err != nil {
 		return err

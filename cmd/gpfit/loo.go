@@ -41,6 +41,9 @@ in the result, beside the columns.`,
 func runLOO(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	if err := keepInput("--out", f.out, path); err != nil {
+		return err
+	}
 	model, err := loadTarget(path, f.target)
 	if err != nil {
 		return err

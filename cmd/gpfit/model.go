@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,20 @@ func (f *modelResultFlags) add(cmd *cobra.Command) {
 	commandLineOnly(s, "target", "out")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
+}
+
+// keepInput refuses a file to write that is one of those to be read.
+func keepInput(flag, out string, inputs ...string) error {
+	info, err := os.Stat(out)
+	if out == "" || err != nil {
+		return nil
+	}
+	for _, path := range inputs {
+		if in, err := os.Stat(path); err == nil && in.Mode().IsRegular() && os.SameFile(info, in) {
+			return usagef("%s %s: is a file that is read here; choose another name", flag, out)
+		}
+	}
+	return nil
 }
 
 // loadTarget reads the model of the named target, or of the only one.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -90,6 +91,9 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	if err := f.outputFlags.check(); err != nil {
+		return err
+	}
+	if err := errors.Join(keepInput("--out", f.out, modelPath, dataPath), keepInput("--cov", f.cov, modelPath, dataPath)); err != nil {
 		return err
 	}
 	model, err := gp.Load(modelPath)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -137,7 +138,7 @@ func (f *sampleFlags) check(args []string) error {
 	if f.noise != (rowNoiseFlags{}) && (f.prior != "" || !f.observed) {
 		return usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
 	}
-	return f.jointFlags.check()
+	return errors.Join(f.jointFlags.check(), keepInput("--out", f.out, args...), keepInput("--cov", f.cov, args...))
 }
 
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
@@ -277,7 +278,7 @@ func (f *sampleFlags) parameters(prog *kernel.Program) (theta []float64, noise f
 			continue
 		}
 		if index[a.Name] == nil {
-			return nil, 0, &fit.OptionError{Msg: a.Name + ": no such parameter" + suggest.DidYouMean(a.Name, append(prog.Names(), noiseVariance))}
+			return nil, 0, &fit.OptionError{Msg: "--set " + a.Name + ": there is no such parameter" + suggest.DidYouMean(a.Name, append(prog.Names(), noiseVariance))}
 		}
 		for _, i := range index[a.Name] {
 			theta[i] = a.Value

@@ -39,6 +39,9 @@ are those of ridge regression. --json has the covariances, too.`,
 func runWeights(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
+	if err := keepInput("--out", f.out, path); err != nil {
+		return err
+	}
 	model, err := loadTarget(path, f.target)
 	if err != nil {
 		return err
