@@ -84,6 +84,8 @@ func (f *selectFlags) options(msg *messages) (fit.Options, choose.Settings, erro
 		return opts, s, err
 	case len(f.kernels) == 0:
 		return opts, s, usagef("no kernels to compare: give --kernels, once for each")
+	case f.targets() != nil:
+		return opts, s, usagef("--target %s: kernels are compared on one target; take them one by one", f.target)
 	case f.kernel != "rbf":
 		return opts, s, usagef("--kernel is for one kernel; give --kernels, once for each")
 	case !slices.Contains(choose.Scores(), s.Score):
