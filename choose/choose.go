@@ -279,11 +279,11 @@ func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
 	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
-	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, &cv.NLPD
+	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, fit.Finite(cv.NLPD)
 	if loo := rep.Scores.LeaveOneOut; loo != nil {
 		c.LOO = &loo.Sum
 	}
-	c.CVStandardized, c.CVStdError = &cv.NLPDStandardized, &cv.NLPDStdError
+	c.CVStandardized, c.CVStdError = fit.Finite(cv.NLPDStandardized), fit.Finite(cv.NLPDStdError)
 	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
 	c.Seconds = time.Since(began).Seconds()
 	return c, outcome, nil

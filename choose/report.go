@@ -82,11 +82,14 @@ func (r *Result) Text() string {
 			fmt.Fprintf(&b, "%s  %-*s  %10d  %s: %s\n", mark, width, c.Kernel, c.Parameters, c.Status, firstLine(c.Error))
 			continue
 		}
-		loo := "-"
+		loo, cv := "-", "-"
 		if c.LOO != nil {
 			loo = fmt.Sprintf("%.4f", *c.LOO)
 		}
-		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12s  %8.4f ± %-6.2g  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, loo, *c.CVStandardized, *c.CVStdError, c.Status)
+		if c.CVStandardized != nil && c.CVStdError != nil {
+			cv = fmt.Sprintf("%8.4f ± %-6.2g", *c.CVStandardized, *c.CVStdError)
+		}
+		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12s  %17s  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, loo, cv, c.Status)
 	}
 	fmt.Fprintf(&b, "\n* best by %s; NLML, BIC and LOO of the scaled problem, CV NLPD a row in units of the targets' deviation\n", r.Score)
 	if r.Stopped != "" {

@@ -11,7 +11,8 @@ import (
 
 // Contract makes the upper triangle hold Σ⁻¹, if it does not yet, and contracts
 // it with ∂K. L stays below it; the diagonal is L's again in the end.
-func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -21,6 +22,9 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
+	}
+	if w.tile == nil {
+		w.tile = make([]float64, w.backend.threads*tileCols)
 	}
 	c := contraction{adj: adj, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
 	if adj.Middle == nil {
@@ -39,7 +43,8 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 }
 
 // InverseDiagonal copies the diagonal of Σ⁻¹, which it forms if it is not there.
-func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -83,7 +88,7 @@ func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int
 	return parallelFor(ctx, w.threadsFor(w.n), bands(i1-i0), func(worker, band int) {
 		first := i0 + band*tileRows
 		part := c.tasks[first/tileRows*p:][:p]
-		var g [tileCols]float64
+		g := w.tile[worker*tileCols:][:tileCols]
 		for i := first; i < min(first+tileRows, i1); i++ {
 			row := w.a[i*w.ld:]
 			var extra []float64

@@ -20,7 +20,8 @@ func crossRows(n, m int) int { return min(m, max(1, min(1024, predictElements/n)
 
 // Predict works through xs in blocks of rows: each holds k(x*, x_i) for all i,
 // then b·L⁻ᵀ in its place.
-func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if reduction != nil && w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -77,7 +78,8 @@ func (w *Workspace) crossCovariances(ctx context.Context, evaluators []*kernel.E
 
 // PredictCovariance forms V = K*·L⁻ᵀ, a row for each point, in blocks, and then
 // V·Vᵀ.
-func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}

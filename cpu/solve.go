@@ -21,7 +21,8 @@ const (
 
 // Solve overwrites b by Σ⁻¹b. One right-hand side is bound by the reading of L,
 // twice; several go through matrix products.
-func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
+func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
+	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}

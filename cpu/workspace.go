@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,6 +33,8 @@ type Workspace struct {
 	// cross is a block of cross-covariances (predict.go), kept from call to
 	// call.
 	cross []float64
+	// tile holds a row of a tile of an adjoint for each thread.
+	tile []float64
 	// middle holds two panels of rows (middle.go), from the first contraction of
 	// a middle term on.
 	middle []float64
@@ -81,6 +84,14 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 		w.onProgress(w.progress)
 	}
 	return ctx.Err()
+}
+
+// emptyIfStopped is deferred by the calls that poll a context: after its error
+// the workspace is back before Fill, whatever it holds.
+func (w *Workspace) emptyIfStopped(err *error) {
+	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
+		w.stage = stageEmpty
+	}
 }
 
 // Work returns the counters.

@@ -340,7 +340,7 @@ func (t *Task) job() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)
 	opts := t.opts
-	opts.Checkpoint = ""
+	opts.Checkpoint, opts.DiscardCancelled = "", false
 	for _, v := range []any{opts, t.data, t.program.Text, t.params} {
 		hashValue(w, v)
 	}

@@ -9,9 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/kernel"
 )
 
 // DefaultFolds is the number of folds of a cross-validation.
@@ -55,29 +53,44 @@ type CrossValidationScores struct {
 	Refit bool         `json:"refit"`
 	// NLPD is the mean negative log predictive density over all rows, RMSE the
 	// root of the mean squared error, Coverage95 the share of rows in their 95 %
-	// interval.
+	// interval. Over several targets these are means as well, without RMSE:
+	// their units differ. Targets then has them for each.
 	NLPD             float64 `json:"nlpd"`
 	NLPDStandardized float64 `json:"nlpd_standardized"`
-	RMSE             float64 `json:"rmse"`
+	RMSE             float64 `json:"rmse,omitempty"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	Coverage95       float64 `json:"coverage95"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
-	NLPDStdError float64 `json:"nlpd_std_error"`
+	NLPDStdError float64        `json:"nlpd_std_error"`
+	Targets      []TargetScores `json:"targets,omitempty"`
 	// Warnings tell of folds that departed from what was asked: a jitter that
 	// was added, a device that was exchanged. CrossValidate's callers pass them on.
 	Warnings []string `json:"-"`
 }
 
-// FoldScores are those of one fold, in original units.
+// TargetScores are those of one of several targets; see CrossValidationScores.
+type TargetScores struct {
+	Name             string  `json:"name"`
+	NLPD             float64 `json:"nlpd"`
+	NLPDStandardized float64 `json:"nlpd_standardized"`
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	Coverage95       float64 `json:"coverage95"`
+	NLPDStdError     float64 `json:"nlpd_std_error"`
+}
+
+// FoldScores are those of one fold, in original units; of several targets, means
+// over them, without RMSE.
 type FoldScores struct {
 	// N is the number of rows that were held out.
 	N    int     `json:"n"`
 	NLPD float64 `json:"nlpd"`
-	RMSE float64 `json:"rmse"`
+	RMSE float64 `json:"rmse,omitempty"`
 	// Coverage95 is as in CrossValidationScores.
 	Coverage95 float64 `json:"coverage95"`
 	// Parameters are those refitted, natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters,omitempty"`
+	tests      []*TestScores      // of each target
 	warnings   []string
 }
 
@@ -91,9 +104,6 @@ type FoldScores struct {
 // rows do not allow, and those of evaluations.
 func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
 	n := t.N()
-	if t.data.TargetNames != nil {
-		return nil, optionErrorf("cross-validation is of one target: take them one by one")
-	}
 	if err := cv.Check(n); err != nil {
 		return nil, err
 	}
@@ -116,7 +126,12 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 		}
 		out.Folds = append(out.Folds, *scores)
 	}
-	out.pool(n, t.targetScale(0))
+	var names []string
+	var scales []float64
+	for i := range t.data.t() {
+		names, scales = append(names, t.data.targetName(i)), append(scales, t.targetScale(i))
+	}
+	out.pool(n, names, scales)
 	return out, nil
 }
 
@@ -152,32 +167,17 @@ func (t *Task) zOf(parameters map[string]float64) ([]float64, error) {
 // without returns the task of the training rows that are not held out; those
 // are its test rows. The scaling stays.
 func (t *Task) without(held []int) *Task {
-	s := *t
-	s.trainX, s.trainY, s.targets, s.testX, s.testY = nil, nil, nil, nil, nil
-	var scaled []float64
-	d := t.D()
-	train := 0
-	for row := range t.data.N {
-		if t.data.Test != nil && t.data.Test[row] {
-			continue
+	var rest []int
+	for i := range t.N() {
+		if _, out := slices.BinarySearch(held, i); !out {
+			rest = append(rest, i)
 		}
-		if _, out := slices.BinarySearch(held, train); out {
-			s.testX = append(s.testX, t.data.X[row*t.data.D:(row+1)*t.data.D]...)
-			s.testY = append(s.testY, t.data.Y[row])
-		} else {
-			s.trainX = append(s.trainX, t.trainX[train*d:(train+1)*d]...)
-			s.trainY = append(s.trainY, t.trainY[train])
-			s.targets = append(s.targets, t.targets[train])
-			for c := range d {
-				scaled = append(scaled, t.points.Column(c)[train])
-			}
-		}
-		train++
 	}
-	s.noise, s.testNoise = t.splitNoise(held)
-	s.points = kernel.NewPoints(scaled, len(s.trainY), d)
-	s.params = slices.Clone(t.params)
-	return &s
+	s, d := t.withRows(rest), t.data
+	rows := pick(t.rows, held, len(t.rows), 1)
+	s.testX, s.testY = pick(d.X, rows, d.N, d.D), pick(d.Y, rows, d.N, 1)
+	s.testNoise = gp.RowNoise{Known: pick(d.NoiseVariance, rows, d.N, 1), Group: pick(d.NoiseGroup, rows, d.N, 1)}
+	return s
 }
 
 // scoreFold scores the held-out rows at z, or after a fit that starts there.
@@ -187,7 +187,7 @@ func (t *Task) scoreFold(ctx context.Context, b device.Backend, z []float64, ref
 		return nil, err
 	}
 	defer s.close()
-	f := &FoldScores{N: len(t.testY)}
+	f := &FoldScores{N: len(t.testY) / t.data.t()}
 	if refit {
 		for i := range t.params {
 			t.params[i].start = t.params[i].natural(z[i])
@@ -208,57 +208,79 @@ func (t *Task) scoreFold(ctx context.Context, b device.Backend, z []float64, ref
 		return nil, err
 	}
 	out := &Outcome{Model: t.model(s.obj, &hyperopt.Result{X: z})}
+	out.Report.Targets = make([]TargetReport, t.data.t())
 	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
 		return nil, err
 	}
 	if err := t.score(ctx, out); err != nil {
 		return nil, err
 	}
-	test := out.Report.Test
+	f.tests = []*TestScores{out.Report.Test}
+	if t.data.t() > 1 {
+		f.tests = nil
+		for _, p := range out.Report.Targets {
+			f.tests = append(f.tests, p.Test)
+		}
+	} else {
+		f.RMSE = out.Report.Test.RMSE
+	}
+	for _, test := range f.tests {
+		f.NLPD += test.NLPD / float64(len(f.tests))
+		f.Coverage95 += test.Coverage95 / float64(len(f.tests))
+	}
 	f.warnings = s.warnings
 	if jitter := s.obj.Terms().Jitter; jitter > 0 {
 		f.warnings = append(f.warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", jitter))
 	}
-	f.NLPD, f.RMSE, f.Coverage95 = test.NLPD, test.RMSE, test.Coverage95
 	return f, nil
 }
 
-// pool averages over all n rows.
-func (s *CrossValidationScores) pool(n int, scale float64) {
-	for _, f := range s.Folds {
-		w := float64(f.N) / float64(n)
-		s.NLPD += w * f.NLPD
-		s.RMSE += w * f.RMSE * f.RMSE
-		s.Coverage95 += w * f.Coverage95
+// pool averages over all n rows, for targets of these names and standard
+// deviations.
+func (s *CrossValidationScores) pool(n int, names []string, scales []float64) {
+	var parts []TargetScores
+	for i, scale := range scales {
+		p := TargetScores{Name: names[i]}
+		nlpd := make([]float64, len(s.Folds))
+		for k, f := range s.Folds {
+			w, test := float64(f.N)/float64(n), f.tests[i]
+			p.NLPD += w * test.NLPD
+			p.RMSE += w * test.RMSE * test.RMSE
+			p.Coverage95 += w * test.Coverage95
+			nlpd[k] = test.NLPD
+		}
+		p.RMSE = math.Sqrt(p.RMSE)
+		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-math.Log(scale)
+		p.NLPDStdError = foldError(nlpd, p.NLPD)
+		parts = append(parts, p)
 	}
-	s.RMSE = math.Sqrt(s.RMSE)
-	s.RMSEStandardized, s.NLPDStandardized = s.RMSE/scale, s.NLPD-math.Log(scale)
-	spread := 0.0
-	for _, f := range s.Folds {
-		spread += (f.NLPD - s.NLPD) * (f.NLPD - s.NLPD)
+	t := float64(len(parts))
+	for _, p := range parts {
+		s.NLPD += p.NLPD / t
+		s.NLPDStandardized += p.NLPDStandardized / t
+		s.RMSEStandardized += p.RMSEStandardized * p.RMSEStandardized / t
+		s.Coverage95 += p.Coverage95 / t
 	}
-	k := float64(len(s.Folds))
-	s.NLPDStdError = math.Sqrt(spread / (k * (k - 1)))
+	s.RMSEStandardized = math.Sqrt(s.RMSEStandardized)
+	nlpd := make([]float64, len(s.Folds))
+	for k := range s.Folds {
+		nlpd[k] = s.Folds[k].NLPD
+	}
+	s.NLPDStdError = foldError(nlpd, s.NLPD)
+	if len(parts) == 1 {
+		s.RMSE = parts[0].RMSE
+	} else {
+		s.Targets = parts
+	}
 }
 
-// splitNoise splits what is known of the training rows' noise as without does.
-func (t *Task) splitNoise(held []int) (graph.Noise, gp.RowNoise) {
-	in, out := graph.Noise{None: t.noise.None, Labels: t.noise.Labels}, gp.RowNoise{}
-	square := t.scaling.YScale * t.scaling.YScale
-	for i := range t.N() {
-		_, isOut := slices.BinarySearch(held, i)
-		switch {
-		case isOut && t.noise.Known != nil:
-			out.Known = append(out.Known, t.noise.Known[i]*square)
-		case t.noise.Known != nil:
-			in.Known = append(in.Known, t.noise.Known[i])
-		}
-		switch {
-		case isOut && t.noise.Group != nil:
-			out.Group = append(out.Group, t.noise.Labels[t.noise.Group[i]])
-		case t.noise.Group != nil:
-			in.Group = append(in.Group, t.noise.Group[i])
-		}
+// foldError is the standard error of a mean over folds, from its spread over
+// them.
+func foldError(folds []float64, mean float64) float64 {
+	spread := 0.0
+	for _, v := range folds {
+		spread += (v - mean) * (v - mean)
 	}
-	return in, out
+	k := float64(len(folds))
+	return math.Sqrt(spread / (k * (k - 1)))
 }

@@ -171,3 +171,44 @@ func TestCrossValidateErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCrossValidateTargets: every target has the scores that it has alone, by the
+// mean found by least squares and noise groups too; the totals are means.
+func TestCrossValidateTargets(t *testing.T) {
+	d := twoTargets(60)
+	d.NoiseGroupColumn = "lab"
+	for i := range d.N {
+		d.NoiseGroup = append(d.NoiseGroup, []string{"a", "b"}[i%2])
+	}
+	o := Options{Kernel: "rbf(ard)", Mean: "linear"}
+	cv := CrossValidation{Folds: 4, Seed: 3}
+	task := mustPrepare(t, d, o)
+	at := map[string]float64{}
+	for i, name := range task.FreeNames() {
+		at[name] = 0.1 + 0.2*float64(i)
+	}
+	got, err := CrossValidate(context.Background(), task, backend, at, cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nlpd, standardized, squares := 0.0, 0.0, 0.0
+	for i, name := range d.TargetNames {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
+		want, err := CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := got.Targets[i]
+		for _, v := range [][2]float64{{p.NLPD, want.NLPD}, {p.NLPDStandardized, want.NLPDStandardized}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {p.NLPDStdError, want.NLPDStdError}} {
+			if !near(v[0], v[1], 1e-9) {
+				t.Errorf("%s: %+v, alone %+v", name, p, want)
+				break
+			}
+		}
+		nlpd, standardized, squares = nlpd+want.NLPD/2, standardized+want.NLPDStandardized/2, squares+want.RMSEStandardized*want.RMSEStandardized/2
+	}
+	if !near(got.NLPD, nlpd, 1e-9) || !near(got.NLPDStandardized, standardized, 1e-9) || !near(got.RMSEStandardized, math.Sqrt(squares), 1e-9) || got.RMSE != 0 {
+		t.Errorf("all: %+v", got)
+	}
+}

@@ -22,7 +22,7 @@ func (t *Task) prepareNoise() error {
 		return optionErrorf("noise groups are estimated: they do not go with --noise none")
 	}
 	if d.TargetNames != nil && d.NoiseVariance != nil {
-		return optionErrorf("known noise variances are in the units of one target: they do not go with several")
+		return optionErrorf("known noise variances are in squared units of one target: they do not go with several, which share one covariance; fit the targets one by one")
 	}
 	t.noise.None = t.opts.NoNoise
 	var labels []string
@@ -91,7 +91,9 @@ func (t *Task) noiseParameters(variance float64) {
 	}
 }
 
-// modelNoise puts the noise of the objective's last evaluation into a model.
+// modelNoise puts what differs from row to row into a model: the noise of the
+// objective's last evaluation, and the rows' numbers where they are not all of a
+// table.
 func (t *Task) modelNoise(m *gp.Model, obj *graph.Objective) {
 	_, estimated, _ := obj.Theta()
 	m.Noise = gp.Noise{Column: t.data.NoiseColumn}
@@ -103,6 +105,16 @@ func (t *Task) modelNoise(m *gp.Model, obj *graph.Objective) {
 	}
 	if diagonal := obj.Noise(); len(diagonal) > 1 {
 		m.TrainNoise = diagonal
+	}
+	if t.data.Row == nil && len(t.rows) == t.data.N {
+		return
+	}
+	m.Rows = make([]float64, len(t.rows))
+	for k, i := range t.rows {
+		if t.data.Row != nil {
+			i = t.data.Row[i]
+		}
+		m.Rows[k] = float64(i)
 	}
 }
 

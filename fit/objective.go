@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/graph"
 )
 
@@ -40,6 +41,26 @@ func (t *Task) checkObjective() error {
 		return optionErrorf("--std-errors: the Hessian of a leave-one-out density is not the parameters' precision; take --objective nlml")
 	}
 	return nil
+}
+
+// Plan returns what an evaluation of the task takes on b.
+func (t *Task) Plan(b device.Backend) device.Plan {
+	plan := b.Plan(t.N(), t.D())
+	if t.opts.Objective == ObjectiveLOO {
+		plan = plan.WithMiddle()
+	}
+	return plan
+}
+
+// CheckMemory returns a [*device.MemoryError] if the plan does not fit into what
+// is free on b. A workspace checks the n×n matrix itself, but what the gradient of
+// a leave-one-out objective takes on top only when that is asked for.
+func (t *Task) CheckMemory(b device.Backend) error {
+	plan, free := t.Plan(b), b.Info().MemoryFree
+	if plan.DeviceBytes > 0 {
+		return plan.Check(0, free)
+	}
+	return plan.Check(free, 0)
 }
 
 // objectiveName says what the task minimises.
@@ -201,7 +222,17 @@ func (r *Report) writeScores(b *strings.Builder) {
 		what = "refitted for each"
 	}
 	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
-	fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+	for _, p := range cv.Targets {
+		fmt.Fprintf(b, "  target %q\n", p.Name)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "    NLPD", p.NLPD, p.NLPDStandardized, p.NLPDStdError)
+		fmt.Fprintf(b, "%-20s %13.1f %%\n", "    95 % interval", 100*p.Coverage95)
+	}
+	if cv.Targets != nil {
+		b.WriteString("  all targets\n")
+	} else {
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+	}
 	fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "  NLPD", cv.NLPD, cv.NLPDStandardized, cv.NLPDStdError)
 	if l := r.Scores.LeaveOneOut; l != nil {
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)

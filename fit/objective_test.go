@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 )
@@ -87,5 +88,39 @@ func TestCrossValidateNoise(t *testing.T) {
 	}
 	if want := r.Scores.LeaveOneOut.NLPD; math.Abs(cv.NLPD-want) > 1e-9*math.Abs(want) {
 		t.Errorf("NLPD %v by folds of one row, %v by the formula", cv.NLPD, want)
+	}
+}
+
+// freeMemory is a backend with so much memory.
+type freeMemory struct {
+	device.Backend
+	free int64
+}
+
+func (b freeMemory) Info() device.Info {
+	info := b.Backend.Info()
+	info.MemoryFree = b.free
+	return info
+}
+
+// TestCheckMemory: what the gradient of a leave-one-out objective takes beside
+// the matrix counts before anything is allocated.
+func TestCheckMemory(t *testing.T) {
+	d := synthetic(500)
+	plan := backend.Plan(500, 2)
+	for _, c := range []struct {
+		objective Objective
+		free      int64
+		fits      bool
+	}{
+		{ObjectiveNLML, plan.HostBytes, true}, {ObjectiveNLML, plan.HostBytes - 1, false}, {ObjectiveNLML, 0, true},
+		{ObjectiveLOO, plan.HostBytes, false}, {ObjectiveLOO, plan.WithMiddle().HostBytes, true},
+	} {
+		task := mustPrepare(t, d, Options{Objective: c.objective})
+		err := task.CheckMemory(freeMemory{backend, c.free})
+		var me *device.MemoryError
+		if errors.As(err, &me) == c.fits {
+			t.Errorf("%s with %d bytes: error %v", c.objective, c.free, err)
+		}
 	}
 }

@@ -29,6 +29,9 @@ type Data struct {
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
+	// Row holds the number of each row, from 0, in a larger table that these are
+	// part of; nil if they are all of it.
+	Row []int
 	// Test marks rows that are held out and scored; nil for none.
 	Test []bool
 	// Warnings of whoever read the table, to be passed on.
@@ -94,6 +97,9 @@ type Options struct {
 	// data or options is an [*OptionError], a damaged one a [*DataError]. It
 	// stays until [Outcome.RemoveCheckpoint].
 	Checkpoint string
+	// DiscardCancelled makes a fit that is cancelled end at once, without the
+	// best model so far, which takes one more evaluation.
+	DiscardCancelled bool
 	// Coarse says whether to tune on subsets of the rows first; empty means
 	// CoarseAuto. The criteria of Settings hold over all rows either way.
 	Coarse Coarse

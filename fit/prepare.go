@@ -23,7 +23,9 @@ type Task struct {
 	columns        []int
 	trainX, trainY []float64
 	testX          []float64 // all features, original units
-	points         *kernel.Points
+	// rows are the positions of the training rows in data.
+	rows   []int
+	points *kernel.Points
 	// trainY, testY and targets, the scaled ones, are column-major with a
 	// column for each target. scalings differ in the target's units; scaling
 	// is that of the target with the number target.
@@ -57,6 +59,9 @@ func (t *Task) D() int { return len(t.columns) }
 
 // Kernel returns the text form of the kernel.
 func (t *Task) Kernel() string { return t.program.Text }
+
+// Program returns the compiled kernel, for the choice of a device.
+func (t *Task) Program() *kernel.Program { return t.program }
 
 // Warnings returns what was noticed in the data; they are in reports too.
 func (t *Task) Warnings() []string { return slices.Clone(t.warnings) }
@@ -97,6 +102,7 @@ func (t *Task) split() error {
 		if d.Test != nil && d.Test[i] {
 			t.testX = append(t.testX, d.X[i*d.D:(i+1)*d.D]...)
 		} else {
+			t.rows = append(t.rows, i)
 			t.trainX = append(t.trainX, d.X[i*d.D:(i+1)*d.D]...)
 		}
 	}
@@ -106,6 +112,9 @@ func (t *Task) split() error {
 		} else {
 			t.trainY = append(t.trainY, y)
 		}
+	}
+	if d.Row != nil && len(d.Row) != d.N {
+		return &DataError{fmt.Sprintf("%d row numbers for %d rows", len(d.Row), d.N)}
 	}
 	switch n := t.N(); {
 	case n == 0 && d.N > 0:
@@ -161,6 +170,10 @@ func (t *Task) compile() error {
 		t.expr = kernel.WithARD(t.expr)
 	}
 	t.program, err = kernel.Compile(t.expr, t.columns)
+	if err != nil && len(t.columns) < t.data.D {
+		// The kernel may name a column that was left out.
+		err = fmt.Errorf("%w\n%s", err, t.warnings[len(t.warnings)-1])
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,10 @@ type Report struct {
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	Evaluations             Evaluations        `json:"evaluations"`
 	Seconds                 float64            `json:"seconds"`
-	Status                  string             `json:"status"`
+	// EvaluationSeconds is the part of Seconds in evaluations, summed over
+	// devices; after a fit.
+	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
+	Status            string  `json:"status"`
 	// The rest is there after a fit.
 	GradientNorm   *float64      `json:"gradient_norm,omitempty"`
 	RelativeChange *float64      `json:"relative_change,omitempty"`
@@ -220,8 +224,8 @@ func scalePower(x, p float64) float64 {
 	return math.Pow(x, p)
 }
 
-// finite returns a pointer to v, or nil if JSON has no number for it.
-func finite(v float64) *float64 {
+// Finite returns a pointer to v, or nil if JSON has no number for it.
+func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -231,12 +235,12 @@ func finite(v float64) *float64 {
 // addResult adds what the optimiser says.
 func (r *Report) addResult(res *hyperopt.Result) {
 	r.Status = res.Status.String()
-	r.GradientNorm, r.RelativeChange = finite(res.GradientNorm), finite(res.RelativeChange)
+	r.GradientNorm, r.RelativeChange = Finite(res.GradientNorm), Finite(res.RelativeChange)
 	r.Iterations = res.Iterations
 	r.Evaluations.Infeasible = res.Evaluations.Infeasible
 	r.Seed = &res.Seed
 	for i, s := range res.Starts {
-		report := StartReport{Objective: finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
+		report := StartReport{Objective: Finite(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == res.BestStart}
 		if r.ObjectiveName == string(ObjectiveNLML) {
 			report.NLML = report.Objective
 		}
@@ -339,13 +343,7 @@ func (r *Report) writeParameters(b *strings.Builder) {
 	for _, name := range r.Names {
 		shown[name] = true
 		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
-		if v, ok := r.ParametersOriginalUnits[name]; ok {
-			fmt.Fprintf(b, "  %14.6g", v)
-		} else if part := r.Targets; part != nil && part[0].ParametersOriginalUnits[name] != 0 {
-			fmt.Fprintf(b, "  %14s", "by target:")
-		} else {
-			fmt.Fprintf(b, "  %14s", "by column:")
-		}
+		fmt.Fprintf(b, "  %14s", r.originalText(name))
 		if source, ok := r.Tied[name]; ok {
 			fmt.Fprintf(b, "  tied to %s", source)
 		} else if g, ok := r.GradientLog[name]; ok {
@@ -361,6 +359,21 @@ func (r *Report) writeParameters(b *strings.Builder) {
 			}
 		}
 	}
+}
+
+// originalText is a parameter in original units, or where to find it: below, for
+// each column or target.
+func (r *Report) originalText(name string) string {
+	isPart := func(other string) bool { return other == name || strings.HasPrefix(other, name+"[") }
+	switch v, ok := r.ParametersOriginalUnits[name]; {
+	case ok:
+		return fmt.Sprintf("%.6g", v)
+	case r.Targets != nil && slices.ContainsFunc(r.Targets[0].names, isPart):
+		return "by target:"
+	case slices.ContainsFunc(r.NamesOriginal, isPart):
+		return "by column:"
+	}
+	return ""
 }
 
 // writeMean prints the mean's coefficients that were found by least squares;

@@ -153,5 +153,5 @@ func (t *Task) nlmlOf(f float64) *float64 {
 	if t.objectiveName() != string(ObjectiveNLML) {
 		return nil
 	}
-	return finite(f)
+	return Finite(f)
 }

@@ -132,6 +132,8 @@ func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, erro
 	sessions, result, err := u.run(ctx, open)
 	var cancelled error
 	switch {
+	case isCancelled(err) && t.opts.DiscardCancelled:
+		return nil, &CancelledError{Msg: "interrupted"}
 	case isCancelled(err) && (result == nil || result.X == nil):
 		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
 	case isCancelled(err):
@@ -168,6 +170,10 @@ func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, erro
 	out.Report.Type, out.Report.Scores.LeaveOneOut = "fit", loo
 	if out.Report.Residual, err = s.residual(final); err != nil {
 		return nil, errors.Join(cancelled, err)
+	}
+	out.Report.EvaluationSeconds = u.spent.Seconds()
+	for _, s := range sessions {
+		out.Report.EvaluationSeconds += s.spent.Seconds()
 	}
 	for _, other := range sessions[1:] {
 		out.Report.Device += "," + other.info.Name

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gpfit/device"
 	"gpfit/graph"
@@ -26,6 +27,8 @@ type session struct {
 	before   graph.Evaluations
 	repeated graph.Evaluations
 	warnings []string
+	// spent is the time in evaluations.
+	spent time.Duration
 }
 
 // open puts the task on b, or on the fallback if its memory does not suffice.
@@ -112,6 +115,8 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 // retry calls f, and once more on the fallback if the device failed. once is
 // what f counts as.
 func (s *session) retry(ctx context.Context, once graph.Evaluations, f func() (float64, error)) (float64, error) {
+	began := time.Now()
+	defer func() { s.spent += time.Since(began) }()
 	v, err := f()
 	if !s.canMove(err) {
 		return v, err

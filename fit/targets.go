@@ -50,26 +50,26 @@ func (t *Task) ofTarget(i int) *Task {
 // in the order given. Scaling, basis functions and parameters stay those of all
 // rows.
 func (t *Task) withRows(rows []int) *Task {
-	sub, n, d := *t, t.N(), t.D()
-	pick := func(v []float64) []float64 {
-		var out []float64
-		for first := 0; first < len(v); first += n {
-			for _, i := range rows {
-				out = append(out, v[first+i])
-			}
-		}
-		return out
-	}
-	sub.trainY, sub.targets, sub.noise.Known = pick(t.trainY), pick(t.targets), pick(t.noise.Known)
-	sub.trainX, sub.noise.Group = nil, nil
-	for _, i := range rows {
-		sub.trainX = append(sub.trainX, t.trainX[i*d:(i+1)*d]...)
-		if t.noise.Group != nil {
-			sub.noise.Group = append(sub.noise.Group, t.noise.Group[i])
-		}
-	}
-	sub.points = kernel.NewPoints(t.scaling.Inputs(sub.trainX), len(rows), d)
+	sub, n := *t, t.N()
+	sub.rows = pick(t.rows, rows, len(t.rows), 1)
+	sub.trainX = pick(t.trainX, rows, n, t.D())
+	sub.trainY, sub.targets = pick(t.trainY, rows, n, 1), pick(t.targets, rows, n, 1)
+	sub.noise.Known, sub.noise.Group = pick(t.noise.Known, rows, n, 1), pick(t.noise.Group, rows, n, 1)
+	sub.points = kernel.NewPoints(t.scaling.Inputs(sub.trainX), len(rows), t.D())
+	sub.params = slices.Clone(t.params)
 	return &sub
+}
+
+// pick returns the given rows of the n×d row-major matrices in v, one after the
+// other; nil of nil.
+func pick[T any](v []T, rows []int, n, d int) []T {
+	var out []T
+	for first := 0; first < len(v); first += n * d {
+		for _, i := range rows {
+			out = append(out, v[first+i*d:first+(i+1)*d]...)
+		}
+	}
+	return out
 }
 
 // targetVariance is the variance that kernel and noise have to explain, in
@@ -127,6 +127,9 @@ type TargetReport struct {
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	MeanCoefficients        []Coefficient      `json:"mean_coefficients,omitempty"`
 	Test                    *TestScores        `json:"test,omitempty"`
+	// names are those of ParametersOriginalUnits that are the target's own, in
+	// order.
+	names []string
 }
 
 // reportTargets fills in what depends on a target: for one of them in the
@@ -164,14 +167,20 @@ func (t *Task) reportTargets(r *Report, obj *graph.Objective, z, values []float6
 		delete(r.Parameters, c.Name)
 	}
 	r.MeanCoefficients, r.ParametersOriginalUnits = nil, map[string]float64{}
+	var own []string
 	r.NamesOriginal = slices.DeleteFunc(r.NamesOriginal, func(name string) bool {
 		v := r.Targets[0].ParametersOriginalUnits[name]
 		same := !slices.ContainsFunc(r.Targets, func(p TargetReport) bool { return p.ParametersOriginalUnits[name] != v })
 		if same {
 			r.ParametersOriginalUnits[name] = v
+		} else {
+			own = append(own, name)
 		}
 		return !same
 	})
+	for i := range r.Targets {
+		r.Targets[i].names = own
+	}
 }
 
 // modelTargets puts several targets into a model.
@@ -205,7 +214,14 @@ func newScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 	for i, v := range y {
 		err, std := v-p.Mean[i], p.Std[i]
 		s.RMSE += err * err
-		s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
+		switch {
+		case std > 0:
+			s.NLPD += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
+		case err != 0:
+			s.NLPD = math.Inf(1) // no density at the target
+		default:
+			s.NLPD -= math.Inf(1)
+		}
 		if v >= p.Lower95[i] && v <= p.Upper95[i] {
 			s.Coverage95++
 		}
@@ -219,18 +235,22 @@ func newScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 
 // writeTargets prints the parts of several targets.
 func (r *Report) writeTargets(b *strings.Builder) {
+	width := 20
 	for _, p := range r.Targets {
-		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
-		for _, name := range r.Names {
-			if _, shared := r.ParametersOriginalUnits[name]; shared {
-				continue
-			}
-			if v, ok := p.ParametersOriginalUnits[name]; ok {
-				fmt.Fprintf(b, "  %-20s %14.6g in original units\n", name, v)
-			}
+		for _, name := range p.names {
+			width = max(width, len(name))
 		}
 		for _, c := range p.MeanCoefficients {
-			fmt.Fprintf(b, "  %-20s %14.6g, std. error %.3g, in original units\n", c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+			width = max(width, len(c.Name))
+		}
+	}
+	for _, p := range r.Targets {
+		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
+		for _, name := range p.names {
+			fmt.Fprintf(b, "  %-*s %14.6g in original units\n", width, name, p.ParametersOriginalUnits[name])
+		}
+		for _, c := range p.MeanCoefficients {
+			fmt.Fprintf(b, "  %-*s %14.6g, std. error %.3g, in original units\n", width, c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
 		}
 		if s := p.Test; s != nil {
 			fmt.Fprintf(b, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",

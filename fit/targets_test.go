@@ -118,11 +118,6 @@ func TestTargets(t *testing.T) {
 			t.Errorf("no %q in the text:\n%s", word, r.Text())
 		}
 	}
-	if cv, err := Prepare(d, o); err != nil {
-		t.Error(err)
-	} else if _, err := CrossValidate(context.Background(), cv, backend, nil, CrossValidation{}); err == nil {
-		t.Error("cross-validation of two targets")
-	}
 	checkTargetsSaved(t, out, d)
 }
 

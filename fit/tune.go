@@ -43,7 +43,8 @@ type tuning struct {
 	// fullSize and coarse count the evaluations over all rows and over fewer.
 	fullSize, coarse counter
 	infeasible       int
-	warnings         []string // of sessions that are closed
+	warnings         []string      // of sessions that are closed
+	spent            time.Duration // theirs in evaluations
 	path             []StageReport
 	optima           []candidate // found over all rows, best first
 	dropped          []candidate // over all rows, and on fewer
@@ -53,6 +54,7 @@ type tuning struct {
 // retire closes sessions whose work is done, and keeps what they have to tell.
 func (u *tuning) retire(sessions []*session, counts *counter) {
 	for _, s := range sessions {
+		u.spent += s.spent
 		counts.add(s.repeated.Value, s.repeated.Gradient)
 		u.warnings = append(u.warnings, s.warnings...)
 	}

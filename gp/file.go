@@ -28,8 +28,8 @@ import (
 const SchemaVersion = 2
 
 // A model file is a NumPy .npz archive, an uncompressed zip file of X.npy,
-// y.npy, alpha.npy, noise.npy if rows differ, factor.npy if asked for, and
-// model.json. Its zip comment is
+// y.npy, alpha.npy, noise.npy if rows differ, rows.npy if they are not all of a
+// table, factor.npy if asked for, and model.json. Its zip comment is
 // this text and the SHA-256 of everything before the checksum's digits, so that
 // any change of any byte is found.
 const commentPrefix = "gpfit model sha256 "
@@ -118,6 +118,9 @@ func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) 
 	arrays := []array{{"X", []int{n, d}, m.X}, {"y", shape, m.Y}, {"alpha", shape, m.Alpha}}
 	if m.TrainNoise != nil {
 		arrays = append(arrays, array{"noise", []int{n}, m.TrainNoise})
+	}
+	if m.Rows != nil {
+		arrays = append(arrays, array{"rows", []int{n}, m.Rows})
 	}
 	for _, array := range arrays {
 		entry, err := createArray(z, array.name, array.shape)
@@ -231,8 +234,11 @@ func load(path string, kernels []kernel.Custom) (*Model, error) {
 			return nil, err
 		}
 	}
-	if _, err := archive.Open("noise.npy"); err == nil {
-		if m.TrainNoise, err = readArray(archive, "noise"); err != nil {
+	for name, dst := range map[string]*[]float64{"noise": &m.TrainNoise, "rows": &m.Rows} {
+		if _, err := archive.Open(name + ".npy"); err != nil {
+			continue
+		}
+		if *dst, err = readArray(archive, name); err != nil {
 			return nil, err
 		}
 	}

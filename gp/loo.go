@@ -48,7 +48,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		// The jitter is in Σ, but is not of the observations.
 		v := 1/k - mod.Jitter
 		if !(v > 0) {
-			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", i, v)
+			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
 		}
 		out.Std[i] = math.Sqrt(v) * scale
 		out.Residual[i] = mod.Alpha[i] / k * scale

@@ -50,6 +50,9 @@ type Model struct {
 	// TrainNoise are the n noise variances of the training rows, scaled units;
 	// nil if that is NoiseVariance for all of them.
 	TrainNoise []float64 `json:"-"`
+	// Rows are the numbers of the training rows in the table they came from, from
+	// 0; nil if they are all of its rows. Whole numbers, as NumPy's float64.
+	Rows []float64 `json:"-"`
 	// Kernels are kernels of the user's own that Kernel names; a model file holds
 	// only the name.
 	Kernels []kernel.Custom `json:"-"`
@@ -59,6 +62,14 @@ type Model struct {
 
 // N returns the number of training rows.
 func (m *Model) N() int { return len(m.Y) / m.T() }
+
+// Row returns the number of the training row i in the table it came from, from 0.
+func (m *Model) Row(i int) int {
+	if m.Rows == nil {
+		return i
+	}
+	return int(m.Rows[i])
+}
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
@@ -92,6 +103,9 @@ func (m *Model) validate() error {
 		return fmt.Errorf("noise variances of %d training rows, there are %d", len(m.TrainNoise), m.N())
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
+	}
+	if m.Rows != nil && len(m.Rows) != m.N() {
+		return fmt.Errorf("numbers of %d training rows, there are %d", len(m.Rows), m.N())
 	}
 	for i, v := range m.TrainNoise {
 		if !(v >= 0) {

@@ -49,15 +49,7 @@ func newLOOOp(s *session, residualFixed bool) *looOp {
 
 func (o *looOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return o.guard(func() (gorgonia.Value, error) {
-		c, err := asInput[*covarianceHandle](inputs[0])
-		if err != nil {
-			return nil, err
-		}
-		r, err := numbers(inputs[1])
-		if err != nil {
-			return nil, err
-		}
-		if _, err := o.session.nlml(c, r); err != nil {
+		if _, err := o.likelihood(inputs); err != nil {
 			return nil, err
 		}
 		f, err := o.session.leaveOneOut()

@@ -73,6 +73,20 @@ func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, e
 	return body()
 }
 
+// likelihood evaluates the NLML at the covariance and the residual that are an
+// op's inputs.
+func (o *baseOp) likelihood(inputs []gorgonia.Value) (float64, error) {
+	c, err := asInput[*covarianceHandle](inputs[0])
+	if err != nil {
+		return 0, err
+	}
+	r, err := numbers(inputs[1])
+	if err != nil {
+		return 0, err
+	}
+	return o.session.nlml(c, r)
+}
+
 func (o *baseOp) handle() handle {
 	return handle{session: o.session, rows: o.shape[0], cols: o.shape[1]}
 }
@@ -146,15 +160,7 @@ type nlmlOp struct {
 
 func (o *nlmlOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return o.guard(func() (gorgonia.Value, error) {
-		c, err := asInput[*covarianceHandle](inputs[0])
-		if err != nil {
-			return nil, err
-		}
-		r, err := numbers(inputs[1])
-		if err != nil {
-			return nil, err
-		}
-		f, err := o.session.nlml(c, r)
+		f, err := o.likelihood(inputs)
 		if err != nil {
 			return nil, err
 		}

@@ -4,12 +4,31 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // CompileError reports an expression that does not fit the data.
-type CompileError struct{ Msg string }
+type CompileError struct {
+	Msg string
+	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of
+	// the part at fault; Text is empty where that is no part of one.
+	Text string
+	Pos  int
+}
 
-func (e *CompileError) Error() string { return "kernel: " + e.Msg }
+// Error prints the message, the expression and a mark below the part.
+func (e *CompileError) Error() string {
+	if e.Text == "" {
+		return "kernel: " + e.Msg
+	}
+	return marked(e.Msg, e.Text, e.Pos)
+}
+
+// marked prints a message, the expression it is about and a mark below the byte
+// at pos.
+func marked(msg, text string, pos int) string {
+	return fmt.Sprintf("kernel: %s\n  %s\n  %s^", msg, text, strings.Repeat(" ", len([]rune(text[:pos]))))
+}
 
 // Columns returns the labels 0 … d−1: the usual second argument of [Compile].
 func Columns(d int) []int {
@@ -37,7 +56,7 @@ func Columns(d int) []int {
 // Several linear(ard) or poly(ard) leaves in one product keep all their
 // lengthscales; only the products of these matter then.
 func Compile(e Expr, labels []int) (*Program, error) {
-	c := compiler{prog: &Program{D: len(labels), Text: e.String()}, labels: labels}
+	c := compiler{prog: &Program{D: len(labels), Text: e.String()}, labels: labels, whole: e}
 	if err := c.top(e, ""); err != nil {
 		return nil, err
 	}
@@ -47,6 +66,7 @@ func Compile(e Expr, labels []int) (*Program, error) {
 
 type compiler struct {
 	prog            *Program
+	whole           Expr
 	labels          []int
 	depth, maxDepth int
 }
@@ -67,6 +87,15 @@ func (c *compiler) join(op Op, i int) {
 	if i > 0 {
 		c.emit(Instr{Op: op, Feature: -1, Param: -1, Shape: -1})
 	}
+}
+
+// fail is an error about a part of the expression.
+func (c *compiler) fail(part Expr, format string, args ...any) error {
+	e := &CompileError{Msg: fmt.Sprintf(format, args...)}
+	if pos := position(c.whole, part); pos >= 0 {
+		e.Text, e.Pos = c.prog.Text, pos
+	}
+	return e
 }
 
 // top compiles the outermost sum and marks where its terms are.
@@ -150,7 +179,7 @@ func (c *compiler) product(e Expr, prefix string, sc scaling) error {
 	}
 	if st.hasScale || !sc.own {
 		if st.start != nil {
-			return &CompileError{fmt.Sprintf("signal_variance given in %q: this term has none of its own", e)}
+			return c.fail(e, "signal_variance given in %q: this term has none of its own", e)
 		}
 		return nil
 	}
@@ -171,7 +200,7 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) error {
 	case *Leaf:
 		if v := e.Start[signalVariance]; v != nil {
 			if st.start != nil || len(v) != 1 {
-				return &CompileError{"signal_variance is one number, once in a product"}
+				return c.fail(e, "signal_variance is one number, once in a product")
 			}
 			st.start = v
 		}
@@ -217,7 +246,7 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) error {
 		p := Param{Name: prefix + s.name, Kind: s.kind, Size: 1, Units: s.units}
 		if s.use == onlyARD && !l.ARD {
 			if l.Start[s.name] != nil {
-				return &CompileError{fmt.Sprintf("%s: %s has a %s only with ard", l, l.Family.Name, s.name)}
+				return c.fail(l, "%s: %s has a %s only with ard", l, l.Family.Name, s.name)
 			}
 			continue
 		}
@@ -236,7 +265,7 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) error {
 				p.Units.Target = 2 * part
 			}
 		}
-		if err := p.setStart(l, l.Start[s.name]); err != nil {
+		if err := c.setStart(&p, l, l.Start[s.name]); err != nil {
 			return err
 		}
 		offset := c.param(p)
@@ -272,15 +301,15 @@ func (c *compiler) columns(l *Leaf) (dims, labels []int, err error) {
 	for _, label := range l.Dims {
 		pos := slices.Index(c.labels, label)
 		if pos < 0 {
-			return nil, nil, &CompileError{fmt.Sprintf("%s: there is no column %d to use (columns are %s)", l, label, labelText(c.labels))}
+			return nil, nil, c.fail(l, "%s: there is no column %d to use (columns are %s)", l, label, labelText(c.labels))
 		}
 		dims = append(dims, pos)
 	}
 	return dims, l.Dims, nil
 }
 
-// setStart takes start values given for the leaf l.
-func (p *Param) setStart(l *Leaf, v []float64) error {
+// setStart gives p the start values given for the leaf l.
+func (c *compiler) setStart(p *Param, l *Leaf, v []float64) error {
 	switch {
 	case v == nil:
 	case len(v) == 1:
@@ -288,7 +317,7 @@ func (p *Param) setStart(l *Leaf, v []float64) error {
 	case len(v) == p.Size:
 		p.Start = v
 	default:
-		return &CompileError{fmt.Sprintf("%s: %d start values for %s, which has %d", l, len(v), p.Name, p.Size)}
+		return c.fail(l, "%s: %d start values for %s, which has %d", l, len(v), p.Name, p.Size)
 	}
 	return nil
 }

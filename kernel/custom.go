@@ -57,7 +57,7 @@ type CustomLeaf struct {
 func (p *Program) CheckInputGradient() error {
 	for _, c := range p.Customs {
 		if _, ok := c.Kernel.(CustomInput); !ok {
-			return &CompileError{fmt.Sprintf("kernel %s has no derivatives by the inputs (method InputGradient)", c.Kernel.Name())}
+			return &CompileError{Msg: fmt.Sprintf("kernel %s has no derivatives by the inputs (method InputGradient)", c.Kernel.Name())}
 		}
 	}
 	return nil
@@ -66,7 +66,7 @@ func (p *Program) CheckInputGradient() error {
 func (c *compiler) customLeaf(l *Leaf, prefix string, dims, labels []int) error {
 	params, err := l.Family.custom.Params(len(dims), l.ARD)
 	if err != nil {
-		return &CompileError{fmt.Sprintf("%s: %v", l, err)}
+		return c.fail(l, "%s: %v", l, err)
 	}
 	leaf := CustomLeaf{Kernel: l.Family.custom, Dims: dims, Param: c.prog.NumParams}
 	known := map[string]bool{signalVariance: true}
@@ -78,10 +78,10 @@ func (c *compiler) customLeaf(l *Leaf, prefix string, dims, labels []int) error 
 		case 0:
 			p.Kind = Shape
 		case Variance, InnerScale:
-			return &CompileError{fmt.Sprintf("%s: parameter %s: a kernel of one's own takes the kinds Lengthscale, Period, Shape, Offset and Weight", l, q.Name)}
+			return c.fail(l, "%s: parameter %s: a kernel of one's own takes the kinds Lengthscale, Period, Shape, Offset and Weight", l, q.Name)
 		}
 		if known[q.Name] || !isName(q.Name) {
-			return &CompileError{fmt.Sprintf("%s: parameter %q is there twice or is no word", l, q.Name)}
+			return c.fail(l, "%s: parameter %q is there twice or is no word", l, q.Name)
 		}
 		known[q.Name] = true
 		if p.Kind == Lengthscale || p.Kind == Period || q.PerColumn {
@@ -90,7 +90,7 @@ func (c *compiler) customLeaf(l *Leaf, prefix string, dims, labels []int) error 
 		if q.PerColumn {
 			p.Size, p.Vector, p.labels = len(dims), true, labels
 		}
-		if err := p.setStart(l, l.Start[q.Name]); err != nil {
+		if err := c.setStart(&p, l, l.Start[q.Name]); err != nil {
 			return err
 		}
 		c.param(p)
@@ -98,7 +98,7 @@ func (c *compiler) customLeaf(l *Leaf, prefix string, dims, labels []int) error 
 	}
 	for name := range l.Start {
 		if !known[name] {
-			return &CompileError{fmt.Sprintf("%s: there is no parameter %s", l, name)}
+			return c.fail(l, "%s: there is no parameter %s", l, name)
 		}
 	}
 	c.prog.Customs = append(c.prog.Customs, leaf)

@@ -101,23 +101,82 @@ func listText(words []string) string {
 func (s Sum) String() string {
 	words := make([]string, len(s))
 	for i, t := range s {
-		words[i] = t.String()
-		if _, nested := t.(Sum); nested {
-			words[i] = "(" + words[i] + ")"
-		}
+		words[i] = bracketed(s, t)
 	}
-	return strings.Join(words, " + ")
+	return strings.Join(words, sumSign)
 }
 
 func (p Product) String() string {
 	words := make([]string, len(p))
 	for i, f := range p {
-		words[i] = f.String()
-		if _, leaf := f.(*Leaf); !leaf {
-			words[i] = "(" + words[i] + ")"
-		}
+		words[i] = bracketed(p, f)
 	}
-	return strings.Join(words, "*")
+	return strings.Join(words, productSign)
+}
+
+const sumSign, productSign = " + ", "*"
+
+// bracketed prints a part of e.
+func bracketed(e, part Expr) string {
+	if needsBrackets(e, part) {
+		return "(" + part.String() + ")"
+	}
+	return part.String()
+}
+
+// needsBrackets: a sum in a sum keeps its parentheses, so that it is read back as
+// one.
+func needsBrackets(e, part Expr) bool {
+	switch e.(type) {
+	case Sum:
+		_, sum := part.(Sum)
+		return sum
+	case Product:
+		_, leaf := part.(*Leaf)
+		return !leaf
+	}
+	return false
+}
+
+// position returns where part begins in e.String(), −1 if it is no part of e.
+func position(e, part Expr) int {
+	if same(e, part) {
+		return 0
+	}
+	var parts []Expr
+	sign := sumSign
+	switch e := e.(type) {
+	case Sum:
+		parts = e
+	case Product:
+		parts, sign = e, productSign
+	}
+	begin := 0
+	for _, p := range parts {
+		if at := position(p, part); at >= 0 {
+			if needsBrackets(e, p) {
+				at++
+			}
+			return begin + at
+		}
+		begin += len(bracketed(e, p)) + len(sign)
+	}
+	return -1
+}
+
+// same tells an expression from an equal one elsewhere in a tree.
+func same(a, b Expr) bool {
+	switch a := a.(type) {
+	case *Leaf:
+		return a == b
+	case Sum:
+		b, ok := b.(Sum)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	case Product:
+		b, ok := b.(Product)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	}
+	return false
 }
 
 // WithARD returns a copy of e in which every leaf has one lengthscale and

@@ -52,7 +52,7 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 		return Kernelhood{}, err
 	}
 	if x.D != prog.D || x.N == 0 {
-		return Kernelhood{}, &CompileError{fmt.Sprintf("%d points of %d columns for a kernel of %d", x.N, x.D, prog.D)}
+		return Kernelhood{}, &CompileError{Msg: fmt.Sprintf("%d points of %d columns for a kernel of %d", x.N, x.D, prog.D)}
 	}
 	e, n := NewEvaluator(prog), x.N
 	e.Bind(theta)

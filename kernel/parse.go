@@ -29,7 +29,7 @@ type ParseError struct {
 
 // Error prints the message, the text and a mark below the faulty character.
 func (e *ParseError) Error() string {
-	return fmt.Sprintf("kernel: %s\n  %s\n  %s^", e.Msg, e.Text, strings.Repeat(" ", len([]rune(e.Text[:e.Pos]))))
+	return marked(e.Msg, e.Text, e.Pos)
 }
 
 // Parser reads the text form of kernels. The zero value knows the built-in

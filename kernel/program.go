@@ -187,12 +187,12 @@ func (p *Program) Names() []string {
 // numbers.
 func (p *Program) CheckTheta(theta []float64) error {
 	if len(theta) != p.NumParams {
-		return &CompileError{fmt.Sprintf("%d parameters for a kernel with %d", len(theta), p.NumParams)}
+		return &CompileError{Msg: fmt.Sprintf("%d parameters for a kernel with %d", len(theta), p.NumParams)}
 	}
 	names := p.Names()
 	for i, v := range theta {
 		if !(v > 0) || math.IsInf(v, 0) {
-			return &CompileError{fmt.Sprintf("%s = %v: must be a positive finite number", names[i], v)}
+			return &CompileError{Msg: fmt.Sprintf("%s = %v: must be a positive finite number", names[i], v)}
 		}
 	}
 	return nil

@@ -189,7 +189,7 @@ func (f *benchFlags) openAll(ctx context.Context, msg *messages) ([]device.Backe
 	for name := range strings.SplitSeq(f.device, ",") {
 		one := f.deviceFlags
 		one.device = strings.TrimSpace(name)
-		b, err := one.openOne(ctx, msg, 0)
+		b, err := one.openOne(ctx, msg, 0, nil)
 		if err != nil {
 			return backends, err
 		}
@@ -215,7 +215,7 @@ func measureAll(ctx context.Context, msg *messages, out *bench.Printer, backends
 		}
 		for _, task := range tasks {
 			msg.note("%s: n = %d, d = %d, kernel %s", b.Info().Name, task.N(), task.D(), task.Kernel())
-			notePlan(msg, b, task.N(), task.D())
+			notePlan(msg, task.Plan(b))
 			if err := limit.Again(ctx, b); err != nil {
 				return nil, err
 			}

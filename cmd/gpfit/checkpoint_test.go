@@ -105,6 +105,7 @@ func withoutTimes(t *testing.T, report []byte) string {
 		t.Fatalf("%v: %s", err, report)
 	}
 	delete(r, "seconds")
+	delete(r, "evaluation_seconds")
 	delete(r, "model_file")
 	if path, ok := r["path"].([]any); ok {
 		for _, step := range path {

@@ -74,7 +74,7 @@ func readData(path string, stdin io.Reader, flags *dataFlags, maskFlag string) (
 			return fit.Data{}, err
 		}
 	}
-	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Test: mask, Warnings: t.Warnings}
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Row: t.Row, Test: mask, Warnings: t.Warnings}
 	flags.noise.data(&d, t)
 	return d, several(&d, t, flags.missing == "drop")
 }

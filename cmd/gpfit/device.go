@@ -12,14 +12,16 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/fit"
+	"gpfit/kernel"
 )
 
 // drivers are all kinds of devices, in the order in which "auto" takes them.
 func drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
 
 // open opens the devices of the flags for a job of n points (0 if that does not
-// matter) and says which and why.
-func (f *deviceFlags) open(ctx context.Context, out *messages, n int) ([]device.Backend, error) {
+// matter) and the kernel prog (nil likewise) and says which and why.
+func (f *deviceFlags) open(ctx context.Context, out *messages, n int, prog *kernel.Program) ([]device.Backend, error) {
 	if f.threads < 0 {
 		return nil, usagef("--threads %d: must not be negative", f.threads)
 	}
@@ -27,7 +29,7 @@ func (f *deviceFlags) open(ctx context.Context, out *messages, n int) ([]device.
 		runtime.GOMAXPROCS(f.threads)
 	}
 	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: f.device, N: n, Fallback: f.fallback, Options: f.backendOptions(), Crossover: device.CachedCrossover(false),
+		Device: f.device, N: n, Kernel: prog, Fallback: f.fallback, Options: f.backendOptions(), Crossover: device.CachedCrossover(false),
 	}, drivers())
 	if err != nil {
 		return nil, err
@@ -44,8 +46,8 @@ func (f *deviceFlags) open(ctx context.Context, out *messages, n int) ([]device.
 }
 
 // openOne is open for commands that use one device.
-func (f *deviceFlags) openOne(ctx context.Context, out *messages, n int) (device.Backend, error) {
-	backends, err := f.open(ctx, out, n)
+func (f *deviceFlags) openOne(ctx context.Context, out *messages, n int, prog *kernel.Program) (device.Backend, error) {
+	backends, err := f.open(ctx, out, n, prog)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +75,24 @@ func (f *deviceFlags) reopen() func(ctx context.Context) (device.Backend, error)
 }
 
 // notePlan says what a large job needs before it begins.
-func notePlan(out *messages, b device.Backend, n, d int) {
+func notePlan(out *messages, plan device.Plan) {
 	const large = 4000
-	if n < large {
+	if plan.N < large {
 		return
 	}
-	plan := b.Plan(n, d)
-	out.note("n = %d: %s of memory, about %s for each value with gradient", n, device.FormatBytes(plan.HostBytes+plan.DeviceBytes), plan.GradientTime().Round(100*time.Millisecond))
+	out.note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes+plan.DeviceBytes), plan.GradientTime().Round(100*time.Millisecond))
+}
+
+// checkPlan says what the task needs, and refuses it if a device has too little
+// memory, unless it may move to a fallback.
+func (f *deviceFlags) checkPlan(out *messages, t *fit.Task, backends ...device.Backend) error {
+	notePlan(out, t.Plan(backends[0]))
+	for _, b := range backends {
+		if err := t.CheckMemory(b); err != nil && f.fallback == "" {
+			return err
+		}
+	}
+	return nil
 }
 
 func newDevices() *cobra.Command {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
 
@@ -30,6 +29,7 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 	s.StringVar(&format, "format", "json", "json or npz")
 	s.StringVar(&target, "target", "", "`NAME` of the target, if the model has several")
 	s.StringVar(&out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "target", "out")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"json", "npz"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -38,10 +38,10 @@ func runExport(cmd *cobra.Command, path, format, target, out string) error {
 	if format != "json" && format != "npz" {
 		return usagef("--format %q: must be json or npz", format)
 	}
-	m, err := gp.Load(path)
-	if err == nil {
-		m, err = targetOf(m, target)
+	if err := keepInput("--out", out, path); err != nil {
+		return err
 	}
+	m, err := loadTarget(path, target)
 	if err != nil {
 		return err
 	}

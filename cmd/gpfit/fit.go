@@ -92,27 +92,36 @@ and ends with the same bits as a fit that was never stopped.`,
 	return cmd
 }
 
+// options turns the flags into fit's options.
+func (f *fitFlags) options(msg *messages) (fit.Options, error) {
+	opts, err := f.modelFlags.options()
+	if err == nil {
+		err = errors.Join(f.noise.apply(&opts), f.scoreFlags.apply(&opts))
+	}
+	switch {
+	case err != nil:
+		return opts, err
+	case !slices.Contains(fit.Coarses(), f.coarse):
+		return opts, usagef("--coarse %q: must be %s", f.coarse, strings.Join(fit.Coarses(), ", "))
+	case !slices.Contains(hyperopt.Methods(), f.optimizer):
+		return opts, usagef("--optimizer %q: must be %s", f.optimizer, strings.Join(hyperopt.Methods(), ", "))
+	case f.restarts < 0 || f.maxEvals < 0:
+		return opts, usagef("--restarts and --max-evals must not be negative")
+	}
+	opts.Settings = hyperopt.Settings{Method: hyperopt.Method(f.optimizer), Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
+	opts.Checkpoint, opts.Coarse, opts.StdErrors = f.checkpoint, fit.Coarse(f.coarse), f.stdErrors
+	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
+	opts.Fallback = f.reopen()
+	opts.OnWarning = func(text string) { msg.note("%s", text) }
+	return opts, nil
+}
+
 func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	opts, err := f.options()
-	if err == nil {
-		err = f.noise.options(&opts)
-	}
+	opts, err := f.options(msg)
 	if err != nil {
 		return err
-	}
-	if err := f.scoreFlags.apply(&opts); err != nil {
-		return err
-	}
-	if !slices.Contains(fit.Coarses(), f.coarse) {
-		return usagef("--coarse %q: must be %s", f.coarse, strings.Join(fit.Coarses(), ", "))
-	}
-	if !slices.Contains(hyperopt.Methods(), f.optimizer) {
-		return usagef("--optimizer %q: must be %s", f.optimizer, strings.Join(hyperopt.Methods(), ", "))
-	}
-	if f.restarts < 0 || f.maxEvals < 0 {
-		return usagef("--restarts and --max-evals must not be negative")
 	}
 	out := f.out
 	if out == "" {
@@ -125,15 +134,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	opts.Settings = hyperopt.Settings{Method: hyperopt.Method(f.optimizer), Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
-	opts.Checkpoint, opts.Coarse = f.checkpoint, fit.Coarse(f.coarse)
 	if info, err := os.Stat(f.checkpoint); err == nil && info.Size() > 0 {
 		msg.note("there is a checkpoint %s: taking up what it holds", f.checkpoint)
 	}
-	opts.StdErrors = f.stdErrors
-	opts.OnIteration, opts.OnProgress = msg.iteration, msg.progress
-	opts.Fallback = f.reopen()
-	opts.OnWarning = func(text string) { msg.note("%s", text) }
 	task, err := fit.Prepare(data, opts)
 	if err != nil {
 		return err
@@ -145,7 +148,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		msg.warn(w)
 	}
 	msg.objective = task.ObjectiveLabel()
-	backends, err := f.open(ctx, msg, task.N())
+	backends, err := f.open(ctx, msg, task.N(), task.Program())
 	if err != nil {
 		return err
 	}
@@ -154,7 +157,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 			_ = b.Close()
 		}
 	}()
-	notePlan(msg, backends[0], task.N(), task.D())
+	if err := f.checkPlan(msg, task, backends...); err != nil {
+		return err
+	}
 	outcome, err := task.Fit(ctx, backends...)
 	if outcome == nil {
 		return err

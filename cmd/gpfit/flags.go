@@ -66,6 +66,10 @@ func (f *modelFlags) add(s *pflag.FlagSet) {
 // options turns the flags into fit's options.
 func (f *modelFlags) options() (fit.Options, error) {
 	o := fit.Options{Kernel: f.kernel, ARD: f.ard, Mean: f.mean, MeanFit: fit.MeanFit(f.meanFit), MaxJitter: f.maxJitter}
+	// Mistakes in expressions are found before the table is read.
+	if _, err := kernel.Parse(f.kernel); err != nil {
+		return o, err
+	}
 	if _, err := mean.Parse(f.mean); err != nil {
 		return o, err
 	}
@@ -173,6 +177,17 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
+// commandLineOnly marks flags without a variable: those that share a name with a
+// flag of fit and mean something else, so that what is set for fits would change
+// or break other commands.
+func commandLineOnly(s *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = s.SetAnnotation(name, noVariable, nil) // fails for an unknown flag only
+	}
+}
+
+const noVariable = "gpfit_no_variable"
+
 // applyEnvironment gives flags that are not on the command line the value of
 // their variable, GPFIT_NAME.
 func applyEnvironment(flags *pflag.FlagSet) error {
@@ -180,7 +195,8 @@ func applyEnvironment(flags *pflag.FlagSet) error {
 	flags.VisitAll(func(f *pflag.Flag) {
 		variable := "GPFIT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		value, ok := os.LookupEnv(variable)
-		if !ok || f.Changed || f.Name == "help" || failure != nil {
+		_, without := f.Annotations[noVariable]
+		if !ok || without || f.Changed || f.Name == "help" || failure != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

@@ -9,13 +9,8 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-type looFlags struct {
-	target, out string
-	deviceFlags
-}
-
 func newLOO() *cobra.Command {
-	var f looFlags
+	var f modelResultFlags
 	cmd := &cobra.Command{
 		Use:   "loo MODEL",
 		Short: "Leave-one-out predictions of a model's own training rows, with scores",
@@ -23,7 +18,7 @@ func newLOO() *cobra.Command {
 (Rasmussen & Williams 2006, section 5.4.2). The parameters stay as they are: they
 have seen the row. The columns, in original units:
 
-  row           number of the training row, from 0
+  row           number of the training row in its table, from 0 without the header
   target        what was observed
   mean, std     its prediction from the other rows, noise included
   residual      target - mean
@@ -39,44 +34,32 @@ in the result, beside the columns.`,
 		Args: exactArgs(1, "MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
-	s := cmd.Flags()
-	s.SortFlags = false
-	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
-	f.deviceFlags.add(s)
-	completeValues(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
+func runLOO(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	model, err := gp.Load(path)
-	if err == nil {
-		model, err = targetOf(model, f.target)
+	if err := keepInput("--out", f.out, path); err != nil {
+		return err
 	}
+	model, err := loadTarget(path, f.target)
 	if err != nil {
 		return err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	notePlan(msg, b, model.N(), len(model.Columns))
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	l, err := posterior.LeaveOneOut(ctx)
 	msg.clear()
 	if err != nil {
 		return err
 	}
 	s := l.Summary()
-	write := func(w io.Writer) error { return writeLOO(w, l, s, f.json) }
+	write := func(w io.Writer) error { return writeLOO(w, model, l, s, f.json) }
 	if f.out != "" {
 		err = atomicfile.Write(f.out, write)
 	} else {
@@ -91,15 +74,13 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	return nil
 }
 
-func writeLOO(w io.Writer, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
+func writeLOO(w io.Writer, m *gp.Model, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
 	numbers := make([]float64, s.N)
 	for i := range numbers {
-		numbers[i] = float64(i)
+		numbers[i] = float64(m.Row(i))
 	}
 	var r part
-	if !asJSON {
-		r.add("row", numbers)
-	}
+	r.add("row", numbers)
 	r.add("target", l.Target)
 	r.add("mean", l.Mean)
 	r.add("std", l.Std)

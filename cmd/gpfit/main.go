@@ -6,8 +6,9 @@
 //
 // Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results
 // go to standard output, progress and messages to standard error. Exit codes:
-// 0 success, 1 failure, 2 usage, 10 bad input data, 12 device unavailable or
-// too small, 130 interrupted.
+// 0 success, 1 failure, 2 usage, 3 some jobs of a batch failed, 10 bad input
+// data, 11 run directory in use, 12 device unavailable or too small, 130
+// interrupted.
 package main
 
 import (
@@ -21,6 +22,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit/batch"
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
@@ -34,7 +38,9 @@ import (
 const (
 	exitFailure     = 1
 	exitUsage       = 2
+	exitSomeFailed  = 3
 	exitData        = 10
+	exitInUse       = 11
 	exitDevice      = 12
 	exitInterrupted = 130
 )
@@ -74,6 +80,14 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return exitInterrupted
+	case is[*batch.JobsFailedError](err):
+		return exitSomeFailed
+	case is[*rundir.InUseError](err):
+		return exitInUse
+	case is[*spec.Error](err):
+		return exitUsage
+	case is[*batch.ChangedError](err), is[*rundir.Error](err):
+		return exitData
 	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err), is[*mean.ParseError](err):
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
@@ -97,8 +111,10 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 and predicts with the result. Nothing is approximated.
 
 Every flag can also be given as an environment variable: --max-evals as
-GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
-10 bad input data, 12 device unavailable, too small or lost, 130 interrupted.`,
+GPFIT_MAX_EVALS, but for --target, --prior, --set and --out of commands that read
+a MODEL. Flags come first. Exit codes: 0 success, 1 failure, 2 usage, 3 some jobs
+of a batch failed, 10 bad input data, 11 run directory in use, 12 device
+unavailable, too small or lost, 130 interrupted.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) },
@@ -108,7 +124,7 @@ GPFIT_MAX_EVALS. Flags come first. Exit codes: 0 success, 1 failure, 2 usage,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root

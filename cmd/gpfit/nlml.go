@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -48,12 +49,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
 	opts, err := f.options()
 	if err == nil {
-		err = f.noise.options(&opts)
+		err = errors.Join(f.noise.apply(&opts), f.scoreFlags.apply(&opts))
 	}
 	if err != nil {
-		return err
-	}
-	if err := f.scoreFlags.apply(&opts); err != nil {
 		return err
 	}
 	data, err := readData(path, cmd.InOrStdin(), &f.dataFlags, "")
@@ -71,12 +69,14 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	for _, w := range task.Warnings() {
 		msg.warn(w)
 	}
-	b, err := f.openOne(ctx, msg, task.N())
+	b, err := f.openOne(ctx, msg, task.N(), task.Program())
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	notePlan(msg, b, task.N(), task.D())
+	if err := f.checkPlan(msg, task, b); err != nil {
+		return err
+	}
 	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
 		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }

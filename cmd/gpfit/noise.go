@@ -43,7 +43,7 @@ func (f *noiseFlags) data(d *fit.Data, t *table.Table) {
 	}
 }
 
-func (f *noiseFlags) options(o *fit.Options) error {
+func (f *noiseFlags) apply(o *fit.Options) error {
 	switch f.noise {
 	case "", "estimated":
 	case "none":

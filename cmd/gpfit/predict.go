@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -92,6 +93,9 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err := f.outputFlags.check(); err != nil {
 		return err
 	}
+	if err := errors.Join(keepInput("--out", f.out, modelPath, dataPath), keepInput("--cov", f.cov, modelPath, dataPath)); err != nil {
+		return err
+	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
 		return err
@@ -117,17 +121,11 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.warn(w)
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, plot, msg) }
 	if f.out != "" {
 		err = atomicfile.Write(f.out, write)

@@ -22,6 +22,7 @@ func (f *outputFlags) add(s *pflag.FlagSet) {
 	s.BoolVar(&f.gradient, "gradient", false, "derivatives of the mean by the features, too")
 	f.jointFlags.add(s, 0)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "out")
 }
 
 func (f *outputFlags) check() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -61,6 +62,7 @@ from its numerical range; nothing is added to its diagonal.`,
 	f.rowFlags.add(s)
 	f.jointFlags.add(s, 1)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	commandLineOnly(s, "target", "prior", "set", "out")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
 	return cmd
@@ -136,7 +138,7 @@ func (f *sampleFlags) check(args []string) error {
 	if f.noise != (rowNoiseFlags{}) && (f.prior != "" || !f.observed) {
 		return usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
 	}
-	return f.jointFlags.check()
+	return errors.Join(f.jointFlags.check(), keepInput("--out", f.out, args...), keepInput("--cov", f.cov, args...))
 }
 
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages) (*gp.Joint, sampleRows, error) {
@@ -190,17 +192,11 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		j, err := model.Prior(ctx, r.rows, r.n, opts)
 		return j, r, err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return nil, r, err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return nil, r, err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	j, err := posterior.Joint(ctx, r.rows, r.n, opts)
 	return j, r, err
 }
@@ -282,7 +278,7 @@ func (f *sampleFlags) parameters(prog *kernel.Program) (theta []float64, noise f
 			continue
 		}
 		if index[a.Name] == nil {
-			return nil, 0, &fit.OptionError{Msg: a.Name + ": no such parameter" + suggest.DidYouMean(a.Name, append(prog.Names(), noiseVariance))}
+			return nil, 0, &fit.OptionError{Msg: "--set " + a.Name + ": there is no such parameter" + suggest.DidYouMean(a.Name, append(prog.Names(), noiseVariance))}
 		}
 		for _, i := range index[a.Name] {
 			theta[i] = a.Value

@@ -10,6 +10,7 @@ import (
 	"gpfit/choose"
 	"gpfit/fit"
 	"gpfit/hyperopt"
+	"gpfit/kernel"
 )
 
 type selectFlags struct {
@@ -75,7 +76,7 @@ func (f *selectFlags) options(msg *messages) (fit.Options, choose.Settings, erro
 	s := choose.Settings{
 		Kernels: f.kernels, Score: choose.Score(f.score), Greedy: f.greedy, MaxTerms: f.maxTerms, Budget: f.budget,
 		CrossValidation: fit.CrossValidation{Folds: f.folds, Seed: f.seed, Refit: f.refit},
-		OnCandidate:     func(index, known int, kernel string) { msg.step("kernel %d of %d: %s", index+1, known, kernel) },
+		OnCandidate:     func(index, known int, text string) { msg.step("kernel %d of %d: %s", index+1, known, text) },
 	}
 	opts, err := f.modelFlags.options()
 	switch {
@@ -83,6 +84,8 @@ func (f *selectFlags) options(msg *messages) (fit.Options, choose.Settings, erro
 		return opts, s, err
 	case len(f.kernels) == 0:
 		return opts, s, usagef("no kernels to compare: give --kernels, once for each")
+	case f.targets() != nil:
+		return opts, s, usagef("--target %s: kernels are compared on one target; take them one by one", f.target)
 	case f.kernel != "rbf":
 		return opts, s, usagef("--kernel is for one kernel; give --kernels, once for each")
 	case !slices.Contains(choose.Scores(), s.Score):
@@ -92,10 +95,15 @@ func (f *selectFlags) options(msg *messages) (fit.Options, choose.Settings, erro
 	case !f.greedy && (f.maxTerms != 0 || f.budget != 0):
 		return opts, s, usagef("--max-terms and --budget go with --greedy")
 	}
+	for _, text := range f.kernels {
+		if _, err := kernel.Parse(text); err != nil {
+			return opts, s, err
+		}
+	}
 	opts.Settings = hyperopt.Settings{Restarts: f.restarts, Seed: f.seed, MaxEvaluations: f.maxEvals}
 	opts.OnProgress, opts.Fallback = msg.progress, f.reopen()
 	opts.OnWarning = func(text string) { msg.note("%s", text) }
-	return opts, s, f.noise.options(&opts)
+	return opts, s, f.noise.apply(&opts)
 }
 
 func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
@@ -121,7 +129,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	backends, err := f.open(ctx, msg, task.N())
+	backends, err := f.open(ctx, msg, task.N(), task.Program())
 	if err != nil {
 		return err
 	}
@@ -130,7 +138,9 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 			_ = b.Close()
 		}
 	}()
-	notePlan(msg, backends[0], task.N(), task.D())
+	if err := f.checkPlan(msg, task, backends...); err != nil {
+		return err
+	}
 	result, err := choose.Run(ctx, data, opts, settings, backends...)
 	msg.clear()
 	if result == nil {

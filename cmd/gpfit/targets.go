@@ -50,6 +50,11 @@ func several(d *fit.Data, t *table.Table, drop bool) error {
 	for q := range t.Targets {
 		d.Y = append(d.Y, pick(t.Targets[q], keep, 1)...)
 	}
+	if len(keep) < t.N && d.Row == nil {
+		d.Row = keep
+	} else {
+		d.Row = pick(d.Row, keep, 1)
+	}
 	d.X, d.N = pick(d.X, keep, d.D), len(keep)
 	d.Test, d.NoiseVariance, d.NoiseGroup = pick(d.Test, keep, 1), pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
 	return nil

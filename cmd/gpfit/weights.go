@@ -13,13 +13,8 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-type weightsFlags struct {
-	target, out string
-	deviceFlags
-}
-
 func newWeights() *cobra.Command {
-	var f weightsFlags
+	var f modelResultFlags
 	cmd := &cobra.Command{
 		Use:   "weights MODEL",
 		Short: "The weights of a model's linear terms: posterior mean and deviation",
@@ -37,22 +32,17 @@ are those of ridge regression. --json has the covariances, too.`,
 		Args: exactArgs(1, "MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
 	}
-	s := cmd.Flags()
-	s.SortFlags = false
-	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
-	f.deviceFlags.add(s)
-	completeValues(cmd)
+	f.add(cmd)
 	return cmd
 }
 
-func runWeights(cmd *cobra.Command, path string, f *weightsFlags) error {
+func runWeights(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	model, err := gp.Load(path)
-	if err == nil {
-		model, err = targetOf(model, f.target)
+	if err := keepInput("--out", f.out, path); err != nil {
+		return err
 	}
+	model, err := loadTarget(path, f.target)
 	if err != nil {
 		return err
 	}
@@ -62,17 +52,11 @@ func runWeights(cmd *cobra.Command, path string, f *weightsFlags) error {
 		}
 		return err
 	}
-	b, err := f.openOne(ctx, msg, model.N())
+	posterior, done, err := f.condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	posterior, err := model.Condition(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer posterior.Close()
-	posterior.Workspace().OnProgress(msg.progress)
+	defer done()
 	weights, err := posterior.Weights(ctx)
 	msg.clear()
 	if err != nil {

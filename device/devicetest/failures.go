@@ -103,6 +103,7 @@ func testCancel(t *testing.T, b device.Backend) {
 		if err := call(done); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want context.Canceled", name, err)
 		}
+		checkEmpty(t, w, name)
 	}
 	want := reference(t, p)
 	// Cancel in the middle of each stage, from the progress function.
@@ -124,8 +125,20 @@ func testCancel(t *testing.T, b device.Backend) {
 		if err := c.call(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want context.Canceled", c.what, err)
 		}
+		checkEmpty(t, w, c.what)
 		w.OnProgress(nil)
 		compareOutcome(t, mustEvaluate(t, w, p), want)
+	}
+}
+
+// checkEmpty: after a call that was cancelled the workspace is back before Fill.
+func checkEmpty(t *testing.T, w device.Workspace, what string) {
+	t.Helper()
+	if _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
+		t.Errorf("LogDet after a cancelled %s: error %v, want ErrStage", what, err)
+	}
+	if err := w.Factor(context.Background()); !errors.Is(err, device.ErrStage) {
+		t.Errorf("Factor after a cancelled %s: error %v, want ErrStage", what, err)
 	}
 }
 
@@ -137,6 +150,7 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 			adj := device.Adjoint{Middle: make([]float64, n)}
 			return w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
 		},
+		"Solve":           func(ctx context.Context) error { return w.Solve(ctx, make([]float64, n), 1) },
 		"InverseDiagonal": func(ctx context.Context) error { return w.InverseDiagonal(ctx, make([]float64, n)) },
 		"Predict": func(ctx context.Context) error {
 			return w.Predict(ctx, p.prog, p.theta, p.r, p.x, make([]float64, m), make([]float64, m))
@@ -154,7 +168,6 @@ func testStages(t *testing.T, b device.Backend) {
 	calls := map[string]func() error{
 		"Factor":     func() error { return w.Factor(ctx) },
 		"LogDet":     func() error { _, err := w.LogDet(); return err },
-		"Solve":      func() error { return w.Solve(ctx, make([]float64, 10), 1) },
 		"Contract":   func() error { return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil) },
 		"ReadFactor": func() error { return w.ReadFactor(0, 1, make([]float64, 10)) },
 	}

@@ -5,6 +5,7 @@ package driver
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -57,6 +58,9 @@ func openLibrary() (handle uintptr, path string, fail *UnavailableError) {
 	if own := os.Getenv(LibraryVariable); own != "" {
 		names = []string{own}
 	}
+	// What dlopen has to say of a failure is kept for each thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var first error
 	for _, name := range names {
 		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)

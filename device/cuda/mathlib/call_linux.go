@@ -2,7 +2,11 @@
 
 package mathlib
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // call passes integers and addresses only, which all functions in use here
 // take. The directive keeps what the addresses point to alive and in place.
@@ -14,6 +18,8 @@ func call(fn uintptr, args ...uintptr) int {
 }
 
 func openLibrary(path string) (uintptr, error) {
+	runtime.LockOSThread() // dlopen's message belongs to the thread
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 

@@ -1,0 +1,522 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// gpuDriver is a kind of device for tests: CPUs that call themselves GPUs, have
+// little memory and fail at will.
+type gpuDriver struct {
+	count  int
+	memory int64
+	mu     sync.Mutex
+	// now and most count the workspaces open on one device.
+	now, most map[string]int
+	// fail is asked before a workspace is made.
+	fail func(name string, n int) error
+}
+
+func (d *gpuDriver) Kind() string { return "cuda" }
+
+func (d *gpuDriver) Probe(context.Context) []device.Finding {
+	var out []device.Finding
+	for i := range d.count {
+		out = append(out, device.Finding{Name: fmt.Sprintf("cuda:%d", i), Usable: true, Detail: "a test's"})
+	}
+	return out
+}
+
+func (d *gpuDriver) Open(_ context.Context, name string, o device.Options) (device.Backend, error) {
+	b, err := cpu.New(device.Options{Threads: 1})
+	return &gpuBackend{Backend: b, d: d, name: name}, err
+}
+
+type gpuBackend struct {
+	device.Backend
+	d    *gpuDriver
+	name string
+}
+
+func (b *gpuBackend) Info() device.Info {
+	return device.Info{Name: b.name, Description: "a test's", Threads: 1, MemoryFree: b.d.memory}
+}
+
+func (b *gpuBackend) Plan(n, d int) device.Plan {
+	p := b.Backend.Plan(n, d)
+	p.DeviceBytes, p.HostBytes = int64(8*n*n), 1000
+	return p
+}
+
+func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	b.d.mu.Lock()
+	defer b.d.mu.Unlock()
+	if b.d.fail != nil {
+		if err := b.d.fail(b.name, x.N); err != nil {
+			return nil, err
+		}
+	}
+	ws, err := b.Backend.NewWorkspace(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	b.d.now[b.name]++
+	b.d.most[b.name] = max(b.d.most[b.name], b.d.now[b.name])
+	return &gpuWorkspace{Workspace: ws, b: b}, nil
+}
+
+type gpuWorkspace struct {
+	device.Workspace
+	b    *gpuBackend
+	once sync.Once
+}
+
+func (w *gpuWorkspace) Close() error {
+	w.once.Do(func() {
+		w.b.d.mu.Lock()
+		w.b.d.now[w.b.name]--
+		w.b.d.mu.Unlock()
+	})
+	return w.Workspace.Close()
+}
+
+func newGPUs(count int, memory int64) *gpuDriver {
+	return &gpuDriver{count: count, memory: memory, now: map[string]int{}, most: map[string]int{}}
+}
+
+// writeTable writes n rows of two inputs and a target.
+func writeTable(t testing.TB, path string, n int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, uint64(n)))
+	var b strings.Builder
+	b.WriteString("u,v,y\n")
+	for range n {
+		u, v := rng.NormFloat64(), rng.NormFloat64()
+		fmt.Fprintf(&b, "%g,%g,%g\n", u, v, math.Sin(u)+v+0.1*rng.NormFloat64())
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create makes a run of a spec in a new folder with a table of 40 rows, a.csv.
+func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
+	t.Helper()
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "a.csv"), 40)
+	writeTable(t, filepath.Join(dir, "big.csv"), 200)
+	files := map[string]string{"bad.csv": "u,v,y\n1,2,x\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "s.yaml": text}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
+		s, text, err := spec.Read(filepath.Join(dir, "s.yaml"))
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), SpecText: text, Program: "test", Drivers: drivers})
+		return m, text, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lock.Release)
+	return r
+}
+
+func status(t *testing.T, r *rundir.Run, id string) rundir.Status {
+	t.Helper()
+	for _, j := range r.Jobs {
+		if j.ID == id {
+			s, err := r.Status(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+	}
+	t.Fatalf("no job %s", id)
+	return rundir.Status{}
+}
+
+// events are the types of a record, with the kinds of failures.
+func events(s rundir.Status) string {
+	var out []string
+	for _, e := range s.Record {
+		text := e.Type
+		if e.Kind != "" {
+			text += ":" + e.Kind
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestFailures: jobs that fail do not stop others, what is wrong with a job is
+// not tried again, and a resume leaves it unless asked.
+func TestFailures(t *testing.T) {
+	r := create(t, `
+defaults: {device: cpu, threads: 1}
+data: [a.csv, bad.csv, flat.csv]
+kernels:
+  - rbf
+  - {name: unknown, kernel: rbf, set: {lenghtscale: 1}}
+  - {name: singular, kernel: rbf, fix: {noise_variance: 1e-300, lengthscale: 1e10}}
+`, cpu.Driver{})
+	sum, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 2})
+	var failed *JobsFailedError
+	if !errors.As(err, &failed) || len(failed.Failed) != 8 || sum.Done != 1 || sum.Total != 9 {
+		t.Fatalf("%v, %+v", err, sum)
+	}
+	for id, want := range map[string]string{
+		"a.rbf.seed-1": "started done", "a.unknown.seed-1": "started failed:option", "a.singular.seed-1": "started failed:not-positive-definite",
+		"bad.rbf.seed-1": "started failed:data", "flat.rbf.seed-1": "started failed:data",
+	} {
+		if got := events(status(t, r, id)); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if text := status(t, r, "bad.rbf.seed-1").Record.Last().Error; !strings.Contains(text, "bad.csv:2: column 3") {
+		t.Errorf("the error does not say where: %s", text)
+	}
+	if _, err = Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) {
+		t.Errorf("again: %v", err)
+	}
+	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data" {
+		t.Errorf("a failure was tried again: %s", got)
+	}
+	if _, err = Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}, RetryFailed: true}); !errors.As(err, &failed) {
+		t.Errorf("again: %v", err)
+	}
+	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data started failed:data" {
+		t.Errorf("RetryFailed: %s", got)
+	}
+}
+
+// TestLostDevice: the job of a lost GPU goes on on another one, and to the same
+// bits; without another one it fails, unless the spec has a fallback.
+func TestLostDevice(t *testing.T) {
+	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf, matern32]\nseeds: [1, 2]\n"
+	lose := func(d *gpuDriver, which ...string) {
+		d.fail = func(name string, _ int) error {
+			for _, w := range which {
+				if name == w {
+					return &device.LostError{Device: name, Err: errors.New("fell off the bus")}
+				}
+			}
+			return nil
+		}
+	}
+	d := newGPUs(2, 1<<30)
+	lose(d, "cuda:0")
+	drivers := []device.Driver{d, cpu.Driver{}}
+	r := create(t, text, drivers...)
+	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	retried := 0
+	for _, j := range r.Jobs {
+		if events(status(t, r, j.ID)) == "started retry:device started done" {
+			retried++
+		}
+	}
+	if retried != 1 {
+		t.Errorf("%d jobs met the lost device, want the one that found it out", retried)
+	}
+
+	lose(d, "cuda:0", "cuda:1")
+	r = create(t, text, drivers...)
+	var failed *JobsFailedError
+	if _, err := Run(t.Context(), r, Options{Drivers: drivers}); !errors.As(err, &failed) || len(failed.Failed) != 4 {
+		t.Errorf("without any device: %v", err)
+	}
+	// A later resume, with the devices back, tries again.
+	d.fail = nil
+	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
+		t.Errorf("with the devices back: %+v, %v", sum, err)
+	}
+
+	lose(d, "cuda:0", "cuda:1")
+	r = create(t, strings.Replace(text, "device: cuda", "device: cuda, fallback: cpu", 1), drivers...)
+	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
+		t.Fatalf("with a fallback: %+v, %v", sum, err)
+	}
+	for _, j := range r.Jobs {
+		report := status(t, r, j.ID).Record.Last().Report
+		if report.Device != "cpu" || len(report.Warnings) == 0 {
+			t.Errorf("%s: on %s, warnings %v: a fallback must be said", j.ID, report.Device, report.Warnings)
+		}
+	}
+}
+
+// TestMemory: a GPU takes as many jobs as fit; one that found too little is
+// tried again, alone; one that never fits is refused with the numbers.
+func TestMemory(t *testing.T) {
+	d := newGPUs(1, 3*8*40*40+100)
+	drivers := []device.Driver{d, cpu.Driver{}}
+	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"
+	r := create(t, text, drivers...)
+	if _, err := Run(t.Context(), r, Options{Drivers: drivers, GPUJobs: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if d.most["cuda:0"] > 3 || d.most["cuda:0"] < 2 {
+		t.Errorf("%d jobs side by side, there is room for 3", d.most["cuda:0"])
+	}
+
+	// The device has less than it says as soon as two are there.
+	d = newGPUs(1, 1<<30)
+	d.fail = func(name string, n int) error {
+		if d.now[name] > 0 {
+			return &device.MemoryError{Where: "device", Need: 2, Free: 1}
+		}
+		return nil
+	}
+	drivers = []device.Driver{d, cpu.Driver{}}
+	r = create(t, text, drivers...)
+	if sum, err := Run(t.Context(), r, Options{Drivers: drivers, GPUJobs: 5}); err != nil || sum.Done != 8 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+
+	d = newGPUs(1, 8*40*40)
+	drivers = []device.Driver{d, cpu.Driver{}}
+	r = create(t, "defaults: {device: cuda, threads: 1}\ndata: [a.csv, big.csv]\nkernels: [rbf]\n", drivers...)
+	sum, err := Run(t.Context(), r, Options{Drivers: drivers})
+	var failed *JobsFailedError
+	if !errors.As(err, &failed) || sum.Done != 1 || failed.Failed[0].Job != "big.rbf.seed-1" || failed.Failed[0].Kind != KindMemory {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	r = create(t, "defaults: {device: cpu, threads: 1, memory: 1MiB}\ndata: [a.csv]\nkernels: [rbf]\n", cpu.Driver{})
+	if _, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
+		t.Errorf("the spec's limit on memory: %v", err)
+	}
+}
+
+// TestCores: jobs never take more cores than there are, and one with more
+// threads than cores runs alone.
+func TestCores(t *testing.T) {
+	p, err := newPool(Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := func(threads int) *task {
+		j := rundir.Job{N: 10, D: 1}
+		name := "cpu"
+		j.Options = spec.Options{Device: &name, Threads: &threads}
+		return &task{job: j}
+	}
+	var taken []place
+	for _, c := range []struct {
+		threads int
+		fits    bool
+	}{{3, true}, {2, false}, {1, true}, {1, false}} {
+		at, err := p.find(job(c.threads))
+		if (err == nil) != c.fits || err != nil && !errors.Is(err, errLater) {
+			t.Errorf("%d threads: %v", c.threads, err)
+		}
+		if err == nil {
+			p.take(at)
+			taken = append(taken, at)
+		}
+	}
+	if !p.full() {
+		t.Error("not full")
+	}
+	if _, err := p.find(job(9)); !errors.Is(err, errLater) {
+		t.Errorf("%v", err)
+	}
+	for _, at := range taken {
+		p.give(at)
+	}
+	if at, err := p.find(job(9)); err != nil || at.threads != 9 || at.cores != 4 {
+		t.Errorf("%+v, %v", at, err)
+	}
+	if p.coresUsed != 0 || p.memoryUsed != 0 || p.running != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestCancel: a cancelled run leaves what it did and says so, and goes on later.
+func TestCancel(t *testing.T) {
+	drivers := []device.Driver{cpu.Driver{}}
+	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 20}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
+	ctx, cancel := context.WithCancel(t.Context())
+	began := time.Now()
+	sum, err := Run(ctx, r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p Progress) {
+		if p.Running > 0 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || sum.Done == 6 {
+		t.Fatalf("%+v, %v after %v", sum, err, time.Since(began))
+	}
+	var last Progress
+	if sum, err = Run(t.Context(), r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p Progress) { last = p }}); err != nil || sum.Done != 6 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if last.Done != 6 || last.Total != 6 || last.Running != 0 {
+		t.Errorf("last progress: %+v", last)
+	}
+	if u := sum.Utilization(); !(u > 0 && u <= 1.0001) {
+		t.Errorf("utilization %v", u)
+	}
+}
+
+// TestPanic: a job that panics is a failure of that job.
+func TestPanic(t *testing.T) {
+	d := newGPUs(1, 1<<30)
+	d.fail = func(_ string, n int) error {
+		if n == 200 {
+			panic("a bug")
+		}
+		return nil
+	}
+	drivers := []device.Driver{d, cpu.Driver{}}
+	r := create(t, "defaults: {device: cuda, threads: 1}\ndata: [big.csv, a.csv]\nkernels: [rbf]\n", drivers...)
+	sum, err := Run(t.Context(), r, Options{Drivers: drivers})
+	var failed *JobsFailedError
+	if !errors.As(err, &failed) || sum.Done != 1 || failed.Failed[0].Kind != KindPanic {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if log, _ := os.ReadFile(r.Path("logs", "big.rbf.seed-1")); !strings.Contains(string(log), "batch_test.go") {
+		t.Errorf("the log has no stack:\n%s", log)
+	}
+}
+
+// TestPlan: what results depend on is decided when the run is made.
+func TestPlan(t *testing.T) {
+	d := newGPUs(1, 1<<30)
+	drivers := []device.Driver{d, cpu.Driver{}}
+	dir := t.TempDir()
+	writeTable(t, filepath.Join(dir, "a.csv"), 40)
+	writeTable(t, filepath.Join(dir, "big.csv"), 200)
+	s, err := spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"cpu", "cuda"} {
+		if o := m.Jobs[i].Options; *o.Device != want || *o.Threads != 1 {
+			t.Errorf("%s: %s, %d threads", m.Jobs[i].ID, *o.Device, *o.Threads)
+		}
+	}
+	if m.Jobs[0].N != 40 || m.Jobs[0].D != 2 || len(m.Inputs) != 2 {
+		t.Errorf("%+v", m)
+	}
+	estimates, err := Estimates(t.Context(), m.Jobs, drivers)
+	if err != nil || estimates[1].DeviceBytes != 8*200*200 || estimates[0].HostBytes < 8*40*40 || !(estimates[1].Seconds > 0) {
+		t.Errorf("%+v, %v", estimates, err)
+	}
+	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
+		t.Error(diff)
+	}
+	if s, err = spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers}); !isData(err) || !strings.Contains(err.Error(), "none.csv: no such file") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOptions: every option of a spec reaches the fit.
+func TestOptions(t *testing.T) {
+	s, err := spec.Parse("s.yaml", []byte(`
+data: [a.csv]
+kernels:
+  - {kernel: rbf, ard: true, mean: linear, standardize: x, max_jitter: 0.1, restarts: 3, max_evals: 9,
+     set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}, tie: {noise_variance: signal_variance},
+     prior: {lengthscale: "lognormal(0, 1)"}, noise: none, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
+seeds: [5]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Expand(".", spec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fit.Options{
+		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", MaxJitter: 0.1,
+		Set:    []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
+		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
+		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
+		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, MeanFit: fit.MeanFree,
+		Objective: fit.ObjectiveLOO, LeaveOneOut: true, StdErrors: true,
+	}
+	density, err := graph.ParsePrior("lognormal(0, 1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Priors = []fit.Prior{{Name: "lengthscale", Density: density}}
+	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations = 3, 5, 9
+	got := fitOptions(jobs[0])
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	for _, c := range []struct {
+		text, env string
+		want      Shard
+		err       string
+	}{
+		{"0/4", "", Shard{0, 4}, ""},
+		{"3/4", "", Shard{3, 4}, ""},
+		{"4/4", "", Shard{}, "not among 0 … 3"},
+		{"-1/4", "", Shard{}, "not among"},
+		{"a/4", "", Shard{}, "not the index"},
+		{"1/0", "", Shard{}, "not a number of shards"},
+		{"1", "", Shard{}, "must be i/N"},
+		{"auto", "", Shard{}, "neither"},
+		{"auto", "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_COUNT=5", Shard{3, 5}, ""},
+		{"auto", "SLURM_ARRAY_TASK_ID=8 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=5", Shard{2, 5}, ""},
+		{"auto/8", "JOB_COMPLETION_INDEX=6", Shard{6, 8}, ""},
+		{"auto", "JOB_COMPLETION_INDEX=6", Shard{}, "give auto/N"},
+		{"auto/4", "JOB_COMPLETION_INDEX=6", Shard{}, "not among"},
+		{"auto/4", "JOB_COMPLETION_INDEX=x", Shard{}, "not a number"},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			k, v, _ := strings.Cut(kv, "=")
+			env[k] = v
+		}
+		got, err := ParseShard(c.text, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s %s: %v, want %s", c.text, c.env, err, c.err)
+			}
+			continue
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s %s: %v, %v", c.text, c.env, got, err)
+		}
+	}
+}

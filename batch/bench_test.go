@@ -1,0 +1,55 @@
+package batch
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/cpu"
+	"gpfit/device"
+)
+
+// BenchmarkSmallJobs runs 200 jobs of 500 rows, with the threads of one core
+// each and one job for every core, and reports the part of the workers' time
+// that was spent within evaluations:
+//
+//	go test ./batch -run '^$' -bench SmallJobs -benchtime 1x
+func BenchmarkSmallJobs(b *testing.B) {
+	drivers := []device.Driver{cpu.Driver{}}
+	for range b.N {
+		dir := b.TempDir()
+		writeTable(b, filepath.Join(dir, "a.csv"), 500)
+		var seeds []string
+		for i := range 50 {
+			seeds = append(seeds, strconv.Itoa(i+1))
+		}
+		text := []byte("defaults: {device: cpu, threads: 1, restarts: 1}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: [" + strings.Join(seeds, ", ") + "]\n")
+		path := filepath.Join(dir, "s.yaml")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			b.Fatal(err)
+		}
+		r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
+			s, _, err := spec.Read(path)
+			if err != nil {
+				return nil, nil, err
+			}
+			m, err := Plan(b.Context(), s, PlanOptions{SpecPath: path, SpecText: text, Program: "benchmark", Drivers: drivers})
+			return m, text, err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum, err := Run(b.Context(), r, Options{Drivers: drivers, Cores: 2})
+		lock.Release()
+		if err != nil || sum.Here != 200 {
+			b.Fatalf("%+v, %v", sum, err)
+		}
+		b.ReportMetric(100*sum.Utilization(), "%evaluating")
+		b.ReportMetric(sum.Wall.Seconds(), "s")
+		b.ReportMetric(float64(sum.Workers), "workers")
+	}
+}

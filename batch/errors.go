@@ -1,0 +1,87 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/kernel"
+)
+
+// The kinds of failures, as records name them.
+const (
+	KindData   = "data"
+	KindOption = "option"
+	KindNotPD  = "not-positive-definite"
+	KindMemory = "memory"
+	KindDevice = "device"
+	KindWrite  = "write"
+	KindPanic  = "panic"
+	KindOther  = "other"
+)
+
+// panicError is a job that panicked.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// writeError is a result that could not be written.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
+
+// kindOf names the kind of a failure.
+func kindOf(err error) string {
+	switch {
+	case as[*panicError](err):
+		return KindPanic
+	case as[*writeError](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
+		return KindWrite
+	case as[*device.MemoryError](err):
+		return KindMemory
+	case as[*device.LostError](err), as[*device.UnavailableError](err):
+		return KindDevice
+	case device.IsNotPD(err):
+		return KindNotPD
+	case isData(err), as[*device.NonFiniteError](err), errors.Is(err, fs.ErrNotExist):
+		return KindData
+	case as[*fit.OptionError](err), as[*kernel.ParseError](err), as[*kernel.CompileError](err):
+		return KindOption
+	}
+	return KindOther
+}
+
+// retryable says whether a failure may be of the place or the moment, and not
+// of the job.
+func retryable(kind string) bool {
+	return kind == KindMemory || kind == KindDevice || kind == KindWrite
+}
+
+func as[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
+
+// JobsFailedError says that some jobs failed. The command line maps it to exit
+// code 3.
+type JobsFailedError struct {
+	Failed []Failure
+	Total  int
+}
+
+func (e *JobsFailedError) Error() string {
+	return fmt.Sprintf("%d of %d jobs failed", len(e.Failed), e.Total)
+}
+
+// Failure is a job that failed, and why.
+type Failure struct{ Job, Kind, Error string }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package batch
+
+import "syscall"
+
+const errQuota = syscall.ENOSPC

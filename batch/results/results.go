@@ -1,0 +1,324 @@
+// Package results makes tables of a run: one row a job ([Collect]), the kernels
+// of a data set by their scores ([Rank]), kernels against one another over the
+// same data, split and seed ([Compare]), and their forms as text, JSON, CSV,
+// Parquet and a page of HTML.
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/batch/rundir"
+	"gpfit/fit"
+)
+
+// Row is a job with what it came to; pointers are nil where there is nothing.
+// The tags are the names of columns in every format.
+type Row struct {
+	Job        string `json:"job" parquet:"job"`
+	Data       string `json:"data" parquet:"data,dict"`
+	Kernel     string `json:"kernel" parquet:"kernel,dict"`
+	Split      string `json:"split" parquet:"split,dict"`
+	Seed       uint64 `json:"seed" parquet:"seed"`
+	State      string `json:"state" parquet:"state,dict"`
+	Attempts   int    `json:"attempts" parquet:"attempts"`
+	Expression string `json:"expression" parquet:"expression,dict"`
+	N          int    `json:"n" parquet:"n"`
+	D          int    `json:"d" parquet:"d"`
+	Device     string `json:"device" parquet:"device,dict"`
+	Threads    int    `json:"threads" parquet:"threads"`
+
+	NLML              *float64 `json:"nlml" parquet:"nlml,optional"`
+	NLMLOriginalUnits *float64 `json:"nlml_original_units" parquet:"nlml_original_units,optional"`
+	DataFit           *float64 `json:"data_fit" parquet:"data_fit,optional"`
+	Complexity        *float64 `json:"complexity" parquet:"complexity,optional"`
+	RMSE              *float64 `json:"rmse" parquet:"rmse,optional"`
+	RMSEStandardized  *float64 `json:"rmse_standardized" parquet:"rmse_standardized,optional"`
+	NLPD              *float64 `json:"nlpd" parquet:"nlpd,optional"`
+	NLPDStandardized  *float64 `json:"nlpd_standardized" parquet:"nlpd_standardized,optional"`
+	Coverage95        *float64 `json:"coverage95" parquet:"coverage95,optional"`
+	Values            *int     `json:"value_evaluations" parquet:"value_evaluations,optional"`
+	Gradients         *int     `json:"gradient_evaluations" parquet:"gradient_evaluations,optional"`
+	Seconds           *float64 `json:"seconds" parquet:"seconds,optional"`
+	Status            string   `json:"status" parquet:"status,dict"`
+	Warnings          int      `json:"warnings" parquet:"warnings"`
+	Kind              string   `json:"kind" parquet:"kind,dict"`
+	Error             string   `json:"error" parquet:"error"`
+	Host              string   `json:"host" parquet:"host,dict"`
+	PID               int      `json:"pid" parquet:"pid"`
+	Model             string   `json:"model" parquet:"model"`
+	// Parameters is a JSON object, name to value in scaled units.
+	Parameters string `json:"parameters" parquet:"parameters"`
+}
+
+// Collect reads the state of every job, in their order.
+func Collect(r *rundir.Run) ([]Row, error) {
+	rows := make([]Row, 0, len(r.Jobs))
+	for _, j := range r.Jobs {
+		status, err := r.Status(j)
+		if err != nil {
+			return nil, err
+		}
+		last := status.Record.Last()
+		row := Row{
+			Job: j.ID, Data: j.Data, Kernel: j.Kernel, Split: j.Split, Seed: j.Seed, State: string(status.State), Expression: j.Expression,
+			Attempts: last.Attempt, N: j.N, D: j.D, Kind: last.Kind, Error: last.Error, Host: last.Host, PID: last.PID, Model: last.Model,
+		}
+		if j.Options.Device != nil {
+			row.Device = *j.Options.Device
+		}
+		if j.Options.Threads != nil {
+			row.Threads = *j.Options.Threads
+		}
+		row.addReport(last)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (row *Row) addReport(e rundir.Event) {
+	r := e.Report
+	if r == nil || e.Type != rundir.Done {
+		return
+	}
+	row.Device, row.Status, row.Warnings = r.Device, r.Status, len(r.Warnings)
+	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
+	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
+	if t := r.Test; t != nil {
+		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(t.NLPD), fit.Finite(t.NLPDStandardized), &t.Coverage95
+	}
+	if text, err := json.Marshal(r.Parameters); err == nil {
+		row.Parameters = string(text)
+	}
+}
+
+// States counts the jobs of each state.
+func States(rows []Row) map[string]int {
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.State]++
+	}
+	return out
+}
+
+// Metric is a score by which kernels are compared; less is better.
+type Metric struct {
+	// Name is that of the column, Title for people.
+	Name, Title string
+	Of          func(Row) *float64
+}
+
+// Metrics returns the scores that are there: those of held-out rows first. The
+// NLML is taken per training row, so that it can be averaged over data sets.
+func Metrics(rows []Row) []Metric {
+	all := []Metric{
+		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
+		{"rmse_standardized", "RMSE (standardised)", func(r Row) *float64 { return r.RMSEStandardized }},
+		{"nlml_per_row", "NLML per row", func(r Row) *float64 {
+			if r.NLML == nil || r.N == 0 {
+				return nil
+			}
+			v := *r.NLML / float64(r.N)
+			return &v
+		}},
+	}
+	return slices.DeleteFunc(all, func(m Metric) bool {
+		return !slices.ContainsFunc(rows, func(r Row) bool { return m.Of(r) != nil })
+	})
+}
+
+// Standing is a kernel on a data set: means over its splits and seeds.
+type Standing struct {
+	Data   string `json:"data"`
+	Kernel string `json:"kernel"`
+	// Rank counts from 1 within the data set, by the first metric; kernels that
+	// have fewer jobs done than others come after these.
+	Rank int `json:"rank"`
+	Jobs int `json:"jobs"`
+	// Means are those of the metrics, by name; StdErr is the standard error of
+	// the first.
+	Means      map[string]float64 `json:"means"`
+	StdErr     float64            `json:"standard_error"`
+	Coverage95 *float64           `json:"coverage95,omitempty"`
+	Seconds    float64            `json:"seconds"`
+}
+
+// Rank orders the kernels of every data set by the first metric.
+func Rank(rows []Row, metrics []Metric) []Standing {
+	var out []Standing
+	for _, data := range names(rows, func(r Row) string { return r.Data }) {
+		var group []Standing
+		for _, kernel := range names(rows, func(r Row) string { return r.Kernel }) {
+			if s, ok := standing(rows, metrics, data, kernel); ok {
+				group = append(group, s)
+			}
+		}
+		slices.SortStableFunc(group, func(a, b Standing) int {
+			return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Means[metrics[0].Name], b.Means[metrics[0].Name]))
+		})
+		for i := range group {
+			group[i].Rank = i + 1
+		}
+		out = append(out, group...)
+	}
+	return out
+}
+
+func standing(rows []Row, metrics []Metric, data, kernel string) (Standing, bool) {
+	s := Standing{Data: data, Kernel: kernel, Means: map[string]float64{}}
+	var seconds, coverage, first []float64
+	values := map[string][]float64{}
+	for _, r := range rows {
+		if r.Data != data || r.Kernel != kernel || r.NLML == nil {
+			continue
+		}
+		s.Jobs++
+		seconds = append(seconds, *r.Seconds)
+		if r.Coverage95 != nil {
+			coverage = append(coverage, *r.Coverage95)
+		}
+		for _, m := range metrics {
+			if v := m.Of(r); v != nil {
+				values[m.Name] = append(values[m.Name], *v)
+			}
+		}
+	}
+	if s.Jobs == 0 {
+		return s, false
+	}
+	for name, v := range values {
+		s.Means[name] = mean(v)
+	}
+	first = values[metrics[0].Name]
+	s.StdErr, s.Seconds = standardError(first), mean(seconds)
+	if len(coverage) > 0 {
+		c := mean(coverage)
+		s.Coverage95 = &c
+	}
+	return s, true
+}
+
+// Pair compares two kernels by one metric over the jobs that differ in nothing
+// but the kernel.
+type Pair struct {
+	// Data is the data set; empty for all of them.
+	Data   string `json:"data"`
+	Metric string `json:"metric"`
+	A      string `json:"kernel_a"`
+	B      string `json:"kernel_b"`
+	// Pairs is their number, MeanDifference that of A − B (negative: A is
+	// better), StdErr its standard error.
+	Pairs          int     `json:"pairs"`
+	MeanDifference float64 `json:"mean_difference"`
+	StdErr         float64 `json:"standard_error"`
+	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p of the
+	// exact sign test; splits of one table are not independent, so take it with
+	// care.
+	WinsA int     `json:"wins_a"`
+	WinsB int     `json:"wins_b"`
+	Ties  int     `json:"ties"`
+	SignP float64 `json:"sign_test_p"`
+}
+
+// Compare compares all pairs of kernels, over each data set and, if there are
+// several, over all.
+func Compare(rows []Row, metrics []Metric) []Pair {
+	kernels := names(rows, func(r Row) string { return r.Kernel })
+	sets := names(rows, func(r Row) string { return r.Data })
+	if len(sets) > 1 {
+		sets = append(sets, "")
+	}
+	type key struct {
+		data, kernel, split string
+		seed                uint64
+	}
+	byKey := map[key]Row{}
+	for _, r := range rows {
+		byKey[key{r.Data, r.Kernel, r.Split, r.Seed}] = r
+	}
+	var out []Pair
+	for _, m := range metrics {
+		for _, data := range sets {
+			for i, a := range kernels {
+				for _, b := range kernels[i+1:] {
+					p := Pair{Data: data, Metric: m.Name, A: a, B: b}
+					var diff []float64
+					for _, r := range rows {
+						if r.Kernel != a || data != "" && r.Data != data {
+							continue
+						}
+						other, ok := byKey[key{r.Data, b, r.Split, r.Seed}]
+						if va, vb := m.Of(r), m.Of(other); ok && va != nil && vb != nil {
+							diff = append(diff, *va-*vb)
+						}
+					}
+					if p.fill(diff) {
+						out = append(out, p)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (p *Pair) fill(diff []float64) bool {
+	for _, d := range diff {
+		switch {
+		case d < 0:
+			p.WinsA++
+		case d > 0:
+			p.WinsB++
+		default:
+			p.Ties++
+		}
+	}
+	p.Pairs, p.MeanDifference, p.StdErr = len(diff), mean(diff), standardError(diff)
+	p.SignP = signTest(p.WinsA, p.WinsB)
+	return len(diff) > 0
+}
+
+// signTest is the probability of a division at least as uneven if both were
+// equally good: twice the tail of the binomial distribution with ½.
+func signTest(a, b int) float64 {
+	n := float64(a + b)
+	if n == 0 {
+		return 1
+	}
+	return min(1, 2*distuv.Binomial{N: n, P: 0.5}.CDF(float64(min(a, b))))
+}
+
+func names(rows []Row, of func(Row) string) []string {
+	var out []string
+	for _, r := range rows {
+		if !slices.Contains(out, of(r)) {
+			out = append(out, of(r))
+		}
+	}
+	return out
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// standardError is that of the mean; 0 for fewer than two values.
+func standardError(v []float64) float64 {
+	if len(v) < 2 {
+		return 0
+	}
+	m, sum := mean(v), 0.0
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	n := float64(len(v))
+	return math.Sqrt(sum / (n - 1) / n)
+}

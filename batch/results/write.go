@@ -1,0 +1,248 @@
+package results
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/parquet-go/parquet-go"
+
+	"gpfit/batch/rundir"
+)
+
+// SchemaVersion is the version of the JSON lines.
+const SchemaVersion = 1
+
+// Formats are the forms that [Write] knows.
+var Formats = []string{"table", "json", "csv", "parquet"}
+
+// Write prints a run in one of the formats: the tables for people, JSON lines of
+// the types "job", "ranking", "comparison" and "run", or one row a job.
+func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
+	switch format {
+	case "table":
+		return WriteTable(w, r, rows)
+	case "json":
+		return WriteJSON(w, r, rows)
+	case "csv":
+		return WriteCSV(w, rows)
+	case "parquet":
+		return WriteParquet(w, rows)
+	}
+	return fmt.Errorf("format %q: must be one of %s", format, strings.Join(Formats, ", "))
+}
+
+// line is an object of the output: its type and version come first.
+type line struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+}
+
+// WriteJSON prints JSON lines.
+func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, row := range rows {
+		v := struct {
+			line
+			Row
+			// Parameters hides the text of the same name.
+			Parameters json.RawMessage `json:"parameters,omitempty"`
+		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters)}
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	if metrics := Metrics(rows); len(metrics) > 0 {
+		for _, s := range Rank(rows, metrics) {
+			if err := e.Encode(struct {
+				line
+				Standing
+			}{line{"ranking", SchemaVersion}, s}); err != nil {
+				return err
+			}
+		}
+		for _, p := range Compare(rows, metrics) {
+			if err := e.Encode(struct {
+				line
+				Pair
+			}{line{"comparison", SchemaVersion}, p}); err != nil {
+				return err
+			}
+		}
+	}
+	return e.Encode(struct {
+		line
+		Run    string         `json:"run"`
+		Name   string         `json:"name,omitempty"`
+		Jobs   int            `json:"jobs"`
+		States map[string]int `json:"states"`
+	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
+}
+
+// WriteCSV prints a header and one row a job; numbers read back to the same
+// bits.
+func WriteCSV(w io.Writer, rows []Row) error {
+	c := csv.NewWriter(w)
+	t := reflect.TypeFor[Row]()
+	cells := make([]string, t.NumField())
+	for i := range cells {
+		cells[i] = t.Field(i).Tag.Get("json")
+	}
+	if err := c.Write(cells); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		v := reflect.ValueOf(r)
+		for i := range cells {
+			cells[i] = cell(v.Field(i))
+		}
+		if err := c.Write(cells); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func cell(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Float64 {
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// WriteParquet writes one row a job.
+func WriteParquet(w io.Writer, rows []Row) error {
+	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Snappy))
+	if _, err := p.Write(rows); err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// WriteTable prints tables for people.
+func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
+	var b strings.Builder
+	name := r.Name
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	fmt.Fprintf(&b, "run %s%s: %d jobs: %s\n\n", r.Dir, name, len(rows), StateText(rows))
+	writeJobs(&b, rows)
+	if metrics := Metrics(rows); len(metrics) > 0 {
+		writeRanks(&b, metrics, Rank(rows, metrics))
+		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])
+	}
+	writeFailures(&b, rows)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// StateText counts the states in words.
+func StateText(rows []Row) string {
+	states := States(rows)
+	var parts []string
+	for _, s := range []rundir.State{rundir.StateDone, rundir.StateFailed, rundir.StateRunning, rundir.StateInterrupted, rundir.StatePending} {
+		if n := states[string(s)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writeJobs(b *strings.Builder, rows []Row) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "job\tstate\tn\td\tdevice\tNLML\tRMSE\tNLPD\tin 95 %\tevaluations\tseconds\t")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Job, r.State, r.N, r.D, r.Device,
+			number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"), percent(r.Coverage95), whole(r.Values), number(r.Seconds, "%.2f"))
+	}
+	t.Flush()
+}
+
+func writeRanks(b *strings.Builder, metrics []Metric, ranks []Standing) {
+	b.WriteString("\nkernels by data set, means over splits and seeds\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "data\trank\tkernel\tjobs\t")
+	for _, m := range metrics {
+		fmt.Fprintf(t, "%s\t", m.Title)
+	}
+	fmt.Fprintln(t, "± (first)\tin 95 %\tseconds\t")
+	for _, s := range ranks {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t", s.Data, s.Rank, s.Kernel, s.Jobs)
+		for _, m := range metrics {
+			if v, ok := s.Means[m.Name]; ok {
+				fmt.Fprintf(t, "%.4f\t", v)
+			} else {
+				fmt.Fprint(t, "-\t")
+			}
+		}
+		fmt.Fprintf(t, "%.4f\t%s\t%.2f\t\n", s.StdErr, percent(s.Coverage95), s.Seconds)
+	}
+	t.Flush()
+}
+
+func writePairs(b *strings.Builder, pairs []Pair, m Metric) {
+	if len(pairs) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\npaired comparisons by %s, same data, split and seed; negative: a is better\n", m.Title)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "data\ta\tb\tpairs\ta − b\t±\ta wins\tb wins\tties\tsign test p\t")
+	for _, p := range pairs {
+		data := p.Data
+		if data == "" {
+			data = "(all)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.4f\t%.4f\t%d\t%d\t%d\t%.2g\t\n", data, p.A, p.B, p.Pairs, p.MeanDifference, p.StdErr, p.WinsA, p.WinsB, p.Ties, p.SignP)
+	}
+	t.Flush()
+}
+
+func writeFailures(b *strings.Builder, rows []Row) {
+	first := true
+	for _, r := range rows {
+		if r.State != string(rundir.StateFailed) {
+			continue
+		}
+		if first {
+			b.WriteString("\nfailed\n")
+			first = false
+		}
+		text, _, _ := strings.Cut(r.Error, "\n")
+		fmt.Fprintf(b, "  %s (%s): %s\n", r.Job, r.Kind, text)
+	}
+}
+
+func number(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100**v)
+}
+
+func whole(v *int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.Itoa(*v)
+}

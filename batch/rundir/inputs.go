@@ -1,0 +1,103 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// HashInput returns the SHA-256 of what path stands for: a file, or all files of
+// a folder or pattern, in the order of their names.
+func HashInput(path string) (Input, error) {
+	in := Input{Path: path}
+	files, err := inputFiles(path)
+	if err != nil {
+		return in, err
+	}
+	sum := sha256.New()
+	for _, f := range files {
+		if len(files) > 1 {
+			fmt.Fprintf(sum, "%s\x00", filepath.Base(f))
+		}
+		n, err := hashFile(sum, f)
+		if err != nil {
+			return in, err
+		}
+		in.Bytes += n
+	}
+	in.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return in, nil
+}
+
+func inputFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if files, globErr := filepath.Glob(path); globErr == nil && len(files) > 0 {
+			slices.Sort(files)
+			return files, nil
+		}
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+func hashFile(w io.Writer, path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return io.Copy(w, f)
+}
+
+// SHA256 is the sum of a text, in hexadecimal digits.
+func SHA256(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Hashes maps the paths of inputs to their sums.
+func (m *Manifest) Hashes() map[string]string {
+	out := map[string]string{}
+	for _, in := range m.Inputs {
+		out[in.Path] = in.SHA256
+	}
+	return out
+}
+
+// Changes tells, in words, which inputs and whether the spec are not what they
+// were when the run was made. A spec file that is gone is no change: the run has
+// its copy.
+func (m *Manifest) Changes() ([]string, error) {
+	var out []string
+	if text, err := os.ReadFile(m.SpecPath); err == nil && SHA256(text) != m.SpecSHA256 {
+		out = append(out, "the spec "+m.SpecPath)
+	}
+	for _, in := range m.Inputs {
+		now, err := HashInput(in.Path)
+		if err != nil {
+			return nil, err
+		}
+		if now.SHA256 != in.SHA256 {
+			out = append(out, in.Path)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,268 @@
+// Package rundir is the directory of a batch, the whole truth about it:
+//
+//	run.json       the resolved spec: every job with all its options, and the
+//	               SHA-256 of every input
+//	spec.yaml      the spec as it was given
+//	lock           keeps a second process out
+//	jobs/ID.jsonl  what happened to a job, one JSON object a line: "started",
+//	               "done" with the report, "failed", "retry", "interrupted"
+//	models/, checkpoints/, logs/   ID.gpfit, ID.ckpt, ID.log
+//
+// Files are written whole or not at all; lines are appended by one process at a
+// time, and half a line at the end, from a process that was killed, is cut off by
+// the next one. A job is claimed by locking its own file (flock), which ends with
+// the process that holds it: a claim is never stale. Start at [Create], [Open]
+// and [Run.Claim].
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gpfit/batch/spec"
+	"gpfit/internal/atomicfile"
+)
+
+// SchemaVersion is the version of the files that this package writes.
+const SchemaVersion = 1
+
+// Manifest is run.json.
+type Manifest struct {
+	Type          string    `json:"type"`
+	SchemaVersion int       `json:"schema_version"`
+	Name          string    `json:"name,omitempty"`
+	Program       string    `json:"program"`
+	Created       time.Time `json:"created"`
+	// SpecPath is where the spec was, SpecSHA256 what it was.
+	SpecPath   string `json:"spec_path"`
+	SpecSHA256 string `json:"spec_sha256"`
+	// Extra are options of the command line that came before the spec's.
+	Extra  spec.Options `json:"extra,omitzero"`
+	Slurm  spec.Slurm   `json:"slurm,omitzero"`
+	Inputs []Input      `json:"inputs"`
+	Jobs   []Job        `json:"jobs"`
+}
+
+// Input is a file that jobs read.
+type Input struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Job is a job whose every option is decided.
+type Job struct {
+	spec.Job
+	// Fingerprint identifies what the result depends on; results with another
+	// one are of another job.
+	Fingerprint string `json:"fingerprint"`
+	// N and D are training rows and columns; 0 if the data cannot be fitted.
+	N int `json:"n"`
+	D int `json:"d"`
+}
+
+// Run is an open run directory.
+type Run struct {
+	Dir string
+	Manifest
+}
+
+// Error reports a directory that is no run, or a run that is damaged.
+type Error struct {
+	Path, Msg string
+	Err       error
+}
+
+func (e *Error) Error() string { return e.Path + ": " + e.Msg }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrExists reports a directory that has a run already.
+var ErrExists = errors.New("there is a run already")
+
+var folders = []string{"jobs", "models", "checkpoints", "logs"}
+
+// Create makes a run and locks it. The directory must be new or empty, or left
+// by a Create that did not finish. build is called with the lock held. Errors:
+// [*InUseError], [ErrExists], [*Error], build's.
+func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, error) {
+	if err := checkNew(dir); err != nil {
+		return nil, nil, err
+	}
+	lock, err := acquire(dir, Exclusive, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if Exists(dir) {
+		lock.Release()
+		return nil, nil, fmt.Errorf("%s: %w", dir, ErrExists)
+	}
+	removeUnfinished(dir)
+	m, specText, err := build()
+	if err == nil {
+		err = write(dir, m, specText)
+	}
+	if err != nil {
+		lock.Release()
+		discard(dir)
+		return nil, nil, err
+	}
+	return &Run{Dir: dir, Manifest: *m}, lock, nil
+}
+
+// Exists says whether dir holds a run.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "run.json"))
+	return err == nil
+}
+
+// checkNew refuses a directory with anything that Create has not made.
+func checkNew(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == "lock" {
+			return nil
+		}
+	}
+	if len(entries) > 0 {
+		return &Error{Path: dir, Msg: "is not empty, and no run directory: choose another"}
+	}
+	return nil
+}
+
+// discard removes what an unfinished Create has made, as far as it is empty.
+func discard(dir string) {
+	_ = os.Remove(filepath.Join(dir, "spec.yaml"))
+	_ = os.Remove(filepath.Join(dir, "lock"))
+	for _, f := range folders {
+		_ = os.Remove(filepath.Join(dir, f))
+	}
+	_ = os.Remove(dir)
+}
+
+// write makes folders and files; run.json, which makes it a run, comes last.
+func write(dir string, m *Manifest, specText []byte) error {
+	for _, f := range folders {
+		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
+			return err
+		}
+	}
+	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFile(filepath.Join(dir, "spec.yaml"), specText), writeFile(filepath.Join(dir, "run.json"), append(text, '\n')))
+}
+
+func writeFile(path string, text []byte) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Open reads a run without locking it, to look at it. Errors: [*Error].
+func Open(dir string) (*Run, error) {
+	path := filepath.Join(dir, "run.json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Error{Path: dir, Msg: "is no run directory (it has no run.json)", Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: dir}
+	if err := json.Unmarshal(text, &r.Manifest); err != nil || r.Type != "gpfit run" {
+		return nil, &Error{Path: path, Msg: fmt.Sprintf("is damaged: %v", err), Err: err}
+	}
+	if r.SchemaVersion > SchemaVersion {
+		return nil, &Error{Path: path, Msg: fmt.Sprintf("has schema version %d, this gpfit reads up to %d: use a newer gpfit", r.SchemaVersion, SchemaVersion)}
+	}
+	return r, nil
+}
+
+// OpenLocked opens a run to work on it. Errors: [*InUseError], [*Error].
+func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
+	if !Exists(dir) {
+		_, err := Open(dir)
+		return nil, nil, err
+	}
+	lock, err := acquire(dir, mode, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Open(dir)
+	if err != nil {
+		lock.Release()
+		return nil, nil, err
+	}
+	if mode == Exclusive {
+		removeUnfinished(dir)
+	}
+	return r, lock, nil
+}
+
+// Join opens a run that several processes share, and creates it if it is the
+// first of them. Errors: as those of [Create] and [OpenLocked].
+func Join(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, error) {
+	const tries = 600 // a minute, for another to build it
+	for try := 0; ; try++ {
+		if Exists(dir) {
+			return OpenLocked(dir, Shared)
+		}
+		_, lock, err := Create(dir, build)
+		var busy *InUseError
+		switch {
+		case err == nil:
+			lock.Release()
+		case errors.Is(err, ErrExists), errors.As(err, &busy) && try < tries:
+			time.Sleep(100 * time.Millisecond)
+		default:
+			return nil, nil, err
+		}
+	}
+}
+
+// Replace writes a new manifest, with the exclusive lock held. What was done
+// stays done for jobs whose fingerprint is as before.
+func (r *Run) Replace(m *Manifest, specText []byte) error {
+	m.Created = r.Created
+	r.Manifest = *m
+	return write(r.Dir, &r.Manifest, specText)
+}
+
+// Path returns the path of a job's file: kind is "models", "checkpoints" or
+// "logs".
+func (r *Run) Path(kind, id string) string {
+	return filepath.Join(r.Dir, kind, id+extensions[kind])
+}
+
+var extensions = map[string]string{"jobs": ".jsonl", "models": ".gpfit", "checkpoints": ".ckpt", "logs": ".log"}
+
+// removeUnfinished removes what a killed process left of the run's own files.
+func removeUnfinished(dir string) {
+	for _, name := range []string{"run.json", "spec.yaml", "report.html"} {
+		removeTemporary(filepath.Join(dir, "."+name+".tmp*"))
+	}
+}
+
+func removeTemporary(pattern string) {
+	files, _ := filepath.Glob(pattern)
+	for _, f := range files {
+		_ = os.Remove(f)
+	}
+}

@@ -1,0 +1,185 @@
+// Package slurm submits a run to a Slurm cluster: a job array whose tasks share
+// the run directory and take jobs by claims. A task that is killed loses its
+// claims with its process; its jobs go on from their checkpoints in another task,
+// in the same one after a requeue, or with "gpfit resume".
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/template"
+	"time"
+
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/internal/atomicfile"
+)
+
+// defaultTasks is the width of the job array where none is given.
+const defaultTasks = 8
+
+// Settings are what a script is made of.
+type Settings struct {
+	spec.Slurm
+	// Program is the path of gpfit on the nodes, Run that of the run directory.
+	Program, Run string
+	// Resume holds further flags of gpfit resume.
+	Resume []string
+}
+
+// Merge fills what is not given in s from the spec.
+func Merge(s, from spec.Slurm) spec.Slurm {
+	or := func(v *string, other string) {
+		if *v == "" {
+			*v = other
+		}
+	}
+	or(&s.Partition, from.Partition)
+	or(&s.Gres, from.Gres)
+	or(&s.Time, from.Time)
+	or(&s.Memory, from.Memory)
+	or(&s.Account, from.Account)
+	or(&s.QOS, from.QOS)
+	if s.Tasks == 0 {
+		s.Tasks = from.Tasks
+	}
+	if s.CPUs == 0 {
+		s.CPUs = from.CPUs
+	}
+	s.Wait = s.Wait || from.Wait
+	s.Options = append(append([]string{}, from.Options...), s.Options...)
+	return s
+}
+
+var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote": quote}).Parse(`#!/bin/bash
+#SBATCH --job-name={{.Name}}
+#SBATCH --array=0-{{.Last}}
+#SBATCH --cpus-per-task={{.CPUs}}
+#SBATCH --output={{.Logs}}
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@60
+{{- with .Partition}}
+#SBATCH --partition={{.}}{{end}}
+{{- with .Gres}}
+#SBATCH --gres={{.}}{{end}}
+{{- with .Time}}
+#SBATCH --time={{.}}{{end}}
+{{- with .Memory}}
+#SBATCH --mem={{.}}{{end}}
+{{- with .Account}}
+#SBATCH --account={{.}}{{end}}
+{{- with .QOS}}
+#SBATCH --qos={{.}}{{end}}
+{{- range .Options}}
+#SBATCH {{.}}{{end}}
+
+# One task of many on this run. SIGTERM, a minute before the time is over, makes
+# gpfit leave checkpoints; exec makes it the process that gets the signal.
+exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
+{{- if .Wait}} --wait{{end}}{{range .Resume}} {{quote .}}{{end}}
+`))
+
+// Script returns the batch script for a run.
+func Script(s Settings, jobs []rundir.Job) ([]byte, error) {
+	tasks := s.Tasks
+	if tasks == 0 {
+		tasks = defaultTasks
+	}
+	tasks = min(tasks, len(jobs))
+	cpus := s.CPUs
+	for _, j := range jobs {
+		if s.CPUs == 0 && j.Options.Threads != nil {
+			cpus = max(cpus, *j.Options.Threads)
+		}
+	}
+	s.CPUs = max(cpus, 1)
+	for _, v := range append([]string{s.Run, s.Partition, s.Gres, s.Time, s.Memory, s.Account, s.QOS}, s.Options...) {
+		if strings.ContainsAny(v, "\r\n") {
+			return nil, fmt.Errorf("slurm: %q has a line break", v)
+		}
+	}
+	logs := filepath.Join(s.Run, "slurm", "%A_%a.log")
+	if strings.ContainsAny(logs, " \t\"'\\") {
+		logs = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(logs) + `"`
+	}
+	var b bytes.Buffer
+	err := script.Execute(&b, struct {
+		Settings
+		Name, Logs string
+		Last       int
+	}{s, "gpfit-" + jobName(filepath.Base(s.Run)), logs, tasks - 1})
+	return b.Bytes(), err
+}
+
+// jobName keeps what every Slurm takes for a name.
+func jobName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// quote is a word for bash.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Submission is what sbatch took, a line of slurm/submissions.jsonl.
+type Submission struct {
+	ID   string    `json:"slurm_job"`
+	Time time.Time `json:"time"`
+}
+
+// Submit writes the script to RUN/slurm/array.sh and hands it to sbatch. Errors
+// carry what sbatch said.
+func Submit(ctx context.Context, s Settings, jobs []rundir.Job) (Submission, error) {
+	text, err := Script(s, jobs)
+	if err != nil {
+		return Submission{}, err
+	}
+	dir := filepath.Join(s.Run, "slurm")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Submission{}, err
+	}
+	path := filepath.Join(dir, "array.sh")
+	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return Submission{}, err
+	}
+	cmd := exec.CommandContext(ctx, "sbatch", "--parsable", path)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return Submission{}, fmt.Errorf("sbatch is not on this machine; the script is %s", path)
+		}
+		return Submission{}, fmt.Errorf("sbatch: %w: %s; the script is %s", err, strings.TrimSpace(stderr.String()), path)
+	}
+	// "--parsable" prints ID or ID;cluster.
+	id, _, _ := strings.Cut(strings.TrimSpace(stdout.String()), ";")
+	sub := Submission{ID: id, Time: time.Now().UTC().Truncate(time.Second)}
+	return sub, record(filepath.Join(dir, "submissions.jsonl"), sub)
+}
+
+func record(path string, s Submission) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,263 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/internal/table"
+)
+
+// Job is one fit: everything that its result depends on but the contents of
+// its files, and what it may use.
+type Job struct {
+	// ID is data.kernel[.split].seed, readable and unique in the batch. It does
+	// not change when the spec gets further data sets, kernels or seeds.
+	ID string `json:"job"`
+	// Data, Kernel and Split are names; Split is empty without a mask.
+	Data   string `json:"data"`
+	Kernel string `json:"kernel"`
+	Split  string `json:"split,omitempty"`
+	Seed   uint64 `json:"seed"`
+	// Path and SplitMask are absolute; MaskColumn is an index from 0.
+	Path       string `json:"path"`
+	SplitMask  string `json:"split_mask,omitempty"`
+	MaskColumn int    `json:"mask_column"`
+	// Expression is the kernel's text form.
+	Expression string  `json:"expression"`
+	Options    Options `json:"options"`
+}
+
+// Fingerprint identifies what the job's result depends on: its options, but for
+// those that only say how it is run, and the SHA-256 of its files.
+func (j Job) Fingerprint(hashes map[string]string) string {
+	j.Path, j.SplitMask = hashes[j.Path], hashes[j.SplitMask]
+	j.Options.Memory, j.Options.Retries = nil, nil
+	text, err := json.Marshal(j)
+	if err != nil {
+		panic("spec: a job that is no JSON: " + err.Error()) // no field can be
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Expand returns the jobs: data sets, kernels, splits and seeds in their order,
+// the last changing fastest. Paths are taken relative to dir. extra comes before
+// every option of the spec. It reads the mask files' columns where they are
+// named. Errors: [*Error], [*table.Error].
+func (s *Spec) Expand(dir string, extra Options) ([]Job, error) {
+	if err := s.checkOptions("", extra); err != nil {
+		return nil, err
+	}
+	seeds := s.Seeds
+	if len(seeds) == 0 {
+		seeds = []uint64{1}
+	}
+	var jobs []Job
+	for i, d := range s.Data {
+		splits, err := s.columns(i, dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(jobs)+len(splits)*len(seeds)*len(s.Kernels) > maxJobs {
+			return nil, &Error{Source: s.source, Msg: fmt.Sprintf("more than %d jobs", maxJobs)}
+		}
+		for _, k := range s.Kernels {
+			for _, split := range splits {
+				for _, seed := range seeds {
+					j := Job{
+						Data: d.Name, Kernel: k.Name, Split: split.name, Seed: seed, Path: absolute(dir, d.Path),
+						SplitMask: absolute(dir, d.SplitMask), MaskColumn: split.index, Expression: k.Kernel,
+					}
+					if slices.ContainsFunc(s.Exclude, j.matches) {
+						continue
+					}
+					if j.ID = j.id(); len(j.ID) > maxID {
+						return nil, s.errorAt(fmt.Sprintf("data[%d]", i), nil, "%s is too long for the name of a file: give data and kernel shorter names", j.ID)
+					}
+					j.Options = s.merged(d, k, j, extra)
+					jobs = append(jobs, j)
+				}
+			}
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, s.errorAt("exclude", nil, "exclude leaves no job")
+	}
+	return jobs, nil
+}
+
+func (j Job) id() string {
+	parts := []string{j.Data, j.Kernel}
+	if j.Split != "" {
+		parts = append(parts, "split-"+slug(j.Split))
+	}
+	return strings.Join(append(parts, "seed-"+strconv.FormatUint(j.Seed, 10)), ".")
+}
+
+func (j Job) matches(m Match) bool {
+	has := func(list []Word, v string) bool { return list == nil || slices.Contains(list, Word(v)) }
+	return has(m.Data, j.Data) && has(m.Kernel, j.Kernel) && has(m.Split, j.Split) && (m.Seed == nil || slices.Contains(m.Seed, j.Seed))
+}
+
+// merged puts the options of a job together.
+func (s *Spec) merged(d DataSet, k Kernel, j Job, extra Options) Options {
+	var o Options
+	o.merge(defaults())
+	o.merge(s.Defaults)
+	o.merge(d.Options)
+	o.merge(k.Options)
+	for _, v := range s.Overrides {
+		if j.matches(v.Match) {
+			o.merge(v.Options)
+		}
+	}
+	o.merge(extra)
+	return o
+}
+
+// defaults are those of "gpfit fit", written out so that a resolved spec says
+// all of it.
+func defaults() Options {
+	header, device, mean, standardize := Word("auto"), "auto", "zero", "xy"
+	zero, retries, no := 0, 2, false
+	return Options{
+		Header: &header, ARD: &no, Mean: &mean, Standardize: &standardize, Restarts: &zero, SaveFactor: &no,
+		Device: &device, Threads: &zero, Retries: &retries,
+	}
+}
+
+// merge takes over what other says.
+func (o *Options) merge(other Options) {
+	dst, src := reflect.ValueOf(o).Elem(), reflect.ValueOf(other)
+	for i := range src.NumField() {
+		from, to := src.Field(i), dst.Field(i)
+		if from.IsNil() {
+			continue
+		}
+		if from.Kind() != reflect.Map || to.IsNil() {
+			if from.Kind() == reflect.Map {
+				to.Set(reflect.MakeMap(from.Type()))
+			} else {
+				to.Set(from)
+				continue
+			}
+		}
+		for it := from.MapRange(); it.Next(); {
+			to.SetMapIndex(it.Key(), it.Value())
+		}
+	}
+}
+
+type split struct {
+	name  string
+	index int
+}
+
+// columns returns the splits of a data set: one nameless one without a mask.
+func (s *Spec) columns(i int, dir string) ([]split, error) {
+	d, at := s.Data[i], fmt.Sprintf("data[%d].splits", i)
+	if d.SplitMask == "" {
+		return []split{{}}, nil
+	}
+	wanted := d.Splits
+	if wanted == nil {
+		wanted, at = s.Splits, "splits"
+	}
+	if wanted == nil {
+		return []split{{"0", 0}}, nil
+	}
+	var names []string
+	if wanted.All && d.SplitMask == d.Path {
+		return nil, s.errorAt(at, nil, "splits: name the columns of the table that are masks")
+	}
+	if wanted.All || slices.ContainsFunc(wanted.Columns, isName) {
+		mask, err := table.Read(absolute(dir, d.SplitMask), table.Options{NoTarget: true})
+		if err != nil {
+			return nil, err
+		}
+		names = mask.FeatureNames
+	}
+	var out []split
+	if wanted.All {
+		for c := range names {
+			out = append(out, split{strconv.Itoa(c), c})
+		}
+		return out, nil
+	}
+	for n, w := range wanted.Columns {
+		c, err := strconv.Atoi(string(w))
+		if err != nil {
+			c = slices.Index(names, string(w))
+		}
+		if c < 0 {
+			return nil, s.errorAt(fmt.Sprintf("%s[%d]", at, n), nil, "%s has no column %q; there are %s", d.SplitMask, w, strings.Join(names, ", "))
+		}
+		if !validName.MatchString(slug(string(w))) {
+			return nil, s.errorAt(fmt.Sprintf("%s[%d]", at, n), nil, "column %q: give its index, from 0", w)
+		}
+		out = append(out, split{string(w), c})
+	}
+	return out, nil
+}
+
+func isName(w Word) bool {
+	_, err := strconv.Atoi(string(w))
+	return err != nil
+}
+
+func absolute(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	full := filepath.Join(dir, path)
+	if abs, err := filepath.Abs(full); err == nil {
+		return abs
+	}
+	return full
+}
+
+// baseName is a file's name without folders and extensions.
+func baseName(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
+		return base
+	}
+	return name
+}
+
+// slug makes a name of any text: "rbf(ard) * matern32" is "rbf-ard-x-matern32".
+func slug(text string) string {
+	text = strings.ReplaceAll(text, " + ", "+")
+	text = strings.ReplaceAll(text, "*", "x")
+	var b strings.Builder
+	gap := false
+	for _, r := range text {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '+':
+			if gap && b.Len() > 0 && r != '+' {
+				b.WriteByte('-')
+			}
+			b.WriteRune(r)
+			gap = false
+		default:
+			gap = true
+		}
+	}
+	return b.String()
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

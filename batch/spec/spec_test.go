@@ -1,0 +1,358 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const full = `
+name: study
+defaults:
+  target: 0
+  features: [1, b, 3-5]
+  header: yes
+  set: {lengthscale: 0.5}
+  restarts: 2
+data:
+  - airfoil.csv.gz
+  - name: co2
+    path: co2.csv
+    split_mask: mask.csv
+    splits: [forecast, 1]
+    mean: linear
+    set: {lengthscale: 2, noise_variance: 0.001}
+kernels:
+  - rbf(ard)
+  - name: m
+    kernel: matern32 * rbf
+    threads: 2
+    fix: {noise_variance: 0.01, signal_variance: }
+    bounds: {lengthscale: [0.1, 10]}
+    memory: 1.5GiB
+seeds: [1, 7]
+overrides:
+  - match: {data: [co2], split: [1]}
+    restarts: 0
+exclude:
+  - {data: [airfoil], kernel: [m], seed: [7]}
+slurm: {partition: gpu, tasks: 3, options: ["--exclude=a"]}
+`
+
+func writeMask(t *testing.T) string {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mask.csv"), []byte("forecast,random\n0,1\n1,0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestExpand(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := writeMask(t)
+	jobs, err := s.Expand(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	byID := map[string]Job{}
+	for _, j := range jobs {
+		ids = append(ids, j.ID)
+		byID[j.ID] = j
+	}
+	want := []string{
+		"airfoil.rbf-ard.seed-1", "airfoil.rbf-ard.seed-7", "airfoil.m.seed-1",
+		"co2.rbf-ard.split-forecast.seed-1", "co2.rbf-ard.split-forecast.seed-7", "co2.rbf-ard.split-1.seed-1", "co2.rbf-ard.split-1.seed-7",
+		"co2.m.split-forecast.seed-1", "co2.m.split-forecast.seed-7", "co2.m.split-1.seed-1", "co2.m.split-1.seed-7",
+	}
+	if d := cmp.Diff(want, ids); d != "" {
+		t.Fatal(d)
+	}
+	j := byID["co2.m.split-1.seed-7"]
+	o := j.Options
+	switch {
+	case j.Path != filepath.Join(dir, "co2.csv"), j.MaskColumn != 1, *o.Restarts != 0, *o.Mean != "linear", *o.Threads != 2:
+		t.Errorf("%+v", j)
+	case *o.Target != "0", *o.Header != "yes", *o.Standardize != "xy", int64(*o.Memory) != 3<<29:
+		t.Errorf("%+v", o)
+	case !reflect.DeepEqual(o.Features, []Word{"1", "b", "3-5"}):
+		t.Errorf("%v", o.Features)
+	case !reflect.DeepEqual(o.Set, map[string]float64{"lengthscale": 2, "noise_variance": 1e-3}):
+		t.Errorf("set is merged name by name: %v", o.Set)
+	case o.Fix["signal_variance"] != nil || *o.Fix["noise_variance"] != 0.01 || o.Bounds["lengthscale"][1] != 10:
+		t.Errorf("%v %v", o.Fix, o.Bounds)
+	}
+	if o := byID["airfoil.rbf-ard.seed-1"].Options; *o.Restarts != 2 || o.Set["lengthscale"] != 0.5 || len(o.Set) != 1 || o.Fix != nil {
+		t.Errorf("options of one job reach another: %+v", o)
+	}
+	three := 3
+	if jobs, err = s.Expand(dir, Options{Threads: &three}); err != nil || *jobs[len(jobs)-1].Options.Threads != 3 {
+		t.Errorf("the command line does not come first: %v", err)
+	}
+}
+
+// TestFingerprint: it changes with whatever a result depends on, and with
+// nothing else.
+func TestFingerprint(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Expand(writeMask(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := jobs[len(jobs)-1]
+	hashes := map[string]string{j.Path: "a", j.SplitMask: "b"}
+	base := j.Fingerprint(hashes)
+	seen := map[string]string{}
+	for _, other := range jobs {
+		f := other.Fingerprint(map[string]string{other.Path: "a", other.SplitMask: "b"})
+		if seen[f] != "" {
+			t.Errorf("%s and %s have one fingerprint", seen[f], other.ID)
+		}
+		seen[f] = other.ID
+	}
+	if j.Fingerprint(map[string]string{j.Path: "c", j.SplitMask: "b"}) == base || j.Fingerprint(map[string]string{j.Path: "a", j.SplitMask: "c"}) == base {
+		t.Error("contents of files do not count")
+	}
+	moved := j
+	moved.Path = "/elsewhere/co2.csv"
+	five, big := 5, Bytes(1<<40)
+	moved.Options.Retries, moved.Options.Memory = &five, &big
+	if moved.Fingerprint(map[string]string{moved.Path: "a", j.SplitMask: "b"}) != base {
+		t.Error("what does not change results counts")
+	}
+	moved.Options.Threads = &five
+	if moved.Fingerprint(map[string]string{moved.Path: "a", j.SplitMask: "b"}) == base {
+		t.Error("threads do not count")
+	}
+}
+
+// TestErrors: every mistake is found, at its place, with advice.
+func TestErrors(t *testing.T) {
+	const ok = "data: [a.csv]\nkernels: [rbf]\n"
+	for _, c := range []struct{ text, want string }{
+		{"", "one YAML document"},
+		{"data: [a.csv\n", "s.yaml:1:"},
+		{"data: [a.csv]\n", "names no kernel"},
+		{"kernels: [rbf]\n", "names no data set"},
+		{"- a\n", "s.yaml:1:"},
+		{ok + "sedes: [1]\n", `s.yaml:3:1: unknown key "sedes" (did you mean "seeds"?)`},
+		{ok + "defaults:\n  restrats: 1\n", `s.yaml:4:3: unknown key "restrats" (did you mean "restarts"?)`},
+		{"data:\n  - path: a.csv\n    splitmask: b\nkernels: [rbf]\n", `s.yaml:3:5: unknown key "splitmask" (did you mean "split_mask"?)`},
+		{"data: [a.csv]\nkernels:\n  - kernle: rbf\n", `s.yaml:3:5: unknown key "kernle" (did you mean "kernel"?)`},
+		{ok + "slurm: {partion: a}\n", `did you mean "partition"?`},
+		{ok + "overrides: [{match: {kernels: [rbf]}}]\n", `did you mean "kernel"?`},
+		{ok + "overrides: [{match: {kernel: [rbg]}}]\n", `no kernel named "rbg" (did you mean "rbf"?)`},
+		{ok + "overrides: [{match: {}}]\n", "matches every job"},
+		{ok + "seeds: [1, 1]\n", "s.yaml:3:12: seed 1 is there twice"},
+		{ok + "seeds: [-1]\n", "s.yaml:3:"},
+		{ok + "seeds: [1.5]\n", "s.yaml:3:9: 1.5 where a whole number is needed"},
+		{ok + "defaults: {set: {lengthscale: }}\n", "lengthscale has no value"},
+		{ok + "defaults:\n", "s.yaml:3:1: defaults has no value"},
+		{ok + "defaults: {restarts: x}\n", "s.yaml:3:22: a string where whole number is needed"},
+		{ok + "defaults: {restarts: -1}\n", "s.yaml:3:12: restarts -1: must be at least 0"},
+		{ok + "defaults: {mean: linaer}\n", "s.yaml:3:12: "},
+		{ok + "defaults: {prior: {noise_variance: lognormal(}}\n", "prior of noise_variance: "},
+		{ok + "defaults: {target: 'a,b'}\n", "one target"},
+		{ok + "defaults: {device: 'cuda:0,cuda:1'}\n", "one device"},
+		{ok + "defaults: {scores: [cv]}\n", "must be loo"},
+		{ok + "defaults: {objective: lml}\n", `did you mean "nlml"?`},
+		{ok + "defaults: {standardize: yx}\n", "must be xy, x, y or none"},
+		{ok + "defaults: {bounds: {lengthscale: [2, 1]}}\n", "lower < upper"},
+		{ok + "defaults: {max_jitter: -1}\n", "must be a number from 0"},
+		{ok + "defaults: {memory: 4 parsecs}\n", "not an amount of memory"},
+		{"data: [a.csv]\nkernels:\n  - rbf\n  - rbf + mattern32\n", `s.yaml:4:5: kernel: unknown kernel "mattern32"`},
+		{"data: [a.csv, b/a.csv]\nkernels: [rbf]\n", `s.yaml:1:15: a second data set named "a"`},
+		{"data: [a.csv]\nkernels: [rbf, rbf]\n", `a second kernel named "rbf"`},
+		{"data: ['-']\nkernels: [rbf]\n", "standard input"},
+		{"data: [{path: a, splits: [0]}]\nkernels: [rbf]\n", "splits need a split_mask"},
+		{"data: [{path: a, split_mask: m, splits: some}]\nkernels: [rbf]\n", "must be"},
+		{"data: [{name: a/b, path: a}]\nkernels: [rbf]\n", "letters, digits"},
+		{ok + "data: [b.csv]\n", "s.yaml:3:1"},
+		{ok + "---\na: 1\n", "one YAML document"},
+	} {
+		_, err := Parse("s.yaml", []byte(c.text))
+		var se *Error
+		if !errors.As(err, &se) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+	s, err := Parse("s.yaml", []byte("data: [{path: a, split_mask: mask.csv, splits: [0, forcast]}]\nkernels: [rbf]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), `no column "forcast"; there are forecast, random`) {
+		t.Errorf("a split that is none: %v", err)
+	}
+	if s, err = Parse("s.yaml", []byte(ok+"exclude: [{data: [a]}]\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Expand(".", Options{}); err == nil || !strings.Contains(err.Error(), "leaves no job") {
+		t.Errorf("no job is left: %v", err)
+	}
+}
+
+// TestExponent: numbers as people write them, which YAML 1.1 calls strings.
+func TestExponent(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("data: [a.csv]\nkernels: [rbf]\ndefaults: {set: {lengthscale: 1e-3}, bounds: {lengthscale: [1e-6, 1]}}\n"))
+	if err != nil || s.Defaults.Set["lengthscale"] != 1e-3 || s.Defaults.Bounds["lengthscale"][0] != 1e-6 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestMerge: YAML's own anchors and merge keys work, and are checked too.
+func TestMerge(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("defaults: &d {restarts: 3}\ndata: [a.csv]\nkernels:\n  - kernel: rbf\n    <<: *d\n"))
+	if err != nil || *s.Kernels[0].Restarts != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+func compileSchema(t testing.TB) *jsonschema.Schema {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
+	asJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(v)
+}
+
+// TestSchemaAgrees: the schema and the Go types have the same keys everywhere,
+// and judge the same texts alike.
+func TestSchemaAgrees(t *testing.T) {
+	var raw map[string]any
+	if err := json.Unmarshal(Schema, &raw); err != nil {
+		t.Fatal(err)
+	}
+	defs := raw["$defs"].(map[string]any)
+	properties := func(v any) []string {
+		return slices.Collect(maps.Keys(v.(map[string]any)["properties"].(map[string]any)))
+	}
+	options := properties(defs["options"])
+	for _, c := range []struct {
+		name string
+		keys []string
+		t    reflect.Type
+	}{
+		{"spec", properties(raw), reflect.TypeFor[Spec]()},
+		{"options", options, reflect.TypeFor[Options]()},
+		{"data", append(properties(defs["data"]), options...), reflect.TypeFor[DataSet]()},
+		{"kernel", append(properties(defs["kernel"]), options...), reflect.TypeFor[Kernel]()},
+		{"override", append(properties(defs["override"]), options...), reflect.TypeFor[Override]()},
+		{"match", properties(defs["match"]), reflect.TypeFor[Match]()},
+		{"slurm", properties(defs["slurm"]), reflect.TypeFor[Slurm]()},
+	} {
+		known := slices.Sorted(maps.Keys(Fields(c.t)))
+		slices.Sort(c.keys)
+		if d := cmp.Diff(known, c.keys); d != "" {
+			t.Errorf("%s: Go types (-) and schema (+): %s", c.name, d)
+		}
+	}
+	schema := compileSchema(t)
+	const ok = "data: [a.csv]\nkernels: [rbf]\n"
+	for _, text := range []string{
+		full, ok,
+		"data: [a.csv]\n", ok + "sedes: [1]\n", ok + "defaults: {restrats: 1}\n", ok + "defaults: {restarts: -1}\n",
+		ok + "defaults: {restarts: x}\n", ok + "defaults: {restarts: 1.5}\n", ok + "defaults: {target: 3, header: no}\n",
+		ok + "defaults: {missing: keep}\n", ok + "defaults: {subsample: -1}\n", ok + "defaults: {prior: {a: 1}}\n", ok + "defaults: {tie: {a: b}, scores: [loo]}\n", ok + "defaults: {memory: 4GiB}\n", ok + "defaults: {memory: 4}\n", ok + "defaults: {memory: 4 parsecs}\n",
+		ok + "defaults: {bounds: {a: [1]}}\n", ok + "defaults: {fix: {a: }}\n", ok + "defaults: {set: {a: }}\n", ok + "defaults: {set: {a: b}}\n",
+		ok + "seeds: [1, 1]\n", ok + "seeds: [-1]\n", ok + "splits: all\n", ok + "splits: some\n", ok + "splits: [0, a]\n", ok + "splits: []\n",
+		ok + "exclude: [{}]\n", ok + "exclude: [{data: [a]}]\n", ok + "slurm: {tasks: -1}\n", ok + "slurm: {tasks: 2}\n", ok + "slurm: {width: 2}\n",
+		"data: [{name: a/b, path: a}]\nkernels: [rbf]\n", "data: [{name: a}]\nkernels: [rbf]\n", "data: ['']\nkernels: [rbf]\n",
+		"data: [a]\nkernels: [{kernel: rbf, ard: true}]\n", "data: [a]\nkernels: [{name: a}]\n", "data: [a]\nkernels: [{kernel: rbf, path: a}]\n",
+		ok + "defaults: {ard: 1}\n", ok + "defaults: {features: []}\n", ok + "defaults: {header: maybe}\n", ok + "overrides: [{restarts: 1}]\n",
+	} {
+		_, goErr := Parse("s.yaml", []byte(text))
+		schemaErr := validate(t, schema, []byte(text))
+		if (goErr == nil) != (schemaErr == nil) {
+			t.Errorf("%q: Go says %v, the schema %v", text, goErr, schemaErr)
+		}
+	}
+}
+
+// TestExamples: every example spec is valid for both.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../examples/batch/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	schema, specs := compileSchema(t), 0
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "apiVersion:") {
+			continue
+		}
+		specs++
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		s, _, err := Read(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := s.Expand(filepath.Dir(path), Options{}); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if specs == 0 {
+		t.Error("no spec among the examples")
+	}
+}
+
+// FuzzParse: no text ends the program, and what is accepted can be expanded or
+// refused with an error.
+func FuzzParse(f *testing.F) {
+	f.Add(full)
+	f.Add("data: [a.csv]\nkernels: [rbf]\nseeds: &a [1]\nsplits: *a\n")
+	f.Add("data: [{path: a, <<: {b: c}}]\nkernels: [? rbf : 1]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse("s.yaml", []byte(text))
+		if err != nil {
+			var se *Error
+			if !errors.As(err, &se) || se.Msg == "" {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		_, _ = s.Expand(t.TempDir(), Options{})
+	})
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/batch/rundir"
+)
+
+// program copies the test's own program under the name gpfit, which makes it
+// gpfit (see TestMain).
+func program(t testing.TB) string {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "gpfit")
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// writeStudy writes two tables of n rows with masks, and a spec of 2 data sets ×
+// kernels × seeds.
+func writeStudy(t testing.TB, dir string, n, seeds, restarts int) string {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, name := range []string{"a", "b"} {
+		var table, mask strings.Builder
+		table.WriteString("u,v,y\n")
+		for i := range n {
+			u, v := rng.NormFloat64(), rng.NormFloat64()
+			fmt.Fprintf(&table, "%g,%g,%g\n", u, v, math.Sin(2*u)+0.5*v*v+0.1*rng.NormFloat64())
+			fmt.Fprintln(&mask, map[bool]int{true: 1}[i%5 == 0])
+		}
+		for file, text := range map[string]string{name + ".csv": table.String(), name + "_mask.csv": mask.String()} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var list []string
+	for i := range seeds {
+		list = append(list, strconv.Itoa(i+1))
+	}
+	spec := fmt.Sprintf(`defaults: {threads: 1, device: cpu, restarts: %d}
+data:
+  - {path: a.csv, split_mask: a_mask.csv}
+  - {path: b.csv, split_mask: b_mask.csv}
+kernels: [rbf(ard), matern32, rbf + matern12]
+seeds: [%s]
+`, restarts, strings.Join(list, ", "))
+	path := filepath.Join(dir, "study.yaml")
+	if err := os.WriteFile(path, []byte(spec), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// result is what a run came to: the report of every job without times, and the
+// bytes of its model.
+type result map[string]string
+
+// dropTimes removes the times of a report and of its stages.
+func dropTimes(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "seconds")
+		delete(v, "evaluation_seconds")
+		for _, inner := range v {
+			dropTimes(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			dropTimes(inner)
+		}
+	}
+}
+
+// readResult checks that every job was done exactly once and nothing else was
+// left, and returns what came out.
+func readResult(t *testing.T, dir string) result {
+	t.Helper()
+	r, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := result{}
+	for _, j := range r.Jobs {
+		text, err := os.ReadFile(r.Path("jobs", j.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for line := range bytes.Lines(text) {
+			var e struct {
+				Type   string
+				Report map[string]any
+			}
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatalf("%s: %v in %q", j.ID, err, line)
+			}
+			if e.Type != rundir.Done {
+				continue
+			}
+			done++
+			dropTimes(e.Report)
+			report, err := json.Marshal(e.Report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[j.ID] = string(report)
+		}
+		if done != 1 {
+			t.Errorf("%s was done %d times:\n%s", j.ID, done, text)
+		}
+		model, err := os.ReadFile(r.Path("models", j.ID))
+		if err != nil {
+			t.Error(err)
+		}
+		out[j.ID+" model"] = rundir.SHA256(model)
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (strings.HasPrefix(d.Name(), ".") || strings.Contains(d.Name(), ".tmp") || strings.HasSuffix(d.Name(), ".ckpt")) {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestKills kills a batch again and again, at random moments and as soon as a
+// file is being written, and resumes it: every job is done exactly once, to the
+// same bits as without kills, and no temporary file is left. GPFIT_KILLS sets
+// the number of kills.
+func TestKills(t *testing.T) {
+	kills := 10
+	if testing.Short() {
+		kills = 4
+	}
+	if text := os.Getenv("GPFIT_KILLS"); text != "" {
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gpfit, dir := program(t), t.TempDir()
+	spec := writeStudy(t, dir, 150, 5, 1)
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(gpfit, args...)
+		cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+		return cmd
+	}
+	finish := func(run string) result {
+		t.Helper()
+		args := []string{"batch", spec, "--out", run, "--quiet"}
+		if rundir.Exists(run) {
+			args = []string{"resume", run, "--quiet"}
+		}
+		if cmd := command(args...); cmd.Run() != nil {
+			t.Fatalf("gpfit %s: %s\n%s", strings.Join(args, " "), cmd.ProcessState, cmd.Stderr)
+		}
+		return readResult(t, run)
+	}
+	began := time.Now()
+	want := finish(filepath.Join(dir, "undisturbed.run"))
+	alone := time.Since(began)
+	if len(want) != 60 {
+		t.Fatalf("%d results, want 30 reports and 30 models", len(want))
+	}
+
+	rng := rand.New(rand.NewPCG(uint64(kills), 1))
+	done, writes, runs := 0, 0, 0
+	for done < kills {
+		runs++
+		run := filepath.Join(dir, fmt.Sprintf("killed-%d.run", runs))
+		for done < kills && !complete(run) {
+			args := []string{"batch", spec, "--out", run, "--quiet"}
+			if rundir.Exists(run) {
+				args = []string{"resume", run, "--quiet"}
+			}
+			cmd := command(args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// Long enough for some progress, short enough for many kills.
+			patience := time.Duration(rng.Int64N(int64(alone)/6)) + 5*time.Millisecond
+			writing := false
+			if rng.IntN(2) == 0 {
+				writing = untilWrite(run, patience)
+			} else {
+				time.Sleep(patience)
+			}
+			killed := cmd.Process.Kill() == nil
+			err := cmd.Wait()
+			var exit *exec.ExitError
+			if killed && errors.As(err, &exit) && exit.ExitCode() == -1 {
+				done++
+				if writing {
+					writes++
+				}
+			} else if err != nil {
+				t.Fatalf("gpfit %s: %v\n%s", strings.Join(args, " "), err, cmd.Stderr)
+			}
+		}
+		if d := cmp.Diff(want, finish(run)); d != "" {
+			t.Fatalf("run %d after kills: undisturbed (-), killed (+):\n%s", runs, d)
+		}
+	}
+	t.Logf("%d kills, %d of them while a file was being written, over %d runs of 30 jobs", done, writes, runs)
+}
+
+// complete says whether every job of a run has a result.
+func complete(dir string) bool {
+	r, err := rundir.Open(dir)
+	if err != nil {
+		return false
+	}
+	for _, j := range r.Jobs {
+		if s, err := r.Status(j); err != nil || s.State != rundir.StateDone {
+			return false
+		}
+	}
+	return true
+}
+
+// untilWrite waits until a file of the run is being written, or for a time.
+func untilWrite(run string, limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		for _, pattern := range []string{".*.tmp*", "models/.*.tmp*"} {
+			if files, _ := filepath.Glob(filepath.Join(run, pattern)); len(files) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

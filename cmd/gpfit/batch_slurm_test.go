@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/batch/rundir"
+)
+
+// startSlurm starts a cluster of one node, or skips the test where that cannot
+// be done.
+func startSlurm(t *testing.T) {
+	missing := ""
+	for _, tool := range []string{"slurmctld", "slurmd", "sbatch", "munge"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = tool + " is not on this machine"
+		}
+	}
+	if os.Geteuid() != 0 {
+		missing = "starting a cluster takes root"
+	}
+	if missing != "" {
+		if os.Getenv("GPFIT_SLURM_REQUIRED") == "1" {
+			t.Fatalf("GPFIT_SLURM_REQUIRED=1, but %s", missing)
+		}
+		t.Skipf("SKIPPED: no Slurm: %s", missing)
+	}
+	dir := t.TempDir()
+	script := "../../batch/slurm/cluster.sh"
+	start := exec.Command(script, "start", dir)
+	// Daemons outlive the script: its output must not be a pipe that they hold.
+	out, err := os.Create(filepath.Join(dir, "start.out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start.Stdout, start.Stderr = out, out
+	t.Cleanup(func() {
+		if text, err := exec.Command(script, "stop", dir).CombinedOutput(); err != nil {
+			t.Errorf("stopping the cluster: %v\n%s", err, text)
+		}
+	})
+	if err := start.Run(); err != nil {
+		text, _ := os.ReadFile(out.Name())
+		t.Fatalf("starting a cluster: %v\n%s", err, text)
+	}
+	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, text, stderr.String())
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// eventually waits for something to become true.
+func eventually(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after %v: not yet: %s", limit, what)
+		}
+	}
+}
+
+// TestSlurm runs a batch as a job array of four tasks on a real cluster, kills
+// one task and requeues another: the results are those of a plain run.
+func TestSlurm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	startSlurm(t)
+	gpfit, dir := program(t), t.TempDir()
+	spec := writeStudy(t, dir, 400, 6, 4)
+	plain, run := filepath.Join(dir, "plain.run"), filepath.Join(dir, "array.run")
+
+	id := output(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
+	pids := func() map[int]bool {
+		out := map[int]bool{}
+		r, err := rundir.Open(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range r.Jobs {
+			if s, err := r.Status(j); err == nil && len(s.Record) > 0 {
+				out[s.Record.Last().PID] = true
+			}
+		}
+		return out
+	}
+	eventually(t, "four tasks work", 30*time.Second, func() bool { return len(pids()) == 4 })
+	if shown := output(t, gpfit, "show", run); !strings.Contains(shown, "running") {
+		t.Errorf("show does not see running jobs:\n%s", shown)
+	}
+	output(t, "scancel", "--batch", "--signal=KILL", id+"_1")
+	output(t, "scontrol", "requeue", id+"_2")
+	eventually(t, "the requeued task begins again", 60*time.Second, func() bool {
+		shown := output(t, "scontrol", "show", "job", id+"_2")
+		if strings.Contains(shown, "JobState=PENDING") {
+			// Slurm would wait two minutes before it begins again.
+			_ = exec.Command("scontrol", "update", "JobId="+id+"_2", "StartTime=now").Run()
+			return false
+		}
+		running := strings.Contains(shown, "JobState=RUNNING") || strings.Contains(shown, "JobState=COMPLETED")
+		return running && strings.Contains(shown, "Restarts=1")
+	})
+	eventually(t, "the array ends", 3*time.Minute, func() bool {
+		return output(t, "squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING", "--job", id) == ""
+	})
+	if states := output(t, "scontrol", "show", "job", id+"_1"); !strings.Contains(states, "JobState=FAILED") {
+		t.Errorf("the killed task: %s", states)
+	}
+	if !complete(run) {
+		t.Errorf("the tasks that were left have not done everything:\n%s", output(t, gpfit, "show", run))
+	}
+	output(t, gpfit, "resume", run, "--quiet") // nothing to do but to look
+	output(t, gpfit, "batch", spec, "--out", plain, "--quiet")
+	if d := cmp.Diff(readResult(t, plain), readResult(t, run)); d != "" {
+		t.Errorf("plain (-), array (+):\n%s", d)
+	}
+	if n := takenOver(t, run); n == 0 {
+		t.Error("no job of the killed task was taken over")
+	}
+}
+
+// takenOver counts the jobs that one process began, without an end, and another
+// one did.
+func takenOver(t *testing.T, dir string) int {
+	r, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, j := range r.Jobs {
+		s, err := r.Status(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range s.Record[1:] {
+			if e.Type == rundir.Started && s.Record[i].Type == rundir.Started && e.PID != s.Record[i].PID {
+				n++
+			}
+		}
+	}
+	return n
+}

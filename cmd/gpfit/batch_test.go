@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"reflect"
+)
+
+// TestSpecHasEveryFlag: a spec can say all that "gpfit fit" can.
+func TestSpecHasEveryFlag(t *testing.T) {
+	// What a batch says elsewhere: kernels, seeds and masks are axes, files and
+	// checkpoints are the run directory's.
+	elsewhere := map[string]bool{
+		"kernel": true, "seed": true, "split-mask": true, "out": true, "force": true, "checkpoint": true,
+		"json": true, "quiet": true, "help": true,
+		// Splits are a batch's cross-validation.
+		"folds": true, "fold-seed": true, "refit": true,
+	}
+	keys := spec.Fields(reflect.TypeFor[spec.Options]())
+	newFit().Flags().VisitAll(func(f *pflag.Flag) {
+		if key := strings.ReplaceAll(f.Name, "-", "_"); !elsewhere[f.Name] && keys[key] == nil {
+			t.Errorf("gpfit fit has --%s, but a spec has no %s (batch/spec.Options, batch.fitOptions, schema.json)", f.Name, key)
+		}
+	})
+}
+
+// TestWorkers: the same bits whatever the number of workers, in shards, and with
+// several processes on one run.
+func TestWorkers(t *testing.T) {
+	gpfit, dir := program(t), t.TempDir()
+	study := writeStudy(t, dir, 80, 2, 1)
+	runs := map[string]string{}
+	for _, cores := range []string{"1", "3"} {
+		runs[cores] = filepath.Join(dir, cores+".run")
+		output(t, gpfit, "batch", study, "--out", runs[cores], "--cores", cores, "--quiet")
+	}
+	shards, workers := filepath.Join(dir, "shards.run"), filepath.Join(dir, "workers.run")
+	runs["shards"], runs["workers"] = shards, workers
+	side := func(env []string, args ...string) *exec.Cmd {
+		cmd := exec.Command(gpfit, args...)
+		cmd.Env = append(os.Environ(), env...)
+		cmd.Stderr = new(bytes.Buffer)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	wait := func(cmds ...*exec.Cmd) {
+		t.Helper()
+		for _, c := range cmds {
+			if err := c.Wait(); err != nil {
+				t.Fatalf("%v: %v\n%s", c.Args, err, c.Stderr)
+			}
+		}
+	}
+	// All of them begin at once, and one makes the run; two schedulers.
+	wait(
+		side(nil, "batch", study, "--out", shards, "--shard", "0/3", "--quiet"),
+		side([]string{"SLURM_ARRAY_TASK_ID=11", "SLURM_ARRAY_TASK_MIN=10", "SLURM_ARRAY_TASK_COUNT=3"}, "batch", study, "--out", shards, "--shard", "auto", "--quiet"),
+		side([]string{"JOB_COMPLETION_INDEX=2"}, "batch", study, "--out", shards, "--shard", "auto/3", "--quiet"),
+	)
+	// A run that was begun, and three workers on it.
+	_, lock, err := rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
+		r, err := rundir.Open(runs["1"])
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := os.ReadFile(study)
+		return &r.Manifest, text, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Release()
+	wait(side(nil, "resume", workers, "--worker", "--quiet"), side(nil, "resume", workers, "--worker", "--quiet", "--wait"), side(nil, "resume", workers, "--worker", "--quiet"))
+
+	want := readResult(t, runs["1"])
+	for _, name := range []string{"3", "shards", "workers"} {
+		if d := cmp.Diff(want, readResult(t, runs[name])); d != "" {
+			t.Errorf("one worker (-), %s (+):\n%s", name, d)
+		}
+	}
+}
+
+// TestInUse: a second process is sent away with exit code 11, and a lock does not
+// outlive its process.
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	study := writeStudy(t, dir, 20, 1, 0)
+	run1 := filepath.Join(dir, "r.run")
+	quiet := func(args ...string) (int, string) {
+		var stderr strings.Builder
+		code := run(context.Background(), args, strings.NewReader(""), &bytes.Buffer{}, &stderr)
+		return code, stderr.String()
+	}
+	if code, text := quiet("batch", study, "--out", run1); code != 0 {
+		t.Fatal(text)
+	}
+	_, lock, err := rundir.OpenLocked(run1, rundir.Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"resume", run1}, {"resume", run1, "--worker"}, {"batch", study, "--out", run1, "--shard", "0/2"}} {
+		if code, text := quiet(args...); code != exitInUse || !strings.Contains(text, "in use by process") {
+			t.Errorf("%v: exit code %d: %s", args, code, text)
+		}
+	}
+	if code, text := quiet("show", run1); code != 0 {
+		t.Errorf("show needs no lock: %s", text)
+	}
+	lock.Release()
+	if _, lock, err = rundir.OpenLocked(run1, rundir.Shared); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := quiet("resume", run1); code != exitInUse || !strings.Contains(text, "shards or workers") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if code, text := quiet("resume", run1, "--worker"); code != 0 {
+		t.Errorf("workers share a run: exit code %d: %s", code, text)
+	}
+	lock.Release()
+	if code, text := quiet("resume", run1); code != 0 {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if code, text := quiet("batch", study, "--out", run1); code != exitUsage || !strings.Contains(text, "gpfit resume") {
+		t.Errorf("a second batch: exit code %d: %s", code, text)
+	}
+}
+
+// TestBatchSignal: SIGTERM ends a batch within moments, with exit code 130 and
+// checkpoints, and resume comes to the same bits.
+func TestBatchSignal(t *testing.T) {
+	gpfit, dir := program(t), t.TempDir()
+	study := writeStudy(t, dir, 450, 1, 1)
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		r := filepath.Join(dir, sig.String()+".run")
+		cmd := exec.Command(gpfit, "batch", study, "--out", r, "--cores", "2")
+		cmd.Stderr = new(bytes.Buffer)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a job has begun", 20*time.Second, func() bool {
+			files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt"))
+			return len(files) > 0
+		})
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+			t.Fatalf("%v: %v\n%s", sig, err, cmd.Stderr)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%v: took %v", sig, took)
+		}
+		if files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt")); len(files) == 0 {
+			t.Error("no checkpoint was left")
+		}
+		if shown := output(t, gpfit, "show", r); !strings.Contains(shown, "interrupted") {
+			t.Errorf("show:\n%s", shown)
+		}
+		output(t, gpfit, "resume", r, "--quiet")
+	}
+	a, b := readResult(t, filepath.Join(dir, "terminated.run")), readResult(t, filepath.Join(dir, "interrupt.run"))
+	if !maps.Equal(a, b) {
+		t.Error(cmp.Diff(a, b))
+	}
+}

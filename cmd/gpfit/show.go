@@ -1,0 +1,61 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"gpfit/batch/results"
+	"gpfit/batch/rundir"
+	"gpfit/internal/atomicfile"
+	"gpfit/internal/suggest"
+)
+
+func newShow() *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show the jobs of a batch and their results",
+		Long: `Show the jobs of a batch and their results, also while it runs.
+
+The table has every job, the kernels of each data set in the order of their
+scores, kernels compared in pairs over the same data, split and seed, and what
+failed. json prints the same as lines of the types "job", "ranking",
+"comparison" and "run"; csv and parquet have one row a job.`,
+		Example: `  gpfit show study.run
+  gpfit show study.run --format parquet --out study.parquet`,
+		Args: exactArgs(1, "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, args[0], format, out) },
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "table, json, csv or parquet")
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, whole or not at all, instead of standard output")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(results.Formats, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func runShow(cmd *cobra.Command, dir, format, out string) error {
+	if !slices.Contains(results.Formats, format) {
+		return usagef("--format %q: must be table, json, csv or parquet%s", format, suggest.DidYouMean(format, results.Formats))
+	}
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && format == "parquet" && out == "" && term.IsTerminal(int(f.Fd())) {
+		return usagef("--format parquet is not for a terminal: give --out FILE")
+	}
+	r, err := rundir.Open(dir)
+	if err != nil {
+		return err
+	}
+	rows, err := results.Collect(r)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return results.Write(cmd.OutOrStdout(), format, r, rows)
+	}
+	if err := atomicfile.Write(out, func(w io.Writer) error { return results.Write(w, format, r, rows) }); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
