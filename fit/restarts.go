@@ -26,13 +26,13 @@ const (
 	hopeless = 20
 )
 
-// screened reports whether restarts begin on fewer rows, and race.
-func (t *Task) screened() bool {
+// raced reports whether restarts begin on fewer rows, and race.
+func (t *Task) raced() bool {
 	return t.opts.Settings.Restarts > 0 && t.opts.Coarse != CoarseOff && t.N() >= restartsFrom && t.freeParameters() > 0
 }
 
 // halved reports whether every start has a half of the rows of its own.
-func (t *Task) halved() bool { return t.screened() && t.N() < coarseFrom }
+func (t *Task) halved() bool { return t.raced() && t.N() < coarseFrom }
 
 // Optimum is a local optimum that starts have come to.
 type Optimum struct {

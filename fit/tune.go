@@ -107,7 +107,7 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 // with restarts, others.
 func (t *Task) firstStarts() ([]candidate, error) {
 	n := 1 + t.opts.Settings.Restarts
-	if t.screened() && !t.halved() {
+	if t.raced() && !t.halved() {
 		n *= pool
 	}
 	starts, err := hyperopt.LatinStarts(t.problem(nil), t.opts.Settings, n)
@@ -151,7 +151,7 @@ func (u *tuning) unfinished(found []candidate) *hyperopt.Result {
 func (u *tuning) finish(ctx context.Context, sessions []*session, found []candidate) (*hyperopt.Result, error) {
 	t := u.task
 	settings := t.settings()
-	settings.Race = t.screened()
+	settings.Race = t.raced()
 	result, err := u.full(ctx, sessions, found, "descent", settings)
 	if err != nil {
 		return result, err
@@ -328,7 +328,7 @@ func (u *tuning) report(r *Report, after, before graph.Evaluations) {
 	if u.task.opts.Settings.Restarts > 0 {
 		r.Optima = u.optimaReport()
 	}
-	if u.task.screened() {
+	if u.task.raced() {
 		r.Starts = nil // those over all rows are not the user's: see Optima
 	}
 }
