@@ -20,9 +20,9 @@ const slowIterations = 50
 // After hessianAfter iterations without convergence the scales of the parameters
 // differ too much for what L-BFGS learns, and the Hessian there is worth its 2p
 // gradients: the CO2 model of Rasmussen & Williams (2006), with a curvature of
-// 2e7 along its period, needs 290 gradients without and 138 with. Where nothing
+// 2e7 along its period, needs 290 gradients without and 141 with. Where nothing
 // is slow it saves little; and from the start point on it led to worse optima on
-// five of eight data sets and kernels with a lengthscale per column.
+// four of eight data sets and kernels with a lengthscale per column.
 const hessianAfter = 100
 
 // local is the state of one start. It shares nothing with other starts, so that
