@@ -2,6 +2,7 @@
 """How many full-size evaluations a fit needs: coarse to fine against plain L-BFGS.
 
     run.py GPFIT TABLE.csv... [--best NAME=NLML]... [--header yes|no] [--only coarse|plain]
+           [--max-evals N]
 
 Fits every table with rbf(ard), on growing subsets first (--coarse on) and plainly
 (--coarse off), both from the default start, and prints how many values and
@@ -21,10 +22,10 @@ from pathlib import Path
 LINE = re.compile(r"\] start 0, iteration (\d+): NLML (\S+), .* (\d+) values, (\d+) gradients")
 
 
-def fit(gpfit, table, header, coarse, folder):
+def fit(gpfit, table, header, coarse, limit, folder):
     name = f"{table.stem}-{coarse}"
     run = subprocess.run([gpfit, "fit", str(table), "--header", header, "--kernel", "rbf(ard)", "--coarse", coarse,
-                          "--json", "--device", "cpu", "--out", str(folder / f"{name}.gpfit")],
+                          "--json", "--device", "cpu", "--max-evals", str(limit), "--out", str(folder / f"{name}.gpfit")],
                          capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{name}: {run.stderr[-500:]}")
@@ -51,6 +52,7 @@ def main():
     p.add_argument("tables", nargs="+", type=Path)
     p.add_argument("--best", action="append", default=[])
     p.add_argument("--header", default="auto")
+    p.add_argument("--max-evals", type=int, default=1000)
     p.add_argument("--only", choices=["coarse", "plain"])
     a = p.parse_args()
     best = {name: float(v) for name, v in (b.split("=") for b in a.best)}
@@ -63,7 +65,7 @@ def main():
             fits = {}
             for what, coarse in ("coarse", "on"), ("plain", "off"):
                 if a.only in (None, what):
-                    fits[what] = fit(a.gpfit, table, a.header, coarse, Path(folder))
+                    fits[what] = fit(a.gpfit, table, a.header, coarse, a.max_evals, Path(folder))
             limit = min([best.get(table.stem, float("inf"))] + [r["nlml"] for r, _ in fits.values()])
             for what, (r, steps) in fits.items():
                 e = r["evaluations"]
