@@ -17,7 +17,7 @@ import (
 var checkpointed = map[string]Options{
 	"plain":       {Kernel: "rbf(ard)"},
 	"coarse":      {Kernel: "rbf(ard)", Coarse: CoarseOn},
-	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 1, Seed: 3}},
+	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2, Seed: 3}},
 	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.Adam, MaxEvaluations: 25}},
 	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.NelderMead, MaxEvaluations: 40}},
 }

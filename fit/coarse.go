@@ -46,9 +46,9 @@ func (t *Task) stageSizes() []int {
 	sizes := []int{n}
 	least := max(coarseLeast, coarseLeastPerParameter*t.freeParameters())
 	switch {
-	case t.opts.Coarse == CoarseOff, t.freeParameters() == 0, t.opts.Coarse != CoarseOn && n < coarseFrom && !t.screened():
+	case t.opts.Coarse == CoarseOff, t.freeParameters() == 0, t.opts.Coarse != CoarseOn && n < coarseFrom, t.halved():
 		return sizes
-	case t.opts.Coarse == CoarseOn || t.screened():
+	case t.opts.Coarse == CoarseOn:
 		least = min(least, max(n/2, 2))
 	}
 	for m := (n + 1) / 2; m >= least; m = (m + 1) / 2 {
@@ -69,11 +69,17 @@ func (t *Task) freeParameters() int {
 }
 
 // hessianSize returns the rows for the Hessian that the full size begins with:
-// at most half, and as many as hessianShare allows its 2p gradients.
-func (t *Task) hessianSize() int {
+// at most half, and as many as the share of a full-size evaluation allows its 2p
+// gradients.
+func (t *Task) hessianSize(share float64) int {
 	n := float64(t.N())
-	m := n * math.Cbrt(hessianShare/float64(2*t.freeParameters()))
+	m := n * math.Cbrt(share/float64(2*t.freeParameters()))
 	return int(min(m, n/2))
+}
+
+// hasMetric reports whether the method takes a metric, and m rows give one.
+func (t *Task) hasMetric(m int) bool {
+	return (t.opts.Settings.Method == "" || t.opts.Settings.Method == hyperopt.LBFGS) && m >= t.freeParameters()
 }
 
 // order returns the rows in the random order of which every stage takes the

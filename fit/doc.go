@@ -4,7 +4,7 @@
 //	          start values and bounds from the data              (start.go)
 //	          ties and priors                                    (tie.go, prior.go)
 //	Task.Fit  workspace → graph → hyperopt → model, test scores  (run.go)
-//	          on few rows first, restarts screened there  (tune.go, coarse.go, restarts.go)
+//	          on few rows first, restarts race  (tune.go, coarse.go, halves.go, restarts.go)
 //	          each evaluation kept, to go on after a crash       (checkpoint.go)
 //	Report    the result in both units, as JSON and for people   (report.go)
 //

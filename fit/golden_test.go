@@ -229,31 +229,51 @@ func TestSnelson(t *testing.T) {
 	}
 }
 
-// TestGoldenFit: the best NLML known and the held-out scores there, on the
-// smallest set; the others are measured by benchmarks/uci.
+// TestGoldenFit: the best NLML known and the held-out scores there, on the two
+// smallest sets, each with an optimum that few starts find; the others are
+// measured by benchmarks/uci.
 func TestGoldenFit(t *testing.T) {
-	g := readGolden(t)["yacht"]
-	data := readSet(t, "yacht")
-	var err error
-	if data.Test, err = table.ReadMask(refdata.Path(t, "data", "yacht", "test_mask.csv.gz"), ""); err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("minutes under the race detector")
 	}
-	for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
-		task, err := Prepare(data, Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}})
-		if err != nil {
+	for _, name := range []string{"yacht", "concrete"} {
+		g, data := readGolden(t)[name], readSet(t, name)
+		var err error
+		if data.Test, err = table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""); err != nil {
 			t.Fatal(err)
 		}
-		out, err := task.Fit(context.Background(), backend)
-		if err != nil {
+		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
+			r := mustFit(t, data, Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
+			if r.NLML > want.NLML+1e-3 {
+				t.Errorf("%s %s: NLML %v, best known %v", name, text, r.NLML, want.NLML)
+			}
+			if math.Abs(r.NLML-want.NLML) < 1e-2 && (math.Abs(r.Test.RMSEStandardized/want.RMSE-1) > 0.02 || math.Abs(r.Test.NLPDStandardized-want.NLPD) > 0.02*max(1, math.Abs(want.NLPD))) {
+				t.Errorf("%s %s: test scores %+v, want RMSE %v, NLPD %v", name, text, *r.Test, want.RMSE, want.NLPD)
+			}
+		}
+	}
+}
+
+// TestRareOptima: the optima of yacht and concrete that a start finds in three to
+// ten tries are found with few seeds, though on a half of the rows that all
+// starts share they would meet elsewhere.
+func TestRareOptima(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes under the race detector")
+	}
+	for name, below := range map[string]float64{"yacht": 7.2, "concrete": 3.7} {
+		g, data := readGolden(t)[name], readSet(t, name)
+		var err error
+		if data.Test, err = table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""); err != nil {
 			t.Fatal(err)
 		}
-		out.Close()
-		r := out.Report
-		if r.NLML > want.NLML+1e-3 {
-			t.Errorf("yacht %s: NLML %v, best known %v", text, r.NLML, want.NLML)
+		found := false
+		for seed := uint64(1); seed <= 4 && !found; seed++ {
+			r := mustFit(t, data, Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 5, Seed: seed}}).Report
+			found = r.NLML < g.M52.NLML-below
 		}
-		if math.Abs(r.NLML-want.NLML) < 1e-2 && (math.Abs(r.Test.RMSEStandardized/want.RMSE-1) > 0.02 || math.Abs(r.Test.NLPDStandardized-want.NLPD) > 0.02*max(1, math.Abs(want.NLPD))) {
-			t.Errorf("yacht %s: test scores %+v, want RMSE %v, NLPD %v", text, *r.Test, want.RMSE, want.NLPD)
+		if !found {
+			t.Errorf("%s: no seed found the optimum %g nats below that of the default start", name, below)
 		}
 	}
 }

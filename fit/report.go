@@ -305,9 +305,9 @@ func (r *Report) Text() string {
 			mark := ""
 			switch {
 			case o.Rows > 0:
-				mark = fmt.Sprintf("  (on %d rows; followed no further)", o.Rows)
-			case o.Settled:
-				mark = "  (not tuned to the end)"
+				mark = fmt.Sprintf("  (dropped on %d rows)", o.Rows)
+			case o.Dropped:
+				mark = "  (dropped on the way)"
 			}
 			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.Objective, o.Starts, mark)
 		}

@@ -8,29 +8,31 @@ import (
 	"gpfit/hyperopt"
 )
 
-// Restarts are screened: twice as many starts as asked for, from a Latin
-// hypercube, are tuned on a subset of the rows, and the best distinct optima go
-// on; at full size they first settle loosely, and only what can still become
-// the best is tuned to the end.
+// Restarts race: starts that merge with a better one, or cannot become the best,
+// are left behind, see hyperopt.Settings. What they begin with over all rows is
+// found on fewer. On few rows every start has a half of its own (halves.go). On
+// many, where half of them tell the optima of all, twice as many starts as asked
+// for, from a Latin hypercube, race on a subset, and the best distinct ends go
+// on to the next.
 const (
-	// restartsFrom is the number of rows from which that is done: fewer have too
-	// little in common with a subset of theirs, and cost nothing.
+	// restartsFrom is the number of rows from which restarts race: fewer cost
+	// nothing.
 	restartsFrom = 200
-	// pool is the number of starts of the first stage for each that may reach
+	// pool is the number of starts of the first subset for each that may reach
 	// the full size.
 	pool = 2
-	// inReach is how far above the best, in nats, a loosely settled descent may
-	// be to be tuned to the end.
-	inReach = 1
-	// hopeless is how far above the best, in nats on half of the rows, an
+	// hopeless is how far above the best, in nats on a subset of the rows, an
 	// optimum may be to go on: with all rows the difference is about twice that.
 	hopeless = 20
 )
 
-// screened reports whether restarts are screened.
-func (t *Task) screened() bool {
+// raced reports whether restarts begin on fewer rows, and race.
+func (t *Task) raced() bool {
 	return t.opts.Settings.Restarts > 0 && t.opts.Coarse != CoarseOff && t.N() >= restartsFrom && t.freeParameters() > 0
 }
+
+// halved reports whether every start has a half of the rows of its own.
+func (t *Task) halved() bool { return t.raced() && t.N() < coarseFrom }
 
 // Optimum is a local optimum that starts have come to.
 type Optimum struct {
@@ -41,43 +43,56 @@ type Optimum struct {
 	// Starts counts the starts that led here, Best marks the result.
 	Starts int  `json:"starts"`
 	Best   bool `json:"best"`
-	// Rows is the number of rows that the NLML is over where that is not all:
-	// too far above the best there, it was followed no further.
+	// Dropped says that it was left where it is, since it could not become the
+	// best any more: this is no optimum, only on the way to one.
+	Dropped bool `json:"dropped,omitempty"`
+	// Rows is the number of rows that the NLML of a dropped one is over where
+	// that is not all.
 	Rows int `json:"rows,omitempty"`
-	// Settled says that it was not tuned to the end, since it cannot become the
-	// best: its NLML is a little too high.
-	Settled bool `json:"settled,omitempty"`
 }
 
 // candidate is a place that one or more starts have come to.
 type candidate struct {
 	hyperopt.Start
 	f float64 // over the rows of the last stage
-	// starts are those that led here, −1 the task's own when it starts anew over
-	// all rows.
+	// starts are those that led here, −1 the task's own over all rows where that
+	// is one more.
 	starts []int
-	// tuned says that the descent over all rows went to its end.
-	tuned bool
+	// left says that it was dropped, and on how many rows if not on all.
+	left bool
+	rows int
 }
 
 // distinct puts the ends of a stage in order, best first, and those of one
-// optimum together. from are the candidates that the descents began at, and
-// value evaluates the NLML of the stage.
-func (t *Task) distinct(r *hyperopt.Result, from []candidate, value func(z []float64) (float64, error)) ([]candidate, error) {
-	var found []candidate
+// optimum together; and apart from them those that the race has dropped. from are
+// the candidates that the descents began at, and value evaluates the NLML of the
+// stage.
+func (t *Task) distinct(r *hyperopt.Result, from []candidate, value func(z []float64) (float64, error)) (out, dropped []candidate, err error) {
+	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
+		ends[k] = candidate{Start: hyperopt.Start{Z: s.X, Metric: s.Metric}, f: s.F, left: s.Status == hyperopt.StatusDropped}
+	}
+	for k, s := range r.Starts {
+		into := k
+		for r.Starts[into].Status == hyperopt.StatusMerged {
+			into = r.Starts[into].MergedInto
+		}
 		if s.X != nil {
-			found = append(found, candidate{Start: hyperopt.Start{Z: s.X, Metric: s.Metric}, f: s.F, starts: from[k].starts})
+			ends[into].starts = slices.Concat(ends[into].starts, from[k].starts)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
-	var out []candidate
+	ends = slices.DeleteFunc(ends, func(c candidate) bool { return c.Z == nil || c.starts == nil })
+	slices.SortStableFunc(ends, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
 next:
-	for _, c := range found {
+	for _, c := range ends {
+		if c.left {
+			dropped = append(dropped, c)
+			continue
+		}
 		for i, o := range out {
 			one, err := t.same(o, c, value)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if one {
 				out[i].starts = slices.Concat(o.starts, c.starts)
@@ -86,7 +101,7 @@ next:
 		}
 		out = append(out, c)
 	}
-	return out, nil
+	return out, dropped, nil
 }
 
 // same reports whether two ends of a stage, a the better, are one optimum: close
@@ -98,7 +113,7 @@ func (t *Task) same(a, b candidate, value func(z []float64) (float64, error)) (b
 		return false, nil
 	}
 	za, zb := t.withinReach(a.Z), t.withinReach(b.Z)
-	if nats(a.Metric, za, zb) <= sameNats || nats(b.Metric, za, zb) <= sameNats {
+	if min(hyperopt.Nats(a.Metric, za, zb), hyperopt.Nats(b.Metric, za, zb)) <= sameNats {
 		return true, nil
 	}
 	middle := slices.Clone(a.Z)
@@ -120,32 +135,11 @@ const (
 	sameRidge = 0.05
 )
 
-// nats returns ½(b−a)ᵀB(b−a); without a metric B a distance of a log unit is
-// far.
-func nats(metric, a, b []float64) float64 {
-	q, p := 0.0, len(a)
-	for i := range p {
-		for j := range p {
-			d := (a[i] - b[i]) * (a[j] - b[j])
-			switch {
-			case metric != nil:
-				q += d * metric[i*p+j] / 2
-			case i == j:
-				q += d
-			}
-		}
-	}
-	return q
-}
-
-// optimaReport lists what was found over all rows.
+// optimaReport lists what was found over all rows, and then what was dropped.
 func (u *tuning) optimaReport() []Optimum {
 	var out []Optimum
 	for i, c := range slices.Concat(u.optima, u.dropped) {
-		o := Optimum{Objective: c.f, NLML: u.task.nlmlOf(c.f), Parameters: map[string]float64{}, Starts: len(c.starts), Best: i == 0, Settled: !c.tuned}
-		if i >= len(u.optima) {
-			o.Rows, o.Settled = u.last, false
-		}
+		o := Optimum{Objective: c.f, NLML: u.task.nlmlOf(c.f), Parameters: map[string]float64{}, Starts: len(c.starts), Best: i == 0, Dropped: c.left, Rows: c.rows}
 		for k, p := range u.task.params {
 			o.Parameters[p.name] = p.natural(c.Z[k])
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,15 +16,17 @@ import (
 // StageReport is one step of coarse to fine: a descent from every start that is
 // left, on so many rows, or the Hessian at the best of them.
 type StageReport struct {
-	// Step is "descent", "hessian", or with restarts "settle": loose descents over
-	// all rows that tell what to tune to the end.
+	// Step is "descent" or "hessian"; or with restarts on few rows "halves",
+	// descents that have a random half of the rows each, and "hessians", at the
+	// end of each.
 	Step string `json:"step"`
 	Rows int    `json:"rows"`
 	// Starts counts the descents, Optima the distinct ones among their ends.
 	Starts int `json:"starts,omitempty"`
 	Optima int `json:"optima,omitempty"`
 	// Objective, over these rows, and Parameters are those of the best end. NLML
-	// is the objective where that is the NLML.
+	// is the objective where that is the NLML. Of halves it is the lowest, though
+	// they are of different rows.
 	Objective  float64            `json:"objective"`
 	NLML       *float64           `json:"nlml,omitempty"`
 	Parameters map[string]float64 `json:"parameters"`
@@ -46,9 +47,8 @@ type tuning struct {
 	spent            time.Duration // theirs in evaluations
 	path             []StageReport
 	optima           []candidate // found over all rows, best first
-	dropped          []candidate // on the way there, over the last rows
-	last             int
-	anew             bool // whether the full size began anew, see full
+	dropped          []candidate // over all rows, and on fewer
+	anew             bool        // whether the full size began anew, see full
 }
 
 // retire closes sessions whose work is done, and keeps what they have to tell.
@@ -75,6 +75,11 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 	if err != nil {
 		return nil, nil, err
 	}
+	if t.halved() {
+		if found, err = u.halves(ctx, found); err != nil {
+			return nil, u.unfinished(found), err
+		}
+	}
 	for i, m := range sizes[:len(sizes)-1] {
 		if found, err = u.descend(ctx, t.first(m, order), found); err != nil {
 			return nil, u.unfinished(found), err
@@ -85,8 +90,7 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 		}
 	}
 	if len(sizes) > 1 {
-		u.last = sizes[len(sizes)-2]
-		found = u.shortlist(found)
+		found = u.shortlist(found, sizes[len(sizes)-2])
 		if err := u.refine(ctx, order, found); err != nil {
 			return nil, u.unfinished(found), err
 		}
@@ -103,7 +107,7 @@ func (u *tuning) run(ctx context.Context, open func() ([]*session, error)) ([]*s
 // with restarts, others.
 func (t *Task) firstStarts() ([]candidate, error) {
 	n := 1 + t.opts.Settings.Restarts
-	if t.screened() {
+	if t.raced() && !t.halved() {
 		n *= pool
 	}
 	starts, err := hyperopt.LatinStarts(t.problem(nil), t.opts.Settings, n)
@@ -117,20 +121,18 @@ func (t *Task) firstStarts() ([]candidate, error) {
 	return out, nil
 }
 
-// shortlist keeps what goes on at full size: the best, as many as starts were
-// asked for. Where all rows are few, the task's own start is among them anew:
-// it is the one that half of the rows may have led astray at the least cost.
-func (u *tuning) shortlist(found []candidate) []candidate {
-	t := u.task
-	keep := min(len(found), 1+t.opts.Settings.Restarts)
+// shortlist keeps what goes on at full size from the last stage, which had so
+// many rows: the best, as many as starts were asked for.
+func (u *tuning) shortlist(found []candidate, rows int) []candidate {
+	keep := min(len(found), 1+u.task.opts.Settings.Restarts)
 	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
 		keep--
 	}
-	found, u.dropped = found[:keep:keep], found[keep:]
-	if t.screened() && t.N() < coarseFrom {
-		found = append(found, candidate{Start: hyperopt.Start{Z: t.startZ()}, f: math.Inf(1), starts: []int{-1}})
+	for _, c := range found[keep:] {
+		c.rows, c.left = rows, true
+		u.dropped = append(u.dropped, c)
 	}
-	return found
+	return found[:keep:keep]
 }
 
 // unfinished is the result of a fit that ended before its last stage: the best
@@ -148,44 +150,15 @@ func (u *tuning) unfinished(found []candidate) *hyperopt.Result {
 // finish runs the descents at full size.
 func (u *tuning) finish(ctx context.Context, sessions []*session, found []candidate) (*hyperopt.Result, error) {
 	t := u.task
-	if !t.screened() {
-		result, err := u.full(ctx, sessions, found, "descent", t.settings())
-		if err == nil {
-			u.optima, err = t.distinct(result, found, u.between(ctx, sessions[0], "descent", &u.fullSize))
-			tuned(u.optima)
-		}
+	settings := t.settings()
+	settings.Race = t.raced()
+	result, err := u.full(ctx, sessions, found, "descent", settings)
+	if err != nil {
 		return result, err
 	}
-	settled, err := u.full(ctx, sessions, found, "settle", t.looseSettings())
-	if err != nil {
-		return settled, err
-	}
-	if u.optima, err = t.distinct(settled, found, u.between(ctx, sessions[0], "settle", &u.fullSize)); err != nil {
-		return settled, err
-	}
-	reach := slices.IndexFunc(u.optima, func(c candidate) bool { return c.f > u.optima[0].f+inReach })
-	if reach < 0 {
-		reach = len(u.optima)
-	}
-	result, err := u.full(ctx, sessions, u.optima[:reach], "descent", t.settings())
-	if result != nil {
-		result.Iterations += settled.Iterations
-	}
-	if err == nil {
-		var ends []candidate
-		if ends, err = t.distinct(result, u.optima[:reach], u.between(ctx, sessions[0], "descent", &u.fullSize)); err == nil {
-			tuned(ends)
-			u.optima = slices.Concat(ends, u.optima[reach:])
-		}
-	}
+	optima, dropped, err := t.distinct(result, found, u.between(ctx, sessions[0], "descent", &u.fullSize))
+	u.optima, u.dropped = optima, append(dropped, u.dropped...)
 	return result, err
-}
-
-// tuned marks the ends of descents that went to their end.
-func tuned(found []candidate) {
-	for i := range found {
-		found[i].tuned = true
-	}
 }
 
 // between returns the objective of a stage for looks between its ends.
@@ -249,7 +222,9 @@ func (u *tuning) descend(ctx context.Context, sub *Task, from []candidate) ([]ca
 	}
 	defer u.retire(sessions, &u.coarse)
 	var counts counter
-	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(sub.N()), from, &counts), sub.telling(sub.looseSettings()))
+	settings := sub.telling(sub.looseSettings())
+	settings.Race, settings.Reach = sub.opts.Settings.Restarts > 0, hopeless
+	result, err := hyperopt.Minimize(ctx, u.problem(sub, sessions, strconv.Itoa(sub.N()), from, &counts), settings)
 	u.coarse.add(counts.value, counts.gradient)
 	var begin *hyperopt.StartError
 	switch {
@@ -261,9 +236,13 @@ func (u *tuning) descend(ctx context.Context, sub *Task, from []candidate) ([]ca
 		return from, err
 	}
 	u.record("descent", sub.N(), result, began, &counts)
-	found, err := sub.distinct(result, from, u.between(ctx, sessions[0], strconv.Itoa(sub.N()), &u.coarse))
+	found, dropped, err := sub.distinct(result, from, u.between(ctx, sessions[0], strconv.Itoa(sub.N()), &u.coarse))
 	if err != nil {
 		return from, err
+	}
+	for _, c := range dropped {
+		c.rows = sub.N()
+		u.dropped = append(u.dropped, c)
 	}
 	u.path[len(u.path)-1].Optima = len(found)
 	return found, nil
@@ -284,8 +263,8 @@ func (u *tuning) record(step string, rows int, r *hyperopt.Result, began time.Ti
 // subset, unless the NLML is not defined around it.
 func (u *tuning) refine(ctx context.Context, order []int, found []candidate) error {
 	t := u.task
-	m := t.hessianSize()
-	if t.opts.Settings.Method != "" && t.opts.Settings.Method != hyperopt.LBFGS || m < t.freeParameters() {
+	m := t.hessianSize(hessianShare)
+	if !t.hasMetric(m) {
 		return nil
 	}
 	began := time.Now()
@@ -349,7 +328,7 @@ func (u *tuning) report(r *Report, after, before graph.Evaluations) {
 	if u.task.opts.Settings.Restarts > 0 {
 		r.Optima = u.optimaReport()
 	}
-	if u.task.screened() {
+	if u.task.raced() {
 		r.Starts = nil // those over all rows are not the user's: see Optima
 	}
 }

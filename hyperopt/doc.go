@@ -12,7 +12,8 @@
 //
 // A start that comes with a metric, an approximation of the Hessian (see
 // [Problem] and [Hessian]), descends by damped BFGS from it in place of L-BFGS;
-// every start leaves such a metric behind. [Adam] and [NelderMead] are other
+// every start leaves such a metric behind. Starts may race (see [Settings]): they
+// take turns, and those that lead nowhere are left behind (race.go). [Adam] and [NelderMead] are other
 // ways through runStart.
 //
 // Bounds are met twice. A clamp, the identity away from them, keeps every trial

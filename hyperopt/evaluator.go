@@ -32,6 +32,9 @@ func (e *PanicError) Unwrap() error {
 // errMaxEvaluations ends a start whose evaluations are used up.
 var errMaxEvaluations = errors.New("hyperopt: evaluation limit reached")
 
+// errHalted ends a start that the race has left behind.
+var errHalted = errors.New("hyperopt: left behind")
+
 // point is a place that was evaluated; g is nil where the gradient was not.
 type point struct {
 	z []float64
@@ -45,6 +48,7 @@ type evaluator struct {
 	ctx    context.Context
 	obj    Objective
 	max    int
+	halt   Status // if not StatusNone, the next evaluation ends the start with it
 	counts Evaluations
 	best   point // lowest finite value seen; z nil before the first
 	last   point // latest finite gradient
@@ -60,6 +64,9 @@ func (e *evaluator) value(z []float64) (float64, error) {
 	}
 	if err := cancelled(e.ctx); err != nil {
 		return 0, err
+	}
+	if e.halt != StatusNone {
+		return 0, errHalted
 	}
 	if e.counts.Value >= e.max {
 		return 0, errMaxEvaluations

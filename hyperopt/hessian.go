@@ -23,36 +23,45 @@ const hessianStep = 1e-2
 // every free parameter. Truncation leaves errors of the order of 1e-4: good for
 // [Problem.Metric], too coarse for standard errors.
 func Hessian(ctx context.Context, obj Objective, z []float64, fixed []bool) ([]float64, error) {
+	h, err := hessianOf(z, fixed, func(z, g []float64) error {
+		if _, err := obj.Value(ctx, z); err != nil {
+			return err
+		}
+		_, err := obj.ValueGradient(ctx, z, g)
+		return err
+	})
+	if err == nil && h == nil {
+		err = fmt.Errorf("hyperopt: the gradient is not finite near the point of the Hessian")
+	}
+	return h, err
+}
+
+// hessianOf is Hessian with gradients from at; nil if one is not finite.
+func hessianOf(z []float64, fixed []bool, at func(z, g []float64) error) ([]float64, error) {
 	p := len(z)
 	h := make([]float64, p*p)
 	x := slices.Clone(z)
 	up, down := make([]float64, p), make([]float64, p)
-	at := func(i int, step float64, g []float64) error {
-		x[i] = z[i] + step
-		defer func() { x[i] = z[i] }()
-		if _, err := obj.Value(ctx, x); err != nil {
-			return err
-		}
-		_, err := obj.ValueGradient(ctx, x, g)
-		return err
-	}
 	for i := range z {
 		if fixed != nil && fixed[i] {
 			continue
 		}
-		if err := at(i, hessianStep, up); err != nil {
+		x[i] = z[i] + hessianStep
+		if err := at(x, up); err != nil {
 			return nil, err
 		}
-		if err := at(i, -hessianStep, down); err != nil {
+		x[i] = z[i] - hessianStep
+		if err := at(x, down); err != nil {
 			return nil, err
 		}
+		x[i] = z[i]
 		for j := range z {
 			if fixed != nil && fixed[j] {
 				continue
 			}
 			d := (up[j] - down[j]) / (2 * hessianStep)
 			if math.IsNaN(d) || math.IsInf(d, 0) {
-				return nil, fmt.Errorf("hyperopt: the gradient is not finite near the point of the Hessian")
+				return nil, nil
 			}
 			h[i*p+j] += d / 2
 			h[j*p+i] += d / 2

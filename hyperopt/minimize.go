@@ -47,7 +47,11 @@ func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
 		r.Warnings = append(r.Warnings, "all parameters are fixed: restarts left out")
 	}
 	var errs []error
-	for k, start := range runStarts(ctx, c, s, starts, append([]Objective{p.Objective}, p.Workers...)) {
+	run := runStarts
+	if s.Race && starts > 1 && (s.Method == "" || s.Method == LBFGS) {
+		run = race
+	}
+	for k, start := range run(ctx, c, s, starts, append([]Objective{p.Objective}, p.Workers...)) {
 		if start.Status == StatusNone {
 			continue // not begun, because another start ended the run
 		}
@@ -86,7 +90,7 @@ func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]StartResult, n)
-	board := &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
+	board := newBoard(s, n)
 	var next atomic.Int64
 	work := func(obj Objective) {
 		own := *c
@@ -100,8 +104,7 @@ func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []
 			}
 			results[k] = runStart(ctx, &own, s, k, chooseStart(c, s, k), func(l *local) { board.notify(k, l) })
 			board.finish(k, results[k])
-			var begin *StartError
-			if err := results[k].Err; err != nil && !errors.As(err, &begin) {
+			if results[k].fatal() {
 				cancel()
 			}
 		}
@@ -115,12 +118,22 @@ func runStarts(ctx context.Context, c *checked, s Settings, n int, objectives []
 	return results
 }
 
+// fatal reports whether the error of a start ends the run.
+func (r *StartResult) fatal() bool {
+	var begin *StartError
+	return r.Err != nil && !errors.As(r.Err, &begin)
+}
+
 // board puts the progress of all starts together for the callback.
 type board struct {
 	mu       sync.Mutex
 	callback func(Iteration)
 	counts   []Evaluations
 	best     float64
+}
+
+func newBoard(s Settings, n int) *board {
+	return &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
 }
 
 // finish takes up the final counts of a start.
@@ -154,7 +167,8 @@ func (r *Result) add(k int, start StartResult) {
 	r.Starts = append(r.Starts, start)
 	r.Evaluations.add(start.Evaluations)
 	r.Iterations += start.Iterations
-	if start.X != nil && (r.BestStart < 0 || start.F < r.F) {
+	left := start.Status == StatusDropped || start.Status == StatusMerged
+	if start.X != nil && !left && (r.BestStart < 0 || start.F < r.F) {
 		r.BestStart, r.F = k, start.F
 	}
 }

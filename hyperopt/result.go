@@ -14,7 +14,9 @@ const (
 	StatusGradientConverged
 	// StatusFunctionConverged: f changed by less than RelativeTolerance in five
 	// consecutive iterations, with the gradient still above its tolerance, and
-	// no trial among them was infeasible.
+	// no trial among them was infeasible; or f could not be decreased any
+	// further in floating point, and its quadratic model promises no more than
+	// RelativeTolerance.
 	StatusFunctionConverged
 	// StatusAllFixed: there was nothing to optimise; f was evaluated once.
 	StatusAllFixed
@@ -30,10 +32,14 @@ const (
 	// StatusFailed: f is not defined at the start, or the objective reported an
 	// error that ends the run.
 	StatusFailed
+	// StatusDropped: in a race, it could not become the best any more.
+	StatusDropped
+	// StatusMerged: in a race, it was on its way to where a better start is.
+	StatusMerged
 )
 
 var statusNames = [...]string{"none", "gradient-converged", "function-converged",
-	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed"}
+	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed", "dropped", "merged"}
 
 // String returns the name used in JSON output, for example
 // "gradient-converged".
@@ -137,6 +143,8 @@ type StartResult struct {
 	Metric []float64
 	// Status says why it ended.
 	Status Status
+	// MergedInto is the index of the better start, with StatusMerged.
+	MergedInto int
 	// Err is what made it fail, or nil.
 	Err error
 	// Iterations counts the accepted steps.

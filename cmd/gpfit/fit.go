@@ -77,7 +77,7 @@ and ends with the same bits as a fit that was never stopped.`,
 	f.modelFlags.add(s)
 	f.noise.add(s)
 	f.scoreFlags.add(s)
-	s.IntVar(&f.restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on twice as many are screened on half of the rows or less; the best result is taken")
+	s.IntVar(&f.restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on they begin on half of the rows or less and race over all, with --coarse off each runs to its end over all; the best result is taken")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each descent (default 1000)")
 	s.StringVar(&f.optimizer, "optimizer", "lbfgs", "lbfgs, adam or nelder-mead; the others are for comparison")
 	s.StringVar(&f.coarse, "coarse", "auto", "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off")
