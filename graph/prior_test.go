@@ -142,7 +142,7 @@ func TestParsePriorErrors(t *testing.T) {
 		pos  int
 		word string
 	}{
-		{"", 0, "expected one of lognormal"},
+		{"", 0, "expected a density: one of lognormal"},
 		{"lognorml(0, 1)", 0, `did you mean "lognormal"`},
 		{"gamma", 5, "expected '(': gamma(shape, rate)"},
 		{"gamma(1)", 7, "rate is missing"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // CompileError reports an expression that does not fit the data.
@@ -21,13 +20,7 @@ func (e *CompileError) Error() string {
 	if e.Text == "" {
 		return "kernel: " + e.Msg
 	}
-	return marked(e.Msg, e.Text, e.Pos)
-}
-
-// marked prints a message, the expression it is about and a mark below the byte
-// at pos.
-func marked(msg, text string, pos int) string {
-	return fmt.Sprintf("kernel: %s\n  %s\n  %s^", msg, text, strings.Repeat(" ", len([]rune(text[:pos]))))
+	return (&ParseError{What: "kernel", Text: e.Text, Pos: e.Pos, Msg: e.Msg}).Error()
 }
 
 // Columns returns the labels 0 … d−1: the usual second argument of [Compile].

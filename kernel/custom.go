@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+
+	"gpfit/internal/textform"
 )
 
 // Custom is a covariance function of the user's own, one type with value and
@@ -80,7 +82,7 @@ func (c *compiler) customLeaf(l *Leaf, prefix string, dims, labels []int) error 
 		case Variance, InnerScale:
 			return c.fail(l, "%s: parameter %s: a kernel of one's own takes the kinds Lengthscale, Period, Shape, Offset and Weight", l, q.Name)
 		}
-		if known[q.Name] || !isName(q.Name) {
+		if known[q.Name] || !textform.IsName(q.Name) {
 			return c.fail(l, "%s: parameter %q is there twice or is no word", l, q.Name)
 		}
 		known[q.Name] = true

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gpfit/internal/textform"
 )
 
 // Expr is a covariance function as an expression tree: a [*Leaf], a [Sum] or a
@@ -62,25 +64,14 @@ func (l *Leaf) String() string {
 		args = append(args, "ard")
 	}
 	if l.Dims != nil {
-		words := make([]string, len(l.Dims))
-		for i, c := range l.Dims {
-			words[i] = strconv.Itoa(c)
-		}
-		args = append(args, "dims="+listText(words))
+		args = append(args, "dims="+textform.List(l.Dims))
 	}
 	for _, name := range l.startNames() {
 		if v, ok := l.Start[name]; ok {
-			words := make([]string, len(v))
-			for i, x := range v {
-				words[i] = strconv.FormatFloat(x, 'g', -1, 64)
-			}
-			args = append(args, name+"="+listText(words))
+			args = append(args, name+"="+textform.List(v))
 		}
 	}
-	if len(args) == 0 {
-		return l.Family.Name
-	}
-	return l.Family.Name + "(" + strings.Join(args, ", ") + ")"
+	return textform.Call(l.Family.Name, args)
 }
 
 // startNames are the parameters with start values, in order.
@@ -89,13 +80,6 @@ func (l *Leaf) startNames() []string {
 		return l.Family.parameterNames()
 	}
 	return slices.Sorted(maps.Keys(l.Start))
-}
-
-func listText(words []string) string {
-	if len(words) == 1 {
-		return words[0]
-	}
-	return "[" + strings.Join(words, ", ") + "]"
 }
 
 func (s Sum) String() string {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -146,11 +146,7 @@ func (t Term) columns(labels []int) ([]int, error) {
 	for _, label := range t.Dims {
 		c := slices.Index(labels, label)
 		if c < 0 {
-			words := make([]string, len(labels))
-			for i, l := range labels {
-				words[i] = strconv.Itoa(l)
-			}
-			return nil, &ColumnError{fmt.Sprintf("%s: there is no column %d, or it is constant; columns in use are %s", t, label, strings.Join(words, ", "))}
+			return nil, &ColumnError{fmt.Sprintf("%s: there is no column %d, or it is constant; columns in use are %s", t, label, strings.Join(textform.Words(labels), ", "))}
 		}
 		out = append(out, c)
 	}

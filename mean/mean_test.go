@@ -67,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 		{"linear(dims)", "expected '='", 11},
 		{"linear(dims=x)", "column numbers", 12},
 		{"linear(dims=[0,0])", "twice", 15},
-		{"linear(dims=[0 1])", "expected ']'", 15},
+		{"linear(dims=[0 1])", "expected ',' or ']'", 15},
 		{"linear(dims=0", "found the end", 13},
 		{"é", "unknown mean function", 0},
 		{"2*linear", "expected a mean function", 0},

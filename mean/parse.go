@@ -1,13 +1,10 @@
 package mean
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"text/scanner"
 
-	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 // Limits of the text form. Powers beyond the tenth and thousands of bumps are
@@ -50,20 +47,9 @@ func (t Term) String() string {
 		args = append(args, strconv.Itoa(t.Count))
 	}
 	if t.Dims != nil {
-		words := make([]string, len(t.Dims))
-		for i, c := range t.Dims {
-			words[i] = strconv.Itoa(c)
-		}
-		list := strings.Join(words, ", ")
-		if len(words) > 1 {
-			list = "[" + list + "]"
-		}
-		args = append(args, "dims="+list)
+		args = append(args, "dims="+textform.List(t.Dims))
 	}
-	if args == nil {
-		return t.Kind
-	}
-	return t.Kind + "(" + strings.Join(args, ", ") + ")"
+	return textform.Call(t.Kind, args)
 }
 
 func (e Expr) String() string {
@@ -78,19 +64,7 @@ func (e Expr) String() string {
 }
 
 // ParseError reports a mean function that cannot be read.
-type ParseError struct {
-	// Text is the whole text.
-	Text string
-	// Pos is the byte offset of the fault in Text.
-	Pos int
-	// Msg says what is wrong and what was expected.
-	Msg string
-}
-
-// Error prints the message, the text and a mark below the faulty character.
-func (e *ParseError) Error() string {
-	return fmt.Sprintf("mean: %s\n  %s\n  %s^", e.Msg, e.Text, strings.Repeat(" ", len([]rune(e.Text[:e.Pos]))))
-}
+type ParseError = textform.Error
 
 // Parse reads the text form of a mean function:
 //
@@ -108,87 +82,60 @@ func Parse(text string) (Expr, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	p := &parser{text: text}
-	p.Init(strings.NewReader(text))
-	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats
-	p.Error = func(*scanner.Scanner, string) {} // bad tokens are found below
-	p.next()
+	p := &parser{textform.Scanner{What: "mean", Text: text}}
 	var e Expr
-	for {
-		start := p.pos()
-		t, err := p.term()
-		if err != nil {
-			return nil, err
+	err := p.Each('+', func() error {
+		kind, start, err := p.OneOf("mean function", Kinds())
+		switch {
+		case err != nil:
+			return err
+		case kind == zeroTerm && (e != nil || !p.AtEnd()):
+			return p.Fail(start, "zero stands alone")
+		case kind == zeroTerm:
+			return nil
 		}
-		if t.Kind == zeroTerm && (e != nil || p.token != scanner.EOF) {
-			return nil, p.fail(start, "zero stands alone")
-		}
-		if t.Kind == zeroTerm {
-			return nil, nil
-		}
+		t, err := p.term(kind)
 		e = append(e, t)
-		if p.token == scanner.EOF {
-			return e, nil
-		}
-		if err := p.expect('+'); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err == nil && !p.AtEnd() {
+		err = p.Expected("'+'")
 	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-type parser struct {
-	scanner.Scanner
-	text  string
-	token rune
-}
+type parser struct{ textform.Scanner }
 
-func (p *parser) next() { p.token = p.Scan() }
-
-// pos is the offset of the current token.
-func (p *parser) pos() int {
-	if p.token == scanner.EOF {
-		return len(p.text)
-	}
-	return min(p.Position.Offset, len(p.text))
-}
-
-func (p *parser) fail(pos int, format string, args ...any) error {
-	return &ParseError{Text: p.text, Pos: pos, Msg: fmt.Sprintf(format, args...)}
-}
-
-func (p *parser) expect(c rune) error {
-	if p.token != c {
-		if p.token == scanner.EOF {
-			return p.fail(p.pos(), "expected %q, found the end", c)
-		}
-		return p.fail(p.pos(), "expected %q, found %q", c, p.TokenText())
-	}
-	p.next()
-	return nil
-}
-
-func (p *parser) term() (Term, error) {
-	start, word := p.pos(), p.TokenText()
-	if p.token != scanner.Ident {
-		return Term{}, p.fail(start, "expected a mean function: one of %s", strings.Join(Kinds(), ", "))
-	}
-	if !slices.Contains(Kinds(), word) {
-		return Term{}, p.fail(start, "unknown mean function %q%s: known are %s", word, suggest.DidYouMean(word, Kinds()), strings.Join(Kinds(), ", "))
-	}
-	t := Term{Kind: word}
-	p.next()
-	counted := word == polyTerm || word == bumpsTerm
-	if p.token != '(' {
-		if counted {
-			return t, p.fail(p.pos(), "%s needs %s, as in %s(3)", word, countName(word), word)
-		}
+// term reads what follows the word of a term.
+func (p *parser) term(kind string) (t Term, err error) {
+	t.Kind = kind
+	counted := kind == polyTerm || kind == bumpsTerm
+	switch opened := p.Accept('('); {
+	case !opened && counted:
+		return t, p.Fail(p.Pos, "%s needs %s, as in %s(3)", kind, countName(kind), kind)
+	case !opened:
 		return t, nil
+	case kind == constantTerm:
+		return t, p.Fail(p.Pos-1, "%s has no arguments", kind)
 	}
-	if word == constantTerm || word == zeroTerm {
-		return t, p.fail(p.pos(), "%s has no arguments", word)
+	if counted {
+		if err := p.count(&t); err != nil || p.Accept(')') {
+			return t, err
+		}
+		if err := p.Expect(','); err != nil {
+			return t, err
+		}
 	}
-	p.next()
-	return t, p.arguments(&t, counted)
+	if word, start := p.Word(); word != "dims" {
+		return t, p.Fail(start, "expected dims=COLUMN or dims=[COLUMN, …]")
+	}
+	if t.Dims, err = p.Dims(); err != nil {
+		return t, err
+	}
+	return t, p.Expect(')')
 }
 
 func countName(kind string) string {
@@ -198,61 +145,14 @@ func countName(kind string) string {
 	return "the number of bumps per column"
 }
 
-func (p *parser) arguments(t *Term, counted bool) error {
-	if counted {
-		limit := maxBumps
-		if t.Kind == polyTerm {
-			limit = maxDegree
-		}
-		v, err := strconv.Atoi(p.TokenText())
-		if p.token != scanner.Int || err != nil || v < 1 || v > limit {
-			return p.fail(p.pos(), "%s needs %s from 1 to %d", t.Kind, countName(t.Kind), limit)
-		}
-		t.Count = v
-		p.next()
-		if p.token == ')' {
-			p.next()
-			return nil
-		}
-		if err := p.expect(','); err != nil {
-			return err
-		}
+func (p *parser) count(t *Term) (err error) {
+	limit := maxBumps
+	if t.Kind == polyTerm {
+		limit = maxDegree
 	}
-	if p.token != scanner.Ident || p.TokenText() != "dims" {
-		return p.fail(p.pos(), "expected dims=COLUMN or dims=[COLUMN, …]")
+	text, start := p.Value()
+	if t.Count, err = strconv.Atoi(text); err != nil || t.Count < 1 || t.Count > limit {
+		return p.Fail(start, "%s needs %s from 1 to %d", t.Kind, countName(t.Kind), limit)
 	}
-	p.next()
-	if err := p.expect('='); err != nil {
-		return err
-	}
-	if err := p.dims(t); err != nil {
-		return err
-	}
-	return p.expect(')')
-}
-
-// dims reads a column number or a bracketed list.
-func (p *parser) dims(t *Term) error {
-	bracket := p.token == '['
-	if bracket {
-		p.next()
-	}
-	for {
-		c, err := strconv.Atoi(p.TokenText())
-		if p.token != scanner.Int || err != nil {
-			return p.fail(p.pos(), "dims needs column numbers from 0")
-		}
-		if slices.Contains(t.Dims, c) {
-			return p.fail(p.pos(), "column %d is given twice", c)
-		}
-		t.Dims = append(t.Dims, c)
-		p.next()
-		if !bracket {
-			return nil
-		}
-		if p.token != ',' {
-			return p.expect(']')
-		}
-		p.next()
-	}
+	return nil
 }

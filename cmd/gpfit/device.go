@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 
@@ -45,15 +46,19 @@ func (f *deviceFlags) open(ctx context.Context, out *messages, n int, prog *kern
 	return backends, nil
 }
 
+func closeAll(backends []device.Backend) {
+	for _, b := range backends {
+		_ = b.Close()
+	}
+}
+
 // openOne is open for commands that use one device.
 func (f *deviceFlags) openOne(ctx context.Context, out *messages, n int, prog *kernel.Program) (device.Backend, error) {
 	backends, err := f.open(ctx, out, n, prog)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range backends[1:] {
-		_ = b.Close()
-	}
+	closeAll(backends[1:])
 	return backends[0], nil
 }
 
@@ -175,9 +180,18 @@ func calibrate(cmd *cobra.Command, flags *deviceFlags) error {
 	return err
 }
 
+// printReport prints a result as --json says.
+func (f *deviceFlags) printReport(w io.Writer, r interface{ Text() string }) error {
+	if f.json {
+		return encodeJSON(w, r, nil)
+	}
+	_, err := io.WriteString(w, r.Text())
+	return err
+}
+
 // encodeJSON prints one object on one line and returns err, or what went wrong
 // in writing.
-func encodeJSON(w interface{ Write([]byte) (int, error) }, v any, err error) error {
+func encodeJSON(w io.Writer, v any, err error) error {
 	text, jsonErr := json.Marshal(v)
 	if jsonErr != nil {
 		return jsonErr

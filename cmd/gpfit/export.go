@@ -1,12 +1,6 @@
 package main
 
-import (
-	"io"
-
-	"github.com/spf13/cobra"
-
-	"gpfit/internal/atomicfile"
-)
+import "github.com/spf13/cobra"
 
 func newExport() *cobra.Command {
 	var format, target, out string
@@ -49,8 +43,5 @@ func runExport(cmd *cobra.Command, path, format, target, out string) error {
 	if format == "npz" {
 		write = m.ExportNPZ
 	}
-	if out != "" {
-		return atomicfile.Write(out, func(w io.Writer) error { return write(w) })
-	}
-	return write(cmd.OutOrStdout())
+	return writeOut(cmd, out, write)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,11 +151,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, b := range backends {
-			_ = b.Close()
-		}
-	}()
+	defer closeAll(backends)
 	if err := f.checkPlan(msg, task, backends...); err != nil {
 		return err
 	}
@@ -190,12 +185,7 @@ func finishFit(cmd *cobra.Command, msg *messages, f *fitFlags, o *fit.Outcome, o
 	for _, w := range o.Report.Warnings[warned:] {
 		msg.warn(w)
 	}
-	var err error
-	if f.json {
-		err = encodeJSON(cmd.OutOrStdout(), &o.Report, nil)
-	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), o.Report.Text())
-	}
+	err := f.printReport(cmd.OutOrStdout(), &o.Report)
 	switch {
 	case saveErr != nil:
 		return errors.Join(&writeError{saveErr}, fitErr)

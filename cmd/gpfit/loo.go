@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/gp"
-	"gpfit/internal/atomicfile"
 )
 
 func newLOO() *cobra.Command {
@@ -41,10 +40,7 @@ in the result, beside the columns.`,
 func runLOO(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	if err := keepInput("--out", f.out, path); err != nil {
-		return err
-	}
-	model, err := loadTarget(path, f.target)
+	model, err := f.load(path)
 	if err != nil {
 		return err
 	}
@@ -59,12 +55,7 @@ func runLOO(cmd *cobra.Command, path string, f *modelResultFlags) error {
 		return err
 	}
 	s := l.Summary()
-	write := func(w io.Writer) error { return writeLOO(w, model, l, s, f.json) }
-	if f.out != "" {
-		err = atomicfile.Write(f.out, write)
-	} else {
-		err = write(cmd.OutOrStdout())
-	}
+	err = writeOut(cmd, f.out, func(w io.Writer) error { return writeLOO(w, model, l, s, f.json) })
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/suggest"
 	"gpfit/internal/table"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
-	"gpfit/mean"
 )
 
 // Exit codes.
@@ -88,7 +88,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return exitData
-	case is[*usageError](err), is[*fit.OptionError](err), is[*kernel.ParseError](err), is[*kernel.CompileError](err), is[*mean.ParseError](err):
+	case is[*usageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err):
 		return exitUsage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
 		return exitData

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/gp"
+	"gpfit/internal/atomicfile"
 )
 
 // modelResultFlags are those of commands that compute something from one target
@@ -24,6 +26,22 @@ func (f *modelResultFlags) add(cmd *cobra.Command) {
 	commandLineOnly(s, "target", "out")
 	f.deviceFlags.add(s)
 	completeValues(cmd)
+}
+
+// load reads the model of --target.
+func (f *modelResultFlags) load(path string) (*gp.Model, error) {
+	if err := keepInput("--out", f.out, path); err != nil {
+		return nil, err
+	}
+	return loadTarget(path, f.target)
+}
+
+// writeOut writes the file out, whole or not at all; "" is standard output.
+func writeOut(cmd *cobra.Command, out string, write func(io.Writer) error) error {
+	if out == "" {
+		return write(cmd.OutOrStdout())
+	}
+	return atomicfile.Write(out, write)
 }
 
 // keepInput refuses a file to write that is one of those to be read.

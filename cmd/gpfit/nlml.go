@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -95,9 +94,5 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if f.warning != "" {
 		report.Warnings = append(report.Warnings, f.warning)
 	}
-	if f.json {
-		return encodeJSON(cmd.OutOrStdout(), report, nil)
-	}
-	_, err = io.WriteString(cmd.OutOrStdout(), report.Text())
-	return err
+	return f.printReport(cmd.OutOrStdout(), report)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/gp"
-	"gpfit/internal/atomicfile"
 )
 
 // predictRows is how many rows are read, predicted and written at a time.
@@ -126,12 +125,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		return err
 	}
 	defer done()
-	write := func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, plot, msg) }
-	if f.out != "" {
-		err = atomicfile.Write(f.out, write)
-	} else {
-		err = write(cmd.OutOrStdout())
-	}
+	err = writeOut(cmd, f.out, func(w io.Writer) error { return f.writePieces(ctx, w, posterior, model, rows, in, plot, msg) })
 	msg.clear()
 	for _, w := range in.warnings()[len(warnings):] {
 		msg.warn(w)

@@ -52,7 +52,7 @@ func parsePrior(text string) (fit.Prior, error) {
 	var wrong *graph.PriorError
 	if errors.As(err, &wrong) {
 		// The mark goes below the flag's whole text.
-		err = &usageError{&graph.PriorError{Text: text, Pos: wrong.Pos + len(text) - len(density), Msg: wrong.Msg}}
+		wrong.Text, wrong.Pos = text, wrong.Pos+len(text)-len(density)
 	}
 	return p, err
 }

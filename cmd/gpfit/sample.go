@@ -11,7 +11,6 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/internal/atomicfile"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
@@ -107,11 +106,7 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	if err := f.use(joint, &r, rows.target, msg); err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return writeAll(w, f.json, map[string]any{"type": "sample"}, r) }
-	if f.out != "" {
-		return atomicfile.Write(f.out, write)
-	}
-	return write(cmd.OutOrStdout())
+	return writeOut(cmd, f.out, func(w io.Writer) error { return writeAll(w, f.json, map[string]any{"type": "sample"}, r) })
 }
 
 // check checks that arguments and flags go together.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -133,11 +132,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, b := range backends {
-			_ = b.Close()
-		}
-	}()
+	defer closeAll(backends)
 	if err := f.checkPlan(msg, task, backends...); err != nil {
 		return err
 	}
@@ -165,12 +160,7 @@ func finishSelect(cmd *cobra.Command, msg *messages, f *selectFlags, r *choose.R
 	for _, w := range r.Report.Warnings {
 		msg.warn(w)
 	}
-	var err error
-	if f.json {
-		err = encodeJSON(cmd.OutOrStdout(), r, nil)
-	} else {
-		_, err = io.WriteString(cmd.OutOrStdout(), r.Text())
-	}
+	err := f.printReport(cmd.OutOrStdout(), r)
 	if saveErr != nil {
 		return errors.Join(&writeError{saveErr}, runErr)
 	}

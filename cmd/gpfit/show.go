@@ -10,7 +10,6 @@ import (
 
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
-	"gpfit/internal/atomicfile"
 	"gpfit/internal/suggest"
 )
 
@@ -51,11 +50,5 @@ func runShow(cmd *cobra.Command, dir, format, out string) error {
 	if err != nil {
 		return err
 	}
-	if out == "" {
-		return results.Write(cmd.OutOrStdout(), format, r, rows)
-	}
-	if err := atomicfile.Write(out, func(w io.Writer) error { return results.Write(w, format, r, rows) }); err != nil {
-		return &writeError{err}
-	}
-	return nil
+	return writeOut(cmd, out, func(w io.Writer) error { return results.Write(w, format, r, rows) })
 }

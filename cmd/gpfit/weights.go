@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/gp"
-	"gpfit/internal/atomicfile"
 )
 
 func newWeights() *cobra.Command {
@@ -39,10 +38,7 @@ are those of ridge regression. --json has the covariances, too.`,
 func runWeights(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	ctx := cmd.Context()
 	msg := newMessages(cmd.ErrOrStderr(), f.quiet)
-	if err := keepInput("--out", f.out, path); err != nil {
-		return err
-	}
-	model, err := loadTarget(path, f.target)
+	model, err := f.load(path)
 	if err != nil {
 		return err
 	}
@@ -62,11 +58,7 @@ func runWeights(cmd *cobra.Command, path string, f *modelResultFlags) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return writeWeights(w, weights, f.json) }
-	if f.out != "" {
-		return atomicfile.Write(f.out, write)
-	}
-	return write(cmd.OutOrStdout())
+	return writeOut(cmd, f.out, func(w io.Writer) error { return writeWeights(w, weights, f.json) })
 }
 
 func writeWeights(w io.Writer, weights []gp.Weights, asJSON bool) error {

@@ -1,0 +1,193 @@
+// Package textform is what the small text forms share, those of kernels, mean
+// functions and priors: a scanner, errors with a mark below the fault, and lists.
+package textform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gpfit/internal/suggest"
+)
+
+// Error reports a text that cannot be read.
+type Error struct {
+	// What is the form: "kernel", "mean", "prior".
+	What string
+	// Text is the whole text, and Pos the byte offset of the fault in it.
+	Text string
+	Pos  int
+	// Msg says what is wrong and what was expected.
+	Msg string
+}
+
+// Error prints the message, the text and a mark below the faulty character.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s\n  %s\n  %s^", e.What, e.Msg, e.Text, strings.Repeat(" ", utf8.RuneCountInString(e.Text[:e.Pos])))
+}
+
+// Scanner reads Text from Pos on. Blanks before what it reads are passed over.
+// Its errors are [*Error].
+type Scanner struct {
+	What, Text string
+	Pos        int
+}
+
+const blanks = " \t\n\r"
+
+// Fail is an error at pos.
+func (s *Scanner) Fail(pos int, format string, args ...any) error {
+	return &Error{What: s.What, Text: s.Text, Pos: pos, Msg: fmt.Sprintf(format, args...)}
+}
+
+// run reads the longest run of characters in a class and says where it began.
+func (s *Scanner) run(class func(rune) bool) (text string, start int) {
+	start = len(s.Text) - len(strings.TrimLeft(s.Text[s.Pos:], blanks))
+	s.Pos = len(s.Text) - len(strings.TrimLeftFunc(s.Text[start:], class))
+	return s.Text[start:s.Pos], start
+}
+
+// Word reads letters, digits and _.
+func (s *Scanner) Word() (word string, start int) { return s.run(inWord) }
+
+// Value reads what could be meant as a number: up to a blank, bracket, comma or
+// equals sign.
+func (s *Scanner) Value() (text string, start int) {
+	return s.run(func(c rune) bool { return !strings.ContainsRune(blanks+"()[],=", c) })
+}
+
+func inWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
+
+// IsName tells a word that does not begin with a digit.
+func IsName(s string) bool {
+	return s != "" && !unicode.IsDigit([]rune(s)[0]) && strings.TrimLeftFunc(s, inWord) == ""
+}
+
+// OneOf reads one of the known names of a kind, such as "kernel".
+func (s *Scanner) OneOf(kind string, known []string) (name string, start int, err error) {
+	name, start = s.Word()
+	switch {
+	case !IsName(name):
+		err = s.Fail(start, "expected a %s: one of %s", kind, strings.Join(known, ", "))
+	case !slices.Contains(known, name):
+		err = s.Fail(start, "unknown %s %q%s: known are %s", kind, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+	}
+	return name, start, err
+}
+
+// Accept reads c if it is next.
+func (s *Scanner) Accept(c byte) bool {
+	if s.AtEnd() || s.Text[s.Pos] != c {
+		return false
+	}
+	s.Pos++
+	return true
+}
+
+// Expect reads c, which must be next.
+func (s *Scanner) Expect(c byte) error {
+	if s.Accept(c) {
+		return nil
+	}
+	return s.Expected(strconv.QuoteRune(rune(c)))
+}
+
+// AtEnd says whether nothing but blanks is left.
+func (s *Scanner) AtEnd() bool {
+	_, s.Pos = s.run(func(rune) bool { return false })
+	return s.Pos == len(s.Text)
+}
+
+// Expected is an error about what is next instead of what.
+func (s *Scanner) Expected(what string) error {
+	if s.AtEnd() {
+		return s.Fail(s.Pos, "expected %s, found the end", what)
+	}
+	found, start := s.Word()
+	if found == "" {
+		_, n := utf8.DecodeRuneInString(s.Text[start:])
+		found = s.Text[start : start+n]
+	}
+	return s.Fail(start, "expected %s, found %q", what, found)
+}
+
+// Each has item read one part or more, with sep between them.
+func (s *Scanner) Each(sep byte, item func() error) error {
+	for {
+		if err := item(); err != nil || !s.Accept(sep) {
+			return err
+		}
+	}
+}
+
+// List has item read the parts of a list, with commas between them, and reads
+// the bracket that closes it.
+func (s *Scanner) List(closing byte, item func() error) error {
+	if err := s.Each(',', item); err != nil || s.Accept(closing) {
+		return err
+	}
+	return s.Expected(fmt.Sprintf("',' or %q", closing))
+}
+
+// Numbers reads one number, or a list [n, n, …], and hands each to item.
+func (s *Scanner) Numbers(item func(text string, start int) error) error {
+	number := func() error {
+		text, start := s.Value()
+		if text == "" {
+			return s.Fail(start, "expected a number")
+		}
+		return item(text, start)
+	}
+	if s.Accept('[') {
+		return s.List(']', number)
+	}
+	return number()
+}
+
+// Dims reads the numbers of columns after `dims`: =n or =[n, n, …].
+func (s *Scanner) Dims() ([]int, error) {
+	if err := s.Expect('='); err != nil {
+		return nil, err
+	}
+	var dims []int
+	err := s.Numbers(func(text string, start int) error {
+		c, err := strconv.Atoi(text)
+		switch {
+		case err != nil || c < 0:
+			return s.Fail(start, "dims needs column numbers from 0, not %q", text)
+		case slices.Contains(dims, c):
+			return s.Fail(start, "column %d is given twice", c)
+		}
+		dims = append(dims, c)
+		return nil
+	})
+	return dims, err
+}
+
+// Call prints name(arg, arg, …), or name alone if there are none.
+func Call(name string, args []string) string {
+	if len(args) == 0 {
+		return name
+	}
+	return name + "(" + strings.Join(args, ", ") + ")"
+}
+
+// Words prints numbers with as many digits as tell them from others.
+func Words[T int | float64](values []T) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return words
+}
+
+// List prints what [Scanner.Numbers] reads.
+func List[T int | float64](values []T) string {
+	if len(values) == 1 {
+		return fmt.Sprint(values[0])
+	}
+	return "[" + strings.Join(Words(values), ", ") + "]"
+}
