@@ -17,8 +17,16 @@ import (
 // each and one job for every core, and reports the part of the workers' time
 // that was spent within evaluations:
 //
-//	go test ./batch -run '^$' -bench SmallJobs -benchtime 1x
+//	go test ./batch -run '^$' -bench SmallJobs -benchtime 1x -count 5
+//
+// from one start, as is the default, and from two, which race.
 func BenchmarkSmallJobs(b *testing.B) {
+	for _, restarts := range []string{"0", "1"} {
+		b.Run("restarts="+restarts, func(b *testing.B) { benchmarkSmallJobs(b, restarts) })
+	}
+}
+
+func benchmarkSmallJobs(b *testing.B, restarts string) {
 	drivers := []device.Driver{cpu.Driver{}}
 	for range b.N {
 		dir := b.TempDir()
@@ -27,7 +35,7 @@ func BenchmarkSmallJobs(b *testing.B) {
 		for i := range 50 {
 			seeds = append(seeds, strconv.Itoa(i+1))
 		}
-		text := []byte("defaults: {device: cpu, threads: 1, restarts: 1}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: [" + strings.Join(seeds, ", ") + "]\n")
+		text := []byte("defaults: {device: cpu, threads: 1, restarts: " + restarts + "}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: [" + strings.Join(seeds, ", ") + "]\n")
 		path := filepath.Join(dir, "s.yaml")
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			b.Fatal(err)

@@ -84,8 +84,11 @@ func New(opts device.Options) (*Backend, error) {
 }
 
 func description(threads int) string {
-	return fmt.Sprintf("%s, %d threads, %s/%s", processorName(), threads, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s, %d threads, %s/%s", processor(), threads, runtime.GOOS, runtime.GOARCH)
 }
+
+// processor is processorName, read once.
+var processor = sync.OnceValue(processorName)
 
 // Info describes the CPU.
 func (b *Backend) Info() device.Info {

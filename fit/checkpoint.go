@@ -67,6 +67,9 @@ type journal struct {
 	// past holds what was read, by stream, until it is taken.
 	past   map[string][]record
 	synced time.Time
+	// named says that the file's name has been forced to the disk, finished that
+	// nothing in it is needed any more.
+	named, finished bool
 }
 
 // openJournal opens or begins the checkpoint of a job. Errors: [*OptionError]
@@ -111,16 +114,23 @@ func openJournal(path, job string) (j *journal, err error) {
 		if _, err := io.WriteString(file, checkpointHead+job+"\n"); err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", path, err)
 		}
-		if err := file.Sync(); err != nil {
-			return nil, err
-		}
-		// The name itself must survive a crash too, where that can be had.
-		if d, err := os.Open(filepath.Dir(path)); err == nil {
-			_ = d.Sync()
-			d.Close()
-		}
 	}
 	return j, nil
+}
+
+// sync forces the log to the disk, and the first time its name too, where that
+// can be had.
+func (j *journal) sync() error {
+	j.synced = time.Now()
+	if err := j.file.Sync(); err != nil || j.named {
+		return err
+	}
+	if d, err := os.Open(filepath.Dir(j.path)); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+	j.named = true
+	return nil
 }
 
 // read takes up the records of text and returns how many bytes of it are good:
@@ -205,8 +215,7 @@ func (j *journal) append(stream string, r record) error {
 	if time.Since(j.synced) < syncInterval {
 		return nil
 	}
-	j.synced = time.Now()
-	return j.file.Sync()
+	return j.sync()
 }
 
 // take returns what was recorded of a stream, once.
@@ -221,12 +230,17 @@ func (j *journal) take(stream string) []record {
 	return past
 }
 
-// close forces the log to the disk and closes it. It may be called twice.
+// close forces the log to the disk, unless the fit is finished, and closes it. It
+// may be called twice.
 func (j *journal) close() error {
 	if j == nil || j.file == nil {
 		return nil
 	}
-	err := errors.Join(j.file.Sync(), j.file.Close())
+	var err error
+	if !j.finished {
+		err = j.sync()
+	}
+	err = errors.Join(err, j.file.Close())
 	j.file = nil
 	return err
 }
@@ -236,6 +250,7 @@ func (j *journal) remove() error {
 	if j == nil {
 		return nil
 	}
+	j.finished = true
 	return errors.Join(os.Remove(j.path), j.close())
 }
 

@@ -124,6 +124,11 @@ func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, e
 		return nil, err
 	}
 	out.close, out.journal = finish, log
+	if log != nil && err == nil {
+		// The log is gone once the result is written; a machine that fails before
+		// loses what any log may lose, the last second.
+		log.finished = true
+	}
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
