@@ -12,6 +12,8 @@
 
 CUDA ?= 12
 GO ?= go
+# PACKAGES narrows test-cu.
+PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
 .PHONY: gpfit-cu gpfit-static test-cu test-cuda
@@ -24,7 +26,7 @@ gpfit-static:
 
 test-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) vet -tags cu ./device/cuda/...
-	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 $(GO) test -tags cu ./device/cuda/...
+	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 $(GO) test -tags cu $(PACKAGES)
 
 test-cuda:
 	$(GO) vet ./device/cuda/...
