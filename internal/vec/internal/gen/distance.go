@@ -91,6 +91,12 @@ func (t *isa) columnSums(mode columnMode) {
 			t.store(acc[v], t.at(dst, i, v))
 		}
 	}
+	t.weightedOrPlain(w, n, i, unroll, columns)
+}
+
+// weightedOrPlain makes the loop over j twice, with weights and for w = nil without;
+// columns makes the loop over q for so many vectors, with a label of its own.
+func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(weights bool, vectors int, label string)) {
 	both := func(weights bool, prefix string) {
 		t.loop(prefix, n, i, unroll, func(vectors int) {
 			l := label("%scolumn%d", prefix, vectors)

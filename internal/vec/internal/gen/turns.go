@@ -154,21 +154,7 @@ func (t *isa) sinSquares() {
 			t.store(acc[v], t.at(dst, i, v))
 		}
 	}
-	both := func(weights bool, prefix string) {
-		t.loop(prefix, n, i, unroll, func(vectors int) {
-			l := label("%scolumn%d", prefix, vectors)
-			if t.masked {
-				l += "tail"
-			}
-			columns(weights, vectors, l)
-		})
-		t.ret()
-	}
-	TESTQ(w, w)
-	JZ(ref("plainstart"))
-	both(true, "w")
-	Label("plainstart")
-	both(false, "p")
+	t.weightedOrPlain(w, n, i, unroll, columns)
 }
 
 // sinSquaresSlope generates the sums over columns of sin²(πu) and, beside them,
