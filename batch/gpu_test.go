@@ -1,0 +1,90 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// gpuDriver is a kind of device for tests: CPUs that call themselves GPUs, have
+// little memory and fail at will.
+type gpuDriver struct {
+	count  int
+	memory int64
+	mu     sync.Mutex
+	// now and most count the workspaces open on one device.
+	now, most map[string]int
+	// fail is asked before a workspace is made.
+	fail func(name string, n int) error
+}
+
+func (d *gpuDriver) Kind() string { return "cuda" }
+
+func (d *gpuDriver) Probe(context.Context) []device.Finding {
+	var out []device.Finding
+	for i := range d.count {
+		out = append(out, device.Finding{Name: fmt.Sprintf("cuda:%d", i), Usable: true, Detail: "a test's"})
+	}
+	return out
+}
+
+func (d *gpuDriver) Open(_ context.Context, name string, o device.Options) (device.Backend, error) {
+	b, err := cpu.New(device.Options{Threads: 1})
+	return &gpuBackend{Backend: b, d: d, name: name}, err
+}
+
+type gpuBackend struct {
+	device.Backend
+	d    *gpuDriver
+	name string
+}
+
+func (b *gpuBackend) Info() device.Info {
+	return device.Info{Name: b.name, Description: "a test's", Threads: 1, MemoryFree: b.d.memory}
+}
+
+func (b *gpuBackend) Plan(n, d int) device.Plan {
+	p := b.Backend.Plan(n, d)
+	p.DeviceBytes, p.HostBytes = int64(8*n*n), 1000
+	return p
+}
+
+func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	b.d.mu.Lock()
+	defer b.d.mu.Unlock()
+	if b.d.fail != nil {
+		if err := b.d.fail(b.name, x.N); err != nil {
+			return nil, err
+		}
+	}
+	ws, err := b.Backend.NewWorkspace(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	b.d.now[b.name]++
+	b.d.most[b.name] = max(b.d.most[b.name], b.d.now[b.name])
+	return &gpuWorkspace{Workspace: ws, b: b}, nil
+}
+
+type gpuWorkspace struct {
+	device.Workspace
+	b    *gpuBackend
+	once sync.Once
+}
+
+func (w *gpuWorkspace) Close() error {
+	w.once.Do(func() {
+		w.b.d.mu.Lock()
+		w.b.d.now[w.b.name]--
+		w.b.d.mu.Unlock()
+	})
+	return w.Workspace.Close()
+}
+
+func newGPUs(count int, memory int64) *gpuDriver {
+	return &gpuDriver{count: count, memory: memory, now: map[string]int{}, most: map[string]int{}}
+}
