@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // BenchmarkStages times the stages of one value and gradient apart, rbf on 8
@@ -23,14 +24,7 @@ func BenchmarkStages(b *testing.B) {
 }
 
 func benchmarkStages(b *testing.B, n, d int, text string) {
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		b.Fatal(err)
-	}
+	prog := kerneltest.Program(b, text, d)
 	rng := rand.New(rand.NewPCG(1, 1))
 	rows, alpha := make([]float64, n*d), make([]float64, n)
 	for i := range rows {

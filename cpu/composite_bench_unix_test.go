@@ -12,6 +12,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // BenchmarkComposites measures value and gradient with composite kernels
@@ -41,14 +42,7 @@ func BenchmarkComposites(b *testing.B) {
 	}
 	defer ws.Close()
 	evaluation := func(text string) func() {
-		expr, err := kernel.Parse(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		prog, err := kernel.Compile(expr, kernel.Columns(d))
-		if err != nil {
-			b.Fatal(err)
-		}
+		prog := kerneltest.Program(b, text, d)
 		theta, grad, diag, alpha := make([]float64, prog.NumParams), make([]float64, prog.NumParams), make([]float64, n), make([]float64, n)
 		for i := range theta {
 			theta[i] = 1

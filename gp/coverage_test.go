@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // TestCoverage draws many small problems from known processes, predicts one row
@@ -29,7 +30,7 @@ func TestCoverage(t *testing.T) {
 		for i := range x {
 			x[i] = 2 * rng.NormFloat64()
 		}
-		prog := mustCompile(t, k.text, 2)
+		prog := kerneltest.Program(t, k.text, 2)
 		variances := make([]float64, n+1)
 		for i := range variances {
 			variances[i] = noise

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // jointTolerance is relative to the prior variance, from which covariances are
@@ -135,7 +136,7 @@ func TestDraws(t *testing.T) {
 // TestSemidefinite draws where the covariance is singular: rows given twice, and
 // so many close ones that little but rounding is left of most of them.
 func TestSemidefinite(t *testing.T) {
-	prog := mustCompile(t, "rbf", 1)
+	prog := kerneltest.Program(t, "rbf", 1)
 	var x []float64
 	for i := range 200 {
 		x = append(x, float64(i)/100)
@@ -193,24 +194,11 @@ func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 	return draws
 }
 
-func mustCompile(t testing.TB, text string, d int) *kernel.Program {
-	t.Helper()
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return prog
-}
-
 // TestPriorPieces: rows longer than the pieces that they are evaluated in, by
 // the formula; and a cancelled context ends the work.
 func TestPriorPieces(t *testing.T) {
 	const m = 2*rowPiece + 7
-	prog := mustCompile(t, "rbf", 1)
+	prog := kerneltest.Program(t, "rbf", 1)
 	x := make([]float64, m)
 	for i := range x {
 		x[i] = float64(i*i%977) / 100

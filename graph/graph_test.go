@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // tolDiff bounds a central difference of the fourth order, with step 1e-4, of a
@@ -32,14 +33,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *fixture {
 	t.Helper()
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, text, d)
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	rows, y := make([]float64, n*d), make([]float64, n)
 	for i := range rows {
@@ -52,6 +46,7 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 	if change != nil {
 		change(&f.spec)
 	}
+	var err error
 	if f.ws, err = backend.NewWorkspace(context.Background(), f.spec.X); err != nil {
 		t.Fatal(err)
 	}
@@ -291,11 +286,11 @@ func TestErrors(t *testing.T) {
 		"too few targets":      func(s *graph.Spec) { s.Y = s.Y[1:] },
 		"NaN among the target": func(s *graph.Spec) { s.Y = append([]float64{math.NaN()}, s.Y[1:]...) },
 		"vector as prior": func(s *graph.Spec) {
-			s.Program = mustCompile(t, "rbf(ard)", 2)
+			s.Program = kerneltest.Program(t, "rbf(ard)", 2)
 			s.Prior = func(n graph.Nodes) (*gorgonia.Node, error) { return n.Log["lengthscale"], nil }
 		},
 		"wrong shape derived": func(s *graph.Spec) {
-			s.Program = mustCompile(t, "rbf(ard)", 2)
+			s.Program = kerneltest.Program(t, "rbf(ard)", 2)
 			s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
 				"noise_variance": func(n graph.Nodes) (*gorgonia.Node, error) { return n.Natural["lengthscale"], nil },
 			}
@@ -307,19 +302,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s accepted", what)
 		}
 	}
-}
-
-func mustCompile(t testing.TB, text string, d int) *kernel.Program {
-	t.Helper()
-	e, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := kernel.Compile(e, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 func TestJitter(t *testing.T) {

@@ -13,19 +13,13 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
 )
 
 // TestAgainstTapeMachine runs one graph on Gorgonia's machine and on ours.
 func TestAgainstTapeMachine(t *testing.T) {
-	expr, err := kernel.Parse("rbf(ard) + matern32")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, "rbf(ard) + matern32", 2)
 	x := kernel.NewPoints([]float64{0, 1, 2, 3, 1, 5, -1, 0, 0.5, 0.25}, 5, 2)
 	backend, err := cpu.New(device.Options{})
 	if err != nil {

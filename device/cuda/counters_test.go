@@ -8,7 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // The work of one value and gradient, by the loops of the package.
@@ -115,14 +115,7 @@ func TestLargeSizes(t *testing.T) {
 	if end := a.At(n-1, n-1); end.A-a.A != kernels.Ptr(matrix-8) {
 		t.Errorf("the last element is %d bytes from the first", end.A-a.A)
 	}
-	expr, err := kernel.Parse("rbf(ard)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, "rbf(ard)", d)
 	enc, err := kernels.Encode(prog)
 	if err != nil {
 		t.Fatal(err)

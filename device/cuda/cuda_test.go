@@ -13,6 +13,7 @@ import (
 	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/device/devicetest"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // machine is the emulated device that these tests run on unless they ask for
@@ -98,14 +99,7 @@ func TestResidual(t *testing.T) {
 	for i := range rows {
 		rows[i] = math.Sin(float64(i * i))
 	}
-	expr, err := kernel.Parse("matern32(ard)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, "matern32(ard)", 2)
 	ctx := context.Background()
 	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(rows, n, 2))
 	if err != nil {

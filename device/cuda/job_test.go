@@ -11,6 +11,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // smallSteps take the paths of large matrices at the sizes of these tests.
@@ -29,14 +30,7 @@ type job struct {
 func newJob(t testing.TB, n int) *job {
 	t.Helper()
 	const d, test, columns = 2, 7, 3
-	expr, err := kernel.Parse("rbf(ard) + matern32")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, "rbf(ard) + matern32", d)
 	numbers := func(count int, step float64) []float64 {
 		v := make([]float64, count)
 		for i := range v {

@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // TestNoRoomLater wants calls that allocate on top of the plan to be refused before
@@ -100,14 +101,7 @@ func TestUnsupportedKernel(t *testing.T) {
 	if err := b.Supports(j.prog); err != nil {
 		t.Error(err)
 	}
-	deep, err := kernel.Parse("rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf)))))")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tooDeep, err := kernel.Compile(deep, kernel.Columns(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tooDeep := kerneltest.Program(t, "rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf)))))", 2)
 	if err := b.Supports(tooDeep); !errors.As(err, new(*device.UnsupportedKernelError)) {
 		t.Errorf("a stack of %d: error %v", tooDeep.Depth, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // Tolerances, relative. The condition number of Σ here is at most about 1e5
@@ -54,14 +55,7 @@ type problem struct {
 
 func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := kerneltest.Program(t, text, d)
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	p := &problem{x: randomPoints(rng, n, d), prog: prog, noise: []float64{0.01}}
 	for range prog.NumParams {

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // TestContract contracts random symmetric matrices in panels and compares with
@@ -20,7 +21,7 @@ func TestContract(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(4)
-			prog := compile(t, p.text, p.d)
+			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
 			on := m.program(prog, theta)
@@ -150,7 +151,7 @@ func TestContractSharedLengthscales(t *testing.T) {
 // used scratch memory, and for any interleaving of blocks.
 func TestContractRepeats(t *testing.T) {
 	rng := seeded(5)
-	prog := compile(t, "rbf(ard) + matern32*matern12(ard)", 11)
+	prog := kerneltest.Program(t, "rbf(ard) + matern32*matern12(ard)", 11)
 	m := newMachine(t)
 	const n = 200
 	on, x := m.program(prog, someTheta(rng, prog)), m.points(somePoints(rng, n, 11))

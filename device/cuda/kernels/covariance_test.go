@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // Sizes around the edges of tiles.
@@ -55,7 +56,7 @@ func TestFill(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(1)
-			prog := compile(t, p.text, p.d)
+			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
 			on := m.program(prog, theta)
@@ -90,7 +91,7 @@ func TestCross(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(2)
-			prog := compile(t, p.text, p.d)
+			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
 			on := m.program(prog, theta)
@@ -141,7 +142,7 @@ func TestMultiply(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(3)
-			prog := compile(t, p.text, p.d)
+			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
 			on := m.program(prog, theta)

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // bigExp returns eˣ to about 180 bits: Taylor's series of x/2^40, squared 40
@@ -42,7 +43,7 @@ func TestExp(t *testing.T) {
 	for range 4000 {
 		xs = append(xs, 708*rng.Float64(), rng.ExpFloat64())
 	}
-	prog := compile(t, "matern12", 1)
+	prog := kerneltest.Program(t, "matern12", 1)
 	m := newMachine(t)
 	out := m.blank(int64(len(xs)))
 	m.launch(kernels.Cross(m.program(prog, []float64{1, 1}), m.points(&kernel.Points{N: len(xs), D: 1, X: xs}),
@@ -75,7 +76,7 @@ func TestExp(t *testing.T) {
 func column(t *testing.T, text string, theta, x []float64) []float64 {
 	m := newMachine(t)
 	out := m.blank(int64(len(x)))
-	m.launch(kernels.Cross(m.program(compile(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
+	m.launch(kernels.Cross(m.program(kerneltest.Program(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
 		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(x))}))
 	m.run()
 	return m.floats(out)
@@ -201,7 +202,7 @@ func TestLargeMatrix(t *testing.T) {
 	const n, cols = 70_000, 3
 	rng := seeded(10)
 	x := somePoints(rng, n, 2)
-	prog := compile(t, "matern32(ard)", 2)
+	prog := kerneltest.Program(t, "matern32(ard)", 2)
 	theta := []float64{1, 2, 0.5}
 	m := newMachine(t)
 	on, onX := m.program(prog, theta), m.points(x)

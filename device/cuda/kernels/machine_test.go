@@ -196,19 +196,6 @@ func (m *machine) points(x *kernel.Points) kernels.Points {
 	return kernels.Points{X: m.put(x.X), N: int64(x.N)}
 }
 
-func compile(t testing.TB, text string, d int) *kernel.Program {
-	t.Helper()
-	e, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(e, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return prog
-}
-
 // someTheta is a vector of parameters of size about one: lengthscales grow with
 // the number of columns so that covariances stay away from zero.
 func someTheta(rng *rand.Rand, prog *kernel.Program) []float64 {
