@@ -15,9 +15,6 @@ type Shard struct{ Index, Count int }
 // holds says whether the shard has job number i.
 func (s Shard) holds(i int) bool { return s.Count <= 1 || i%s.Count == s.Index }
 
-// String prints it as --shard takes it.
-func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
-
 // ParseShard reads "i/N", with i from 0, or "auto": the index then comes from
 // SLURM_ARRAY_TASK_ID, _MIN and _STEP or from Kubernetes' JOB_COMPLETION_INDEX,
 // the count from SLURM_ARRAY_TASK_COUNT or, as "auto/N", from the text. lookup
