@@ -193,6 +193,7 @@ func TestLostDevice(t *testing.T) {
 // tried again, alone; one that never fits is refused with the numbers.
 func TestMemory(t *testing.T) {
 	d := newGPUs(1, 3*8*40*40+100)
+	d.meet = make(chan struct{})
 	drivers := []device.Driver{d, cpu.Driver{}}
 	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"
 	r := create(t, text, drivers...)

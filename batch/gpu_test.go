@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -18,6 +19,10 @@ type gpuDriver struct {
 	mu     sync.Mutex
 	// now and most count the workspaces open on one device.
 	now, most map[string]int
+	// meet, if not nil, is closed when two workspaces are open on one device; until
+	// then their jobs wait, ten seconds at most.
+	meet chan struct{}
+	met  sync.Once
 	// fail is asked before a workspace is made.
 	fail func(name string, n int) error
 }
@@ -54,6 +59,17 @@ func (b *gpuBackend) Plan(n, d int) device.Plan {
 }
 
 func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	ws, err := b.newWorkspace(ctx, x)
+	if err == nil && b.d.meet != nil {
+		select {
+		case <-b.d.meet:
+		case <-time.After(10 * time.Second):
+		}
+	}
+	return ws, err
+}
+
+func (b *gpuBackend) newWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	b.d.mu.Lock()
 	defer b.d.mu.Unlock()
 	if b.d.fail != nil {
@@ -67,6 +83,9 @@ func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device
 	}
 	b.d.now[b.name]++
 	b.d.most[b.name] = max(b.d.most[b.name], b.d.now[b.name])
+	if b.d.meet != nil && b.d.now[b.name] == 2 {
+		b.d.met.Do(func() { close(b.d.meet) })
+	}
 	return &gpuWorkspace{Workspace: ws, b: b}, nil
 }
 
