@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpfit/fit"
+	"gpfit/internal/filelock"
 )
 
 // The types of events.
@@ -114,7 +115,7 @@ func (r *Run) Status(j Job) (Status, error) {
 	record = record.Of(j.Fingerprint)
 	s := Status{State: record.state(), Record: record}
 	if record.Last().Type == Started || record.Last().Type == Retry {
-		if err := tryLock(f, false); errors.Is(err, errBusy) {
+		if err := filelock.Try(f, false, 0); errors.Is(err, filelock.ErrBusy) {
 			s.State = StateRunning
 		}
 	}
@@ -162,16 +163,9 @@ func (r *Run) Claim(j Job) (*Claim, error) {
 		return nil, err
 	}
 	// One who only looks holds the lock for a moment.
-	for try := 0; ; try++ {
-		err = tryLock(f, true)
-		if !errors.Is(err, errBusy) || try == 3 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if err != nil {
+	if err := filelock.Try(f, true, 15*time.Millisecond); err != nil {
 		f.Close()
-		if errors.Is(err, errBusy) {
+		if errors.Is(err, filelock.ErrBusy) {
 			return nil, ErrClaimed
 		}
 		return nil, err
@@ -238,6 +232,6 @@ func (c *Claim) Append(e Event) error {
 
 // Release gives the job back.
 func (c *Claim) Release() {
-	_ = unlock(c.file)
+	_ = filelock.Unlock(c.file)
 	c.file.Close()
 }

@@ -10,7 +10,7 @@
 //
 // Files are written whole or not at all; lines are appended by one process at a
 // time, and half a line at the end, from a process that was killed, is cut off by
-// the next one. A job is claimed by locking its own file (flock), which ends with
+// the next one. A job is claimed by a lock on its own file, which ends with
 // the process that holds it: a claim is never stale. Start at [Create], [Open]
 // and [Run.Claim].
 package rundir
