@@ -24,15 +24,18 @@ const pollInterval = 5 * time.Millisecond
 // without locks (Lustre's "localflock") keeps it within one machine.
 func Try(f *os.File, exclusive bool, patience time.Duration) error {
 	end := time.Now().Add(patience)
-	err := tryOnce(f, exclusive)
-	for errors.Is(err, ErrBusy) && time.Now().Before(end) {
+	busy, err := tryOnce(f, exclusive)
+	for busy && time.Now().Before(end) {
 		time.Sleep(pollInterval)
-		err = tryOnce(f, exclusive)
+		busy, err = tryOnce(f, exclusive)
 	}
-	if err != nil && !errors.Is(err, ErrBusy) {
+	switch {
+	case busy:
+		return ErrBusy
+	case err != nil:
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
-	return err
+	return nil
 }
 
 // Unlock gives the lock back while f stays open. Closing f does it too, but not

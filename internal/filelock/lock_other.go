@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-func tryOnce(*os.File, bool) error { return errors.ErrUnsupported }
+func tryOnce(*os.File, bool) (busy bool, err error) { return false, errors.ErrUnsupported }
 
 func unlock(*os.File) error { return errors.ErrUnsupported }

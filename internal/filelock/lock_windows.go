@@ -11,17 +11,14 @@ import (
 // keeps others from reading what it covers.
 const lockOffsetHigh = 1 << 30
 
-// tryOnce returns ErrBusy if another open file has the lock.
-func tryOnce(f *os.File, exclusive bool) error {
+// tryOnce says whether another open file has the lock.
+func tryOnce(f *os.File, exclusive bool) (busy bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: lockOffsetHigh})
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
-		return ErrBusy
-	}
-	return err
+	err = windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: lockOffsetHigh})
+	return errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING), err
 }
 
 func unlock(f *os.File) error {
