@@ -4,7 +4,7 @@
 // ever sees.
 //
 // Start with [Workspace]; a backend passes the suite in device/devicetest.
-// [Open] chooses a backend by name ("auto", "cpu", "cuda:0") and says why.
+// [Dispatch] chooses backends by name ("auto", "cpu", "cuda:0") and says why.
 // [Plan] is the memory and the work of a job, compared with what is free
 // before anything of size n² is allocated.
 package device
