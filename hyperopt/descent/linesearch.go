@@ -1,12 +1,10 @@
-package hyperopt
+package descent
 
 import (
 	"math"
 
 	"gonum.org/v1/gonum/optimize"
 )
-
-type linesearcher = optimize.Linesearcher
 
 const (
 	// armijo and curvature are c₁ and c₂ of the strong Wolfe conditions
@@ -17,9 +15,6 @@ const (
 	// 0.9, 0.95, 0.99, 0.999.
 	armijo    = 1e-4
 	curvature = 0.99
-	// valueNoise, times max(1, |f|), is the difference of two values below which
-	// their order is taken to be rounding.
-	valueNoise = 1e-12
 	// maxTrials bounds the values of one search.
 	maxTrials = 40
 	// infeasibleContraction is the fraction of a step tried next when f is not
@@ -28,9 +23,6 @@ const (
 	// maxGrowth bounds the extrapolation of a step that was too short.
 	maxGrowth = 4
 )
-
-// noise returns the rounding to be expected in f.
-func noise(f float64) float64 { return valueNoise * math.Max(1, math.Abs(f)) }
 
 // stepLimit is how the search direction tells the line search the longest step
 // that it allows.
@@ -59,7 +51,8 @@ type sample struct {
 // MoreThuente 15366 (10488). Backtracking comes close but leaves sᵀy > 0 to
 // chance, and none of gonum's interpolates from values alone or limits the step.
 type valueFirst struct {
-	limit *stepLimit
+	limit    *stepLimit
+	settings Settings
 
 	zero      sample // φ(0), φ'(0)
 	lo, hi    sample // hi counts only if bracketed; lo always has its slope
@@ -86,8 +79,7 @@ func (s *valueFirst) Init(value, derivative, step float64) optimize.Operation {
 	if !(step > 0) || !(derivative < 0) {
 		panic("hyperopt: line search without a step or a descent direction")
 	}
-	limit := s.limit
-	*s = valueFirst{limit: limit}
+	*s = valueFirst{limit: s.limit, settings: s.settings}
 	s.zero = sample{f: value, g: derivative, slope: true}
 	s.lo = s.zero
 	s.widths = [2]float64{math.Inf(1), math.Inf(1)}
@@ -141,7 +133,7 @@ func (s *valueFirst) promising() bool {
 	if t.f <= s.zero.f+armijo*t.a*s.zero.g && (t.f < s.lo.f || s.lo.a == 0) {
 		return true
 	}
-	eps := noise(s.zero.f)
+	eps := s.settings.noise(s.zero.f)
 	s.rough = math.Abs(t.f-s.zero.f) <= eps && t.a*-s.zero.g <= 8*eps
 	return s.rough
 }
@@ -186,7 +178,7 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 	if s.bracketed {
 		// Against a wall beyond which f is not defined there is little to gain.
 		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
-		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*noise(s.zero.f)
+		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.settings.noise(s.zero.f)
 	} else {
 		end = end || s.lo.a >= s.limit.max
 	}

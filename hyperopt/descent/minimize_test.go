@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -11,16 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"gpfit/device"
 )
 
 // minimize runs Minimize and checks what must hold for every run on obj.
-func minimize(t *testing.T, p Problem, s Settings) (*Result, error) {
+func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 	t.Helper()
 	obj, _ := p.Objective.(*smooth)
 	obj.calls = nil
-	r, err := Minimize(context.Background(), p, s)
+	r, err := minimizeArrays(context.Background(), p, s)
 	if r == nil {
 		return r, err
 	}
@@ -30,7 +28,7 @@ func minimize(t *testing.T, p Problem, s Settings) (*Result, error) {
 	}
 	var sum Evaluations
 	for _, st := range r.Starts {
-		sum.add(st.Evaluations)
+		sum.Add(st.Evaluations)
 	}
 	if sum != r.Evaluations {
 		t.Errorf("the starts' evaluations add up to %+v, not %+v", sum, r.Evaluations)
@@ -57,7 +55,7 @@ func minimize(t *testing.T, p Problem, s Settings) (*Result, error) {
 	return r, err
 }
 
-func mustMinimize(t *testing.T, p Problem, s Settings) *Result {
+func mustMinimize(t *testing.T, p arrays, s how) *Result {
 	t.Helper()
 	r, err := minimize(t, p, s)
 	if err != nil {
@@ -98,7 +96,7 @@ func TestUnconstrained(t *testing.T) {
 		{"quadratic-1e6", quadratic(constant(20, 2), 1e6), constant(20, -1), constant(20, 2), 2e-4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := mustMinimize(t, Problem{Objective: total(c.f), Start: c.from}, Settings{RelativeTolerance: -1})
+			r := mustMinimize(t, arrays{Objective: total(c.f), Start: c.from}, how{RelativeTolerance: -1})
 			if r.Status != StatusGradientConverged {
 				t.Fatalf("status %v, gradient norm %g, warnings %v", r.Status, r.GradientNorm, r.Warnings)
 			}
@@ -115,8 +113,8 @@ func TestUnconstrained(t *testing.T) {
 func TestOffsetDoesNotStopEarly(t *testing.T) {
 	q := quadratic(constant(6, 1), 1e3)
 	for _, offset := range []float64{1e3, 1e5, -1e5} {
-		r := mustMinimize(t, Problem{Objective: total(func(z, g []float64) float64 { return offset + q(z, g) }),
-			Start: constant(6, -2)}, Settings{})
+		r := mustMinimize(t, arrays{Objective: total(func(z, g []float64) float64 { return offset + q(z, g) }),
+			Start: constant(6, -2)}, how{})
 		if r.Status != StatusGradientConverged {
 			t.Errorf("offset %g: status %v, gradient norm %g after %+v", offset, r.Status, r.GradientNorm, r.Evaluations)
 		}
@@ -125,7 +123,7 @@ func TestOffsetDoesNotStopEarly(t *testing.T) {
 
 func TestFirstStepIsLimited(t *testing.T) {
 	obj := total(quadratic(constant(3, 30), 1e4))
-	mustMinimize(t, Problem{Objective: obj, Start: constant(3, 0)}, Settings{})
+	mustMinimize(t, arrays{Objective: obj, Start: constant(3, 0)}, how{})
 	prev, first := obj.calls[0].z, true
 	for _, c := range obj.calls[1:] {
 		d := 0.0
@@ -149,10 +147,10 @@ func TestGP(t *testing.T) {
 	for i, d := range []int{1, 2, 3} {
 		g := newGP(30, d, 0.2, uint64(i))
 		p := g.problem()
-		if rel, err := CheckGradient(context.Background(), p.Objective, p.Start, 0); err != nil || rel > 1e-6 {
+		if rel, err := checkGradient(context.Background(), p.Objective, p.Start, 0); err != nil || rel > 1e-6 {
 			t.Fatalf("gradient of the test problem: %g, %v", rel, err)
 		}
-		r := mustMinimize(t, p, Settings{Restarts: 6, Seed: 7})
+		r := mustMinimize(t, p, how{Restarts: 6, Seed: 7})
 		for k, st := range r.Starts {
 			if !st.Status.Converged() {
 				t.Errorf("d = %d, start %d: %v, gradient norm %g", d, k, st.Status, st.GradientNorm)
@@ -191,10 +189,10 @@ func TestBoundsActive(t *testing.T) {
 		return v
 	}
 	for _, from := range [][]float64{{0, 0, 0, 0, 0, 0}, {1.9, -0.9, -0.9, 1.9, 1.9, -0.9}, {-7, 3, 9, -1, 2, 2}} {
-		r := mustMinimize(t, Problem{
+		r := mustMinimize(t, arrays{
 			Objective: total(f), Start: from, Lower: constant(6, -1), Upper: constant(6, 2),
 			Names: []string{"noise_variance", "a", "lengthscale", "b", "c", "d"},
-		}, Settings{})
+		}, how{})
 		if r.Status != StatusGradientConverged {
 			t.Errorf("status %v: %v", r.Status, r.Warnings)
 		}
@@ -206,8 +204,8 @@ func TestBoundsActive(t *testing.T) {
 		if diff := cmp.Diff(want, r.AtBound); diff != "" {
 			t.Errorf("at bound (-want +got):\n%s", diff)
 		}
-		if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "noise_variance is at its lower bound 0.367879: ") ||
-			!strings.Contains(all, "lengthscale is at its upper bound 7.38906: ") {
+		if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "noise_variance is at its lower bound -1: ") ||
+			!strings.Contains(all, "lengthscale is at its upper bound 2: ") {
 			t.Errorf("warnings: %s", all)
 		}
 		t.Logf("from %v: %+v", from, r.Evaluations)
@@ -218,14 +216,14 @@ func TestBoundsActive(t *testing.T) {
 // one: Rosenbrock with z₀ ≤ 0.5 has it at (0.5, 0.25); with z₁ ≥ 1.5 at the root
 // of its cubic.
 func TestBoundsCoupled(t *testing.T) {
-	r := mustMinimize(t, Problem{Objective: total(rosenbrock), Start: []float64{-1.2, 1},
-		Upper: []float64{0.5, math.Inf(1)}}, Settings{})
+	r := mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1},
+		Upper: []float64{0.5, math.Inf(1)}}, how{})
 	wantNear(t, "minimum", r.X, []float64{0.5, 0.25}, 1e-5)
 	if r.Status != StatusGradientConverged || len(r.AtBound) != 1 {
 		t.Errorf("status %v, at bound %v", r.Status, r.AtBound)
 	}
-	r = mustMinimize(t, Problem{Objective: total(rosenbrock), Start: []float64{1.2, 3},
-		Lower: []float64{math.Inf(-1), 1.5}}, Settings{})
+	r = mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{1.2, 3},
+		Lower: []float64{math.Inf(-1), 1.5}}, how{})
 	x := 1.2
 	for range 50 { // 400x³ + (2 − 600)x − 2 = 0
 		x -= (400*x*x*x - 598*x - 2) / (1200*x*x - 598)
@@ -246,8 +244,8 @@ func TestBoundIsLeftAgain(t *testing.T) {
 	}
 	want := []float64{math.Exp(2) - 4, 2}
 	for _, from := range [][]float64{{0, -3}, {5, -5}, {-0.999, -8}, {-1, 0}} {
-		r := mustMinimize(t, Problem{Objective: total(f), Start: from,
-			Lower: []float64{-1, math.Inf(-1)}, Upper: []float64{9, math.Inf(1)}}, Settings{})
+		r := mustMinimize(t, arrays{Objective: total(f), Start: from,
+			Lower: []float64{-1, math.Inf(-1)}, Upper: []float64{9, math.Inf(1)}}, how{})
 		if r.Status != StatusGradientConverged || len(r.AtBound) > 0 {
 			t.Errorf("from %v: status %v, X %v, at bound %v", from, r.Status, r.X, r.AtBound)
 		}
@@ -264,27 +262,27 @@ func TestNarrowBounds(t *testing.T) {
 		return 0.5 * z[0] * z[0]
 	})
 	for _, w := range []float64{1e-1, 1e-3, 1e-6} {
-		r := mustMinimize(t, Problem{Objective: f, Start: []float64{1 + w/2}, Lower: []float64{1}, Upper: []float64{1 + w}}, Settings{})
+		r := mustMinimize(t, arrays{Objective: f, Start: []float64{1 + w/2}, Lower: []float64{1}, Upper: []float64{1 + w}}, how{})
 		if r.X[0] != 1 || r.Status != StatusGradientConverged {
 			t.Errorf("width %g: X %v, %v", w, r.X, r.Status)
 		}
 	}
-	r := mustMinimize(t, Problem{Objective: f, Start: []float64{3}, Lower: []float64{1}, Upper: []float64{1}}, Settings{})
+	r := mustMinimize(t, arrays{Objective: f, Start: []float64{3}, Lower: []float64{1}, Upper: []float64{1}}, how{})
 	if r.X[0] != 1 || r.Status != StatusAllFixed || len(r.Warnings) != 1 {
 		t.Errorf("equal bounds: X %v, %v, %v", r.X, r.Status, r.Warnings)
 	}
 }
 
 func TestFixed(t *testing.T) {
-	r := mustMinimize(t, Problem{Objective: total(rosenbrock), Start: []float64{0.1 + 0.2, 2}, Fixed: []bool{true, false}}, Settings{Restarts: 2})
+	r := mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{0.1 + 0.2, 2}, Fixed: []bool{true, false}}, how{Restarts: 2})
 	if r.X[0] != 0.1+0.2 {
 		t.Errorf("the fixed parameter moved: %.17g", r.X[0])
 	}
 	wantNear(t, "minimum", r.X, []float64{0.3, 0.09}, 1e-5)
 
 	obj := total(rosenbrock)
-	r = mustMinimize(t, Problem{Objective: obj, Start: []float64{0.5, 2}, Fixed: []bool{true, true},
-		Lower: []float64{1, 0}}, Settings{Restarts: 3})
+	r = mustMinimize(t, arrays{Objective: obj, Start: []float64{0.5, 2}, Fixed: []bool{true, true},
+		Lower: []float64{1, 0}}, how{Restarts: 3})
 	if r.Status != StatusAllFixed || len(obj.calls) != 1 || r.F != rosenbrock([]float64{0.5, 2}, nil) || !slices.Equal(r.X, []float64{0.5, 2}) {
 		t.Errorf("all fixed: %+v after %d calls", r, len(obj.calls))
 	}
@@ -296,7 +294,7 @@ func TestFixed(t *testing.T) {
 // The minimum lies next to a region where f is +Inf, NaN or not PD, and the
 // first steps lead into it.
 func TestInfeasibleRegion(t *testing.T) {
-	npd := fmt.Errorf("evaluation: %w", &device.NotPDError{Minor: 3, N: 9})
+	npd := fmt.Errorf("evaluation: %w", &notPD{3, 9})
 	for name, bad := range map[string]func() (float64, error){
 		"inf":     func() (float64, error) { return math.Inf(1), nil },
 		"minus":   func() (float64, error) { return math.Inf(-1), nil },
@@ -310,7 +308,7 @@ func TestInfeasibleRegion(t *testing.T) {
 			}
 			return rosenbrock(z, grad), nil
 		}}
-		r := mustMinimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{})
+		r := mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
 		if r.Status != StatusGradientConverged {
 			t.Errorf("%s: %v", name, r.Status)
 		}
@@ -323,7 +321,7 @@ func TestInfeasibleRegion(t *testing.T) {
 			}
 			return rosenbrock(z, grad), nil
 		}
-		r = mustMinimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{})
+		r = mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
 		if r.Status != StatusStalled || r.Evaluations.Infeasible == 0 || r.X[0] > 0.5 {
 			t.Errorf("%s: wall: %v, %+v, X %v", name, r.Status, r.Evaluations, r.X)
 		}
@@ -339,18 +337,18 @@ func TestNaNGradientInTrial(t *testing.T) {
 		}
 		return f
 	})
-	r := mustMinimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{})
+	r := mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
 	wantNear(t, "minimum", r.X, []float64{1, 1}, 1e-4)
 }
 
 func TestStalled(t *testing.T) {
 	// The gradient does not belong to the function: no step decreases it.
-	r := mustMinimize(t, Problem{Objective: total(func(z, g []float64) float64 {
+	r := mustMinimize(t, arrays{Objective: total(func(z, g []float64) float64 {
 		if g != nil {
 			g[0] = -1
 		}
 		return math.Abs(z[0])
-	}), Start: []float64{0}}, Settings{})
+	}), Start: []float64{0}}, how{})
 	if r.Status != StatusStalled || r.F != 0 || r.GradientNorm != 1 {
 		t.Errorf("%v, F %g, gradient norm %g", r.Status, r.F, r.GradientNorm)
 	}
@@ -360,7 +358,7 @@ func TestStalled(t *testing.T) {
 }
 
 func TestFunctionConverged(t *testing.T) {
-	r := mustMinimize(t, Problem{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, Settings{GradientTolerance: -1})
+	r := mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, how{GradientTolerance: -1})
 	if r.Status != StatusFunctionConverged && r.Status != StatusStalled {
 		t.Errorf("status %v", r.Status)
 	}
@@ -368,11 +366,11 @@ func TestFunctionConverged(t *testing.T) {
 }
 
 func TestMaxEvaluations(t *testing.T) {
-	full := mustMinimize(t, Problem{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, Settings{})
+	full := mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, how{})
 	prev := math.Inf(1)
 	for n := 1; n < full.Evaluations.Value; n++ {
 		obj := total(rosenbrock)
-		r := mustMinimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{MaxEvaluations: n})
+		r := mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{MaxEvaluations: n})
 		if r.Status != StatusMaxEvaluations || r.Evaluations.Value != n {
 			t.Fatalf("limit %d: %v, %+v", n, r.Status, r.Evaluations)
 		}
@@ -394,31 +392,27 @@ func TestMaxEvaluations(t *testing.T) {
 }
 
 func TestInvalid(t *testing.T) {
-	ok := func() Problem {
-		return Problem{Objective: total(rosenbrock), Start: []float64{0, 0}, Names: []string{"a", "b"},
-			Lower: []float64{-1, -1}, Upper: []float64{1, 1}, Fixed: []bool{false, false}}
-	}
 	for want, change := range map[string]func(p *Problem, s *Settings){
-		"Objective is nil":           func(p *Problem, _ *Settings) { p.Objective = nil },
-		"Start is empty":             func(p *Problem, _ *Settings) { p.Start = nil },
-		"Names has 1":                func(p *Problem, _ *Settings) { p.Names = []string{"a"} },
-		"Lower has 3":                func(p *Problem, _ *Settings) { p.Lower = make([]float64, 3) },
-		"Upper has 0":                func(p *Problem, _ *Settings) { p.Upper = []float64{} },
-		"Fixed has 1":                func(p *Problem, _ *Settings) { p.Fixed = []bool{true} },
-		"start of b is not a finite": func(p *Problem, _ *Settings) { p.Start[1] = math.NaN() },
-		"lower bound of a is NaN":    func(p *Problem, _ *Settings) { p.Lower[0] = math.NaN() },
-		"upper bound of a is NaN":    func(p *Problem, _ *Settings) { p.Upper[0] = math.NaN() },
-		"upper bound of b is -Inf":   func(p *Problem, _ *Settings) { p.Upper[1] = math.Inf(-1) },
-		"lower bound of b is +Inf":   func(p *Problem, _ *Settings) { p.Lower[1] = math.Inf(1) },
-		"of b is above its upper":    func(p *Problem, _ *Settings) { p.Lower[1] = 2 },
+		"there is no objective":      func(p *Problem, _ *Settings) { p.Objectives = nil },
+		"there are no parameters":    func(p *Problem, _ *Settings) { p.Parameters = nil },
+		"start 0 has 1":              func(p *Problem, _ *Settings) { p.Starts = []Start{{Z: []float64{1}}} },
+		"metric of 3":                func(p *Problem, _ *Settings) { p.Starts = []Start{{Z: []float64{1, 1}, Metric: make(Metric, 3)}} },
+		"start of b is not a finite": func(p *Problem, _ *Settings) { p.Parameters[1].Start = math.NaN() },
+		"start of a is not a finite": func(p *Problem, _ *Settings) { p.Parameters[0].Log, p.Parameters[0].Start = true, 0 },
+		"lower bound of a is NaN":    func(p *Problem, _ *Settings) { p.Parameters[0].Lower = math.NaN() },
+		"upper bound of a is NaN":    func(p *Problem, _ *Settings) { p.Parameters[0].Upper = math.NaN() },
+		"upper bound of b is -Inf":   func(p *Problem, _ *Settings) { p.Parameters[1].Upper = math.Inf(-1) },
+		"lower bound of b is +Inf":   func(p *Problem, _ *Settings) { p.Parameters[1].Lower = math.Inf(1) },
+		"of b is above its upper":    func(p *Problem, _ *Settings) { p.Parameters[1].Lower = 2 },
 		"MaxEvaluations is negative": func(_ *Problem, s *Settings) { s.MaxEvaluations = -1 },
-		"Restarts is negative":       func(_ *Problem, s *Settings) { s.Restarts = -1 },
-		"Memory is negative":         func(_ *Problem, s *Settings) { s.Memory = -1 },
-		"RestartStd is not":          func(_ *Problem, s *Settings) { s.RestartStd = math.NaN() },
+		"Precision is not":           func(_ *Problem, s *Settings) { s.Precision = -1 },
+		"Reach is not":               func(_ *Problem, s *Settings) { s.Reach = math.NaN() },
 		"GradientTolerance is NaN":   func(_ *Problem, s *Settings) { s.GradientTolerance = math.NaN() },
 		"RelativeTolerance is NaN":   func(_ *Problem, s *Settings) { s.RelativeTolerance = math.NaN() },
 	} {
-		p, s := ok(), Settings{}
+		p, s := arrays{Objective: total(rosenbrock), Start: []float64{0, 0}, Names: []string{"a", "b"},
+			Lower: []float64{-1, -1}, Upper: []float64{1, 1}}.problem(how{}), Settings{}
+		p.Starts = nil
 		change(&p, &s)
 		r, err := Minimize(context.Background(), p, s)
 		if r != nil || err == nil || !strings.Contains(err.Error(), want) {
@@ -427,13 +421,40 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
+// TestNaturalValues: messages speak of natural values, and the search of
+// logarithms.
+func TestNaturalValues(t *testing.T) {
+	p := Problem{
+		Objectives: []Objective{total(func(z, g []float64) float64 {
+			if g != nil {
+				g[0], g[1] = 2*(z[0]+3), 2*(z[1]-1)
+			}
+			return (z[0]+3)*(z[0]+3) + (z[1]-1)*(z[1]-1)
+		})},
+		Parameters: []Parameter{
+			{Name: "noise_variance", Log: true, Start: 7, Lower: 0.5, Upper: 5},
+			{Name: "mean", Start: -1, Lower: math.Inf(-1), Upper: math.Inf(1)},
+		},
+	}
+	r, err := Minimize(context.Background(), p, Settings{})
+	if err != nil || r.X[0] != math.Log(0.5) || math.Abs(r.X[1]-1) > 1e-4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, want := range []string{"the start of noise_variance, 7, is outside its bounds [0.5, 5]: moved to 5", "noise_variance is at its lower bound 0.5: a smaller"} {
+		if !strings.Contains(strings.Join(r.Warnings, "\n"), want) {
+			t.Errorf("no %q in %q", want, r.Warnings)
+		}
+	}
+}
+
 func TestStartMovedInside(t *testing.T) {
-	p := Problem{Objective: total(rosenbrock), Start: []float64{-9, 1}, Lower: []float64{-2, -2}, Upper: []float64{2, 1}, Names: []string{"a", "b"}}
-	r := mustMinimize(t, p, Settings{})
-	if len(r.Warnings) != 2 || !strings.HasPrefix(r.Warnings[0], "the start of a") || !strings.HasPrefix(r.Warnings[1], "the start of b") {
+	p := arrays{Objective: total(rosenbrock), Start: []float64{-9, 1}, Lower: []float64{-2, -2}, Upper: []float64{2, 1}, Names: []string{"a", "b"}}
+	r := mustMinimize(t, p, how{})
+	// At a bound is within it.
+	if all := strings.Join(r.Warnings, "\n"); strings.Contains(all, "start of b") || !strings.HasPrefix(all, "the start of a, -9, is outside its bounds [-2, 2]: moved to -2") {
 		t.Errorf("warnings: %v", r.Warnings)
 	}
-	if st := r.Starts[0].Start; st[0] <= -2 || st[1] >= 1 {
+	if st := r.Starts[0].Start; st[0] != -2 || st[1] != 1 {
 		t.Errorf("start %v", st)
 	}
 	if !slices.Equal(p.Start, []float64{-9, 1}) {
@@ -443,8 +464,8 @@ func TestStartMovedInside(t *testing.T) {
 
 func TestStatusText(t *testing.T) {
 	for s := StatusNone; s <= StatusFailed; s++ {
-		if b, err := s.MarshalText(); err != nil || string(b) == "" || strings.Contains(string(b), "Status(") {
-			t.Errorf("%d: %q, %v", s, b, err)
+		if text := s.String(); text == "" || strings.Contains(text, "Status(") {
+			t.Errorf("%d: %q", s, text)
 		}
 	}
 	if got := Status(99).String(); got != "Status(99)" {
@@ -455,7 +476,7 @@ func TestStatusText(t *testing.T) {
 func TestCheckGradient(t *testing.T) {
 	ctx := context.Background()
 	for _, z := range [][]float64{{-1.2, 1}, {1, 1}, {5, -3}} {
-		if rel, err := CheckGradient(ctx, total(rosenbrock), z, 0); err != nil || rel > 1e-5 {
+		if rel, err := checkGradient(ctx, total(rosenbrock), z, 0); err != nil || rel > 1e-5 {
 			t.Errorf("at %v: %g, %v", z, rel, err)
 		}
 	}
@@ -466,14 +487,14 @@ func TestCheckGradient(t *testing.T) {
 		}
 		return f
 	})
-	if rel, err := CheckGradient(ctx, wrong, []float64{-1.2, 1}, 0); err != nil || math.Abs(rel-0.01) > 1e-3 {
+	if rel, err := checkGradient(ctx, wrong, []float64{-1.2, 1}, 0); err != nil || math.Abs(rel-0.01) > 1e-3 {
 		t.Errorf("wrong by 1 %%: %g, %v", rel, err)
 	}
 	broken := errors.New("broken")
-	if _, err := CheckGradient(ctx, &smooth{f: func(_, _ []float64) (float64, error) { return 0, broken }}, []float64{1}, 0); !errors.Is(err, broken) {
+	if _, err := checkGradient(ctx, &smooth{f: func(_, _ []float64) (float64, error) { return 0, broken }}, []float64{1}, 0); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := CheckGradient(ctx, total(rosenbrock), []float64{1, 1}, -1); err == nil {
+	if _, err := checkGradient(ctx, total(rosenbrock), []float64{1, 1}, -1); err == nil {
 		t.Error("a negative step passes")
 	}
 }

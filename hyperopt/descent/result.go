@@ -1,6 +1,9 @@
-package hyperopt
+package descent
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Status says why a start, or the run, ended.
 type Status int
@@ -50,60 +53,16 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// MarshalText implements [encoding.TextMarshaler].
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Converged reports whether a convergence criterion truly holds.
 func (s Status) Converged() bool {
 	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
 }
-
-// Side names a bound.
-type Side int
-
-// The sides of an interval.
-const (
-	NoSide Side = iota
-	Lower
-	Upper
-)
-
-// String returns "lower" or "upper".
-func (s Side) String() string {
-	switch s {
-	case Lower:
-		return "lower"
-	case Upper:
-		return "upper"
-	}
-	return "none"
-}
-
-// MarshalText implements [encoding.TextMarshaler].
-func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Bound is a parameter at a bound that f pushes outwards.
 type Bound struct {
 	Index int
 	Name  string
 	Side  Side
-}
-
-// Evaluations counts calls of the objective.
-type Evaluations struct {
-	// Value counts calls of Objective.Value, infeasible ones included.
-	Value int
-	// Gradient counts calls of Objective.ValueGradient.
-	Gradient int
-	// Infeasible counts the trials at which the covariance was not positive
-	// definite or the value or the gradient not finite.
-	Infeasible int
-}
-
-func (e *Evaluations) add(o Evaluations) {
-	e.Value += o.Value
-	e.Gradient += o.Gradient
-	e.Infeasible += o.Infeasible
 }
 
 // Iteration is what [Settings].Callback is told.
@@ -113,7 +72,7 @@ type Iteration struct {
 	Start, Iteration int
 	// F is the value at Z.
 	F float64
-	// GradientNorm is as in [Result].
+	// GradientNorm is as in [StartResult].
 	GradientNorm float64
 	// Evaluations of this start so far, and Total over all starts so far.
 	Evaluations, Total Evaluations
@@ -128,19 +87,33 @@ type Iteration struct {
 }
 
 // StartResult is the outcome of one start.
+//
+// X is, for a status for which [Status.Converged] holds, the point at which the
+// criteria hold; its F is the lowest value seen, up to rounding
+// (Settings.Precision). Otherwise it is the point with the lowest finite value of
+// all that were evaluated, trial points of a line search included, even if their
+// gradient was never asked for.
 type StartResult struct {
 	// Start is where it began, moved inside the bounds if need be.
 	Start []float64
-	// X, F, Gradient, GradientNorm, RelativeChange, AtBound: as in [Result].
-	X              []float64
-	F              float64
-	Gradient       []float64
-	GradientNorm   float64
+	// X holds the log-parameters, in the order of Problem.Parameters; nil if no
+	// finite value was seen.
+	X []float64
+	// F is the value at X; +Inf if no finite value was seen.
+	F float64
+	// Gradient is ∂f/∂z at X, or nil if it was not evaluated there.
+	Gradient []float64
+	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters that are
+	// not at a bound that f pushes outwards; NaN if Gradient is nil.
+	GradientNorm float64
+	// RelativeChange is |f_k − f_{k+1}|/max(1, |f_{k+1}|) of the last
+	// iteration, NaN if there was none.
 	RelativeChange float64
-	AtBound        []Bound
+	// AtBound lists the parameters of X at a bound that f pushes outwards.
+	AtBound []Bound
 	// Metric is the approximation of the Hessian there that the steps have
-	// taught, for a later [Problem.Metric]; nil if there were none.
-	Metric []float64
+	// taught, for a later [Start]; nil if there were none.
+	Metric Metric
 	// Status says why it ended.
 	Status Status
 	// MergedInto is the index of the better start, with StatusMerged.
@@ -148,50 +121,41 @@ type StartResult struct {
 	// Err is what made it fail, or nil.
 	Err error
 	// Iterations counts the accepted steps.
-	Iterations int
-	// Evaluations of this start.
+	Iterations  int
 	Evaluations Evaluations
-	// Warnings are findings about this start that did not stop it.
+	// Warnings are findings that did not stop it.
 	Warnings []string
 }
 
-// Result is the outcome of [Minimize].
-//
-// X is, for a status for which [Status.Converged] holds, the point at which the
-// criteria hold; its F is the lowest value seen, up to rounding
-// (1e-12·max(1, |F|)). Otherwise it is the point with the lowest finite value
-// of all that were evaluated, trial points of a line search included, even if
-// their gradient was never asked for.
+// Result is the outcome of [Minimize]: that of the best start, but for its
+// Status, which is StatusCancelled or StatusFailed if the run as a whole ended so,
+// and for Iterations and Evaluations, which are sums over all starts.
 type Result struct {
-	// X holds the log-parameters, in the order of Problem.Start; nil if no
-	// finite value was seen.
-	X []float64
-	// F is the value at X; +Inf if no finite value was seen.
-	F float64
-	// Gradient is ∂f/∂z at X, or nil if it was not evaluated there.
-	Gradient []float64
-	// Status is that of the best start, or StatusCancelled or StatusFailed if
-	// the run as a whole ended so.
-	Status Status
-	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters that are
-	// not at a bound that f pushes outwards; NaN if Gradient is nil.
-	GradientNorm float64
-	// RelativeChange is |f_k − f_{k+1}|/max(1, |f_{k+1}|) of the last
-	// iteration, NaN if there was none.
-	RelativeChange float64
-	// Iterations and Evaluations are sums over all starts.
-	Iterations  int
-	Evaluations Evaluations
-	// AtBound lists the parameters of X at a bound that f pushes outwards.
-	AtBound []Bound
-	// Metric is that of the best start, see [StartResult].
-	Metric []float64
+	StartResult
 	// Starts holds the outcome of each start that ran, in order.
 	Starts []StartResult
 	// BestStart is the index of the start that found X; −1 if none did.
 	BestStart int
-	// Warnings are findings that did not stop the run.
-	Warnings []string
-	// Seed of the further starts.
-	Seed uint64
 }
+
+// StartError says why a start could not begin: f is not defined there.
+type StartError struct {
+	// Start is the index of the start.
+	Start int
+	// Err is the reason; [IsInfeasible] may hold for it.
+	Err error
+}
+
+func (e *StartError) Error() string {
+	var number *nonFiniteError
+	if !errors.As(e.Err, &number) {
+		return fmt.Sprintf("start %d: %v; likely causes are duplicate rows with a tiny noise variance, "+
+			"wildly scaled data, or a lengthscale far beyond the extent of the data: "+
+			"raise the start value of the noise variance or its lower bound, or set other start values", e.Start, e.Err)
+	}
+	return fmt.Sprintf("start %d: %v; likely causes are NaN or wildly scaled data: "+
+		"check the data, or set other start values", e.Start, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }

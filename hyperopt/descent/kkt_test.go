@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -31,8 +31,8 @@ func TestKKT(t *testing.T) {
 				lower[i], upper[i] = upper[i], lower[i]
 			}
 		}
-		r, err := Minimize(context.Background(), Problem{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper},
-			Settings{RelativeTolerance: -1})
+		r, err := minimizeArrays(context.Background(), arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper},
+			how{RelativeTolerance: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

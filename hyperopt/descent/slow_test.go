@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"math"
@@ -29,9 +29,9 @@ func valley(z, grad []float64) float64 {
 // differences for the Hessian once, within the bounds, and comes to the minimum.
 func TestSlowDescentLooks(t *testing.T) {
 	obj := total(valley)
-	p := Problem{Objective: obj, Start: []float64{-1, 0.5, -0.5, 0.3, 0.8, -0.2}, Lower: slices.Repeat([]float64{-3}, 6), Upper: slices.Repeat([]float64{3}, 6)}
+	p := arrays{Objective: obj, Start: []float64{-1, 0.5, -0.5, 0.3, 0.8, -0.2}, Lower: slices.Repeat([]float64{-3}, 6), Upper: slices.Repeat([]float64{3}, 6)}
 	looks, at := 0, []float64(nil)
-	r := mustMinimize(t, p, Settings{Callback: func(it Iteration) {
+	r := mustMinimize(t, p, how{Callback: func(it Iteration) {
 		if it.Iteration == hessianAfter {
 			at = it.Z
 		}

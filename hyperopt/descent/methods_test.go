@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -47,35 +47,35 @@ func TestMethodsWithinBounds(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			p := rapid.IntRange(2, 4).Draw(r, "p")
 			b := &bowl{lo: -2, hi: 2}
-			problem := Problem{Objective: b}
+			problem := arrays{Objective: b}
 			for i := range p {
 				b.a = append(b.a, rapid.Float64Range(-3, 3).Draw(r, "minimum"))
 				problem.Start = append(problem.Start, rapid.Float64Range(-1.9, 1.9).Draw(r, "start"))
 				problem.Lower, problem.Upper = append(problem.Lower, b.lo), append(problem.Upper, b.hi)
 				problem.Fixed = append(problem.Fixed, i == 0 && p > 2)
 			}
-			result, err := Minimize(context.Background(), problem, Settings{Method: Method(m), MaxEvaluations: 5000})
+			result, err := minimizeArrays(context.Background(), problem, how{Method: m, MaxEvaluations: 5000})
 			if err != nil {
 				r.Fatal(err)
 			}
 			if b.outside {
-				r.Fatalf("%s: evaluated outside the bounds", m)
+				r.Fatalf("%s: evaluated outside the bounds", m.Name())
 			}
 			for i, z := range result.X {
 				want := math.Max(b.lo, math.Min(b.a[i], b.hi))
 				if problem.Fixed[i] {
 					if z != problem.Start[i] {
-						r.Fatalf("%s: fixed parameter moved from %v to %v", m, problem.Start[i], z)
+						r.Fatalf("%s: fixed parameter moved from %v to %v", m.Name(), problem.Start[i], z)
 					}
 					continue
 				}
-				// Without an active set a bound is only approached, see nearBound.
+				// Adam's last steps and a simplex end near the minimum.
 				if tol := 0.02; math.Abs(z-want) > tol {
-					r.Fatalf("%s: component %d is %v, want %v (%v after %+v)", m, i, z, want, result.Status, result.Evaluations)
+					r.Fatalf("%s: component %d is %v, want %v (%v after %+v)", m.Name(), i, z, want, result.Status, result.Evaluations)
 				}
 			}
 			if e := result.Evaluations; e.Value != b.values || e.Gradient != b.gradient {
-				r.Fatalf("%s: %+v counted, %d and %d asked for", m, e, b.values, b.gradient)
+				r.Fatalf("%s: %+v counted, %d and %d asked for", m.Name(), e, b.values, b.gradient)
 			}
 		})
 	}
@@ -87,20 +87,20 @@ func TestMethodsEnd(t *testing.T) {
 	for _, m := range Methods() {
 		for _, limit := range []int{1, 2, 7} {
 			b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
-			r, err := Minimize(context.Background(), Problem{Objective: b, Start: []float64{0, 0, 0}}, Settings{Method: Method(m), MaxEvaluations: limit})
+			r, err := minimizeArrays(context.Background(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
 			// Nelder-Mead looks at the best point once more for its gradient.
 			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit+1 {
-				t.Errorf("%s: limit %d: %v, %v, %d values", m, limit, r.Status, err, b.values)
+				t.Errorf("%s: limit %d: %v, %v, %d values", m.Name(), limit, r.Status, err, b.values)
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
-		p := Problem{Objective: &bowl{a: []float64{1, 2}, lo: -9, hi: 9}, Start: []float64{0, 0}}
+		p := arrays{Objective: &bowl{a: []float64{1, 2}, lo: -9, hi: 9}, Start: []float64{0, 0}}
 		p.Wrap = func(_ int, o Objective) Objective {
 			return hooked{o, func() error { calls++; stopAt(calls, cancel); return nil }}
 		}
-		if r, err := Minimize(ctx, p, Settings{Method: Method(m)}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
-			t.Errorf("%s: cancelled: %v, %v", m, r.Status, err)
+		if r, err := minimizeArrays(ctx, p, how{Method: m}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
+			t.Errorf("%s: cancelled: %v, %v", m.Name(), r.Status, err)
 		}
 		broken := errors.New("broken")
 		calls = 0
@@ -112,8 +112,8 @@ func TestMethodsEnd(t *testing.T) {
 				return nil
 			}}
 		}
-		if r, err := Minimize(context.Background(), p, Settings{Method: Method(m)}); !errors.Is(err, broken) || r.Status != StatusFailed {
-			t.Errorf("%s: broken: %v, %v", m, r.Status, err)
+		if r, err := minimizeArrays(context.Background(), p, how{Method: m}); !errors.Is(err, broken) || r.Status != StatusFailed {
+			t.Errorf("%s: broken: %v, %v", m.Name(), r.Status, err)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
-	h, err := Hessian(context.Background(), b, z, []bool{false, true, false})
+	h, err := Hessian(context.Background(), NewEvaluator(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestMetric(t *testing.T) {
 	for i := range minimum {
 		minimum[i] = 0.3 * float64(i%3)
 	}
-	problem := Problem{Start: make([]float64, 8)}
+	problem := arrays{Start: make([]float64, 8)}
 	counts := map[string]int{}
 	for name, scale := range map[string]float64{"none": 0, "exact": 1, "large": 1e6, "small": 1e-6, "negative": -1} {
 		b := &bowl{a: minimum, lo: -9, hi: 9}
@@ -177,7 +177,7 @@ func TestMetric(t *testing.T) {
 				problem.Metric[i*9] = scale * float64(1+i*9/8)
 			}
 		}
-		r, err := Minimize(context.Background(), problem, Settings{GradientTolerance: 1e-6})
+		r, err := minimizeArrays(context.Background(), problem, how{GradientTolerance: 1e-6})
 		if err != nil || r.Status != StatusGradientConverged || r.F > 1e-10 {
 			t.Errorf("metric %s: %v, %v, f = %v", name, r.Status, err, r.F)
 		}
@@ -191,10 +191,10 @@ func TestMetric(t *testing.T) {
 // TestFurther: given starts replace random ones, and are moved inside bounds.
 func TestFurther(t *testing.T) {
 	b := &bowl{a: []float64{1, 1}, lo: -5, hi: 5}
-	r, err := Minimize(context.Background(), Problem{
+	r, err := minimizeArrays(context.Background(), arrays{
 		Objective: b, Start: []float64{0, 0}, Lower: []float64{-5, -5}, Upper: []float64{5, 5},
 		Further: []Start{{Z: []float64{2, 9}}, {Z: []float64{-1, -1}, Metric: []float64{1, 0, 0, 5}}},
-	}, Settings{Restarts: 7})
+	}, how{Restarts: 7})
 	if err != nil || len(r.Starts) != 3 || b.outside {
 		t.Fatalf("%d starts, %v, outside %v", len(r.Starts), err, b.outside)
 	}
@@ -203,7 +203,7 @@ func TestFurther(t *testing.T) {
 			t.Errorf("start %d ends at %v with metric %v", k, s.F, s.Metric)
 		}
 	}
-	if _, err := Minimize(context.Background(), Problem{Objective: b, Start: []float64{0, 0}, Metric: []float64{1}}, Settings{}); err == nil {
+	if _, err := minimizeArrays(context.Background(), arrays{Objective: b, Start: []float64{0, 0}, Metric: []float64{1}}, how{}); err == nil {
 		t.Error("a metric of the wrong size was taken")
 	}
 }

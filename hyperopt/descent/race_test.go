@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"gpfit/device"
 )
 
 // The wells of TestRace: places and depths.
@@ -50,7 +48,7 @@ func wells(z, grad []float64) float64 {
 }
 
 // raceStarts are three starts in every well, and in which.
-func raceStarts() (p Problem, well []int) {
+func raceStarts() (p arrays, well []int) {
 	p.Further = []Start{}
 	for round := range 3 {
 		for k, c := range wellAt {
@@ -88,12 +86,12 @@ func TestWellsGradient(t *testing.T) {
 // merge with it; beyond reach starts are dropped, and said to be.
 func TestRace(t *testing.T) {
 	p, well := raceStarts()
-	all := mustMinimize(t, p, Settings{})
+	all := mustMinimize(t, p, how{})
 	for _, c := range []struct {
 		reach float64
 		found int // so many of the wells, the deepest ones
 	}{{100, 4}, {20, 3}, {6, 2}, {0, 1}} {
-		r := mustMinimize(t, p, Settings{Race: true, Reach: c.reach})
+		r := mustMinimize(t, p, how{Race: true, Reach: c.reach})
 		if math.Abs(r.F-all.F) > 1e-8 || well[r.BestStart] != 0 || !r.Status.Converged() {
 			t.Fatalf("reach %g: F = %v, every start to its end %v", c.reach, r.F, all.F)
 		}
@@ -105,7 +103,7 @@ func TestRace(t *testing.T) {
 			switch {
 			case s.Status == StatusMerged:
 				merged++
-				if into := r.Starts[s.MergedInto]; well[s.MergedInto] != well[k] || s.F < into.F-noise(into.F) {
+				if into := r.Starts[s.MergedInto]; well[s.MergedInto] != well[k] || s.F < into.F-rounding(into.F) {
 					t.Errorf("reach %g: start %d of well %d, at %v, merged into %d of well %d, at %v", c.reach, k, well[k], s.F, s.MergedInto, well[s.MergedInto], into.F)
 				}
 			case s.Status == StatusDropped:
@@ -134,9 +132,9 @@ func TestRace(t *testing.T) {
 
 // TestRaceWorkers: a race on several objectives is that on one, bit by bit.
 func TestRaceWorkers(t *testing.T) {
-	settings := Settings{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
+	settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
 	start := []float64{0.3, -2}
-	serial, err := Minimize(context.Background(), Problem{Objective: &waves{}, Start: start}, settings)
+	serial, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +150,7 @@ func TestRaceWorkers(t *testing.T) {
 	for range 5 {
 		last := Iteration{Best: math.Inf(1)}
 		settings.Callback = func(it Iteration) { last = it }
-		got, err := Minimize(context.Background(), Problem{Objective: &waves{}, Workers: []Objective{&waves{}, &waves{}}, Start: start}, settings)
+		got, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Objective{&waves{}, &waves{}}, Start: start}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +181,7 @@ func TestRaceEnds(t *testing.T) {
 			return f(z, g)
 		}
 		p.Objective = obj
-		r, err := Minimize(ctx, p, Settings{Race: true})
+		r, err := minimizeArrays(ctx, p, how{Race: true})
 		cancel()
 		if !errors.Is(err, context.Canceled) || r.Status != StatusCancelled || (after > 0) != (r.X != nil) {
 			t.Fatalf("after %d: %+v, %v", after, r, err)
@@ -192,25 +190,25 @@ func TestRaceEnds(t *testing.T) {
 		for _, c := range obj.calls[:min(after, len(obj.calls))] {
 			low = min(low, wells(c.z, nil))
 		}
-		if r.F > low+noise(low) {
+		if r.F > low+rounding(low) {
 			t.Errorf("after %d: F = %v, lowest evaluated %v", after, r.F, low)
 		}
 	}
 	broke := make(chan struct{})
 	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := Minimize(context.Background(), Problem{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
-		Settings{Restarts: 40, Seed: 5, RestartStd: 3, Race: true})
+	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
+		how{Restarts: 40, Seed: 5, RestartStd: 3, Race: true})
 	if !errors.Is(err, errBroken) || r.Status != StatusFailed {
 		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)
 	}
 	// A start at which f is not defined leaves the race to the others.
 	p.Objective = &smooth{f: func(z, g []float64) (float64, error) {
 		if slices.Equal(z, p.Start) {
-			return 0, &device.NotPDError{Minor: 1, N: 5}
+			return 0, &notPD{1, 5}
 		}
 		return wells(z, g), nil
 	}}
-	if r = mustMinimize(t, p, Settings{Race: true}); r.Starts[0].Status != StatusFailed || math.Abs(r.F-wellDepth[0]) > 1e-6 {
+	if r = mustMinimize(t, p, how{Race: true}); r.Starts[0].Status != StatusFailed || math.Abs(r.F-wellDepth[0]) > 1e-6 {
 		t.Errorf("start 0 %+v, F = %v", r.Starts[0], r.F)
 	}
 }
@@ -218,14 +216,14 @@ func TestRaceEnds(t *testing.T) {
 // TestPromised: with the Hessian of a quadratic function as metric, the promised
 // decrease is that to its minimum, over the parameters that can move.
 func TestPromised(t *testing.T) {
-	h := []float64{7, 1, 0.5, 1, 5, -1, 0.5, -1, 4}
+	h := Metric{7, 1, 0.5, 1, 5, -1, 0.5, -1, 4}
 	f := func(z, grad []float64) float64 {
 		for i := range z {
 			if grad != nil {
 				grad[i] = dot(h[3*i:3*i+3], z)
 			}
 		}
-		return Nats(h, make([]float64, 3), z)
+		return h.Nats(make([]float64, 3), z)
 	}
 	for _, c := range []struct {
 		fixed []bool
@@ -235,17 +233,16 @@ func TestPromised(t *testing.T) {
 		// With z₂ fixed at 3 the rest is ½gᵀH₂⁻¹g of the leading block of two.
 		{[]bool{false, false, true}, (5*6.5*6.5 + 2*6.5*12 + 7*12*12) / 34 / 2},
 	} {
-		p, err := Problem{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.check()
+		r, err := newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _ := Settings{}.withDefaults()
 		got := math.NaN()
-		runStart(context.Background(), p, s, 0, Start{Z: p.start, Metric: h}, func(l *local) {
+		r.descent(0, r.objectives[0], func(d *Descent) {
 			if math.IsNaN(got) {
-				got = l.promised()
+				got = d.Promise()
 			}
-		})
+		}).run(context.Background())
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("fixed %v: promised %v, want %v", c.fixed, got, c.want)
 		}

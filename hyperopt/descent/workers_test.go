@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -47,9 +47,9 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 
 // TestWorkers: starts side by side give the result of starts one by one.
 func TestWorkers(t *testing.T) {
-	settings := Settings{Restarts: 11, Seed: 5, RestartStd: 3}
+	settings := how{Restarts: 11, Seed: 5, RestartStd: 3}
 	start := []float64{0.3, -2}
-	serial, err := Minimize(context.Background(), Problem{Objective: &waves{}, Start: start}, settings)
+	serial, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestWorkers(t *testing.T) {
 		var last Iteration
 		calls := 0
 		settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-		got, err := Minimize(context.Background(), Problem{Objective: objectives[0], Workers: []Objective{objectives[1], objectives[2]}, Start: start}, settings)
+		got, err := minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Objective{objectives[1], objectives[2]}, Start: start}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,8 +75,8 @@ func TestWorkers(t *testing.T) {
 func TestBrokenWorker(t *testing.T) {
 	broke := make(chan struct{})
 	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := Minimize(context.Background(), Problem{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
-		Settings{Restarts: 40, Seed: 5, RestartStd: 3})
+	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
+		how{Restarts: 40, Seed: 5, RestartStd: 3})
 	if !errors.Is(err, errBroken) || r.X == nil || r.Status != StatusFailed {
 		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)
 	}

@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"math"
@@ -29,16 +29,15 @@ const (
 )
 
 // director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
-// 7.5), with its memory cleared where the curvature condition failed, the step
-// limited, and variables kept from running away into the tail of their clamp.
+// 7.5), with its memory cleared where the curvature condition failed, and the step
+// limited, among others by the bounds.
 type director struct {
 	memory int
-	clamps []clamp
-	direct []bool // variables that their bounds limit, instead of a clamp
+	lo, hi []float64 // bounds of the variables
 	limit  *stepLimit
 	// newton, unless nil, gives the directions from a metric in place of
 	// L-BFGS; false where it cannot.
-	newton func(x, grad, dir []float64) bool
+	newton func(grad, dir []float64) bool
 	// reach is the bound of the next first trial along such a direction, and
 	// tried how far the latest one went.
 	reach, tried float64
@@ -86,7 +85,7 @@ func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float
 		return 0, false
 	}
 	d.adapt(loc)
-	if d.newton(loc.X, loc.Gradient, dir) {
+	if d.newton(loc.Gradient, dir) {
 		if step, ok = d.fullStep(loc, dir); ok {
 			d.remember(loc)
 			d.tried = step * floats.Norm(dir, math.Inf(1))
@@ -151,22 +150,16 @@ func (d *director) remember(loc *optimize.Location) {
 	d.prevG = append(d.prevG[:0], loc.Gradient...)
 }
 
-// restrain shortens the components of dir that would take a variable beyond the
-// useful range of its clamp at the given step: f hardly depends on it there, so
-// that the direction stays good. It stops direct variables short of their bound
-// too, unless they make up much of the slope along dir: then it would not be a
-// direction of quick descent any more, and they limit the step instead, see
-// room.
+// restrain shortens the components of dir that would take a variable beyond its
+// bound at the given step, unless they make up much of the slope along dir: then
+// it would not be a direction of quick descent any more, and they limit the step
+// instead, see room.
 func (d *director) restrain(loc *optimize.Location, dir []float64, step float64) {
 	slope := math.Abs(floats.Dot(loc.Gradient, dir))
-	for i, c := range d.clamps {
-		x := loc.X[i]
-		lo, hi := c.limits()
-		if d.direct[i] {
-			lo, hi = c.lo, c.hi
-			if x > lo && x < hi && math.Abs(dir[i]*loc.Gradient[i]) > 0.1*slope {
-				continue
-			}
+	for i, x := range loc.X {
+		lo, hi := d.lo[i], d.hi[i]
+		if x > lo && x < hi && math.Abs(dir[i]*loc.Gradient[i]) > 0.1*slope {
+			continue
 		}
 		switch target := x + step*dir[i]; {
 		case dir[i] < 0 && target < lo:
@@ -177,16 +170,15 @@ func (d *director) restrain(loc *optimize.Location, dir []float64, step float64)
 	}
 }
 
-// room returns the longest step, at most limit, that takes no direct variable
-// across its bound.
+// room returns the longest step, at most limit, that takes no variable across its
+// bound.
 func (d *director) room(loc *optimize.Location, dir []float64, limit float64) float64 {
-	for i, c := range d.clamps {
+	for i, x := range loc.X {
 		switch {
-		case !d.direct[i] || dir[i] == 0:
 		case dir[i] < 0:
-			limit = math.Min(limit, (c.lo-loc.X[i])/dir[i])
-		default:
-			limit = math.Min(limit, (c.hi-loc.X[i])/dir[i])
+			limit = math.Min(limit, (d.lo[i]-x)/dir[i])
+		case dir[i] > 0:
+			limit = math.Min(limit, (d.hi[i]-x)/dir[i])
 		}
 	}
 	return limit

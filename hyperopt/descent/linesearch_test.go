@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -11,42 +11,42 @@ import (
 // searchers are the line searches compared.
 var searchers = []struct {
 	name string
-	make func(*stepLimit) linesearcher
+	make func(*stepLimit, Settings) optimize.Linesearcher
 }{
-	{"value-first", func(l *stepLimit) linesearcher { return &valueFirst{limit: l} }},
-	{"bisection", func(*stepLimit) linesearcher { return &optimize.Bisection{} }},
-	{"more-thuente", func(*stepLimit) linesearcher { return &optimize.MoreThuente{} }},
-	{"backtracking", func(*stepLimit) linesearcher { return &optimize.Backtracking{} }},
+	{"value-first", func(l *stepLimit, s Settings) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }},
+	{"bisection", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Bisection{} }},
+	{"more-thuente", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.MoreThuente{} }},
+	{"backtracking", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Backtracking{} }},
 }
 
 // searchProblems are: GP regressions of 40 rows with bounds, 16 starts each;
 // Rosenbrock in 4 dimensions and a quadratic of condition 1e3 in 10, 21 starts
 // each.
-func searchProblems() (problems []Problem, settings []Settings, names []string) {
+func searchProblems() (problems []arrays, settings []how, names []string) {
 	for i, d := range []int{1, 2, 4, 6, 8} {
 		g := newGP(40, d, 0.2, uint64(i))
 		p := g.problem()
 		p.Objective = &smooth{f: g.nlml}
 		problems = append(problems, p)
-		settings = append(settings, Settings{Restarts: 15})
+		settings = append(settings, how{Restarts: 15})
 		names = append(names, "gp")
 	}
-	return append(problems, Problem{Objective: total(rosenbrock), Start: make([]float64, 4)},
-			Problem{Objective: total(quadratic(make([]float64, 10), 1e3)), Start: make([]float64, 10)}),
-		append(settings, Settings{Restarts: 20}, Settings{Restarts: 20}),
+	return append(problems, arrays{Objective: total(rosenbrock), Start: make([]float64, 4)},
+			arrays{Objective: total(quadratic(make([]float64, 10), 1e3)), Start: make([]float64, 10)}),
+		append(settings, how{Restarts: 20}, how{Restarts: 20}),
 		append(names, "rosenbrock", "quadratic")
 }
 
 // searchCost returns the weighted cost (value 1, gradient 2 more) by kind of
 // problem, and how many starts did not bring the gradient below its tolerance.
-func searchCost(tb testing.TB, make func(*stepLimit) linesearcher, every int) (cost map[string]int, failed int) {
+func searchCost(tb testing.TB, make func(*stepLimit, Settings) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
 	cost = map[string]int{}
 	problems, settings, names := searchProblems()
 	for i, p := range problems {
 		s := settings[i]
 		s.Restarts /= every
 		s.searcher, s.RelativeTolerance = make, -1
-		r, err := Minimize(context.Background(), p, s)
+		r, err := minimizeArrays(context.Background(), p, s)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestLineSearchCost(t *testing.T) {
 // the accepted step, the number of values and derivatives asked for.
 func phi(t *testing.T, f func(a float64) (v, d float64), step, limit float64) (a float64, values, slopes int, err error) {
 	t.Helper()
-	s := &valueFirst{limit: &stepLimit{max: limit}}
+	s := &valueFirst{limit: &stepLimit{max: limit}, settings: Settings{Precision: DefaultPrecision}}
 	f0, g0 := f(0)
 	op := s.Init(f0, g0, step)
 	a = s.trial.a

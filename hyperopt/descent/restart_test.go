@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"gpfit/device"
 )
 
 // twoWells has minima near −2 (f = −1) and 3 (f = −2).
@@ -26,12 +24,12 @@ func twoWells(z, grad []float64) float64 {
 }
 
 func TestRestartsFindTheBetterMinimum(t *testing.T) {
-	p := Problem{Objective: total(twoWells), Start: []float64{-1}}
-	if r := mustMinimize(t, p, Settings{}); r.X[0] > 0 {
+	p := arrays{Objective: total(twoWells), Start: []float64{-1}}
+	if r := mustMinimize(t, p, how{}); r.X[0] > 0 {
 		t.Fatalf("start 0 went to %v", r.X)
 	}
-	r := mustMinimize(t, p, Settings{Restarts: 8, RestartStd: 3, Seed: 1})
-	if r.X[0] < 2.5 || r.BestStart == 0 || len(r.Starts) != 9 || r.Seed != 1 {
+	r := mustMinimize(t, p, how{Restarts: 8, RestartStd: 3, Seed: 1})
+	if r.X[0] < 2.5 || r.BestStart == 0 || len(r.Starts) != 9 {
 		t.Errorf("X %v from start %d of %d", r.X, r.BestStart, len(r.Starts))
 	}
 }
@@ -39,7 +37,7 @@ func TestRestartsFindTheBetterMinimum(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	g := newGP(25, 2, 0.3, 3)
 	run := func(restarts int) *Result {
-		return mustMinimize(t, g.problem(), Settings{Restarts: restarts, Seed: 42})
+		return mustMinimize(t, g.problem(), how{Restarts: restarts, Seed: 42})
 	}
 	a, b, more := run(3), run(3), run(5)
 	same := cmp.Options{cmpopts.EquateNaNs()}
@@ -49,69 +47,16 @@ func TestDeterminism(t *testing.T) {
 	if diff := cmp.Diff(a.Starts, more.Starts[:4], same); diff != "" {
 		t.Errorf("more restarts change earlier ones:\n%s", diff)
 	}
-	other := mustMinimize(t, g.problem(), Settings{Restarts: 1, Seed: 43})
+	other := mustMinimize(t, g.problem(), how{Restarts: 1, Seed: 43})
 	if slices.Equal(other.Starts[1].Start, a.Starts[1].Start) {
 		t.Error("the seed does not matter")
-	}
-}
-
-func TestDrawStart(t *testing.T) {
-	names := []string{"k1.lengthscale[0]", "k1.lengthscale[1]", "signal_variance", "noise_variance"}
-	p := Problem{Objective: total(rosenbrock), Names: names, Start: []float64{1, 2, 3, 4}, Fixed: []bool{false, false, false, true}}
-	c, err := p.check()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Settings{}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(drawStart(c, s, 0), p.Start) {
-		t.Error("start 0 is not Problem.Start")
-	}
-	const n = 20000
-	var mean, sq [4]float64
-	var cross, other float64
-	for k := 1; k <= n; k++ {
-		z := drawStart(c, s, k)
-		for i := range z {
-			d := z[i] - p.Start[i]
-			mean[i] += d / n
-			sq[i] += d * d / n
-		}
-		cross += (z[0] - 1) * (z[1] - 2) / n
-		other += (z[0] - 1) * (z[2] - 3) / n
-	}
-	for i, want := range []float64{1.5, 1.5, 1.5, 0} {
-		if math.Abs(mean[i]) > 0.05 || math.Abs(math.Sqrt(sq[i])-want) > 0.05 {
-			t.Errorf("parameter %d: mean %g, standard deviation %g", i, mean[i], math.Sqrt(sq[i]))
-		}
-	}
-	if math.Abs(cross/2.25-0.5) > 0.05 || math.Abs(other/2.25) > 0.05 {
-		t.Errorf("correlation %g among lengthscales, %g with the signal variance", cross/2.25, other/2.25)
-	}
-	// Within the bounds, and unchanged by fixing another parameter.
-	p.Lower, p.Upper = []float64{0.5, 1.5, 2.5, 3.5}, []float64{1.5, 2.5, 3.5, 4.5}
-	bounded, _ := p.check()
-	p.Lower, p.Upper, p.Fixed = nil, nil, []bool{true, false, false, true}
-	fixed, _ := p.check()
-	for k := range 100 {
-		z := drawStart(bounded, s, k)
-		for i := range z {
-			if z[i] <= 0.5+float64(i) || z[i] >= 1.5+float64(i) {
-				t.Fatalf("start %d out of bounds: %v", k, z)
-			}
-		}
-		if a, b := drawStart(c, s, k), drawStart(fixed, s, k); !slices.Equal(a[1:], b[1:]) || b[0] != 1 {
-			t.Fatalf("start %d: fixing one parameter changes others: %v, %v", k, a, b)
-		}
 	}
 }
 
 func notPDWhere(bad func(z []float64) bool) *smooth {
 	return &smooth{f: func(z, grad []float64) (float64, error) {
 		if bad(z) {
-			return 0, &device.NotPDError{Minor: 1, N: 5}
+			return 0, &notPD{1, 5}
 		}
 		return twoWells(z, grad), nil
 	}}
@@ -120,8 +65,8 @@ func notPDWhere(bad func(z []float64) bool) *smooth {
 func TestNotPDAtStart(t *testing.T) {
 	// Start 0 only.
 	obj := notPDWhere(func(z []float64) bool { return z[0] == 0.25 })
-	r := mustMinimize(t, Problem{Objective: obj, Start: []float64{0.25}}, Settings{Restarts: 4})
-	if r.BestStart < 1 || r.Starts[0].Status != StatusFailed || r.Starts[0].X != nil || !device.IsNotPD(r.Starts[0].Err) {
+	r := mustMinimize(t, arrays{Objective: obj, Start: []float64{0.25}}, how{Restarts: 4})
+	if r.BestStart < 1 || r.Starts[0].Status != StatusFailed || r.Starts[0].X != nil || !isNotPD(r.Starts[0].Err) {
 		t.Errorf("best start %d, start 0 %+v", r.BestStart, r.Starts[0])
 	}
 	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "start 0: covariance matrix is not positive definite") {
@@ -131,17 +76,17 @@ func TestNotPDAtStart(t *testing.T) {
 	// Another one only.
 	first := math.NaN()
 	obj = notPDWhere(func(z []float64) bool { return z[0] == first })
-	r = mustMinimize(t, Problem{Objective: obj, Start: []float64{0.25}}, Settings{Restarts: 2})
+	r = mustMinimize(t, arrays{Objective: obj, Start: []float64{0.25}}, how{Restarts: 2})
 	first = r.Starts[1].Start[0]
-	r = mustMinimize(t, Problem{Objective: obj, Start: []float64{0.25}}, Settings{Restarts: 2})
+	r = mustMinimize(t, arrays{Objective: obj, Start: []float64{0.25}}, how{Restarts: 2})
 	if r.Starts[0].Err != nil || r.Starts[1].Err == nil || r.Starts[2].Err != nil || !r.Status.Converged() {
 		t.Errorf("%+v", r.Starts)
 	}
 
 	// All.
 	obj = notPDWhere(func([]float64) bool { return true })
-	r, err := minimize(t, Problem{Objective: obj, Start: []float64{0.25}}, Settings{Restarts: 2})
-	if !device.IsNotPD(err) || r.Status != StatusFailed || r.BestStart != -1 || r.X != nil || !math.IsInf(r.F, 1) || len(r.Starts) != 3 {
+	r, err := minimize(t, arrays{Objective: obj, Start: []float64{0.25}}, how{Restarts: 2})
+	if !isNotPD(err) || r.Status != StatusFailed || r.BestStart != -1 || r.X != nil || !math.IsInf(r.F, 1) || len(r.Starts) != 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, want := range []string{"start 0", "start 2", "duplicate rows", "lengthscale", "noise variance or its lower bound"} {
@@ -165,7 +110,7 @@ func TestNaNAtStart(t *testing.T) {
 			}
 			return 0
 		})
-		r, err := minimize(t, Problem{Objective: obj, Start: []float64{0}}, Settings{})
+		r, err := minimize(t, arrays{Objective: obj, Start: []float64{0}}, how{})
 		var begin *StartError
 		if !errors.As(err, &begin) || begin.Start != 0 || !strings.Contains(err.Error(), "NaN") || r.X != nil {
 			t.Errorf("gradient %v: %+v, %v", grad, r, err)
@@ -189,7 +134,7 @@ func TestCancelled(t *testing.T) {
 		if after == 0 {
 			cancel(mine)
 		}
-		r, err := Minimize(ctx, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{Restarts: 3})
+		r, err := minimizeArrays(ctx, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{Restarts: 3})
 		cancel(nil)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, mine) || r.Status != StatusCancelled || len(r.Starts) != 1 {
 			t.Fatalf("after %d: %+v, %v", after, r, err)
@@ -204,7 +149,7 @@ func TestCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), -time.Second)
 	defer cancel()
-	if r, err := Minimize(ctx, Problem{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, Settings{}); !errors.Is(err, context.DeadlineExceeded) || r.Status != StatusCancelled {
+	if r, err := minimizeArrays(ctx, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, how{}); !errors.Is(err, context.DeadlineExceeded) || r.Status != StatusCancelled {
 		t.Errorf("deadline: %+v, %v", r, err)
 	}
 }
@@ -212,7 +157,7 @@ func TestCancelled(t *testing.T) {
 func TestCancelledInSecondStartKeepsTheFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r, err := Minimize(ctx, Problem{Objective: total(twoWells), Start: []float64{-1}}, Settings{Restarts: 3,
+	r, err := minimizeArrays(ctx, arrays{Objective: total(twoWells), Start: []float64{-1}}, how{Restarts: 3,
 		Callback: func(it Iteration) {
 			if it.Start == 1 {
 				cancel()
@@ -236,7 +181,7 @@ func TestFatalError(t *testing.T) {
 		}
 		return f(z, g)
 	}
-	r, err := minimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{Restarts: 3})
+	r, err := minimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{Restarts: 3})
 	if !errors.Is(err, lost) || r.Status != StatusFailed || len(obj.calls) != 10 || r.X == nil || !errors.Is(r.Starts[0].Err, lost) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -251,7 +196,7 @@ func TestPanic(t *testing.T) {
 			}
 			return rosenbrock(z, g)
 		})
-		r, err := minimize(t, Problem{Objective: obj, Start: []float64{-1.2, 1}}, Settings{})
+		r, err := minimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
 		var p *PanicError
 		if !errors.As(err, &p) || !errors.Is(err, boom) || !strings.Contains(string(p.Stack), "rosenbrock") && !strings.Contains(string(p.Stack), "TestPanic") {
 			t.Fatalf("got %v", err)
@@ -264,8 +209,8 @@ func TestPanic(t *testing.T) {
 
 func TestCallback(t *testing.T) {
 	var its []Iteration
-	r := mustMinimize(t, Problem{Objective: total(twoWells), Start: []float64{-1}},
-		Settings{Restarts: 3, Callback: func(it Iteration) { its = append(its, it) }})
+	r := mustMinimize(t, arrays{Objective: total(twoWells), Start: []float64{-1}},
+		how{Restarts: 3, Callback: func(it Iteration) { its = append(its, it) }})
 	seen, best := map[int]int{}, math.Inf(1)
 	for _, it := range its {
 		if it.Iteration != seen[it.Start] {

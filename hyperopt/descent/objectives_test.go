@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"gpfit/device"
 )
 
 // smooth is an objective from a function that writes the gradient unless it is
@@ -128,9 +126,9 @@ func newGP(n, d int, noise float64, seed uint64) *gpProblem {
 }
 
 // problem returns the usual start and bounds, named.
-func (g *gpProblem) problem() Problem {
+func (g *gpProblem) problem() arrays {
 	_, d := g.x.Dims()
-	p := Problem{Objective: &smooth{f: g.nlml}}
+	p := arrays{Objective: &smooth{f: g.nlml}}
 	for j := range d {
 		p.Names = append(p.Names, fmt.Sprintf("lengthscale[%d]", j))
 		p.Start = append(p.Start, 0.5*math.Log(float64(d)))
@@ -166,7 +164,7 @@ func (g *gpProblem) nlml(z, grad []float64) (float64, error) {
 	}
 	var ch mat.Cholesky
 	if !ch.Factorize(s) {
-		return 0, &device.NotPDError{Minor: n, N: n}
+		return 0, &notPD{n, n}
 	}
 	y := mat.NewVecDense(n, g.y)
 	var alpha mat.VecDense

@@ -1,4 +1,4 @@
-package hyperopt
+package descent
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// CheckGradient compares obj's gradient at z with central differences
+// checkGradient compares obj's gradient at z with central differences
 //
 //	(f(z + h·eᵢ) − f(z − h·eᵢ)) / 2h
 //
@@ -16,7 +16,7 @@ import (
 // largest), against the rounding of the differences (1e3·ε·|f|/h), or against
 // what it changes by over h, is taken relative to those. h is in log units; 0 means 1e-5, near the ε^⅓ that balances
 // truncation and rounding (N&W 8.6). It costs 2p+1 values and one gradient.
-func CheckGradient(ctx context.Context, obj Objective, z []float64, h float64) (maxRelErr float64, err error) {
+func checkGradient(ctx context.Context, obj Objective, z []float64, h float64) (maxRelErr float64, err error) {
 	if h == 0 {
 		h = 1e-5
 	}
@@ -32,7 +32,7 @@ func CheckGradient(ctx context.Context, obj Objective, z []float64, h float64) (
 	if err != nil {
 		return 0, err
 	}
-	if math.Abs(f-fg) > noise(f) {
+	if math.Abs(f-fg) > DefaultPrecision*math.Max(1, math.Abs(f)) {
 		return 0, fmt.Errorf("hyperopt: Value and ValueGradient disagree at the same point: %.17g and %.17g", f, fg)
 	}
 	norm := 0.0
