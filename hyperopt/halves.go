@@ -86,7 +86,7 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 			callback(it)
 		}
 	}
-	result, err := t.minimize(ctx, []Objective{o}, stream, []candidate{h.candidate}, settings)
+	result, err := t.minimize(ctx, []Session{o}, stream, []candidate{h.candidate}, settings)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		return nil // not defined there on these rows: it goes on as it was

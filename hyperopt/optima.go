@@ -9,7 +9,7 @@ import (
 )
 
 // between returns an evaluator for looks between the ends of a stage.
-func (t *tuner) between(stream string, o Objective) *descent.Evaluator {
+func (t *tuner) between(stream string, o Session) *descent.Evaluator {
 	return descent.NewEvaluator(o, t.journal.Stream(stream+"-between"))
 }
 

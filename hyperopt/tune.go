@@ -36,11 +36,11 @@ type Problem interface {
 	// nil, on a worker from 0. Those over all rows stay open: their Close is the
 	// caller's of Tune. [ErrUndetermined] says that so few rows do not make an
 	// objective.
-	Open(ctx context.Context, worker int, rows []int) (Objective, error)
+	Open(ctx context.Context, worker int, rows []int) (Session, error)
 }
 
-// Objective is a function that was opened on a worker.
-type Objective interface {
+// Session is an objective that was opened on a worker.
+type Session interface {
 	descent.Objective
 	// Close frees what it takes.
 	Close()
@@ -253,8 +253,8 @@ func (t *tuner) looseDescents(rows int) descent.Settings {
 }
 
 // open opens the objective over some rows on as many workers as there are starts.
-func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Objective, error) {
-	var out []Objective
+func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Session, error) {
+	var out []Session
 	for w := range min(t.problem.Workers(), starts) {
 		o, err := t.problem.Open(ctx, w, rows)
 		if err != nil {
@@ -268,14 +268,14 @@ func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Objective, 
 	return out, nil
 }
 
-func closeAll(objectives []Objective) {
+func closeAll(objectives []Session) {
 	for _, o := range objectives {
 		o.Close()
 	}
 }
 
 // minimize runs descents from the candidates; stream names them in the journal.
-func (t *tuner) minimize(ctx context.Context, objectives []Objective, stream string, from []candidate, s descent.Settings) (*descent.Result, error) {
+func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Settings) (*descent.Result, error) {
 	p := descent.Problem{Parameters: t.params, Log: func(start int) *journal.Stream { return t.journal.Stream(stream + "-" + strconv.Itoa(start)) }}
 	for _, o := range objectives {
 		p.Objectives = append(p.Objectives, o)
@@ -309,7 +309,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 
 // full runs descents over all rows. If the stages before have led to where the
 // objective is not defined over all rows, it begins anew at the start values.
-func (t *tuner) full(ctx context.Context, objectives []Objective, from []candidate, step string, settings descent.Settings) error {
+func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Settings) error {
 	began := time.Now()
 	result, err := t.minimize(ctx, objectives, step, from, settings)
 	if result == nil {

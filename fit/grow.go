@@ -1,4 +1,4 @@
-package choose
+package fit
 
 import (
 	"math"
@@ -6,13 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/fit"
 	"gpfit/graph"
 	"gpfit/kernel"
 )
 
 // grow goes on from the best kernel while one step improves the score.
-func (r *run) grow(leaves []candidateExpr) error {
+func (r *selection) grow(leaves []candidateExpr) error {
 	bases := make([]*kernel.Leaf, len(leaves))
 	for i, l := range leaves {
 		bases[i] = l.expr.(*kernel.Leaf)
@@ -49,18 +48,18 @@ func (r *run) grow(leaves []candidateExpr) error {
 // as a rule; from one long start the rest is often not found.
 var screenScales = []float64{1, 1. / 4, 1. / 16}
 
-// screen returns the task of c that begins at the best of the scales for its new
+// screen returns the job of c that begins at the best of the scales for its new
 // leaves: an evaluation for each of them.
-func (r *run) screen(c candidateExpr, task *fit.Task) (*fit.Task, error) {
+func (r *selection) screen(c candidateExpr, job *Job) (*Job, error) {
 	best := math.Inf(1)
 	var at map[string]float64
-	chosen := task
+	chosen := job
 	for _, scale := range screenScales {
-		trial := task
+		trial := job
 		if at != nil {
-			var more []fit.Assignment
+			var more []Assignment
 			for _, name := range c.values.newScales(c.expr, at) {
-				more = append(more, fit.Assignment{Name: name, Value: at[name] * scale, Given: true})
+				more = append(more, Assignment{Name: name, Value: at[name] * scale, Given: true})
 			}
 			if more == nil {
 				break
@@ -77,7 +76,7 @@ func (r *run) screen(c candidateExpr, task *fit.Task) (*fit.Task, error) {
 			if ends(err) {
 				return nil, err
 			}
-			return task, nil
+			return job, nil
 		case err != nil:
 			continue
 		case at == nil:
@@ -234,7 +233,7 @@ func redundant(e kernel.Expr) bool {
 // none, and begins anew.
 type leafValues struct {
 	leaves map[*kernel.Leaf]map[string]float64
-	noise  []fit.Assignment
+	noise  []Assignment
 }
 
 func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
@@ -250,7 +249,7 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 	})
 	for name, value := range parameters {
 		if strings.HasPrefix(name, graph.NoiseVariance) {
-			v.noise = append(v.noise, fit.Assignment{Name: name, Value: value, Given: true})
+			v.noise = append(v.noise, Assignment{Name: name, Value: value, Given: true})
 		}
 	}
 	return v
@@ -274,8 +273,8 @@ func walk(e kernel.Expr, prefix string, visit func(l *kernel.Leaf, prefix string
 }
 
 // assignments gives e's parameters among names the values of its leaves.
-func (v leafValues) assignments(e kernel.Expr, names []string) []fit.Assignment {
-	var out []fit.Assignment
+func (v leafValues) assignments(e kernel.Expr, names []string) []Assignment {
+	var out []Assignment
 	for _, a := range v.noise {
 		if slices.Contains(names, a.Name) {
 			out = append(out, a)
@@ -284,10 +283,10 @@ func (v leafValues) assignments(e kernel.Expr, names []string) []fit.Assignment 
 	walk(e, "", func(l *kernel.Leaf, prefix string) {
 		for rest, value := range v.leaves[l] {
 			if name := prefix + rest; slices.Contains(names, name) {
-				out = append(out, fit.Assignment{Name: name, Value: value, Given: true})
+				out = append(out, Assignment{Name: name, Value: value, Given: true})
 			}
 		}
 	})
-	slices.SortFunc(out, func(a, b fit.Assignment) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b Assignment) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }

@@ -19,20 +19,20 @@ func TestScoresWithoutVariance(t *testing.T) {
 		y    []float64
 		nlpd float64
 	}{{[]float64{1, 2}, math.Inf(-1)}, {[]float64{1.5, 2}, math.Inf(1)}} {
-		s := newScores(exact, c.y, 2)
-		if s.NLPD != c.nlpd {
-			t.Errorf("targets %v: NLPD %v, want %v", c.y, s.NLPD, c.nlpd)
+		s := newTestScores(exact, c.y, 2)
+		if float64(s.NLPD) != c.nlpd {
+			t.Errorf("targets %v: NLPD %v, want %v", c.y, float64(s.NLPD), c.nlpd)
 		}
 		text, err := json.Marshal(Report{Test: s})
 		if err != nil || !strings.Contains(string(text), `"nlpd":null,"nlpd_standardized":null`) || !strings.Contains(string(text), `"rmse":`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		var back Report
-		if err := json.Unmarshal(text, &back); err != nil || back.Test.RMSE != s.RMSE || !math.IsNaN(back.Test.NLPD) {
+		if err := json.Unmarshal(text, &back); err != nil || back.Test.RMSE != s.RMSE || !math.IsNaN(float64(back.Test.NLPD)) {
 			t.Errorf("read back: %+v, %v", back.Test, err)
 		}
 	}
-	finite := newScores(exact, []float64{1, 2}, 1)
+	finite := newTestScores(exact, []float64{1, 2}, 1)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text, err := json.Marshal(finite)
 	var back TestScores
@@ -46,7 +46,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
 	o := Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
-	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, CrossValidation{Folds: 4})
+	cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

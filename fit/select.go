@@ -1,4 +1,4 @@
-package choose
+package fit
 
 import (
 	"context"
@@ -10,43 +10,42 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit"
 	"gpfit/kernel"
 )
 
-// Score is what kernels are compared by; less is better.
-type Score string
+// SelectionScore is what kernels are compared by; less is better.
+type SelectionScore string
 
-// The scores.
+// The scores that decide.
 const (
-	// NLML is the negative log marginal likelihood at the fitted parameters.
-	NLML Score = "nlml"
-	// BIC is 2·NLML + p·log n for p parameters that were fitted (Schwarz 1978),
+	// ByNLML is the negative log marginal likelihood at the fitted parameters.
+	ByNLML SelectionScore = "nlml"
+	// ByBIC is 2·NLML + p·log n for p parameters that were fitted (Schwarz 1978),
 	// the default: among kernels with different numbers of parameters it counts
 	// their cost.
-	BIC Score = "bic"
-	// LOO is the negative log predictive density of leave-one-out.
-	LOO Score = "loo"
-	// CV is the negative log predictive density of K-fold cross-validation.
-	CV Score = "cv"
+	ByBIC SelectionScore = "bic"
+	// ByLOO is the negative log predictive density of leave-one-out.
+	ByLOO SelectionScore = "loo"
+	// ByCV is the negative log predictive density of K-fold cross-validation.
+	ByCV SelectionScore = "cv"
 )
 
-// Scores returns all scores.
-func Scores() []Score { return []Score{NLML, BIC, LOO, CV} }
+// SelectionScores returns all scores.
+func SelectionScores() []SelectionScore { return []SelectionScore{ByNLML, ByBIC, ByLOO, ByCV} }
 
-// Defaults of [Settings].
+// Defaults of [SelectOptions].
 const (
 	DefaultMaxTerms = 4
 	DefaultBudget   = 60
 )
 
-// Settings say what is compared. All but Kernels have usable zero values.
-type Settings struct {
+// SelectOptions say what is compared. All but Kernels have usable zero values.
+type SelectOptions struct {
 	// Kernels are text forms: those to compare, or with Greedy the leaves to
 	// build kernels from.
 	Kernels []string
-	// Score decides; empty means BIC.
-	Score Score
+	// Score decides; empty means ByBIC.
+	Score SelectionScore
 	// Greedy searches: from the best leaf on, it tries every kernel that one
 	// step makes of the best so far (see neighbours) and goes on from the best
 	// of them while the score improves, after Duvenaud, Lloyd, Grosse,
@@ -59,23 +58,23 @@ type Settings struct {
 	// fitted in a search; 0 means the defaults.
 	MaxTerms, Budget int
 	// CrossValidation says how, for all kernels alike. Its OnFold is not called.
-	CrossValidation fit.CrossValidation
+	CrossValidation CrossValidation
 	// OnCandidate, unless nil, is called before each kernel with its number
 	// from 0, how many are known to come, and its text.
 	OnCandidate func(index, known int, kernel string)
 }
 
-func (s Settings) withDefaults() (Settings, error) {
+func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	if s.Score == "" {
-		s.Score = BIC
+		s.Score = ByBIC
 	}
 	switch {
-	case !slices.Contains(Scores(), s.Score):
-		return s, &fit.OptionError{Msg: fmt.Sprintf("score %q: must be nlml, bic, loo or cv", s.Score)}
+	case !slices.Contains(SelectionScores(), s.Score):
+		return s, &OptionError{Msg: fmt.Sprintf("score %q: must be nlml, bic, loo or cv", s.Score)}
 	case len(s.Kernels) == 0:
-		return s, &fit.OptionError{Msg: "no kernels to compare"}
+		return s, &OptionError{Msg: "no kernels to compare"}
 	case s.MaxTerms < 0 || s.Budget < 0:
-		return s, &fit.OptionError{Msg: "the limits of a search must not be negative"}
+		return s, &OptionError{Msg: "the limits of a search must not be negative"}
 	}
 	if s.MaxTerms == 0 {
 		s.MaxTerms = DefaultMaxTerms
@@ -87,23 +86,23 @@ func (s Settings) withDefaults() (Settings, error) {
 	return s, nil
 }
 
-// Run fits the kernels one after the other and compares them. opts hold for
+// Select fits the kernels one after the other and compares them. opts hold for
 // each, but for the kernel. If ctx is cancelled it returns what was compared so
 // far, with the best, and an error that wraps ctx's; the result is nil only if
 // no kernel was done. A kernel that cannot be fitted is a candidate with an
-// error. Errors: those of [fit.Prepare] for any kernel in the list before
+// error. Errors: those of [Prepare] for any kernel in the list before
 // anything is fitted, [*device.MemoryError], [*device.LostError], and an error
 // if no kernel could be fitted.
-func Run(ctx context.Context, data fit.Data, opts fit.Options, s Settings, backends ...device.Backend) (*Result, error) {
+func Select(ctx context.Context, data Data, opts Options, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if data.TargetNames != nil {
-		return nil, &fit.OptionError{Msg: "kernels are compared on one target: take them one by one"}
+		return nil, &OptionError{Msg: "kernels are compared on one target: take them one by one"}
 	}
-	r := &run{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
+	r := &selection{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true
 	start, err := r.parse()
 	if err != nil {
@@ -120,19 +119,19 @@ func Run(ctx context.Context, data fit.Data, opts fit.Options, s Settings, backe
 	return result, err
 }
 
-// run is the state of a comparison.
-type run struct {
+// selection is the state of a comparison.
+type selection struct {
 	ctx      context.Context
-	data     fit.Data
-	opts     fit.Options
-	settings Settings
+	data     Data
+	opts     Options
+	settings SelectOptions
 	backends []device.Backend
 
 	candidates  []Candidate
 	expressions []candidateExpr
 	tried       map[string]bool
 	best        int // −1 while there is none
-	outcome     *fit.Outcome
+	outcome     *Outcome
 	stopped     string
 }
 
@@ -144,7 +143,7 @@ type candidateExpr struct {
 
 // parse reads the kernels and prepares each, so that mistakes are found before
 // anything is computed.
-func (r *run) parse() ([]candidateExpr, error) {
+func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
 		e, err := kernel.Parser{Custom: r.opts.Kernels}.Parse(text)
@@ -156,16 +155,16 @@ func (r *run) parse() ([]candidateExpr, error) {
 		}
 		if r.settings.Greedy {
 			if _, ok := e.(*kernel.Leaf); !ok {
-				return nil, &fit.OptionError{Msg: fmt.Sprintf("kernel %s: a search begins with single leaves, and makes sums and products of them itself", text)}
+				return nil, &OptionError{Msg: fmt.Sprintf("kernel %s: a search begins with single leaves, and makes sums and products of them itself", text)}
 			}
 		}
 		if r.tried[e.String()] {
-			return nil, &fit.OptionError{Msg: fmt.Sprintf("kernel %s is given twice", e)}
+			return nil, &OptionError{Msg: fmt.Sprintf("kernel %s is given twice", e)}
 		}
 		r.tried[e.String()] = true
-		task, err := r.prepare(candidateExpr{expr: e})
+		job, err := r.prepare(candidateExpr{expr: e})
 		if err == nil {
-			err = r.settings.CrossValidation.Check(task.N())
+			err = r.settings.CrossValidation.Check(job.N())
 		}
 		if err != nil {
 			return nil, err
@@ -175,24 +174,24 @@ func (r *run) parse() ([]candidateExpr, error) {
 	return out, nil
 }
 
-// prepare makes the task of a kernel. Start values that are passed on yield to
+// prepare makes the job of a kernel. Start values that are passed on yield to
 // those of the options.
-func (r *run) prepare(c candidateExpr, more ...fit.Assignment) (*fit.Task, error) {
+func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false
-	task, err := fit.Prepare(r.data, o)
+	job, err := Prepare(r.data, o)
 	if err == nil && (c.values.leaves != nil || more != nil) {
-		o.Set = slices.Concat(c.values.assignments(c.expr, task.FreeNames()), more, r.opts.Set)
-		task, err = fit.Prepare(r.data, o)
+		o.Set = slices.Concat(c.values.assignments(c.expr, job.FreeNames()), more, r.opts.Set)
+		job, err = Prepare(r.data, o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", c.expr, err)
 	}
-	return task, nil
+	return job, nil
 }
 
 // round fits kernels and notes the best of all so far.
-func (r *run) round(number int, kernels []candidateExpr) error {
+func (r *selection) round(number int, kernels []candidateExpr) error {
 	for i, c := range kernels {
 		if r.settings.Greedy && len(r.candidates) >= r.settings.Budget {
 			r.stopped = fmt.Sprintf("the budget of %d kernels is used up", r.settings.Budget)
@@ -204,14 +203,14 @@ func (r *run) round(number int, kernels []candidateExpr) error {
 		if r.settings.OnCandidate != nil {
 			r.settings.OnCandidate(len(r.candidates), len(r.candidates)+len(kernels)-i, c.expr.String())
 		}
-		task, err := r.prepare(c)
+		job, err := r.prepare(c)
 		if err == nil && r.settings.Greedy {
-			task, err = r.screen(c, task)
+			job, err = r.screen(c, job)
 		}
 		if err != nil {
 			return r.interrupted(err)
 		}
-		candidate, outcome, err := r.fit(task)
+		candidate, outcome, err := r.fit(job)
 		if err != nil {
 			return r.interrupted(err)
 		}
@@ -225,8 +224,8 @@ func (r *run) round(number int, kernels []candidateExpr) error {
 }
 
 // score is what decides about a candidate.
-func (r *run) score(c Candidate) float64 {
-	v := map[Score]*float64{NLML: c.NLML, BIC: c.BIC, LOO: c.LOO, CV: c.CV}[r.settings.Score]
+func (r *selection) score(c Candidate) float64 {
+	v := map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[r.settings.Score]
 	if v == nil || math.IsNaN(*v) {
 		return math.Inf(1)
 	}
@@ -234,10 +233,10 @@ func (r *run) score(c Candidate) float64 {
 }
 
 // interrupted says how far a comparison came.
-func (r *run) interrupted(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+func (r *selection) interrupted(err error) error {
+	if isCancelled(err) {
 		r.stopped = "interrupted"
-		return &fit.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
+		return &CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
 	}
 	return err
 }
@@ -246,17 +245,17 @@ func (r *run) interrupted(err error) error {
 func ends(err error) bool {
 	var memory *device.MemoryError
 	var lost *device.LostError
-	var data *fit.DataError
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	var data *DataError
+	return isCancelled(err) ||
 		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
 // fit fits one kernel and scores it. The outcome's memory is given back: its
 // model and report stay.
-func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
+func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
 	began := time.Now()
-	c := Candidate{Kernel: task.Kernel(), Parameters: task.NumFitted()}
-	done := func(err error) (Candidate, *fit.Outcome, error) {
+	c := Candidate{Kernel: job.Kernel(), Parameters: job.NumFitted()}
+	done := func(err error) (Candidate, *Outcome, error) {
 		c.Seconds = time.Since(began).Seconds()
 		if err != nil && ends(err) {
 			return c, nil, err
@@ -264,14 +263,14 @@ func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
 		c.Status, c.Error = "failed", err.Error()
 		return c, nil, nil
 	}
-	outcome, err := task.Fit(r.ctx, r.backends...)
+	outcome, err := job.Fit(r.ctx, r.backends...)
 	if outcome != nil {
 		outcome.Close()
 	}
 	if err != nil {
 		return done(err)
 	}
-	cv, err := fit.CrossValidate(r.ctx, task, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
+	cv, err := job.CrossValidate(r.ctx, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
 	if err != nil {
 		return done(err)
 	}
@@ -279,17 +278,17 @@ func (r *run) fit(task *fit.Task) (Candidate, *fit.Outcome, error) {
 	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
-	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, fit.Finite(cv.NLPD)
+	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, Finite(float64(cv.NLPD))
 	if loo := rep.Scores.LeaveOneOut; loo != nil {
 		c.LOO = &loo.Sum
 	}
-	c.CVStandardized, c.CVStdError = fit.Finite(cv.NLPDStandardized), fit.Finite(cv.NLPDStdError)
+	c.CVStandardized, c.CVStdError = Finite(float64(cv.NLPDStandardized)), Finite(float64(cv.NLPDStdError))
 	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
 	c.Seconds = time.Since(began).Seconds()
 	return c, outcome, nil
 }
 
-func (r *run) noneFitted() error {
+func (r *selection) noneFitted() error {
 	var words []string
 	for _, c := range r.candidates {
 		words = append(words, c.Kernel+": "+c.Error)

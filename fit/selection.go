@@ -1,32 +1,27 @@
-package choose
+package fit
 
 import (
 	"fmt"
 	"strings"
-
-	"gpfit/fit"
 )
 
-// SchemaVersion is the version of [Result] as JSON.
-const SchemaVersion = 1
-
-// Result is a comparison of kernels.
-type Result struct {
+// Selection is a comparison of kernels.
+type Selection struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	N             int    `json:"n"`
 	D             int    `json:"d"`
 	// Score decided; Best is the index of the best candidate by it.
-	Score      Score       `json:"score"`
-	Candidates []Candidate `json:"candidates"`
-	Best       int         `json:"best"`
+	Score      SelectionScore `json:"score"`
+	Candidates []Candidate    `json:"candidates"`
+	Best       int            `json:"best"`
 	// Stopped says why a search ended, or that the comparison was interrupted.
 	Stopped string  `json:"stopped,omitempty"`
 	Seconds float64 `json:"seconds"`
 	// Report is the best kernel's, and Outcome has its model; the device's
 	// memory is given back.
-	Report  *fit.Report  `json:"report"`
-	Outcome *fit.Outcome `json:"-"`
+	Report  *Report  `json:"report"`
+	Outcome *Outcome `json:"-"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 }
@@ -41,32 +36,32 @@ type Candidate struct {
 	// included.
 	Parameters int `json:"parameters"`
 	// NLML, BIC and LOO are of the scaled problem, CV in original units; see
-	// [Score].
+	// [SelectionScore].
 	NLML *float64 `json:"nlml"`
 	BIC  *float64 `json:"bic"`
 	LOO  *float64 `json:"loo"`
 	CV   *float64 `json:"cv_nlpd"`
 	// CVStandardized is CV in units of the targets' standard deviation,
 	// CVStdError the standard error of both.
-	CVStandardized *float64        `json:"cv_nlpd_standardized"`
-	CVStdError     *float64        `json:"cv_nlpd_std_error"`
-	Test           *fit.TestScores `json:"test,omitempty"`
-	Status         string          `json:"status"`
-	Error          string          `json:"error,omitempty"`
-	Evaluations    fit.Evaluations `json:"evaluations"`
-	Seconds        float64         `json:"seconds"`
+	CVStandardized *float64    `json:"cv_nlpd_standardized"`
+	CVStdError     *float64    `json:"cv_nlpd_std_error"`
+	Test           *TestScores `json:"test,omitempty"`
+	Status         string      `json:"status"`
+	Error          string      `json:"error,omitempty"`
+	Evaluations    Counts      `json:"evaluations"`
+	Seconds        float64     `json:"seconds"`
 }
 
-func (r *run) result() *Result {
+func (r *selection) result() *Selection {
 	report := &r.outcome.Report
-	return &Result{
+	return &Selection{
 		Type: "select", SchemaVersion: SchemaVersion, N: report.N, D: report.D, Score: r.settings.Score,
 		Candidates: r.candidates, Best: r.best, Stopped: r.stopped, Report: report, Outcome: r.outcome,
 	}
 }
 
 // Text prints the comparison as a table, and the best kernel's report.
-func (r *Result) Text() string {
+func (r *Selection) Text() string {
 	var b strings.Builder
 	width := len("kernel")
 	for _, c := range r.Candidates {

@@ -1,4 +1,4 @@
-package choose
+package fit
 
 import (
 	"context"
@@ -9,18 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"gpfit/cpu"
-	"gpfit/device"
-	"gpfit/fit"
 )
 
-var backend, _ = cpu.New(device.Options{})
-
 // trend is a line with a smooth wiggle of small amplitude and noise.
-func trend(n int) fit.Data {
+func trend(n int) Data {
 	rng := rand.New(rand.NewPCG(3, 4))
-	d := fit.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range n {
 		x := 10 * float64(i) / float64(n)
 		d.X, d.Y = append(d.X, x), append(d.Y, 5*x+3*math.Sin(3*x)+0.3*rng.NormFloat64())
@@ -28,27 +22,27 @@ func trend(n int) fit.Data {
 	return d
 }
 
-func mustRun(t *testing.T, d fit.Data, o fit.Options, s Settings) *Result {
+func mustSelect(t *testing.T, d Data, o Options, s SelectOptions) *Selection {
 	t.Helper()
-	r, err := Run(context.Background(), d, o, s, backend)
+	r, err := Select(context.Background(), d, o, s, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// TestRun: every kernel has the scores of a fit and a cross-validation of its
+// TestSelect: every kernel has the scores of a fit and a cross-validation of its
 // own, and the best is that of the smallest score.
-func TestRun(t *testing.T) {
+func TestSelect(t *testing.T) {
 	d := trend(60)
 	kernels := []string{"rbf", "matern12", "linear", "rbf(lengthscale=0.1) + linear"}
-	for _, score := range Scores() {
-		r := mustRun(t, d, fit.Options{Mean: "constant"}, Settings{Kernels: kernels, Score: score, CrossValidation: fit.CrossValidation{Folds: 5, Seed: 2}})
+	for _, score := range SelectionScores() {
+		r := mustSelect(t, d, Options{Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: CrossValidation{Folds: 5, Seed: 2}})
 		if len(r.Candidates) != 4 || r.Candidates[3].Kernel != "rbf(lengthscale=0.1) + linear" || r.Score != score {
 			t.Fatalf("%+v", r)
 		}
 		of := func(c Candidate) float64 {
-			return *map[Score]*float64{NLML: c.NLML, BIC: c.BIC, LOO: c.LOO, CV: c.CV}[score]
+			return *map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[score]
 		}
 		for _, c := range r.Candidates {
 			if of(c) < of(r.Candidates[r.Best]) {
@@ -58,10 +52,10 @@ func TestRun(t *testing.T) {
 		if r.Report.Kernel != r.Candidates[r.Best].Kernel || r.Outcome.Model.Kernel != r.Report.Kernel {
 			t.Errorf("report of %s, model of %s", r.Report.Kernel, r.Outcome.Model.Kernel)
 		}
-		if score != BIC {
+		if score != ByBIC {
 			continue
 		}
-		task, err := fit.Prepare(d, fit.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
+		task, err := Prepare(d, Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,14 +64,14 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Close()
-		cv, err := fit.CrossValidate(context.Background(), task, backend, out.Report.Parameters, fit.CrossValidation{Folds: 5, Seed: 2})
+		cv, err := task.CrossValidate(context.Background(), backend, out.Report.Parameters, CrossValidation{Folds: 5, Seed: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Three of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
-		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != cv.NLPD || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
-			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, cv.NLPD)
+		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
+			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
 		}
 		path := t.TempDir() + "/best.gpfit"
 		if err := r.Outcome.SaveModel(path, false); err != nil {
@@ -96,8 +90,8 @@ func TestRun(t *testing.T) {
 // the order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {
 	d := trend(60)
-	s := Settings{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: fit.CrossValidation{Folds: 3}}
-	r := mustRun(t, d, fit.Options{}, s)
+	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: CrossValidation{Folds: 3}}
+	r := mustSelect(t, d, Options{}, s)
 	if got := r.Report.Kernel; got != "linear + rbf" {
 		t.Errorf("found %s:\n%s", got, r.Text())
 	}
@@ -114,7 +108,7 @@ func TestGreedy(t *testing.T) {
 	if !strings.Contains(r.Stopped, "no kernel") {
 		t.Errorf("stopped: %s", r.Stopped)
 	}
-	again := mustRun(t, d, fit.Options{}, s)
+	again := mustSelect(t, d, Options{}, s)
 	for i := range r.Candidates {
 		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
 	}
@@ -122,11 +116,11 @@ func TestGreedy(t *testing.T) {
 		t.Errorf("two runs differ:\n%s", diff)
 	}
 	s.Budget = 3
-	if r := mustRun(t, d, fit.Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
+	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
 		t.Errorf("%d kernels with a budget of 3; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 	s.Budget, s.MaxTerms = 0, 1
-	if r := mustRun(t, d, fit.Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
+	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
 		t.Errorf("%d kernels of one leaf; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 }
@@ -136,7 +130,7 @@ func TestGreedy(t *testing.T) {
 func TestWarmStart(t *testing.T) {
 	var starts []map[string]float64
 	d := trend(40)
-	r := &run{ctx: context.Background(), data: d, settings: Settings{}, tried: map[string]bool{}, best: -1}
+	r := &selection{ctx: context.Background(), data: d, settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
 	e := mustParse(t, "linear + rbf")
 	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
 	for _, n := range neighbours(e, bases(t, "matern32"), 3) {
@@ -166,9 +160,9 @@ func TestWarmStart(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestSelectCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := Settings{Kernels: []string{"matern12", "rbf", "linear"}, OnCandidate: func(i, known int, _ string) {
+	s := SelectOptions{Kernels: []string{"matern12", "rbf", "linear"}, OnCandidate: func(i, known int, _ string) {
 		if known != 3 {
 			t.Errorf("%d known", known)
 		}
@@ -176,36 +170,36 @@ func TestCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Run(ctx, trend(40), fit.Options{}, s, backend)
+	r, err := Select(ctx, trend(40), Options{}, s, backend)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := r.Outcome.SaveModel(t.TempDir()+"/m", false); err != nil {
 		t.Error(err)
 	}
-	if r, err := Run(ctx, trend(40), fit.Options{}, Settings{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
+	if r, err := Select(ctx, trend(40), Options{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
 }
 
 // TestFailures: a kernel that cannot be fitted does not end the comparison; a
 // mistake does, before anything is fitted.
-func TestFailures(t *testing.T) {
+func TestSelectFailures(t *testing.T) {
 	d := trend(30)
 	// Without noise a line of rank 1 is singular.
-	r := mustRun(t, d, fit.Options{NoNoise: true}, Settings{Kernels: []string{"linear", "matern12"}})
+	r := mustSelect(t, d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
 	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
 		t.Errorf("%+v", r.Candidates)
 	}
 	if !strings.Contains(r.Text(), "failed: ") {
 		t.Error(r.Text())
 	}
-	if r, err := Run(context.Background(), d, fit.Options{NoNoise: true}, Settings{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
+	if r, err := Select(context.Background(), d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
 		t.Errorf("%v, %v", r, err)
 	}
 	fitted := 0
 	count := func(int, int, string) { fitted++ }
-	for what, s := range map[string]Settings{
+	for what, s := range map[string]SelectOptions{
 		"no kernels":      {},
 		"a typo":          {Kernels: []string{"rbf", "rfb"}},
 		"no such column":  {Kernels: []string{"rbf", "rbf(dims=4)"}},
@@ -213,17 +207,17 @@ func TestFailures(t *testing.T) {
 		"unknown score":   {Kernels: []string{"rbf"}, Score: "aic"},
 		"negative budget": {Kernels: []string{"rbf"}, Budget: -1},
 		"no leaf to grow": {Kernels: []string{"rbf + linear"}, Greedy: true},
-		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: fit.CrossValidation{Folds: 40}},
+		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: CrossValidation{Folds: 40}},
 	} {
 		s.OnCandidate = count
-		if r, err := Run(context.Background(), d, fit.Options{}, s, backend); err == nil || r != nil {
+		if r, err := Select(context.Background(), d, Options{}, s, backend); err == nil || r != nil {
 			t.Errorf("%s accepted", what)
 		}
 	}
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Run(context.Background(), d, fit.Options{Set: []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, Settings{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: --set lengthscale") {
+	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: --set lengthscale") {
 		t.Errorf("%v", err)
 	}
 }
