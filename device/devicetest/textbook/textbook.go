@@ -209,7 +209,8 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	}
 	g.Scale(adj.Inv, &inverse)
 	if adj.Middle != nil {
-		middle.Product(&inverse, mat.NewDiagDense(w.n, adj.Middle), &inverse)
+		middle.Apply(func(i, _ int, v float64) float64 { return adj.Middle[i] * v }, &inverse)
+		middle.Mul(&inverse, &middle)
 		g.Add(&g, &middle)
 	}
 	for k, f := range adj.Outer {
@@ -223,7 +224,6 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return w.done(ctx, "gradient", 5*float64(w.n)*float64(w.n)*float64(w.n))
 }
 
-// Predict takes a point at a time.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	if err := w.begin(ctx); err != nil {
 		return err
