@@ -30,7 +30,11 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 func TestMisuseOfMemoryShows(t *testing.T) {
 	d, p := open(t)
 	before := emulator.Violations()
-	if err := d.DefaultStream().Memset(p.Offset(96), 0, 5); err == nil {
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Memset(p.Offset(96), 0, 5); err == nil {
 		t.Error("memset beyond the allocation")
 	}
 	if n := emulator.Violations() - before; n != 1 {
@@ -49,7 +53,7 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Launch(d.DefaultStream(), driver.Dim{1, 1, 1}, driver.Dim{1, 1, 1}, 0, driver.P64(small)); err != nil {
+	if err := f.Launch(s, 1, 1, uint64(small)); err != nil {
 		t.Error(err)
 	}
 	blocks := emulator.Blocks()
@@ -63,6 +67,9 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 		t.Error(err)
 	}
 	if err := m.Unload(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Destroy(); err != nil {
 		t.Error(err)
 	}
 }

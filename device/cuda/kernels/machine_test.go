@@ -84,7 +84,7 @@ func (m *machine) scratch(bytes int64) kernels.Ptr { return m.window(bytes, 0, n
 
 func (m *machine) launch(launches ...kernels.Launch) {
 	for _, l := range launches {
-		if !l.Empty() {
+		if l.Blocks > 0 {
 			m.queue = append(m.queue, l)
 		}
 	}
@@ -145,10 +145,7 @@ func (m *machine) request() []byte {
 	for _, l := range m.queue {
 		put(int64(len(l.Kernel)))
 		b = append(b, l.Kernel...)
-		for _, v := range append(l.Grid[:], l.Block[:]...) {
-			put(int64(v))
-		}
-		put(int64(l.Shared), int64(len(l.Args)))
+		put(int64(l.Blocks), 1, 1, kernels.Threads, 1, 1, 0, int64(len(l.Args)))
 		for i, arg := range l.Args {
 			if params[l.Kernel][i].Kind == kernels.Pointer {
 				put(int64(arg>>addressBits), int64(arg&(1<<addressBits-1)))

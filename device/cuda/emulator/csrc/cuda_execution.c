@@ -61,11 +61,6 @@ API CUresult cuStreamSynchronize(void *s) {
 	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
 }
 
-API CUresult cuStreamQuery(void *s) {
-	ENTER(CONTEXT);
-	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
-}
-
 struct event {
 	struct handle h;
 	double ms; /* 0: never recorded */
@@ -92,18 +87,7 @@ API CUresult cuEventRecord(void *e, void *s) {
 	return 0;
 }
 
-API CUresult cuStreamWaitEvent(void *s, void *e, unsigned flags) {
-	ENTER(CONTEXT);
-	(void)flags;
-	return emu_valid(e, EVENT) && emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
-}
-
 API CUresult cuEventSynchronize(void *e) {
-	ENTER(CONTEXT);
-	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
-}
-
-API CUresult cuEventQuery(void *e) {
 	ENTER(CONTEXT);
 	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
 }
@@ -145,7 +129,6 @@ struct module {
 struct function {
 	struct handle h;
 	char name[128];
-	int max_dynamic;
 };
 
 static CUresult load(void **m, const char *image, char *log, size_t size) {
@@ -212,25 +195,7 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
 	return *f = fn, 0;
 }
 
-API CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, void *m, const char *name) {
-	ENTER(CONTEXT);
-	if (!emu_valid(m, MODULE))
-		return INVALID_HANDLE;
-	char *at = emu_kernel_symbol(name);
-	if (!at)
-		return NOT_FOUND;
-	if (!emu_find(at, 1)) { /* its true size is not known: constant memory has 64 KiB */
-		struct region *r = calloc(1, sizeof *r);
-		*r = (struct region){.dev = emu_current, .kind = MODULE_GLOBAL, .base = at, .size = 64 << 10};
-		pthread_mutex_lock(&emu_lock);
-		emu_add_region(r);
-		pthread_mutex_unlock(&emu_lock);
-	}
-	*p = (CUdeviceptr)at;
-	return *n = 64 << 10, 0;
-}
-
-enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4, MAX_DYNAMIC_SHARED = 8 };
+enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4 };
 
 API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	ENTER(CONTEXT);
@@ -240,18 +205,8 @@ API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	case MAX_THREADS_PER_BLOCK: return *v = 1024, 0;
 	case STATIC_SHARED: return *v = 0, 0;
 	case REGISTERS: return *v = 64, 0;
-	case MAX_DYNAMIC_SHARED: return *v = ((struct function *)f)->max_dynamic, 0;
 	}
 	return INVALID_VALUE;
-}
-
-API CUresult cuFuncSetAttribute(void *f, int attribute, int v) {
-	ENTER(CONTEXT);
-	if (!emu_valid(f, FUNCTION))
-		return INVALID_HANDLE;
-	if (attribute != MAX_DYNAMIC_SHARED || v < 0 || v > 227 << 10)
-		return INVALID_VALUE;
-	return ((struct function *)f)->max_dynamic = v, 0;
 }
 
 API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -260,9 +215,8 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (!emu_valid(f, FUNCTION) || !emu_valid(s, STREAM))
 		return INVALID_HANDLE;
 	struct function *fn = f;
-	unsigned limit = fn->max_dynamic > 48 << 10 ? (unsigned)fn->max_dynamic : 48 << 10;
 	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
-	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > limit)
+	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > 48 << 10)
 		return INVALID_VALUE;
 	launch_fn launch = (launch_fn)emu_kernel_symbol("gpfit_emu_launch");
 	if (!launch)

@@ -16,8 +16,7 @@ typedef unsigned long long CUdeviceptr;
 enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
 	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-	ILLEGAL_ADDRESS = 700,
+	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500,
 	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
 
@@ -35,12 +34,9 @@ struct device {
 	long handles;
 };
 
-enum { GLOBAL_MEMORY = 1, PINNED_MEMORY, MODULE_GLOBAL };
-
 struct region {
 	struct region *next;
 	struct device *dev;
-	int kind;
 	char *raw, *base;
 	size_t size;
 };
@@ -69,8 +65,6 @@ struct handle {
 };
 
 void emu_violation(const char *what);
-struct region *emu_find(const void *p, size_t n);
-void emu_add_region(struct region *r);
 /* Forgets what was allocated on a device whose context is dead. */
 void emu_bury(struct device *d);
 /* Whether [p, p+n) lies in one live allocation; counts a violation if not. */

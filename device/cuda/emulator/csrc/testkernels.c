@@ -5,8 +5,6 @@
 
 #define API __attribute__((visibility("default")))
 
-API double emu_test_constant[8];
-
 /* axpy: y[i] += a*x[i] for the n points of a grid of one dimension. */
 static void axpy(unsigned threads, int64_t n, double a, const double *x, double *y) {
 	for (int64_t i = 0; i < n && i < (int64_t)threads; i++)
@@ -29,10 +27,6 @@ API int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsigned gz
 	}
 	if (!strcmp(name, "geometry")) {
 		geometry(*(int64_t **)p[0], dims, shared);
-		return 0;
-	}
-	if (!strcmp(name, "constant")) {
-		memcpy(*(double **)p[0], emu_test_constant, sizeof emu_test_constant);
 		return 0;
 	}
 	if (!strcmp(name, "fault"))

@@ -43,8 +43,8 @@ const struct {
 } table[] = {
     ENTRY(gpfit_fill),     ENTRY(gpfit_cross),    ENTRY(gpfit_multiply), ENTRY(gpfit_contract), ENTRY(gpfit_contractone),
     ENTRY(gpfit_reduce),   ENTRY(gpfit_logdiag),  ENTRY(gpfit_firstbad), ENTRY(gpfit_colsumsq), ENTRY(gpfit_getdiag),
-    ENTRY(gpfit_setdiag),  ENTRY(gpfit_set),      ENTRY(gpfit_scale),   ENTRY(gpfit_copy),     ENTRY(gpfit_transpose),
-    ENTRY(gpfit_mirror),   ENTRY(gpfit_symcols),  ENTRY(gpfit_readrows), ENTRY(gpfit_writerows),
+    ENTRY(gpfit_setdiag),  ENTRY(gpfit_set),      ENTRY(gpfit_copy),     ENTRY(gpfit_mirror),   ENTRY(gpfit_symcols),
+    ENTRY(gpfit_readrows), ENTRY(gpfit_writerows),
 };
 
 enum State { Ready, Waiting, Done };
