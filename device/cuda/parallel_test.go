@@ -53,9 +53,7 @@ func TestWorkspacesAtOnce(t *testing.T) {
 // TestTwoDevices evaluates on two devices at once: the same bits.
 func TestTwoDevices(t *testing.T) {
 	emulator.Need(t)
-	cfg := machine()
-	cfg.Devices = 2
-	if emulator.Rerun(t, cfg) {
+	if emulator.Rerun(t, emulator.Config{Devices: 2}) {
 		return
 	}
 	emulator.Check(t)

@@ -80,15 +80,15 @@ func TestDetect(t *testing.T) {
 func TestMemory(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	p := alloc(t, d, 1000*8)
-	if emulator.Used(0) != 8000 || p%256 != 0 {
+	p := alloc(t, d, 1024*8)
+	if emulator.Used(0) != 8192 || p%256 != 0 {
 		t.Errorf("used %d, at %x", emulator.Used(0), p)
 	}
 	free, total, err := d.MemInfo()
-	if must(t, err); total != 64<<20 || free != total-8000 {
+	if must(t, err); total != 64<<20 || free != total-8192 {
 		t.Errorf("free %d of %d", free, total)
 	}
-	src := make([]float64, 1000)
+	src := make([]float64, 1024)
 	for i := range src {
 		src[i] = float64(i)
 	}

@@ -228,7 +228,7 @@ func TestDetection(t *testing.T) {
 // A library that is no driver.
 func TestBadLibrary(t *testing.T) {
 	p := emulator.Build(t)
-	cfg := emulator.Config{Env: []string{driver.LibraryVariable + "=" + filepath.Join(p.Root, "libtestkernels.so")}}
+	cfg := emulator.Config{Env: []string{driver.LibraryVariable + "=" + filepath.Join(p.Root, "12", "libnvJitLink.so.12")}}
 	if emulator.Rerun(t, cfg) {
 		return
 	}

@@ -9,5 +9,5 @@
 // are bit-identical from run to run on one kind of device.
 //
 // The sources are in folder source, where program.h is the place to start;
-// generate.sh compiles them. Package emulate runs them on the CPU.
+// generate.sh compiles them. Package emulator runs them on the CPU.
 package kernels

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/kernel"
 )
 
@@ -123,16 +122,6 @@ func TestGenerated(t *testing.T) {
 		t.Skipf("gpfit.ptx NOT COMPARED with its sources: %v: %s", err, out)
 	case err != nil:
 		t.Errorf("generate.sh --check: %v\n%s", err, out)
-	}
-}
-
-func TestEmulatorLibrary(t *testing.T) {
-	path, err := emulate.Library()
-	if errors.Is(err, emulate.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil || path == "" {
-		t.Fatal(path, err)
 	}
 }
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "emu.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,23 +103,6 @@ API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
 
 /* Modules and kernels. */
 
-typedef int (*launch_fn)(const char *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void **);
-typedef int (*has_fn)(const char *);
-
-/* A symbol of the library of kernels compiled for the CPU. */
-void *emu_kernel_symbol(const char *name) {
-	static void *library;
-	pthread_mutex_lock(&emu_lock);
-	if (!library) {
-		const char *path = getenv("GPFIT_EMU_KERNELS");
-		library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-		if (!library && path && *path)
-			fprintf(stderr, "emulated libcuda: %s\n", dlerror());
-	}
-	pthread_mutex_unlock(&emu_lock);
-	return library ? dlsym(library, name) : NULL;
-}
-
 struct module {
 	struct handle h;
 	char *text; /* the image, if it is PTX */
@@ -186,8 +168,7 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
 	if (!emu_valid(m, MODULE))
 		return INVALID_HANDLE;
 	const char *text = ((struct module *)m)->text;
-	has_fn has = (has_fn)emu_kernel_symbol("gpfit_emu_has");
-	if ((text && !has_entry(text, name)) || (has && !has(name)))
+	if (text && !has_entry(text, name))
 		return NOT_FOUND;
 	struct function *fn = emu_handle(FUNCTION, sizeof *fn); /* lives as long as the process, as its module may */
 	__atomic_sub_fetch(&fn->h.dev->handles, 1, __ATOMIC_RELAXED);
@@ -218,16 +199,12 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
 	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > 48 << 10)
 		return INVALID_VALUE;
-	launch_fn launch = (launch_fn)emu_kernel_symbol("gpfit_emu_launch");
-	if (!launch)
-		return NOT_FOUND;
 	int e = emu_enter(fn->name, FREE); /* faults of one kernel */
 	if (e)
 		return e == SILENT ? 0 : e;
-	e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
-	/* 0 is success; 1 and -1: no such kernel; below 100: not with this grid or
-	 * block; else a CUDA code. */
-	e = e == 1 || e < 0 ? NOT_FOUND : e > 0 && e < 100 ? INVALID_VALUE : e;
+	e = emu_run_test_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, params);
+	if (e == NOT_FOUND)
+		e = emu_run_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, emu_current->reverse, params);
 	if (emu_is_sticky(e))
 		emu_current->sticky = e;
 	return e;

@@ -1,14 +1,19 @@
-/* Emulated libcuda.so.1: memory. Every allocation is filled with 0xff (a NaN
- * as float64) and guarded on both sides, so that reading what was never written
- * and writing past an end show in tests. */
+/* Emulated libcuda.so.1: memory. Every allocation ends where a page that cannot be
+ * touched begins: an access beyond it ends the process. What is before it on its
+ * first page is guarded by a pattern. It is filled with 0xff (a NaN as float64), so
+ * that reading what was never written shows, too; one above LARGE is zeros, whose
+ * pages are taken when touched, so that it may be larger than the memory. */
 #define _GNU_SOURCE
 #include "emu.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { GUARD = 256, CANARY = 0xa5 };
+enum { LARGE = 1 << 30, CANARY = 0xa5 };
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static struct region *regions;
 
@@ -39,11 +44,17 @@ API long gpfit_emu_blocks(void) {
 	return n;
 }
 
+/* Whether the pattern before the block is whole. */
 static int guarded(const struct region *r) {
-	for (int i = 0; i < GUARD; i++)
-		if ((unsigned char)r->raw[i] != CANARY || (unsigned char)r->base[r->size + (size_t)i] != CANARY)
+	for (const char *p = r->map + PAGE; p < r->base; p++)
+		if ((unsigned char)*p != CANARY)
 			return 0;
 	return 1;
+}
+
+static void drop(struct region *r) {
+	munmap(r->map, r->mapped);
+	free(r);
 }
 
 static CUresult allocate(char **p, size_t n) {
@@ -52,15 +63,18 @@ static CUresult allocate(char **p, size_t n) {
 		return INVALID_VALUE;
 	if (d->used + (long long)n > d->memory)
 		return OUT_OF_MEMORY;
+	size_t whole = (n + PAGE - 1) / PAGE * PAGE;
 	struct region *r = malloc(sizeof *r);
-	if (!r || posix_memalign((void **)&r->raw, 256, n + 2 * GUARD)) {
+	*r = (struct region){.dev = d, .mapped = whole + 2 * PAGE, .size = n};
+	r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->map == MAP_FAILED || mprotect(r->map + PAGE, whole, PROT_READ | PROT_WRITE)) {
 		free(r);
 		return OUT_OF_MEMORY;
 	}
-	*r = (struct region){.dev = d, .raw = r->raw, .base = r->raw + GUARD, .size = n};
-	memset(r->raw, CANARY, GUARD);
-	memset(r->base, 0xff, n);
-	memset(r->base + n, CANARY, GUARD);
+	r->base = r->map + PAGE + whole - n;
+	memset(r->map + PAGE, CANARY, whole - n);
+	if (n <= LARGE)
+		memset(r->base, 0xff, n);
 	d->used += (long long)n;
 	r->next = regions;
 	regions = r;
@@ -74,11 +88,10 @@ static CUresult release(char *p) {
 		if (r->base != p)
 			continue;
 		if (!guarded(r))
-			emu_violation("a write past the end of an allocation");
+			emu_violation("a write before an allocation");
 		r->dev->used -= (long long)r->size;
 		*at = r->next;
-		free(r->raw);
-		free(r);
+		drop(r);
 		return 0;
 	}
 	return INVALID_VALUE;
@@ -92,8 +105,7 @@ void emu_bury(struct device *d) {
 			continue;
 		}
 		*at = r->next;
-		free(r->raw);
-		free(r);
+		drop(r);
 	}
 	d->used = d->handles = 0;
 }
