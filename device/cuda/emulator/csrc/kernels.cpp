@@ -1,11 +1,10 @@
-// Runs the kernels on the CPU. Blocks are spread over the processor's threads;
-// the threads of a block are fibres that take turns from barrier to barrier, in
-// ascending order or, with GPFIT_EMULATOR_ORDER=reverse, descending: results that
-// differ show a missing barrier. A barrier that only some threads of a block
-// reach ends the process.
+// Emulated libcuda.so.1: our kernels, compiled for the CPU. Blocks are spread over
+// the processor's threads; the threads of a block are fibres that take turns from
+// barrier to barrier, in ascending or in descending order: results that differ show
+// a missing barrier. A barrier that only some threads of a block reach ends the
+// process.
 #include <algorithm>
 #include <atomic>
-#include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <ucontext.h>
 #include <utility>
 #include <vector>
@@ -22,7 +20,20 @@
 
 namespace {
 
-constexpr size_t StackBytes = 64 << 10;
+// No power of two, so that the tops of the stacks do not share a set of the cache.
+constexpr size_t StackBytes = (64 << 10) + 704;
+
+// Compilers must make no assumption on what such a function leaves of registers.
+#ifdef __clang__
+#define OPAQUE noinline
+#else
+#define OPAQUE noipa
+#endif
+
+// Where to go on in a function that waits: for __builtin_setjmp, which is several
+// times as fast as the library's and needs the jump in a function of its own.
+using Place = void *[5];
+__attribute__((OPAQUE, noreturn)) void go(void **place) { __builtin_longjmp(place, 1); }
 
 using Call = void (*)(void **);
 
@@ -43,19 +54,14 @@ const struct {
 } table[] = {
     ENTRY(gpfit_fill),     ENTRY(gpfit_cross),    ENTRY(gpfit_multiply), ENTRY(gpfit_contract), ENTRY(gpfit_contractone),
     ENTRY(gpfit_reduce),   ENTRY(gpfit_logdiag),  ENTRY(gpfit_firstbad), ENTRY(gpfit_colsumsq), ENTRY(gpfit_getdiag),
-    ENTRY(gpfit_setdiag),  ENTRY(gpfit_set),      ENTRY(gpfit_scale),   ENTRY(gpfit_copy),     ENTRY(gpfit_transpose),
-    ENTRY(gpfit_mirror),   ENTRY(gpfit_symcols),  ENTRY(gpfit_readrows), ENTRY(gpfit_writerows),
+    ENTRY(gpfit_setdiag),  ENTRY(gpfit_set),      ENTRY(gpfit_copy),     ENTRY(gpfit_mirror),   ENTRY(gpfit_symcols),
+    ENTRY(gpfit_readrows), ENTRY(gpfit_writerows),
 };
 
-enum State { Ready, Waiting, Done };
-
-struct Worker;
-
+// A Fibre is a thread of a block: where it goes on, if it was started.
 struct Fibre {
-    ucontext_t start;
-    jmp_buf resume;
+    Place resume;
     bool started = false;
-    State state = Ready;
 };
 
 // A Worker runs blocks one after the other, on whatever thread holds it. Its
@@ -64,16 +70,22 @@ struct Worker {
     Call call = nullptr;
     void **params = nullptr;
     i64 block = 0, blocks = 0;
-    int current = 0;
-    jmp_buf back;
+    bool reverse = false;
+    // Of this round: the number of fibres that had their turn, which of them has it
+    // now, and how many ended.
+    int turns = 0, current = 0, ended = 0;
+    Place back;
     std::vector<Fibre> fibres{static_cast<size_t>(Threads)};
     std::unique_ptr<char[]> stacks{new char[StackBytes * Threads]};
     alignas(64) char shared[SharedBytes];
 
-    void runBlock(i64 index, bool reverse);
-    void resume(int index);
-    // pause hands over from a fibre to runBlock.
-    void pause(State state);
+    void runBlock(i64 index);
+    // A round takes every fibre to its next barrier, or to its end.
+    __attribute__((OPAQUE)) void round();
+    // next hands over to the next fibre of the round, after the last to round.
+    __attribute__((OPAQUE, noreturn)) void next();
+    // pause waits, in a fibre, for the next round.
+    __attribute__((OPAQUE)) void pause();
 };
 
 thread_local Worker *active;
@@ -84,54 +96,55 @@ void fibreMain(unsigned low, unsigned high) {
     auto *w = reinterpret_cast<Worker *>(static_cast<unsigned long>(high) << 32 | low);
     for (;;) {
         w->call(w->params);
-        w->pause(Done);
+        w->ended++;
+        w->pause();
     }
 }
 
-void Worker::pause(State state) {
-    Fibre &f = fibres[current];
-    f.state = state;
-    if (_setjmp(f.resume) == 0) {
-        _longjmp(back, 1);
+void Worker::round() {
+    turns = ended = 0;
+    if (__builtin_setjmp(back) == 0) {
+        next();
     }
 }
 
-void Worker::resume(int index) {
-    Fibre &f = fibres[index];
-    current = index;
-    if (_setjmp(back) != 0) {
-        return;
+void Worker::next() {
+    if (turns == Threads) {
+        go(back);
     }
+    current = reverse ? Threads - 1 - turns : turns;
+    turns++;
+    Fibre &f = fibres[static_cast<size_t>(current)];
     if (f.started) {
-        _longjmp(f.resume, 1);
+        go(f.resume);
     }
     f.started = true;
-    getcontext(&f.start);
-    f.start.uc_stack.ss_sp = stacks.get() + StackBytes * index;
-    f.start.uc_stack.ss_size = StackBytes;
-    f.start.uc_link = nullptr;
+    ucontext_t start;
+    getcontext(&start);
+    start.uc_stack.ss_sp = stacks.get() + StackBytes * static_cast<size_t>(current);
+    start.uc_stack.ss_size = StackBytes;
+    start.uc_link = nullptr;
     auto self = reinterpret_cast<unsigned long>(this);
-    makecontext(&f.start, reinterpret_cast<void (*)()>(fibreMain), 2, static_cast<unsigned>(self), static_cast<unsigned>(self >> 32));
-    setcontext(&f.start);
+    makecontext(&start, reinterpret_cast<void (*)()>(fibreMain), 2, static_cast<unsigned>(self), static_cast<unsigned>(self >> 32));
+    setcontext(&start);
+    abort();
 }
 
-void Worker::runBlock(i64 index, bool reverse) {
+void Worker::pause() {
+    if (__builtin_setjmp(fibres[static_cast<size_t>(current)].resume) == 0) {
+        next();
+    }
+}
+
+void Worker::runBlock(i64 index) {
     block = index;
     memset(shared, 0xff, sizeof shared); // NaN
-    for (;;) {
-        int done = 0;
-        for (int t = 0; t < Threads; t++) {
-            int which = reverse ? Threads - 1 - t : t;
-            resume(which);
-            done += fibres[which].state == Done;
-        }
-        if (done == Threads) {
-            return;
-        }
-        if (done > 0) {
-            fprintf(stderr, "gpfit emulator: %d of %d threads of block %lld ended before a barrier\n", done, Threads, index);
-            abort();
-        }
+    do {
+        round();
+    } while (ended == 0);
+    if (ended < Threads) {
+        fprintf(stderr, "gpfit emulator: %d of %d threads of block %lld ended before a barrier\n", ended, Threads, index);
+        abort();
     }
 }
 
@@ -159,14 +172,12 @@ namespace emulator {
 int thread() { return active->current; }
 i64 block() { return active->block; }
 i64 blocks() { return active->blocks; }
-void barrier() { active->pause(Waiting); }
+void barrier() { active->pause(); }
 void *shared() { return active->shared; }
 } // namespace emulator
 
-// gpfit_emu_launch runs a kernel to its end; params[i] points to its i-th 8-byte
-// parameter. It returns 0, or 1 for an unknown name, or 2 for a grid or block
-// that no kernel here can run with. It may be called from several threads.
-extern "C" int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, void **params) {
+// See emu.h. It may be called from several threads.
+extern "C" int emu_run_kernel(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, int reverse, void **params) {
     Call call = nullptr;
     for (auto &entry : table) {
         if (strcmp(entry.name, name) == 0) {
@@ -174,22 +185,21 @@ extern "C" int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsi
         }
     }
     if (call == nullptr) {
-        return 1;
+        return 500; // CUDA_ERROR_NOT_FOUND
     }
     if (gx == 0 || gx > 0x7fffffff || gy != 1 || gz != 1 || bx != Threads || by != 1 || bz != 1 || shared_bytes != 0) {
-        return 2;
+        return 1; // CUDA_ERROR_INVALID_VALUE
     }
-    const char *order = getenv("GPFIT_EMULATOR_ORDER");
-    bool reverse = order != nullptr && strcmp(order, "reverse") == 0;
     std::atomic<i64> next{0};
     auto work = [&] {
         auto w = takeWorker();
         w->call = call;
         w->params = params;
         w->blocks = gx;
+        w->reverse = reverse != 0;
         active = w.get();
         for (i64 b; (b = next.fetch_add(1)) < static_cast<i64>(gx);) {
-            w->runBlock(b, reverse);
+            w->runBlock(b);
         }
         active = nullptr;
         giveWorker(std::move(w));

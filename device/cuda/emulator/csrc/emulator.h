@@ -1,4 +1,4 @@
-// The surroundings of the kernels on the CPU; see emulator.cpp.
+// The surroundings of the kernels on the CPU; see kernels.cpp.
 #pragma once
 #include <cmath>
 
