@@ -347,7 +347,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	estimates, err := Estimates(t.Context(), m.Jobs, drivers)
-	if err != nil || estimates[1].DeviceBytes != 8*200*200 || estimates[0].HostBytes < 8*40*40 || !(estimates[1].Seconds > 0) {
+	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
 	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})

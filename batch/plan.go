@@ -27,7 +27,7 @@ type PlanOptions struct {
 	Program string
 	// Drivers are the kinds of devices, Crossover as in [device.Request].
 	Drivers   []device.Driver
-	Crossover func(ctx context.Context, gpu, cpu device.Backend) (int, error)
+	Crossover func(ctx context.Context, accelerator, host device.Backend) (int, error)
 	// OnGPU takes "auto" for a GPU: where the jobs will run there is one.
 	OnGPU bool
 	// Dir replaces the spec file's folder, if not empty.
@@ -222,8 +222,6 @@ func estimator(ctx context.Context, j rundir.Job, drivers []device.Driver, open 
 	key := name
 	if name == "cpu" {
 		key = deviceKey(threads)
-	} else if name == "cuda" {
-		name = "cuda:0"
 	}
 	if b, ok := open[key]; ok {
 		return b, nil

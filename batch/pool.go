@@ -93,19 +93,16 @@ func (p *pool) openGPUs(ctx context.Context, note func(string)) {
 		return
 	}
 	p.gpusAsked = true
-	for _, d := range p.drivers {
-		for _, f := range d.Probe(ctx) {
-			if !f.Usable || f.Name == "cpu" {
-				continue
-			}
-			b, err := d.Open(ctx, f.Name, device.Options{})
-			if err != nil {
-				note(err.Error())
-				continue
-			}
-			note(fmt.Sprintf("device %s: %s", f.Name, b.Info().Description))
-			p.gpus = append(p.gpus, &gpu{name: f.Name, backend: b, memory: b.Info().MemoryFree})
+	found := device.Find(ctx, p.drivers)
+	for _, f := range found.Accelerators() {
+		b, _, err := found.Open(ctx, device.Request{Device: f.Name})
+		if err != nil {
+			note(err.Error())
+			continue
 		}
+		info := b[0].Info()
+		note(fmt.Sprintf("device %s: %s", f.Name, info.Description))
+		p.gpus = append(p.gpus, &gpu{name: f.Name, backend: b[0], memory: info.MemoryFree})
 	}
 }
 
@@ -140,7 +137,7 @@ func (p *pool) findCPU(t *task) (place, error) {
 	}
 	defer p.giveCPU(threads, b)
 	plan := p.plan(t, b)
-	at.host = plan.HostBytes
+	at.host = plan.HostBytes()
 	if err := p.limits(t, plan); err != nil {
 		return at, err
 	}
@@ -155,19 +152,18 @@ func (p *pool) plan(t *task, b device.Backend) device.Plan {
 	if t.job.N == 0 {
 		return device.Plan{} // it fails when it is read
 	}
-	plan := b.Plan(t.job.N, t.job.D)
-	plan.HostBytes += 32 * int64(t.job.N) * int64(t.job.D+2)
-	return plan
+	table := 32 * int64(t.job.N) * int64(t.job.D+2)
+	return b.Plan(t.job.N, t.job.D).With(device.Need{Bytes: table, What: "the table"})
 }
 
 // limits refuses what will never fit.
 func (p *pool) limits(t *task, plan device.Plan) error {
 	if limit := int64(value(t.job.Options.Memory)); limit > 0 {
-		if err := plan.Check(limit, limit); err != nil {
+		if err := plan.CheckLimit(limit); err != nil {
 			return err
 		}
 	}
-	return plan.Check(p.memory, 0)
+	return plan.Check(device.Info{Host: true, MemoryFree: p.memory})
 }
 
 func (p *pool) hostFits(bytes int64) bool { return p.memory == 0 || p.memoryUsed+bytes <= p.memory }
@@ -183,8 +179,8 @@ func (p *pool) findGPU(t *task, name string) (place, error) {
 			continue
 		}
 		plan := p.plan(t, g.backend)
-		at := place{gpu: g, threads: max(1, value(t.job.Options.Threads)), cores: 1, host: plan.HostBytes, device: plan.DeviceBytes}
-		if e := errors.Join(p.limits(t, plan), plan.Check(0, g.memory)); e != nil {
+		at := place{gpu: g, threads: max(1, value(t.job.Options.Threads)), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
+		if e := errors.Join(p.limits(t, plan), plan.Check(device.Info{Name: g.name, MemoryFree: g.memory})); e != nil {
 			err = e
 			continue
 		}

@@ -276,8 +276,8 @@ func dryRun(ctx context.Context, cmd *cobra.Command, m *rundir.Manifest, f *batc
 		for _, e := range estimates {
 			if err := encodeJSON(cmd.OutOrStdout(), map[string]any{
 				"type": "planned_job", "schema_version": results.SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
-				"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes,
-				"device_bytes": e.DeviceBytes, "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
+				"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
+				"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
 			}, nil); err != nil {
 				return err
 			}
@@ -294,8 +294,8 @@ func dryRun(ctx context.Context, cmd *cobra.Command, m *rundir.Manifest, f *batc
 		}
 		ops := e.FlopsGradient * batch.TypicalEvaluations * starts
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
-			device.FormatBytes(e.HostBytes+e.DeviceBytes), ops, duration(e.Seconds))
-		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, e.HostBytes+e.DeviceBytes)
+			device.FormatBytes(e.HostBytes()+e.DeviceBytes()), ops, duration(e.Seconds))
+		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, e.HostBytes()+e.DeviceBytes())
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -85,7 +85,7 @@ func notePlan(out *messages, plan device.Plan) {
 	if plan.N < large {
 		return
 	}
-	out.note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes+plan.DeviceBytes), plan.GradientTime().Round(100*time.Millisecond))
+	out.note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes()+plan.DeviceBytes()), plan.GradientTime().Round(100*time.Millisecond))
 }
 
 // checkPlan says what the task needs, and refuses it if a device has too little
@@ -117,7 +117,7 @@ func newDevices() *cobra.Command {
 }
 
 func runDevices(cmd *cobra.Command, flags *deviceFlags) error {
-	choice, err := device.Choose(cmd.Context(), flags.device, drivers())
+	choice, err := device.Find(cmd.Context(), drivers()).Choose(flags.device)
 	if flags.json {
 		type finding struct {
 			Name   string `json:"name"`
@@ -126,7 +126,7 @@ func runDevices(cmd *cobra.Command, flags *deviceFlags) error {
 		}
 		var found []finding
 		for _, f := range choice.Findings {
-			found = append(found, finding(f))
+			found = append(found, finding{f.Name, f.Usable, f.Detail})
 		}
 		return encodeJSON(cmd.OutOrStdout(), map[string]any{
 			"type": "devices", "schema_version": 1, "devices": found, "chosen": choice.Device, "reason": choice.Reason,
@@ -160,7 +160,7 @@ func calibrate(cmd *cobra.Command, flags *deviceFlags) error {
 	}
 	defer b[0].Close()
 	name := b[0].Info().Name
-	if name == "cpu" {
+	if b[0].Info().Host {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "nothing to calibrate: there is no GPU that can be used\n\n")
 		return err
 	}
