@@ -64,7 +64,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	return r
 }
 
-func status(t *testing.T, r *rundir.Run, id string) rundir.Status {
+func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	t.Helper()
 	for _, j := range r.Jobs {
 		if j.ID == id {
@@ -76,11 +76,11 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.Status {
 		}
 	}
 	t.Fatalf("no job %s", id)
-	return rundir.Status{}
+	return rundir.JobStatus{}
 }
 
 // events are the types of a record, with the kinds of failures.
-func events(s rundir.Status) string {
+func events(s rundir.JobStatus) string {
 	var out []string
 	for _, e := range s.Record {
 		text := e.Type
@@ -240,7 +240,7 @@ func TestCores(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := func(threads int) *task {
-		j := rundir.Job{N: 10, D: 1}
+		j := rundir.PlannedJob{N: 10, D: 1}
 		name := "cpu"
 		j.Options = spec.Options{Device: &name, Threads: &threads}
 		return &task{job: j}

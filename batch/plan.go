@@ -45,7 +45,7 @@ const rowsPerThread = 4000
 // depend on, so that they do not depend on the machine that a job meets: device
 // and threads. Errors: [*spec.Error], [*table.Error] for a file that is not
 // there.
-func Plan(ctx context.Context, s *spec.Spec, o PlanOptions) (*rundir.Manifest, error) {
+func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
 	dir := o.Dir
 	if dir == "" {
 		dir = filepath.Dir(o.SpecPath)
@@ -71,7 +71,7 @@ func Plan(ctx context.Context, s *spec.Spec, o PlanOptions) (*rundir.Manifest, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		job := rundir.Job{Job: j}
+		job := rundir.PlannedJob{Job: j}
 		task, err := load.prepare(j, nil)
 		load.release(j)
 		if err != nil {
@@ -177,7 +177,7 @@ func (c *deviceChoice) ask(ctx context.Context) error {
 
 // Estimate is what a job is expected to need.
 type Estimate struct {
-	Job rundir.Job
+	Job rundir.PlannedJob
 	device.Plan
 	// Seconds is the expected time, 0 if unknown.
 	Seconds float64
@@ -189,7 +189,7 @@ const TypicalEvaluations = 40
 
 // Estimates returns the plan of every job, from the CPU of this machine and,
 // where there is one, its first GPU.
-func Estimates(ctx context.Context, jobs []rundir.Job, drivers []device.Driver) ([]Estimate, error) {
+func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver) ([]Estimate, error) {
 	backends := map[string]device.Backend{}
 	defer func() {
 		for _, b := range backends {
@@ -217,7 +217,7 @@ func Estimates(ctx context.Context, jobs []rundir.Job, drivers []device.Driver) 
 }
 
 // estimator returns a backend like that of a job, nil if there is none here.
-func estimator(ctx context.Context, j rundir.Job, drivers []device.Driver, open map[string]device.Backend) (device.Backend, error) {
+func estimator(ctx context.Context, j rundir.PlannedJob, drivers []device.Driver, open map[string]device.Backend) (device.Backend, error) {
 	name, threads := value(j.Options.Device), value(j.Options.Threads)
 	key := name
 	if name == "cpu" {

@@ -21,7 +21,7 @@ import (
 
 // task is a job on its way through this process.
 type task struct {
-	job   rundir.Job
+	job   rundir.PlannedJob
 	index int
 	// cost is the work of one evaluation, for the order and the estimate.
 	cost float64

@@ -90,30 +90,30 @@ func (r Record) state() State {
 	return StateInterrupted
 }
 
-// Status is the state of a job as others see it.
-type Status struct {
+// JobStatus is the state of a job as others see it.
+type JobStatus struct {
 	State
 	// Record holds the events of this job.
 	Record Record
 }
 
 // Status looks at a job without claiming it.
-func (r *Run) Status(j Job) (Status, error) {
+func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Status{State: StatePending}, nil
+		return JobStatus{State: StatePending}, nil
 	}
 	if err != nil {
-		return Status{}, err
+		return JobStatus{}, err
 	}
 	defer f.Close()
 	record, _, err := read(f)
 	if err != nil {
-		return Status{}, &Error{Path: path, Msg: err.Error(), Err: err}
+		return JobStatus{}, &Error{Path: path, Msg: err.Error(), Err: err}
 	}
 	record = record.Of(j.Fingerprint)
-	s := Status{State: record.state(), Record: record}
+	s := JobStatus{State: record.state(), Record: record}
 	if record.Last().Type == Started || record.Last().Type == Retry {
 		if err := filelock.Try(f, false, 0); errors.Is(err, filelock.ErrBusy) {
 			s.State = StateRunning
@@ -146,7 +146,7 @@ func read(f io.Reader) (Record, int64, error) {
 // process.
 type Claim struct {
 	run    *Run
-	job    Job
+	job    PlannedJob
 	file   *os.File
 	Record Record
 }
@@ -156,7 +156,7 @@ type Claim struct {
 var ErrClaimed = errors.New("the job is claimed by another process")
 
 // Claim takes a job. What a killed process left half-written is removed.
-func (r *Run) Claim(j Job) (*Claim, error) {
+func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

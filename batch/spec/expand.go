@@ -51,7 +51,7 @@ func (j Job) Fingerprint(hashes map[string]string) string {
 // the last changing fastest. Paths are taken relative to dir. extra comes before
 // every option of the spec. It reads the mask files' columns where they are
 // named. Errors: [*Error], [*table.Error].
-func (s *Spec) Expand(dir string, extra Options) ([]Job, error) {
+func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
 	if err := s.checkOptions("", extra); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (j Job) matches(m Match) bool {
 }
 
 // merged puts the options of a job together.
-func (s *Spec) merged(d DataSet, k Kernel, j Job, extra Options) Options {
+func (s *Batch) merged(d DataSet, k Kernel, j Job, extra Options) Options {
 	var o Options
 	o.merge(defaults())
 	o.merge(s.Defaults)
@@ -161,7 +161,7 @@ type split struct {
 }
 
 // columns returns the splits of a data set: one nameless one without a mask.
-func (s *Spec) columns(i int, dir string) ([]split, error) {
+func (s *Batch) columns(i int, dir string) ([]split, error) {
 	d, at := s.Data[i], fmt.Sprintf("data[%d].splits", i)
 	if d.SplitMask == "" {
 		return []split{{}}, nil

@@ -55,7 +55,7 @@ const (
 )
 
 // Read reads a spec file.
-func Read(path string) (*Spec, []byte, error) {
+func Read(path string) (*Batch, []byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + reason(err), Err: err}
@@ -74,7 +74,7 @@ func reason(err error) string {
 }
 
 // Parse reads a spec; source is the name that errors give. Errors: [*Error].
-func Parse(source string, text []byte) (s *Spec, err error) {
+func Parse(source string, text []byte) (s *Batch, err error) {
 	if len(text) > maxFileBytes {
 		return nil, &Error{Source: source, Msg: fmt.Sprintf("longer than %d MiB: this is no spec", maxFileBytes>>20)}
 	}
@@ -88,13 +88,13 @@ func Parse(source string, text []byte) (s *Spec, err error) {
 	if err != nil {
 		return nil, yamlError(source, err)
 	}
-	s = &Spec{source: source, places: places{}}
+	s = &Batch{source: source, places: places{}}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
 		return nil, &Error{Source: source, Msg: "must hold one YAML document with data and kernels"}
 	}
 	body := file.Docs[0].Body
 	s.places.note("", body)
-	if err := s.checkKeys(body, "", reflect.TypeFor[Spec]()); err != nil {
+	if err := s.checkKeys(body, "", reflect.TypeFor[Batch]()); err != nil {
 		return nil, err
 	}
 	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s)
@@ -151,7 +151,7 @@ func (p places) note(path string, n ast.Node) {
 }
 
 // errorAt is an error at the node of a path, or at the nearest one above it.
-func (s *Spec) errorAt(path string, err error, format string, args ...any) error {
+func (s *Batch) errorAt(path string, err error, format string, args ...any) error {
 	out := &Error{Source: s.source, Msg: fmt.Sprintf(format, args...), Err: err}
 	for {
 		if at, ok := s.places[path]; ok {
@@ -168,7 +168,7 @@ func (s *Spec) errorAt(path string, err error, format string, args ...any) error
 
 // checkKeys compares the keys of mappings with the fields of t, which the
 // node is decoded into, and notes places.
-func (s *Spec) checkKeys(n ast.Node, path string, t reflect.Type) error {
+func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
 	switch v := n.(type) {
 	case *ast.AnchorNode:
 		return s.checkKeys(v.Value, path, t)
@@ -205,7 +205,7 @@ func (s *Spec) checkKeys(n ast.Node, path string, t reflect.Type) error {
 	return nil
 }
 
-func (s *Spec) checkKey(kv *ast.MappingValueNode, path string, t reflect.Type) error {
+func (s *Batch) checkKey(kv *ast.MappingValueNode, path string, t reflect.Type) error {
 	if kv.Key.IsMergeKey() {
 		return nil // the decoder checks what comes in by it
 	}
@@ -262,7 +262,7 @@ func Fields(t reflect.Type) map[string]reflect.Type {
 var validName = regexp.MustCompile(`^[A-Za-z0-9_+-]{1,80}$`)
 
 // check finds what the form of the file does not tell.
-func (s *Spec) check() error {
+func (s *Batch) check() error {
 	if len(s.Data) == 0 {
 		return s.errorAt("data", nil, "data: names no data set")
 	}
@@ -314,7 +314,7 @@ func duplicate[T comparable](list []T) int {
 	return -1
 }
 
-func (s *Spec) checkData(i int) error {
+func (s *Batch) checkData(i int) error {
 	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
 	switch {
 	case d.Path == "":
@@ -341,7 +341,7 @@ func (s *Spec) checkData(i int) error {
 	return s.checkOptions(at, d.Options)
 }
 
-func (s *Spec) checkSplits(at string, splits *Splits) error {
+func (s *Batch) checkSplits(at string, splits *Splits) error {
 	if splits == nil || splits.All {
 		return nil
 	}
@@ -354,7 +354,7 @@ func (s *Spec) checkSplits(at string, splits *Splits) error {
 	return nil
 }
 
-func (s *Spec) checkKernel(i int) error {
+func (s *Batch) checkKernel(i int) error {
 	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
@@ -377,7 +377,7 @@ func (s *Spec) checkKernel(i int) error {
 }
 
 // checkOptions finds values that no job can have.
-func (s *Spec) checkOptions(at string, o Options) error {
+func (s *Batch) checkOptions(at string, o Options) error {
 	oneOf := func(key string, value *string, allowed ...string) error {
 		if value == nil || slices.Contains(allowed, *value) {
 			return nil
@@ -443,7 +443,7 @@ func (s *Spec) checkOptions(at string, o Options) error {
 }
 
 // checkMatch finds names that are none: a match that never holds is a mistake.
-func (s *Spec) checkMatch(at string, m Match) error {
+func (s *Batch) checkMatch(at string, m Match) error {
 	if m.Data == nil && m.Kernel == nil && m.Split == nil && m.Seed == nil {
 		return s.errorAt(at, nil, "matches every job: say which data, kernel, split or seed is meant")
 	}
@@ -466,7 +466,7 @@ func (s *Spec) checkMatch(at string, m Match) error {
 	return nil
 }
 
-func (s *Spec) checkSlurm() error {
+func (s *Batch) checkSlurm() error {
 	for _, v := range append([]string{s.Slurm.Partition, s.Slurm.Gres, s.Slurm.Time, s.Slurm.Memory, s.Slurm.Account, s.Slurm.QOS}, s.Slurm.Options...) {
 		if strings.ContainsAny(v, "\n\r") {
 			return s.errorAt("slurm", nil, "slurm: %q has a line break", v)

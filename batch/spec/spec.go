@@ -1,6 +1,6 @@
 // Package spec is the text form of a batch: a YAML file that names data sets,
 // kernels, seeds and splits, and the options of their fits. [Parse] reads it
-// strictly, [Spec.Expand] turns it into jobs. The same form as a JSON Schema, for
+// strictly, [Batch.Expand] turns it into jobs. The same form as a JSON Schema, for
 // editors, is in [Schema]; a test holds the two together.
 //
 // Options come from four places, later ones before earlier ones: defaults, the
@@ -20,8 +20,8 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// Spec is a spec file.
-type Spec struct {
+// Batch is what a spec file says.
+type Batch struct {
 	// Name is for people.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Defaults are the options of every job.

@@ -269,7 +269,7 @@ func TestSchemaAgrees(t *testing.T) {
 		keys []string
 		t    reflect.Type
 	}{
-		{"spec", properties(raw), reflect.TypeFor[Spec]()},
+		{"spec", properties(raw), reflect.TypeFor[Batch]()},
 		{"options", options, reflect.TypeFor[Options]()},
 		{"data", append(properties(defs["data"]), options...), reflect.TypeFor[DataSet]()},
 		{"kernel", append(properties(defs["kernel"]), options...), reflect.TypeFor[Kernel]()},

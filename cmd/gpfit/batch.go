@@ -211,7 +211,7 @@ func submit(ctx context.Context, cmd *cobra.Command, msg *messages, r *rundir.Ru
 	if err != nil {
 		return err
 	}
-	sub, err := slurm.Submit(ctx, slurm.Settings{Slurm: s, Program: program, Run: run, Resume: flags}, r.Jobs)
+	sub, err := slurm.Submit(ctx, slurm.Array{Slurm: s, Program: program, Run: run, Resume: flags}, r.Jobs)
 	if err != nil {
 		return err
 	}
