@@ -40,9 +40,14 @@ type Batch struct {
 	// Slurm says how to submit the batch to a Slurm cluster.
 	Slurm Slurm `yaml:"slurm,omitempty" json:"slurm,omitzero"`
 
-	// source is the file's name, and position finds places in it.
+	// source is the file's name, and places are those of its nodes.
 	source string
 	places places
+}
+
+// errorAt is an error at the node of a path, or at the nearest one above it.
+func (s *Batch) errorAt(path string, err error, format string, args ...any) error {
+	return s.places.errorAt(s.source, path, err, fmt.Sprintf(format, args...))
 }
 
 // DataSet is a table and its splits. In a spec it may be the path alone.
