@@ -271,7 +271,7 @@ func (s *scheduler) refuse(t *task, cause error) {
 		return
 	}
 	defer claim.Release()
-	if err := claim.Append(rundir.Event{Type: rundir.Failed, Attempt: claim.Record.Last().Attempt + 1, Kind: kind, Error: cause.Error()}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Failed, Attempt: claim.Record.Last().Attempt + 1, Kind: kind, Error: cause.Error()}); err != nil {
 		s.fatal = err
 	}
 	s.fail(t, kind, cause)

@@ -89,7 +89,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	}
 	t.attempts++
 	attempt := claim.Record.Last().Attempt + 1
-	if err := claim.Append(rundir.Event{Type: rundir.Started, Attempt: attempt}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt}); err != nil {
 		out.fatal = err
 		return out
 	}
@@ -99,7 +99,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	if report != nil {
 		out.evaluation = report.EvaluationSeconds
 	}
-	event := rundir.Event{Type: rundir.Done, Attempt: attempt, Report: report}
+	event := rundir.JobEvent{Type: rundir.Done, Attempt: attempt, Report: report}
 	switch {
 	case err == nil:
 		out.state = rundir.StateDone
@@ -107,11 +107,11 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 		log.Info("done", "nlml", report.NLML, "status", report.Status, "seconds", report.Seconds)
 	case isCancelled(err) && ctx.Err() != nil:
 		out.state, out.err = rundir.StateInterrupted, err
-		event = rundir.Event{Type: rundir.Interrupted, Attempt: attempt}
+		event = rundir.JobEvent{Type: rundir.Interrupted, Attempt: attempt}
 		log.Info("interrupted")
 	default:
 		out.state, out.err, out.kind = rundir.StateFailed, err, kindOf(err)
-		event = rundir.Event{Type: rundir.Failed, Attempt: attempt, Kind: out.kind, Error: err.Error()}
+		event = rundir.JobEvent{Type: rundir.Failed, Attempt: attempt, Kind: out.kind, Error: err.Error()}
 		if r.mayRetry(t, out.kind) {
 			event.Type, out.state = rundir.Retry, rundir.StatePending
 		}

@@ -24,8 +24,8 @@ const (
 	Interrupted = "interrupted"
 )
 
-// Event is a line of jobs/ID.jsonl.
-type Event struct {
+// JobEvent is a line of jobs/ID.jsonl.
+type JobEvent struct {
 	Type          string    `json:"type"`
 	SchemaVersion int       `json:"schema_version"`
 	Job           string    `json:"job"`
@@ -43,7 +43,7 @@ type Event struct {
 }
 
 // Record is what happened to a job, in order.
-type Record []Event
+type Record []JobEvent
 
 // State is what a job is at.
 type State string
@@ -70,9 +70,9 @@ func (r Record) Of(fingerprint string) Record {
 }
 
 // Last returns the last event, a zero one if there is none.
-func (r Record) Last() Event {
+func (r Record) Last() JobEvent {
 	if len(r) == 0 {
-		return Event{}
+		return JobEvent{}
 	}
 	return r[len(r)-1]
 }
@@ -133,7 +133,7 @@ func read(f io.Reader) (Record, int64, error) {
 	line := 0
 	for text := range bytes.Lines(text[:whole]) {
 		line++
-		var e Event
+		var e JobEvent
 		if err := json.Unmarshal(text, &e); err != nil {
 			return nil, 0, fmt.Errorf("line %d is damaged: %w", line, err)
 		}
@@ -205,7 +205,7 @@ func (c *Claim) State() State { return c.Record.state() }
 
 // Append adds an event and fills in job, place and time. A result is on the disk
 // when it returns.
-func (c *Claim) Append(e Event) error {
+func (c *Claim) Append(e JobEvent) error {
 	e.SchemaVersion, e.Job, e.Fingerprint = SchemaVersion, c.job.ID, c.job.Fingerprint
 	e.Host, _ = os.Hostname()
 	e.PID, e.Time = os.Getpid(), time.Now().UTC()

@@ -44,7 +44,7 @@ func newRun(t *testing.T) (*Run, *Lock) {
 func appendAll(t *testing.T, c *Claim, types ...string) {
 	t.Helper()
 	for i, typ := range types {
-		e := Event{Type: typ, Attempt: i + 1}
+		e := JobEvent{Type: typ, Attempt: i + 1}
 		if typ == Done {
 			e.Report = &fit.Report{NLML: 0.1}
 		}

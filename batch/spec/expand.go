@@ -110,7 +110,7 @@ func (j Job) matches(m Match) bool {
 }
 
 // merged puts the options of a job together.
-func (s *Batch) merged(d DataSet, k Kernel, j Job, extra Options) Options {
+func (s *Batch) merged(d DataSet, k NamedKernel, j Job, extra Options) Options {
 	var o Options
 	o.merge(defaults())
 	o.merge(s.Defaults)

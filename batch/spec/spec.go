@@ -27,8 +27,8 @@ type Batch struct {
 	// Defaults are the options of every job.
 	Defaults Options `yaml:"defaults,omitempty" json:"defaults,omitzero"`
 	// Data and Kernels are required; every data set meets every kernel.
-	Data    []DataSet `yaml:"data" json:"data"`
-	Kernels []Kernel  `yaml:"kernels" json:"kernels"`
+	Data    []DataSet     `yaml:"data" json:"data"`
+	Kernels []NamedKernel `yaml:"kernels" json:"kernels"`
 	// Seeds of the random starts; none means seed 1.
 	Seeds []uint64 `yaml:"seeds,omitempty" json:"seeds,omitempty"`
 	// Splits are columns of the data sets' masks; none means the first.
@@ -63,8 +63,8 @@ type DataSet struct {
 	Options   `yaml:",inline"`
 }
 
-// Kernel is a covariance function. In a spec it may be the expression alone.
-type Kernel struct {
+// NamedKernel is a covariance function. In a spec it may be the expression alone.
+type NamedKernel struct {
 	// Name is part of the job's id; the default is made from the expression.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Kernel is the expression, as --kernel takes it.
@@ -206,13 +206,13 @@ func (d *DataSet) UnmarshalYAML(unmarshal func(any) error) error {
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler: an expression, or a
 // mapping.
-func (k *Kernel) UnmarshalYAML(unmarshal func(any) error) error {
+func (k *NamedKernel) UnmarshalYAML(unmarshal func(any) error) error {
 	var expr string
 	if err := unmarshal(&expr); err == nil {
-		*k = Kernel{Kernel: expr}
+		*k = NamedKernel{Kernel: expr}
 		return nil
 	}
-	type plain Kernel
+	type plain NamedKernel
 	return unmarshal((*plain)(k))
 }
 
