@@ -35,13 +35,13 @@ type Choice struct {
 	FellBack bool
 }
 
-// auto is the name that leaves the choice to us, as the empty one does.
-const auto = "auto"
+// Auto is the name that leaves the choice to this package, as the empty one does.
+const Auto = "auto"
 
 // asked is the choice to make for what a user asks for.
 func (f Found) asked(name string) Choice {
 	if name == "" {
-		name = auto
+		name = Auto
 	}
 	return Choice{Asked: name, Findings: f.Findings}
 }
@@ -51,7 +51,7 @@ func (f Found) asked(name string) Choice {
 // else is a device's name. Errors: [*UnavailableError].
 func (f Found) Choose(name string) (Choice, error) {
 	c := f.asked(name)
-	if c.Asked != auto {
+	if c.Asked != Auto {
 		found, err := f.named(name)
 		if err == nil {
 			c.Device, c.Reason = found.Name, "asked for"
@@ -66,7 +66,7 @@ func (f Found) Choose(name string) (Choice, error) {
 		}
 		passed = append(passed, g.refusal())
 	}
-	return c, &UnavailableError{Device: auto, Reason: strings.Join(passed, "; ")}
+	return c, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
 // take decides for a device that comes after those that were passed over.
@@ -79,20 +79,20 @@ func (c *Choice) take(device string, passed []string) {
 
 func (f Finding) refusal() string { return f.Name + ": " + f.Detail }
 
-// kind is the word before the colon of a device's name.
-func kind(name string) string {
+// Kind is the word before the colon of a device's name.
+func Kind(name string) string {
 	word, _, _ := strings.Cut(name, ":")
 	return word
 }
 
 // Means says whether name asks for the device: by its name or by its kind.
-func Means(name, device string) bool { return name == device || name == kind(device) }
+func Means(name, device string) bool { return name == device || name == Kind(device) }
 
 // answers says whether a finding is about what name asks for. One that has the
 // name of a kind is its only device, index 0, or says why there is none.
 func (f Finding) answers(name string) bool {
 	_, index, _ := strings.Cut(name, ":")
-	return Means(name, f.Name) || kind(name) == f.Name && (index == "0" || !f.Usable)
+	return Means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
 }
 
 // named returns the first usable finding that name asks for.
@@ -122,8 +122,8 @@ func (f Found) unknown(name string) string {
 		}
 	}
 	known := "usable here: auto, " + strings.Join(names, ", ")
-	if slices.ContainsFunc(f.Findings, func(g Finding) bool { return kind(g.Name) == kind(name) }) {
-		return fmt.Sprintf("there is no such %s device (%s)", kind(name), known)
+	if slices.ContainsFunc(f.Findings, func(g Finding) bool { return Kind(g.Name) == Kind(name) }) {
+		return fmt.Sprintf("there is no such %s device (%s)", Kind(name), known)
 	}
 	return fmt.Sprintf("no such kind of device (%s)", known)
 }
@@ -154,7 +154,7 @@ func (f Found) Accelerators() []Finding {
 func (f Found) AcceleratorKind() string {
 	for _, g := range f.Findings {
 		if !g.Host {
-			return kind(g.Name)
+			return Kind(g.Name)
 		}
 	}
 	return ""
@@ -167,7 +167,7 @@ func (f Found) open(ctx context.Context, name string, opts Options) (Device, err
 		return nil, err
 	}
 	for _, d := range f.drivers {
-		if d.Kind() == kind(found.Name) {
+		if d.Kind() == Kind(found.Name) {
 			return d.Open(ctx, found.Name, opts)
 		}
 	}

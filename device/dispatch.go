@@ -43,7 +43,7 @@ func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Ch
 // [*UnsupportedKernelError].
 func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error) {
 	c := f.asked(req.Device)
-	if c.Asked == auto {
+	if c.Asked == Auto {
 		backends, err := f.openAuto(ctx, req, &c)
 		return backends, c, err
 	}
@@ -131,7 +131,7 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend,
 		}
 		passed = append(passed, why)
 	}
-	return nil, &UnavailableError{Device: auto, Reason: strings.Join(passed, "; ")}
+	return nil, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
 // tooSmall says why a job does not pay on an accelerator, or "".

@@ -46,7 +46,7 @@ type Manifest struct {
 	Extra  spec.Options `json:"extra,omitzero"`
 	Slurm  spec.Slurm   `json:"slurm,omitzero"`
 	Inputs []Input      `json:"inputs"`
-	Jobs   []Job        `json:"jobs"`
+	Jobs   []PlannedJob `json:"jobs"`
 }
 
 // Input is a file that jobs read.
@@ -56,8 +56,8 @@ type Input struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Job is a job whose every option is decided.
-type Job struct {
+// PlannedJob is a job whose every option is decided.
+type PlannedJob struct {
 	spec.Job
 	// Fingerprint identifies what the result depends on; results with another
 	// one are of another job.

@@ -55,7 +55,7 @@ func (f *runFlags) add(s *pflag.FlagSet) {
 
 // check turns the flags into options.
 func (f *runFlags) check() (batch.Options, error) {
-	o := batch.Options{Drivers: drivers(), Cores: f.cores, GPUJobs: f.gpuJobs, Wait: f.wait}
+	o := batch.Options{Drivers: drivers(), Cores: f.cores, JobsPerDevice: f.gpuJobs, Wait: f.wait}
 	if f.cores < 0 || f.gpuJobs < 1 {
 		return o, usagef("--cores must not be negative, --gpu-jobs at least 1")
 	}
@@ -158,7 +158,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	build := func() (*rundir.Manifest, []byte, error) {
 		m, err := batch.Plan(ctx, s, batch.PlanOptions{
 			SpecPath: path, SpecText: text, Extra: f.extra(cmd.Flags()), Program: "gpfit " + version, Drivers: drivers(),
-			Crossover: device.CachedCrossover(false), OnGPU: f.engine == "slurm" && strings.Contains(sl.Gres, "gpu"), OnWarning: msg.warn,
+			Crossover: device.CachedCrossover(false), Accelerated: f.engine == "slurm" && strings.Contains(sl.Gres, "gpu"), OnWarning: msg.warn,
 		})
 		return m, text, err
 	}
@@ -211,7 +211,7 @@ func submit(ctx context.Context, cmd *cobra.Command, msg *messages, r *rundir.Ru
 	if err != nil {
 		return err
 	}
-	sub, err := slurm.Submit(ctx, slurm.Settings{Slurm: s, Program: program, Run: run, Resume: flags}, r.Jobs)
+	sub, err := slurm.Submit(ctx, slurm.Array{Slurm: s, Program: program, Run: run, Resume: flags}, r.Jobs)
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func runJobs(ctx context.Context, cmd *cobra.Command, msg *messages, r *rundir.R
 }
 
 // batchProgress shows how far a batch is.
-func (m *messages) batchProgress(p batch.Progress) {
+func (m *messages) batchProgress(p batch.RunProgress) {
 	text := fmt.Sprintf("%d of %d jobs done", p.Done, p.Total)
 	if p.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", p.Failed)
