@@ -93,12 +93,6 @@ func (j *Job) NumFitted() int {
 	return n
 }
 
-// Rows returns the first m training rows, all features in original units.
-func (j *Job) Rows(m int) []float64 {
-	d := j.sample.data
-	return pick(d.X, j.sample.rows[:m], d.N, d.D)
-}
-
 // Plan returns what an evaluation of the job takes on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
 	plan := b.Plan(j.N(), j.D())

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"gpfit/device"
 	"gpfit/gp"
@@ -179,8 +178,8 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if o.StdErrors && o.Objective == LOO {
 		return o, how, optionErrorf("--std-errors: the Hessian of a leave-one-out density is not the parameters' precision; take --objective nlml")
 	}
-	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), string(c)) {
-		return o, how, optionErrorf("--coarse %s: must be %s", c, strings.Join(hyperopt.Coarses(), ", "))
+	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
+		return o, how, optionErrorf("--coarse %s: must be auto, on or off", c)
 	}
 	return o, how, nil
 }

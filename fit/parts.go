@@ -45,3 +45,6 @@ func (p *Parts) Evaluate(ctx context.Context) (Report, error) {
 func (p *Parts) Posterior(z []float64) (*gp.Posterior, error) {
 	return p.session.model(z, "").Attach(p.Workspace)
 }
+
+// Rows returns the first m training rows, all features in original units.
+func (p *Parts) Rows(m int) []float64 { return p.session.job.sample.firstRows(m) }

@@ -267,3 +267,8 @@ func (s *sample) rowNumbers() []float64 {
 	}
 	return out
 }
+
+// firstRows returns the first m training rows, all features in original units.
+func (s *sample) firstRows(m int) []float64 {
+	return pick(s.data.X, s.rows[:m], s.data.N, s.data.D)
+}

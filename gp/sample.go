@@ -2,6 +2,7 @@ package gp
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 
@@ -115,6 +116,17 @@ func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 		}
 	}
 	return out, nil
+}
+
+// TargetSeed is the seed of one of several targets' draws, so that they are
+// independent; for the empty name of an only target it is the seed itself.
+func TargetSeed(seed uint64, target string) uint64 {
+	if target == "" {
+		return seed
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(target)) // never fails
+	return seed ^ h.Sum64()
 }
 
 // drawStream tells the random numbers of draws from others of the same seed.

@@ -3,6 +3,8 @@ package gp
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Target is one of several targets that share inputs, kernel and noise; each
@@ -31,6 +33,51 @@ func (m *Model) Target(t int) *Model {
 	one.Mean.Coefficients = part.Coefficients
 	one.Y, one.Alpha = m.Y[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]
 	return &one
+}
+
+// TargetError reports a name that is none of a model's targets, or no name where
+// there are several.
+type TargetError struct {
+	// Name is what was asked for, Known are the targets' names.
+	Name  string
+	Known []string
+}
+
+func (e *TargetError) Error() string {
+	known := strings.Join(e.Known, ", ")
+	switch {
+	case e.Name == "":
+		return "the model has several targets: " + known
+	case len(e.Known) == 1:
+		return fmt.Sprintf("no target %q: the model's target is %s", e.Name, known)
+	}
+	return fmt.Sprintf("no target %q: the model's targets are %s", e.Name, known)
+}
+
+// TargetNames returns the names of the targets.
+func (m *Model) TargetNames() []string {
+	if len(m.Targets) == 0 {
+		return []string{m.TargetName}
+	}
+	names := make([]string, len(m.Targets))
+	for t, part := range m.Targets {
+		names[t] = part.Name
+	}
+	return names
+}
+
+// TargetNamed returns the model of the named target alone; "" is the only one.
+// Errors: [*TargetError].
+func (m *Model) TargetNamed(name string) (*Model, error) {
+	names := m.TargetNames()
+	t := slices.Index(names, name)
+	if name == "" && len(names) == 1 {
+		t = 0
+	}
+	if t < 0 {
+		return nil, &TargetError{Name: name, Known: names}
+	}
+	return m.Target(t), nil
 }
 
 func (m *Model) validateTargets() error {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +61,7 @@ const (
 )
 
 // Coarses lists them, the default first.
-func Coarses() []string { return []string{string(CoarseAuto), string(CoarseOn), string(CoarseOff)} }
+func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
 
 // Settings tell how to tune. The zero value is ready to use.
 type Settings struct {
@@ -89,8 +88,8 @@ func (s Settings) Check() error {
 	switch {
 	case s.Restarts < 0:
 		return fmt.Errorf("hyperopt: Restarts is negative: %d", s.Restarts)
-	case s.Coarse != "" && !slices.Contains(Coarses(), string(s.Coarse)):
-		return fmt.Errorf("hyperopt: Coarse is %q: must be %s", s.Coarse, strings.Join(Coarses(), ", "))
+	case s.Coarse != "" && !slices.Contains(Coarses(), s.Coarse):
+		return fmt.Errorf("hyperopt: Coarse is %q: must be auto, on or off", s.Coarse)
 	}
 	return nil
 }

@@ -214,8 +214,8 @@ func TestKills(t *testing.T) {
 			}
 			killed := cmd.Process.Kill() == nil
 			err := cmd.Wait()
-			var exit *exec.ExitError
-			if killed && errors.As(err, &exit) && exit.ExitCode() == -1 {
+			var ended *exec.ExitError
+			if killed && errors.As(err, &ended) && ended.ExitCode() == -1 {
 				done++
 				if writing {
 					writes++

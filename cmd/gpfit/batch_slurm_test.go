@@ -53,8 +53,8 @@ func startSlurm(t *testing.T) {
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
 }
 
-// output runs a command and returns what it prints.
-func output(t *testing.T, name string, args ...string) string {
+// stdoutOf runs a command and returns what it prints.
+func stdoutOf(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
 	cmd := exec.Command(name, args...)
@@ -87,7 +87,7 @@ func TestSlurm(t *testing.T) {
 	spec := writeStudy(t, dir, 400, 6, 4)
 	plain, run := filepath.Join(dir, "plain.run"), filepath.Join(dir, "array.run")
 
-	id := output(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
+	id := stdoutOf(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
 	pids := func() map[int]bool {
 		out := map[int]bool{}
 		r, err := rundir.Open(run)
@@ -102,13 +102,13 @@ func TestSlurm(t *testing.T) {
 		return out
 	}
 	eventually(t, "four tasks work", 30*time.Second, func() bool { return len(pids()) == 4 })
-	if shown := output(t, gpfit, "show", run); !strings.Contains(shown, "running") {
+	if shown := stdoutOf(t, gpfit, "show", run); !strings.Contains(shown, "running") {
 		t.Errorf("show does not see running jobs:\n%s", shown)
 	}
-	output(t, "scancel", "--batch", "--signal=KILL", id+"_1")
-	output(t, "scontrol", "requeue", id+"_2")
+	stdoutOf(t, "scancel", "--batch", "--signal=KILL", id+"_1")
+	stdoutOf(t, "scontrol", "requeue", id+"_2")
 	eventually(t, "the requeued task begins again", 60*time.Second, func() bool {
-		shown := output(t, "scontrol", "show", "job", id+"_2")
+		shown := stdoutOf(t, "scontrol", "show", "job", id+"_2")
 		if strings.Contains(shown, "JobState=PENDING") {
 			// Slurm would wait two minutes before it begins again.
 			_ = exec.Command("scontrol", "update", "JobId="+id+"_2", "StartTime=now").Run()
@@ -118,16 +118,16 @@ func TestSlurm(t *testing.T) {
 		return running && strings.Contains(shown, "Restarts=1")
 	})
 	eventually(t, "the array ends", 3*time.Minute, func() bool {
-		return output(t, "squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING", "--job", id) == ""
+		return stdoutOf(t, "squeue", "--noheader", "--states=PENDING,RUNNING,COMPLETING", "--job", id) == ""
 	})
-	if states := output(t, "scontrol", "show", "job", id+"_1"); !strings.Contains(states, "JobState=FAILED") {
+	if states := stdoutOf(t, "scontrol", "show", "job", id+"_1"); !strings.Contains(states, "JobState=FAILED") {
 		t.Errorf("the killed task: %s", states)
 	}
 	if !complete(run) {
-		t.Errorf("the tasks that were left have not done everything:\n%s", output(t, gpfit, "show", run))
+		t.Errorf("the tasks that were left have not done everything:\n%s", stdoutOf(t, gpfit, "show", run))
 	}
-	output(t, gpfit, "resume", run, "--quiet") // nothing to do but to look
-	output(t, gpfit, "batch", spec, "--out", plain, "--quiet")
+	stdoutOf(t, gpfit, "resume", run, "--quiet") // nothing to do but to look
+	stdoutOf(t, gpfit, "batch", spec, "--out", plain, "--quiet")
 	if d := cmp.Diff(readResult(t, plain), readResult(t, run)); d != "" {
 		t.Errorf("plain (-), array (+):\n%s", d)
 	}

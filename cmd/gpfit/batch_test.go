@@ -18,6 +18,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/exit"
 	"reflect"
 )
 
@@ -47,7 +48,7 @@ func TestWorkers(t *testing.T) {
 	runs := map[string]string{}
 	for _, cores := range []string{"1", "3"} {
 		runs[cores] = filepath.Join(dir, cores+".run")
-		output(t, gpfit, "batch", study, "--out", runs[cores], "--cores", cores, "--quiet")
+		stdoutOf(t, gpfit, "batch", study, "--out", runs[cores], "--cores", cores, "--quiet")
 	}
 	shards, workers := filepath.Join(dir, "shards.run"), filepath.Join(dir, "workers.run")
 	runs["shards"], runs["workers"] = shards, workers
@@ -116,7 +117,7 @@ func TestInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"resume", run1}, {"resume", run1, "--worker"}, {"batch", study, "--out", run1, "--shard", "0/2"}} {
-		if code, text := quiet(args...); code != exitInUse || !strings.Contains(text, "in use by process") {
+		if code, text := quiet(args...); code != exit.InUse || !strings.Contains(text, "in use by process") {
 			t.Errorf("%v: exit code %d: %s", args, code, text)
 		}
 	}
@@ -127,7 +128,7 @@ func TestInUse(t *testing.T) {
 	if _, lock, err = rundir.OpenLocked(run1, rundir.Shared); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := quiet("resume", run1); code != exitInUse || !strings.Contains(text, "shards or workers") {
+	if code, text := quiet("resume", run1); code != exit.InUse || !strings.Contains(text, "shards or workers") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	if code, text := quiet("resume", run1, "--worker"); code != 0 {
@@ -137,7 +138,7 @@ func TestInUse(t *testing.T) {
 	if code, text := quiet("resume", run1); code != 0 {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if code, text := quiet("batch", study, "--out", run1); code != exitUsage || !strings.Contains(text, "gpfit resume") {
+	if code, text := quiet("batch", study, "--out", run1); code != exit.Usage || !strings.Contains(text, "gpfit resume") {
 		t.Errorf("a second batch: exit code %d: %s", code, text)
 	}
 }
@@ -164,8 +165,8 @@ func TestBatchSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := cmd.Wait()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
 			t.Fatalf("%v: %v\n%s", sig, err, cmd.Stderr)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -174,10 +175,10 @@ func TestBatchSignal(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt")); len(files) == 0 {
 			t.Error("no checkpoint was left")
 		}
-		if shown := output(t, gpfit, "show", r); !strings.Contains(shown, "interrupted") {
+		if shown := stdoutOf(t, gpfit, "show", r); !strings.Contains(shown, "interrupted") {
 			t.Errorf("show:\n%s", shown)
 		}
-		output(t, gpfit, "resume", r, "--quiet")
+		stdoutOf(t, gpfit, "resume", r, "--quiet")
 	}
 	a, b := readResult(t, filepath.Join(dir, "terminated.run")), readResult(t, filepath.Join(dir, "interrupt.run"))
 	if !maps.Equal(a, b) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/bench"
 )
 
@@ -130,24 +131,24 @@ func TestBenchErrors(t *testing.T) {
 		code int
 		say  string
 	}{
-		{[]string{"--n", "10,21", "--data", path}, exitUsage, "has 20 rows"},
-		{[]string{"--n", "1"}, exitUsage, "at least 2"},
-		{[]string{"--n", "ten"}, exitUsage, "ten"},
-		{[]string{"--n", "10", "--repeat", "0"}, exitUsage, "--repeat 0"},
-		{[]string{"--n", "10", "--d", "0"}, exitUsage, "--d 0"},
-		{[]string{"--n", "10", "--d", "3", "--data", path}, exitUsage, "--d is for a synthetic table"},
-		{[]string{"--n", "10", "--target", "y"}, exitUsage, "--data"},
-		{[]string{"--n", "10", "--plot", "speed.pdf"}, exitUsage, ".svg or .png"},
-		{[]string{"--n", "10", "--kernel", "rbff"}, exitUsage, "rbf"},
-		{[]string{"--n", "10", "--set", "lengthscales=1"}, exitUsage, "did you mean"},
+		{[]string{"--n", "10,21", "--data", path}, exit.Usage, "has 20 rows"},
+		{[]string{"--n", "1"}, exit.Usage, "at least 2"},
+		{[]string{"--n", "ten"}, exit.Usage, "ten"},
+		{[]string{"--n", "10", "--repeat", "0"}, exit.Usage, "--repeat 0"},
+		{[]string{"--n", "10", "--d", "0"}, exit.Usage, "--d 0"},
+		{[]string{"--n", "10", "--d", "3", "--data", path}, exit.Usage, "--d is for a synthetic table"},
+		{[]string{"--n", "10", "--target", "y"}, exit.Usage, "--data"},
+		{[]string{"--n", "10", "--plot", "speed.pdf"}, exit.Usage, ".svg or .png"},
+		{[]string{"--n", "10", "--kernel", "rbff"}, exit.Usage, "rbf"},
+		{[]string{"--n", "10", "--set", "lengthscales=1"}, exit.Usage, "did you mean"},
 		// All elements of the matrix are exactly 1.
-		{[]string{"--n", "10", "--set", "lengthscale=1e10", "--set", "signal_variance=1", "--set", "noise_variance=1e-300"}, exitFailure, "raise noise_variance"},
-		{[]string{"--sizes", "10"}, exitUsage, "unknown flag"},
-		{[]string{path}, exitUsage, "argument"},
-		{[]string{"--n", "10", "--device", "cpu,quantum"}, exitDevice, "quantum"},
-		{[]string{"--n", "10", "--device", "cpu,cpu"}, exitUsage, "twice"},
-		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exitData, "missing.csv"},
-		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exitFailure, "folder.svg"},
+		{[]string{"--n", "10", "--set", "lengthscale=1e10", "--set", "signal_variance=1", "--set", "noise_variance=1e-300"}, exit.Failure, "raise noise_variance"},
+		{[]string{"--sizes", "10"}, exit.Usage, "unknown flag"},
+		{[]string{path}, exit.Usage, "argument"},
+		{[]string{"--n", "10", "--device", "cpu,quantum"}, exit.Device, "quantum"},
+		{[]string{"--n", "10", "--device", "cpu,cpu"}, exit.Usage, "twice"},
+		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exit.Data, "missing.csv"},
+		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exit.Failure, "folder.svg"},
 	} {
 		code, _, stderr := runBenchTest(t, append([]string{"bench"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.say) {
@@ -160,7 +161,7 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"bench", "--n", "30"}, strings.NewReader(""), &out, &errs); code != exitInterrupted {
+	if code := run(ctx, []string{"bench", "--n", "30"}, strings.NewReader(""), &out, &errs); code != exit.Interrupted {
 		t.Errorf("exit code %d: %s", code, &errs)
 	}
 }

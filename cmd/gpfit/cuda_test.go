@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit"
 )
@@ -37,9 +38,9 @@ func (g *gpu) run(t *testing.T, faults []emulator.Fault, args ...string) (code i
 	cmd.Env = append(emulator.Env(t, emulator.Config{Faults: faults}), "XDG_CACHE_HOME="+g.cache)
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		code = ended.ExitCode()
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestGPU(t *testing.T) {
 	// A sticky error at the 12th Cholesky factorisation.
 	dies := []emulator.Fault{{Entry: "cusolverDnXpotrf", K: 12, Code: 700}}
 	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
-	if code != exitDevice || !strings.Contains(stderr, "device cuda:0 is lost") {
+	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
 		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
 	}
 	moved, stderr := g.report(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--fallback", "cpu", "--out", model)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
 )
 
 // TestExitCodes: the documented exit codes.
@@ -28,26 +30,26 @@ func TestExitCodes(t *testing.T) {
 		{0, "fit " + good + " --out " + out},
 		{0, "predict " + out + " " + good},
 		// A lengthscale so long that every element of the matrix is 1.
-		{exitFailure, "nlml " + good + " --set lengthscale=1e10 --set noise_variance=1e-300"},
-		{exitUsage, "fit"},
-		{exitUsage, "fit " + good + " --nope"},
-		{exitUsage, "fit " + good + " --restarts x"},
-		{exitUsage, "fit " + good + " --kernel rbf("},
-		{exitUsage, "fit " + good + " --kernel rbf(dims=4)"},
-		{exitUsage, "fit " + good + " --fix a=1"},
-		{exitUsage, "nope"},
-		{exitData, "fit " + filepath.Join(dir, "none.csv")},
-		{exitData, "fit " + put("bad.csv", "x,y\n1,a\n")},
-		{exitData, "fit " + put("one.csv", "x,y\n1,1\n")},
-		{exitData, "fit " + filepath.Join(dir, "none-*.csv")},
-		{exitData, "fit ../../internal/table/testdata/formats/nan.npy"},
-		{exitData, "fit ../../internal/table/testdata/formats/words.npz"},
-		{exitData, "fit ../../internal/table/testdata/formats/types.parquet"},
-		{exitData, "fit ../../internal/table/testdata/formats"},
-		{exitData, "fit " + good + " --split-mask " + good + ":z"},
-		{exitUsage, "fit " + good + " --missing maybe"},
-		{exitData, "predict " + good + " " + good},
-		{exitDevice, "fit " + good + " --device cuda:9 --out " + out},
+		{exit.Failure, "nlml " + good + " --set lengthscale=1e10 --set noise_variance=1e-300"},
+		{exit.Usage, "fit"},
+		{exit.Usage, "fit " + good + " --nope"},
+		{exit.Usage, "fit " + good + " --restarts x"},
+		{exit.Usage, "fit " + good + " --kernel rbf("},
+		{exit.Usage, "fit " + good + " --kernel rbf(dims=4)"},
+		{exit.Usage, "fit " + good + " --fix a=1"},
+		{exit.Usage, "nope"},
+		{exit.Data, "fit " + filepath.Join(dir, "none.csv")},
+		{exit.Data, "fit " + put("bad.csv", "x,y\n1,a\n")},
+		{exit.Data, "fit " + put("one.csv", "x,y\n1,1\n")},
+		{exit.Data, "fit " + filepath.Join(dir, "none-*.csv")},
+		{exit.Data, "fit ../../internal/table/testdata/formats/nan.npy"},
+		{exit.Data, "fit ../../internal/table/testdata/formats/words.npz"},
+		{exit.Data, "fit ../../internal/table/testdata/formats/types.parquet"},
+		{exit.Data, "fit ../../internal/table/testdata/formats"},
+		{exit.Data, "fit " + good + " --split-mask " + good + ":z"},
+		{exit.Usage, "fit " + good + " --missing maybe"},
+		{exit.Data, "predict " + good + " " + good},
+		{exit.Device, "fit " + good + " --device cuda:9 --out " + out},
 	} {
 		var stderr strings.Builder
 		if code := run(context.Background(), strings.Fields(c.args), strings.NewReader(""), io.Discard, &stderr); code != c.code {

@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,27 +21,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/batch"
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
-	"gpfit/device"
-	"gpfit/fit"
-	"gpfit/gp"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/internal/suggest"
-	"gpfit/internal/table"
-	"gpfit/internal/textform"
-	"gpfit/kernel"
-)
-
-// Exit codes.
-const (
-	exitFailure     = 1
-	exitUsage       = 2
-	exitSomeFailed  = 3
-	exitData        = 10
-	exitInUse       = 11
-	exitDevice      = 12
-	exitInterrupted = 130
 )
 
 func main() {
@@ -60,47 +41,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return 0
 	}
-	code := exitCode(ctx, err)
+	code := exit.Code(ctx, err)
 	fmt.Fprintf(stderr, "gpfit: %v\n", err)
-	if code == exitUsage {
+	if code == exit.Usage {
 		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")
 	}
 	return code
-}
-
-// usageError marks a mistake on the command line.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-func exitCode(ctx context.Context, err error) int {
-	switch {
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return exitInterrupted
-	case is[*batch.JobsFailedError](err):
-		return exitSomeFailed
-	case is[*rundir.InUseError](err):
-		return exitInUse
-	case is[*spec.Error](err):
-		return exitUsage
-	case is[*batch.ChangedError](err), is[*rundir.Error](err):
-		return exitData
-	case is[*usageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err):
-		return exitUsage
-	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err):
-		return exitData
-	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
-		return exitDevice
-	}
-	return exitFailure
-}
-
-func is[T error](err error) bool {
-	var target T
-	return errors.As(err, &target)
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
@@ -117,14 +63,17 @@ of a batch failed, 10 bad input data, 11 run directory in use, 12 device
 unavailable, too small or lost, 130 interrupted.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
-		RunE:              func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd.Flags()) },
+		RunE:              noCommand,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Finish(cmd.Flags()) },
 	}
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(flags.Error)
 	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
+	for _, cmd := range root.Commands() {
+		flags.Complete(cmd)
+	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
@@ -139,5 +88,5 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return usagef("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
+	return exit.Usagef("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
 }

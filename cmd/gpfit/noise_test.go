@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
 )
 
 // TestMeanNoiseExitCodes: what the user asked for is a usage error, what is in
@@ -28,26 +30,26 @@ func TestMeanNoiseExitCodes(t *testing.T) {
 		code int
 		args string
 	}{
-		{exitUsage, fitArgs + " --mean cubic"},
-		{exitUsage, fitArgs + " --mean bumps(9)"},
-		{exitUsage, fitArgs + " --mean linear --mean-fit ols"},
-		{exitUsage, fitArgs + " --noise some"},
-		{exitUsage, fitArgs + " --noise none --noise-group lab"},
-		{exitData, fitArgs + " --noise-column w"},
-		{exitData, fitArgs + " --noise-column lab"},
-		{exitData, fitArgs + " --noise-group x"},
-		{exitData, "fit " + put("bad.csv", "x,v,y\n0,1,1\n1,-1,2\n2,1,3\n") + " --features x --noise-column v --out " + model},
+		{exit.Usage, fitArgs + " --mean cubic"},
+		{exit.Usage, fitArgs + " --mean bumps(9)"},
+		{exit.Usage, fitArgs + " --mean linear --mean-fit ols"},
+		{exit.Usage, fitArgs + " --noise some"},
+		{exit.Usage, fitArgs + " --noise none --noise-group lab"},
+		{exit.Data, fitArgs + " --noise-column w"},
+		{exit.Data, fitArgs + " --noise-column lab"},
+		{exit.Data, fitArgs + " --noise-group x"},
+		{exit.Data, "fit " + put("bad.csv", "x,v,y\n0,1,1\n1,-1,2\n2,1,3\n") + " --features x --noise-column v --out " + model},
 		{0, fitArgs + " --noise-column v --noise-group lab --mean constant"},
 		{0, "predict " + model + " " + good},
 		{0, "predict " + model + " " + plain + " --noise-group-default a"},
-		{exitUsage, "predict " + model + " " + plain},
-		{exitUsage, "predict " + model + " " + plain + " --noise-group-default c"},
-		{exitData, "predict " + model + " " + put("other.csv", "x,lab\n1,c\n")},
-		{exitData, "predict " + model + " " + put("negative.csv", "x,lab,v\n1,a,-1\n")},
-		{exitData, "predict " + model + " " + good + " --noise-column w"},
+		{exit.Usage, "predict " + model + " " + plain},
+		{exit.Usage, "predict " + model + " " + plain + " --noise-group-default c"},
+		{exit.Data, "predict " + model + " " + put("other.csv", "x,lab\n1,c\n")},
+		{exit.Data, "predict " + model + " " + put("negative.csv", "x,lab,v\n1,a,-1\n")},
+		{exit.Data, "predict " + model + " " + good + " --noise-column w"},
 		{0, fitArgs},
-		{exitUsage, "predict " + model + " " + good + " --noise-column v"},
-		{exitUsage, "predict " + model + " " + good + " --noise-group lab"},
+		{exit.Usage, "predict " + model + " " + good + " --noise-column v"},
+		{exit.Usage, "predict " + model + " " + good + " --noise-group lab"},
 	} {
 		var stderr strings.Builder
 		if code := run(context.Background(), strings.Fields(c.args), strings.NewReader(""), io.Discard, &stderr); code != c.code {

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/gp"
+	"gpfit/gp/rows"
 )
 
 // TestPredictPieces predicts more rows than are read at a time, and compares
@@ -30,14 +33,14 @@ func TestPredictPieces(t *testing.T) {
 	}
 	call("fit", "../../examples/co2.csv", "--max-evals", "3", "--out", model)
 
-	const n = 2*predictRows + 1234
+	const n = 2*rows.Piece + 1234
 	var text strings.Builder
 	text.WriteString("season_cos,year,season_sin\n")
-	rows := make([]float64, 0, 3*n)
+	x := make([]float64, 0, 3*n)
 	for i := range n {
 		year := 1958 + float64(i)/256
 		sin, cos := math.Sincos(2 * math.Pi * year)
-		rows = append(rows, year, cos, sin)
+		x = append(x, year, cos, sin)
 		fmt.Fprintf(&text, "%v,%v,%v\n", cos, year, sin)
 	}
 	data := filepath.Join(dir, "rows.csv")
@@ -59,14 +62,14 @@ func TestPredictPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer posterior.Close()
-	flags := outputFlags{interval: 0.9, terms: true, gradient: true}
-	p, err := flags.predict(context.Background(), posterior, rowsToPredict{rows: rows, n: n}, nil, nil)
+	f := predictFlags{interval: 0.9, terms: true, gradient: true}
+	p, err := f.predict(context.Background(), posterior, rows.Rows{X: x, N: n}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
-		if err := writeAll(&want, asJSON, flags.info(), p[0]); err != nil {
+		if err := output.WriteTable(&want, asJSON, f.info(), p[0]); err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
@@ -90,7 +93,7 @@ func TestPredictPieces(t *testing.T) {
 	out := filepath.Join(dir, "none")
 	var stdout, stderr strings.Builder
 	code := run(context.Background(), []string{"predict", model, data, "--out", out}, strings.NewReader(""), &stdout, &stderr)
-	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exitData || !strings.Contains(stderr.String(), want) {
+	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exit.Data || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit code %d, want %q:\n%s", code, want, stderr.String())
 	}
 	if entries, err := filepath.Glob(filepath.Join(dir, "*none*")); err != nil || len(entries) > 0 {

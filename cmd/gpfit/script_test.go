@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"gpfit/cmd/gpfit/internal/exit"
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +64,7 @@ func TestInterrupt(t *testing.T) {
 	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
 	var stdout strings.Builder
 	code := run(ctx, []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--out", model}, strings.NewReader(""), &stdout, stderr)
-	if code != exitInterrupted || !strings.Contains(stderr.String(), "the best model so far is in") || !strings.Contains(stdout.String(), "cancelled") {
+	if code != exit.Interrupted || !strings.Contains(stderr.String(), "the best model so far is in") || !strings.Contains(stdout.String(), "cancelled") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
 	stdout.Reset()

@@ -24,6 +24,25 @@ type Method interface {
 // wherever the gradient is right; the others are there for comparison.
 func Methods() []Method { return []Method{LBFGS{}, Adam{}, NelderMead{}} }
 
+// MethodNames returns the names of all, the default first.
+func MethodNames() []string {
+	var names []string
+	for _, m := range Methods() {
+		names = append(names, m.Name())
+	}
+	return names
+}
+
+// MethodNamed returns the method of that name, nil if there is none.
+func MethodNamed(name string) Method {
+	for _, m := range Methods() {
+		if m.Name() == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // Descent is the state of one start that every method shares. It shares nothing
 // with other starts, so that starts may run in any order, and on objectives of
 // their own at the same time.

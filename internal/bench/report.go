@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"slices"
+	"time"
 
 	"gpfit/device"
 	"gpfit/internal/plotting"
@@ -42,9 +45,11 @@ type Printer struct {
 	headed bool
 }
 
-// Machine writes the header; it fills in m's type and version.
+// Machine writes the header; it fills in what the process itself knows.
 func (p *Printer) Machine(m *Machine) error {
 	m.Type, m.SchemaVersion = "machine", SchemaVersion
+	m.CPUs, m.OS, m.Arch, m.Go = runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version()
+	m.Date, m.Arguments = time.Now().UTC().Format(time.RFC3339), os.Args[1:]
 	if p.JSON {
 		return json.NewEncoder(p.W).Encode(m)
 	}

@@ -1,8 +1,10 @@
 package plotting
 
 import (
+	"cmp"
 	"errors"
 	"image/color"
+	"slices"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -15,7 +17,7 @@ type Forecast struct {
 	Title, XLabel, YLabel string
 	// DataX and DataY are the observations; they may be empty.
 	DataX, DataY []float64
-	// X is ascending; Mean, Lower and Upper are of its length.
+	// X may come in any order; Mean, Lower and Upper are of its length.
 	X, Mean, Lower, Upper []float64
 	// Band says what lies between Lower and Upper: "95 % interval".
 	Band string
@@ -31,15 +33,21 @@ func (f *Forecast) Write(path string) error {
 		return errors.New("plotting: a forecast needs mean and band for every input")
 	}
 	p, legend := newPlot(f.Title, f.XLabel, f.YLabel)
-	outline := make(plotter.XYs, 0, 2*len(f.X))
-	mean := make(plotter.XYs, len(f.X))
-	for i, x := range f.X {
-		outline = append(outline, plotter.XY{X: x, Y: f.Upper[i]})
-		mean[i] = plotter.XY{X: x, Y: f.Mean[i]}
+	order := make([]int, len(f.X))
+	for i := range order {
+		order[i] = i
 	}
-	for i := len(f.X) - 1; i >= 0; i-- {
-		outline = append(outline, plotter.XY{X: f.X[i], Y: f.Lower[i]})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.X[a], f.X[b]) })
+	along := func(y []float64) plotter.XYs {
+		points := make(plotter.XYs, len(order))
+		for i, k := range order {
+			points[i] = plotter.XY{X: f.X[k], Y: y[k]}
+		}
+		return points
 	}
+	mean, upper, lower := along(f.Mean), along(f.Upper), along(f.Lower)
+	slices.Reverse(lower)
+	outline := slices.Concat(upper, lower)
 	band, err := plotter.NewPolygon(outline)
 	if err != nil {
 		return err

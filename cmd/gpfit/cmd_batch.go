@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/batch"
+	"gpfit/batch/results"
+	"gpfit/batch/rundir"
+	"gpfit/batch/slurm"
+	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/device"
+)
+
+type batchFlags struct {
+	runs.Flags
+	out                         string
+	dryRun                      bool
+	device, fallback            string
+	threads, restarts, maxEvals int
+}
+
+func newBatch() *cobra.Command {
+	var f batchFlags
+	cmd := &cobra.Command{
+		Use:   "batch SPEC",
+		Short: "Run many fits: data sets × kernels × splits × seeds",
+		Long: `Run many fits: data sets × kernels × splits × seeds.
+
+SPEC is a YAML file; examples/batch/full.yaml shows all that it can say. Jobs run
+side by side on the cores and GPUs, as many as memory allows, each with the
+threads that the spec gives it. Everything about the run is in its directory:
+"gpfit show" makes tables of it, "gpfit report" a page, "gpfit resume" goes on
+after Ctrl-C, a crash or a kill, from the checkpoints, to the same bits.
+
+A job that fails does not stop the others; the exit code is then 3. With
+--engine slurm a job array is submitted. Without a scheduler, or with another
+one, start the same command with --shard 0/4, 1/4, … on machines that share the
+run directory.`,
+		Example: `  gpfit batch examples/batch/co2.yaml
+  gpfit batch study.yaml --dry-run
+  gpfit batch study.yaml --engine slurm --slurm-partition gpu --slurm-gres gpu:1 --slurm-tasks 4`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runBatch(cmd, args[0], &f) },
+	}
+	s := flags.InOrder(cmd)
+	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in this folder)")
+	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with memory, operations and expected time, and do nothing")
+	s.StringVar(&f.device, "device", "", "device of every job, before the spec: auto, cpu, cuda or a name")
+	s.StringVar(&f.fallback, "fallback", "", "`DEVICE` to take where a job's own cannot be had, is lost or too small")
+	s.IntVar(&f.threads, "threads", 0, "CPU threads of every job, before the spec")
+	s.IntVar(&f.restarts, "restarts", 0, "further starts of every job, from a Latin hypercube, before the spec")
+	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start of every job, before the spec")
+	f.Flags.Add(s)
+	return cmd
+}
+
+// extra are the options of the command line, which come before the spec.
+func (f *batchFlags) extra(s *pflag.FlagSet) spec.Options {
+	var o spec.Options
+	for name, set := range map[string]func(){
+		"device": func() { o.Device = &f.device }, "fallback": func() { o.Fallback = &f.fallback },
+		"threads": func() { o.Threads = &f.threads }, "restarts": func() { o.Restarts = &f.restarts },
+		"max-evals": func() { o.MaxEvals = &f.maxEvals },
+	} {
+		if s.Lookup(name).Changed {
+			set()
+		}
+	}
+	return o
+}
+
+func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	o, err := f.Options()
+	if err != nil {
+		return err
+	}
+	s, text, err := spec.Read(path)
+	if err != nil {
+		return err
+	}
+	build := func() (*rundir.Manifest, []byte, error) {
+		plan := runs.PlanOptions(msg, programName, path, text, f.extra(cmd.Flags()))
+		plan.OnGPU = f.OnSlurm() && strings.Contains(slurm.Merge(f.Slurm, s.Slurm).Gres, "gpu")
+		m, err := batch.Plan(ctx, s, plan)
+		return m, text, err
+	}
+	if f.dryRun {
+		m, _, err := build()
+		if err != nil {
+			return err
+		}
+		return dryRun(ctx, cmd.OutOrStdout(), m, f.JSON)
+	}
+	if f.out == "" {
+		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"
+	}
+	r, lock, err := openNew(f.out, o.Shared, build)
+	if err != nil {
+		return err
+	}
+	if o.Shared && r.SpecSHA256 != rundir.SHA256(text) {
+		lock.Release()
+		return &batch.ChangedError{Dir: f.out, What: []string{"the spec " + path}}
+	}
+	if f.OnSlurm() {
+		lock.Release()
+		return f.Submit(cmd, msg, r, s.Slurm, nil)
+	}
+	defer lock.Release()
+	return f.Run(cmd, msg, r, o)
+}
+
+// openNew makes the run, or joins it where shards share it.
+func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, error)) (*rundir.Run, *rundir.Lock, error) {
+	if shared {
+		return rundir.Join(out, build)
+	}
+	r, lock, err := rundir.Create(out, build)
+	if errors.Is(err, rundir.ErrExists) {
+		return nil, nil, exit.Usagef("%v: go on with 'gpfit resume %s', or choose another directory with --out", err, out)
+	}
+	return r, lock, err
+}
+
+// dryRun prints what the jobs need.
+func dryRun(ctx context.Context, out io.Writer, m *rundir.Manifest, asJSON bool) error {
+	estimates, err := batch.Estimates(ctx, m.Jobs, devices.Drivers())
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		for _, e := range estimates {
+			if err := output.JSON(out, map[string]any{
+				"type": "planned_job", "schema_version": results.SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
+				"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
+				"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
+	seconds, operations, biggest := 0.0, 0.0, int64(0)
+	for _, e := range estimates {
+		starts := 1.0
+		if e.Job.Options.Restarts != nil {
+			starts += float64(*e.Job.Options.Restarts)
+		}
+		ops := e.FlopsGradient * batch.TypicalEvaluations * starts
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
+			device.FormatBytes(e.HostBytes()+e.DeviceBytes()), ops, duration(e.Seconds))
+		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, e.HostBytes()+e.DeviceBytes())
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\ncounting %d evaluations for each start; times below 1,000 rows are too short\n",
+		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	return err
+}
+
+func duration(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/fit"
+	"gpfit/internal/bench"
+	"gpfit/internal/plotting"
+)
+
+type benchFlags struct {
+	training.Flags
+	data      string
+	sizes     []int
+	d, repeat int
+	plot      string
+}
+
+func newBench() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "The speed of evaluations per device and n, against the device's own limit",
+		Long: `Measure how long a device takes for the negative log marginal likelihood (NLML),
+for NLML and gradient, and for predictions, at each number of rows n. A value
+with gradient costs n³ floating-point operations whatever the number of
+parameters: the rate of the device's matrix product (dgemm), measured in the same
+run, is the limit that the result is compared with.
+
+Times are medians after one warm-up, each at parameters that differ by a
+millionth from the last, so that nothing is reused; the NLML shown is at the
+given parameters. Peak memory is the largest resident memory of the process
+during an n, on Linux. Predictions give mean and standard deviation.`,
+		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
+  gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, &f) },
+	}
+	s := flags.InOrder(cmd)
+	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
+	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
+	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
+	f.Data.Add(s)
+	s.Lookup("seed").Usage = "seed of the synthetic table or of --subsample"
+	// Of the model there is what makes sense without a fit.
+	var model pflag.FlagSet
+	f.Model.Add(&model)
+	for _, name := range []string{"kernel", "ard", "mean", "standardize", "set"} {
+		s.AddFlag(model.Lookup(name))
+	}
+	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
+	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
+	f.Flags.Flags.Add(s)
+	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
+	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
+	return cmd
+}
+
+func runBench(cmd *cobra.Command, f *benchFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	opts, err := f.Options(msg)
+	if err != nil {
+		return err
+	}
+	opts.Fallback = nil // a measurement stays on its device
+	if err := f.check(cmd.Flags()); err != nil {
+		return err
+	}
+	tasks, err := f.tasks(cmd.InOrStdin(), opts)
+	if err != nil {
+		return err
+	}
+	for _, w := range tasks[0].Warnings() {
+		msg.Warn(w)
+	}
+	opened, err := f.openAll(ctx, msg)
+	defer opened.Close()
+	if err != nil {
+		return err
+	}
+	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.JSON}
+	if err := out.Machine(f.machine(tasks[0])); err != nil {
+		return err
+	}
+	results, err := f.measure(ctx, msg, &out, opened, tasks)
+	msg.Clear()
+	if err != nil || f.plot == "" {
+		return err
+	}
+	if err := bench.Plot(results).Write(f.plot); err != nil {
+		return &output.WriteError{Err: err}
+	}
+	msg.Note("plot written to %s", f.plot)
+	return nil
+}
+
+// check finds mistakes in the flags before any work.
+func (f *benchFlags) check(s *pflag.FlagSet) error {
+	switch smallest := slices.Min(append(f.sizes, 2)); {
+	case smallest < 2:
+		return exit.Usagef("--n %d: a model needs at least 2 rows", smallest)
+	case f.Several():
+		return exit.Usagef("--target %s: measurements are of one target", f.Target)
+	case len(f.sizes) == 0:
+		return exit.Usagef("--n: no numbers of rows")
+	case f.repeat < 1:
+		return exit.Usagef("--repeat %d: must be at least 1", f.repeat)
+	case f.d < 1:
+		return exit.Usagef("--d %d: must be at least 1", f.d)
+	case f.data != "" && s.Changed("d"):
+		return exit.Usagef("--d is for a synthetic table: leave it out with --data")
+	case f.data != "" && s.Changed("seed") && f.Subsample == 0:
+		return exit.Usagef("--seed is for a synthetic table: leave it out with --data")
+	}
+	if f.plot != "" {
+		if _, err := plotting.Format(f.plot); err != nil {
+			return exit.Usagef("--plot %v", err)
+		}
+	}
+	return nil
+}
+
+// table reads --data or makes the synthetic table.
+func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
+	n := slices.Max(f.sizes)
+	if f.data == "" {
+		if f.Target != "" || len(f.Features) > 0 || f.Subsample != 0 {
+			return fit.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
+		}
+		return bench.Synthetic(n, f.d, f.Seed), nil
+	}
+	data, err := f.Read(f.data, stdin)
+	if err == nil && data.N < n {
+		err = exit.Usagef("--n %d: %s has %d rows", n, f.data, data.N)
+	}
+	return data, err
+}
+
+// tasks prepares one job for every n.
+func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+	data, err := f.table(stdin)
+	if err != nil {
+		return nil, err
+	}
+	tasks := make([]*fit.Job, len(f.sizes))
+	for i, n := range f.sizes {
+		if tasks[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
+			return nil, fmt.Errorf("n = %d: %w", n, err)
+		}
+	}
+	return tasks, nil
+}
+
+// openAll opens the devices of the list. The caller closes those returned,
+// also after an error.
+func (f *benchFlags) openAll(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
+	all := &devices.Opened{}
+	for name := range strings.SplitSeq(f.Device, ",") {
+		one := f.Flags.Flags
+		one.Device = strings.TrimSpace(name)
+		o, err := one.Open(ctx, msg, 0, nil, true)
+		if err != nil {
+			return all, err
+		}
+		name := o.Backends[0].Info().Name
+		for _, b := range all.Backends {
+			if b.Info().Name == name {
+				o.Close()
+				return all, exit.Usagef("--device %s: %s is there twice", f.Device, name)
+			}
+		}
+		all.Backends = append(all.Backends, o.Backends[0])
+	}
+	return all, nil
+}
+
+// measure measures every n on every device and prints each result as it comes.
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, tasks []*fit.Job) ([]*bench.Result, error) {
+	var results []*bench.Result
+	for _, b := range opened.Backends {
+		limit, err := bench.DgemmRate(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if limit.Rate > 0 {
+			msg.Note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
+		}
+		for _, task := range tasks {
+			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, task.N(), task.D(), task.Kernel())
+			devices.NotePlan(msg, task.Plan(b))
+			if err := limit.Again(ctx, b); err != nil {
+				return nil, err
+			}
+			r, err := bench.Run(ctx, task, b, limit, f.repeat)
+			msg.Clear()
+			if err != nil {
+				return nil, fmt.Errorf("n = %d on %s: %w", task.N(), b.Info().Name, err)
+			}
+			if err := out.Result(r); err != nil {
+				return nil, err
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
+}
+
+// machine says what the results are measured on and with.
+func (f *benchFlags) machine(task *fit.Job) *bench.Machine {
+	m := &bench.Machine{
+		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),
+		Data: f.data, Kernel: task.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
+	}
+	if m.Data == "" {
+		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Seed, bench.SyntheticText)
+	}
+	return m
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/flags"
+)
+
+func newExport() *cobra.Command {
+	var format string
+	var f flags.Result
+	cmd := &cobra.Command{
+		Use:   "export MODEL",
+		Short: "Write a model for other programs: parameters, scaling, data and weights",
+		Long: `Write all that a prediction needs, the covariance function as a tree, in a form
+that needs nothing of gpfit's to be read: one JSON object, or a NumPy archive with
+arrays X, y, alpha and the rest in its entry model.json. examples/EXPORT.md
+describes it, examples/model.schema.json is its JSON Schema,
+examples/read_model.py predicts from it with NumPy alone, and
+examples/to_sklearn.py builds the equal scikit-learn model.`,
+		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
+  gpfit export co2.gpfit | jq .kernel`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := f.Load(args[0])
+			if err != nil {
+				return err
+			}
+			write := m.ExportJSON
+			if format == "npz" {
+				write = m.ExportNPZ
+			}
+			return f.Write(cmd.OutOrStdout(), write)
+		},
+	}
+	s := flags.InOrder(cmd)
+	flags.Choice(s, &format, "format", "json", "%s", "json", "npz")
+	f.Add(s)
+	return cmd
+}

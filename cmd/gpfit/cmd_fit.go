@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/fit"
+)
+
+type fitFlags struct {
+	training.Flags
+	out               string
+	saveFactor, force bool
+}
+
+func newFit() *cobra.Command {
+	var f fitFlags
+	cmd := &cobra.Command{
+		Use:   "fit DATA",
+		Short: "Tune the hyperparameters on a table and write a model",
+		Long: `Tune the hyperparameters on a table and write a model.
+
+DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet;
+NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
+a directory or a quoted pattern whose files, sorted by name, make one table of
+the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS
+on their logarithms, with the gradient of the exact negative log marginal
+likelihood (NLML). From 2,000 rows on it begins on growing random subsets
+(--coarse), which saves most evaluations at full size; the result is an optimum
+over all rows either way. With --prior the
+negative log prior density is added: the result is the mode of the posterior
+density of the parameters (MAP), in natural units of the scaled problem.
+
+The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
+linear, every column; poly(K), the powers 1 to K of every column, without
+products of columns; bumps(M), M Gaussian bumps on every column, centres at its
+quantiles, width their mean distance. dims=0 or dims=[0, 2] limits a term to
+columns; all have the constant. Coefficients are found by generalised least
+squares within each evaluation, and their uncertainty is in predictions.
+
+Noise is one variance for all rows, one for each group of rows (--noise-group), or
+known for each row (--noise-column), the estimated variance on top.
+
+Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
+
+Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
+With --checkpoint the same command goes on from there, as it does after a crash,
+and ends with the same bits as a fit that was never stopped.`,
+		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
+  gpfit fit data.csv --target price --ard --restarts 5 --json
+  gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
+  gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
+	}
+	s := flags.InOrder(cmd)
+	f.Data.Add(s)
+	f.AddSplitMask(s)
+	f.Model.Add(s)
+	f.AddNoise(s, &f.Data)
+	f.Scores.Add(s)
+	f.AddTuning(s)
+	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
+	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
+	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
+	f.Flags.Flags.Add(s)
+	return cmd
+}
+
+// options turns the flags into fit's options.
+func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
+	o, err := f.Options(msg)
+	if err == nil && (o.Settings.Restarts < 0 || o.Settings.MaxEvaluations < 0) {
+		err = exit.Usagef("--restarts and --max-evals must not be negative")
+	}
+	o.Settings.Seed = f.Seed
+	o.Settings.Callback = msg.Iteration
+	o.OnWarning = func(text string) { msg.Note("%s", text) }
+	return o, err
+}
+
+func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	opts, err := f.options(msg)
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = output.ModelName(path)
+	}
+	if err := output.CheckModel(f.out, f.force); err != nil {
+		return err
+	}
+	data, err := f.Read(path, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
+		msg.Note("there is a checkpoint %s: taking up what it holds", opts.Checkpoint)
+	}
+	job, err := f.Open(ctx, msg, data, opts, false)
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	outcome, err := job.Fit(ctx, job.Backends...)
+	if outcome == nil {
+		return err
+	}
+	defer outcome.Close()
+	if err == nil && f.CrossValidation() != nil {
+		if !f.saveFactor {
+			outcome.Close() // its memory is the folds'
+		}
+		err = f.CrossValidate(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
+	}
+	msg.Clear()
+	return finishFit(cmd, msg, f, job, outcome, err)
+}
+
+// finishFit prints the result, writes the model and returns how the fit ended.
+// The result is printed even if the model cannot be written.
+func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.Job, o *fit.Outcome, fitErr error) error {
+	saveErr := o.SaveModel(f.out, f.saveFactor)
+	if saveErr == nil {
+		o.Report.ModelFile = f.out
+	}
+	for _, w := range o.Report.Warnings[len(job.Warnings()):] {
+		msg.Warn(w)
+	}
+	if job.Warning != "" { // it was shown before
+		o.Report.Warnings = append([]string{job.Warning}, o.Report.Warnings...)
+	}
+	err := output.Report(cmd.OutOrStdout(), f.JSON, &o.Report)
+	switch {
+	case saveErr != nil:
+		return errors.Join(&output.WriteError{Err: saveErr}, fitErr)
+	case errors.Is(fitErr, context.Canceled):
+		text := "interrupted: the best model so far is in " + f.out
+		if checkpoint := f.Fit.Checkpoint; checkpoint != "" {
+			text += "; the same command goes on from the checkpoint " + checkpoint
+		}
+		return &fit.CancelledError{Msg: text}
+	case err != nil || fitErr != nil:
+		return errors.Join(err, fitErr)
+	}
+	msg.Note("model written to %s", f.out)
+	if err := o.RemoveCheckpoint(); err != nil {
+		return &output.WriteError{Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
+)
+
+type looFlags struct {
+	flags.Result
+	devices.Flags
+}
+
+func newLOO() *cobra.Command {
+	var f looFlags
+	cmd := &cobra.Command{
+		Use:   "loo MODEL",
+		Short: "Leave-one-out predictions of a model's own training rows, with scores",
+		Long: `Predict every training row of a model from all the others, by one factorisation
+(Rasmussen & Williams 2006, section 5.4.2). The parameters stay as they are: they
+have seen the row. The columns, in original units:
+
+  row           number of the training row in its table, from 0 without the header
+  target        what was observed
+  mean, std     its prediction from the other rows, noise included
+  residual      target - mean
+  standardized  residual/std, standard normal if the model is right
+  log_density   log predictive density of the target
+
+Standard error gets the scores over all rows: RMSE, NLPD (mean negative log
+predictive density), Q2 (1 - squared residuals/squared deviations from the mean),
+and the shares of targets in their 50, 90 and 95 % intervals. With --json they are
+in the result, beside the columns.`,
+		Example: `  gpfit loo co2.gpfit --out residuals.csv
+  gpfit loo co2.gpfit --json`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
+	}
+	s := flags.InOrder(cmd)
+	f.Result.Add(s)
+	f.Flags.Add(s)
+	return cmd
+}
+
+func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	model, err := f.Load(path)
+	if err != nil {
+		return err
+	}
+	posterior, done, err := f.Condition(ctx, msg, model)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l, err := posterior.LeaveOneOut(ctx)
+	msg.Clear()
+	if err != nil {
+		return err
+	}
+	s := l.Summary()
+	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return writeLOO(w, model, l, s, f.JSON) })
+	if err != nil {
+		return err
+	}
+	msg.Note("leave-one-out over %d rows: RMSE %.6g, NLPD %.6g, Q2 %.6g", s.N, s.RMSE, s.NLPD, s.Q2)
+	msg.Note("in the 50, 90, 95 %% interval: %.1f, %.1f, %.1f %%; standardized residuals: mean %.3f, root mean square %.3f",
+		100*s.Coverage50, 100*s.Coverage90, 100*s.Coverage95, s.MeanStandardized, s.RMSStandardized)
+	return nil
+}
+
+func writeLOO(w io.Writer, m *gp.Model, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
+	numbers := make([]float64, s.N)
+	for i := range numbers {
+		numbers[i] = float64(m.Row(i))
+	}
+	var r output.Part
+	r.Add("row", numbers)
+	r.Add("target", l.Target)
+	r.Add("mean", l.Mean)
+	r.Add("std", l.Std)
+	r.Add("residual", l.Residual)
+	r.Add("standardized", l.Standardized)
+	r.Add("log_density", l.LogDensity)
+	return output.WriteTable(w, asJSON, map[string]any{"type": "loo", "summary": s}, r)
+}

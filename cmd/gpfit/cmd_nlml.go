@@ -1,0 +1,76 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/graph"
+	"gpfit/internal/atomicfile"
+)
+
+type nlmlFlags struct {
+	training.Flags
+	graph string
+}
+
+func newNLML() *cobra.Command {
+	var f nlmlFlags
+	cmd := &cobra.Command{
+		Use:   "nlml DATA",
+		Short: "The negative log marginal likelihood, its terms and gradient at given parameters",
+		Long: `Evaluate the negative log marginal likelihood (NLML), its three terms and its
+gradient at the parameters given by --set, or at the start values that a fit
+would take. Nothing is optimised.`,
+		Example: `  gpfit nlml data.csv --set lengthscale=1 --set signal_variance=1 --set noise_variance=0.1
+  gpfit nlml data.csv --kernel 'matern52(ard)' --graph objective.dot`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runNLML(cmd, args[0], &f) },
+	}
+	s := flags.InOrder(cmd)
+	f.Data.Add(s)
+	f.Model.Add(s)
+	f.AddNoise(s, &f.Data)
+	f.Scores.Add(s)
+	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
+	f.Flags.Flags.Add(s)
+	return cmd
+}
+
+func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	opts, err := f.Options(msg)
+	if err != nil {
+		return err
+	}
+	data, err := f.Read(path, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	job, err := f.Open(ctx, msg, data, opts, true)
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	var writeGraph func(*graph.Objective) error
+	if f.graph != "" {
+		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
+	}
+	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
+	if err == nil {
+		err = f.CrossValidate(ctx, msg, job.Task, job.Backends[0], report)
+	}
+	msg.Clear()
+	if err != nil {
+		return err
+	}
+	if f.graph != "" {
+		msg.Note("expression graph written to %s", f.graph)
+	}
+	if job.Warning != "" {
+		report.Warnings = append(report.Warnings, job.Warning)
+	}
+	return output.Report(cmd.OutOrStdout(), f.JSON, report)
+}

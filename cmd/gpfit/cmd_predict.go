@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/draws"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
+	"gpfit/gp/rows"
+	"gpfit/internal/plotting"
+	"gpfit/internal/suggest"
+)
+
+type predictFlags struct {
+	flags.Rows
+	draws.Flags
+	interval        float64
+	terms, gradient bool
+	out             string
+	plot, plotBy    string
+	compute         devices.Flags
+}
+
+func newPredict() *cobra.Command {
+	var f predictFlags
+	cmd := &cobra.Command{
+		Use:   "predict MODEL DATA",
+		Short: "Mean, standard deviation and interval for every row of a table",
+		Long: `Predict with a model from "gpfit fit". For every row of DATA the result has, in
+original units:
+
+  mean              of the posterior
+  std               standard deviation of a new observation, noise included
+  lower95, upper95  its central interval, of the probability --interval
+  std_latent        standard deviation of the function without noise
+
+and, where asked for,
+
+  mean_function, mean_TERM, std_TERM  with --terms: the part of the mean function
+                    (and of the scaling), and posterior mean and deviation of each
+                    term of a sum of kernels, k1, k2, …; the means add up to mean
+  gradient_NAME     with --gradient: derivative of the mean by that feature
+  draw0, draw1, …   with --draws: joint draws of all rows from the posterior
+
+In the columns of a model of several targets, each has its name and a point in
+front of these.
+
+Columns are found by the names the model was trained with; --features names
+others, in the model's order. The same holds for the columns of known noise
+variances and of noise groups. Without known variances, std has the estimated
+part of the noise alone, which is a warning; rows without a noise group are an
+error unless --noise-group-default names one.
+
+Rows are read and written a few thousand at a time, so that DATA may be larger
+than memory; but with --json, --draws and --cov all are held. --plot draws mean and
+interval along one feature, with the training data.`,
+		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
+  gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
+  gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
+  gpfit predict model.gpfit new.csv --terms --gradient --json
+  gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
+	}
+	s := flags.InOrder(cmd)
+	f.Rows.Add(s)
+	s.Float64Var(&f.interval, "interval", 0.95, "probability of the interval for a new observation")
+	s.BoolVar(&f.terms, "terms", false, "predict each term of a sum of kernels apart, too")
+	s.BoolVar(&f.gradient, "gradient", false, "derivatives of the mean by the features, too")
+	f.Flags.Add(s, 0)
+	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	flags.CommandLineOnly(s, "out")
+	s.StringVar(&f.plot, "plot", "", "also draw mean, interval and training data to `FILE`.svg or .png")
+	s.StringVar(&f.plotBy, "plot-by", "", "feature along which to draw, by `NAME` (default: the first that the model uses)")
+	f.compute.Add(s)
+	return cmd
+}
+
+// check finds mistakes in the flags before any work.
+func (f *predictFlags) check(inputs ...string) error {
+	if !(f.interval > 0 && f.interval < 1) {
+		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", f.interval)
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.Cov, inputs...))
+}
+
+func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.compute.Quiet)
+	if err := f.check(modelPath, dataPath); err != nil {
+		return err
+	}
+	model, err := gp.Load(modelPath)
+	if err != nil {
+		return err
+	}
+	plot, err := f.openPlot(model)
+	if err != nil {
+		return err
+	}
+	in, err := f.Open(dataPath, cmd.InOrStdin(), model)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	// What is wrong at the beginning is found before the work.
+	next := in.Next
+	if f.Wanted() {
+		next = in.All
+	}
+	first, err := next()
+	if err != nil {
+		return flags.RowsError(err)
+	}
+	warnings := in.Warnings()
+	for _, w := range warnings {
+		msg.Warn(w)
+	}
+	posterior, done, err := f.compute.Condition(ctx, msg, model)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = output.File(cmd.OutOrStdout(), f.out, func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
+	msg.Clear()
+	for _, w := range in.Warnings()[len(warnings):] {
+		msg.Warn(w)
+	}
+	if err == nil && plot != nil {
+		err = plot.Write(f.plot)
+	}
+	return err
+}
+
+// writePieces predicts the given rows and those that in has left, and writes the
+// results as they come.
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.Reader, plot *forecast, msg *messages.Writer) error {
+	out := output.NewTable(w, f.compute.JSON, f.info())
+	for done := 0; piece.N > 0; {
+		parts, err := f.predict(ctx, p, piece, msg)
+		if err != nil {
+			return err
+		}
+		if err := out.Add(parts); err != nil {
+			return err
+		}
+		if plot != nil {
+			plot.add(piece, parts[0])
+		}
+		done += piece.N
+		msg.Status("%d rows done", done)
+		if piece, err = in.Next(); err != nil {
+			return flags.RowsError(err)
+		}
+	}
+	return out.End()
+}
+
+// info is what the JSON object says of the whole.
+func (f *predictFlags) info() map[string]any {
+	return map[string]any{"type": "prediction", "probability": f.interval}
+}
+
+// level is the probability of the interval in percent, as in lower95.
+func (f *predictFlags) level() string { return strconv.FormatFloat(100*f.interval, 'g', 10, 64) }
+
+// predict computes all that the flags ask for, a part for each target.
+func (f *predictFlags) predict(ctx context.Context, p *gp.Posterior, in rows.Rows, msg *messages.Writer) ([]output.Part, error) {
+	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]output.Part, len(marginal))
+	for t, m := range marginal {
+		r, one := &parts[t], p.Target(t)
+		if len(marginal) > 1 {
+			r.Target = one.Model().TargetName
+		}
+		lower, upper := m.Interval(f.interval)
+		r.Add("mean", m.Mean)
+		r.Add("std", m.Std)
+		r.Add("lower"+f.level(), lower)
+		r.Add("upper"+f.level(), upper)
+		r.Add("std_latent", m.StdLatent)
+		r.Info = map[string]any{}
+		if err := f.more(ctx, one, in, r, msg); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// more adds to r what goes beyond mean and deviation.
+func (f *predictFlags) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *output.Part, msg *messages.Writer) error {
+	if f.terms {
+		terms, meanFunction, err := p.Terms(ctx, in.X, in.N)
+		if err != nil {
+			return err
+		}
+		r.Add("mean_function", meanFunction)
+		for _, t := range terms {
+			r.Add("mean_"+t.Path, t.Mean, "terms", t.Path, "mean")
+			r.Add("std_"+t.Path, t.Std, "terms", t.Path, "std")
+		}
+	}
+	if f.gradient {
+		gradient, err := p.MeanGradient(ctx, in.X, in.N)
+		if err != nil {
+			return err
+		}
+		for c, name := range p.Model().FeatureNames {
+			r.Add("gradient_"+name, featureColumn(gradient, in.N, c), "gradient", name)
+		}
+	}
+	if !f.Wanted() {
+		return nil
+	}
+	joint, err := p.Joint(ctx, in.X, in.N, gp.JointOptions{Observed: f.Observed, Noise: in.Noise})
+	if err != nil {
+		return err
+	}
+	return f.Use(joint, r, r.Target, msg)
+}
+
+// featureColumn is the column c of a row-major matrix of n rows.
+func featureColumn(matrix []float64, n, c int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = matrix[i*(len(matrix)/n)+c]
+	}
+	return values
+}
+
+// forecast collects a prediction for its plot along one of the model's features.
+type forecast struct {
+	plotting.Forecast
+	column int
+}
+
+// openPlot checks the flags of the plot against the model; nil without --plot.
+func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
+	switch {
+	case f.plot == "" && f.plotBy != "":
+		return nil, exit.Usagef("--plot-by %s: needs --plot FILE", f.plotBy)
+	case f.plot == "":
+		return nil, nil
+	}
+	if _, err := plotting.Format(f.plot); err != nil {
+		return nil, exit.Usagef("--plot %v", err)
+	}
+	if len(m.Targets) > 1 {
+		return nil, exit.Usagef("--plot: the model has %d targets, and a plot shows one", len(m.Targets))
+	}
+	p := &forecast{column: m.Columns[0]}
+	if f.plotBy != "" {
+		if p.column = slices.Index(m.FeatureNames, f.plotBy); p.column < 0 {
+			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
+		}
+	}
+	p.XLabel, p.YLabel, p.Band = m.FeatureNames[p.column], m.TargetName, f.level()+" % interval"
+	if used := slices.Index(m.Columns, p.column); used >= 0 {
+		p.DataX, p.DataY = featureColumn(m.X, m.N(), used), m.Y
+	}
+	return p, nil
+}
+
+// add takes the result of rows of all features.
+func (p *forecast) add(in rows.Rows, result output.Part) {
+	p.X = append(p.X, featureColumn(in.X, in.N, p.column)...)
+	// The columns are mean, std, lower, upper.
+	p.Mean = append(p.Mean, result.Columns[0].Values...)
+	p.Lower = append(p.Lower, result.Columns[2].Values...)
+	p.Upper = append(p.Upper, result.Columns[3].Values...)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/batch/results"
+	"gpfit/batch/rundir"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/internal/atomicfile"
+)
+
+func newReport() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Write a page with the results of a batch",
+		Long: `Write a page with the results of a batch: scores of the kernels on every data
+set, kernels compared in pairs, every job with its parameters, and what failed.
+The page is one HTML file with its plots in it.`,
+		Example: "  gpfit report study.run --out study.html",
+		Args:    flags.Args,
+		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out) },
+	}
+	cmd.Flags().StringVar(&out, "out", "", "page, an HTML `FILE`, or - for standard output (default: RUN/report.html)")
+	return cmd
+}
+
+func runReport(cmd *cobra.Command, dir, out string) error {
+	r, err := rundir.Open(dir)
+	if err != nil {
+		return err
+	}
+	rows, err := results.Collect(r)
+	if err != nil {
+		return err
+	}
+	if out == "-" {
+		return results.WriteHTML(cmd.OutOrStdout(), r, rows)
+	}
+	if out == "" {
+		out = r.Path("", "report") + ".html"
+	}
+	if err := atomicfile.Write(out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
+		return &output.WriteError{Err: err}
+	}
+	messages.New(cmd.ErrOrStderr(), false).Note("page written to %s", out)
+	return nil
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/draws"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit"
+	"gpfit/fit/dataset"
+	"gpfit/gp"
+	"gpfit/kernel"
+)
+
+type sampleFlags struct {
+	flags.Rows
+	draws.Flags
+	prior         string
+	set           []string
+	unconditional bool
+	grid          string
+	target, out   string
+	compute       devices.Flags
+}
+
+func newSample() *cobra.Command {
+	var f sampleFlags
+	cmd := &cobra.Command{
+		Use:   "sample [MODEL] [DATA]",
+		Short: "Joint draws at the rows of a table, from a posterior or a prior",
+		Long: `Draw functions at the rows of DATA, jointly:
+
+  gpfit sample MODEL DATA                  from the posterior of a model
+  gpfit sample MODEL DATA --unconditional  from its prior, as if it had seen no data
+  gpfit sample --prior EXPRESSION DATA     from a covariance function, mean 0
+
+The columns of the result are the features, then draw0, draw1, … in original
+units. With --prior all columns of DATA are inputs unless --features says
+otherwise; parameters are what the expression or --set says, else 1, and
+noise_variance (for --observed) may be set, else 0. --grid LO:HI:COUNT stands for
+a DATA of one column of equally spaced numbers.
+
+Rows so close that their covariance is singular to working precision are drawn
+from its numerical range; nothing is added to its diagonal.`,
+		Example: `  gpfit sample co2.gpfit examples/co2_new.csv --draws 20 --seed 7
+  gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runSample(cmd, args, &f) },
+	}
+	s := flags.InOrder(cmd)
+	s.StringVar(&f.prior, "prior", "", "draw from this covariance function, an `EXPRESSION`, not from a MODEL")
+	s.StringArrayVar(&f.set, "set", nil, "parameter of --prior, `NAME=VALUE` (may be repeated)")
+	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
+	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
+	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
+	f.Rows.Add(s)
+	f.Flags.Add(s, 1)
+	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
+	flags.CommandLineOnly(s, "target", "prior", "set", "out")
+	f.compute.Add(s)
+	return cmd
+}
+
+// sampleRows are the rows to draw at: n rows of all features, of which used are
+// shown.
+type sampleRows struct {
+	// target is the one of several that is drawn.
+	target string
+	names  []string
+	used   []int
+	x      []float64
+	n      int
+}
+
+func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
+	msg := messages.New(cmd.ErrOrStderr(), f.compute.Quiet)
+	if err := f.check(args); err != nil {
+		return err
+	}
+	from := f.fromModel
+	if f.prior != "" {
+		from = f.fromExpression
+	}
+	joint, at, err := from(cmd.Context(), cmd.InOrStdin(), args, msg)
+	msg.Clear()
+	if err != nil {
+		return err
+	}
+	r := output.Part{Info: map[string]any{}}
+	for _, c := range at.used {
+		r.Add(at.names[c], featureColumn(at.x, at.n, c), "inputs", at.names[c])
+	}
+	if err := f.Use(joint, &r, at.target, msg); err != nil {
+		return err
+	}
+	return output.File(cmd.OutOrStdout(), f.out, func(w io.Writer) error {
+		return output.WriteTable(w, f.compute.JSON, map[string]any{"type": "sample"}, r)
+	})
+}
+
+// check checks that arguments and flags go together.
+func (f *sampleFlags) check(args []string) error {
+	var want []string
+	if f.prior == "" {
+		want = append(want, "MODEL")
+	}
+	if f.grid == "" {
+		want = append(want, "DATA")
+	}
+	switch {
+	case len(args) != len(want) && want == nil:
+		return exit.Usagef("%d arguments, expected none: --prior and --grid stand for MODEL and DATA", len(args))
+	case len(args) != len(want):
+		return flags.WrongArgs(len(args), want)
+	case f.prior != "" && f.unconditional:
+		return exit.Usagef("--unconditional goes with a MODEL, not with --prior")
+	case f.prior != "" && f.target != "":
+		return exit.Usagef("--target goes with a MODEL, not with --prior")
+	case f.prior == "" && f.set != nil:
+		return exit.Usagef("--set goes with --prior: a MODEL has its parameters")
+	case f.TellNoise() && (f.prior != "" || !f.Observed):
+		return exit.Usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
+	}
+	return errors.Join(f.Check(), output.Keep("out", f.out, args...), output.Keep("cov", f.Cov, args...))
+}
+
+// fromModel returns the distribution that a model gives.
+func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
+	at, opts := sampleRows{}, gp.JointOptions{Observed: f.Observed}
+	model, err := gp.Load(args[0])
+	if err != nil {
+		return nil, at, err
+	}
+	if model.T() > 1 {
+		at.target = f.target
+	}
+	if model, err = flags.Target(model, f.target); err != nil {
+		return nil, at, err
+	}
+	at.names, at.used = model.FeatureNames, model.Columns
+	if f.grid != "" {
+		if len(at.names) != 1 {
+			return nil, at, exit.Usagef("--grid is for one feature, the model has %d", len(at.names))
+		}
+		if at.x, err = flags.ParseGrid(f.grid); err != nil {
+			return nil, at, err
+		}
+		at.n = len(at.x)
+		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Observed {
+			return nil, at, flags.RowsError(err)
+		}
+	} else {
+		of := *model
+		if !f.Observed {
+			of.Noise = gp.Noise{} // no need to know the rows'
+		}
+		in, err := f.Open(args[1], stdin, &of)
+		if err != nil {
+			return nil, at, err
+		}
+		defer in.Close()
+		all, err := in.All()
+		if err != nil {
+			return nil, at, flags.RowsError(err)
+		}
+		for _, w := range in.Warnings() {
+			msg.Warn(w)
+		}
+		at.x, at.n, opts.Noise = all.X, all.N, all.Noise
+	}
+	if f.unconditional {
+		j, err := model.Prior(ctx, at.x, at.n, opts)
+		return j, at, err
+	}
+	posterior, done, err := f.compute.Condition(ctx, msg, model)
+	if err != nil {
+		return nil, at, err
+	}
+	defer done()
+	j, err := posterior.Joint(ctx, at.x, at.n, opts)
+	return j, at, err
+}
+
+// fromExpression returns the distribution that a covariance function gives.
+func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
+	at := sampleRows{names: []string{"x"}}
+	expr, err := kernel.Parse(f.prior)
+	if err != nil {
+		return nil, at, err
+	}
+	if f.grid != "" {
+		at.x, err = flags.ParseGrid(f.grid)
+		at.n = len(at.x)
+	} else {
+		var data fit.Data
+		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Features, Header: f.Header})
+		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
+		for _, w := range data.Warnings {
+			msg.Warn(w)
+		}
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	at.used = kernel.Columns(len(at.names))
+	process, err := gp.NewProcess(expr, len(at.names))
+	if err == nil {
+		err = flags.Pairs("set", f.set, func(p flags.Pair) error { return setParameter(process, p) })
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	j, err := process.Joint(ctx, at.x, at.n, f.Observed)
+	return j, at, err
+}
+
+// setParameter gives a process the value of a --set.
+func setParameter(process *gp.Process, p flags.Pair) error {
+	v, err := p.PositiveNumber()
+	if err == nil {
+		err = process.Set(p.Name, v)
+	}
+	var unknown *gp.ParameterError
+	if errors.As(err, &unknown) {
+		return exit.Usagef("--set %v", err)
+	}
+	return err
+}

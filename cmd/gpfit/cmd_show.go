@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"gpfit/batch/results"
+	"gpfit/batch/rundir"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/internal/suggest"
+)
+
+func newShow() *cobra.Command {
+	var format, out string
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show the jobs of a batch and their results",
+		Long: `Show the jobs of a batch and their results, also while it runs.
+
+The table has every job, the kernels of each data set in the order of their
+scores, kernels compared in pairs over the same data, split and seed, and what
+failed. json prints the same as lines of the types "job", "ranking",
+"comparison" and "run"; csv and parquet have one row a job.`,
+		Example: `  gpfit show study.run
+  gpfit show study.run --format parquet --out study.parquet`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, args[0], format, out) },
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "table, json, csv or parquet")
+	flags.Completions(cmd.Flags(), "format", results.Formats...)
+	cmd.Flags().StringVar(&out, "out", "", "write to `FILE`, whole or not at all, instead of standard output")
+	return cmd
+}
+
+func runShow(cmd *cobra.Command, dir, format, out string) error {
+	if !slices.Contains(results.Formats, format) {
+		return exit.Usagef("--format %q: must be table, json, csv or parquet%s", format, suggest.DidYouMean(format, results.Formats))
+	}
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && format == "parquet" && out == "" && term.IsTerminal(int(f.Fd())) {
+		return exit.Usagef("--format parquet is not for a terminal: give --out FILE")
+	}
+	r, err := rundir.Open(dir)
+	if err != nil {
+		return err
+	}
+	rows, err := results.Collect(r)
+	if err != nil {
+		return err
+	}
+	return output.File(cmd.OutOrStdout(), out, func(w io.Writer) error { return results.Write(w, format, r, rows) })
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/output"
+)
+
+// version is the release; CHANGELOG.md says what is in it.
+const version = "0.1.0"
+
+// programName names this release in the files of a run.
+const programName = "gpfit " + version
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  flags.Args,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			revision := buildRevision()
+			if asJSON {
+				return output.JSON(cmd.OutOrStdout(), map[string]any{
+					"type": "version", "schema_version": 1, "version": version, "revision": revision,
+					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+				})
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gpfit %s (%s, %s, %s/%s)\n", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
+	return cmd
+}
+
+// buildRevision returns the commit that the binary was built from, if known.
+func buildRevision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown revision"
+	}
+	revision, modified := "unknown revision", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "+changes"
+		}
+	}
+	return revision + modified
+}

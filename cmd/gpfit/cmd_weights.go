@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
+)
+
+func newWeights() *cobra.Command {
+	var f looFlags
+	cmd := &cobra.Command{
+		Use:   "weights MODEL",
+		Short: "The weights of a model's linear terms: posterior mean and deviation",
+		Long: `For every linear term of a model's kernel, such as that of 'rbf + linear(ard)',
+the posterior of its weights w in f(x) = w'(x - mean of x), in original units:
+
+  term, feature  which weight: the term's path, k1, k2, …, and the column
+  mean, std      of the posterior
+  prior_std      standard deviation before any data
+
+A model whose kernel is linear alone is Bayesian linear regression, and the means
+are those of ridge regression. --json has the covariances, too.`,
+		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
+  gpfit weights model.gpfit`,
+		Args: flags.Args,
+		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
+	}
+	s := flags.InOrder(cmd)
+	f.Result.Add(s)
+	f.Flags.Add(s)
+	return cmd
+}
+
+func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	model, err := f.Load(path)
+	if err != nil {
+		return err
+	}
+	if linear, err := model.HasLinearTerm(); err != nil || !linear {
+		if err == nil {
+			err = exit.Usagef("%s: the kernel %s has no linear term", path, model.Kernel)
+		}
+		return err
+	}
+	posterior, done, err := f.Condition(ctx, msg, model)
+	if err != nil {
+		return err
+	}
+	defer done()
+	weights, err := posterior.Weights(ctx)
+	msg.Clear()
+	if err != nil {
+		return err
+	}
+	return f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return writeWeights(w, weights, f.JSON) })
+}
+
+func writeWeights(w io.Writer, weights []gp.Weights, asJSON bool) error {
+	if asJSON {
+		terms := make([]map[string]any, len(weights))
+		for i, t := range weights {
+			terms[i] = map[string]any{
+				"path": t.Path, "kernel": t.Text, "features": t.Names, "mean": t.Mean, "prior_variance": t.PriorVariance,
+				"covariance": slices.Collect(slices.Chunk(t.Cov, len(t.Mean))),
+			}
+		}
+		return output.JSON(w, map[string]any{"type": "weights", "schema_version": 1, "terms": terms})
+	}
+	lines := [][]string{{"term", "feature", "mean", "std", "prior_std"}}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, t := range weights {
+		for i, name := range t.Names {
+			// Rounding can take the variance a little below zero.
+			std := math.Sqrt(max(t.Cov[i*len(t.Names)+i], 0))
+			lines = append(lines, []string{t.Path, name, number(t.Mean[i]), number(std), number(math.Sqrt(t.PriorVariance[i]))})
+		}
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}

@@ -1,0 +1,69 @@
+// Package exit says how the program ends: which errors are mistakes on the
+// command line, and the exit code of every error.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpfit/batch"
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/table"
+	"gpfit/internal/textform"
+	"gpfit/kernel"
+)
+
+// The exit codes beside 0, success.
+const (
+	Failure     = 1
+	Usage       = 2
+	SomeFailed  = 3
+	Data        = 10
+	InUse       = 11
+	Device      = 12
+	Interrupted = 130
+)
+
+// UsageError is a mistake on the command line.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef returns a [*UsageError].
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Code is the exit code for what a command of the context ctx returned.
+func Code(ctx context.Context, err error) int {
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return Interrupted
+	case is[*batch.JobsFailedError](err):
+		return SomeFailed
+	case is[*rundir.InUseError](err):
+		return InUse
+	case is[*spec.Error](err):
+		return Usage
+	case is[*batch.ChangedError](err), is[*rundir.Error](err):
+		return Data
+	case is[*UsageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err):
+		return Usage
+	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err), is[*gp.NoiseError](err):
+		return Data
+	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
+		return Device
+	}
+	return Failure
+}
+
+func is[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}

@@ -1,0 +1,155 @@
+// Package flags declares the flags that commands share, in groups, and turns them
+// into options of the library. A flag stands in one place: its declaration has
+// the words that it takes, from which checks and the shell's completion follow.
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/suggest"
+)
+
+// InOrder returns the flags of a command, whose help shows them in the order in
+// which they are declared.
+func InOrder(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.Flags().SortFlags = false
+	return cmd.Flags()
+}
+
+// choice is the value of a flag that takes one of a few words. The empty text
+// stands for the initial one.
+type choice[T ~string] struct {
+	value   *T
+	initial T
+	words   []string
+}
+
+func (c *choice[T]) String() string    { return string(*c.value) }
+func (c *choice[T]) Type() string      { return "string" }
+func (c *choice[T]) choices() []string { return c.words }
+
+func (c *choice[T]) Set(text string) error {
+	*c.value = cmp.Or(T(text), c.initial)
+	return nil
+}
+
+// Choice declares a flag that takes one of the words. In the usage, %s stands for
+// a list of them.
+func Choice[T, W ~string](s *pflag.FlagSet, p *T, name string, initial T, usage string, of ...W) {
+	words := make([]string, len(of))
+	for i, w := range of {
+		words[i] = string(w)
+	}
+	*p = initial
+	s.Var(&choice[T]{p, initial, words}, name, strings.Replace(usage, "%s", orList(words), 1))
+}
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Annotations of flags.
+const (
+	noVariable = "gpfit_no_variable"
+	completion = "gpfit_completion"
+)
+
+// Completions offers words for a flag in the shell, beside which it takes others.
+func Completions(s *pflag.FlagSet, name string, words ...string) {
+	_ = s.SetAnnotation(name, completion, words) // fails for an unknown flag only
+}
+
+// CommandLineOnly marks flags without a variable: those that share a name with a
+// flag of fit and mean something else, so that what is set for fits would change
+// or break other commands.
+func CommandLineOnly(s *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		_ = s.SetAnnotation(name, noVariable, nil) // fails for an unknown flag only
+	}
+}
+
+// Complete makes the shell complete the flags of a command.
+func Complete(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		words := f.Annotations[completion]
+		if c, ok := f.Value.(interface{ choices() []string }); ok {
+			words = c.choices()
+		}
+		if words != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+}
+
+// Finish gives flags that are not on the command line the value of their
+// variable, GPFIT_NAME, and checks those that take one of a few words.
+func Finish(flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		errs = append(errs, fromEnvironment(flags, f), checkChoice(f))
+	})
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}
+
+func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
+	variable := "GPFIT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	value, ok := os.LookupEnv(variable)
+	if _, without := f.Annotations[noVariable]; !ok || without || f.Changed || f.Name == "help" {
+		return nil
+	}
+	if err := flags.Set(f.Name, value); err != nil {
+		return exit.Usagef("environment variable %s=%q: %v", variable, value, err)
+	}
+	return nil
+}
+
+func checkChoice(f *pflag.Flag) error {
+	c, ok := f.Value.(interface{ choices() []string })
+	word := f.Value.String()
+	if !ok || slices.Contains(c.choices(), word) {
+		return nil
+	}
+	return exit.Usagef("--%s %q: must be %s", f.Name, word, orList(c.choices()))
+}
+
+// Error makes a usage error of what pflag says, with a suggestion for an unknown
+// flag.
+func Error(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return exit.Usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), suggest.DidYouMean(unknown.GetSpecifiedName(), names))
+	}
+	return &exit.UsageError{Err: err}
+}
+
+// Args takes as many arguments as the command's usage names.
+func Args(cmd *cobra.Command, args []string) error {
+	if want := strings.Fields(cmd.Use)[1:]; len(args) != len(want) {
+		return WrongArgs(len(args), want)
+	}
+	return nil
+}
+
+// WrongArgs is the usage error for n arguments in place of those wanted.
+func WrongArgs(n int, want []string) error {
+	text := strings.Join(want, " ")
+	if len(want) == 0 {
+		text = "none"
+	}
+	return exit.Usagef("%d arguments, expected %s", n, text)
+}

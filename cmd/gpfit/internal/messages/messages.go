@@ -1,0 +1,117 @@
+// Package messages talks to people on standard error: notes, warnings and the
+// progress of long work.
+package messages
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"gpfit/device"
+	"gpfit/hyperopt/descent"
+)
+
+// Writer writes messages. On a terminal progress is one line that redraws;
+// elsewhere it is a line per interval.
+type Writer struct {
+	w        io.Writer
+	quiet    bool
+	terminal bool
+	interval time.Duration
+	last     time.Time
+	began    time.Time
+	drawn    bool
+	// status is the line last drawn, shown again with the progress of the
+	// evaluation that is running.
+	status string
+	// Objective is what the optimiser's values are called, NLML if empty.
+	Objective string
+}
+
+// New returns a Writer to w; quiet leaves out all but warnings.
+func New(w io.Writer, quiet bool) *Writer {
+	m := &Writer{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now(), last: time.Now()}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+		m.terminal, m.interval = true, 100*time.Millisecond
+	}
+	return m
+}
+
+// Note prints a line unless --quiet.
+func (m *Writer) Note(format string, args ...any) {
+	if !m.quiet {
+		m.line("gpfit: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Warn prints a line even with --quiet.
+func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
+
+func (m *Writer) line(text string) {
+	m.Clear()
+	fmt.Fprintln(m.w, text)
+}
+
+// Clear removes the progress line from a terminal.
+func (m *Writer) Clear() {
+	if m.drawn {
+		fmt.Fprint(m.w, "\r\x1b[K")
+		m.drawn = false
+	}
+}
+
+// Iteration shows the optimiser's state; the first one is always shown.
+func (m *Writer) Iteration(it descent.Iteration) {
+	m.status = ""
+	if it.Rows > 0 {
+		m.status = fmt.Sprintf("%d rows, ", it.Rows)
+	}
+	m.status += fmt.Sprintf("start %d, iteration %d: %s %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
+		it.Start, it.Iteration, cmp.Or(m.Objective, "NLML"), it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
+	m.draw(m.status, it.Start == 0 && it.Iteration == 0)
+}
+
+// Step shows which part of a long command begins.
+func (m *Writer) Step(format string, args ...any) {
+	m.status = fmt.Sprintf(format, args...)
+	m.draw(m.status, m.terminal)
+}
+
+// Status is Step for what changes often.
+func (m *Writer) Status(format string, args ...any) {
+	m.status = fmt.Sprintf(format, args...)
+	m.draw(m.status, false)
+}
+
+// Progress shows how far a long evaluation is.
+func (m *Writer) Progress(p device.Progress) {
+	if time.Since(m.last) < m.interval {
+		return
+	}
+	status := m.status
+	if status != "" {
+		status += "; "
+	}
+	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, min(100, 100*p.Done/p.Total)), false)
+}
+
+func (m *Writer) draw(text string, always bool) {
+	if m.quiet || !always && time.Since(m.last) < m.interval {
+		return
+	}
+	m.last = time.Now()
+	text = fmt.Sprintf("[%s] %s", time.Since(m.began).Round(time.Second/10), text)
+	if !m.terminal {
+		fmt.Fprintln(m.w, "gpfit: "+text)
+		return
+	}
+	if width, _, err := term.GetSize(int(m.w.(*os.File).Fd())); err == nil && len(text) >= width {
+		text = text[:max(width-1, 0)]
+	}
+	fmt.Fprint(m.w, "\r"+text+"\x1b[K")
+	m.drawn = true
+}

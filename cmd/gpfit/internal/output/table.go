@@ -1,0 +1,162 @@
+package output
+
+import (
+	"bufio"
+	"encoding/csv"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Column is a named column of a result.
+type Column struct {
+	Name   string
+	Values []float64
+	// key is its path in a JSON object; nil for what is there in another form.
+	key []string
+}
+
+// Part is the result for one target: columns, and what else a JSON object has.
+type Part struct {
+	// Target is its name, "" where there is only one.
+	Target  string
+	Columns []Column
+	Info    map[string]any
+}
+
+// Add adds a column with a key of JSON, by default its name.
+func (p *Part) Add(name string, values []float64, key ...string) {
+	if key == nil {
+		key = []string{name}
+	}
+	p.Columns = append(p.Columns, Column{name, values, key})
+}
+
+// AddCSV adds a column that the JSON object has in another form.
+func (p *Part) AddCSV(name string, values []float64) {
+	p.Columns = append(p.Columns, Column{Name: name, Values: values})
+}
+
+// object returns the columns and Info as a JSON object.
+func (p *Part) object() map[string]any {
+	root := map[string]any{}
+	for _, c := range p.Columns {
+		if c.key == nil {
+			continue
+		}
+		at, last := root, len(c.key)-1
+		for _, k := range c.key[:last] {
+			if at[k] == nil {
+				at[k] = map[string]any{}
+			}
+			at = at[k].(map[string]any)
+		}
+		at[c.key[last]] = c.Values
+	}
+	maps.Copy(root, p.Info)
+	return root
+}
+
+// Table writes columns of rows as they come, as CSV; or one JSON object at the
+// end. Columns of several targets are called TARGET.NAME.
+type Table struct {
+	w   io.Writer
+	csv *bufio.Writer // nil for JSON
+	// info is what the JSON object has beside the parts.
+	info   map[string]any
+	header bool // has been written
+	rows   int
+	all    []Part // of JSON
+	line   []byte
+}
+
+// NewTable returns a table that is written to w.
+func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
+	t := &Table{w: w, info: info}
+	if !asJSON {
+		t.csv = bufio.NewWriterSize(w, 1<<16)
+	}
+	return t
+}
+
+// Add writes further rows: parts of the same form every time.
+func (t *Table) Add(parts []Part) error {
+	t.rows += len(parts[0].Columns[0].Values)
+	switch {
+	case t.csv != nil:
+		return t.addCSV(parts)
+	case t.all == nil:
+		t.all = slices.Clone(parts)
+		return nil
+	}
+	for i, p := range parts {
+		for q, c := range p.Columns {
+			all := &t.all[i].Columns[q]
+			all.Values = append(all.Values, c.Values...)
+		}
+	}
+	return nil
+}
+
+func (t *Table) addCSV(parts []Part) error {
+	var names []string
+	var columns [][]float64
+	for _, p := range parts {
+		for _, c := range p.Columns {
+			if p.Target != "" {
+				c.Name = p.Target + "." + c.Name
+			}
+			names, columns = append(names, c.Name), append(columns, c.Values)
+		}
+	}
+	if !t.header {
+		t.header = true
+		header := csv.NewWriter(t.csv)
+		if err := header.Write(names); err != nil {
+			return err
+		}
+		header.Flush()
+	}
+	for i := range columns[0] {
+		t.line = t.line[:0]
+		for _, values := range columns {
+			t.line = append(strconv.AppendFloat(t.line, values[i], 'g', -1, 64), ',')
+		}
+		t.line[len(t.line)-1] = '\n'
+		if _, err := t.csv.Write(t.line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End writes what is left.
+func (t *Table) End() error {
+	if t.csv != nil {
+		return t.csv.Flush()
+	}
+	object := map[string]any{}
+	if len(t.all) == 1 && t.all[0].Target == "" {
+		object = t.all[0].object()
+	} else {
+		targets := make([]map[string]any, len(t.all))
+		for i := range t.all {
+			targets[i] = t.all[i].object()
+			targets[i]["name"] = t.all[i].Target
+		}
+		object["targets"] = targets
+	}
+	object["n"], object["schema_version"] = t.rows, 1
+	maps.Copy(object, t.info)
+	return JSON(t.w, object)
+}
+
+// WriteTable writes a table of one piece.
+func WriteTable(w io.Writer, asJSON bool, info map[string]any, p Part) error {
+	t := NewTable(w, asJSON, info)
+	if err := t.Add([]Part{p}); err != nil {
+		return err
+	}
+	return t.End()
+}

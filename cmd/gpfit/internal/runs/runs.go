@@ -1,0 +1,163 @@
+// Package runs is what the commands share that run a batch: how it is run here, or
+// handed to Slurm.
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/batch"
+	"gpfit/batch/results"
+	"gpfit/batch/rundir"
+	"gpfit/batch/slurm"
+	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+)
+
+// Flags say how a batch is run.
+type Flags struct {
+	JSON, Quiet    bool
+	Slurm          spec.Slurm
+	cores, gpuJobs int
+	memory, shard  string
+	wait           bool
+	engine         string
+}
+
+// Add declares the flags.
+func (f *Flags) Add(s *pflag.FlagSet) {
+	s.IntVar(&f.cores, "cores", 0, "CPU cores to use, for as many jobs side by side (default: all)")
+	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of what is free)")
+	s.IntVar(&f.gpuJobs, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
+	s.StringVar(&f.shard, "shard", "", "do only share `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
+	s.BoolVar(&f.wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
+	flags.Choice(s, &f.engine, "engine", "local", "where the jobs run: local, or slurm to submit a job array", "local", "slurm")
+	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
+	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
+	s.StringVar(&f.Slurm.Time, "slurm-time", "", "sbatch --time")
+	s.StringVar(&f.Slurm.Memory, "slurm-mem", "", "sbatch --mem")
+	s.StringVar(&f.Slurm.Account, "slurm-account", "", "sbatch --account")
+	s.StringVar(&f.Slurm.QOS, "slurm-qos", "", "sbatch --qos")
+	s.IntVar(&f.Slurm.Tasks, "slurm-tasks", 0, "width of the job array (default: one task for each job, at most 8)")
+	s.IntVar(&f.Slurm.CPUs, "slurm-cpus", 0, "CPUs of each task (default: the most threads that a job has)")
+	s.StringArrayVar(&f.Slurm.Options, "slurm-option", nil, "a further option of sbatch, such as --exclude=node7 (may be repeated)")
+	s.BoolVar(&f.JSON, "json", false, "print JSON lines instead of text")
+	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
+}
+
+// Options turns the flags into options.
+func (f *Flags) Options() (batch.Options, error) {
+	o := batch.Options{Drivers: devices.Drivers(), Cores: f.cores, JobsPerDevice: f.gpuJobs, Wait: f.wait}
+	if f.cores < 0 || f.gpuJobs < 1 {
+		return o, exit.Usagef("--cores must not be negative, --gpu-jobs at least 1")
+	}
+	if f.Slurm.Tasks < 0 || f.Slurm.CPUs < 0 {
+		return o, exit.Usagef("--slurm-tasks and --slurm-cpus must not be negative")
+	}
+	if f.memory != "" {
+		b, err := spec.ParseBytes(f.memory)
+		if err != nil {
+			return o, exit.Usagef("--memory: %v", err)
+		}
+		o.Memory = int64(b)
+	}
+	if f.shard != "" {
+		var err error
+		if o.Shard, err = batch.ParseShard(f.shard, os.LookupEnv); err != nil {
+			return o, exit.Usagef("--%v", err)
+		}
+		o.Shared = true
+	}
+	if f.OnSlurm() && f.shard != "" {
+		return o, exit.Usagef("--engine slurm shares the jobs out itself: leave --shard away")
+	}
+	return o, nil
+}
+
+// OnSlurm says whether Slurm runs the jobs.
+func (f *Flags) OnSlurm() bool { return f.engine == "slurm" }
+
+// PlanOptions are those of the spec at path, read as text; extra options come
+// before it.
+func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
+	return batch.PlanOptions{
+		SpecPath: path, SpecText: text, Extra: extra, Program: program,
+		Drivers: devices.Drivers(), Crossover: devices.Crossover(), OnWarning: msg.Warn,
+	}
+}
+
+// Submit hands the run to Slurm, with flags for "gpfit resume". specified are the
+// options of the spec.
+func (f *Flags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	run, err := filepath.Abs(r.Dir)
+	if err != nil {
+		return err
+	}
+	sub, err := slurm.Submit(cmd.Context(), slurm.Array{Slurm: slurm.Merge(f.Slurm, specified), Program: program, Run: run, Resume: flags}, r.Jobs)
+	if err != nil {
+		return err
+	}
+	msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' tells how far they are", len(r.Jobs), sub.ID, r.Dir)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), sub.ID)
+	return err
+}
+
+// Run runs what is not done and prints the results.
+func (f *Flags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, o batch.Options) error {
+	o.OnNote = func(text string) { msg.Note("%s", text) }
+	o.OnProgress = func(p batch.RunProgress) { msg.Status("%s", progressText(p)) }
+	sum, runErr := batch.Run(cmd.Context(), r, o)
+	msg.Clear()
+	if sum.Total == 0 && runErr != nil {
+		return runErr
+	}
+	if sum.Here > 0 {
+		msg.Note("%d jobs in %s, %.1f %% of the time of %d cores within evaluations", sum.Here, sum.Wall.Round(time.Millisecond),
+			100*sum.Utilization(), sum.Workers)
+	}
+	if sum.Elsewhere > 0 {
+		msg.Note("%d jobs are with other processes", sum.Elsewhere)
+	}
+	if errors.Is(runErr, context.Canceled) {
+		return fmt.Errorf("interrupted with %d of %d jobs done; 'gpfit resume %s' goes on (%w)", sum.Done, sum.Total, r.Dir, runErr)
+	}
+	rows, err := results.Collect(r)
+	if err != nil {
+		return errors.Join(runErr, err)
+	}
+	format := "table"
+	if f.JSON {
+		format = "json"
+	}
+	return errors.Join(runErr, results.Write(cmd.OutOrStdout(), format, r, rows))
+}
+
+// progressText says how far a batch is.
+func progressText(p batch.RunProgress) string {
+	text := fmt.Sprintf("%d of %d jobs done", p.Done, p.Total)
+	if p.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", p.Failed)
+	}
+	text += fmt.Sprintf(", %d running", p.Running)
+	if p.Left > 0 {
+		text += fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
+	}
+	if p.Current != "" {
+		text += "; " + p.Current
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+// Package training is what the commands share that read a training table: their
+// flags, and the way from a table to a job on its devices.
+package training
+
+import (
+	"context"
+	"errors"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/device"
+	"gpfit/fit"
+)
+
+// Flags are those of the table, the model and the devices. A command declares the
+// groups that it has.
+type Flags struct {
+	flags.Data
+	flags.Model
+	flags.Scores
+	devices.Flags
+}
+
+// Options turns the flags into fit's options.
+func (f *Flags) Options(msg *messages.Writer) (fit.Options, error) {
+	o, err := f.Model.Options()
+	if err == nil {
+		err = f.Apply(&o)
+	}
+	o.OnProgress, o.Fallback = msg.Progress, f.Reopen()
+	return o, err
+}
+
+// Job is a prepared job on open devices.
+type Job struct {
+	*fit.Job
+	*devices.Opened
+}
+
+// Open prepares a job, warns of what is to be known of it, and opens its devices,
+// or only one. The caller closes the job.
+func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*Job, error) {
+	task, err := fit.Prepare(data, opts)
+	if err != nil {
+		return nil, err
+	}
+	if cv := f.CrossValidation(); cv != nil {
+		if err := cv.Check(task.N()); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range task.Warnings() {
+		msg.Warn(w)
+	}
+	msg.Objective = task.ObjectiveLabel()
+	opened, err := f.OpenFor(ctx, msg, task, one)
+	return &Job{task, opened}, err
+}
+
+// CrossValidate adds the scores of --scores cv to a report.
+func (f *Flags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Job, b device.Backend, r *fit.Report) error {
+	cv := f.CrossValidation()
+	if cv == nil {
+		return nil
+	}
+	cv.OnFold = func(k, folds int) { msg.Step("fold %d of %d", k+1, folds) }
+	scores, err := t.CrossValidate(ctx, b, r.Parameters, *cv)
+	if r.Scores.CrossValidation = scores; scores != nil {
+		r.Warnings = append(r.Warnings, scores.Warnings...)
+	}
+	if errors.Is(err, context.Canceled) {
+		return &fit.CancelledError{Msg: "interrupted before the cross-validation was done"}
+	}
+	return err
+}

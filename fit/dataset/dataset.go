@@ -1,0 +1,166 @@
+// Package dataset reads a table from a file as the data of a fit: features, one
+// or several targets, known noise, and which rows are held out. Start at [Read].
+package dataset
+
+import (
+	"fmt"
+	"io"
+
+	"gpfit/fit"
+	"gpfit/internal/table"
+)
+
+// Options say how a table is read. The zero value takes the last column as the
+// target and all others as features. A column is given by its name or its index.
+type Options struct {
+	// Target is the column of the targets; Targets are several in its place, which
+	// share kernel and noise.
+	// NoTarget reads the features alone.
+	Target   string
+	Targets  []string
+	NoTarget bool
+	// Features are the columns of the inputs, in this order: names, indices or
+	// ranges of indices such as "0-3".
+	Features []string
+	// Header says whether the first row names the columns: auto, yes or no;
+	// empty means auto.
+	Header string
+	// DropMissing leaves out rows with missing cells, with a warning; otherwise
+	// the first one is an error.
+	DropMissing bool
+	// Subsample draws that many rows at random by Seed, if there are more; 0
+	// takes all.
+	Subsample int
+	Seed      uint64
+	// NoiseColumn holds variances that are known for each row, in squared units
+	// of the target, NoiseGroup labels of rows that share an estimated one.
+	NoiseColumn, NoiseGroup string
+	// Mask is a table with 1 for each row that is held out and 0 for the others,
+	// in its column MaskColumn, by default the only one.
+	Mask, MaskColumn string
+}
+
+// MissingTargetError reports a row that lacks one of several targets.
+type MissingTargetError struct {
+	// Table is the error with its place.
+	Table *table.Error
+}
+
+func (e *MissingTargetError) Error() string { return e.Table.Error() }
+
+// Unwrap returns the error of the table.
+func (e *MissingTargetError) Unwrap() error { return e.Table }
+
+// Read reads the table at path, a file of any format that gpfit reads or several,
+// or for "-" the text from stdin. Errors: [*MissingTargetError], and those of the
+// table or mask with file, line and column.
+func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
+	columns, err := o.columns(path)
+	if err != nil {
+		return fit.Data{}, err
+	}
+	var mask []bool
+	if o.Mask != "" {
+		if mask, err = table.ReadMask(o.Mask, o.MaskColumn); err != nil {
+			return fit.Data{}, err
+		}
+	}
+	t, err := readTable(path, stdin, columns)
+	if err != nil {
+		return fit.Data{}, err
+	}
+	if mask != nil && t.Row != nil {
+		if mask, err = table.SelectMask(o.Mask, mask, t); err != nil {
+			return fit.Data{}, err
+		}
+	}
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Row: t.Row, Test: mask, Warnings: t.Warnings}
+	if o.NoiseColumn != "" {
+		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
+	}
+	if o.NoiseGroup != "" {
+		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[o.NoiseGroup], o.NoiseGroup
+	}
+	if o.Targets == nil {
+		return d, nil
+	}
+	return d, o.addTargets(&d, t)
+}
+
+// columns are the options of the table at path.
+func (o *Options) columns(path string) (table.Options, error) {
+	header, err := table.ParseHeader(o.Header)
+	c := table.Options{
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed,
+	}
+	if o.DropMissing {
+		c.Missing = table.MissingDrop
+	}
+	if o.Mask == path && o.MaskColumn != "" {
+		// A mask inside the table is no input.
+		c.Extra = append(c.Extra, o.MaskColumn)
+	}
+	if o.NoiseColumn != "" {
+		c.Extra = append(c.Extra, o.NoiseColumn)
+	}
+	if o.NoiseGroup != "" {
+		c.ExtraText = append(c.ExtraText, o.NoiseGroup)
+	}
+	return c, err
+}
+
+// readTable reads a table, or for "-" the text from stdin.
+func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, error) {
+	if path == "-" {
+		return table.ReadFrom(stdin, "-", o)
+	}
+	return table.Read(path, o)
+}
+
+// addTargets fills in several targets. A row that lacks one is an error, or with
+// DropMissing left out of d, which is a warning.
+func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
+	d.TargetName, d.TargetNames = "", t.TargetNames
+	var keep []int
+	for i := range t.N {
+		gap := -1
+		for q := range t.Missing {
+			if t.Missing[q][i] {
+				gap = q
+			}
+		}
+		switch {
+		case gap < 0:
+			keep = append(keep, i)
+		case !o.DropMissing:
+			return &MissingTargetError{&table.Error{Source: t.Source, Line: t.Line[i], ColumnName: t.TargetNames[gap],
+				Msg: fmt.Sprintf("the target %q is missing", t.TargetNames[gap])}}
+		}
+	}
+	if dropped := t.N - len(keep); dropped > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of %d rows left out: a target is missing", dropped, t.N))
+	}
+	for q := range t.Targets {
+		d.Y = append(d.Y, pick(t.Targets[q], keep, 1)...)
+	}
+	if len(keep) < t.N && d.Row == nil {
+		d.Row = keep
+	} else {
+		d.Row = pick(d.Row, keep, 1)
+	}
+	d.X, d.N = pick(d.X, keep, d.D), len(keep)
+	d.Test, d.NoiseVariance, d.NoiseGroup = pick(d.Test, keep, 1), pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
+	return nil
+}
+
+// pick returns the given rows of a row-major matrix of d columns, nil of nil.
+func pick[T any](v []T, rows []int, d int) []T {
+	if v == nil {
+		return nil
+	}
+	out := make([]T, 0, len(rows)*d)
+	for _, i := range rows {
+		out = append(out, v[i*d:(i+1)*d]...)
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package gp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gpfit/internal/suggest"
+	"gpfit/kernel"
+)
+
+// Process is a Gaussian process of mean 0 that has seen no data: a covariance
+// function with a value for each of its parameters.
+type Process struct {
+	// NoiseVariance is that of observations.
+	NoiseVariance float64
+	program       *kernel.Program
+	theta         []float64
+}
+
+const noiseVariance = "noise_variance"
+
+// NewProcess compiles an expression for d columns. Parameters are what the
+// expression says, else 1, and there is no noise. Errors: [*kernel.CompileError].
+func NewProcess(expr kernel.Expr, d int) (*Process, error) {
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{program: prog, theta: make([]float64, prog.NumParams)}
+	for _, param := range prog.Params {
+		values := p.theta[param.Offset : param.Offset+param.Size]
+		for i := range values {
+			values[i] = 1
+		}
+		copy(values, param.Start)
+	}
+	return p, nil
+}
+
+// ParameterError reports a parameter that a process does not have.
+type ParameterError struct {
+	Name string
+	// Known are those that there are.
+	Known []string
+}
+
+func (e *ParameterError) Error() string {
+	return fmt.Sprintf("%s: there is no such parameter%s", e.Name, suggest.DidYouMean(e.Name, e.Known))
+}
+
+// Set gives a value to a parameter, in natural units: to noise_variance, to one
+// such as lengthscale[2], or to all elements of one such as lengthscale. Errors:
+// [*ParameterError].
+func (p *Process) Set(name string, value float64) error {
+	if name == noiseVariance {
+		p.NoiseVariance = value
+		return nil
+	}
+	found := false
+	for _, param := range p.program.Params {
+		for i, element := range param.ElementNames() {
+			if element == name || param.Vector && param.Name == name {
+				p.theta[param.Offset+i], found = value, true
+			}
+		}
+	}
+	if !found {
+		return &ParameterError{Name: name, Known: append(p.program.Names(), noiseVariance)}
+	}
+	return nil
+}
+
+// Joint returns the distribution of the values at n rows, row-major, or with
+// observed that of observations with noise. Errors: [*SizeError],
+// [*kernel.CompileError] for a value that a parameter cannot have.
+func (p *Process) Joint(ctx context.Context, rows []float64, n int, observed bool) (*Joint, error) {
+	var noise []float64
+	if observed {
+		noise = slices.Repeat([]float64{p.NoiseVariance}, n)
+	}
+	return NewPrior(ctx, p.program, p.theta, kernel.NewPoints(rows, n, p.program.D), noise)
+}

@@ -1,0 +1,132 @@
+package rows
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/gp"
+	"gpfit/internal/table"
+)
+
+// model uses the features a and c of three, and has known noise and two groups.
+var model = &gp.Model{
+	Columns: []int{0, 2}, FeatureNames: []string{"a", "b", "c"}, TargetName: "y", Scaling: gp.Scaling{YScale: 1},
+	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
+}
+
+func openText(t *testing.T, text string, m *gp.Model, o Options) (*Reader, error) {
+	t.Helper()
+	r, err := Open("-", strings.NewReader(text), m, o)
+	if err == nil {
+		t.Cleanup(func() { r.Close() })
+	}
+	return r, err
+}
+
+// TestOpen: columns are found by the model's names, in any order, or by options;
+// a feature that the model does not use may be missing and is zero.
+func TestOpen(t *testing.T) {
+	noise := gp.RowNoise{Known: []float64{0.1, 0.2}, Group: []string{"left", "right"}}
+	for name, c := range map[string]struct {
+		text     string
+		options  Options
+		want     Rows
+		warnings []string
+	}{
+		"names": {"lab,c,v,y,a\nleft,3,0.1,9,1\nright,4,0.2,9,2\n", Options{}, Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
+		"features": {"p,q,w,g\n1,3,0.1,left\n2,4,0.2,right\n", Options{Features: []string{"p", "q"}, NoiseColumn: "w", NoiseGroup: "g"},
+			Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
+		"all features": {"1,7,3\n2,8,4\n", Options{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
+			Rows{[]float64{1, 7, 3, 2, 8, 4}, 2, gp.RowNoise{DefaultGroup: "right"}},
+			[]string{`the table has no column "v" of known noise variances: std is that of an observation without them`}},
+	} {
+		r, err := openText(t, c.text, model, c.options)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := r.All()
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, d)
+		}
+		if got := r.Warnings(); !slices.Equal(got, c.warnings) {
+			t.Errorf("%s: warnings %q", name, got)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	plain := *model
+	plain.Noise = gp.Noise{}
+	for name, c := range map[string]struct {
+		model   *gp.Model
+		options Options
+		want    string
+	}{
+		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: gives 1 columns, the model has 3"},
+		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "NoiseColumn: the model was fitted without known variances"},
+		"no groups":        {&plain, Options{DefaultGroup: "left"}, "NoiseGroup: the model has no noise groups"},
+	} {
+		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
+		var oe *OptionError
+		if !errors.As(err, &oe) || oe.Error() != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	var te *table.Error
+	if _, err := openText(t, "a,b\n1,2\n", &plain, Options{}); !errors.As(err, &te) || !strings.Contains(te.Msg, `"c"`) {
+		t.Errorf("a column that is not there: %v", err)
+	}
+	if _, err := openText(t, "a,c\n1,2\n", &plain, Options{Header: "maybe"}); err == nil {
+		t.Error("a header that is neither yes nor no")
+	}
+}
+
+// TestPieces: rows come in pieces from a file, and an error of a row's noise names
+// its place in the table.
+func TestPieces(t *testing.T) {
+	const n = Piece + 5
+	var text strings.Builder
+	text.WriteString("a,c,lab\n")
+	for i := range n {
+		fmt.Fprintf(&text, "%d,%d,%s\n", i, -i, []string{"left", "right"}[i%2])
+	}
+	grouped := *model
+	grouped.Noise.Column = ""
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(path, []byte(text.String()+"0,0,middle\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := openText(t, text.String(), &grouped, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := 0
+	for _, want := range []int{Piece, 5, 0} {
+		piece, err := r.Next()
+		if err != nil || piece.N != want || len(piece.X) != 3*want || len(piece.Noise.Group) != want {
+			t.Fatalf("piece of %d rows, want %d: %v", piece.N, want, err)
+		}
+		for i := range piece.N {
+			if !slices.Equal(piece.X[3*i:3*i+3], []float64{float64(row), 0, float64(-row)}) {
+				t.Fatalf("row %d is %v", row, piece.X[3*i:3*i+3])
+			}
+			row++
+		}
+	}
+	file, err := Open(path, nil, &grouped, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var ne *gp.NoiseError
+	if _, err := file.All(); !errors.As(err, &ne) || ne.Row != n {
+		t.Errorf("an unknown group in row %d: %v", n, err)
+	}
+}

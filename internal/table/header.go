@@ -1,0 +1,16 @@
+package table
+
+import "fmt"
+
+// ParseHeader reads a mode's name: auto, which the empty text stands for, yes or no.
+func ParseHeader(text string) (HeaderMode, error) {
+	switch text {
+	case "", "auto":
+		return HeaderAuto, nil
+	case "yes":
+		return HeaderYes, nil
+	case "no":
+		return HeaderNo, nil
+	}
+	return HeaderAuto, fmt.Errorf("header %q: must be auto, yes or no", text)
+}
