@@ -97,7 +97,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
 		plan := runs.PlanOptions(msg, programName, path, text, f.extra(cmd.Flags()))
-		plan.OnGPU = f.OnSlurm() && strings.Contains(slurm.Merge(f.Slurm, s.Slurm).Gres, "gpu")
+		plan.Accelerated = f.OnSlurm() && strings.Contains(slurm.Merge(f.Slurm, s.Slurm).Gres, "gpu")
 		m, err := batch.Plan(ctx, s, plan)
 		return m, text, err
 	}
