@@ -50,18 +50,18 @@ type CrossValidationScores struct {
 	Folds []FoldScores `json:"folds"`
 	Seed  uint64       `json:"seed"`
 	Refit bool         `json:"refit"`
-	// NLPD is the mean negative log predictive density over all rows, RMSE the
-	// root of the mean squared error, Coverage95 the share of rows in their 95 %
-	// interval. Over several targets these are means as well, without RMSE:
-	// their units differ. Targets then has them for each.
-	NLPD             Number  `json:"nlpd"`
-	NLPDStandardized Number  `json:"nlpd_standardized"`
-	RMSE             float64 `json:"rmse,omitempty"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	Coverage95       float64 `json:"coverage95"`
+	// RMSE is the root of the mean squared error over all rows, Coverage95 the
+	// share of rows in their 95 % interval, NLPD the mean negative log predictive
+	// density. Over several targets these are means as well, without RMSE: their
+	// units differ. Targets then has them for each.
+	RMSE             float64        `json:"rmse,omitempty"`
+	RMSEStandardized float64        `json:"rmse_standardized"`
+	Coverage95       float64        `json:"coverage95"`
+	Targets          []TargetScores `json:"targets,omitempty"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
-	NLPDStdError Number         `json:"nlpd_std_error"`
-	Targets      []TargetScores `json:"targets,omitempty"`
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+	NLPDStdError     Number `json:"nlpd_std_error"`
 	// Warnings tell of folds that departed from what was asked: a jitter that
 	// was added, a device that was exchanged. CrossValidate's callers pass them on.
 	Warnings []string `json:"-"`
@@ -70,11 +70,11 @@ type CrossValidationScores struct {
 // TargetScores are those of one of several targets; see CrossValidationScores.
 type TargetScores struct {
 	Name             string  `json:"name"`
-	NLPD             Number  `json:"nlpd"`
-	NLPDStandardized Number  `json:"nlpd_standardized"`
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	Coverage95       float64 `json:"coverage95"`
+	NLPD             Number  `json:"nlpd"`
+	NLPDStandardized Number  `json:"nlpd_standardized"`
 	NLPDStdError     Number  `json:"nlpd_std_error"`
 }
 
@@ -83,12 +83,12 @@ type TargetScores struct {
 type FoldScores struct {
 	// N is the number of rows that were held out.
 	N    int     `json:"n"`
-	NLPD Number  `json:"nlpd"`
 	RMSE float64 `json:"rmse,omitempty"`
 	// Coverage95 is as in CrossValidationScores.
 	Coverage95 float64 `json:"coverage95"`
 	// Parameters are those refitted, natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters,omitempty"`
+	NLPD       Number             `json:"nlpd"`
 	tests      []*TestScores      // of each target
 	warnings   []string
 }

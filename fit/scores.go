@@ -24,11 +24,11 @@ type TestScores struct {
 	// RMSE is the root mean squared error of the mean.
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Coverage95 is the share of rows within their 95 % interval.
+	Coverage95 float64 `json:"coverage95"`
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval.
-	Coverage95 float64 `json:"coverage95"`
 }
 
 // newTestScores scores predictions of held-out targets y; scale is the standard

@@ -100,7 +100,7 @@ func TestGPU(t *testing.T) {
 	loo := []string{"nlml", few, "--ard", "--mean", "linear", "--objective", "loo", "--scores", "loo,cv", "--folds", "3"}
 	a, _ := g.report(t, nil, append(loo, "--device", "cpu")...)
 	b, _ := g.report(t, nil, append(loo, "--device", "cuda:0")...)
-	if b.Device != "cuda:0" || math.Abs(a.Objective-b.Objective) > 1e-9*math.Abs(a.Objective) || math.Abs(a.Scores.CrossValidation.NLPD-b.Scores.CrossValidation.NLPD) > 1e-9 {
+	if b.Device != "cuda:0" || math.Abs(a.Objective-b.Objective) > 1e-9*math.Abs(a.Objective) || math.Abs(float64(a.Scores.CrossValidation.NLPD-b.Scores.CrossValidation.NLPD)) > 1e-9 {
 		t.Errorf("leave-one-out: %v on the CPU, %v on %s", a.Objective, b.Objective, b.Device)
 	}
 	for name, v := range a.GradientLog {
