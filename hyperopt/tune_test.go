@@ -219,7 +219,7 @@ func TestTuneEnds(t *testing.T) {
 			if rows == c.rows {
 				calls++
 			}
-			if calls > 2 {
+			if calls > 1 {
 				return broken
 			}
 			return nil
