@@ -185,9 +185,12 @@ func TestPlanHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// More test points than a block of cross-covariances takes.
-		j.xs = &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}
 		if _, err := j.runIn(context.Background(), ws); err != nil {
+			t.Fatal(err)
+		}
+		// More test points than a block of cross-covariances takes.
+		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
+		if err := ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers); err != nil {
 			t.Fatal(err)
 		}
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)

@@ -14,7 +14,7 @@ import (
 // the evaluator's reverse mode, relative to the sum of absolute terms. Below the
 // diagonal the matrices hold NaN.
 func TestContract(t *testing.T) {
-	for _, p := range append(programs, struct {
+	for i, p := range append(programs, struct {
 		text string
 		d    int
 	}{deep, 3}) {
@@ -32,7 +32,7 @@ func TestContract(t *testing.T) {
 				diag, grad                  kernels.Ptr
 			}
 			var results []result
-			for k, n := range sizesWith(500) {
+			for k, n := range sizesOf(i) {
 				count := []int{1, 0, 5}[k%3]
 				r := result{x: somePoints(rng, n, p.d), s: normals(rng, n*n), vectors: normals(rng, n*count), factors: normals(rng, count)}
 				if k%2 == 0 {
