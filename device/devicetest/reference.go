@@ -83,7 +83,7 @@ func (r *reference) contract(adj device.Adjoint) (grad, scale, diag []float64) {
 	g.Scale(adj.Inv, &r.inverse)
 	if adj.Middle != nil {
 		var right, product mat.Dense
-		right.Mul(mat.NewDiagDense(n, adj.Middle), &r.inverse)
+		right.Apply(func(i, _ int, v float64) float64 { return adj.Middle[i] * v }, &r.inverse)
 		product.Mul(&r.inverse, &right)
 		g.Add(g, &product)
 	}
