@@ -61,7 +61,7 @@ func TestConformanceSmallSteps(t *testing.T) {
 	t.Parallel()
 	devicetest.RunExact(t, func(t *testing.T) device.ExactDevice {
 		b := mustOpen(t)
-		b.(*Backend).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
+		b.(*Device).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
 		return b
 	})
 }

@@ -150,7 +150,7 @@ func TestPlanRefused(t *testing.T) {
 	const n = 3000
 	x := newJob(t, n).x
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
-	need := b.(*Backend).plan(n, x.D).DeviceBytes()
+	need := b.(*Device).plan(n, x.D).DeviceBytes()
 	for _, memory := range []int64{need - 1, 300 << 20, reserve, 1} {
 		emulator.SetMemory(0, emulator.Used(0)+memory)
 		calls := emulator.Calls("cuMemAlloc_v2")

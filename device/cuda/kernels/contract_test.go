@@ -63,7 +63,7 @@ func TestContract(t *testing.T) {
 						adj.Middle = middle.At(0, int64(j0))
 					}
 					l := kernels.Contract(on, x, adj, int64(j0), int64(min(j0+width, n)), r.diag, r.grad, work)
-					m.launch(l[:]...)
+					m.launch(l...)
 				}
 				results = append(results, r)
 			}
@@ -127,7 +127,7 @@ func TestContractSharedLengthscales(t *testing.T) {
 	grad := m.put(make([]float64, d))
 	adj := kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}
 	l := kernels.Contract(on, m.points(x), adj, 0, n, m.blank(n), grad, work)
-	m.launch(l[:]...)
+	m.launch(l...)
 	m.run()
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
@@ -166,7 +166,7 @@ func TestContractRepeats(t *testing.T) {
 	for range 4 {
 		grad := m.put(make([]float64, prog.NumParams))
 		l := kernels.Contract(on, x, adj, 0, n, diag, grad, work)
-		m.launch(l[:]...)
+		m.launch(l...)
 		grads = append(grads, grad)
 	}
 	m.run()
