@@ -83,7 +83,7 @@ func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 	}
 	o.Settings.Seed = f.Seed
 	o.OnIteration = msg.Iteration
-	o.OnWarning = func(text string) { msg.Note("%s", text) }
+	o.OnWarning = msg.Say
 	return o, err
 }
 

@@ -8,8 +8,7 @@ import (
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/gp"
+	"gpfit/gp/columns"
 )
 
 type looFlags struct {
@@ -65,7 +64,9 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 		return err
 	}
 	s := l.Summary()
-	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return writeLOO(w, model, l, s, f.JSON) })
+	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error {
+		return columns.Write(w, f.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
+	})
 	if err != nil {
 		return err
 	}
@@ -73,20 +74,4 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	msg.Note("in the 50, 90, 95 %% interval: %.1f, %.1f, %.1f %%; standardized residuals: mean %.3f, root mean square %.3f",
 		100*s.Coverage50, 100*s.Coverage90, 100*s.Coverage95, s.MeanStandardized, s.RMSStandardized)
 	return nil
-}
-
-func writeLOO(w io.Writer, m *gp.Model, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
-	numbers := make([]float64, s.N)
-	for i := range numbers {
-		numbers[i] = float64(m.Row(i))
-	}
-	var r output.Part
-	r.Add("row", numbers)
-	r.Add("target", l.Target)
-	r.Add("mean", l.Mean)
-	r.Add("std", l.Std)
-	r.Add("residual", l.Residual)
-	r.Add("standardized", l.Standardized)
-	r.Add("log_density", l.LogDensity)
-	return output.WriteTable(w, asJSON, map[string]any{"type": "loo", "summary": s}, r)
 }

@@ -69,7 +69,7 @@ func (f *selectFlags) options(msg *messages.Writer) (fit.Options, choose.Setting
 	s.OnCandidate = func(index, known int, text string) { msg.Step("kernel %d of %d: %s", index+1, known, text) }
 	o, err := f.Options(msg)
 	o.Settings.Seed = f.Seed
-	o.OnWarning = func(text string) { msg.Note("%s", text) }
+	o.OnWarning = msg.Say
 	switch {
 	case err != nil:
 		return o, s, err

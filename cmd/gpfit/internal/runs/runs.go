@@ -118,7 +118,7 @@ func (f *Flags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, 
 
 // Run runs what is not done and prints the results.
 func (f *Flags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, o batch.Options) error {
-	o.OnNote = func(text string) { msg.Note("%s", text) }
+	o.OnNote = msg.Say
 	o.OnProgress = func(p batch.Progress) { msg.Status("%s", progressText(p)) }
 	sum, runErr := batch.Run(cmd.Context(), r, o)
 	msg.Clear()

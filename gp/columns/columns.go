@@ -1,8 +1,12 @@
-package output
+// Package columns has the results of a model as named columns, and writes them as
+// CSV or JSON. [Predict] makes them of the rows of a table, [Joint] of joint draws,
+// [LeaveOneOut] of the training rows; [Table] writes them as they come.
+package columns
 
 import (
 	"bufio"
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -17,12 +21,13 @@ type Column struct {
 	key []string
 }
 
-// Part is the result for one target: columns, and what else a JSON object has.
+// Part is the result for one target.
 type Part struct {
 	// Target is its name, "" where there is only one.
 	Target  string
 	Columns []Column
-	Info    map[string]any
+	// Info is what a JSON object has beside the columns.
+	Info map[string]any
 }
 
 // Add adds a column with a key of JSON, by default its name.
@@ -31,11 +36,6 @@ func (p *Part) Add(name string, values []float64, key ...string) {
 		key = []string{name}
 	}
 	p.Columns = append(p.Columns, Column{name, values, key})
-}
-
-// AddCSV adds a column that the JSON object has in another form.
-func (p *Part) AddCSV(name string, values []float64) {
-	p.Columns = append(p.Columns, Column{Name: name, Values: values})
 }
 
 // object returns the columns and Info as a JSON object.
@@ -61,9 +61,8 @@ func (p *Part) object() map[string]any {
 // Table writes columns of rows as they come, as CSV; or one JSON object at the
 // end. Columns of several targets are called TARGET.NAME.
 type Table struct {
-	w   io.Writer
-	csv *bufio.Writer // nil for JSON
-	// info is what the JSON object has beside the parts.
+	w      io.Writer
+	csv    *bufio.Writer // nil for JSON
 	info   map[string]any
 	header bool // has been written
 	rows   int
@@ -71,7 +70,8 @@ type Table struct {
 	line   []byte
 }
 
-// NewTable returns a table that is written to w.
+// NewTable returns a table that is written to w. info is what the JSON object has
+// beside the parts.
 func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
 	t := &Table{w: w, info: info}
 	if !asJSON {
@@ -131,7 +131,7 @@ func (t *Table) addCSV(parts []Part) error {
 	return nil
 }
 
-// End writes what is left.
+// End writes what is left. It does not close the writer.
 func (t *Table) End() error {
 	if t.csv != nil {
 		return t.csv.Flush()
@@ -149,11 +149,11 @@ func (t *Table) End() error {
 	}
 	object["n"], object["schema_version"] = t.rows, 1
 	maps.Copy(object, t.info)
-	return JSON(t.w, object)
+	return json.NewEncoder(t.w).Encode(object)
 }
 
-// WriteTable writes a table of one piece.
-func WriteTable(w io.Writer, asJSON bool, info map[string]any, p Part) error {
+// Write writes a table of one piece.
+func Write(w io.Writer, asJSON bool, info map[string]any, p Part) error {
 	t := NewTable(w, asJSON, info)
 	if err := t.Add([]Part{p}); err != nil {
 		return err
