@@ -64,7 +64,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	return r
 }
 
-func status(t *testing.T, r *rundir.Run, id string) rundir.Status {
+func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	t.Helper()
 	for _, j := range r.Jobs {
 		if j.ID == id {
@@ -76,11 +76,11 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.Status {
 		}
 	}
 	t.Fatalf("no job %s", id)
-	return rundir.Status{}
+	return rundir.JobStatus{}
 }
 
 // events are the types of a record, with the kinds of failures.
-func events(s rundir.Status) string {
+func events(s rundir.JobStatus) string {
 	var out []string
 	for _, e := range s.Record {
 		text := e.Type
@@ -197,7 +197,7 @@ func TestMemory(t *testing.T) {
 	drivers := []device.Driver{d, cpu.Driver{}}
 	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"
 	r := create(t, text, drivers...)
-	if _, err := Run(t.Context(), r, Options{Drivers: drivers, GPUJobs: 5}); err != nil {
+	if _, err := Run(t.Context(), r, Options{Drivers: drivers, JobsPerDevice: 5}); err != nil {
 		t.Fatal(err)
 	}
 	if d.most["cuda:0"] > 3 || d.most["cuda:0"] < 2 {
@@ -214,7 +214,7 @@ func TestMemory(t *testing.T) {
 	}
 	drivers = []device.Driver{d, cpu.Driver{}}
 	r = create(t, text, drivers...)
-	if sum, err := Run(t.Context(), r, Options{Drivers: drivers, GPUJobs: 5}); err != nil || sum.Done != 8 {
+	if sum, err := Run(t.Context(), r, Options{Drivers: drivers, JobsPerDevice: 5}); err != nil || sum.Done != 8 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 
@@ -235,15 +235,15 @@ func TestMemory(t *testing.T) {
 // TestCores: jobs never take more cores than there are, and one with more
 // threads than cores runs alone.
 func TestCores(t *testing.T) {
-	p, err := newPool(Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40})
+	p, err := newPool(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := func(threads int) *task {
-		j := rundir.Job{N: 10, D: 1}
+	job := func(threads int) *demand {
+		j := rundir.PlannedJob{N: 10, D: 1}
 		name := "cpu"
 		j.Options = spec.Options{Device: &name, Threads: &threads}
-		return &task{job: j}
+		return &demand{job: j}
 	}
 	var taken []place
 	for _, c := range []struct {
@@ -282,7 +282,7 @@ func TestCancel(t *testing.T) {
 	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 20}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
-	sum, err := Run(ctx, r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p Progress) {
+	sum, err := Run(ctx, r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p RunProgress) {
 		if p.Running > 0 {
 			cancel()
 		}
@@ -290,8 +290,8 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || sum.Done == 6 {
 		t.Fatalf("%+v, %v after %v", sum, err, time.Since(began))
 	}
-	var last Progress
-	if sum, err = Run(t.Context(), r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p Progress) { last = p }}); err != nil || sum.Done != 6 {
+	var last RunProgress
+	if sum, err = Run(t.Context(), r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p RunProgress) { last = p }}); err != nil || sum.Done != 6 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	if last.Done != 6 || last.Total != 6 || last.Running != 0 {
@@ -347,7 +347,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	estimates, err := Estimates(t.Context(), m.Jobs, drivers)
-	if err != nil || estimates[1].DeviceBytes != 8*200*200 || estimates[0].HostBytes < 8*40*40 || !(estimates[1].Seconds > 0) {
+	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
 	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})
@@ -356,6 +356,18 @@ func TestPlan(t *testing.T) {
 	}
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
+	}
+	// Where the jobs will run there is an accelerator, if the program knows any.
+	for want, drivers := range map[string][]device.Driver{"cuda": drivers, "cpu": {cpu.Driver{}}} {
+		m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Accelerated: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range m.Jobs {
+			if *j.Options.Device != want {
+				t.Errorf("%s with an accelerator there: %s, want %s", j.ID, *j.Options.Device, want)
+			}
+		}
 	}
 	if s, err = spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")); err != nil {
 		t.Fatal(err)

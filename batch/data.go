@@ -1,12 +1,10 @@
 package batch
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"gpfit/batch/rundir"
@@ -17,18 +15,6 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/table"
 )
-
-// ChangedError reports inputs that are not what they were when the run was
-// made. The command line maps it to exit code 10.
-type ChangedError struct {
-	Dir  string
-	What []string
-}
-
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s: changed since the run was made: %s; with --allow-changed, what depends on it is done anew",
-		e.Dir, strings.Join(e.What, ", "))
-}
 
 // loader reads tables once for all jobs that need them, and keeps them for as
 // long as there are such jobs.
@@ -229,11 +215,4 @@ func value[T any](p *T) T {
 		return zero
 	}
 	return *p
-}
-
-// isData says whether an error is of the input rather than of the machine.
-func isData(err error) bool {
-	var te *table.Error
-	var de *fit.DataError
-	return errors.As(err, &te) || errors.As(err, &de)
 }

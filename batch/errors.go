@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
+	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/table"
 	"gpfit/kernel"
 )
 
@@ -85,3 +88,37 @@ func (e *JobsFailedError) Error() string {
 
 // Failure is a job that failed, and why.
 type Failure struct{ Job, Kind, Error string }
+
+// ChangedError reports inputs that are not what they were when the run was
+// made. The command line maps it to exit code 10.
+type ChangedError struct {
+	Dir  string
+	What []string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s: changed since the run was made: %s; with --allow-changed, what depends on it is done anew",
+		e.Dir, strings.Join(e.What, ", "))
+}
+
+// Changed returns a [*ChangedError] if the spec or an input is not what it was.
+func Changed(r *rundir.Run) error {
+	what, err := r.Changes()
+	if err != nil {
+		return err
+	}
+	if len(what) > 0 {
+		return &ChangedError{Dir: r.Dir, What: what}
+	}
+	return nil
+}
+
+// isData says whether an error is of the input rather than of the machine.
+func isData(err error) bool {
+	return as[*table.Error](err) || as[*fit.DataError](err)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

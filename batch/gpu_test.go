@@ -37,28 +37,28 @@ func (d *gpuDriver) Probe(context.Context) []device.Finding {
 	return out
 }
 
-func (d *gpuDriver) Open(_ context.Context, name string, o device.Options) (device.Backend, error) {
-	b, err := cpu.New(device.Options{Threads: 1})
-	return &gpuBackend{Backend: b, d: d, name: name}, err
+func (d *gpuDriver) Open(_ context.Context, name string, o device.Options) (device.Device, error) {
+	host, err := cpu.Open(device.Options{Threads: 1})
+	return &gpuDevice{ExactDevice: host, d: d, name: name}, err
 }
 
-type gpuBackend struct {
-	device.Backend
+type gpuDevice struct {
+	device.ExactDevice
 	d    *gpuDriver
 	name string
 }
 
-func (b *gpuBackend) Info() device.Info {
+func (b *gpuDevice) Info() device.Info {
 	return device.Info{Name: b.name, Description: "a test's", Threads: 1, MemoryFree: b.d.memory}
 }
 
-func (b *gpuBackend) Plan(n, d int) device.Plan {
-	p := b.Backend.Plan(n, d)
-	p.DeviceBytes, p.HostBytes = int64(8*n*n), 1000
+func (b *gpuDevice) Plan(n, d int) device.Plan {
+	p := b.ExactDevice.Plan(n, d)
+	p.Needs = []device.Need{{Device: b.name, Bytes: int64(8 * n * n)}, {Bytes: 1000}}
 	return p
 }
 
-func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+func (b *gpuDevice) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
 	ws, err := b.newWorkspace(ctx, x)
 	if err == nil && b.d.meet != nil {
 		select {
@@ -69,7 +69,7 @@ func (b *gpuBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device
 	return ws, err
 }
 
-func (b *gpuBackend) newWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
 	b.d.mu.Lock()
 	defer b.d.mu.Unlock()
 	if b.d.fail != nil {
@@ -77,7 +77,7 @@ func (b *gpuBackend) newWorkspace(ctx context.Context, x *kernel.Points) (device
 			return nil, err
 		}
 	}
-	ws, err := b.Backend.NewWorkspace(ctx, x)
+	ws, err := b.ExactDevice.NewWorkspace(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +86,12 @@ func (b *gpuBackend) newWorkspace(ctx context.Context, x *kernel.Points) (device
 	if b.d.meet != nil && b.d.now[b.name] == 2 {
 		b.d.met.Do(func() { close(b.d.meet) })
 	}
-	return &gpuWorkspace{Workspace: ws, b: b}, nil
+	return &gpuWorkspace{ExactWorkspace: ws, b: b}, nil
 }
 
 type gpuWorkspace struct {
-	device.Workspace
-	b    *gpuBackend
+	device.ExactWorkspace
+	b    *gpuDevice
 	once sync.Once
 }
 
@@ -101,7 +101,7 @@ func (w *gpuWorkspace) Close() error {
 		w.b.d.now[w.b.name]--
 		w.b.d.mu.Unlock()
 	})
-	return w.Workspace.Close()
+	return w.ExactWorkspace.Close()
 }
 
 func newGPUs(count int, memory int64) *gpuDriver {

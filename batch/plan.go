@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"gpfit/batch/rundir"
@@ -27,9 +26,10 @@ type PlanOptions struct {
 	Program string
 	// Drivers are the kinds of devices, Crossover as in [device.Request].
 	Drivers   []device.Driver
-	Crossover func(ctx context.Context, gpu, cpu device.Backend) (int, error)
-	// OnGPU takes "auto" for a GPU: where the jobs will run there is one.
-	OnGPU bool
+	Crossover func(ctx context.Context, accelerator, host device.Backend) (int, error)
+	// Accelerated takes "auto" for an accelerator: where the jobs will run there is
+	// one.
+	Accelerated bool
 	// Dir replaces the spec file's folder, if not empty.
 	Dir string
 	// OnWarning is told what is wrong with single jobs.
@@ -45,7 +45,7 @@ const rowsPerThread = 4000
 // depend on, so that they do not depend on the machine that a job meets: device
 // and threads. Errors: [*spec.Error], [*table.Error] for a file that is not
 // there.
-func Plan(ctx context.Context, s *spec.Spec, o PlanOptions) (*rundir.Manifest, error) {
+func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
 	dir := o.Dir
 	if dir == "" {
 		dir = filepath.Dir(o.SpecPath)
@@ -66,12 +66,12 @@ func Plan(ctx context.Context, s *spec.Spec, o PlanOptions) (*rundir.Manifest, e
 		return nil, err
 	}
 	hashes := m.Hashes()
-	load, choose := newLoader(hashes, jobs), deviceChoice{o: o}
+	load, auto := newLoader(hashes, jobs), autoDevice{o: o}
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		job := rundir.Job{Job: j}
+		job := rundir.PlannedJob{Job: j}
 		task, err := load.prepare(j, nil)
 		load.release(j)
 		if err != nil {
@@ -86,8 +86,8 @@ func Plan(ctx context.Context, s *spec.Spec, o PlanOptions) (*rundir.Manifest, e
 			threads := min(max(1, (job.N+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
 			job.Options.Threads = &threads
 		}
-		if name := value(j.Options.Device); name == "auto" || name == "" {
-			chosen, err := choose.forSize(ctx, job.N)
+		if name := value(j.Options.Device); name == device.Auto || name == "" {
+			chosen, err := auto.forSize(ctx, job.N)
 			if err != nil {
 				return nil, err
 			}
@@ -123,119 +123,55 @@ func addInputs(m *rundir.Manifest, jobs []spec.Job) error {
 	return nil
 }
 
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
-}
-
-// deviceChoice decides what "auto" means: "cuda" (any GPU) or "cpu".
-type deviceChoice struct {
+// autoDevice decides what [device.Auto] means: the kind of an accelerator, any of
+// which a job then may take, or the host.
+type autoDevice struct {
 	o     PlanOptions
 	asked bool
-	// from is the number of rows from which a GPU is taken.
+	host  string
+	// kind is that of the accelerator, which is taken from this number of rows on.
+	kind string
 	from int
 }
 
-func (c *deviceChoice) forSize(ctx context.Context, n int) (string, error) {
+func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
 	if !c.asked {
 		if err := c.ask(ctx); err != nil {
 			return "", err
 		}
 	}
 	if n >= c.from {
-		return "cuda", nil
+		return c.kind, nil
 	}
-	return "cpu", nil
+	return c.host, nil
 }
 
-func (c *deviceChoice) ask(ctx context.Context) error {
-	c.asked, c.from = true, math.MaxInt
-	if c.o.OnGPU {
-		c.from = 0
+func (c *autoDevice) ask(ctx context.Context) error {
+	found := device.Find(ctx, c.o.Drivers)
+	c.asked, c.host, c.from = true, found.Host(), math.MaxInt
+	if c.o.Accelerated {
+		if c.kind = found.AcceleratorKind(); c.kind != "" {
+			c.from = 0
+		}
 		return nil
 	}
-	gpu, choice, err := device.Dispatch(ctx, device.Request{Device: "auto"}, c.o.Drivers)
+	auto, choice, err := found.Open(ctx, device.Request{Device: device.Auto})
 	if err != nil {
 		return err
 	}
-	defer gpu[0].Close()
-	if choice.Device == "cpu" {
+	defer auto[0].Close()
+	if auto[0].Info().Host {
 		return nil
 	}
+	c.kind, c.from = device.Kind(choice.Device), 0
 	if c.o.Crossover == nil {
-		c.from = 0
 		return nil
 	}
-	cpu, _, err := device.Dispatch(ctx, device.Request{Device: "cpu"}, c.o.Drivers)
+	host, _, err := found.Open(ctx, device.Request{Device: c.host})
 	if err != nil {
 		return err
 	}
-	defer cpu[0].Close()
-	c.from, err = c.o.Crossover(ctx, gpu[0], cpu[0])
+	defer host[0].Close()
+	c.from, err = c.o.Crossover(ctx, auto[0], host[0])
 	return err
-}
-
-// Estimate is what a job is expected to need.
-type Estimate struct {
-	Job rundir.Job
-	device.Plan
-	// Seconds is the expected time, 0 if unknown.
-	Seconds float64
-}
-
-// TypicalEvaluations is the number of evaluations with gradient that estimates
-// count for one start of the optimiser.
-const TypicalEvaluations = 40
-
-// Estimates returns the plan of every job, from the CPU of this machine and,
-// where there is one, its first GPU.
-func Estimates(ctx context.Context, jobs []rundir.Job, drivers []device.Driver) ([]Estimate, error) {
-	backends := map[string]device.Backend{}
-	defer func() {
-		for _, b := range backends {
-			_ = b.Close()
-		}
-	}()
-	var out []Estimate
-	for _, j := range jobs {
-		e := Estimate{Job: j}
-		b, err := estimator(ctx, j, drivers, backends)
-		if err != nil {
-			return nil, err
-		}
-		if j.N > 0 && b != nil {
-			e.Plan = b.Plan(j.N, j.D)
-			if e.FlopRate == 0 {
-				// A rough one: small matrices do not reach it.
-				e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
-			}
-			e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-// estimator returns a backend like that of a job, nil if there is none here.
-func estimator(ctx context.Context, j rundir.Job, drivers []device.Driver, open map[string]device.Backend) (device.Backend, error) {
-	name, threads := value(j.Options.Device), value(j.Options.Threads)
-	key := name
-	if name == "cpu" {
-		key = deviceKey(threads)
-	} else if name == "cuda" {
-		name = "cuda:0"
-	}
-	if b, ok := open[key]; ok {
-		return b, nil
-	}
-	b, _, err := device.Dispatch(ctx, device.Request{Device: name, Options: device.Options{Threads: threads}}, drivers)
-	var none *device.UnavailableError
-	if errors.As(err, &none) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	open[key] = b[0]
-	return b[0], nil
 }

@@ -5,31 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 
+	"gpfit/batch/rundir"
 	"gpfit/device"
 )
 
-// pool holds the machine's cores, memory and GPUs, and what of them is in use.
-// Only the scheduler's goroutine calls it, but for backends.
+// pool holds the host's cores and memory and the accelerators, and what of them is
+// in use. Only the scheduler's goroutine calls it, but for open and backend.
 type pool struct {
-	drivers []device.Driver
+	found device.Found
 	// cores is how many there are, coresUsed those in use, which a job with more
 	// threads than cores may exceed when it runs alone.
 	cores, coresUsed   int
 	memory, memoryUsed int64 // of the host, in bytes; memory 0 is unlimited
-	gpus               []*gpu
-	gpusAsked          bool
-	gpuJobs            int
+	accelerators       []*accelerator
+	asked              bool // for accelerators
+	jobsPerDevice      int
 	running            int
 
 	mu   sync.Mutex
-	free map[string][]device.Backend // CPU backends by threads, not in use
+	free map[int][]device.Backend // of the host by threads, not in use
 }
 
-// gpu is a device that jobs share by its memory.
-type gpu struct {
+// accelerator is a device beside the host, which jobs share by its memory.
+type accelerator struct {
 	name         string
 	backend      device.Backend
 	memory, used int64
@@ -39,157 +39,177 @@ type gpu struct {
 
 // place is where a job runs and what it takes there.
 type place struct {
-	gpu     *gpu // nil for the CPU
-	threads int
-	cores   int
-	host    int64
-	device  int64
+	accelerator *accelerator // nil for the host
+	threads     int
+	cores       int
+	host        int64
+	device      int64
 }
 
-func newPool(o Options) (*pool, error) {
-	p := &pool{drivers: o.Drivers, cores: o.Cores, memory: o.Memory, gpuJobs: max(1, o.GPUJobs), free: map[string][]device.Backend{}}
+// demand is what a job asks of the machine.
+type demand struct {
+	job rundir.PlannedJob
+	// alone asks for a device without other jobs, avoid names devices that failed
+	// with the job.
+	alone bool
+	avoid map[string]bool
+	// onFallback says that the job's own device cannot be had; notes tell why.
+	onFallback bool
+	notes      []string
+}
+
+func (d *demand) device() string {
+	if d.onFallback {
+		return value(d.job.Options.Fallback)
+	}
+	return value(d.job.Options.Device)
+}
+
+func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
+
+// plan is what the job needs on a backend: that of the backend, and the table.
+func (d *demand) plan(b device.Backend) device.Plan {
+	if d.job.N == 0 {
+		return device.Plan{} // it fails when it is read
+	}
+	table := 32 * int64(d.job.N) * int64(d.job.D+2)
+	return b.Plan(d.job.N, d.job.D).With(device.Need{Bytes: table, What: "the table"})
+}
+
+func newPool(ctx context.Context, o Options) (*pool, error) {
+	p := &pool{
+		found: device.Find(ctx, o.Drivers), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[int][]device.Backend{},
+	}
 	if p.cores <= 0 {
 		p.cores = runtime.GOMAXPROCS(0)
 	}
 	if p.memory == 0 {
-		b, err := p.takeCPU(context.Background(), 1)
+		b, err := p.takeHost(ctx, 1)
 		if err != nil {
 			return nil, err
 		}
 		p.memory = b.Info().MemoryFree / 10 * 9
-		p.giveCPU(1, b)
+		p.giveHost(1, b)
 	}
 	return p, nil
 }
 
-// takeCPU returns a CPU backend that nobody else uses: backends of one thread
-// count are alike, but calls to one of them compete for its threads.
-func (p *pool) takeCPU(ctx context.Context, threads int) (device.Backend, error) {
-	key := deviceKey(threads)
-	p.mu.Lock()
-	if list := p.free[key]; len(list) > 0 {
-		b := list[len(list)-1]
-		p.free[key] = list[:len(list)-1]
-		p.mu.Unlock()
-		return b, nil
-	}
-	p.mu.Unlock()
-	b, _, err := device.Dispatch(ctx, device.Request{Device: "cpu", Options: device.Options{Threads: threads}}, p.drivers)
+// open opens the device of that name for a number of CPU threads.
+func (p *pool) open(ctx context.Context, name string, threads int) (device.Backend, error) {
+	b, _, err := p.found.Open(ctx, device.Request{Device: name, Options: device.Options{Threads: threads}})
 	if err != nil {
 		return nil, err
 	}
 	return b[0], nil
 }
 
-func (p *pool) giveCPU(threads int, b device.Backend) {
+// takeHost returns a backend of the host that nobody else uses: backends of one
+// thread count are alike, but calls to one of them compete for its threads.
+func (p *pool) takeHost(ctx context.Context, threads int) (device.Backend, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.free[deviceKey(threads)] = append(p.free[deviceKey(threads)], b)
+	if list := p.free[threads]; len(list) > 0 {
+		b := list[len(list)-1]
+		p.free[threads] = list[:len(list)-1]
+		p.mu.Unlock()
+		return b, nil
+	}
+	p.mu.Unlock()
+	return p.open(ctx, p.found.Host(), threads)
 }
 
-// openGPUs opens every usable GPU, once, when the first job asks for one.
-func (p *pool) openGPUs(ctx context.Context, note func(string)) {
-	if p.gpusAsked {
+func (p *pool) giveHost(threads int, b device.Backend) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free[threads] = append(p.free[threads], b)
+}
+
+// openAccelerators opens every usable one, once, when the first job asks for one.
+func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
+	if p.asked {
 		return
 	}
-	p.gpusAsked = true
-	for _, d := range p.drivers {
-		for _, f := range d.Probe(ctx) {
-			if !f.Usable || f.Name == "cpu" {
-				continue
-			}
-			b, err := d.Open(ctx, f.Name, device.Options{})
-			if err != nil {
-				note(err.Error())
-				continue
-			}
-			note(fmt.Sprintf("device %s: %s", f.Name, b.Info().Description))
-			p.gpus = append(p.gpus, &gpu{name: f.Name, backend: b, memory: b.Info().MemoryFree})
+	p.asked = true
+	for _, f := range p.found.Accelerators() {
+		b, err := p.open(ctx, f.Name, 0)
+		if err != nil {
+			note(err.Error())
+			continue
 		}
+		info := b.Info()
+		note(fmt.Sprintf("device %s: %s", f.Name, info.Description))
+		p.accelerators = append(p.accelerators, &accelerator{name: f.Name, backend: b, memory: info.MemoryFree})
 	}
 }
 
 // errLater says that a job fits, but not now.
 var errLater = errors.New("no room now")
 
-// find looks for a place for a task. Errors: errLater, or why there is none and
+// find looks for a place for a job. Errors: errLater, or why there is none and
 // will be none.
-func (p *pool) find(t *task) (place, error) {
-	name := value(t.job.Options.Device)
-	if t.onFallback {
-		name = value(t.job.Options.Fallback)
+func (p *pool) find(d *demand) (place, error) {
+	name := d.device()
+	if p.found.IsHost(name) {
+		return p.findHost(d)
 	}
-	if name == "cpu" || name == "cpu:0" {
-		return p.findCPU(t)
-	}
-	at, err := p.findGPU(t, name)
-	if err == nil || errors.Is(err, errLater) || value(t.job.Options.Fallback) == "" || t.onFallback {
+	at, err := p.findAccelerator(d, name)
+	if err == nil || errors.Is(err, errLater) || value(d.job.Options.Fallback) == "" || d.onFallback {
 		return at, err
 	}
-	t.onFallback = true
-	t.notes = append(t.notes, fmt.Sprintf("device %s cannot be had: taking %s, as fallback allows (%v)", name, *t.job.Options.Fallback, err))
-	return p.find(t)
+	d.onFallback = true
+	d.notes = append(d.notes, fmt.Sprintf("device %s cannot be had: taking %s, as fallback allows (%v)", name, d.device(), err))
+	return p.find(d)
 }
 
-func (p *pool) findCPU(t *task) (place, error) {
-	threads := max(1, value(t.job.Options.Threads))
-	at := place{threads: threads, cores: min(threads, p.cores)}
-	b, err := p.takeCPU(context.Background(), threads)
+func (p *pool) findHost(d *demand) (place, error) {
+	at := place{threads: d.threads(), cores: min(d.threads(), p.cores)}
+	b, err := p.takeHost(context.Background(), at.threads)
 	if err != nil {
 		return at, err
 	}
-	defer p.giveCPU(threads, b)
-	plan := p.plan(t, b)
-	at.host = plan.HostBytes
-	if err := p.limits(t, plan); err != nil {
+	defer p.giveHost(at.threads, b)
+	plan := d.plan(b)
+	at.host = plan.HostBytes()
+	if err := p.limits(d, plan); err != nil {
 		return at, err
 	}
-	if p.coresUsed+at.cores > p.cores || !p.hostFits(at.host) || t.alone && p.running > 0 {
+	if p.coresUsed+at.cores > p.cores || !p.hostFits(at.host) || d.alone && p.running > 0 {
 		return at, errLater
 	}
 	return at, nil
 }
 
-// plan is what a task needs on a backend: that of the backend, and the table.
-func (p *pool) plan(t *task, b device.Backend) device.Plan {
-	if t.job.N == 0 {
-		return device.Plan{} // it fails when it is read
-	}
-	plan := b.Plan(t.job.N, t.job.D)
-	plan.HostBytes += 32 * int64(t.job.N) * int64(t.job.D+2)
-	return plan
-}
-
 // limits refuses what will never fit.
-func (p *pool) limits(t *task, plan device.Plan) error {
-	if limit := int64(value(t.job.Options.Memory)); limit > 0 {
-		if err := plan.Check(limit, limit); err != nil {
+func (p *pool) limits(d *demand, plan device.Plan) error {
+	if limit := int64(value(d.job.Options.Memory)); limit > 0 {
+		if err := plan.CheckLimit(limit); err != nil {
 			return err
 		}
 	}
-	return plan.Check(p.memory, 0)
+	return plan.Check(device.Info{Host: true, MemoryFree: p.memory})
 }
 
 func (p *pool) hostFits(bytes int64) bool { return p.memory == 0 || p.memoryUsed+bytes <= p.memory }
 
-func (p *pool) findGPU(t *task, name string) (place, error) {
+func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 	err := error(&device.UnavailableError{Device: name, Reason: "there is no such device on this machine"})
-	for _, g := range p.gpus {
-		if kind, _, _ := strings.Cut(g.name, ":"); g.name != name && kind != name {
+	for _, a := range p.accelerators {
+		if !device.Means(name, a.name) {
 			continue
 		}
-		if g.lost {
-			err = firstOf(err, &device.UnavailableError{Device: g.name, Reason: "it was lost"})
+		if a.lost {
+			if !errors.Is(err, errLater) {
+				err = &device.UnavailableError{Device: a.name, Reason: "it was lost"}
+			}
 			continue
 		}
-		plan := p.plan(t, g.backend)
-		at := place{gpu: g, threads: max(1, value(t.job.Options.Threads)), cores: 1, host: plan.HostBytes, device: plan.DeviceBytes}
-		if e := errors.Join(p.limits(t, plan), plan.Check(0, g.memory)); e != nil {
+		plan := d.plan(a.backend)
+		at := place{accelerator: a, threads: d.threads(), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
+		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
 			err = e
 			continue
 		}
-		full := g.jobs >= p.gpuJobs || g.memory > 0 && g.used+at.device > g.memory || t.alone && g.jobs > 0
-		if full || !p.hostFits(at.host) || t.avoid[g.name] && p.otherGPU(g, name, t) {
+		full := a.jobs >= p.jobsPerDevice || a.memory > 0 && a.used+at.device > a.memory || d.alone && a.jobs > 0
+		if full || !p.hostFits(at.host) || d.avoid[a.name] && p.hasAnother(a, name, d) {
 			err = errLater
 			continue
 		}
@@ -198,28 +218,20 @@ func (p *pool) findGPU(t *task, name string) (place, error) {
 	return place{}, err
 }
 
-// otherGPU says whether a task has another GPU to go to than g.
-func (p *pool) otherGPU(g *gpu, name string, t *task) bool {
-	for _, o := range p.gpus {
-		kind, _, _ := strings.Cut(o.name, ":")
-		if o != g && !o.lost && !t.avoid[o.name] && (o.name == name || kind == name) {
+// hasAnother says whether a job has another accelerator to go to than a.
+func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
+	for _, o := range p.accelerators {
+		if o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name) {
 			return true
 		}
 	}
 	return false
 }
 
-func firstOf(err, otherwise error) error {
-	if errors.Is(err, errLater) {
-		return err
-	}
-	return otherwise
-}
-
-// full says that nothing can be started: no core and no GPU is free.
+// full says that nothing can be started: no core and no accelerator is free.
 func (p *pool) full() bool {
-	for _, g := range p.gpus {
-		if !g.lost && g.jobs < p.gpuJobs {
+	for _, a := range p.accelerators {
+		if !a.lost && a.jobs < p.jobsPerDevice {
 			return false
 		}
 	}
@@ -227,38 +239,39 @@ func (p *pool) full() bool {
 }
 
 // take reserves a place, give frees it.
-func (p *pool) take(at place) {
-	p.running++
-	p.memoryUsed += at.host
-	if at.gpu != nil {
-		at.gpu.jobs++
-		at.gpu.used += at.device
-		return // a GPU's job leaves the cores to others
-	}
-	p.coresUsed += at.cores
-}
+func (p *pool) take(at place) { p.reserve(at, 1) }
+func (p *pool) give(at place) { p.reserve(at, -1) }
 
-func (p *pool) give(at place) {
-	p.running--
-	p.memoryUsed -= at.host
-	if at.gpu != nil {
-		at.gpu.jobs--
-		at.gpu.used -= at.device
+func (p *pool) reserve(at place, sign int) {
+	p.running += sign
+	p.memoryUsed += int64(sign) * at.host
+	if at.accelerator == nil {
+		p.coresUsed += sign * at.cores
 		return
 	}
-	p.coresUsed -= at.cores
+	// A job there leaves the cores to others.
+	at.accelerator.jobs += sign
+	at.accelerator.used += int64(sign) * at.device
 }
 
 // backend returns the backend of a place and a function that gives it back.
 func (p *pool) backend(ctx context.Context, at place) (device.Backend, func(), error) {
-	if at.gpu != nil {
-		return at.gpu.backend, func() {}, nil
+	if at.accelerator != nil {
+		return at.accelerator.backend, func() {}, nil
 	}
-	b, err := p.takeCPU(ctx, at.threads)
+	b, err := p.takeHost(ctx, at.threads)
 	if err != nil {
 		return nil, nil, err
 	}
-	return b, func() { p.giveCPU(at.threads, b) }, nil
+	return b, func() { p.giveHost(at.threads, b) }, nil
+}
+
+// deviceName is the name of the device of a place.
+func (p *pool) deviceName(at place) string {
+	if at.accelerator != nil {
+		return at.accelerator.name
+	}
+	return p.found.Host()
 }
 
 func (p *pool) close() {
@@ -267,7 +280,7 @@ func (p *pool) close() {
 			_ = b.Close()
 		}
 	}
-	for _, g := range p.gpus {
-		_ = g.backend.Close()
+	for _, a := range p.accelerators {
+		_ = a.backend.Close()
 	}
 }

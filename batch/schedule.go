@@ -25,14 +25,12 @@ const (
 // then the room is left to get free for it.
 const patience = 16
 
-// scheduler decides what runs when and where. All of its fields belong to the
-// goroutine of loop, but for what tasks read.
+// scheduler decides what runs when. All of its fields belong to the goroutine of
+// loop, but for its runner.
 type scheduler struct {
-	ctx  context.Context
-	run  *rundir.Run
-	o    Options
-	pool *pool
-	load *loader
+	runner
+	ctx context.Context
+	o   Options
 
 	// pending is in the order in which jobs are tried, running what runs,
 	// elsewhere what other processes have claimed.
@@ -52,12 +50,12 @@ type scheduler struct {
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
-	p, err := newPool(o)
+	p, err := newPool(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	s := &scheduler{
-		ctx: ctx, run: r, o: o, pool: p, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.Job
@@ -82,7 +80,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			continue
 		}
 		n := float64(j.N)
-		t := &task{job: j, index: i, seen: len(status.Record), avoid: map[string]bool{}}
+		t := &task{demand: demand{job: j, avoid: map[string]bool{}}, seen: len(status.Record)}
 		// The cube, and what small jobs spend on n² and on their graph.
 		t.cost = (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 		s.pending = append(s.pending, t)
@@ -92,8 +90,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
 	s.load = newLoader(r.Hashes(), jobs)
 	for _, t := range s.pending {
-		if name := value(t.job.Options.Device); name != "cpu" {
-			p.openGPUs(ctx, s.note)
+		if !p.found.IsHost(t.device()) {
+			p.openAccelerators(ctx, s.note)
 		}
 	}
 	s.summary.Workers = p.cores
@@ -174,7 +172,7 @@ func (s *scheduler) start() {
 			left = append(left, s.pending[i:]...)
 			break
 		}
-		at, err := s.pool.find(t)
+		at, err := s.pool.find(&t.demand)
 		switch {
 		case errors.Is(err, errLater):
 			left = append(left, t)
@@ -215,7 +213,7 @@ func (s *scheduler) begin(t *task) {
 	at := t.at // a task with a gate is given its place while it runs
 	go func() {
 		var busy time.Duration
-		out := s.runTask(s.ctx, t, at, func() {
+		out := s.attempt(s.ctx, t, at, func() {
 			busy = time.Since(t.began)
 			s.freed <- t
 		})
@@ -224,16 +222,16 @@ func (s *scheduler) begin(t *task) {
 	}()
 }
 
-// goAhead lets the next job run up to its gate, if the CPU is its place.
+// goAhead lets the next job run up to its gate, if its place is the host.
 func (s *scheduler) goAhead() {
 	if len(s.pending) == 0 || len(s.ahead) > s.pool.cores/8 {
 		return
 	}
 	t := s.pending[0]
-	if value(t.job.Options.Device) != "cpu" || t.alone || t.job.N == 0 {
+	if !s.pool.found.IsHost(value(t.job.Options.Device)) || t.alone || t.job.N == 0 {
 		return
 	}
-	at, err := s.pool.findCPU(t)
+	at, err := s.pool.findHost(&t.demand)
 	if !errors.Is(err, errLater) {
 		return
 	}
@@ -245,7 +243,7 @@ func (s *scheduler) goAhead() {
 
 // admit opens the gate of a task if there is room for it now.
 func (s *scheduler) admit(t *task) bool {
-	at, err := s.pool.find(t)
+	at, err := s.pool.find(&t.demand)
 	if errors.Is(err, errLater) {
 		return false
 	}
@@ -273,7 +271,7 @@ func (s *scheduler) refuse(t *task, cause error) {
 		return
 	}
 	defer claim.Release()
-	if err := claim.Append(rundir.Event{Type: rundir.Failed, Attempt: claim.Record.Last().Attempt + 1, Kind: kind, Error: cause.Error()}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Failed, Attempt: claim.Record.Last().Attempt + 1, Kind: kind, Error: cause.Error()}); err != nil {
 		s.fatal = err
 	}
 	s.fail(t, kind, cause)
@@ -320,9 +318,9 @@ func (s *scheduler) finish(out outcome) {
 // end of the line, elsewhere if there is an elsewhere, alone if it was memory.
 func (s *scheduler) again(t *task, out outcome) {
 	s.note(fmt.Sprintf("%s: again later (%s): %s", t.job.ID, out.kind, firstLine(out.err)))
-	if g := t.at.gpu; g != nil {
-		t.avoid[g.name] = true
-		g.lost = g.lost || out.kind == KindDevice
+	if a := t.at.accelerator; a != nil {
+		t.avoid[a.name] = true
+		a.lost = a.lost || out.kind == KindDevice
 	}
 	t.alone = t.alone || out.kind == KindMemory
 	s.pending = append(s.pending, t)
@@ -352,7 +350,7 @@ func (s *scheduler) tellProgress() {
 	if s.o.OnProgress == nil {
 		return
 	}
-	p := Progress{
+	p := RunProgress{
 		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.running,
 		Elapsed: time.Since(s.began), Left: s.left(),
 	}

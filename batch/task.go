@@ -21,17 +21,10 @@ import (
 
 // task is a job on its way through this process.
 type task struct {
-	job   rundir.Job
-	index int
+	demand
 	// cost is the work of one evaluation, for the order and the estimate.
-	cost float64
-	// attempts counts those of this process. alone asks for a device without
-	// other jobs, avoid names devices that failed with it.
-	attempts   int
-	alone      bool
-	avoid      map[string]bool
-	onFallback bool
-	notes      []string
+	cost     float64
+	attempts int // of this process
 	// seen is the number of events when the run began: an end after them is
 	// another process's.
 	seen   int
@@ -64,12 +57,21 @@ type outcome struct {
 	busy       time.Duration
 }
 
-// runTask claims and does a job, at a place of which the memory may still be open
+// runner does jobs. Its methods may be called from several goroutines.
+type runner struct {
+	run  *rundir.Run
+	pool *pool
+	load *loader
+	// shared says that other processes work on the run too.
+	shared bool
+}
+
+// attempt claims and does a job, at a place of which the memory may still be open
 // if the task has a gate. computed is called as soon as the device is
 // free again, before the result is written.
-func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed func()) outcome {
+func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()) outcome {
 	out := outcome{task: t}
-	claim, err := s.run.Claim(t.job)
+	claim, err := r.run.Claim(t.job)
 	if errors.Is(err, rundir.ErrClaimed) {
 		out.elsewhere = true
 		return out
@@ -79,7 +81,7 @@ func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed fun
 		return out
 	}
 	defer claim.Release()
-	if state := claim.State(); state == rundir.StateDone || state == rundir.StateFailed && len(claim.Record) > t.seen && s.o.Shared && t.attempts == 0 {
+	if state := claim.State(); state == rundir.StateDone || state == rundir.StateFailed && len(claim.Record) > t.seen && r.shared && t.attempts == 0 {
 		out.state, out.elsewhere = state, true
 		last := claim.Record.Last()
 		out.kind, out.err = last.Kind, errors.New(last.Error)
@@ -87,17 +89,17 @@ func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed fun
 	}
 	t.attempts++
 	attempt := claim.Record.Last().Attempt + 1
-	if err := claim.Append(rundir.Event{Type: rundir.Started, Attempt: attempt}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt}); err != nil {
 		out.fatal = err
 		return out
 	}
-	log, closeLog := s.openLog(t, attempt, at)
+	log, closeLog := r.openLog(t, attempt, at)
 	defer closeLog()
-	report, err := s.compute(ctx, t, at, log, computed)
+	report, err := r.compute(ctx, t, at, log, computed)
 	if report != nil {
 		out.evaluation = report.EvaluationSeconds
 	}
-	event := rundir.Event{Type: rundir.Done, Attempt: attempt, Report: report}
+	event := rundir.JobEvent{Type: rundir.Done, Attempt: attempt, Report: report}
 	switch {
 	case err == nil:
 		out.state = rundir.StateDone
@@ -105,12 +107,12 @@ func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed fun
 		log.Info("done", "nlml", report.NLML, "status", report.Status, "seconds", report.Seconds)
 	case isCancelled(err) && ctx.Err() != nil:
 		out.state, out.err = rundir.StateInterrupted, err
-		event = rundir.Event{Type: rundir.Interrupted, Attempt: attempt}
+		event = rundir.JobEvent{Type: rundir.Interrupted, Attempt: attempt}
 		log.Info("interrupted")
 	default:
 		out.state, out.err, out.kind = rundir.StateFailed, err, kindOf(err)
-		event = rundir.Event{Type: rundir.Failed, Attempt: attempt, Kind: out.kind, Error: err.Error()}
-		if s.mayRetry(t, out.kind) {
+		event = rundir.JobEvent{Type: rundir.Failed, Attempt: attempt, Kind: out.kind, Error: err.Error()}
+		if r.mayRetry(t, out.kind) {
 			event.Type, out.state = rundir.Retry, rundir.StatePending
 		}
 		log.Error(event.Type, "kind", out.kind, "error", err)
@@ -124,33 +126,28 @@ func (s *scheduler) runTask(ctx context.Context, t *task, at place, computed fun
 		return out
 	}
 	if out.state == rundir.StateDone {
-		_ = os.Remove(s.run.Path("checkpoints", t.job.ID))
+		_ = os.Remove(r.run.Path("checkpoints", t.job.ID))
 	}
 	return out
 }
 
 // mayRetry says whether a job that failed is worth another attempt here.
-func (s *scheduler) mayRetry(t *task, kind string) bool {
+func (r *runner) mayRetry(t *task, kind string) bool {
 	return retryable(kind) && t.attempts <= value(t.job.Options.Retries)
 }
 
 // ready reads and checks the job, once.
-func (s *scheduler) ready(t *task) (*fit.Task, error) {
+func (r *runner) ready(t *task) (*fit.Task, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
-		t.prepared, t.err = s.load.prepare(t.job.Job, func(o *fit.Options) {
-			o.Checkpoint = s.run.Path("checkpoints", t.job.ID)
+		t.prepared, t.err = r.load.prepare(t.job.Job, func(o *fit.Options) {
+			o.Checkpoint = r.run.Path("checkpoints", t.job.ID)
 			o.DiscardCancelled = true
-			o.OnIteration = func(it hyperopt.Iteration) { s.iteration(t, it) }
+			o.OnIteration = func(it hyperopt.Iteration) { r.iteration(t, it) }
 			o.OnWarning = func(string) {} // it is in the report
 			if name := value(t.job.Options.Fallback); name != "" {
 				o.Fallback = func(ctx context.Context) (device.Backend, error) {
-					threads := max(1, value(t.job.Options.Threads))
-					b, _, err := device.Dispatch(ctx, device.Request{Device: name, Options: device.Options{Threads: threads}}, s.o.Drivers)
-					if err != nil {
-						return nil, err
-					}
-					return b[0], nil
+					return r.pool.open(ctx, name, t.threads())
 				}
 			}
 		})
@@ -158,20 +155,20 @@ func (s *scheduler) ready(t *task) (*fit.Task, error) {
 	return t.prepared, t.err
 }
 
-func (s *scheduler) iteration(t *task, it hyperopt.Iteration) {
+func (r *runner) iteration(t *task, it hyperopt.Iteration) {
 	status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
 	t.status.Store(&status)
 }
 
 // compute fits and writes the model. It frees the device, and says so, before
 // it writes.
-func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *fit.Report, err error) {
+func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *fit.Report, err error) {
 	defer recoverTo(&err)
-	prepared, err := s.ready(t)
+	prepared, err := r.ready(t)
 	if err != nil {
 		return nil, err
 	}
-	b, giveBack, err := s.pool.backend(ctx, at)
+	b, giveBack, err := r.pool.backend(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +195,7 @@ func (s *scheduler) compute(ctx context.Context, t *task, at place, log *slog.Lo
 	for _, w := range o.Report.Warnings {
 		log.Warn(w)
 	}
-	if err := o.SaveModel(s.run.Path("models", t.job.ID), withFactor); err != nil {
+	if err := o.SaveModel(r.run.Path("models", t.job.ID), withFactor); err != nil {
 		return nil, &writeError{err}
 	}
 	return &o.Report, nil
@@ -232,18 +229,14 @@ func recoverTo(err *error) {
 
 // openLog opens a job's log; without one the job goes on, since its record
 // says what counts.
-func (s *scheduler) openLog(t *task, attempt int, at place) (*slog.Logger, func()) {
+func (r *runner) openLog(t *task, attempt int, at place) (*slog.Logger, func()) {
 	var w io.Writer = io.Discard
 	closeLog := func() {}
-	if f, err := os.OpenFile(s.run.Path("logs", t.job.ID), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err == nil {
+	if f, err := os.OpenFile(r.run.Path("logs", t.job.ID), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err == nil {
 		w, closeLog = f, func() { f.Close() }
 	}
 	log := slog.New(slog.NewTextHandler(w, nil))
 	host, _ := os.Hostname()
-	name := "cpu"
-	if at.gpu != nil {
-		name = at.gpu.name
-	}
-	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", name, "threads", at.threads, "host", host, "pid", os.Getpid())
+	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", r.pool.deviceName(at), "threads", at.threads, "host", host, "pid", os.Getpid())
 	return log, closeLog
 }

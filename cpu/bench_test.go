@@ -30,12 +30,12 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	for i := range rows {
 		rows[i] = rng.NormFloat64()
 	}
-	backend, err := New(device.Options{})
+	dev, err := Open(device.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	ctx := context.Background()
-	ws, err := backend.NewWorkspace(ctx, kernel.NewPoints(rows, n, d))
+	ws, err := dev.NewWorkspace(ctx, kernel.NewPoints(rows, n, d))
 	if err != nil {
 		b.Fatal(err)
 	}

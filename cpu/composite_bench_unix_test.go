@@ -51,8 +51,7 @@ func BenchmarkComposites(b *testing.B) {
 			copy(alpha, y)
 			clear(grad)
 			for _, step := range []func() error{
-				func() error { return ws.Fill(ctx, prog, theta, []float64{0.1}) },
-				func() error { return ws.Factor(ctx) },
+				func() error { return ws.Form(ctx, prog, theta, []float64{0.1}) },
 				func() error { return ws.Solve(ctx, alpha, 1) },
 				func() error {
 					return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)

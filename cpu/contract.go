@@ -24,7 +24,7 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		return err
 	}
 	if w.tile == nil {
-		w.tile = make([]float64, w.backend.threads*tileCols)
+		w.tile = make([]float64, w.dev.threads*tileCols)
 	}
 	c := contraction{adj: adj, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
 	if adj.Middle == nil {

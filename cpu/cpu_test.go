@@ -14,12 +14,12 @@ import (
 func TestConformance(t *testing.T) {
 	for _, threads := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
-			devicetest.Run(t, func(*testing.T) device.Backend {
-				b, err := New(device.Options{Threads: threads})
+			devicetest.RunExact(t, func(*testing.T) device.ExactDevice {
+				dev, err := Open(device.Options{Threads: threads})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return b
+				return dev
 			})
 		})
 	}
@@ -56,16 +56,16 @@ func TestParallelFor(t *testing.T) {
 }
 
 func TestDgemmRate(t *testing.T) {
-	b, err := New(device.Options{Threads: 1})
+	dev, err := Open(device.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rate, err := b.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
+	if rate, err := dev.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
 		t.Errorf("rate %v, error %v", rate, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := b.DgemmRate(ctx, 64); !errors.Is(err, context.Canceled) {
+	if _, err := dev.DgemmRate(ctx, 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after cancel", err)
 	}
 }

@@ -54,14 +54,14 @@ func (w *Workspace) diagonal(d []float64) []float64 {
 //
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
 func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) error {
-	if n <= w.backend.leaf {
+	if n <= w.dev.leaf {
 		for i := range n {
 			w.a[(o+i)*w.ld+o+i] = diagL[o+i]
 		}
 		if err := w.transpose(ctx, o, n); err != nil {
 			return err
 		}
-		w.backend.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
+		w.dev.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
 	n1 := split(n)
@@ -125,8 +125,8 @@ func (w *Workspace) tiles(ctx context.Context, n int, f func(i0, i1 int)) error 
 // multiplyLeft overwrites the k×m matrix b by U·b, for the k×k diagonal block
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m int) error {
-	if k <= w.backend.leaf {
-		w.backend.blas.Dtrmm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, k, m, 1, w.at(o, o), w.ld, b, w.ld)
+	if k <= w.dev.leaf {
+		w.dev.blas.Dtrmm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, k, m, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -142,8 +142,8 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m i
 
 // multiplyRight overwrites the m×k matrix b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m int) error {
-	if k <= w.backend.leaf {
-		w.backend.blas.Dtrmm(blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
+	if k <= w.dev.leaf {
+		w.dev.blas.Dtrmm(blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -162,8 +162,8 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m 
 //	[U₁₁U₁₁ᵀ + U₁₂U₁₂ᵀ   U₁₂U₂₂ᵀ]
 //	[                     U₂₂U₂₂ᵀ]
 func (w *Workspace) squareBlock(ctx context.Context, o, n int) error {
-	if n <= w.backend.leaf {
-		w.backend.blas.Dlauum(blas.Upper, n, w.at(o, o), w.ld)
+	if n <= w.dev.leaf {
+		w.dev.blas.Dlauum(blas.Upper, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
 	n1 := split(n)
@@ -184,8 +184,8 @@ func (w *Workspace) squareBlock(ctx context.Context, o, n int) error {
 // addSquare adds b·bᵀ to the upper triangle of the n×n diagonal block at o; b is
 // n×k, a part of the buffer.
 func (w *Workspace) addSquare(ctx context.Context, o, n int, b []float64, k int) error {
-	if n <= w.backend.leaf {
-		w.backend.blas.Dsyrk(blas.Upper, blas.NoTrans, n, k, 1, b, w.ld, 1, w.at(o, o), w.ld)
+	if n <= w.dev.leaf {
+		w.dev.blas.Dsyrk(blas.Upper, blas.NoTrans, n, k, 1, b, w.ld, 1, w.at(o, o), w.ld)
 		return w.worked(ctx, float64(n)*float64(n)*float64(k))
 	}
 	n1 := split(n)
@@ -202,8 +202,8 @@ func (w *Workspace) addSquare(ctx context.Context, o, n int, b []float64, k int)
 // multiplyTransposed overwrites the m×k matrix b by b·Uᵀ, for the k×k diagonal
 // block of U at o.
 func (w *Workspace) multiplyTransposed(ctx context.Context, o, k int, b []float64, m int) error {
-	if k <= w.backend.leaf {
-		w.backend.blas.Dtrmm(blas.Right, blas.Upper, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
+	if k <= w.dev.leaf {
+		w.dev.blas.Dtrmm(blas.Right, blas.Upper, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)

@@ -21,6 +21,9 @@ func middleRows(n int) int {
 	return 512
 }
 
+// middleTerm is what the panels are for.
+const middleTerm = "an adjoint with a middle term"
+
 // middleColumns bounds the columns of a product, on which rows of Σ⁻¹ are packed
 // anew.
 const middleColumns = 2048
@@ -45,7 +48,7 @@ func (w *Workspace) makeMiddle() error {
 	}
 	need, free := 8*middleElements(w.n), hostmem.Free()
 	if free > 0 && need > free {
-		return &device.MemoryError{Plan: w.backend.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: "an adjoint with a middle term"}
+		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: middleTerm}
 	}
 	w.middle = make([]float64, need/8)
 	return nil
@@ -125,9 +128,9 @@ func (w *Workspace) multiplyInverse(ctx context.Context, p []float64, rows, j0, 
 
 // multiplySymmetric writes P·A to out, for the n×n diagonal block of Σ⁻¹ at o.
 func (w *Workspace) multiplySymmetric(ctx context.Context, p []float64, rows, o, n int, out []float64) error {
-	for j := 0; j < n; j += w.backend.leaf {
-		cols := min(w.backend.leaf, n-j)
-		w.backend.blas.Dsymm(blas.Right, blas.Upper, rows, cols, 1, w.at(o+j, o+j), w.ld, p[j:], w.ld, 0, out[j:], w.ld)
+	for j := 0; j < n; j += w.dev.leaf {
+		cols := min(w.dev.leaf, n-j)
+		w.dev.blas.Dsymm(blas.Right, blas.Upper, rows, cols, 1, w.at(o+j, o+j), w.ld, p[j:], w.ld, 0, out[j:], w.ld)
 		if err := w.worked(ctx, 2*float64(rows)*float64(cols)*float64(cols)); err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	}
 	need, free := 8*int64(m)*int64(w.n), hostmem.Free()
 	if free > 0 && need > free {
-		return &device.MemoryError{Plan: w.backend.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
 	}
 	v := make([]float64, m*w.n)
 	nf, mf := float64(w.n), float64(m)
@@ -117,7 +117,7 @@ func (w *Workspace) squareRows(ctx context.Context, v []float64, m int, out []fl
 	const block = 1024
 	for j0 := 0; j0 < m; j0 += block {
 		j1 := min(j0+block, m)
-		w.backend.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
+		w.dev.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
 		if err := w.worked(ctx, float64(w.n)*float64(j1-j0)*float64(j1-j0)); err != nil {
 			return err
 		}

@@ -34,11 +34,11 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	}
 	if m > 1 {
 		// Columns of b are rows of its transpose: Bᵀ·Σ⁻¹ = Bᵀ·L⁻ᵀ·L⁻¹.
-		w.backend.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
-		w.backend.blas.Dtrsm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
+		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
+		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
 		return ctx.Err()
 	}
-	rows, threads := solveRows, w.backend.threads
+	rows, threads := solveRows, w.dev.threads
 	if w.n <= solveSerial || threads == 1 {
 		rows, threads = w.n, 1
 	}

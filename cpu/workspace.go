@@ -20,14 +20,14 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.Workspace]. Element (i, j) of its matrix is
+// Workspace implements [device.ExactWorkspace]. Element (i, j) of its matrix is
 // a[i·ld + j].
 type Workspace struct {
-	backend *Backend
-	x       *kernel.Points
-	n, ld   int
-	a       []float64
-	stage   stage
+	dev   *Device
+	x     *kernel.Points
+	n, ld int
+	a     []float64
+	stage stage
 	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
 	inverseDiag []float64
 	// cross is a block of cross-covariances (predict.go), kept from call to
@@ -48,7 +48,7 @@ type Workspace struct {
 	flops        float64
 }
 
-var _ device.Workspace = (*Workspace)(nil)
+var _ device.ExactWorkspace = (*Workspace)(nil)
 
 // leadingDim pads rows to whole cache lines, and once more where rows would
 // start at multiples of a page and compete for the same cache sets.
@@ -60,10 +60,13 @@ func leadingDim(n int) int {
 	return ld
 }
 
-func newWorkspace(b *Backend, x *kernel.Points) *Workspace {
+func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
 	n, ld := x.N, leadingDim(x.N)
-	return &Workspace{backend: b, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
+	return &Workspace{dev: dev, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
 }
+
+// Method returns "exact".
+func (w *Workspace) Method() string { return device.Exact{}.Name() }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return w.n }
@@ -115,7 +118,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 		return nil, err
 	}
 	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.backend.threads)
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.threads)
 		for i := range w.evaluators {
 			w.evaluators[i] = kernel.NewEvaluator(prog)
 		}
@@ -140,7 +143,15 @@ func (w *Workspace) threadsFor(n int) int {
 	if n < serialBelow {
 		return 1
 	}
-	return w.backend.threads
+	return w.dev.threads
+}
+
+// Form forms and factors Σ.
+func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if err := w.Fill(ctx, prog, theta, noise); err != nil {
+		return err
+	}
+	return w.Factor(ctx)
 }
 
 // Fill forms Σ in the lower triangle.
@@ -194,15 +205,15 @@ func (w *Workspace) Factor(ctx context.Context) error {
 }
 
 // LogDet returns 2 Σ log L_ii.
-func (w *Workspace) LogDet() (float64, error) {
+func (w *Workspace) LogDet() (value, stdErr float64, err error) {
 	if w.stage < stageFactored {
-		return 0, device.ErrStage
+		return 0, 0, device.ErrStage
 	}
 	sum := 0.0
 	for i := range w.n {
 		sum += math.Log(w.a[i*w.ld+i])
 	}
-	return 2 * sum, nil
+	return 2 * sum, 0, nil
 }
 
 // ReadFactor copies rows of L.

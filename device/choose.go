@@ -3,41 +3,27 @@ package device
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Driver finds and opens the devices of one kind. The list of drivers is a
-// value of the program (see cmd/gpfit), not a global registry.
-type Driver interface {
-	// Kind is the word before the colon of a device name: "cpu", "cuda".
-	Kind() string
-	// Probe reports the devices of this kind, usable or not. It is quick, has
-	// no side effects, and never fails: why there is none is in the findings.
-	Probe(ctx context.Context) []Finding
-	// Open opens the device of that name.
-	Open(ctx context.Context, name string, opts Options) (Backend, error)
+// Found is what a machine has to compute on, in order of preference.
+type Found struct {
+	Findings []Finding
+	drivers  []Driver
 }
 
-// Options are what a user may ask of a backend. The zero value takes the
-// backend's defaults.
-type Options struct {
-	// Threads is the number of CPU threads, 0 for all.
-	Threads int
+// Find asks all drivers what they find. The order of drivers is that of
+// preference.
+func Find(ctx context.Context, drivers []Driver) Found {
+	f := Found{drivers: drivers}
+	for _, d := range drivers {
+		f.Findings = append(f.Findings, d.Probe(ctx)...)
+	}
+	return f
 }
 
-// Finding is what a driver found.
-type Finding struct {
-	// Name is what --device takes, such as "cuda:0", or the driver's kind
-	// where no device was found.
-	Name string
-	// Usable says whether Open can be expected to work.
-	Usable bool
-	// Detail describes the device, or says what was looked for and why it
-	// cannot be used.
-	Detail string
-}
-
-// Choice is the outcome of [Dispatch], for the user to see.
+// Choice is a decision for a device, for the user to see.
 type Choice struct {
 	// Asked is the name asked for, Device the one taken.
 	Asked, Device string
@@ -49,71 +35,141 @@ type Choice struct {
 	FellBack bool
 }
 
-// Choose decides which device name stands for, without opening it: "auto" (or
-// "") takes the first usable device in the order of drivers, anything else is
-// a device's name. Errors: [*UnavailableError].
-func Choose(ctx context.Context, name string, drivers []Driver) (Choice, error) {
-	return pick(name, probe(ctx, drivers))
-}
+// Auto is the name that leaves the choice to this package, as the empty one does.
+const Auto = "auto"
 
-// probe asks all drivers what they find.
-func probe(ctx context.Context, drivers []Driver) []Finding {
-	var out []Finding
-	for _, d := range drivers {
-		out = append(out, d.Probe(ctx)...)
-	}
-	return out
-}
-
-// pick is Choose among what was found.
-func pick(name string, findings []Finding) (Choice, error) {
+// asked is the choice to make for what a user asks for.
+func (f Found) asked(name string) Choice {
 	if name == "" {
-		name = "auto"
+		name = Auto
 	}
-	c := Choice{Asked: name, Findings: findings}
+	return Choice{Asked: name, Findings: f.Findings}
+}
+
+// Choose decides which device a name stands for, without opening it: "auto" (or
+// "") takes the first usable device, a kind the first usable one of it, anything
+// else is a device's name. Errors: [*UnavailableError].
+func (f Found) Choose(name string) (Choice, error) {
+	c := f.asked(name)
+	if c.Asked != Auto {
+		found, err := f.named(name)
+		if err == nil {
+			c.Device, c.Reason = found.Name, "asked for"
+		}
+		return c, err
+	}
 	var passed []string
-	for _, f := range c.Findings {
-		switch {
-		case name == "auto" && !f.Usable:
-			passed = append(passed, f.Name+": "+f.Detail)
-			continue
-		case name == "auto":
-			c.Device, c.Reason = f.Name, "first usable device"
-			if len(passed) > 0 {
-				c.Reason = strings.Join(passed, "; ")
-			}
-			return c, nil
-		case f.Name == name || sameDevice(name, f.Name):
-			if !f.Usable {
-				return c, &UnavailableError{Device: name, Reason: f.Detail}
-			}
-			c.Device, c.Reason = f.Name, "asked for"
+	for _, g := range f.Findings {
+		if g.Usable {
+			c.take(g.Name, passed)
 			return c, nil
 		}
+		passed = append(passed, g.refusal())
 	}
-	return c, &UnavailableError{Device: name, Reason: unavailableReason(name, c.Findings)}
+	return c, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
-// sameDevice says whether a driver's finding for its whole kind ("cuda": no
-// driver) answers for a device of it ("cuda:0"), or "cpu:0" means "cpu".
-func sameDevice(name, found string) bool {
-	kind, index, ok := strings.Cut(name, ":")
-	return ok && kind == found && (index == "0" || kind != "cpu")
+// take decides for a device that comes after those that were passed over.
+func (c *Choice) take(device string, passed []string) {
+	c.Device, c.Reason = device, "first usable device"
+	if len(passed) > 0 {
+		c.Reason = strings.Join(passed, "; ")
+	}
 }
 
-func unavailableReason(name string, findings []Finding) string {
-	kind, _, _ := strings.Cut(name, ":")
+func (f Finding) refusal() string { return f.Name + ": " + f.Detail }
+
+// Kind is the word before the colon of a device's name.
+func Kind(name string) string {
+	word, _, _ := strings.Cut(name, ":")
+	return word
+}
+
+// Means says whether name asks for the device: by its name or by its kind.
+func Means(name, device string) bool { return name == device || name == Kind(device) }
+
+// answers says whether a finding is about what name asks for. One that has the
+// name of a kind is its only device, index 0, or says why there is none.
+func (f Finding) answers(name string) bool {
+	_, index, _ := strings.Cut(name, ":")
+	return Means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
+}
+
+// named returns the first usable finding that name asks for.
+func (f Found) named(name string) (Finding, error) {
+	var answers []Finding
+	for _, g := range f.Findings {
+		if g.answers(name) {
+			answers = append(answers, g)
+		}
+	}
+	if i := slices.IndexFunc(answers, func(g Finding) bool { return g.Usable }); i >= 0 {
+		return answers[i], nil
+	}
+	reason := f.unknown(name)
+	if len(answers) > 0 {
+		reason = answers[0].Detail
+	}
+	return Finding{}, &UnavailableError{Device: name, Reason: reason}
+}
+
+// unknown says that no finding is about name.
+func (f Found) unknown(name string) string {
 	var names []string
-	for _, f := range findings {
-		if f.Usable {
-			names = append(names, f.Name)
+	for _, g := range f.Findings {
+		if g.Usable {
+			names = append(names, g.Name)
 		}
 	}
 	known := "usable here: auto, " + strings.Join(names, ", ")
-	for _, f := range findings {
-		if k, _, _ := strings.Cut(f.Name, ":"); k == kind {
-			return fmt.Sprintf("there is no such %s device (%s)", kind, known)
-		}
+	if slices.ContainsFunc(f.Findings, func(g Finding) bool { return Kind(g.Name) == Kind(name) }) {
+		return fmt.Sprintf("there is no such %s device (%s)", Kind(name), known)
 	}
 	return fmt.Sprintf("no such kind of device (%s)", known)
+}
+
+// Host returns the name of the device that is the host itself, "" if no driver
+// knows it.
+func (f Found) Host() string {
+	for _, g := range f.Findings {
+		if g.Host {
+			return g.Name
+		}
+	}
+	return ""
+}
+
+// IsHost says whether name asks for the host itself.
+func (f Found) IsHost(name string) bool {
+	return slices.ContainsFunc(f.Findings, func(g Finding) bool { return g.Host && g.answers(name) })
+}
+
+// Accelerators returns the usable devices beside the host.
+func (f Found) Accelerators() []Finding {
+	return slices.DeleteFunc(slices.Clone(f.Findings), func(g Finding) bool { return g.Host || !g.Usable })
+}
+
+// AcceleratorKind returns the first kind of devices beside the host, whether
+// there is a usable one or not; "" if no driver knows any.
+func (f Found) AcceleratorKind() string {
+	for _, g := range f.Findings {
+		if !g.Host {
+			return Kind(g.Name)
+		}
+	}
+	return ""
+}
+
+// open opens the device that a name stands for.
+func (f Found) open(ctx context.Context, name string, opts Options) (Device, error) {
+	found, err := f.named(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range f.drivers {
+		if d.Kind() == Kind(found.Name) {
+			return d.Open(ctx, found.Name, opts)
+		}
+	}
+	return nil, &UnavailableError{Device: found.Name, Reason: "no driver for it in this program"}
 }

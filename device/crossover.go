@@ -3,7 +3,6 @@ package device
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -15,27 +14,28 @@ import (
 	"gpfit/kernel"
 )
 
-// Crossover sizes: below the first a GPU never pays; the last is where the
-// measurement gives up.
+// Crossover sizes: below the first an accelerator never pays; the last is where
+// the measurement gives up.
 const (
 	crossoverFirst = 128
 	crossoverLast  = 8192
 )
 
-// NeverPays is the crossover of a GPU that was not faster at any size tried.
+// NeverPays is the crossover of an accelerator that was not faster at any size
+// tried.
 const NeverPays = math.MaxInt
 
-// MeasureCrossover returns the smallest n, of a doubling series, from which gpu
-// takes less time than cpu for one value and gradient (rbf on 8 columns, the
-// better of two runs), or [NeverPays]. It takes from a fraction of a second to
-// a few seconds.
-func MeasureCrossover(ctx context.Context, gpu, cpu Backend) (int, error) {
+// MeasureCrossover returns the smallest n, of a doubling series, from which the
+// accelerator takes less time than the host for one value and gradient (rbf on 8
+// columns, the best of three runs), or [NeverPays]. It takes from a fraction of a
+// second to a few seconds.
+func MeasureCrossover(ctx context.Context, accelerator, host Backend) (int, error) {
 	for n := crossoverFirst; n <= crossoverLast; n *= 2 {
-		fast, err := evaluationTime(ctx, gpu, n)
+		fast, err := evaluationTime(ctx, accelerator, n)
 		if err != nil {
 			return 0, err
 		}
-		slow, err := evaluationTime(ctx, cpu, n)
+		slow, err := evaluationTime(ctx, host, n)
 		if err != nil {
 			return 0, err
 		}
@@ -71,7 +71,7 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 	best := time.Duration(math.MaxInt64)
 	for range 3 { // the first run warms up
 		begin := time.Now()
-		err := errors.Join(ws.Fill(ctx, prog, theta, []float64{0.1}), ws.Factor(ctx))
+		err := ws.Form(ctx, prog, theta, []float64{0.1})
 		if err == nil {
 			copy(alpha, rows)
 			err = ws.Solve(ctx, alpha, 1)
@@ -91,7 +91,7 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 // pair of devices and remembers the result in a file of the user's cache
 // directory; renew measures again. A cache that cannot be read or written is
 // no failure.
-func CachedCrossover(renew bool) func(ctx context.Context, gpu, cpu Backend) (int, error) {
+func CachedCrossover(renew bool) func(ctx context.Context, accelerator, host Backend) (int, error) {
 	path := ""
 	if dir, err := os.UserCacheDir(); err == nil {
 		path = filepath.Join(dir, "gpfit", "crossover.json")
@@ -99,9 +99,9 @@ func CachedCrossover(renew bool) func(ctx context.Context, gpu, cpu Backend) (in
 	return cachedCrossover(path, renew, MeasureCrossover)
 }
 
-func cachedCrossover(path string, renew bool, measure func(ctx context.Context, gpu, cpu Backend) (int, error)) func(ctx context.Context, gpu, cpu Backend) (int, error) {
-	return func(ctx context.Context, gpu, cpu Backend) (int, error) {
-		key := gpu.Info().Description + " | " + cpu.Info().Description
+func cachedCrossover(path string, renew bool, measure func(ctx context.Context, accelerator, host Backend) (int, error)) func(ctx context.Context, accelerator, host Backend) (int, error) {
+	return func(ctx context.Context, accelerator, host Backend) (int, error) {
+		key := accelerator.Info().Description + " | " + host.Info().Description
 		known := map[string]int{}
 		if text, err := os.ReadFile(path); err == nil {
 			_ = json.Unmarshal(text, &known)
@@ -109,7 +109,7 @@ func cachedCrossover(path string, renew bool, measure func(ctx context.Context, 
 		if n, ok := known[key]; ok && n > 0 && !renew {
 			return n, nil
 		}
-		n, err := measure(ctx, gpu, cpu)
+		n, err := measure(ctx, accelerator, host)
 		if err != nil {
 			return 0, err
 		}

@@ -11,24 +11,27 @@ import (
 	"gpfit/kernel"
 )
 
-// fakeBackend is a name.
-type fakeBackend struct {
-	Backend
+// fakeDevice is a name.
+type fakeDevice struct {
+	ExactDevice
 	name   string
 	closed *[]string
 }
 
-// Supports knows one kernel that only the CPU evaluates.
-func (b fakeBackend) Supports(prog *kernel.Program) error {
-	if b.name != "cpu" && prog.Text == "mine" {
-		return &UnsupportedKernelError{Device: b.name, Kernel: prog.Text, Err: errors.New("written in Go")}
+// Supports knows one kernel that only the host evaluates.
+func (d fakeDevice) Supports(prog *kernel.Program) error {
+	if d.name != "cpu" && prog.Text == "mine" {
+		return &UnsupportedKernelError{Device: d.name, Kernel: prog.Text, Err: errors.New("written in Go")}
 	}
 	return nil
 }
 
-func (b fakeBackend) Info() Info { return Info{Name: b.name, Description: "a " + b.name} }
-func (b fakeBackend) Close() error {
-	*b.closed = append(*b.closed, b.name)
+func (d fakeDevice) Info() Info {
+	return Info{Name: d.name, Description: "a " + d.name, Host: d.name == "cpu"}
+}
+
+func (d fakeDevice) Close() error {
+	*d.closed = append(*d.closed, d.name)
 	return nil
 }
 
@@ -42,20 +45,20 @@ type fakeDriver struct {
 
 func (f fakeDriver) Kind() string                    { return f.kind }
 func (f fakeDriver) Probe(context.Context) []Finding { return f.findings }
-func (f fakeDriver) Open(_ context.Context, name string, _ Options) (Backend, error) {
+func (f fakeDriver) Open(_ context.Context, name string, _ Options) (Device, error) {
 	if name == f.broken {
 		return nil, &UnavailableError{Device: name, Reason: "self-test failed"}
 	}
-	return fakeBackend{name: name, closed: f.closed}, nil
+	return fakeDevice{name: name, closed: f.closed}, nil
 }
 
 func TestDispatch(t *testing.T) {
 	var closed []string
-	cpu := fakeDriver{"cpu", []Finding{{"cpu", true, "8 cores"}}, "", &closed}
-	none := fakeDriver{"cuda", []Finding{{"cuda", false, "no driver"}}, "", &closed}
-	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, "too old"}, {"cuda:1", true, "H200"}}, "", &closed}
-	pair := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}, {"cuda:1", true, "H200"}}, "", &closed}
-	broken := fakeDriver{"cuda", []Finding{{"cuda:0", true, "H200"}}, "cuda:0", &closed}
+	cpu := fakeDriver{"cpu", []Finding{{"cpu", true, true, "8 cores"}}, "", &closed}
+	none := fakeDriver{"cuda", []Finding{{"cuda", false, false, "no driver"}}, "", &closed}
+	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}}, "", &closed}
+	pair := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}, {"cuda:1", false, true, "H200"}}, "", &closed}
+	broken := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}}, "cuda:0", &closed}
 	at1000 := func(context.Context, Backend, Backend) (int, error) { return 1000, nil }
 	mine, plain := &kernel.Program{Text: "mine"}, &kernel.Program{Text: "rbf"}
 	cases := []struct {
@@ -89,7 +92,9 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "cuda:0", Kernel: mine, Fallback: "cpu"}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine"},
 		{Request{Device: "cpu:1"}, []Driver{cpu}, "", "no such cpu device"},
 		{Request{Device: "tpu"}, []Driver{two, cpu}, "", "no such kind of device (usable here: auto, cuda:1, cpu)"},
-		{Request{Device: "auto"}, []Driver{none}, "", "no such kind"},
+		{Request{Device: "auto"}, []Driver{none}, "", "cuda: no driver"},
+		{Request{Device: "cuda"}, []Driver{two, cpu}, "cuda", "asked for"},
+		{Request{Device: "cuda"}, []Driver{none, cpu}, "", "no driver"},
 	}
 	for _, c := range cases {
 		closed = nil
@@ -113,7 +118,7 @@ func TestDispatch(t *testing.T) {
 
 func TestCachedCrossover(t *testing.T) {
 	var closed []string
-	gpu, cpu := fakeBackend{name: "cuda:0", closed: &closed}, fakeBackend{name: "cpu", closed: &closed}
+	gpu, cpu := Exact{}.On(fakeDevice{name: "cuda:0", closed: &closed}), Exact{}.On(fakeDevice{name: "cpu", closed: &closed})
 	path := t.TempDir() + "/a/crossover.json"
 	measured := 0
 	measure := func(context.Context, Backend, Backend) (int, error) { measured++; return 512 * measured, nil }
@@ -127,7 +132,7 @@ func TestCachedCrossover(t *testing.T) {
 		}
 	}
 	// Another pair is measured for itself, and a damaged file is no failure.
-	if n, _ := cachedCrossover(path, false, measure)(context.Background(), fakeBackend{name: "cuda:1", closed: &closed}, cpu); n != 1536 {
+	if n, _ := cachedCrossover(path, false, measure)(context.Background(), Exact{}.On(fakeDevice{name: "cuda:1", closed: &closed}), cpu); n != 1536 {
 		t.Errorf("crossover of another device %d", n)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
@@ -138,22 +143,99 @@ func TestCachedCrossover(t *testing.T) {
 	}
 }
 
-func TestPlanCheck(t *testing.T) {
-	p := Plan{N: 1000, HostBytes: 100, DeviceBytes: 50, FlopsGradient: 2e9, FlopRate: 1e9}
-	if p.GradientTime().Seconds() != 2 || (Plan{}).GradientTime() != 0 {
+// TestChoose decides without opening anything.
+func TestChoose(t *testing.T) {
+	found := Find(context.Background(), []Driver{
+		fakeDriver{kind: "cuda", findings: []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}, {"cuda:2", false, true, "H100"}}},
+		fakeDriver{kind: "cpu", findings: []Finding{{"cpu", true, true, "8 cores"}}},
+	})
+	for name, want := range map[string]string{"": "cuda:1", "auto": "cuda:1", "cuda": "cuda:1", "cuda:2": "cuda:2", "cpu": "cpu", "cpu:0": "cpu", "cuda:0": "", "tpu": "", "cpu:1": ""} {
+		c, err := found.Choose(name)
+		if c.Device != want || (err != nil) != (want == "") || (c.Reason == "") != (want == "") || c.Asked != name && name != "" {
+			t.Errorf("%q: %+v, error %v; want %q", name, c, err, want)
+		}
+	}
+	if c, err := (Found{}).Choose("auto"); err == nil {
+		t.Errorf("%+v where there is nothing", c)
+	}
+	if found.Host() != "cpu" || !found.IsHost("cpu") || !found.IsHost("cpu:0") || found.IsHost("cuda") || found.IsHost("cpu:1") {
+		t.Errorf("the host is %q", found.Host())
+	}
+	if a := found.Accelerators(); len(a) != 2 || a[0].Name != "cuda:1" || a[1].Name != "cuda:2" || found.AcceleratorKind() != "cuda" {
+		t.Errorf("accelerators %v of kind %q", a, found.AcceleratorKind())
+	}
+	if (Found{}).Host() != "" || (Found{}).AcceleratorKind() != "" {
+		t.Error("devices where there are none")
+	}
+	if !Means("cuda", "cuda:3") || !Means("cuda:3", "cuda:3") || Means("cuda:3", "cuda") || Means("cpu", "cuda:3") {
+		t.Error("Means")
+	}
+}
+
+// noMethod works on no device.
+type noMethod struct{ Method }
+
+func (noMethod) Backends(d []Device) ([]Backend, error) {
+	return nil, &UnavailableError{Device: d[0].Info().Name, Reason: "it lacks what the method needs"}
+}
+
+// bareDevice does not factor matrices.
+type bareDevice struct{ Device }
+
+func (bareDevice) Info() Info { return Info{Name: "bare"} }
+
+// TestMethods: the method of a request is put on its devices, and these are closed
+// where it cannot be.
+func TestMethods(t *testing.T) {
+	var closed []string
+	drivers := []Driver{fakeDriver{"cpu", []Finding{{"cpu", true, true, "8 cores"}}, "", &closed}}
+	backends, _, err := Dispatch(context.Background(), Request{Device: "cpu"}, drivers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := backends[0].Capabilities(); c.Method != "exact" || !c.Exact || c.Precision != 1e-12 || len(c.Devices) != 1 || c.Devices[0].Info() != backends[0].Info() {
+		t.Errorf("capabilities %+v", c)
+	}
+	for _, name := range []string{"cpu", "auto"} {
+		closed = nil
+		_, _, err = Dispatch(context.Background(), Request{Device: name, Method: noMethod{}}, drivers)
+		if !errors.As(err, new(*UnavailableError)) || !strings.Contains(err.Error(), "it lacks what the method needs") || len(closed) != 1 {
+			t.Errorf("%s: error %v, closed %v", name, err, closed)
+		}
+	}
+	if _, err := (Exact{}).Backends([]Device{bareDevice{}}); !errors.As(err, new(*UnavailableError)) {
+		t.Errorf("the exact method on a device that does not factor: error %v", err)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	p := MatrixPlan(1000, 3, "cuda:0", 50).With(Need{Bytes: 60, What: "points"}, Need{Bytes: 40, What: "vectors"})
+	p.FlopRate = 1e9
+	p.Middle, p.MiddleFlops = []Need{{"cuda:0", 7, "panels"}}, 1e9
+	if p.GradientTime().Seconds() != 1 || (Plan{}).GradientTime() != 0 || p.FlopsValue != 1e9/3.0 {
 		t.Errorf("time %v", p.GradientTime())
+	}
+	if m := p.WithMiddle(); m.DeviceBytes() != 57 || m.HostBytes() != 100 || m.GradientTime().Seconds() != 2 || m.Middle != nil || p.DeviceBytes() != 50 {
+		t.Errorf("with a middle term %+v", m)
 	}
 	for _, c := range []struct {
 		host, device int64
 		where        string
 	}{{0, 0, ""}, {100, 50, ""}, {99, 50, "host"}, {100, 49, "device"}, {0, 49, "device"}} {
-		err := p.Check(c.host, c.device)
+		err := p.Check(Info{Name: "cuda:0", MemoryFree: c.device}, Info{Name: "cuda:1", MemoryFree: 1}, Info{Name: "cpu", Host: true, MemoryFree: c.host})
 		var me *MemoryError
 		if c.where == "" && err != nil || c.where != "" && (!errors.As(err, &me) || me.Where != c.where) {
 			t.Errorf("free %d, %d: error %v, want %q", c.host, c.device, err, c.where)
 		}
-		if err != nil && !strings.Contains(err.Error(), "n = 1000") {
-			t.Errorf("message %q", err)
+	}
+	for want, err := range map[string]error{
+		"n = 1000 needs 50 B of device memory (one 1000×1000 matrix of 8-byte numbers and working space), 49 B are free: use fewer rows or a machine with more memory": p.Check(Info{Name: "cuda:0", MemoryFree: 49}),
+		"n = 1000 needs 100 B of host memory (points), 1 B are free: use fewer rows or a machine with more memory":                                                     p.Check(Info{Host: true, MemoryFree: 1}),
+		"n = 1000: a covariance needs 2 B of host memory, 1 B are free":                                                                                                &MemoryError{Plan: p, Where: "host", Need: 2, Free: 1, What: "a covariance"},
+		"n = 0 needs 2 B of device memory, 1 B are free: use fewer rows or a machine with more memory":                                                                 &MemoryError{Where: "device", Need: 2, Free: 1},
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
 		}
 	}
 }
@@ -168,6 +250,7 @@ func TestErrors(t *testing.T) {
 		"target: not a finite number at row 1":           &NonFiniteError{"target", 1, -1},
 		"covariance matrix: not a finite number":         &NonFiniteError{"covariance matrix", -1, -1},
 		`device "cuda:0" is not available: no driver`:    &UnavailableError{"cuda:0", "no driver"},
+		`the method "tiles" cannot give joint draws`:     &UnsupportedError{"tiles", "joint draws"},
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, want %q in it", err, want)

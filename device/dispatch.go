@@ -3,17 +3,21 @@ package device
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"gpfit/kernel"
 )
 
-// Request asks [Dispatch] for devices.
+// Request asks for backends: devices, and a method on them.
 type Request struct {
-	// Device is "auto" (or ""), a device's name, or several with commas.
+	// Device is "auto" (or ""), a device's name, a kind for the first usable
+	// device of it, or several with commas.
 	Device string
-	// N is the number of points of the job; auto takes a GPU only from its
-	// crossover on. 0 if unknown: then a GPU is taken where there is one.
+	// Method is how to compute there; nil means [Exact].
+	Method Method
+	// N is the number of points of the job; auto takes an accelerator only from
+	// its crossover on. 0 if unknown: then one is taken where there is one.
 	N int
 	// Kernel is the covariance function of the job, nil if unknown: auto passes
 	// over a device that cannot evaluate it, and of one that was asked for by name
@@ -23,140 +27,126 @@ type Request struct {
 	// cannot be had; "" means none.
 	Fallback string
 	Options  Options
-	// Crossover returns the n from which gpu is faster than cpu, for example
-	// by [CachedCrossover]; nil means that the GPU always is.
-	Crossover func(ctx context.Context, gpu, cpu Backend) (int, error)
+	// Crossover returns the n from which an accelerator is faster than the host,
+	// for example by [CachedCrossover]; nil means that it always is.
+	Crossover func(ctx context.Context, accelerator, host Backend) (int, error)
 }
 
-// Dispatch opens the devices of a request and says why these. Several devices
-// are opened all or none. Errors: [*UnavailableError], [*UnsupportedKernelError].
+// Dispatch finds the devices of this machine and opens those of a request; see
+// [Found.Open].
 func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Choice, error) {
-	findings := probe(ctx, drivers)
-	choice, err := pick(firstName(req.Device), findings)
-	choice.Asked = req.Device
-	if req.Device == "" || req.Device == "auto" {
+	return Find(ctx, drivers).Open(ctx, req)
+}
+
+// Open opens the devices of a request, puts its method on them and says why
+// these. Several devices are opened all or none. Errors: [*UnavailableError],
+// [*UnsupportedKernelError].
+func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error) {
+	c := f.asked(req.Device)
+	if c.Asked == Auto {
+		backends, err := f.openAuto(ctx, req, &c)
+		return backends, c, err
+	}
+	backends, err := f.backends(ctx, req, strings.Split(req.Device, ",")...)
+	if err == nil {
+		c.Device, c.Reason = req.Device, "asked for"
+		return backends, c, nil
+	}
+	if req.Fallback == "" || ctx.Err() != nil {
+		return nil, c, err
+	}
+	cause := err
+	if backends, err = f.backends(ctx, req, req.Fallback); err != nil {
+		return nil, c, err
+	}
+	c.Device, c.Reason, c.FellBack = req.Fallback, cause.Error(), true
+	return backends, c, nil
+}
+
+// backends opens the devices of these names, all or none, and puts the method on
+// them, if it can evaluate the kernel there.
+func (f Found) backends(ctx context.Context, req Request, names ...string) ([]Backend, error) {
+	var devices []Device
+	for _, name := range names {
+		d, err := f.open(ctx, strings.TrimSpace(name), req.Options)
 		if err != nil {
-			return nil, choice, err
-		}
-		b, err := openAuto(ctx, req, &choice, drivers)
-		if err != nil {
-			return nil, choice, err
-		}
-		return []Backend{b}, choice, nil
-	}
-	var backends []Backend
-	for _, name := range strings.Split(req.Device, ",") {
-		b, err := openNamed(ctx, strings.TrimSpace(name), findings, req, drivers)
-		if err != nil {
-			closeAll(backends)
-			return openFallback(ctx, req, choice, drivers, err)
-		}
-		backends = append(backends, b)
-	}
-	choice.Device, choice.Reason = req.Device, "asked for"
-	return backends, choice, nil
-}
-
-func firstName(names string) string {
-	name, _, _ := strings.Cut(names, ",")
-	return strings.TrimSpace(name)
-}
-
-func closeAll(backends []Backend) {
-	for _, b := range backends {
-		_ = b.Close()
-	}
-}
-
-// openNamed opens the device that name stands for among the findings.
-func openNamed(ctx context.Context, name string, findings []Finding, req Request, drivers []Driver) (Backend, error) {
-	choice, err := pick(name, findings)
-	if err != nil {
-		return nil, err
-	}
-	return openFound(ctx, choice.Device, req, drivers)
-}
-
-// openFound opens the device of a finding, if it can evaluate the kernel.
-func openFound(ctx context.Context, name string, req Request, drivers []Driver) (Backend, error) {
-	kind, _, _ := strings.Cut(name, ":")
-	for _, d := range drivers {
-		if d.Kind() != kind {
-			continue
-		}
-		b, err := d.Open(ctx, name, req.Options)
-		if err != nil || req.Kernel == nil {
-			return b, err
-		}
-		if err := b.Supports(req.Kernel); err != nil {
-			_ = b.Close()
+			closeAll(devices)
 			return nil, err
 		}
-		return b, nil
+		devices = append(devices, d)
 	}
-	return nil, &UnavailableError{Device: name, Reason: "no driver for it in this program"}
-}
-
-func openFallback(ctx context.Context, req Request, choice Choice, drivers []Driver, cause error) ([]Backend, Choice, error) {
-	if req.Fallback == "" || ctx.Err() != nil {
-		return nil, choice, cause
+	method := req.Method
+	if method == nil {
+		method = Exact{}
 	}
-	b, err := openNamed(ctx, req.Fallback, choice.Findings, req, drivers)
+	backends, err := method.Backends(devices)
 	if err != nil {
-		return nil, choice, err
+		closeAll(devices)
+		return nil, err
 	}
-	choice.Device, choice.Reason, choice.FellBack = req.Fallback, cause.Error(), true
-	return []Backend{b}, choice, nil
+	for _, b := range backends {
+		if req.Kernel == nil {
+			break
+		}
+		if err := b.Supports(req.Kernel); err != nil {
+			closeAll(backends)
+			return nil, err
+		}
+	}
+	return backends, nil
 }
 
-// openAuto opens the first finding that works and pays. Why others were passed
+func closeAll[C io.Closer](all []C) {
+	for _, c := range all {
+		_ = c.Close()
+	}
+}
+
+// openAuto opens the first device that works and pays. Why others were passed
 // over becomes the reason.
-func openAuto(ctx context.Context, req Request, choice *Choice, drivers []Driver) (Backend, error) {
+func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend, error) {
 	var passed []string
-	for _, f := range choice.Findings {
-		if !f.Usable {
-			passed = append(passed, f.Name+": "+f.Detail)
+	for _, g := range f.Findings {
+		if !g.Usable {
+			passed = append(passed, g.refusal())
 			continue
 		}
-		b, err := openFound(ctx, f.Name, req, drivers)
+		backends, err := f.backends(ctx, req, g.Name)
+		if ctx.Err() != nil {
+			closeAll(backends)
+			return nil, ctx.Err()
+		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
 			passed = append(passed, err.Error())
 			continue
 		}
-		why, err := tooSmall(ctx, req, f.Name, b, drivers)
-		if err != nil || why != "" {
-			_ = b.Close()
-			if err != nil {
-				return nil, err
-			}
-			passed = append(passed, why)
-			continue
+		why, err := f.tooSmall(ctx, req, g, backends[0])
+		if err == nil && why == "" {
+			c.take(g.Name, passed)
+			return backends, nil
 		}
-		choice.Device, choice.Reason = f.Name, "first usable device"
-		if len(passed) > 0 {
-			choice.Reason = strings.Join(passed, "; ")
+		closeAll(backends)
+		if err != nil {
+			return nil, err
 		}
-		return b, nil
+		passed = append(passed, why)
 	}
-	return nil, &UnavailableError{Device: "auto", Reason: strings.Join(passed, "; ")}
+	return nil, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
-// tooSmall says why a job does not pay on a GPU, or "".
-func tooSmall(ctx context.Context, req Request, name string, gpu Backend, drivers []Driver) (string, error) {
-	if name == "cpu" || req.N == 0 || req.Crossover == nil {
+// tooSmall says why a job does not pay on an accelerator, or "".
+func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator Backend) (string, error) {
+	if g.Host || req.N == 0 || req.Crossover == nil {
 		return "", nil
 	}
-	cpu, err := openFound(ctx, "cpu", req, drivers)
+	host, err := f.backends(ctx, req, f.Host())
 	if err != nil {
-		return "", nil // no CPU to compare with
+		return "", nil // there is no host device to compare with
 	}
-	defer cpu.Close()
-	n, err := req.Crossover(ctx, gpu, cpu)
+	defer closeAll(host)
+	n, err := req.Crossover(ctx, accelerator, host[0])
 	if err != nil || req.N >= n {
 		return "", err
 	}
-	return fmt.Sprintf("%s pays from n = %d on, this job has %d", name, n, req.N), nil
+	return fmt.Sprintf("%s pays from n = %d on, this job has %d", g.Name, n, req.N), nil
 }

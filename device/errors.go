@@ -78,8 +78,21 @@ func (e *UnsupportedKernelError) Error() string {
 // Unwrap returns Err.
 func (e *UnsupportedKernelError) Unwrap() error { return e.Err }
 
+// UnsupportedError reports what a method does not give, such as one without a
+// factor asked for it; see [Capability].
+type UnsupportedError struct {
+	// Method is the name of the method.
+	Method string
+	// What it does not give, as the object of "cannot give".
+	What string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("the method %q cannot give %s", e.Method, e.What)
+}
+
 // ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
-// before Factor. It is a mistake in the program, not in its input.
+// before Form. It is a mistake in the program, not in its input.
 var ErrStage = errors.New("device: workspace call out of order")
 
 // LostError reports a device that cannot be used any more in this process,

@@ -20,6 +20,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/hyperopt"
+	"gpfit/internal/filelock"
 )
 
 // A checkpoint is a log of evaluations, not of the optimiser's state: one line
@@ -86,7 +87,8 @@ func openJournal(path, job string) (j *journal, err error) {
 			file.Close()
 		}
 	}()
-	if !lockFile(file) {
+	// Where the file system has no locks the checkpoint goes without.
+	if errors.Is(filelock.Try(file, true, 0), filelock.ErrBusy) {
 		return nil, optionErrorf("--checkpoint %s: another process is using it", path)
 	}
 	info, err := file.Stat()

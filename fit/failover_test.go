@@ -34,11 +34,11 @@ type failingWorkspace struct {
 	f failing
 }
 
-func (w failingWorkspace) Factor(ctx context.Context) error {
+func (w failingWorkspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	if *w.f.k--; *w.f.k <= 0 {
 		return w.f.err
 	}
-	return w.Workspace.Factor(ctx)
+	return w.Workspace.Form(ctx, prog, theta, noise)
 }
 
 // closeCounter counts Close of the fallback.

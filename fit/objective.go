@@ -56,11 +56,7 @@ func (t *Task) Plan(b device.Backend) device.Plan {
 // is free on b. A workspace checks the n×n matrix itself, but what the gradient of
 // a leave-one-out objective takes on top only when that is asked for.
 func (t *Task) CheckMemory(b device.Backend) error {
-	plan, free := t.Plan(b), b.Info().MemoryFree
-	if plan.DeviceBytes > 0 {
-		return plan.Check(0, free)
-	}
-	return plan.Check(free, 0)
+	return t.Plan(b).Check(b.Info())
 }
 
 // objectiveName says what the task minimises.

@@ -113,8 +113,8 @@ func TestCheckMemory(t *testing.T) {
 		free      int64
 		fits      bool
 	}{
-		{ObjectiveNLML, plan.HostBytes, true}, {ObjectiveNLML, plan.HostBytes - 1, false}, {ObjectiveNLML, 0, true},
-		{ObjectiveLOO, plan.HostBytes, false}, {ObjectiveLOO, plan.WithMiddle().HostBytes, true},
+		{ObjectiveNLML, plan.HostBytes(), true}, {ObjectiveNLML, plan.HostBytes() - 1, false}, {ObjectiveNLML, 0, true},
+		{ObjectiveLOO, plan.HostBytes(), false}, {ObjectiveLOO, plan.WithMiddle().HostBytes(), true},
 	} {
 		task := mustPrepare(t, d, Options{Objective: c.objective})
 		err := task.CheckMemory(freeMemory{backend, c.free})

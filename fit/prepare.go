@@ -7,7 +7,6 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/internal/table"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -129,7 +128,7 @@ func (t *Task) split() error {
 func (t *Task) chooseColumns() error {
 	d := t.data.D
 	var names []string
-	constant := table.ConstantColumns(t.trainX, t.N(), d)
+	constant := constantColumns(t.trainX, t.N(), d)
 	for c := range d {
 		if slices.Contains(constant, c) {
 			names = append(names, fmt.Sprintf("%q", t.data.FeatureNames[c]))

@@ -10,7 +10,6 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/internal/table"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -107,7 +106,7 @@ const leastVariance = 1e-8
 func (t *Task) checkTargets() error {
 	n := t.N()
 	for i := range t.data.t() {
-		if len(table.ConstantColumns(t.trainY[i*n:(i+1)*n], n, 1)) > 0 {
+		if len(constantColumns(t.trainY[i*n:(i+1)*n], n, 1)) > 0 {
 			return &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", t.data.targetName(i))}
 		}
 	}

@@ -62,9 +62,18 @@ func (m *Model) Save(path string) error { return m.save(path, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
-func (p *Posterior) SaveWithFactor(path string) error { return p.whole.save(path, p.ws) }
+//
+// Errors: [*FileError], [*device.UnsupportedError] where the posterior's method has
+// no factor.
+func (p *Posterior) SaveWithFactor(path string) error {
+	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
+	if err != nil {
+		return err
+	}
+	return p.whole.save(path, factor)
+}
 
-func (m *Model) save(path string, factor device.Workspace) error {
+func (m *Model) save(path string, factor device.FactorStore) error {
 	if err := m.validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
 	}
@@ -77,7 +86,7 @@ func (m *Model) save(path string, factor device.Workspace) error {
 	return nil
 }
 
-func (m *Model) write(w io.Writer, factor device.Workspace, version int) error {
+func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	sum := &checksumWriter{w: buffered, hash: sha256.New()}
 	if err := m.writeArchive(sum, factor, version); err != nil {
@@ -89,7 +98,7 @@ func (m *Model) write(w io.Writer, factor device.Workspace, version int) error {
 	return buffered.Flush()
 }
 
-func (m *Model) writeArchive(w io.Writer, factor device.Workspace, version int) error {
+func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int) error {
 	z := zip.NewWriter(w)
 	if err := z.SetComment(commentPrefix + strings.Repeat("0", sha256.Size*2)); err != nil {
 		return err
@@ -152,7 +161,7 @@ func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 // factorRows is the number of rows of L that pass through memory at once.
 const factorRows = 64
 
-func writeFactor(z *zip.Writer, n int, ws device.Workspace) error {
+func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
 	entry, err := createArray(z, "factor", []int{n, n})
 	if err != nil {
 		return err
@@ -160,7 +169,7 @@ func writeFactor(z *zip.Writer, n int, ws device.Workspace) error {
 	rows := make([]float64, factorRows*n)
 	for r0 := 0; r0 < n; r0 += factorRows {
 		r1 := min(r0+factorRows, n)
-		if err := ws.ReadFactor(r0, r1, rows); err != nil {
+		if err := factor.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
 		if err := binary.Write(entry, binary.LittleEndian, rows[:(r1-r0)*n]); err != nil {
@@ -350,7 +359,7 @@ func readArray(archive *zip.Reader, name string) ([]float64, error) {
 }
 
 // readFactor passes the factor of a model file to a workspace.
-func readFactor(path string, n int, ws device.Workspace) error {
+func readFactor(path string, n int, factor device.FactorStore) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -375,7 +384,7 @@ func readFactor(path string, n int, ws device.Workspace) error {
 		if err := binary.Read(r, binary.LittleEndian, rows[:(r1-r0)*n]); err != nil {
 			return err
 		}
-		if err := ws.WriteFactor(r0, r1, rows); err != nil {
+		if err := factor.WriteFactor(r0, r1, rows); err != nil {
 			return err
 		}
 	}

@@ -71,9 +71,13 @@ func (e *SizeError) Error() string {
 // covariance of eq. 2.42 for not knowing them.
 //
 // Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
-// [*SizeError], [*device.MemoryError].
+// [*SizeError], [*device.MemoryError], [*device.UnsupportedError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
+	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
+	if err != nil {
+		return nil, err
+	}
 	if err := checkJoint(m, hostmem.Free()); err != nil {
 		return nil, err
 	}
@@ -86,7 +90,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, nil); err != nil {
 		return nil, err
 	}
-	if err := p.ws.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
+	if err := joint.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
 	noise, err := mod.observationNoise(m, opts)

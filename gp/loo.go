@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"gpfit/device"
 )
 
 // LeaveOneOut holds, for each training row, the prediction of its target from
@@ -29,11 +31,15 @@ type LeaveOneOut struct {
 }
 
 // LeaveOneOut computes all leave-one-out predictions from the one factor, 2n³/3
-// flops.
+// flops. Errors: [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	mod, n := p.model, p.model.N()
 	kappa := make([]float64, n)
-	if err := p.ws.InverseDiagonal(ctx, kappa); err != nil {
+	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
+	if err != nil {
+		return nil, err
+	}
+	if err := inverse.InverseDiagonal(ctx, kappa); err != nil {
 		return nil, err
 	}
 	if err := p.projectMean(ctx, kappa); err != nil {

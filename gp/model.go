@@ -136,7 +136,8 @@ type Posterior struct {
 }
 
 // Condition forms the posterior on the backend: the factor is read from the
-// model's file if it is there, and computed otherwise (n³/3 operations).
+// model's file if it is there and the method has one, and computed otherwise (n³/3
+// operations).
 func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -150,16 +151,19 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 		return nil, err
 	}
 	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
-	if m.factorPath != "" {
-		err = readFactor(m.factorPath, m.N(), ws)
-	} else if err = ws.Fill(ctx, prog, m.Theta, m.diagonal()); err == nil {
-		err = ws.Factor(ctx)
-	}
-	if err != nil {
+	if err := m.form(ctx, ws, prog); err != nil {
 		ws.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// form makes a workspace ready for predictions.
+func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Program) error {
+	if factor, ok := ws.(device.FactorStore); ok && m.factorPath != "" {
+		return readFactor(m.factorPath, m.N(), factor)
+	}
+	return ws.Form(ctx, prog, m.Theta, m.diagonal())
 }
 
 // Attach returns the posterior on a workspace that already holds the factor of

@@ -142,7 +142,7 @@ func TestValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if err := errors.Join(ws.Fill(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}), ws.Factor(ctx)); err != nil {
+	if err := ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}); err != nil {
 		t.Fatal(err)
 	}
 	r := make([]float64, 90)
@@ -153,7 +153,7 @@ func TestValue(t *testing.T) {
 	if err := ws.Solve(ctx, alpha, 1); err != nil {
 		t.Fatal(err)
 	}
-	logDet, _ := ws.LogDet()
+	logDet, _, _ := ws.LogDet()
 	fit := 0.0
 	for i := range r {
 		fit += r[i] * alpha[i]
@@ -393,9 +393,9 @@ func BenchmarkDirect(b *testing.B) {
 		clear(grad)
 		copy(alpha, f.spec.Y)
 		err := errors.Join(
-			f.ws.Fill(ctx, f.spec.Program, theta, []float64{math.Exp(z[2])}), f.ws.Factor(ctx), f.ws.Solve(ctx, alpha, 1),
+			f.ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[2])}), f.ws.Solve(ctx, alpha, 1),
 			f.ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, f.spec.Program, theta, grad, diag))
-		if _, err2 := f.ws.LogDet(); err != nil || err2 != nil {
+		if _, _, err2 := f.ws.LogDet(); err != nil || err2 != nil {
 			b.Fatal(err, err2)
 		}
 	})

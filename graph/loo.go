@@ -139,8 +139,12 @@ func (s *session) leaveOneOut() (float64, error) {
 	}
 	n := s.ws.N()
 	l := &leftOut{q: make([]float64, n), a: make([]float64, len(s.alpha))}
-	if err := s.ws.InverseDiagonal(s.ctx, l.q); err != nil {
-		s.factored, s.solved = false, false
+	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
+	if err != nil {
+		return 0, err
+	}
+	if err := inverse.InverseDiagonal(s.ctx, l.q); err != nil {
+		s.formed, s.solved = false, false
 		return 0, err
 	}
 	kappa := slices.Clone(l.q)
@@ -196,7 +200,7 @@ func (s *session) leftOutSlope() ([]float64, error) {
 	n := s.ws.N()
 	b := slices.Clone(l.a)
 	if err := s.ws.Solve(s.ctx, b, s.targets); err != nil {
-		s.factored, s.solved = false, false
+		s.formed, s.solved = false, false
 		return nil, err
 	}
 	for t := 0; t < len(b); t += n {
@@ -236,7 +240,7 @@ func (s *session) leftOutAdjoint(g float64) (device.Adjoint, error) {
 	}
 	dw := slices.Clone(u)
 	if err := s.ws.Solve(s.ctx, u, len(u)/n); err != nil {
-		s.factored, s.solved = false, false
+		s.formed, s.solved = false, false
 		return device.Adjoint{}, err
 	}
 	for j := 0; j < len(u); j += n {
@@ -272,7 +276,8 @@ var (
 
 // LeaveOneOut returns the negative log predictive density of leave-one-out, −Σ
 // log p(y_i | the others), at the parameters of the last successful evaluation,
-// whatever the objective is. Cost 2n³/3 operations.
+// whatever the objective is. Cost 2n³/3 operations. Errors:
+// [*device.UnsupportedError], [*LeverageError], those of [device.Workspace].
 func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
 	s := o.session
 	if !s.solved {

@@ -56,7 +56,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.session.factored = false // so that the other machine does the work
+		o.session.formed = false // so that the other machine does the work
 		vm := gorgonia.NewTapeMachine(o.graph)
 		if err := vm.RunAll(); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 // grad. Cost n³ operations, or 2n³/3 after Value at the same z.
 func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
 	s := o.session
-	reused := s.factored && slices.Equal(o.current(), z)
+	reused := s.formed && slices.Equal(o.current(), z)
 	if !reused {
 		o.evaluations.Value++
 	}

@@ -29,6 +29,9 @@ type Terms struct {
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
 	Jitter float64
+	// LogDetStdErr is the standard error of log|Σ|, which is in Complexity; 0
+	// where the workspace's method is exact.
+	LogDetStdErr float64
 }
 
 // NLML returns the negative log marginal likelihood, without priors.
@@ -36,12 +39,12 @@ func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
 
 // session drives one workspace for the ops of one graph. It remembers what the
 // workspace holds, so that work for the same parameters is not done twice: a
-// gradient after a value reuses the factor.
+// gradient after a value reuses what was formed.
 type session struct {
-	ws        device.Workspace
-	prog      *kernel.Program
-	maxJitter float64
-	salt      uint64
+	ws     device.Workspace
+	prog   *kernel.Program
+	ladder choleskyJitter
+	salt   uint64
 	// targets counts the columns of the residual. h (n×q) are the basis
 	// functions of a mean whose coefficients are found by generalised least
 	// squares; nil for none.
@@ -50,13 +53,13 @@ type session struct {
 
 	ctx context.Context
 
-	// stamp counts factorisations; factored says that the workspace holds
+	// stamp counts the matrices formed; formed says that the workspace holds
 	// that of (theta, noise). estimated are the parameters within noise.
 	stamp                   uint64
-	factored                bool
+	formed                  bool
 	theta, noise, estimated []float64
 	jitter                  float64
-	logDet                  float64
+	logDet, logDetStdErr    float64
 
 	// solved says that alpha = Σ⁻¹r for that factorisation, n×targets, where r
 	// is residual, less Hβ̂ for the mean's coefficients beta (q×targets). gls
@@ -78,7 +81,7 @@ type session struct {
 func newSession(ws device.Workspace, spec Spec) *session {
 	n := ws.N()
 	s := &session{
-		ws: ws, prog: spec.Program, maxJitter: spec.MaxJitter, ctx: context.Background(), targets: len(spec.Y) / n,
+		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
 	}
 	if !spec.MeanFree {
@@ -87,14 +90,14 @@ func newSession(ws device.Workspace, spec Spec) *session {
 	return s
 }
 
-// nlml makes the workspace hold the factor of the covariance and returns the
+// nlml makes the workspace hold the covariance, formed, and returns the
 // value for the residual r.
 func (s *session) nlml(c *covarianceHandle, r []float64) (float64, error) {
 	if len(r) != s.ws.N()*s.targets {
 		return 0, fmt.Errorf("graph: residual of %d elements for %d points and %d targets", len(r), s.ws.N(), s.targets)
 	}
-	if !s.factored || !slices.Equal(s.theta, c.theta) || !slices.Equal(s.noise, c.noise) {
-		if err := s.factor(c); err != nil {
+	if !s.formed || !slices.Equal(s.theta, c.theta) || !slices.Equal(s.noise, c.noise) {
+		if err := s.form(c); err != nil {
 			return 0, err
 		}
 	}
@@ -114,7 +117,7 @@ func (s *session) solve(r []float64) error {
 	s.residual = append(s.residual[:0], r...)
 	sides := slices.Concat(r, s.h)
 	if err := s.ws.Solve(s.ctx, sides, len(sides)/n); err != nil {
-		s.factored = false
+		s.formed = false
 		return err
 	}
 	copy(s.alpha, sides)
@@ -127,7 +130,7 @@ func (s *session) solve(r []float64) error {
 	}
 	targets := float64(s.targets)
 	s.terms = Terms{
-		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter,
+		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
 	}
 	for t := range s.targets {
 		fit := 0.0
@@ -161,39 +164,41 @@ func (s *session) leastSquares(r, solved []float64) error {
 	return nil
 }
 
-// factor fills and factors. Where the matrix is not positive definite and the
-// user allows jitter, it is raised tenfold from 1e-10 of the mean variance up
-// to the limit.
-func (s *session) factor(c *covarianceHandle) error {
-	s.factored, s.solved, s.contracted, s.left = false, false, false, nil
+// form forms Σ in the workspace, with jitter where that is needed and allowed.
+func (s *session) form(c *covarianceHandle) (err error) {
+	s.formed, s.solved, s.contracted, s.left = false, false, false, nil
 	s.stamp++
 	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
 	s.estimated = append(s.estimated[:0], c.estimated...)
-	s.jitter = 0
-	err := s.tryFactor(c.noise)
-	for jitter := 1e-10; device.IsNotPD(err) && jitter <= s.maxJitter; jitter *= 10 {
+	s.jitter, err = s.ladder.climb(func(jitter float64) error {
 		raised := slices.Clone(c.noise)
-		for i := range raised {
-			raised[i] += jitter
-		}
-		s.jitter = jitter
-		err = s.tryFactor(raised)
-	}
+		floats.AddConst(jitter, raised)
+		return s.ws.Form(s.ctx, s.prog, s.theta, raised)
+	})
 	if err != nil {
 		return err
 	}
-	if s.logDet, err = s.ws.LogDet(); err != nil {
+	if s.logDet, s.logDetStdErr, err = s.ws.LogDet(); err != nil {
 		return err
 	}
-	s.factored = true
+	s.formed = true
 	return nil
 }
 
-func (s *session) tryFactor(noise []float64) error {
-	if err := s.ws.Fill(s.ctx, s.prog, s.theta, noise); err != nil {
-		return err
+// choleskyJitter answers a Cholesky factorisation that failed: it is the largest
+// variance that the user allows to be added to the diagonal, 0 for none.
+type choleskyJitter float64
+
+// climb calls form without jitter and then, while the matrix is not positive
+// definite, with tenfold more each time from 1e-10 on, up to the limit. It returns
+// the jitter of the last call.
+func (limit choleskyJitter) climb(form func(jitter float64) error) (jitter float64, err error) {
+	err = form(0)
+	for next := 1e-10; device.IsNotPD(err) && next <= float64(limit); next *= 10 {
+		jitter = next
+		err = form(jitter)
 	}
-	return s.ws.Factor(s.ctx)
+	return jitter, err
 }
 
 // contract evaluates ⟨adjoint, ∂K/∂log θ⟩ into s.grad and the adjoint's
@@ -217,7 +222,7 @@ func (s *session) contract(a *adjointHandle) error {
 		}
 	}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
-		s.factored, s.solved = false, false
+		s.formed, s.solved = false, false
 		return err
 	}
 	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo

@@ -48,7 +48,7 @@ func TestCustom(t *testing.T) {
 	theta := []float64{2, 0.5, 3, 0.25}
 	x, y := []float64{0.5, 4}, []float64{0.25, 3}
 	want := 3*2*3*math.Exp(-0.125) + 0.25*(0.125+12)
-	if got := Eval(p, theta, x, y); math.Abs(got-want) > relTol*want {
+	if got := eval(p, theta, x, y); math.Abs(got-want) > relTol*want {
 		t.Errorf("k = %v, want %v", got, want)
 	}
 	if p.CheckInputGradient() == nil {
@@ -60,7 +60,7 @@ func TestCustom(t *testing.T) {
 		t.Errorf("its derivative by the inputs is %v, want NaN", grad[1])
 	}
 	terms, err := Terms(e, Columns(2))
-	if err != nil || len(terms) != 2 || math.Abs(Eval(terms[0].Program, terms[0].Theta(theta), x, y)+Eval(terms[1].Program, terms[1].Theta(theta), x, y)-want) > relTol*want {
+	if err != nil || len(terms) != 2 || math.Abs(eval(terms[0].Program, terms[0].Theta(theta), x, y)+eval(terms[1].Program, terms[1].Theta(theta), x, y)-want) > relTol*want {
 		t.Errorf("terms %+v, %v", terms, err)
 	}
 }

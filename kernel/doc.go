@@ -13,7 +13,7 @@
 //	ev.RowInputGradient(grad, adj, x, i, y, j0, j1)                // Σ_j adj_j ∂k(x_i, y_j)/∂x_i
 //
 // The families, with a lengthscale ρ or period p for all columns or, with ard,
-// one for each; their formulas are in family.go:
+// one for each; family.go defines them:
 //
 //	rbf, matern12, matern32, matern52    stationary, of the scaled distance
 //	rq             the same, a mixture of rbf over lengthscales; alpha
@@ -31,9 +31,10 @@
 // inner products, sums of sin², sums of differences), and a list of instructions
 // on a stack of numbers. Leaves with equal features share them. The evaluator
 // here runs it on the CPU, a row of pairs at a time; a GPU runs the same lists
-// with one pair per thread. The formulas of the leaves are in leaf.go and
-// nowhere else; the loops over a row are those of internal/vec, which has them
-// for AVX-512, for AVX2 and in Go. GPFIT_CPU=avx512, avx2 or generic forces
+// with one pair per thread. The CPU's formulas of the leaves are in leaf.go, the
+// GPU's in device/cuda/kernels/source/program.h; the tests of either compare them
+// with the definitions. The loops over a row are those of internal/vec, which has
+// them for AVX-512, for AVX2 and in Go. GPFIT_CPU=avx512, avx2 or generic forces
 // one, and the tests are meant to be run with each.
 //
 // Cost: O(d) per pair for every feature; memory O(row length) per evaluator.

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"math"
 	"slices"
 
 	"gpfit/internal/vec"
@@ -297,13 +296,3 @@ func (e *Evaluator) forwardLeaf(dst []float64, c int, slopes bool) {
 
 // result is the row of instruction c, of length m.
 func (e *Evaluator) result(c, m int) []float64 { return e.values[e.ops[c].row][:m] }
-
-// Eval returns k(x, y) for two single points, a convenience for tests and
-// small work.
-func Eval(prog *Program, theta, x, y []float64) float64 {
-	e := NewEvaluator(prog)
-	e.Bind(theta)
-	out := []float64{math.NaN()}
-	e.Row(out, NewPoints(x, 1, prog.D), 0, NewPoints(y, 1, prog.D), 0, 1)
-	return out[0]
-}

@@ -131,11 +131,11 @@ func checkFormula(t *testing.T, p *Program, degree int, formula definition) {
 		for _, other := range [][]float64{y, x} {
 			want, size := formula(pick(x), pick(other), degree, parameter)
 			variance := parameter(signalVariance, 0)
-			if got := Eval(p, theta, x, other); !(math.Abs(got-variance*want) <= relTol*variance*size) {
+			if got := eval(p, theta, x, other); !(math.Abs(got-variance*want) <= relTol*variance*size) {
 				t.Errorf("%s at %v: k = %v, want %v", p.Text, theta, got, variance*want)
 			}
 		}
-		if got, variance := Eval(p, theta, x, x), parameter(signalVariance, 0); p.Stationary() && got != variance {
+		if got, variance := eval(p, theta, x, x), parameter(signalVariance, 0); p.Stationary() && got != variance {
 			t.Errorf("%s: k(x, x) = %v, want the signal variance %v exactly", p.Text, got, variance)
 		}
 	}
@@ -158,7 +158,7 @@ func TestHugeArguments(t *testing.T) {
 		{"rq", []float64{1, 0.5, 1}, 1e150, 1e-150},
 		{"rq", []float64{1, 0.5, 1}, 1e200, 0}, // r² is infinite
 	} {
-		got := Eval(mustCompile(t, c.text, 1), c.theta, []float64{c.x}, []float64{0})
+		got := eval(mustCompile(t, c.text, 1), c.theta, []float64{c.x}, []float64{0})
 		if math.Abs(got-c.want) > 2e-9*c.want && math.Abs(got-c.want) > 3e-15 {
 			t.Errorf("%s at %v, distance %v: %v, want %v", c.text, c.theta, c.x, got, c.want)
 		}

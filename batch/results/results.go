@@ -80,7 +80,7 @@ func Collect(r *rundir.Run) ([]Row, error) {
 	return rows, nil
 }
 
-func (row *Row) addReport(e rundir.Event) {
+func (row *Row) addReport(e rundir.JobEvent) {
 	r := e.Report
 	if r == nil || e.Type != rundir.Done {
 		return

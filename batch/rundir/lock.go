@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-)
 
-// errBusy says that another process holds a lock.
-var errBusy = errors.New("locked by another process")
+	"gpfit/internal/filelock"
+)
 
 // InUseError reports a run directory that another process works in. The command
 // line maps it to exit code 11.
@@ -61,14 +60,8 @@ func acquire(dir string, mode Mode, create bool) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
-		err = tryLock(f, mode == Exclusive)
-		if !errors.Is(err, errBusy) || try == 20 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if errors.Is(err, errBusy) {
+	err = filelock.Try(f, mode == Exclusive, 200*time.Millisecond)
+	if errors.Is(err, filelock.ErrBusy) {
 		err = &InUseError{Dir: dir, By: whoHolds(path)}
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpfit/fit"
+	"gpfit/internal/filelock"
 )
 
 // The types of events.
@@ -23,8 +24,8 @@ const (
 	Interrupted = "interrupted"
 )
 
-// Event is a line of jobs/ID.jsonl.
-type Event struct {
+// JobEvent is a line of jobs/ID.jsonl.
+type JobEvent struct {
 	Type          string    `json:"type"`
 	SchemaVersion int       `json:"schema_version"`
 	Job           string    `json:"job"`
@@ -42,7 +43,7 @@ type Event struct {
 }
 
 // Record is what happened to a job, in order.
-type Record []Event
+type Record []JobEvent
 
 // State is what a job is at.
 type State string
@@ -69,9 +70,9 @@ func (r Record) Of(fingerprint string) Record {
 }
 
 // Last returns the last event, a zero one if there is none.
-func (r Record) Last() Event {
+func (r Record) Last() JobEvent {
 	if len(r) == 0 {
-		return Event{}
+		return JobEvent{}
 	}
 	return r[len(r)-1]
 }
@@ -89,32 +90,32 @@ func (r Record) state() State {
 	return StateInterrupted
 }
 
-// Status is the state of a job as others see it.
-type Status struct {
+// JobStatus is the state of a job as others see it.
+type JobStatus struct {
 	State
 	// Record holds the events of this job.
 	Record Record
 }
 
 // Status looks at a job without claiming it.
-func (r *Run) Status(j Job) (Status, error) {
+func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Status{State: StatePending}, nil
+		return JobStatus{State: StatePending}, nil
 	}
 	if err != nil {
-		return Status{}, err
+		return JobStatus{}, err
 	}
 	defer f.Close()
 	record, _, err := read(f)
 	if err != nil {
-		return Status{}, &Error{Path: path, Msg: err.Error(), Err: err}
+		return JobStatus{}, &Error{Path: path, Msg: err.Error(), Err: err}
 	}
 	record = record.Of(j.Fingerprint)
-	s := Status{State: record.state(), Record: record}
+	s := JobStatus{State: record.state(), Record: record}
 	if record.Last().Type == Started || record.Last().Type == Retry {
-		if err := tryLock(f, false); errors.Is(err, errBusy) {
+		if err := filelock.Try(f, false, 0); errors.Is(err, filelock.ErrBusy) {
 			s.State = StateRunning
 		}
 	}
@@ -132,7 +133,7 @@ func read(f io.Reader) (Record, int64, error) {
 	line := 0
 	for text := range bytes.Lines(text[:whole]) {
 		line++
-		var e Event
+		var e JobEvent
 		if err := json.Unmarshal(text, &e); err != nil {
 			return nil, 0, fmt.Errorf("line %d is damaged: %w", line, err)
 		}
@@ -145,7 +146,7 @@ func read(f io.Reader) (Record, int64, error) {
 // process.
 type Claim struct {
 	run    *Run
-	job    Job
+	job    PlannedJob
 	file   *os.File
 	Record Record
 }
@@ -155,23 +156,16 @@ type Claim struct {
 var ErrClaimed = errors.New("the job is claimed by another process")
 
 // Claim takes a job. What a killed process left half-written is removed.
-func (r *Run) Claim(j Job) (*Claim, error) {
+func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	// One who only looks holds the lock for a moment.
-	for try := 0; ; try++ {
-		err = tryLock(f, true)
-		if !errors.Is(err, errBusy) || try == 3 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if err != nil {
+	if err := filelock.Try(f, true, 15*time.Millisecond); err != nil {
 		f.Close()
-		if errors.Is(err, errBusy) {
+		if errors.Is(err, filelock.ErrBusy) {
 			return nil, ErrClaimed
 		}
 		return nil, err
@@ -211,7 +205,7 @@ func (c *Claim) State() State { return c.Record.state() }
 
 // Append adds an event and fills in job, place and time. A result is on the disk
 // when it returns.
-func (c *Claim) Append(e Event) error {
+func (c *Claim) Append(e JobEvent) error {
 	e.SchemaVersion, e.Job, e.Fingerprint = SchemaVersion, c.job.ID, c.job.Fingerprint
 	e.Host, _ = os.Hostname()
 	e.PID, e.Time = os.Getpid(), time.Now().UTC()
@@ -238,6 +232,6 @@ func (c *Claim) Append(e Event) error {
 
 // Release gives the job back.
 func (c *Claim) Release() {
-	_ = unlock(c.file)
+	_ = filelock.Unlock(c.file)
 	c.file.Close()
 }

@@ -10,7 +10,7 @@
 //
 // Files are written whole or not at all; lines are appended by one process at a
 // time, and half a line at the end, from a process that was killed, is cut off by
-// the next one. A job is claimed by locking its own file (flock), which ends with
+// the next one. A job is claimed by a lock on its own file, which ends with
 // the process that holds it: a claim is never stale. Start at [Create], [Open]
 // and [Run.Claim].
 package rundir
@@ -46,7 +46,7 @@ type Manifest struct {
 	Extra  spec.Options `json:"extra,omitzero"`
 	Slurm  spec.Slurm   `json:"slurm,omitzero"`
 	Inputs []Input      `json:"inputs"`
-	Jobs   []Job        `json:"jobs"`
+	Jobs   []PlannedJob `json:"jobs"`
 }
 
 // Input is a file that jobs read.
@@ -56,8 +56,8 @@ type Input struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Job is a job whose every option is decided.
-type Job struct {
+// PlannedJob is a job whose every option is decided.
+type PlannedJob struct {
 	spec.Job
 	// Fingerprint identifies what the result depends on; results with another
 	// one are of another job.

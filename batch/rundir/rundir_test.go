@@ -31,7 +31,7 @@ func newRun(t *testing.T) (*Run, *Lock) {
 	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
 		return &Manifest{
 			SpecPath: specPath, SpecSHA256: SHA256([]byte("data")), Inputs: []Input{in},
-			Jobs: []Job{{Job: spec.Job{ID: "a.rbf.seed-1", Path: input}, Fingerprint: "f"}},
+			Jobs: []PlannedJob{{Job: spec.Job{ID: "a.rbf.seed-1", Path: input}, Fingerprint: "f"}},
 		}, []byte("data"), nil
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ func newRun(t *testing.T) (*Run, *Lock) {
 func appendAll(t *testing.T, c *Claim, types ...string) {
 	t.Helper()
 	for i, typ := range types {
-		e := Event{Type: typ, Attempt: i + 1}
+		e := JobEvent{Type: typ, Attempt: i + 1}
 		if typ == Done {
 			e.Report = &fit.Report{NLML: 0.1}
 		}

@@ -26,8 +26,8 @@ import (
 // defaultTasks is the width of the job array where none is given.
 const defaultTasks = 8
 
-// Settings are what a script is made of.
-type Settings struct {
+// Array is a job array: what its script is made of.
+type Array struct {
 	spec.Slurm
 	// Program is the path of gpfit on the nodes, Run that of the run directory.
 	Program, Run string
@@ -89,7 +89,7 @@ exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER
 `))
 
 // Script returns the batch script for a run.
-func Script(s Settings, jobs []rundir.Job) ([]byte, error) {
+func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 	tasks := s.Tasks
 	if tasks == 0 {
 		tasks = defaultTasks
@@ -113,7 +113,7 @@ func Script(s Settings, jobs []rundir.Job) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err := script.Execute(&b, struct {
-		Settings
+		Array
 		Name, Logs string
 		Last       int
 	}{s, "gpfit-" + jobName(filepath.Base(s.Run)), logs, tasks - 1})
@@ -143,7 +143,7 @@ type Submission struct {
 
 // Submit writes the script to RUN/slurm/array.sh and hands it to sbatch. Errors
 // carry what sbatch said.
-func Submit(ctx context.Context, s Settings, jobs []rundir.Job) (Submission, error) {
+func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission, error) {
 	text, err := Script(s, jobs)
 	if err != nil {
 		return Submission{}, err

@@ -14,10 +14,10 @@ import (
 	"gpfit/batch/spec"
 )
 
-func jobs(threads ...int) []rundir.Job {
-	var out []rundir.Job
+func jobs(threads ...int) []rundir.PlannedJob {
+	var out []rundir.PlannedJob
 	for _, n := range threads {
-		var j rundir.Job
+		var j rundir.PlannedJob
 		j.Options.Threads = &n
 		out = append(out, j)
 	}
@@ -25,7 +25,7 @@ func jobs(threads ...int) []rundir.Job {
 }
 
 func TestScript(t *testing.T) {
-	s := Settings{Program: "/opt/it's/gpfit", Run: "/work/a b.run", Resume: []string{"--retry-failed"}}
+	s := Array{Program: "/opt/it's/gpfit", Run: "/work/a b.run", Resume: []string{"--retry-failed"}}
 	s.Slurm = Merge(spec.Slurm{Partition: "gpu", Wait: true}, spec.Slurm{Partition: "main", Gres: "gpu:1", Time: "1:00", Options: []string{"--exclude=n7"}})
 	text, err := Script(s, jobs(1, 3, 2))
 	if err != nil {
@@ -41,13 +41,13 @@ func TestScript(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
-	if text, err = Script(Settings{Run: "/r", Slurm: spec.Slurm{Tasks: 4, CPUs: 2}}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-3\n") || strings.Contains(string(text), "--mem") {
+	if text, err = Script(Array{Run: "/r", Slurm: spec.Slurm{Tasks: 4, CPUs: 2}}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-3\n") || strings.Contains(string(text), "--mem") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if text, err = Script(Settings{Run: "/r"}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-7\n") {
+	if text, err = Script(Array{Run: "/r"}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-7\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if _, err := Script(Settings{Run: "/r", Slurm: spec.Slurm{Options: []string{"a\nrm -rf /"}}}, jobs(1)); err == nil {
+	if _, err := Script(Array{Run: "/r", Slurm: spec.Slurm{Options: []string{"a\nrm -rf /"}}}, jobs(1)); err == nil {
 		t.Error("a line break got into the script")
 	}
 }
@@ -57,7 +57,7 @@ func TestScript(t *testing.T) {
 func TestSubmit(t *testing.T) {
 	bin, run := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", bin)
-	s := Settings{Program: "gpfit", Run: run}
+	s := Array{Program: "gpfit", Run: run}
 	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "sbatch is not on this machine; the script is "+run) {
 		t.Errorf("%v", err)
 	}

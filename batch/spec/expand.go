@@ -47,11 +47,14 @@ func (j Job) Fingerprint(hashes map[string]string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// maxJobs bounds a batch: one beyond it is a mistake.
+const maxJobs = 1_000_000
+
 // Expand returns the jobs: data sets, kernels, splits and seeds in their order,
 // the last changing fastest. Paths are taken relative to dir. extra comes before
 // every option of the spec. It reads the mask files' columns where they are
 // named. Errors: [*Error], [*table.Error].
-func (s *Spec) Expand(dir string, extra Options) ([]Job, error) {
+func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
 	if err := s.checkOptions("", extra); err != nil {
 		return nil, err
 	}
@@ -107,7 +110,7 @@ func (j Job) matches(m Match) bool {
 }
 
 // merged puts the options of a job together.
-func (s *Spec) merged(d DataSet, k Kernel, j Job, extra Options) Options {
+func (s *Batch) merged(d DataSet, k NamedKernel, j Job, extra Options) Options {
 	var o Options
 	o.merge(defaults())
 	o.merge(s.Defaults)
@@ -161,7 +164,7 @@ type split struct {
 }
 
 // columns returns the splits of a data set: one nameless one without a mask.
-func (s *Spec) columns(i int, dir string) ([]split, error) {
+func (s *Batch) columns(i int, dir string) ([]split, error) {
 	d, at := s.Data[i], fmt.Sprintf("data[%d].splits", i)
 	if d.SplitMask == "" {
 		return []split{{}}, nil
@@ -221,43 +224,4 @@ func absolute(dir, path string) string {
 		return abs
 	}
 	return full
-}
-
-// baseName is a file's name without folders and extensions.
-func baseName(path string) string {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
-	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
-		return base
-	}
-	return name
-}
-
-// slug makes a name of any text: "rbf(ard) * matern32" is "rbf-ard-x-matern32".
-func slug(text string) string {
-	text = strings.ReplaceAll(text, " + ", "+")
-	text = strings.ReplaceAll(text, "*", "x")
-	var b strings.Builder
-	gap := false
-	for _, r := range text {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '+':
-			if gap && b.Len() > 0 && r != '+' {
-				b.WriteByte('-')
-			}
-			b.WriteRune(r)
-			gap = false
-		default:
-			gap = true
-		}
-	}
-	return b.String()
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

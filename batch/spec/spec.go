@@ -1,6 +1,6 @@
 // Package spec is the text form of a batch: a YAML file that names data sets,
 // kernels, seeds and splits, and the options of their fits. [Parse] reads it
-// strictly, [Spec.Expand] turns it into jobs. The same form as a JSON Schema, for
+// strictly, [Batch.Expand] turns it into jobs. The same form as a JSON Schema, for
 // editors, is in [Schema]; a test holds the two together.
 //
 // Options come from four places, later ones before earlier ones: defaults, the
@@ -20,15 +20,15 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// Spec is a spec file.
-type Spec struct {
+// Batch is what a spec file says.
+type Batch struct {
 	// Name is for people.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Defaults are the options of every job.
 	Defaults Options `yaml:"defaults,omitempty" json:"defaults,omitzero"`
 	// Data and Kernels are required; every data set meets every kernel.
-	Data    []DataSet `yaml:"data" json:"data"`
-	Kernels []Kernel  `yaml:"kernels" json:"kernels"`
+	Data    []DataSet     `yaml:"data" json:"data"`
+	Kernels []NamedKernel `yaml:"kernels" json:"kernels"`
 	// Seeds of the random starts; none means seed 1.
 	Seeds []uint64 `yaml:"seeds,omitempty" json:"seeds,omitempty"`
 	// Splits are columns of the data sets' masks; none means the first.
@@ -40,9 +40,14 @@ type Spec struct {
 	// Slurm says how to submit the batch to a Slurm cluster.
 	Slurm Slurm `yaml:"slurm,omitempty" json:"slurm,omitzero"`
 
-	// source is the file's name, and position finds places in it.
+	// source is the file's name, and places are those of its nodes.
 	source string
 	places places
+}
+
+// errorAt is an error at the node of a path, or at the nearest one above it.
+func (s *Batch) errorAt(path string, err error, format string, args ...any) error {
+	return s.places.errorAt(s.source, path, err, fmt.Sprintf(format, args...))
 }
 
 // DataSet is a table and its splits. In a spec it may be the path alone.
@@ -58,8 +63,8 @@ type DataSet struct {
 	Options   `yaml:",inline"`
 }
 
-// Kernel is a covariance function. In a spec it may be the expression alone.
-type Kernel struct {
+// NamedKernel is a covariance function. In a spec it may be the expression alone.
+type NamedKernel struct {
 	// Name is part of the job's id; the default is made from the expression.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Kernel is the expression, as --kernel takes it.
@@ -201,13 +206,13 @@ func (d *DataSet) UnmarshalYAML(unmarshal func(any) error) error {
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler: an expression, or a
 // mapping.
-func (k *Kernel) UnmarshalYAML(unmarshal func(any) error) error {
+func (k *NamedKernel) UnmarshalYAML(unmarshal func(any) error) error {
 	var expr string
 	if err := unmarshal(&expr); err == nil {
-		*k = Kernel{Kernel: expr}
+		*k = NamedKernel{Kernel: expr}
 		return nil
 	}
-	type plain Kernel
+	type plain NamedKernel
 	return unmarshal((*plain)(k))
 }
 

@@ -269,10 +269,10 @@ func TestSchemaAgrees(t *testing.T) {
 		keys []string
 		t    reflect.Type
 	}{
-		{"spec", properties(raw), reflect.TypeFor[Spec]()},
+		{"spec", properties(raw), reflect.TypeFor[Batch]()},
 		{"options", options, reflect.TypeFor[Options]()},
 		{"data", append(properties(defs["data"]), options...), reflect.TypeFor[DataSet]()},
-		{"kernel", append(properties(defs["kernel"]), options...), reflect.TypeFor[Kernel]()},
+		{"kernel", append(properties(defs["kernel"]), options...), reflect.TypeFor[NamedKernel]()},
 		{"override", append(properties(defs["override"]), options...), reflect.TypeFor[Override]()},
 		{"match", properties(defs["match"]), reflect.TypeFor[Match]()},
 		{"slurm", properties(defs["slurm"]), reflect.TypeFor[Slurm]()},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +21,7 @@ import (
 )
 
 type benchFlags struct {
-	training.Flags
+	training.TableFlags
 	data      string
 	sizes     []int
 	d, repeat int
@@ -46,24 +45,23 @@ given parameters. Peak memory is the largest resident memory of the process
 during an n, on Linux. Predictions give mean and standard deviation.`,
 		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
   gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, &f) },
 	}
 	s := flags.InOrder(cmd)
 	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
 	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
 	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
-	f.Data.Add(s)
+	f.DataFlags.Add(s)
 	s.Lookup("seed").Usage = "seed of the synthetic table or of --subsample"
 	// Of the model there is what makes sense without a fit.
 	var model pflag.FlagSet
-	f.Model.Add(&model)
+	f.ModelFlags.Add(&model)
 	for _, name := range []string{"kernel", "ard", "mean", "standardize", "set"} {
 		s.AddFlag(model.Lookup(name))
 	}
 	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
 	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
 	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
 	return cmd
@@ -86,11 +84,11 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	for _, w := range tasks[0].Warnings() {
 		msg.Warn(w)
 	}
-	opened, err := f.openAll(ctx, msg)
-	defer opened.Close()
+	opened, err := f.open(ctx, msg)
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.JSON}
 	if err := out.Machine(f.machine(tasks[0])); err != nil {
 		return err
@@ -164,27 +162,21 @@ func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Task, erro
 	return tasks, nil
 }
 
-// openAll opens the devices of the list. The caller closes those returned,
-// also after an error.
-func (f *benchFlags) openAll(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
-	all := &devices.Opened{}
-	for name := range strings.SplitSeq(f.Device, ",") {
-		one := f.Flags.Flags
-		one.Device = strings.TrimSpace(name)
-		o, err := one.Open(ctx, msg, 0, nil, true)
-		if err != nil {
-			return all, err
-		}
-		name := o.Backends[0].Info().Name
-		for _, b := range all.Backends {
-			if b.Info().Name == name {
-				o.Close()
-				return all, exit.Usagef("--device %s: %s is there twice", f.Device, name)
-			}
-		}
-		all.Backends = append(all.Backends, o.Backends[0])
+// open opens the devices of the list, each once.
+func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
+	o, err := f.Flags.Open(ctx, msg, 0, nil, false)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	names := map[string]bool{}
+	for _, b := range o.Backends {
+		if name := b.Info().Name; names[name] {
+			o.Close()
+			return nil, exit.Usagef("--device %s: %s is there twice", f.Device, name)
+		}
+		names[b.Info().Name] = true
+	}
+	return o, nil
 }
 
 // measure measures every n on every device and prints each result as it comes.

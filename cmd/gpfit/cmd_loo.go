@@ -12,7 +12,7 @@ import (
 )
 
 type looFlags struct {
-	flags.Result
+	flags.ResultFlags
 	devices.Flags
 }
 
@@ -38,11 +38,10 @@ and the shares of targets in their 50, 90 and 95 % intervals. With --json they a
 in the result, beside the columns.`,
 		Example: `  gpfit loo co2.gpfit --out residuals.csv
   gpfit loo co2.gpfit --json`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Result.Add(s)
+	f.ResultFlags.Add(s)
 	f.Flags.Add(s)
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 )
 
 type predictFlags struct {
-	flags.Rows
+	flags.RowFlags
 	devices.Flags
 	predict           columns.Predict
 	out, plot, plotBy string
@@ -65,15 +65,14 @@ interval along one feature, with the training data.`,
   gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Rows.Add(s)
+	f.RowFlags.Add(s)
 	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
 	s.BoolVar(&f.predict.Terms, "terms", false, "predict each term of a sum of kernels apart, too")
 	s.BoolVar(&f.predict.Gradient, "gradient", false, "derivatives of the mean by the features, too")
-	flags.AddJoint(s, &f.predict.Joint, 0)
+	flags.AddJoint(s, &f.predict.Sampling, 0)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	flags.CommandLineOnly(s, "out")
 	s.StringVar(&f.plot, "plot", "", "also draw mean, interval and training data to `FILE`.svg or .png")
@@ -87,10 +86,10 @@ func (f *predictFlags) check(inputs ...string) error {
 	if p := f.predict.Probability; !(p > 0 && p < 1) {
 		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
 	}
-	if err := flags.CheckJoint(&f.predict.Joint); err != nil {
+	if err := flags.CheckJoint(&f.predict.Sampling); err != nil {
 		return err
 	}
-	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.predict.Joint.Covariance, inputs...))
+	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.predict.Covariance, inputs...))
 }
 
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
@@ -102,19 +101,19 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	f.predict.Joint.OnNote = msg.Say
+	f.predict.OnNote = msg.Say
 	plot, err := f.openPlot(model)
 	if err != nil {
 		return err
 	}
-	in, err := f.Rows.Open(dataPath, cmd.InOrStdin(), model)
+	in, err := f.RowFlags.Open(dataPath, cmd.InOrStdin(), model)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	// What is wrong at the beginning is found before the work.
 	next := in.Next
-	if f.predict.Joint.Wanted() {
+	if f.predict.Wanted() {
 		next = in.All
 	}
 	first, err := next()
@@ -143,8 +142,8 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 
 // writePieces predicts the given rows and those that in has left, and writes the
 // results as they come.
-func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.Reader, plot *forecast, msg *messages.Writer) error {
-	out := columns.NewTable(w, f.JSON, f.predict.Info())
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.Stream, plot *forecast, msg *messages.Writer) error {
+	out := columns.NewSheet(w, f.JSON, f.predict.Info())
 	for done := 0; piece.N > 0; {
 		parts, err := f.predict.Parts(ctx, p, piece)
 		if err != nil {
@@ -199,7 +198,7 @@ func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
 }
 
 // add takes the result of rows of all features.
-func (p *forecast) add(in rows.Rows, result columns.Part) {
+func (p *forecast) add(in rows.Rows, result columns.TargetColumns) {
 	p.X = append(p.X, columns.Of(in.X, in.N, p.column)...)
 	// The columns are mean, std, lower, upper.
 	p.Mean = append(p.Mean, result.Columns[0].Values...)

@@ -7,7 +7,6 @@ import (
 
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
-	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/internal/atomicfile"
@@ -22,7 +21,6 @@ func newReport() *cobra.Command {
 set, kernels compared in pairs, every job with its parameters, and what failed.
 The page is one HTML file with its plots in it.`,
 		Example: "  gpfit report study.run --out study.html",
-		Args:    flags.Args,
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "", "page, an HTML `FILE`, or - for standard output (default: RUN/report.html)")

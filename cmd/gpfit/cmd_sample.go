@@ -20,9 +20,9 @@ import (
 )
 
 type sampleFlags struct {
-	flags.Rows
+	flags.RowFlags
 	devices.Flags
-	joint         columns.Joint
+	joint         columns.Sampling
 	prior, grid   string
 	set           []string
 	unconditional bool
@@ -59,7 +59,7 @@ from its numerical range; nothing is added to its diagonal.`,
 	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
 	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
 	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	f.Rows.Add(s)
+	f.RowFlags.Add(s)
 	flags.AddJoint(s, &f.joint, 1)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	flags.CommandLineOnly(s, "target", "prior", "set", "out")
@@ -93,7 +93,7 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	if err != nil {
 		return err
 	}
-	r := columns.Part{}
+	r := columns.TargetColumns{}
 	for _, c := range at.used {
 		r.Add(at.names[c], columns.Of(at.x, at.n, c), "inputs", at.names[c])
 	}
@@ -161,7 +161,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		if !f.joint.Observed {
 			of.Noise = gp.Noise{} // no need to know the rows'
 		}
-		in, err := f.Rows.Open(args[1], stdin, &of)
+		in, err := f.RowFlags.Open(args[1], stdin, &of)
 		if err != nil {
 			return nil, at, err
 		}
@@ -212,7 +212,7 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	at.used = kernel.Columns(len(at.names))
 	process, err := gp.NewProcess(expr, len(at.names))
 	if err == nil {
-		err = flags.Pairs("set", f.set, func(p flags.Pair) error { return setParameter(process, p) })
+		err = flags.NamedValues("set", f.set, func(p flags.NamedValue) error { return setParameter(process, p) })
 	}
 	if err != nil {
 		return nil, at, err
@@ -222,7 +222,7 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 }
 
 // setParameter gives a process the value of a --set.
-func setParameter(process *gp.Process, p flags.Pair) error {
+func setParameter(process *gp.Process, p flags.NamedValue) error {
 	v, err := p.PositiveNumber()
 	if err == nil {
 		err = process.Set(p.Name, v)

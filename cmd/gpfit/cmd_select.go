@@ -16,7 +16,7 @@ import (
 )
 
 type selectFlags struct {
-	training.Flags
+	training.TableFlags
 	settings choose.Settings
 	out      string
 	force    bool
@@ -39,16 +39,15 @@ the score improves.
 Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 		Example: `  gpfit select data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)' --score cv
   gpfit select data.csv --kernels rbf --kernels periodic --kernels linear --greedy --max-terms 3`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSelect(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Data.Add(s)
+	f.DataFlags.Add(s)
 	f.AddSplitMask(s)
 	s.StringArrayVar(&f.settings.Kernels, "kernels", nil, "a kernel to compare, an `EXPRESSION` (to be repeated)")
-	f.Model.Add(s)
+	f.ModelFlags.Add(s)
 	s.Lookup("kernel").Hidden = true
-	f.AddNoise(s, &f.Data)
+	f.AddNoise(s, &f.DataFlags)
 	flags.Choice(s, &f.settings.Score, "score", choose.BIC, "what decides: %s", choose.Scores()...)
 	s.BoolVar(&f.settings.Greedy, "greedy", false, "search over sums and products of the kernels")
 	s.IntVar(&f.settings.MaxTerms, "max-terms", 0, "leaves in a grown kernel (default 4)")
@@ -58,7 +57,7 @@ Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 	f.AddCandidateTuning(s)
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: none is written)")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 

@@ -27,11 +27,10 @@ A model whose kernel is linear alone is Bayesian linear regression, and the mean
 are those of ridge regression. --json has the covariances, too.`,
 		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
   gpfit weights model.gpfit`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Result.Add(s)
+	f.ResultFlags.Add(s)
 	f.Flags.Add(s)
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Backend is one GPU as a [device.Backend]. Workspaces of one backend share its
+// Backend is one GPU as a [device.ExactDevice]. Workspaces of one backend share its
 // stream: their calls run one after the other.
 type Backend struct {
 	name      string
@@ -110,18 +110,12 @@ func (b *Backend) Plan(n, d int) device.Plan {
 
 // plan is Plan without the rate: it does not touch the device.
 func (b *Backend) plan(n, d int) device.Plan {
-	n64, nf := int64(n), float64(n)
+	n64 := int64(n)
 	width := b.panelWidth(n64)
 	columns := leadingDim(n64) + crossWidth(n64) + int64(d+7+2*residualColumns)
-	return device.Plan{
-		N: n, D: d,
-		HostBytes:     8 * n64 * int64(2*d+8),
-		DeviceBytes:   8*(n64*columns+width*width) + 8*crossWidth(n64)*int64(d+2) + reserve,
-		FlopsValue:    nf * nf * nf / 3,
-		FlopsGradient: nf * nf * nf,
-		MiddleBytes:   8 * b.middleElements(n64),
-		MiddleFlops:   nf * nf * nf,
-	}
+	p := device.MatrixPlan(n, d, b.name, 8*(n64*columns+width*width)+8*crossWidth(n64)*int64(d+2)+reserve)
+	p.Middle, p.MiddleFlops = []device.Need{{Device: b.name, Bytes: 8 * b.middleElements(n64), What: middleTerm}}, cube(n64)
+	return p.With(device.Need{Bytes: 8 * n64 * int64(2*d+8), What: "points and vectors"})
 }
 
 // DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
@@ -132,7 +126,7 @@ func (b *Backend) DgemmRate(ctx context.Context, n int) (rate float64, err error
 		rate, err = b.dgemmRate(ctx, local, int64(n))
 		return errors.Join(err, local.free())
 	})
-	return rate, b.translate(err, device.Plan{N: n, DeviceBytes: 16 * int64(n) * int64(n)})
+	return rate, b.translate(err, device.MatrixPlan(n, 0, b.name, 16*int64(n)*int64(n)))
 }
 
 func (b *Backend) dgemmRate(ctx context.Context, local *buffers, n int64) (float64, error) {
@@ -200,7 +194,7 @@ func (b *Backend) encode(prog *kernel.Program) (*kernels.Encoded, error) {
 }
 
 // NewWorkspace checks x and the memory plan, then allocates.
-func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -211,7 +205,7 @@ func (b *Backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 		return nil, err
 	}
 	plan := b.plan(x.N, x.D)
-	if err := plan.Check(0, b.Info().MemoryFree); err != nil {
+	if err := plan.Check(b.Info()); err != nil {
 		return nil, err
 	}
 	w, err := b.newWorkspace(x, plan)

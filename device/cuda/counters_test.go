@@ -75,18 +75,18 @@ func TestWorkOfGradient(t *testing.T) {
 	}
 	// Of the rest, the scratch space of the contraction does not grow with n.
 	scratch, partial := kernels.ContractSpace(ws.(*Workspace).compiled.Encoded, ws.(*Workspace).work.Blocks)
-	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes {
+	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)
 	}
 }
 
 // TestWorkOfLargeMatrices has the same limits for the sizes that matter.
 func TestWorkOfLargeMatrices(t *testing.T) {
-	b := &Backend{sizes: defaultSizes}
+	b := &Backend{name: "cuda:0", sizes: defaultSizes}
 	for _, n := range []int64{20_000, 32_768, 32_769, 50_000, 70_000, 100_000, 131_072} {
 		ratio := gradientFlops(n, defaultSizes) / cube(n)
 		matrix := 8 * n * leadingDim(n)
-		extra := float64(b.plan(int(n), 8).DeviceBytes-matrix-reserve) / float64(8*n*n)
+		extra := float64(b.plan(int(n), 8).DeviceBytes()-matrix-reserve) / float64(8*n*n)
 		t.Logf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
 		if ratio < 1 || ratio > 1.05 || extra > 5000.0/float64(n) {
 			t.Errorf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
@@ -97,15 +97,15 @@ func TestWorkOfLargeMatrices(t *testing.T) {
 // TestLargeSizes checks sizes and addresses beyond 32 bits: 131,072 points.
 func TestLargeSizes(t *testing.T) {
 	const n, d = 131_072, 8
-	b := &Backend{sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
+	b := &Backend{name: "cuda:0", sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
 	plan := b.Plan(n, d)
 	const matrix = int64(8) * n * n // 137 GB
-	if plan.DeviceBytes < matrix || plan.DeviceBytes > matrix+matrix/50 || plan.HostBytes <= 0 || plan.FlopsGradient != float64(n)*n*n ||
+	if plan.DeviceBytes() < matrix || plan.DeviceBytes() > matrix+matrix/50 || plan.HostBytes() <= 0 || plan.FlopsGradient != float64(n)*n*n ||
 		plan.GradientTime().Seconds() < 40 || plan.GradientTime().Seconds() > 50 {
 		t.Errorf("plan %+v", plan)
 	}
-	if free := int64(139) << 30; plan.Check(0, free) != nil || plan.Check(0, 80<<30) == nil {
-		t.Errorf("%s planned", device.FormatBytes(plan.DeviceBytes))
+	if free := int64(139) << 30; plan.Check(device.Info{Name: b.name, MemoryFree: free}) != nil || plan.Check(device.Info{Name: b.name, MemoryFree: 80 << 30}) == nil {
+		t.Errorf("%s planned", device.FormatBytes(plan.DeviceBytes()))
 	}
 	ld := leadingDim(n)
 	if leadingDim(100_001) != 100_016 || ld != n || panelWidth(n) != 1024 || half(n) != n/2 {

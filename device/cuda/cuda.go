@@ -53,7 +53,7 @@ func describe(d driver.DeviceInfo, version int) string {
 
 // Open opens a GPU by its name, "cuda:1", loads the math libraries and the
 // kernels, and runs the self-test. Errors: [*device.UnavailableError].
-func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.Backend, error) {
+func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.Device, error) {
 	_, number, _ := strings.Cut(name, ":")
 	index, err := strconv.Atoi(number)
 	if err != nil || index < 0 {

@@ -46,14 +46,14 @@ func needDevice(t *testing.T) {
 	}
 }
 
-func mustOpen(t *testing.T) device.Backend {
+func mustOpen(t *testing.T) device.ExactDevice {
 	t.Helper()
 	needDevice(t)
 	name := "cuda:0"
 	if realDevice != "" {
 		name = realDevice
 	}
-	b, err := Driver{}.Open(context.Background(), name, device.Options{})
+	b, err := openDevice(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +62,13 @@ func mustOpen(t *testing.T) device.Backend {
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
-	devicetest.Run(t, mustOpen)
+	devicetest.RunExact(t, mustOpen)
 }
 
 // TestConformanceSmallSteps takes the paths of large matrices at small n.
 func TestConformanceSmallSteps(t *testing.T) {
 	needDevice(t)
-	devicetest.Run(t, func(t *testing.T) device.Backend {
+	devicetest.RunExact(t, func(t *testing.T) device.ExactDevice {
 		b := mustOpen(t)
 		b.(*Backend).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
 		return b

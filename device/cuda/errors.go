@@ -22,7 +22,7 @@ func (b *Backend) translate(err error, plan device.Plan) error {
 	var memory interface{ OutOfMemory() bool }
 	if errors.As(err, &memory) && memory.OutOfMemory() {
 		free, _, _ := b.dev.MemInfo()
-		return fmt.Errorf("%w (%w)", &device.MemoryError{Plan: plan, Where: "device", Need: plan.DeviceBytes, Free: free}, err)
+		return fmt.Errorf("%w (%w)", &device.MemoryError{Plan: plan, Where: "device", Need: plan.DeviceBytes(), Free: free}, err)
 	}
 	var unavailable *driver.UnavailableError
 	if errors.As(err, &unavailable) {

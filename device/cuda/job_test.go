@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"testing"
@@ -24,7 +25,7 @@ type job struct {
 	theta, noise []float64
 	y, many      []float64
 	// failed sees the workspace of a run that failed, before it is closed.
-	failed func(device.Workspace)
+	failed func(device.ExactWorkspace)
 }
 
 func newJob(t testing.TB, n int) *job {
@@ -50,7 +51,7 @@ func newJob(t testing.TB, n int) *job {
 
 // run goes through a new workspace, closes it, and returns all results. An error
 // begins with the name of the call.
-func (j *job) run(ctx context.Context, b device.Backend) (out []float64, err error) {
+func (j *job) run(ctx context.Context, b device.ExactDevice) (out []float64, err error) {
 	ws, err := b.NewWorkspace(ctx, j.x)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -65,7 +66,7 @@ func (j *job) run(ctx context.Context, b device.Backend) (out []float64, err err
 	return out, err
 }
 
-func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error) {
+func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, error) {
 	n := j.x.N
 	alpha, many := slices.Clone(j.y), slices.Clone(j.many)
 	logDet, residual := []float64{0}, []float64{0}
@@ -81,7 +82,7 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 		{"fill", func() error { return ws.Fill(ctx, j.prog, j.theta, j.noise) }},
 		{"factor", func() error { return ws.Factor(ctx) }},
 		{"residual", func() (err error) { residual[0], err = ws.(device.ResidualChecker).Residual(ctx); return err }},
-		{"logdet", func() (err error) { logDet[0], err = ws.LogDet(); return err }},
+		{"logdet", func() (err error) { logDet[0], _, err = ws.LogDet(); return err }},
 		{"solve", func() error { return ws.Solve(ctx, alpha, 1) }},
 		{"solve many", func() error { return ws.Solve(ctx, many, len(many)/n) }},
 		{"contract", func() error {
@@ -105,7 +106,7 @@ func (j *job) runIn(ctx context.Context, ws device.Workspace) ([]float64, error)
 }
 
 // mustRun wants the results of want, to the bit, if that is not nil.
-func (j *job) mustRun(t testing.TB, b device.Backend, want []float64) []float64 {
+func (j *job) mustRun(t testing.TB, b device.ExactDevice, want []float64) []float64 {
 	t.Helper()
 	got, err := j.run(context.Background(), b)
 	if err != nil {
@@ -139,7 +140,7 @@ func openBare(t testing.TB, index int) *Backend {
 }
 
 // mustClose closes a device and wants no error.
-func mustClose(t testing.TB, b device.Backend) {
+func mustClose(t testing.TB, b io.Closer) {
 	t.Helper()
 	if err := b.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -156,6 +157,10 @@ func unavailable(t testing.TB, err error) string {
 	return ue.Reason
 }
 
-func openDevice(name string) (device.Backend, error) {
-	return Driver{}.Open(context.Background(), name, device.Options{})
+func openDevice(name string) (device.ExactDevice, error) {
+	d, err := Driver{}.Open(context.Background(), name, device.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return d.(device.ExactDevice), nil
 }

@@ -50,7 +50,7 @@ func TestLostAtEachCall(t *testing.T) {
 		emulator.Reset() // and counts from here
 		emulator.Inject(t, "*", k, code)
 		checked := false
-		j.failed = func(ws device.Workspace) {
+		j.failed = func(ws device.ExactWorkspace) {
 			checked = true
 			if emulator.Calls("*") >= k { // not an error of the first call of all
 				wantLostWorkspace(t, what, j, ws)
@@ -95,12 +95,12 @@ func TestLostAtEachCall(t *testing.T) {
 
 // wantLostWorkspace wants every call to tell that the device is lost, without a
 // call to the driver.
-func wantLostWorkspace(t *testing.T, what string, j *job, ws device.Workspace) {
+func wantLostWorkspace(t *testing.T, what string, j *job, ws device.ExactWorkspace) {
 	ctx, n := context.Background(), j.x.N
 	calls := emulator.Calls("*")
 	v, l := make([]float64, n), make([]float64, n*n)
 	adj := device.Adjoint{Inv: 1}
-	_, logDet := ws.LogDet()
+	_, _, logDet := ws.LogDet()
 	_, residual := ws.(device.ResidualChecker).Residual(ctx)
 	for name, err := range map[string]error{
 		"Fill": ws.Fill(ctx, j.prog, j.theta, j.noise), "Factor": ws.Factor(ctx), "LogDet": logDet, "Residual": residual, "Solve": ws.Solve(ctx, v, 1),
@@ -123,7 +123,7 @@ func TestLostInOpen(t *testing.T) {
 	for k := 1; ; k += 1 + k/20 {
 		emulator.Reset()
 		emulator.Inject(t, "*", k, stickyCodes[k%len(stickyCodes)])
-		var b device.Backend
+		var b device.ExactDevice
 		var err error
 		within(t, func() { b, err = openDevice("cuda:0") })
 		if emulator.Calls("*") < k {

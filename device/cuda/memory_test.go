@@ -124,8 +124,8 @@ func TestFailedRoutine(t *testing.T) {
 	b := openBare(t, 0)
 	defer mustClose(t, b)
 	want := j.mustRun(t, b, nil)
-	j.failed = func(ws device.Workspace) {
-		if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+	j.failed = func(ws device.ExactWorkspace) {
+		if _, _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
 			t.Errorf("LogDet after a failure: %v", err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestPlanRefused(t *testing.T) {
 	const n = 3000
 	x := newJob(t, n).x
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
-	need := b.(*Backend).plan(n, x.D).DeviceBytes
+	need := b.(*Backend).plan(n, x.D).DeviceBytes()
 	for _, memory := range []int64{need - 1, 300 << 20, reserve, 1} {
 		emulator.SetMemory(0, emulator.Used(0)+memory)
 		calls := emulator.Calls("cuMemAlloc_v2")
@@ -192,8 +192,8 @@ func TestPlanHolds(t *testing.T) {
 		}
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)
 		// The first time with the workspace of cuSOLVER.
-		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes+reserve/8 {
-			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes-reserve)
+		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes()+reserve/8 {
+			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes()-reserve)
 		}
 		if err := ws.Close(); err != nil {
 			t.Error(err)

@@ -8,6 +8,9 @@ import (
 	"gpfit/device/cuda/kernels"
 )
 
+// middleTerm is what the panels are for.
+const middleTerm = "an adjoint with a middle term"
+
 // middleElements is the memory of a middle term: two panels of columns and the
 // diagonal matrix in it.
 func (b *Backend) middleElements(n int64) int64 { return n * (2*b.panelWidth(n) + 1) }
@@ -33,7 +36,7 @@ func (w *Workspace) prepareMiddle(c []float64) error {
 			return err
 		}
 		if need > free {
-			return &device.MemoryError{Plan: w.plan, Where: "device", Need: need, Free: free, What: "an adjoint with a middle term"}
+			return &device.MemoryError{Plan: w.plan, Where: "device", Need: need, Free: free, What: middleTerm}
 		}
 		if w.middle, err = w.main.bytes(need); err != nil {
 			return err

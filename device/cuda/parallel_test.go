@@ -60,7 +60,7 @@ func TestTwoDevices(t *testing.T) {
 	}
 	emulator.Check(t)
 	j := newJob(t, 130)
-	var backends []device.Backend
+	var backends []device.ExactDevice
 	for i := range 2 {
 		b, err := openDevice(fmt.Sprintf("cuda:%d", i))
 		if err != nil {

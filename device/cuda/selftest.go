@@ -80,14 +80,14 @@ func (b *Backend) selfTestOf(ctx context.Context, text string) error {
 // gradient by log θ and diagonal of its adjoint, α twice more, gradient and diagonal
 // for an adjoint with all terms; and mean, reduction of the variance and of the
 // covariance at xs, these with a factor that was read and written back.
-func evaluate(ctx context.Context, ws device.Workspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
+func evaluate(ctx context.Context, ws device.ExactWorkspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
 		return nil, err
 	}
 	if err := ws.Factor(ctx); err != nil {
 		return nil, err
 	}
-	logDet, err := ws.LogDet()
+	logDet, _, err := ws.LogDet()
 	if err != nil {
 		return nil, err
 	}

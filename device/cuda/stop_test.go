@@ -49,7 +49,7 @@ func TestNotPositiveDefinite(t *testing.T) {
 			case bad != bad && (!errors.As(err, &notFinite) || notFinite.Row != row):
 				t.Errorf("row %d: error %v, want a NonFiniteError of row %d", row, err, row)
 			}
-			if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+			if _, _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
 				t.Errorf("LogDet after it: %v", err)
 			}
 		}
@@ -105,7 +105,7 @@ func TestCancelAnywhere(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(err.Error(), ":")
 		seen[name]++
-		if _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
+		if _, _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
 			t.Fatalf("LogDet after it: %v", err)
 		}
 		if k%9 == 0 {
@@ -129,7 +129,7 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 }
 
-func openWith(ctx context.Context) (device.Backend, error) {
+func openWith(ctx context.Context) (device.Device, error) {
 	return Driver{}.Open(ctx, "cuda:0", device.Options{})
 }
 

@@ -20,7 +20,7 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.Workspace]. Its matrix is column-major on the
+// Workspace implements [device.ExactWorkspace]. Its matrix is column-major on the
 // device; the lower triangle is Σ and then L, the strict upper triangle Σ⁻¹ once
 // a gradient was asked for.
 type Workspace struct {
@@ -65,7 +65,7 @@ type Workspace struct {
 	flops      float64
 }
 
-var _ device.Workspace = (*Workspace)(nil)
+var _ device.ExactWorkspace = (*Workspace)(nil)
 
 // buffers are allocations that are freed together.
 type buffers struct {
@@ -130,6 +130,9 @@ func (b *Backend) newWorkspace(x *kernel.Points, plan device.Plan) (*Workspace, 
 	}
 	return w, nil
 }
+
+// Method returns "exact".
+func (w *Workspace) Method() string { return device.Exact{}.Name() }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return int(w.n) }
@@ -255,6 +258,14 @@ func (w *Workspace) compile(prog *kernel.Program) error {
 	return nil
 }
 
+// Form forms and factors Σ.
+func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if err := w.Fill(ctx, prog, theta, noise); err != nil {
+		return err
+	}
+	return w.Factor(ctx)
+}
+
 // Fill forms Σ in the lower triangle.
 func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	return w.do(func() error {
@@ -285,7 +296,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 }
 
 // LogDet returns 2 Σ log L_ii.
-func (w *Workspace) LogDet() (sum float64, err error) {
+func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 	err = w.do(func() error {
 		if w.stage < stageFactored {
 			return device.ErrStage
@@ -299,7 +310,7 @@ func (w *Workspace) LogDet() (sum float64, err error) {
 		sum = 2 * host[0]
 		return err
 	})
-	return sum, err
+	return sum, 0, err
 }
 
 // Solve overwrites b by Σ⁻¹b.

@@ -12,7 +12,7 @@ import (
 
 // testNotPD makes points so far apart that K is the identity, but for one that
 // repeats the first: the leading minor of its order is exactly zero.
-func testNotPD(t *testing.T, b device.Backend) {
+func testNotPD(t *testing.T, b device.ExactDevice) {
 	const n = 300
 	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {
 		p := newProblem(t, "rbf", n, 1, 6)
@@ -37,7 +37,7 @@ func testNotPD(t *testing.T, b device.Backend) {
 
 // testNotPDAfterPredict: a prediction with another program between Fill and
 // Factor does not change what a failure is explained by.
-func testNotPDAfterPredict(t *testing.T, b device.Backend) {
+func testNotPDAfterPredict(t *testing.T, b device.ExactDevice) {
 	const n, bad = 80, 70
 	p := newProblem(t, "rbf", n, 1, 6)
 	for i := range n {
@@ -59,7 +59,7 @@ func testNotPDAfterPredict(t *testing.T, b device.Backend) {
 	}
 }
 
-func testBadInput(t *testing.T, b device.Backend) {
+func testBadInput(t *testing.T, b device.ExactDevice) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		p := newProblem(t, "rbf", 70, 3, 7)
 		p.x.Column(2)[66] = v
@@ -87,7 +87,7 @@ func testBadInput(t *testing.T, b device.Backend) {
 	}
 }
 
-func testCancel(t *testing.T, b device.Backend) {
+func testCancel(t *testing.T, b device.ExactDevice) {
 	p := newProblem(t, "rbf(ard)", 300, 3, 8)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -132,9 +132,9 @@ func testCancel(t *testing.T, b device.Backend) {
 }
 
 // checkEmpty: after a call that was cancelled the workspace is back before Fill.
-func checkEmpty(t *testing.T, w device.Workspace, what string) {
+func checkEmpty(t *testing.T, w device.ExactWorkspace, what string) {
 	t.Helper()
-	if _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
+	if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
 		t.Errorf("LogDet after a cancelled %s: error %v, want ErrStage", what, err)
 	}
 	if err := w.Factor(context.Background()); !errors.Is(err, device.ErrStage) {
@@ -143,7 +143,7 @@ func checkEmpty(t *testing.T, w device.Workspace, what string) {
 }
 
 // laterCalls are the calls that need a factor and leave it as it is.
-func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
+func laterCalls(w device.ExactWorkspace, p *problem) map[string]func(context.Context) error {
 	n, m := w.N(), p.x.N
 	return map[string]func(context.Context) error{
 		"Contract with a middle term": func(ctx context.Context) error {
@@ -161,13 +161,13 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 	}
 }
 
-func testStages(t *testing.T, b device.Backend) {
+func testStages(t *testing.T, b device.ExactDevice) {
 	p := newProblem(t, "rbf", 10, 3, 9)
 	w := newWorkspace(t, b, p.x)
 	ctx := context.Background()
 	calls := map[string]func() error{
 		"Factor":     func() error { return w.Factor(ctx) },
-		"LogDet":     func() error { _, err := w.LogDet(); return err },
+		"LogDet":     func() error { _, _, err := w.LogDet(); return err },
 		"Contract":   func() error { return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil) },
 		"ReadFactor": func() error { return w.ReadFactor(0, 1, make([]float64, 10)) },
 	}
@@ -196,7 +196,7 @@ func testStages(t *testing.T, b device.Backend) {
 }
 
 // testRefuse asks for more memory than any machine has.
-func testRefuse(t *testing.T, b device.Backend) {
+func testRefuse(t *testing.T, b device.ExactDevice) {
 	if b.Info().MemoryFree == 0 {
 		t.Skip("free memory is not known on this system")
 	}

@@ -1,6 +1,6 @@
 // Package columns has the results of a model as named columns, and writes them as
-// CSV or JSON. [Predict] makes them of the rows of a table, [Joint] of joint draws,
-// [LeaveOneOut] of the training rows; [Table] writes them as they come.
+// CSV or JSON. [Predict] makes them of the rows of a table, [Sampling] of joint draws,
+// [LeaveOneOut] of the training rows; [Sheet] writes them as they come.
 package columns
 
 import (
@@ -21,8 +21,8 @@ type Column struct {
 	key []string
 }
 
-// Part is the result for one target.
-type Part struct {
+// TargetColumns are the result for one target.
+type TargetColumns struct {
 	// Target is its name, "" where there is only one.
 	Target  string
 	Columns []Column
@@ -31,7 +31,7 @@ type Part struct {
 }
 
 // Add adds a column with a key of JSON, by default its name.
-func (p *Part) Add(name string, values []float64, key ...string) {
+func (p *TargetColumns) Add(name string, values []float64, key ...string) {
 	if key == nil {
 		key = []string{name}
 	}
@@ -39,7 +39,7 @@ func (p *Part) Add(name string, values []float64, key ...string) {
 }
 
 // object returns the columns and Info as a JSON object.
-func (p *Part) object() map[string]any {
+func (p *TargetColumns) object() map[string]any {
 	root := map[string]any{}
 	for _, c := range p.Columns {
 		if c.key == nil {
@@ -58,22 +58,22 @@ func (p *Part) object() map[string]any {
 	return root
 }
 
-// Table writes columns of rows as they come, as CSV; or one JSON object at the
+// Sheet writes columns of rows as they come, as CSV; or one JSON object at the
 // end. Columns of several targets are called TARGET.NAME.
-type Table struct {
+type Sheet struct {
 	w      io.Writer
 	csv    *bufio.Writer // nil for JSON
 	info   map[string]any
 	header bool // has been written
 	rows   int
-	all    []Part // of JSON
+	all    []TargetColumns // of JSON
 	line   []byte
 }
 
-// NewTable returns a table that is written to w. info is what the JSON object has
+// NewSheet returns a table that is written to w. info is what the JSON object has
 // beside the parts.
-func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
-	t := &Table{w: w, info: info}
+func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
+	t := &Sheet{w: w, info: info}
 	if !asJSON {
 		t.csv = bufio.NewWriterSize(w, 1<<16)
 	}
@@ -81,7 +81,7 @@ func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
 }
 
 // Add writes further rows: parts of the same form every time.
-func (t *Table) Add(parts []Part) error {
+func (t *Sheet) Add(parts []TargetColumns) error {
 	t.rows += len(parts[0].Columns[0].Values)
 	switch {
 	case t.csv != nil:
@@ -99,7 +99,7 @@ func (t *Table) Add(parts []Part) error {
 	return nil
 }
 
-func (t *Table) addCSV(parts []Part) error {
+func (t *Sheet) addCSV(parts []TargetColumns) error {
 	var names []string
 	var columns [][]float64
 	for _, p := range parts {
@@ -132,7 +132,7 @@ func (t *Table) addCSV(parts []Part) error {
 }
 
 // End writes what is left. It does not close the writer.
-func (t *Table) End() error {
+func (t *Sheet) End() error {
 	if t.csv != nil {
 		return t.csv.Flush()
 	}
@@ -153,9 +153,9 @@ func (t *Table) End() error {
 }
 
 // Write writes a table of one piece.
-func Write(w io.Writer, asJSON bool, info map[string]any, p Part) error {
-	t := NewTable(w, asJSON, info)
-	if err := t.Add([]Part{p}); err != nil {
+func Write(w io.Writer, asJSON bool, info map[string]any, p TargetColumns) error {
+	t := NewSheet(w, asJSON, info)
+	if err := t.Add([]TargetColumns{p}); err != nil {
 		return err
 	}
 	return t.End()

@@ -14,8 +14,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Joint says what is wanted of a joint distribution of rows.
-type Joint struct {
+// Sampling says what is wanted of a joint distribution of rows.
+type Sampling struct {
 	// Draws is the number of draws, Seed their seed.
 	Draws int
 	Seed  uint64
@@ -33,9 +33,9 @@ type Joint struct {
 var CovarianceExtensions = []string{".npy", ".npz", ".csv"}
 
 // Wanted says whether anything is.
-func (o *Joint) Wanted() bool { return o.Covariance != "" || o.Draws > 0 }
+func (o *Sampling) Wanted() bool { return o.Covariance != "" || o.Draws > 0 }
 
-func (o *Joint) note(format string, args ...any) {
+func (o *Sampling) note(format string, args ...any) {
 	if o.OnNote != nil {
 		o.OnNote(fmt.Sprintf(format, args...))
 	}
@@ -45,7 +45,7 @@ func (o *Joint) note(format string, args ...any) {
 // covariance is gone afterwards. target is the target's name where a model has
 // several: their draws are independent. Errors: those of [gp.Joint.Sampler] and
 // [gp.Sampler.Draw], and of writing the file.
-func (o *Joint) Add(j *gp.Joint, r *Part, target string) error {
+func (o *Sampling) Add(j *gp.Joint, r *TargetColumns, target string) error {
 	m := len(j.Mean)
 	if r.Info == nil {
 		r.Info = map[string]any{}

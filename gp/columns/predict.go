@@ -15,14 +15,14 @@ type Predict struct {
 	// Terms asks for each term of a sum of kernels apart, Gradient for the
 	// derivatives of the mean by the features.
 	Terms, Gradient bool
-	// Joint asks for more of the joint distribution of all rows.
-	Joint Joint
+	// Sampling asks for more of the joint distribution of all rows.
+	Sampling
 }
 
 // Level is the probability in percent, as in lower95.
 func (o *Predict) Level() string { return strconv.FormatFloat(100*o.Probability, 'g', 10, 64) }
 
-// Info is what the JSON object of a [Table] has beside the parts.
+// Info is what the JSON object of a [Sheet] has beside the parts.
 func (o *Predict) Info() map[string]any {
 	return map[string]any{"type": "prediction", "probability": o.Probability}
 }
@@ -30,12 +30,12 @@ func (o *Predict) Info() map[string]any {
 // Parts predicts rows, a part for each target: columns mean, std, lower and upper
 // bound of the interval, std_latent, and what else is asked for. Errors are those
 // of [gp.Posterior].
-func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]Part, error) {
+func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]TargetColumns, error) {
 	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]Part, len(marginal))
+	parts := make([]TargetColumns, len(marginal))
 	for t, m := range marginal {
 		r, one := &parts[t], p.Target(t)
 		if len(marginal) > 1 {
@@ -55,7 +55,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]P
 }
 
 // more adds to r what goes beyond mean and deviation.
-func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Part) error {
+func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *TargetColumns) error {
 	if o.Terms {
 		terms, meanFunction, err := p.Terms(ctx, in.X, in.N)
 		if err != nil {
@@ -76,14 +76,14 @@ func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Pa
 			r.Add("gradient_"+name, Of(gradient, in.N, c), "gradient", name)
 		}
 	}
-	if !o.Joint.Wanted() {
+	if !o.Wanted() {
 		return nil
 	}
-	joint, err := p.Joint(ctx, in.X, in.N, gp.JointOptions{Observed: o.Joint.Observed, Noise: in.Noise})
+	joint, err := p.Joint(ctx, in.X, in.N, gp.JointOptions{Observed: o.Observed, Noise: in.Noise})
 	if err != nil {
 		return err
 	}
-	return o.Joint.Add(joint, r, r.Target)
+	return o.Add(joint, r, r.Target)
 }
 
 // Of is the column c of a row-major matrix of n rows.
@@ -96,12 +96,12 @@ func Of(matrix []float64, n, c int) []float64 {
 }
 
 // LeaveOneOut has a row for each training row of m.
-func LeaveOneOut(m *gp.Model, l *gp.LeaveOneOut) Part {
+func LeaveOneOut(m *gp.Model, l *gp.LeaveOneOut) TargetColumns {
 	numbers := make([]float64, len(l.Target))
 	for i := range numbers {
 		numbers[i] = float64(m.Row(i))
 	}
-	var r Part
+	var r TargetColumns
 	r.Add("row", numbers)
 	r.Add("target", l.Target)
 	r.Add("mean", l.Mean)

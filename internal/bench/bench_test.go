@@ -88,6 +88,11 @@ func TestPeak(t *testing.T) {
 	}
 }
 
+// bare is a backend on devices that it does not name.
+type bare struct{ device.Backend }
+
+func (bare) Capabilities() device.Capabilities { return device.Capabilities{} }
+
 func TestDgemmRate(t *testing.T) {
 	b, err := cpu.New(device.Options{Threads: 1})
 	if err != nil {
@@ -101,7 +106,6 @@ func TestDgemmRate(t *testing.T) {
 	if err := limit.Again(t.Context(), b); err != nil || limit.Rate < before.Rate || limit.N != before.N {
 		t.Errorf("limit %+v after %+v, error %v", limit, before, err)
 	}
-	type bare struct{ device.Backend }
 	if limit, err := DgemmRate(context.Background(), bare{b}); err != nil || limit != (Limit{}) {
 		t.Errorf("a backend without the measurement: %+v, error %v", limit, err)
 	}

@@ -19,7 +19,7 @@ type Limit struct {
 // Again measures once more at the same order, so that a fraction of the limit
 // compares times that are close to one another. The better rate is kept.
 func (l *Limit) Again(ctx context.Context, b device.Backend) error {
-	timer, ok := b.(dgemmTimer)
+	timer, ok := Timer(b)
 	if !ok || l.Rate == 0 {
 		return nil
 	}
@@ -28,9 +28,21 @@ func (l *Limit) Again(ctx context.Context, b device.Backend) error {
 	return err
 }
 
-// dgemmTimer is a backend that can measure its matrix product.
-type dgemmTimer interface {
+// DgemmTimer is a device that can measure its matrix product.
+type DgemmTimer interface {
+	// DgemmRate returns the rate of the product of two n×n matrices in
+	// floating-point operations a second.
 	DgemmRate(ctx context.Context, n int) (float64, error)
+}
+
+// Timer returns the device of b, if it is one that can measure its matrix
+// product.
+func Timer(b device.Backend) (timer DgemmTimer, ok bool) {
+	devices := b.Capabilities().Devices
+	if len(devices) == 1 {
+		timer, ok = devices[0].(DgemmTimer)
+	}
+	return timer, ok
 }
 
 // DgemmRate measures the matrix product of b at growing orders and returns the
@@ -39,7 +51,7 @@ type dgemmTimer interface {
 func DgemmRate(ctx context.Context, b device.Backend) (Limit, error) {
 	const longest = 250 * time.Millisecond
 	var best Limit
-	timer, ok := b.(dgemmTimer)
+	timer, ok := Timer(b)
 	if !ok {
 		return best, nil
 	}

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 )
 
@@ -23,6 +25,30 @@ type arrays struct {
 type arrayColumn struct {
 	of *array
 	j  int
+}
+
+// openNPY opens a file with one array; on an error it closes f.
+func openNPY(f *os.File, path string) (source, error) {
+	fail := func(err error) (source, error) {
+		f.Close()
+		return nil, &Error{Source: path, Msg: err.Error(), Err: err}
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fail(err)
+	}
+	a, err := openArray(f, info.Size())
+	if err != nil {
+		return fail(err)
+	}
+	begin, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return fail(err)
+	}
+	a.at = io.NewSectionReader(f, begin, info.Size()-begin)
+	in := newArrays(path, []*array{a})
+	in.files = append(in.files, f)
+	return in, nil
 }
 
 // newArrays puts the columns of parts side by side, under the names x0, x1, ….
@@ -59,7 +85,7 @@ func (in *arrays) use(numbers, labels []int) error {
 		if err != nil {
 			return in.damaged(a, err)
 		}
-		a.at = newBytesAt(all)
+		a.at = bytes.NewReader(all)
 	}
 	return nil
 }

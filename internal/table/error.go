@@ -76,3 +76,11 @@ func quote(s string) string {
 	}
 	return fmt.Sprintf("%q", s)
 }
+
+// count is a number and the thing counted, in the plural where it belongs.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

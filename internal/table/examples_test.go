@@ -20,9 +20,6 @@ func TestExamples(t *testing.T) {
 	if fit.N != 521 || !reflect.DeepEqual(fit.FeatureNames, inputs) || fit.TargetName != "co2" || fit.Warnings != nil {
 		t.Errorf("co2.csv: %d rows, features %q, target %q, warnings %q", fit.N, fit.FeatureNames, fit.TargetName, fit.Warnings)
 	}
-	if constant := ConstantColumns(fit.X, fit.N, fit.D); constant != nil {
-		t.Errorf("co2.csv: constant columns %v", constant)
-	}
 	if fit.Line[0] != 6 || fit.Y[0] != 316.1 || fit.Y[520] != 371.02 {
 		t.Errorf("co2.csv: first row on line %d, target from %v to %v", fit.Line[0], fit.Y[0], fit.Y[520])
 	}

@@ -2,7 +2,6 @@ package table
 
 import (
 	"archive/zip"
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -156,5 +155,3 @@ func describe(all []*array, unread []string) string {
 	}
 	return strings.Join(append(list, unread...), ", ")
 }
-
-func newBytesAt(b []byte) io.ReaderAt { return bytes.NewReader(b) }

@@ -7,38 +7,31 @@ import (
 	"slices"
 )
 
-// source is an open table, whatever its format, that is read row by row.
-// Columns are counted from 0.
-type source interface {
-	// begun is what is known before the first row.
-	begun() *head
-	// use says, before the first row, which columns will be asked for as numbers
-	// and which as labels.
-	use(numbers, labels []int) error
-	// next goes on to the next row; the error is io.EOF after the last one.
-	next() error
-	// number is the value in column c, if it is a finite number.
-	number(c int) (float64, bool)
-	// label is the value in column c as text, "" if it is missing.
-	label(c int) string
-	// missing reports whether the value in column c is missing, as opposed to
-	// wrong.
-	missing(c int) bool
-	// place is the line of the current row, or the number of the row, from 1,
-	// in formats without lines.
-	place() int
-	// errorAt is an error in column c of the current row.
-	errorAt(c int, msg string) *Error
-	// badCell is the error for the value in column c, which is no finite number,
-	// or a label that is missing.
-	badCell(c int) *Error
-	// noRows is the error for a table without rows.
-	noRows() *Error
-	// progress is the share of the input that has been read, 0 if that is not
-	// known.
-	progress() float64
-	warnings() []string
-	close() error
+// Read reads the table at path: a file in any of the formats, or several files
+// of one format and with the same columns that make one table, as a directory or
+// a pattern such as "part-*.csv". Every error of the content is an [*Error]; so
+// is a file that cannot be opened, which wraps the cause as [io/fs] names it. For
+// standard input use [ReadFrom].
+//
+// Memory is that of the result, and a sixteenth of it while it grows, plus a piece
+// of fixed size. Where the number of rows cannot be foreseen, from a pipe, growing
+// takes up to 2¼ times the result.
+func Read(path string, opts Options) (*Table, error) {
+	r, err := Open(path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.readAll()
+}
+
+// ReadFrom reads a table of text from r; source is the name that errors give, "-"
+// for standard input. It reads to the end of r and does not close it.
+func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
+	in, err := NewReader(r, source, opts)
+	if err != nil {
+		return nil, err
+	}
+	return in.readAll()
 }
 
 // Reader reads a table in pieces. It is for tables that need not be in memory

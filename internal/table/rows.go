@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -15,6 +16,17 @@ type rows struct {
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and not yet handed out
 	warn    []string
+}
+
+// openText reads a file as text; on an error it closes f.
+func openText(f *os.File, path string, opts Options) (source, error) {
+	in, err := openRows(f, path, opts.Header, opts.Comma)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	in.scan.file = f
+	return in, nil
 }
 
 // openRows reads the first row of r and decides whether it is a header.
@@ -140,12 +152,4 @@ func (in *rows) badCell(c int) *Error {
 // noRows is the error for a file in which nothing follows the header.
 func (in *rows) noRows() *Error {
 	return &Error{Source: in.source, Line: in.first, Msg: "no data rows, only a header"}
-}
-
-// count is a number and the thing counted, in the plural where it belongs.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

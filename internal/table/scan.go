@@ -3,10 +3,17 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"unicode/utf8"
 )
+
+// maxRecord bounds the bytes of one record, so that a quote that is never closed, or
+// a file without line ends, is an error before memory runs out.
+const maxRecord = 64 << 20
 
 // scanner splits text into records of cells, by the rules of encoding/csv, and
 // tells where each began. Beyond that package it drops blanks around cells,
@@ -311,4 +318,71 @@ func trim(b []byte) []byte {
 		b = b[:len(b)-1]
 	}
 	return b
+}
+
+// readError turns an error of the reader into one with a place.
+func (s *scanner) readError(err error) error {
+	e := &Error{Source: s.source, Line: s.line + 1, Msg: "cannot be read: " + err.Error(), Err: err}
+	var corrupt flate.CorruptInputError
+	switch {
+	case !s.gzip:
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		e.Msg = "the gzip data is cut short"
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		e.Msg = "the gzip data is damaged: " + err.Error()
+	}
+	return e
+}
+
+// sticky is a reader whose first error stays: what was once at its end is never
+// read again.
+type sticky struct {
+	r   io.Reader
+	err error
+}
+
+func (s *sticky) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(p)
+	s.err = err
+	return n, err
+}
+
+// counter counts the bytes that pass.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// progress is the share of the file that has been read, 0 if its size is not
+// known.
+func (s *scanner) progress() float64 {
+	if s.file == nil {
+		return 0
+	}
+	info, err := s.file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return 0
+	}
+	read := s.raw.n
+	if !s.gzip {
+		read -= int64(s.in.Buffered())
+	}
+	return float64(read) / float64(info.Size())
+}
+
+// close closes the file, if the scanner has one.
+func (s *scanner) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
 }

@@ -1,170 +1,35 @@
 package table
 
-import (
-	"bufio"
-	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
-)
-
-const (
-	// bufferSize is that of the read buffer; lines up to this length are split
-	// in place. Its first fill is also what the separator is guessed from.
-	bufferSize = 256 << 10
-	// maxRecord bounds the bytes of one record, so that a quote that is never
-	// closed, or a file without line ends, is an error before memory runs out.
-	maxRecord = 64 << 20
-)
-
-// openFile opens a file for reading; its errors are of type [*Error].
-func openFile(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil && !info.IsDir() {
-			return f, nil
-		}
-		f.Close()
-		if err == nil {
-			return nil, &Error{Source: path, Msg: "is a directory, not a file"}
-		}
-	}
-	e := &Error{Source: path, Msg: err.Error(), Err: err}
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		e.Msg = pathErr.Err.Error()
-	}
-	return nil, e
-}
-
-// foreign are the first bytes of files that are no text, and what to say.
-var foreign = []struct{ magic, msg string }{
-	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
-	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
-	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
-	{parquetMagic, "this is a Parquet file, not text; such files are read by name and uncompressed"},
-	{npyMagic, "this is a NumPy file, not text; such files are read by name and uncompressed"},
-	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
-	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
-	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
-}
-
-// newScanner prepares r for reading records: gzip is unpacked if r's first
-// bytes say so, a byte order mark is dropped, and the separator is guessed if
-// comma is 0.
-func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
-	s := &scanner{source: source, raw: counter{r: r}}
-	if comma != 0 {
-		sep, ok := separator(comma)
-		if !ok {
-			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
-		}
-		s.sep = sep
-	}
-	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
-	if head, _ := s.in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		s.gzip = true
-		z, err := gzip.NewReader(s.in)
-		if err != nil {
-			return nil, s.readError(err)
-		}
-		s.in = bufio.NewReaderSize(&sticky{r: z}, bufferSize)
-	}
-	head, err := s.in.Peek(bufferSize)
-	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return nil, &Error{Source: source, Msg: f.msg}
-		}
-	}
-	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, bom) {
-		head = head[len(bom):]
-		s.in.Discard(len(bom))
-	}
-	if comma == 0 {
-		// Peek's errors come again from ReadSlice: the reader is sticky.
-		s.sep = guessSeparator(head, err != nil)
-	}
-	return s, nil
-}
-
-// readError turns an error of the reader into one with a place.
-func (s *scanner) readError(err error) error {
-	e := &Error{Source: s.source, Line: s.line + 1, Msg: "cannot be read: " + err.Error(), Err: err}
-	var corrupt flate.CorruptInputError
-	switch {
-	case !s.gzip:
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		e.Msg = "the gzip data is cut short"
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
-		e.Msg = "the gzip data is damaged: " + err.Error()
-	}
-	return e
-}
-
-// sticky is a reader whose first error stays: what was once at its end is never
-// read again.
-type sticky struct {
-	r   io.Reader
-	err error
-}
-
-func (s *sticky) Read(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
-	}
-	n, err := s.r.Read(p)
-	s.err = err
-	return n, err
-}
-
-// counter counts the bytes that pass.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// progress is the share of the file that has been read, 0 if its size is not
-// known.
-func (s *scanner) progress() float64 {
-	if s.file == nil {
-		return 0
-	}
-	info, err := s.file.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return 0
-	}
-	read := s.raw.n
-	if !s.gzip {
-		read -= int64(s.in.Buffered())
-	}
-	return float64(read) / float64(info.Size())
-}
-
-// close closes the file, if the scanner has one.
-func (s *scanner) close() error {
-	if s.file == nil {
-		return nil
-	}
-	return s.file.Close()
-}
-
-// openText reads a file as text; on an error it closes f.
-func openText(f *os.File, path string, opts Options) (source, error) {
-	in, err := openRows(f, path, opts.Header, opts.Comma)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	in.scan.file = f
-	return in, nil
+// source is an open table, whatever its format, that is read row by row.
+// Columns are counted from 0.
+type source interface {
+	// begun is what is known before the first row.
+	begun() *head
+	// use says, before the first row, which columns will be asked for as numbers
+	// and which as labels.
+	use(numbers, labels []int) error
+	// next goes on to the next row; the error is io.EOF after the last one.
+	next() error
+	// number is the value in column c, if it is a finite number.
+	number(c int) (float64, bool)
+	// label is the value in column c as text, "" if it is missing.
+	label(c int) string
+	// missing reports whether the value in column c is missing, as opposed to
+	// wrong.
+	missing(c int) bool
+	// place is the line of the current row, or the number of the row, from 1,
+	// in formats without lines.
+	place() int
+	// errorAt is an error in column c of the current row.
+	errorAt(c int, msg string) *Error
+	// badCell is the error for the value in column c, which is no finite number,
+	// or a label that is missing.
+	badCell(c int) *Error
+	// noRows is the error for a table without rows.
+	noRows() *Error
+	// progress is the share of the input that has been read, 0 if that is not
+	// known.
+	progress() float64
+	warnings() []string
+	close() error
 }

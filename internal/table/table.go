@@ -18,18 +18,13 @@
 // bool; others are errors if they are used as numbers.
 //
 // Start at [Read]. The path of a file is: files.go (one or several, which format)
-// → the format's source: source.go (gzip, BOM, guess of the separator), scan.go
+// → the format's source: text.go (gzip, BOM, guess of the separator), scan.go
 // (bytes to cells, one record at a time) and rows.go (header, raggedness) for
-// text, npy.go, npz.go and arrays.go, or parquet.go → columns.go (which columns
+// text, npz.go, arrays.go and array.go, or parquet.go → columns.go (which columns
 // are wanted) → reader.go (rows to a table, or pieces of one) → subsample.go. A
-// format is what implements the interface source in reader.go. Files are read
+// format is what implements the interface source in source.go. Files are read
 // once, front to back.
 package table
-
-import (
-	"fmt"
-	"io"
-)
 
 // HeaderMode says whether the first row of a file names the columns.
 type HeaderMode int
@@ -135,54 +130,4 @@ type Table struct {
 	// Warnings tells, in words, what a user should know about this reading: a
 	// header that looks like data, a target with gaps left out of a prediction.
 	Warnings []string
-}
-
-// Read reads the table at path: a file in any of the formats, or several files
-// of one format and with the same columns that make one table, as a directory or
-// a pattern such as "part-*.csv". Every error of the content is an [*Error]; so
-// is a file that cannot be opened, which wraps the cause as [io/fs] names it. For
-// standard input use [ReadFrom].
-//
-// Memory is that of the result, and a sixteenth of it while it grows, plus a piece
-// of fixed size. Where the number of rows cannot be foreseen, from a pipe, growing
-// takes up to 2¼ times the result.
-func Read(path string, opts Options) (*Table, error) {
-	r, err := Open(path, opts)
-	if err != nil {
-		return nil, err
-	}
-	return r.readAll()
-}
-
-// ReadFrom reads a table of text from r; source is the name that errors give, "-"
-// for standard input. It reads to the end of r and does not close it.
-func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
-	in, err := NewReader(r, source, opts)
-	if err != nil {
-		return nil, err
-	}
-	return in.readAll()
-}
-
-// ConstantColumns returns the indices, ascending, of those columns of the n×d
-// row-major matrix x whose values are all the same. With one row these are all
-// columns, with none there are none. It panics if x has not n·d elements.
-func ConstantColumns(x []float64, n, d int) []int {
-	if len(x) != n*d {
-		panic(fmt.Sprintf("table: %d elements in a %d×%d matrix", len(x), n, d))
-	}
-	if n == 0 {
-		return nil
-	}
-	var constant []int
-	for j := range d {
-		same := true
-		for i := 1; i < n && same; i++ {
-			same = x[i*d+j] == x[j]
-		}
-		if same {
-			constant = append(constant, j)
-		}
-	}
-	return constant
 }

@@ -1,10 +1,8 @@
 package vec
 
 import (
-	"fmt"
 	"os"
 	"slices"
-	"strings"
 )
 
 // The variants, best first.
@@ -28,21 +26,19 @@ const (
 var byName = map[string]variant{AVX512: avx512, AVX2: avx2, Generic: generic}
 
 // active is the variant in use. Only tests change it after the start.
-var active, activeErr = choose(os.Getenv(EnvVariant), Variants())
+var active = choose(os.Getenv(EnvVariant), Variants())
 
 // choose returns the variant of the given name, or the best of those supported
-// if the name is empty; the generic one along with an error.
-func choose(name string, supported []string) (variant, error) {
+// if the name is empty. A name that is none of those supported, which cpu/blas
+// refuses with an error, stands for the generic variant.
+func choose(name string, supported []string) variant {
 	if name == "" {
 		name = supported[0]
 	}
 	if slices.Contains(supported, name) {
-		return byName[name], nil
+		return byName[name]
 	}
-	if _, known := byName[name]; known {
-		return generic, fmt.Errorf("vec: %s=%s: not supported by this machine (it has: %s)", EnvVariant, name, strings.Join(supported, ", "))
-	}
-	return generic, fmt.Errorf("vec: %s=%q: unknown variant (known: %s, %s, %s)", EnvVariant, name, AVX512, AVX2, Generic)
+	return generic
 }
 
 // Variants lists the variants that this machine supports, best first. The last
@@ -56,15 +52,4 @@ func Variants() []string {
 		v = append(v, AVX2)
 	}
 	return append(v, Generic)
-}
-
-// Variant returns the name of the variant in use. The error says that GPFIT_CPU
-// names none, or one that this machine lacks; the generic one is in use then.
-func Variant() (string, error) {
-	for name, v := range byName {
-		if v == active {
-			return name, activeErr
-		}
-	}
-	panic("vec: no such variant")
 }

@@ -22,12 +22,9 @@
 //	go generate ./internal/vec && git diff --exit-code internal/vec
 package vec
 
-// Exp sets dst[j] to e^src[j], for the length of src. The error is below 1.1
-// units in the last place, also where the result is subnormal; e⁰ is 1.
-func Exp(dst, src []float64) { ExpScaled(dst, src, 1, 1) }
-
 // ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly
-// b where src[j] is 0.
+// b where src[j] is 0. With a = b = 1 the error is below 1.1 units in the last
+// place, also where the result is subnormal.
 func ExpScaled(dst, src []float64, a, b float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		expScaled(dst, src, a, b)

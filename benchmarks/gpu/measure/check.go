@@ -24,13 +24,13 @@ func (j *job) residual() error {
 		if err != nil {
 			return err
 		}
-		w, err := j.b.NewWorkspace(j.ctx, p.x)
+		w, err := j.workspace(p)
 		if err != nil {
 			return err
 		}
 		defer w.Close()
 		start := time.Now()
-		if err := p.factor(j.ctx, w); err != nil {
+		if err := p.form(j.ctx, w); err != nil {
 			return err
 		}
 		columns := sample(n, j.columns)
@@ -285,12 +285,7 @@ func compareReports(want, got fit.Report) *agreeResult {
 func (j *job) largest() error {
 	free := j.b.Info().MemoryFree
 	fits := func(n int) bool {
-		plan := j.b.Plan(n, j.d)
-		need := plan.DeviceBytes
-		if need == 0 {
-			need = plan.HostBytes
-		}
-		return need <= free
+		return j.b.Plan(n, j.d).Check(j.b.Info()) == nil
 	}
 	if free == 0 || !fits(1) {
 		return fmt.Errorf("free memory is %d bytes: nothing fits", free)
@@ -332,13 +327,13 @@ func (j *job) value(n int) (seconds float64, used int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	w, err := j.b.NewWorkspace(j.ctx, p.x)
+	w, err := j.workspace(p)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer w.Close()
 	start := time.Now()
-	if err := p.factor(j.ctx, w); err != nil {
+	if err := p.form(j.ctx, w); err != nil {
 		return 0, j.used(), err
 	}
 	_, alpha, err := p.solve(j.ctx, w)

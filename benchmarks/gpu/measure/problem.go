@@ -49,17 +49,23 @@ func (j *job) problem(n int) (*problem, error) {
 	return p, nil
 }
 
-// factor runs Fill and Factor.
-func (p *problem) factor(ctx context.Context, w device.Workspace) error {
-	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
-		return err
+// workspace is a workspace of the exact method, whose steps are measured apart.
+func (j *job) workspace(p *problem) (device.ExactWorkspace, error) {
+	w, err := j.b.NewWorkspace(j.ctx, p.x)
+	if err != nil {
+		return nil, err
 	}
-	return w.Factor(ctx)
+	return device.Capability[device.ExactWorkspace](w, "the steps of a factorisation")
 }
 
-// solve returns the NLML and α after factor.
+// form runs Fill and Factor.
+func (p *problem) form(ctx context.Context, w device.Workspace) error {
+	return w.Form(ctx, p.prog, p.theta, p.noise)
+}
+
+// solve returns the NLML and α after form.
 func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, alpha []float64, err error) {
-	logDet, err := w.LogDet()
+	logDet, _, err := w.LogDet()
 	if err != nil {
 		return 0, nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -13,15 +12,9 @@ import (
 	"gpfit/internal/bench"
 )
 
-// dgemmTimer is a backend that can time its matrix product.
-type dgemmTimer interface {
-	device.Backend
-	DgemmRate(ctx context.Context, n int) (float64, error)
-}
-
 // dgemm times the matrix product at every n.
 func (j *job) dgemm() error {
-	timer, ok := j.b.(dgemmTimer)
+	timer, ok := bench.Timer(j.b)
 	if !ok {
 		return errors.New("this device does not time its matrix product")
 	}
@@ -111,18 +104,18 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := j.b.NewWorkspace(j.ctx, p.x)
+	w, err := j.workspace(p)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	plan := j.b.Plan(n, j.d)
-	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Kernel: p.prog.Text, Repeat: repeat, PlanBytes: plan.HostBytes + plan.DeviceBytes}
+	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Kernel: p.prog.Text, Repeat: repeat, PlanBytes: plan.HostBytes() + plan.DeviceBytes()}
 	var factor, alpha, gradient []float64
 	for i := -warm; i < repeat; i++ {
 		before := w.Work().Flops
 		start := time.Now()
-		if err := p.factor(j.ctx, w); err != nil {
+		if err := p.form(j.ctx, w); err != nil {
 			return nil, err
 		}
 		factored := time.Now()
@@ -167,9 +160,9 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 // measureFill times Fill alone. It may return before the device is done: a tiny
 // product, on the same stream, waits for it. What that costs by itself is taken
 // off.
-func (j *job) measureFill(p *problem, w device.Workspace) (float64, error) {
+func (j *job) measureFill(p *problem, w device.ExactWorkspace) (float64, error) {
 	wait := func() error {
-		if timer, ok := j.b.(dgemmTimer); ok {
+		if timer, ok := bench.Timer(j.b); ok {
 			_, err := timer.DgemmRate(j.ctx, 32)
 			return err
 		}

@@ -47,7 +47,7 @@ func Inject(t testing.TB, entry string, k, code int) {
 }
 
 // Reset forgets faults, counts and violations, and revives dead contexts: a
-// [Device] that has seen a sticky error stays dead, one opened later works.
+// device that has seen a sticky error stays dead, one opened later works.
 func Reset() { control("gpfit_emu_reset") }
 
 // Calls returns how often an entry point was called since the last reset; "*"

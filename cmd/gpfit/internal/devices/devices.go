@@ -27,7 +27,7 @@ func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Drive
 
 // Choose says what there is, and which device would be taken.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
-	return device.Choose(ctx, name, Drivers())
+	return device.Find(ctx, Drivers()).Choose(name)
 }
 
 // Crossover measures from how many rows on a GPU pays, or remembers it.
@@ -166,7 +166,7 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 	if plan.N < large {
 		return
 	}
-	msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes+plan.DeviceBytes), plan.GradientTime().Round(100*time.Millisecond))
+	msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes()+plan.DeviceBytes()), plan.GradientTime().Round(100*time.Millisecond))
 }
 
 // Calibrate measures from which size on the GPU that is called name pays, and
@@ -178,7 +178,7 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	}
 	defer b[0].Close()
 	name = b[0].Info().Name
-	if name == "cpu" {
+	if b[0].Info().Host {
 		return "nothing to calibrate: there is no GPU that can be used", nil
 	}
 	c, err := cpu.New(device.Options{})

@@ -12,7 +12,7 @@ import (
 
 // AddJoint declares the flags of a joint distribution, with a default number of
 // draws.
-func AddJoint(s *pflag.FlagSet, f *columns.Joint, draws int) {
+func AddJoint(s *pflag.FlagSet, f *columns.Sampling, draws int) {
 	s.IntVar(&f.Draws, "draws", draws, "number of joint draws at the rows, columns draw0, draw1, …")
 	s.Uint64Var(&f.Seed, "seed", 1, "seed of the draws: the same seed gives the same ones")
 	s.StringVar(&f.Covariance, "cov", "", "write the covariance of the rows to `FILE`: .npy, .npz (with the mean) or .csv")
@@ -20,7 +20,7 @@ func AddJoint(s *pflag.FlagSet, f *columns.Joint, draws int) {
 }
 
 // CheckJoint finds mistakes in the flags.
-func CheckJoint(f *columns.Joint) error {
+func CheckJoint(f *columns.Sampling) error {
 	if f.Draws < 0 {
 		return exit.Usagef("--draws %d: must not be negative", f.Draws)
 	}

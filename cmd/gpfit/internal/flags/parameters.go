@@ -10,19 +10,19 @@ import (
 	"gpfit/graph"
 )
 
-// Pair is the text NAME=VALUE of a flag, or NAME alone.
-type Pair struct {
+// NamedValue is the text NAME=VALUE of a flag, or NAME alone.
+type NamedValue struct {
 	flag, text  string
 	Name, Value string
 	// Given says that there is a value.
 	Given bool
 }
 
-// Pairs reads the texts of a flag and hands them on, up to the first error.
-func Pairs(flag string, texts []string, take func(Pair) error) error {
+// NamedValues reads the texts of a flag and hands them on, up to the first error.
+func NamedValues(flag string, texts []string, take func(NamedValue) error) error {
 	for _, text := range texts {
 		name, value, given := strings.Cut(text, "=")
-		if err := take(Pair{flag, text, strings.TrimSpace(name), value, given}); err != nil {
+		if err := take(NamedValue{flag, text, strings.TrimSpace(name), value, given}); err != nil {
 			return err
 		}
 	}
@@ -30,10 +30,12 @@ func Pairs(flag string, texts []string, take func(Pair) error) error {
 }
 
 // needs is the usage error for a text that is not what the flag needs.
-func (a Pair) needs(what string) error { return exit.Usagef("--%s %s: needs %s", a.flag, a.text, what) }
+func (a NamedValue) needs(what string) error {
+	return exit.Usagef("--%s %s: needs %s", a.flag, a.text, what)
+}
 
 // Number is the value, which may be missing.
-func (a Pair) Number() (float64, error) {
+func (a NamedValue) Number() (float64, error) {
 	if a.Name == "" {
 		return 0, exit.Usagef("--%s %q: needs a parameter's name", a.flag, a.text)
 	}
@@ -48,7 +50,7 @@ func (a Pair) Number() (float64, error) {
 }
 
 // PositiveNumber is the value, which must be there.
-func (a Pair) PositiveNumber() (float64, error) {
+func (a NamedValue) PositiveNumber() (float64, error) {
 	v, err := a.Number()
 	if err == nil && (!a.Given || !(v >= 0)) {
 		err = a.needs("NAME=VALUE with a positive number")
@@ -66,9 +68,9 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 	for _, list := range []struct {
 		flag  string
 		texts []string
-		take  func(Pair) error
+		take  func(NamedValue) error
 	}{
-		{"set", f.set, func(a Pair) error {
+		{"set", f.set, func(a NamedValue) error {
 			v, err := a.Number()
 			if err == nil && !a.Given {
 				err = a.needs("NAME=VALUE")
@@ -76,12 +78,12 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 			o.Set = append(o.Set, fit.Assignment{Name: a.Name, Value: v, Given: true})
 			return err
 		}},
-		{"fix", f.fix, func(a Pair) error {
+		{"fix", f.fix, func(a NamedValue) error {
 			v, err := a.Number()
 			o.Fix = append(o.Fix, fit.Assignment{Name: a.Name, Value: v, Given: a.Given})
 			return err
 		}},
-		{"bounds", f.bounds, func(a Pair) error {
+		{"bounds", f.bounds, func(a NamedValue) error {
 			lo, hi, ok := strings.Cut(a.Value, ":")
 			l, err1 := number(lo)
 			h, err2 := number(hi)
@@ -91,12 +93,12 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 			o.Bounds = append(o.Bounds, fit.Interval{Name: a.Name, Lo: l, Hi: h})
 			return nil
 		}},
-		{"prior", f.priors, func(a Pair) error {
+		{"prior", f.priors, func(a NamedValue) error {
 			density, err := a.prior()
 			o.Priors = append(o.Priors, fit.Prior{Name: a.Name, Density: density})
 			return err
 		}},
-		{"tie", f.ties, func(a Pair) error {
+		{"tie", f.ties, func(a NamedValue) error {
 			source := strings.TrimSpace(a.Value)
 			if a.Name == "" || source == "" {
 				return a.needs("NAME=OTHER, two parameters")
@@ -105,7 +107,7 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 			return nil
 		}},
 	} {
-		if err := Pairs(list.flag, list.texts, list.take); err != nil {
+		if err := NamedValues(list.flag, list.texts, list.take); err != nil {
 			return err
 		}
 	}
@@ -113,7 +115,7 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 }
 
 // prior is the value as a density.
-func (a Pair) prior() (graph.Prior, error) {
+func (a NamedValue) prior() (graph.Prior, error) {
 	if !a.Given || a.Name == "" {
 		return graph.Prior{}, a.needs("NAME=DENSITY, such as lengthscale=lognormal(0, 1)")
 	}

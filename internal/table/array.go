@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/sbinet/npyio/npy"
@@ -208,28 +207,4 @@ func (a *array) atEnd() error {
 	default:
 		return fmt.Errorf("%d byte too many", n)
 	}
-}
-
-// openNPY opens a file with one array; on an error it closes f.
-func openNPY(f *os.File, path string) (source, error) {
-	fail := func(err error) (source, error) {
-		f.Close()
-		return nil, &Error{Source: path, Msg: err.Error(), Err: err}
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return fail(err)
-	}
-	a, err := openArray(f, info.Size())
-	if err != nil {
-		return fail(err)
-	}
-	begin, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fail(err)
-	}
-	a.at = io.NewSectionReader(f, begin, info.Size()-begin)
-	in := newArrays(path, []*array{a})
-	in.files = append(in.files, f)
-	return in, nil
 }

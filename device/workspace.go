@@ -7,72 +7,40 @@ import (
 	"gpfit/kernel"
 )
 
-// Backend is one device that can evaluate Gaussian processes. It is safe for
-// concurrent use.
-type Backend interface {
-	// Info describes the device.
-	Info() Info
-	// Plan returns the memory and work of a job on n points of d columns.
-	Plan(n, d int) Plan
-	// Supports returns an [*UnsupportedKernelError] if the device cannot evaluate
-	// the program: ask before a workspace for it is made. A workspace returns the
-	// same error.
-	Supports(prog *kernel.Program) error
-	// NewWorkspace checks the plan against what is free, then allocates. x is
-	// kept, not copied, and must not change. Errors: [*MemoryError],
-	// [*NonFiniteError], [*UnavailableError].
-	NewWorkspace(ctx context.Context, x *kernel.Points) (Workspace, error)
-	// Close releases the device.
-	Close() error
-}
-
-// Info describes a device.
-type Info struct {
-	// Name is what --device takes: "cpu" or "cuda:0".
-	Name string
-	// Description is for people: processor or card, cores or memory.
-	Description string
-	// Threads is the number of CPU threads that it uses.
-	Threads int
-	// MemoryFree is the memory it can allocate, in bytes; 0 if unknown.
-	MemoryFree int64
-}
-
-// Workspace holds one n×n matrix and takes it through these stages:
+// Workspace computes with the covariance matrix Σ of n points, in whatever form
+// its method keeps it. It takes these stages:
 //
-//	Fill → Factor → Solve, Contract, InverseDiagonal, Predict, PredictCovariance,
-//	ReadFactor in any order → Fill …
+//	Form → LogDet, Solve, Contract, Predict in any order → Form …
 //
-// The calls of one workspace must not overlap. A call out of order returns
-// [ErrStage]. Calls that do n² work or more poll ctx between tiles and return
-// its error when it is done; the workspace is then back before Fill. After any
-// error but a context's, [*NotPDError] and [*NonFiniteError] the workspace
+// The calls of one workspace must not overlap. A call before Form returns
+// [ErrStage]. Calls that do n² work or more poll ctx between pieces of it and
+// return its error when it is done; the workspace is then back before Form. After
+// any error but a context's, [*NotPDError] and [*NonFiniteError] the workspace
 // cannot be used again.
 //
-// Matrices of several columns are column-major with leading dimension n.
+// Matrices of several columns are column-major with leading dimension n. Costs
+// are those of [Exact].
 type Workspace interface {
+	// Method is the name of the method, as in [Capabilities].
+	Method() string
 	// N is the number of points.
 	N() int
-	// Fill forms Σ = K + diag(noise): K_ij = k(x_i, x_j) for the program at
-	// theta (natural units), and noise of length 1 (one variance for all) or n.
-	Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
-	// Factor overwrites Σ by its Cholesky factor L, Σ = LLᵀ. Cost n³/3 flops.
-	// Errors: [*NotPDError], or [*NonFiniteError] if Σ holds a NaN.
-	Factor(ctx context.Context) error
-	// LogDet returns log|Σ| of the factored matrix.
-	LogDet() (float64, error)
+	// Form forms Σ = K + diag(noise) and makes it ready to solve with:
+	// K_ij = k(x_i, x_j) for the program at theta (natural units), and noise of
+	// length 1 (one variance for all) or n. Cost n³/3 flops. Errors:
+	// [*NotPDError], or [*NonFiniteError] if Σ holds a NaN.
+	Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
+	// LogDet returns log|Σ| and the standard error of it, which is 0 where the
+	// method is exact.
+	LogDet() (value, stdErr float64, err error)
 	// Solve overwrites b (n×m) by Σ⁻¹b. Cost 2n²m flops.
 	Solve(ctx context.Context, b []float64, m int) error
-	// Contract forms the matrix G of adj tile by tile and adds
-	// ⟨G, ∂K/∂log θ_p⟩ to grad[p]; diag (length n) receives G_ii. L survives.
-	// Cost 2n³/3 flops after Factor, at most n³/3 if the inverse is there
-	// already, and n³ more with adj.Middle, whose panels of Σ⁻¹ are allocated
-	// the first time; a [*MemoryError] says that there is no room for them.
+	// Contract forms the matrix G of adj piece by piece and adds
+	// ⟨G, ∂K/∂log θ_p⟩ to grad[p]; diag (length n) receives G_ii. What Form made
+	// survives. Cost 2n³/3 flops after Form, at most n³/3 if the inverse is there
+	// already, and n³ more with adj.Middle, whose working space is allocated
+	// the first time; a [*MemoryError] says that there is no room for it.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
-	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). Its cost is
-	// that of the inverse, 2n³/3 flops at most, of which a Contract that follows
-	// saves at least n³/3.
-	InverseDiagonal(ctx context.Context, dst []float64) error
 	// Predict writes the means of k functions that share Σ, such as those of
 	// several targets: for the weights alpha (n×k) and every point x*_j of xs,
 	// mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq, an xs.N×k matrix; k is
@@ -80,26 +48,62 @@ type Workspace interface {
 	// the prior variance, the same for all. Points go through in blocks: memory
 	// does not grow with their number. Cost n²·xs.N flops with reduction.
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
+	// OnProgress sets a function to call now and then during all calls that take
+	// a context but Solve, from the goroutine of the call; nil for none.
+	OnProgress(func(Progress))
+	// Work returns the floating-point operations and the memory used so far, for
+	// tests and benchmarks.
+	Work() Work
+	// Close frees the memory. It may be called twice.
+	Close() error
+}
+
+// InverseDiagonal is the capability of a [Workspace] to give the diagonal of Σ⁻¹.
+type InverseDiagonal interface {
+	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). Its cost is
+	// that of the inverse, 2n³/3 flops at most, of which a Contract that follows
+	// saves at least n³/3.
+	InverseDiagonal(ctx context.Context, dst []float64) error
+}
+
+// JointCovariance is the capability of a [Workspace] to give the covariance of
+// predictions.
+type JointCovariance interface {
 	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m
 	// for the m points of xs, both halves: what the posterior covariance falls
 	// short of the prior one by (Rasmussen & Williams 2006, eq. 2.24). It holds
-	// L⁻¹K* meanwhile, n×m numbers; a [*MemoryError] says, before anything is
+	// n×m numbers meanwhile; a [*MemoryError] says, before anything is
 	// allocated, that there is no room for them. Cost n²m + nm² flops.
 	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
+}
+
+// FactorStore is the capability of a [Workspace] to give its Cholesky factor L
+// away and to take it back.
+type FactorStore interface {
 	// ReadFactor copies rows r0 … r1−1 of L to dst, row-major with leading
 	// dimension n, zeros above the diagonal.
 	ReadFactor(r0, r1 int, dst []float64) error
 	// WriteFactor is its inverse: it sets rows of L, and the workspace counts
-	// as factored once the last row is written.
+	// as formed once the last row is written.
 	WriteFactor(r0, r1 int, src []float64) error
-	// OnProgress sets a function to call now and then during Factor, Contract,
-	// InverseDiagonal, Predict and PredictCovariance, from the goroutine of the call; nil for none.
-	OnProgress(func(Progress))
-	// Work returns the floating-point operations and the n×n buffers used so
-	// far, for tests and benchmarks.
-	Work() Work
-	// Close frees the memory. It may be called twice.
-	Close() error
+}
+
+// ResidualChecker is the capability of a [Workspace] to check what Form made.
+type ResidualChecker interface {
+	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with
+	// Σ formed anew, at the parameters of the last Form.
+	Residual(ctx context.Context) (float64, error)
+}
+
+// Capability returns the capability T of a workspace, such as [FactorStore], or
+// an [*UnsupportedError]. what names what it is needed for, as the object of
+// "cannot give".
+func Capability[T any](w Workspace, what string) (T, error) {
+	c, ok := w.(T)
+	if !ok {
+		return c, &UnsupportedError{Method: w.Method(), What: what}
+	}
+	return c, nil
 }
 
 // Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n
@@ -156,14 +160,6 @@ type Progress struct {
 type Work struct {
 	// Flops is the number of floating-point operations of matrix algebra.
 	Flops float64
-	// Bytes is the memory held now; MatrixBytes the part in the n×n buffer.
+	// Bytes is the memory held now; MatrixBytes the part in n×n matrices.
 	Bytes, MatrixBytes int64
-}
-
-// ResidualChecker is a [Workspace] that can check its own factor.
-type ResidualChecker interface {
-	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with
-	// Σ formed anew, at the parameters of the last Fill. It may be called after
-	// Factor.
-	Residual(ctx context.Context) (float64, error)
 }

@@ -1,0 +1,91 @@
+package batch
+
+import (
+	"context"
+	"errors"
+
+	"gpfit/batch/rundir"
+	"gpfit/device"
+)
+
+// Estimate is what a job is expected to need.
+type Estimate struct {
+	Job rundir.PlannedJob
+	device.Plan
+	// Seconds is the expected time, 0 if unknown.
+	Seconds float64
+}
+
+// TypicalEvaluations is the number of evaluations with gradient that estimates
+// count for one start of the optimiser.
+const TypicalEvaluations = 40
+
+// Estimates returns the plan of every job, from the host and, where there are
+// accelerators, the first that a job may take.
+func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver) ([]Estimate, error) {
+	e := estimator{found: device.Find(ctx, drivers), open: map[deviceKey]device.Backend{}}
+	defer e.close()
+	var out []Estimate
+	for _, j := range jobs {
+		b, err := e.backend(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, estimate(j, b))
+	}
+	return out, nil
+}
+
+// estimate plans a job on a backend, which may be nil.
+func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
+	e := Estimate{Job: j}
+	if j.N == 0 || b == nil {
+		return e
+	}
+	e.Plan = b.Plan(j.N, j.D)
+	if e.FlopRate == 0 {
+		// A rough one: small matrices do not reach it.
+		e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
+	}
+	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
+	return e
+}
+
+// estimator opens the devices of jobs, each once.
+type estimator struct {
+	found device.Found
+	open  map[deviceKey]device.Backend
+}
+
+// deviceKey tells backends apart: those of the host by their threads too.
+type deviceKey struct {
+	name    string
+	threads int
+}
+
+// backend returns a backend like that of a job, nil if there is none here.
+func (e *estimator) backend(ctx context.Context, j rundir.PlannedJob) (device.Backend, error) {
+	key, threads := deviceKey{name: value(j.Options.Device)}, value(j.Options.Threads)
+	if e.found.IsHost(key.name) {
+		key.threads = threads
+	}
+	if b, ok := e.open[key]; ok {
+		return b, nil
+	}
+	b, _, err := e.found.Open(ctx, device.Request{Device: key.name, Options: device.Options{Threads: threads}})
+	var none *device.UnavailableError
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.open[key] = b[0]
+	return b[0], nil
+}
+
+func (e *estimator) close() {
+	for _, b := range e.open {
+		_ = b.Close()
+	}
+}

@@ -1,0 +1,235 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/internal/suggest"
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// check finds what the form of the file does not tell.
+func (s *Batch) check() error {
+	if len(s.Data) == 0 {
+		return s.errorAt("data", nil, "data: names no data set")
+	}
+	if len(s.Kernels) == 0 {
+		return s.errorAt("kernels", nil, "kernels: names no kernel")
+	}
+	if err := s.checkOptions("defaults", s.Defaults); err != nil {
+		return err
+	}
+	for i := range s.Data {
+		if err := s.checkData(i); err != nil {
+			return err
+		}
+	}
+	for i := range s.Kernels {
+		if err := s.checkKernel(i); err != nil {
+			return err
+		}
+	}
+	if err := s.checkSplits("splits", s.Splits); err != nil {
+		return err
+	}
+	if i := duplicate(s.Seeds); i >= 0 {
+		return s.errorAt(fmt.Sprintf("seeds[%d]", i), nil, "seed %d is there twice", s.Seeds[i])
+	}
+	for i, o := range s.Overrides {
+		at := fmt.Sprintf("overrides[%d]", i)
+		if err := s.checkOptions(at, o.Options); err != nil {
+			return err
+		}
+		if err := s.checkMatch(at+".match", o.Match); err != nil {
+			return err
+		}
+	}
+	for i, m := range s.Exclude {
+		if err := s.checkMatch(fmt.Sprintf("exclude[%d]", i), m); err != nil {
+			return err
+		}
+	}
+	return s.checkSlurm()
+}
+
+func duplicate[T comparable](list []T) int {
+	for i, v := range list {
+		if slices.Contains(list[:i], v) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Batch) checkData(i int) error {
+	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
+	switch {
+	case d.Path == "":
+		return s.errorAt(at, nil, "a data set needs a path")
+	case d.Path == "-":
+		return s.errorAt(at+".path", nil, "a batch cannot read standard input")
+	case d.Name == "":
+		d.Name = slug(baseName(d.Path))
+	}
+	if !validName.MatchString(d.Name) {
+		return s.errorAt(at+".name", nil, "name %q: must be letters, digits, _, + and -", d.Name)
+	}
+	for _, other := range s.Data[:i] {
+		if other.Name == d.Name {
+			return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
+		}
+	}
+	if d.Splits != nil && d.SplitMask == "" {
+		return s.errorAt(at+".splits", nil, "splits need a split_mask")
+	}
+	if err := s.checkSplits(at+".splits", d.Splits); err != nil {
+		return err
+	}
+	return s.checkOptions(at, d.Options)
+}
+
+func (s *Batch) checkSplits(at string, splits *Splits) error {
+	if splits == nil || splits.All {
+		return nil
+	}
+	if len(splits.Columns) == 0 {
+		return s.errorAt(at, nil, "splits: names no column")
+	}
+	if i := duplicate(splits.Columns); i >= 0 {
+		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "split %s is there twice", splits.Columns[i])
+	}
+	return nil
+}
+
+func (s *Batch) checkKernel(i int) error {
+	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
+	if k.Kernel == "" {
+		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
+	}
+	if _, err := kernel.Parse(k.Kernel); err != nil {
+		return s.errorAt(at+".kernel", err, "%v", err)
+	}
+	if k.Name == "" {
+		k.Name = slug(k.Kernel)
+	}
+	if !validName.MatchString(k.Name) {
+		return s.errorAt(at+".name", nil, "name %q: must be at most 80 letters, digits, _, + and -", k.Name)
+	}
+	for _, other := range s.Kernels[:i] {
+		if other.Name == k.Name {
+			return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
+		}
+	}
+	return s.checkOptions(at, k.Options)
+}
+
+// checkOptions finds values that no job can have.
+func (s *Batch) checkOptions(at string, o Options) error {
+	oneOf := func(key string, value *string, allowed ...string) error {
+		if value == nil || slices.Contains(allowed, *value) {
+			return nil
+		}
+		return s.errorAt(at+"."+key, nil, "%s %q: must be one of %s%s", key, *value, strings.Join(allowed, ", "), suggest.DidYouMean(*value, allowed))
+	}
+	atLeast := func(key string, value *int, least int) error {
+		if value == nil || *value >= least {
+			return nil
+		}
+		return s.errorAt(at+"."+key, nil, "%s %d: must be at least %d", key, *value, least)
+	}
+	err := errors.Join(
+		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
+		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
+		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
+		oneOf("optimizer", o.Optimizer, hyperopt.Methods()...), oneOf("coarse", o.Coarse, fit.Coarses()...),
+		atLeast("subsample", o.Subsample, 0),
+		atLeast("restarts", o.Restarts, 0), atLeast("max_evals", o.MaxEvals, 0),
+		atLeast("threads", o.Threads, 0), atLeast("retries", o.Retries, 0),
+	)
+	if err != nil {
+		return err.(interface{ Unwrap() []error }).Unwrap()[0]
+	}
+	if o.Mean != nil {
+		if _, err := mean.Parse(*o.Mean); err != nil {
+			return s.errorAt(at+".mean", err, "%v", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Prior)) {
+		if _, err := graph.ParsePrior(o.Prior[name]); err != nil {
+			return s.errorAt(at+".prior."+name, err, "prior of %s: %v", name, err)
+		}
+	}
+	for i, score := range o.Scores {
+		if score != "loo" {
+			return s.errorAt(fmt.Sprintf("%s.scores[%d]", at, i), nil, "scores %q: must be loo; splits are a batch's cross-validation", score)
+		}
+	}
+	if o.Target != nil && strings.Contains(string(*o.Target), ",") {
+		return s.errorAt(at+".target", nil, "target %q: a job has one target; list the table once for each of them", *o.Target)
+	}
+	if o.Device != nil && strings.Contains(*o.Device, ",") {
+		return s.errorAt(at+".device", nil, "device %q: a job has one device; a kind without a number takes any of its devices", *o.Device)
+	}
+	if o.Standardize != nil {
+		if _, err := gp.ParseStandardize(*o.Standardize); err != nil {
+			return s.errorAt(at+".standardize", nil, "standardize %q: must be xy, x, y or none", *o.Standardize)
+		}
+	}
+	if j := o.MaxJitter; j != nil && (!(*j >= 0) || math.IsInf(*j, 0)) {
+		return s.errorAt(at+".max_jitter", nil, "max_jitter %v: must be a number from 0", *j)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
+		if b := o.Bounds[name]; len(b) != 2 || !(b[0] < b[1]) {
+			return s.errorAt(at+".bounds."+name, nil, "bounds of %s: must be [lower, upper] with lower < upper", name)
+		}
+	}
+	if o.Features != nil && len(o.Features) == 0 {
+		return s.errorAt(at+".features", nil, "features: names no column")
+	}
+	return nil
+}
+
+// checkMatch finds names that are none: a match that never holds is a mistake.
+func (s *Batch) checkMatch(at string, m Match) error {
+	if m.Data == nil && m.Kernel == nil && m.Split == nil && m.Seed == nil {
+		return s.errorAt(at, nil, "matches every job: say which data, kernel, split or seed is meant")
+	}
+	var data, kernels []string
+	for _, d := range s.Data {
+		data = append(data, d.Name)
+	}
+	for _, k := range s.Kernels {
+		kernels = append(kernels, k.Name)
+	}
+	for key, list := range map[string][]Word{"data": m.Data, "kernel": m.Kernel} {
+		known := map[string][]string{"data": data, "kernel": kernels}[key]
+		for i, w := range list {
+			if !slices.Contains(known, string(w)) {
+				return s.errorAt(fmt.Sprintf("%s.%s[%d]", at, key, i), nil, "there is no %s named %q%s; there are %s",
+					key, w, suggest.DidYouMean(string(w), known), strings.Join(known, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Batch) checkSlurm() error {
+	for _, v := range append([]string{s.Slurm.Partition, s.Slurm.Gres, s.Slurm.Time, s.Slurm.Memory, s.Slurm.Account, s.Slurm.QOS}, s.Slurm.Options...) {
+		if strings.ContainsAny(v, "\n\r") {
+			return s.errorAt("slurm", nil, "slurm: %q has a line break", v)
+		}
+	}
+	if s.Slurm.Tasks < 0 || s.Slurm.CPUs < 0 {
+		return s.errorAt("slurm", nil, "slurm: tasks and cpus must not be negative")
+	}
+	return nil
+}

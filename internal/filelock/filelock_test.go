@@ -1,0 +1,80 @@
+package filelock
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// open opens the file at path once more, as another process would.
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// TestTry: an exclusive lock keeps all others out, shared ones only exclusive
+// ones, and both end with Unlock and with the file.
+func TestTry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	a, b := open(t, path), open(t, path)
+	check := func(what string, f *os.File, exclusive bool, want error) {
+		t.Helper()
+		if err := Try(f, exclusive, 0); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	check("the first", a, true, nil)
+	check("exclusive beside exclusive", b, true, ErrBusy)
+	check("shared beside exclusive", b, false, ErrBusy)
+	if err := Unlock(a); err != nil {
+		t.Fatal(err)
+	}
+	check("shared after Unlock", a, false, nil)
+	check("shared beside shared", b, false, nil)
+	check("exclusive beside shared", open(t, path), true, ErrBusy)
+	a.Close()
+	b.Close()
+	check("exclusive after both were closed", open(t, path), true, nil)
+}
+
+// TestReadWhileLocked: a lock keeps nobody from reading the file.
+func TestReadWhileLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f := open(t, path)
+	if err := Try(f, true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("text"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestPatience: a lock that gets free in time is taken, one that does not is
+// given up.
+func TestPatience(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	holder, waiter := open(t, path), open(t, path)
+	if err := Try(holder, true, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := Try(waiter, true, 3*pollInterval); !errors.Is(err, ErrBusy) {
+		t.Errorf("held: %v", err)
+	}
+	go func() {
+		time.Sleep(2 * pollInterval)
+		_ = Unlock(holder)
+	}()
+	if err := Try(waiter, true, time.Minute); err != nil {
+		t.Errorf("freed: %v", err)
+	}
+}

@@ -1,0 +1,194 @@
+package layers
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+)
+
+// Arrangement is an order of files in which few references run up.
+type Arrangement struct {
+	// Floors lists the files from the top down: a file stands below all that refer
+	// to it, but for those of the references in Up.
+	Floors [][]string
+	// Up are the references to a file of the same or a higher floor.
+	Up []Reference
+}
+
+// exactFiles is the number of files up to which a ring of references is ordered
+// exactly, in 2^exactFiles steps; tries is how often the search for an order of a
+// larger ring begins anew.
+const (
+	exactFiles = 20
+	tries      = 200
+)
+
+// Arrange orders files so that as few references as possible run up. Files that
+// refer to one another in a ring cannot all be in order: the least number of
+// references against it is exact for rings of up to 20 files and the best of many
+// local searches for larger ones.
+func Arrange(files []string, refs []Reference) Arrangement {
+	index := map[string]int{}
+	g := simple.NewDirectedGraph()
+	for i, f := range files {
+		index[f] = i
+		g.AddNode(simple.Node(i))
+	}
+	uses := make([][]int, len(files))
+	for _, r := range refs {
+		from, to := index[r.From], index[r.To]
+		uses[from] = append(uses[from], to)
+		g.SetEdge(simple.Edge{F: simple.Node(from), T: simple.Node(to)})
+	}
+	var order []int
+	rings := topo.TarjanSCC(g) // what is referred to comes first
+	for _, nodes := range slices.Backward(rings) {
+		ring := make([]int, len(nodes))
+		for i, n := range nodes {
+			ring[i] = int(n.ID())
+		}
+		slices.Sort(ring)
+		order = append(order, orderRing(ring, uses)...)
+	}
+	return arrangement(files, refs, index, order)
+}
+
+// orderRing orders the files of a ring of references from the top down.
+func orderRing(ring []int, uses [][]int) []int {
+	local := make([]uint64, len(ring)) // bit j of local[i]: i uses j
+	for i, v := range ring {
+		for j, w := range ring {
+			if slices.Contains(uses[v], w) {
+				local[i] |= 1 << j
+			}
+		}
+	}
+	order := searchOrder
+	if len(ring) <= exactFiles {
+		order = exactOrder
+	}
+	out := make([]int, len(ring))
+	for at, i := range order(local) {
+		out[at] = ring[i]
+	}
+	return out
+}
+
+// exactOrder finds the best order of all: the least number of references up among
+// the files of a set, placed on top of all others, follows from that of the set
+// without the lowest of them.
+func exactOrder(uses []uint64) []int {
+	n := len(uses)
+	least := make([]int16, 1<<n)
+	lowest := make([]int8, 1<<n)
+	for set := 1; set < 1<<n; set++ {
+		least[set] = -1
+		for rest := uint64(set); rest != 0; rest &= rest - 1 {
+			last := bits.TrailingZeros64(rest)
+			above := set &^ (1 << last)
+			up := least[above] + int16(bits.OnesCount64(uses[last]&uint64(above)))
+			if least[set] < 0 || up < least[set] {
+				least[set], lowest[set] = up, int8(last)
+			}
+		}
+	}
+	order := make([]int, n)
+	for set, at := 1<<n-1, n-1; at >= 0; at-- {
+		order[at] = int(lowest[set])
+		set &^= 1 << lowest[set]
+	}
+	return order
+}
+
+// searchOrder moves one file at a time to the place where it costs least, from
+// several orders drawn at random, the same in every run.
+func searchOrder(uses []uint64) []int {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var best []int
+	least := -1
+	for range tries {
+		order := rng.Perm(len(uses))
+		for moved := true; moved; {
+			moved = false
+			for i := range uses {
+				moved = moveFile(order, i, uses) || moved
+			}
+		}
+		if up := countUp(order, uses); least < 0 || up < least {
+			best, least = order, up
+		}
+	}
+	return best
+}
+
+// moveFile puts file i where fewest references run up, if that is better than
+// where it is.
+func moveFile(order []int, i int, uses []uint64) bool {
+	from := slices.Index(order, i)
+	at, gain, change := from, 0, 0
+	for to := from - 1; to >= 0; to-- { // above order[to]
+		change += refers(uses, order[to], i) - refers(uses, i, order[to])
+		if change < gain {
+			at, gain = to, change
+		}
+	}
+	change = 0
+	for to := from + 1; to < len(order); to++ { // below order[to]
+		change += refers(uses, i, order[to]) - refers(uses, order[to], i)
+		if change < gain {
+			at, gain = to, change
+		}
+	}
+	if at == from {
+		return false
+	}
+	moved := slices.Insert(slices.Delete(slices.Clone(order), from, from+1), at, i)
+	copy(order, moved)
+	return true
+}
+
+func refers(uses []uint64, i, j int) int { return int(uses[i] >> j & 1) }
+
+// countUp counts the references up in an order.
+func countUp(order []int, uses []uint64) int {
+	up, above := 0, uint64(0)
+	for _, i := range order {
+		up += bits.OnesCount64(uses[i] & above)
+		above |= 1 << i
+	}
+	return up
+}
+
+// arrangement makes floors of an order: a file stands one floor below the lowest
+// of those above it that refer to it.
+func arrangement(files []string, refs []Reference, index map[string]int, order []int) Arrangement {
+	place := make([]int, len(files))
+	for at, i := range order {
+		place[i] = at
+	}
+	floor := make([]int, len(files))
+	var a Arrangement
+	for _, i := range order {
+		for _, r := range refs {
+			if from := index[r.From]; r.To == files[i] && place[from] < place[i] {
+				floor[i] = max(floor[i], floor[from]+1)
+			}
+		}
+		for len(a.Floors) <= floor[i] {
+			a.Floors = append(a.Floors, nil)
+		}
+		a.Floors[floor[i]] = append(a.Floors[floor[i]], files[i])
+	}
+	for _, r := range refs {
+		if place[index[r.From]] > place[index[r.To]] {
+			a.Up = append(a.Up, r)
+		}
+	}
+	for _, f := range a.Floors {
+		slices.Sort(f)
+	}
+	return a
+}

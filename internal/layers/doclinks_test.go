@@ -1,0 +1,162 @@
+package layers
+
+import (
+	"fmt"
+	"go/ast"
+	"go/doc/comment"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// docLinks returns the links of a comment that name a Go identifier, such as
+// [Task], [Task.Fit], [*os.PathError], and of those to packages alone the ones with
+// a path, such as [encoding/json]: a lower-case word in brackets may be anything.
+func docLinks(c *ast.CommentGroup) []*comment.DocLink {
+	var links []*comment.DocLink
+	parser := comment.Parser{
+		LookupPackage: func(name string) (string, bool) { return name, true },
+		LookupSym:     func(recv, name string) bool { return true },
+	}
+	for _, text := range texts(parser.Parse(c.Text()).Content) {
+		if link, ok := text.(*comment.DocLink); ok && (link.Name != "" || strings.Contains(link.ImportPath, "/")) {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// texts are the pieces of text of blocks, those of lists included. Headings hold no
+// links.
+func texts(blocks []comment.Block) []comment.Text {
+	var out []comment.Text
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case *comment.Paragraph:
+			out = append(out, b.Text...)
+		case *comment.List:
+			for _, item := range b.Items {
+				out = append(out, texts(item.Content)...)
+			}
+		}
+	}
+	return out
+}
+
+// resolves says whether a link in a comment of pkg leads anywhere: to the package
+// itself, to one that it imports, or to one of the standard library.
+func resolves(pkg *packages.Package, link *comment.DocLink) bool {
+	in := pkg.Types
+	if name := link.ImportPath; name != "" {
+		i := slices.IndexFunc(in.Imports(), func(p *types.Package) bool { return p.Path() == name || p.Name() == name })
+		if i < 0 {
+			_, standard := comment.DefaultLookupPackage(name)
+			return standard
+		}
+		in = in.Imports()[i]
+	}
+	switch {
+	case link.Name == "":
+		return true
+	case link.Recv == "":
+		return in.Scope().Lookup(link.Name) != nil
+	}
+	t, ok := in.Scope().Lookup(link.Recv).(*types.TypeName)
+	if !ok {
+		return false
+	}
+	obj, _, _ := types.LookupFieldOrMethod(t.Type(), true, in, link.Name)
+	return obj != nil
+}
+
+// falseLinks lists the links in a package's doc comments that lead nowhere.
+func falseLinks(pkg *packages.Package) []string {
+	var wrong []string
+	check := func(c *ast.CommentGroup) {
+		for _, link := range docLinks(c) {
+			if !resolves(pkg, link) {
+				parts := slices.DeleteFunc([]string{link.ImportPath, link.Recv, link.Name}, func(s string) bool { return s == "" })
+				wrong = append(wrong, fmt.Sprintf("%s: [%s] leads nowhere", pkg.Fset.Position(c.Pos()), strings.Join(parts, ".")))
+			}
+		}
+	}
+	for _, file := range pkg.Syntax {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.File:
+				check(n.Doc)
+			case *ast.FuncDecl:
+				check(n.Doc)
+				return false
+			case *ast.GenDecl:
+				check(n.Doc)
+			case *ast.TypeSpec:
+				check(n.Doc)
+			case *ast.ValueSpec:
+				check(n.Doc)
+			case *ast.Field:
+				check(n.Doc)
+			}
+			return true
+		})
+	}
+	return wrong
+}
+
+// TestDocLinks: the links of all doc comments lead somewhere.
+func TestDocLinks(t *testing.T) {
+	for _, pkg := range loadModule(t) {
+		for _, what := range falseLinks(pkg) {
+			t.Error(what)
+		}
+	}
+}
+
+// TestFalseLinks: links that lead nowhere are found in any doc comment, those that
+// do lead somewhere are left alone.
+func TestFalseLinks(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"m.go": `// Package m has [Gone0] and [T], [*T], [T.M], [T.F], [os.File], [encoding/json] and matrix[T] and [t].
+package m
+
+import "os"
+
+// T has:
+//   - [Gone1] and [os.Gone2]
+type T struct {
+	// F has [T.Gone3].
+	F *os.File
+}
+
+// M has [gone.Gone4] and [io/gone].
+func (*T) M() {
+	// [Gone5] is no link here.
+}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pkgs, err := Load(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(falseLinks(pkgs[0]), "\n")
+	want := []string{"[encoding/json]", "[Gone0]", "[Gone1]", "[os.Gone2]", "[T.Gone3]", "[gone.Gone4]", "[io/gone]"}
+	for _, link := range want {
+		if !strings.Contains(got, link) {
+			t.Errorf("%s is not found in:\n%s", link, got)
+		}
+	}
+	if n := strings.Count(got, "\n") + 1; n != len(want) {
+		t.Errorf("%d links are found, want %d:\n%s", n, len(want), got)
+	}
+}

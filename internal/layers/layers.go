@@ -1,0 +1,30 @@
+// Package layers holds the structure of the code. Its tests compare the imports of
+// every package with the table of packages in ARCHITECTURE.md, resolve the links in
+// doc comments, and bound the references between the files of a package that run
+// up ([Arrange]) and the type names that several packages share.
+//
+// The command in rooms prints the files of a package floor by floor.
+package layers
+
+import (
+	"errors"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Load parses and type-checks the packages that patterns name, relative to the
+// folder dir, without their tests.
+func Load(dir string, patterns ...string) ([]*packages.Package, error) {
+	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo
+	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: dir}, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, p := range pkgs {
+		for _, e := range p.Errors {
+			errs = append(errs, e)
+		}
+	}
+	return pkgs, errors.Join(errs...)
+}

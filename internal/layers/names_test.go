@@ -1,0 +1,46 @@
+package layers
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sharedNames is how many exported type names more than one package may declare.
+const sharedNames = 22
+
+// ownNames are those that each package may have, since its users read them with
+// the package's name.
+var ownNames = []string{"Options", "Result", "Error"}
+
+// TestSharedNames: few exported type names are declared in more than one package.
+// Packages for tests do not count.
+func TestSharedNames(t *testing.T) {
+	declared := map[string][]string{}
+	for _, pkg := range loadModule(t) {
+		if isForTests(pkg.PkgPath) {
+			continue
+		}
+		for _, name := range pkg.Types.Scope().Names() {
+			obj, ok := pkg.Types.Scope().Lookup(name).(*types.TypeName)
+			if ok && obj.Exported() && !slices.Contains(ownNames, name) {
+				declared[name] = append(declared[name], strings.TrimPrefix(pkg.PkgPath, module))
+			}
+		}
+	}
+	var shared []string
+	for name, in := range declared {
+		if len(in) > 1 {
+			shared = append(shared, name+" in "+strings.Join(in, ", "))
+		}
+	}
+	if slices.Sort(shared); len(shared) > sharedNames {
+		t.Errorf("%d exported type names are declared in several packages, at most %d may be:\n%s", len(shared), sharedNames, strings.Join(shared, "\n"))
+	}
+}
+
+// isForTests says whether a package is there for tests alone.
+func isForTests(path string) bool {
+	return strings.HasSuffix(path, "test") || strings.Contains(path, "/emulat") || strings.Contains(path, "/internal/refdata") || strings.Contains(path, "/internal/layers")
+}

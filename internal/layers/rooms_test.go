@@ -1,0 +1,126 @@
+package layers
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// referencesUp bounds the references between files that run up, in the packages of
+// these folders and below together.
+var referencesUp = []struct {
+	folders []string
+	most    int
+}{
+	{[]string{"fit", "hyperopt"}, 39},
+	{[]string{"batch"}, 0},
+	{[]string{"internal"}, 0},
+}
+
+// TestReferencesUp: few references between the files of a package run up.
+// "go run ./internal/layers/rooms FOLDER..." shows which do.
+func TestReferencesUp(t *testing.T) {
+	for _, c := range referencesUp {
+		up, packages := 0, 0
+		for _, pkg := range loadModule(t) {
+			path := strings.TrimPrefix(pkg.PkgPath, module)
+			if slices.ContainsFunc(c.folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") }) {
+				packages++
+				up += len(Arrange(Files(pkg), References(pkg)).Up)
+			}
+		}
+		if packages == 0 || up > c.most {
+			t.Errorf("%d references run up in the %d packages of %s, at most %d may: see go run ./internal/layers/rooms", up, packages, strings.Join(c.folders, ", "), c.most)
+		}
+	}
+}
+
+// TestReferences: functions, types, methods, fields, constants and variables of
+// another file are references, what a test uses is none.
+func TestReferences(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"a.go":   "package m\n\ntype T struct{ F int }\n\nfunc (*T) M() {}\n\nconst C = 1\n\nvar V = func() {}\n\nfunc G[P any](P) {}\n",
+		"b.go":   "package m\n\nimport \"os\"\n\nfunc f(t *T) int {\n\tV()\n\tG(os.Args)\n\tt.M()\n\treturn t.F + C\n}\n",
+		"c.go":   "package m\n\nfunc (t *T) unused() int { return f(t) }\n",
+		// A test is no file of the package.
+		"a_test.go": "package m\n\nvar _ = f\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pkgs, err := Load(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Reference{
+		{"b.go", "a.go", []string{"C", "F", "G", "T", "T.M", "V"}},
+		{"c.go", "a.go", []string{"T"}},
+		{"c.go", "b.go", []string{"f"}},
+	}
+	if got := References(pkgs[0]); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := Files(pkgs[0]); !slices.Equal(got, []string{"a.go", "b.go", "c.go"}) {
+		t.Errorf("files %v", got)
+	}
+}
+
+// refs makes references from a text such as "ab bc": file a uses b, b uses c.
+func refs(text string) []Reference {
+	var out []Reference
+	for pair := range strings.FieldsSeq(text) {
+		out = append(out, Reference{From: pair[:1], To: pair[1:]})
+	}
+	return out
+}
+
+// TestArrange: by hand.
+func TestArrange(t *testing.T) {
+	for _, c := range []struct{ files, refs, floors, up string }{
+		{"a b c", "", "abc", ""},
+		{"a b c", "ca cb", "c ab", ""},
+		{"a b c d", "ab bc ac cd", "a b c d", ""},
+		{"a b c", "ab bc ca ba", "b c a", "ab"},
+		{"a b c d", "ab bc ca cb da", "cd a b", "bc"},
+		{"a b c", "cb bc ca ab", "c a b", "bc"},
+	} {
+		a := Arrange(strings.Fields(c.files), refs(c.refs))
+		var floors, up []string
+		for _, f := range a.Floors {
+			floors = append(floors, strings.Join(f, ""))
+		}
+		for _, r := range a.Up {
+			up = append(up, r.From+r.To)
+		}
+		if got := strings.Join(floors, " "); len(a.Up) != len(strings.Fields(c.up)) || c.floors != got || strings.Join(up, " ") != c.up {
+			t.Errorf("%s: floors %s and up %v, want %s and %s", c.refs, got, up, c.floors, c.up)
+		}
+	}
+}
+
+// TestSearchOrder: the search finds what the exact way finds, and both order all.
+func TestSearchOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 3))
+	for range 30 {
+		uses := make([]uint64, 12)
+		for i := range uses {
+			uses[i] = rng.Uint64() & rng.Uint64() & (1<<12 - 1) &^ (1 << i)
+		}
+		exact, found := exactOrder(uses), searchOrder(uses)
+		if e, f := countUp(exact, uses), countUp(found, uses); e != f {
+			t.Errorf("%d references up by search, %d exactly", f, e)
+		}
+		for _, order := range [][]int{exact, found} {
+			if s := slices.Sorted(slices.Values(order)); len(s) != 12 || s[0] != 0 || s[11] != 11 || len(slices.Compact(s)) != 12 {
+				t.Errorf("no order of all files: %v", order)
+			}
+		}
+	}
+}

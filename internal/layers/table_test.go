@@ -1,0 +1,210 @@
+package layers
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// root is the folder of the module, whose packages are named relative to it.
+const root, module = "../..", "gpfit/"
+
+// tableHead begins the table of packages in ARCHITECTURE.md.
+const tableHead = "| package | what it holds | imports of ours |\n|---|---|---|\n"
+
+// A table row lists packages in backquotes, what they hold, and their imports:
+// "–" for none, "all above" for any that has a row further up, or a sorted list.
+var tableRow = regexp.MustCompile("^\\| (`[^`|, ]+`(?:, `[^`|, ]+`)*) \\| [^|]+ \\| (–|all above|[^`|, ]+(?:, [^`|, ]+)*) \\|\n$")
+
+type row struct {
+	packages []string
+	imports  string
+}
+
+func parseTable(text string) ([]row, error) {
+	_, body, ok := strings.Cut(text, tableHead)
+	if !ok {
+		return nil, fmt.Errorf("there is no table with the head %q", tableHead)
+	}
+	var rows []row
+	for line := range strings.Lines(body) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		m := tableRow.FindStringSubmatch(line)
+		if m == nil {
+			return nil, fmt.Errorf("not of the form \"| `package`, … | what it holds | import, … |\": %s", line)
+		}
+		rows = append(rows, row{strings.Split(strings.ReplaceAll(m[1], "`", ""), ", "), m[2]})
+	}
+	return rows, nil
+}
+
+// checkTable compares the table with the imports of every package and says of each
+// row that is wrong what to write.
+func checkTable(rows []row, imports map[string][]string) []string {
+	var wrong []string
+	errorf := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	above := map[string]bool{}
+	for _, r := range rows {
+		used := map[string]bool{}
+		for _, p := range r.packages {
+			list, there := imports[p]
+			if !there || above[p] {
+				errorf("%s is no package, or has a row already: remove it from its row", p)
+			}
+			for _, imported := range list {
+				used[imported] = true
+				if !above[imported] {
+					errorf("%s imports %s, which has no row above: take the import out, or move the row", p, imported)
+				}
+			}
+		}
+		if want := importCell(slices.Sorted(maps.Keys(used))); r.imports != want && r.imports != "all above" {
+			errorf("%s: the row has the imports %q, the code has %q: write that, or change the code", strings.Join(r.packages, ", "), r.imports, want)
+		}
+		for _, p := range r.packages {
+			above[p] = true
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(imports)) {
+		if !above[p] {
+			errorf("%s has no row: add one, with the imports %q", p, importCell(imports[p]))
+		}
+	}
+	return wrong
+}
+
+func importCell(imports []string) string {
+	if len(imports) == 0 {
+		return "–"
+	}
+	return strings.Join(imports, ", ")
+}
+
+// goList runs go list in the module's folder and returns the lines that it prints.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// watchTree reads the folders and files of the module, for the go command to run
+// these tests anew when one of them changes, in spite of its cache of tests.
+func watchTree(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err == nil && d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case err == nil && strings.HasSuffix(path, ".go"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loadModule loads all packages of the module, once for all tests.
+func loadModule(t *testing.T) []*packages.Package {
+	t.Helper()
+	watchTree(t)
+	pkgs, err := loaded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs
+}
+
+var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(root, "./...") })
+
+// TestImports: every package has a row in ARCHITECTURE.md and imports, with any of
+// the build tags, what the row says, from rows above.
+func TestImports(t *testing.T) {
+	watchTree(t)
+	sets := map[string]map[string]bool{}
+	for _, tags := range []string{"", "nogpu", "cu"} {
+		for _, line := range goList(t, "-tags", tags, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...") {
+			words := strings.Fields(line)
+			p := strings.TrimPrefix(words[0], module)
+			if sets[p] == nil {
+				sets[p] = map[string]bool{}
+			}
+			for _, imported := range words[1:] {
+				if name, ok := strings.CutPrefix(imported, module); ok {
+					sets[p][name] = true
+				}
+			}
+		}
+	}
+	imports := map[string][]string{}
+	for p, set := range sets {
+		imports[p] = slices.Sorted(maps.Keys(set))
+	}
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := parseTable(string(text))
+	if err != nil {
+		t.Fatalf("ARCHITECTURE.md: %v", err)
+	}
+	for _, what := range checkTable(rows, imports) {
+		t.Errorf("ARCHITECTURE.md, table of packages: %s", what)
+	}
+}
+
+// TestCheckTable: each way in which a row can be wrong is found.
+func TestCheckTable(t *testing.T) {
+	imports := map[string][]string{"a": nil, "b": nil, "c": {"a", "b"}, "d": {"c"}}
+	for _, c := range []struct{ rows, want string }{
+		{"| `a`, `b` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", ""},
+		{"| `a`, `b` | x | – |\n| `c` | x | all above |\n| `d` | x | c |\nafter the table", ""},
+		{"| `a`, `b` | x | – |\n| `c` | x | a |\n| `d` | x | c |\n", `c: the row has the imports "a", the code has "a, b"`},
+		{"| `a`, `b` | x | – |\n| `c` | x | a, b |\n| `d` | x | a, c |\n", `d: the row has the imports "a, c", the code has "c"`},
+		{"| `a` | x | – |\n| `c` | x | a, b |\n| `b` | x | – |\n| `d` | x | c |\n", "c imports b, which has no row above"},
+		{"| `a`, `b` | x | – |\n| `c` | x | a, b |\n", `d has no row: add one, with the imports "c"`},
+		{"| `a`, `b`, `e` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "e is no package"},
+		{"| `a`, `b` | x | – |\n| `a` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "a is no package, or has a row already"},
+		{"| a | x | – |\n", "not of the form"},
+		{"| `a` | x |  |\n", "not of the form"},
+		{"| `a` | x | `b` |\n", "not of the form"},
+	} {
+		rows, err := parseTable("text\n\n" + tableHead + c.rows)
+		got := strings.Join(checkTable(rows, imports), "\n")
+		if err != nil {
+			got = err.Error()
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.rows, got, c.want)
+		}
+	}
+	if _, err := parseTable("no table"); err == nil {
+		t.Error("no error without a table")
+	}
+}
+
+// TestFitLinksNoReaders: whoever imports fit as a library gets no reader of tables.
+func TestFitLinksNoReaders(t *testing.T) {
+	for _, p := range goList(t, "-deps", "./fit") {
+		if strings.Contains(p, "parquet") || p == module+"internal/table" {
+			t.Errorf("fit depends on %s", p)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// bufferSize is that of the read buffer; lines up to this length are split in
+// place. Its first fill is also what the separator is guessed from.
+const bufferSize = 256 << 10
+
+// openFile opens a file for reading; its errors are of type [*Error].
+func openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil && !info.IsDir() {
+			return f, nil
+		}
+		f.Close()
+		if err == nil {
+			return nil, &Error{Source: path, Msg: "is a directory, not a file"}
+		}
+	}
+	e := &Error{Source: path, Msg: err.Error(), Err: err}
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		e.Msg = pathErr.Err.Error()
+	}
+	return nil, e
+}
+
+// foreign are the first bytes of files that are no text, and what to say.
+var foreign = []struct{ magic, msg string }{
+	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
+	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
+	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
+	{parquetMagic, "this is a Parquet file, not text; such files are read by name and uncompressed"},
+	{npyMagic, "this is a NumPy file, not text; such files are read by name and uncompressed"},
+	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
+	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
+	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
+}
+
+// newScanner prepares r for reading records: gzip is unpacked if r's first
+// bytes say so, a byte order mark is dropped, and the separator is guessed if
+// comma is 0.
+func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
+	s := &scanner{source: source, raw: counter{r: r}}
+	if comma != 0 {
+		sep, ok := separator(comma)
+		if !ok {
+			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
+		}
+		s.sep = sep
+	}
+	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
+	if head, _ := s.in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		s.gzip = true
+		z, err := gzip.NewReader(s.in)
+		if err != nil {
+			return nil, s.readError(err)
+		}
+		s.in = bufio.NewReaderSize(&sticky{r: z}, bufferSize)
+	}
+	head, err := s.in.Peek(bufferSize)
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return nil, &Error{Source: source, Msg: f.msg}
+		}
+	}
+	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, bom) {
+		head = head[len(bom):]
+		s.in.Discard(len(bom))
+	}
+	if comma == 0 {
+		// Peek's errors come again from ReadSlice: the reader is sticky.
+		s.sep = guessSeparator(head, err != nil)
+	}
+	return s, nil
+}
