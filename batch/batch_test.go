@@ -400,7 +400,7 @@ seeds: [5]
 		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
 		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
 		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, MeanFit: fit.MeanFree,
-		Objective: fit.ObjectiveLOO, LeaveOneOut: true, StdErrors: true,
+		Objective: fit.LOO, LeaveOneOut: true, StdErrors: true,
 	}
 	density, err := graph.ParsePrior("lognormal(0, 1)")
 	if err != nil {

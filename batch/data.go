@@ -13,6 +13,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/table"
 )
 
@@ -162,7 +163,7 @@ func (l *loader) read(j spec.Job) (fit.Data, *table.Table, error) {
 }
 
 // prepare reads a job's data and checks the job.
-func (l *loader) prepare(j spec.Job, change func(*fit.Options)) (*fit.Task, error) {
+func (l *loader) prepare(j spec.Job, change func(*fit.Options)) (*fit.Job, error) {
 	data, err := l.data(j)
 	if err != nil {
 		return nil, err
@@ -180,9 +181,9 @@ func fitOptions(j spec.Job) fit.Options {
 	o := j.Options
 	f := fit.Options{
 		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
-		MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Objective(value(o.Objective)),
-		Coarse: fit.Coarse(value(o.Coarse)), LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
-		Settings: hyperopt.Settings{Method: hyperopt.Method(value(o.Optimizer)), Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
+		MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Criterion(value(o.Objective)),
+		LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
+		Settings: hyperopt.Settings{Method: descent.MethodNamed(value(o.Optimizer)), Coarse: hyperopt.Coarse(value(o.Coarse)), Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
 		f.Set = append(f.Set, fit.Assignment{Name: name, Value: o.Set[name], Given: true})

@@ -15,7 +15,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
 )
 
@@ -31,7 +31,7 @@ type task struct {
 	passed int // how often others were started before it
 
 	prepare  sync.Once
-	prepared *fit.Task
+	prepared *fit.Job
 	err      error
 
 	// at is the place, began when it was taken, placed whether it is now. A task
@@ -137,13 +137,13 @@ func (r *runner) mayRetry(t *task, kind string) bool {
 }
 
 // ready reads and checks the job, once.
-func (r *runner) ready(t *task) (*fit.Task, error) {
+func (r *runner) ready(t *task) (*fit.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
 		t.prepared, t.err = r.load.prepare(t.job.Job, func(o *fit.Options) {
 			o.Checkpoint = r.run.Path("checkpoints", t.job.ID)
 			o.DiscardCancelled = true
-			o.OnIteration = func(it hyperopt.Iteration) { r.iteration(t, it) }
+			o.Settings.Callback = func(it descent.Iteration) { r.iteration(t, it) }
 			o.OnWarning = func(string) {} // it is in the report
 			if name := value(t.job.Options.Fallback); name != "" {
 				o.Fallback = func(ctx context.Context) (device.Backend, error) {
@@ -155,7 +155,7 @@ func (r *runner) ready(t *task) (*fit.Task, error) {
 	return t.prepared, t.err
 }
 
-func (r *runner) iteration(t *task, it hyperopt.Iteration) {
+func (r *runner) iteration(t *task, it descent.Iteration) {
 	status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
 	t.status.Store(&status)
 }

@@ -23,6 +23,10 @@ func (e *NotPDError) Error() string {
 	return fmt.Sprintf("covariance matrix is not positive definite: leading minor of order %d of %d", e.Minor, e.N)
 }
 
+// Infeasible says that an objective is not defined at the parameters, so that an
+// optimiser steps back.
+func (e *NotPDError) Infeasible() bool { return true }
+
 // IsNotPD reports whether err is, or wraps, a [*NotPDError].
 func IsNotPD(err error) bool {
 	var npd *NotPDError

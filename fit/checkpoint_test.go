@@ -11,15 +11,16 @@ import (
 
 	"gpfit/device"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // checkpointed are fits of every kind that a checkpoint must carry through.
 var checkpointed = map[string]Options{
 	"plain":       {Kernel: "rbf(ard)"},
-	"coarse":      {Kernel: "rbf(ard)", Coarse: CoarseOn},
+	"coarse":      {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2, Seed: 3}},
-	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.Adam, MaxEvaluations: 25}},
-	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.NelderMead, MaxEvaluations: 40}},
+	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 25}},
+	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.NelderMead{}, MaxEvaluations: 40}},
 }
 
 // TestResumeAtEveryEvaluation: a fit that fails for good at every single
@@ -73,7 +74,7 @@ func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
 
 // finishedCheckpoint runs a fit to its end and returns its bits, the task, and
 // the checkpoint's text.
-func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Task, text []byte) {
+func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Job, text []byte) {
 	t.Helper()
 	task = mustPrepare(t, d, o)
 	out, err := task.Fit(context.Background(), backend)
@@ -90,7 +91,7 @@ func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Tas
 
 // TestTornCheckpoint: a log cut off anywhere is gone on with.
 func TestTornCheckpoint(t *testing.T) {
-	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Coarse: CoarseOn}
+	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want, task, text := finishedCheckpoint(t, synthetic(40), o)
 	for cut := 0; cut < len(text); cut += 1 + len(text)/97 {
 		for _, garbage := range []string{"", "\x00\x00\n\x00"} {
@@ -178,13 +179,13 @@ func TestForeignCheckpoint(t *testing.T) {
 // cancelled on few rows.
 func TestCancelledCheckpoint(t *testing.T) {
 	d := smooth(120)
-	o := Options{Kernel: "rbf(ard)", Coarse: CoarseOn}
+	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want := bits(t, mustFit(t, d, o))
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	for _, stop := range []int{1, 2, 5, 9, 20} {
 		ctx, cancel := context.WithCancel(context.Background())
 		seen := 0
-		o.OnIteration = func(hyperopt.Iteration) {
+		o.Settings.Callback = func(descent.Iteration) {
 			if seen++; seen == stop {
 				cancel()
 			}
@@ -202,10 +203,10 @@ func TestCancelledCheckpoint(t *testing.T) {
 	// Before the first evaluation there is nothing to return.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Coarse: CoarseOn}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v, %v", out, err)
 	}
-	o.OnIteration = nil
+	o.Settings.Callback = nil
 	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)
@@ -214,28 +215,4 @@ func TestCancelledCheckpoint(t *testing.T) {
 	if !bytes.Equal(bits(t, out), want) {
 		t.Error("other bits after cancellations")
 	}
-}
-
-// FuzzJournal: whatever is in the file, it is refused or read as far as it is
-// good, and what is good reads the same again.
-func FuzzJournal(f *testing.F) {
-	head := checkpointHead + "job\n"
-	line := string(formatRecord("full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))
-	for _, text := range []string{"", head, head + line, head + line + line[:9], head[:5], head + "x\n" + line, "a\nb\n"} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		j := &journal{past: map[string][]record{}}
-		good, err := j.read(text, "job")
-		if err != nil {
-			return
-		}
-		if good < 0 || good > int64(len(text)) {
-			t.Fatalf("%d good bytes of %d", good, len(text))
-		}
-		again := &journal{past: map[string][]record{}}
-		if n, err := again.read(text[:good], "job"); err != nil || n != good || len(again.past) != len(j.past) {
-			t.Fatalf("%d good bytes, then %d (%v)", good, n, err)
-		}
-	})
 }

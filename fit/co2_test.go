@@ -16,7 +16,7 @@ const bookKernel = "rbf(lengthscale=67, signal_variance=4356)" +
 	" + rq(lengthscale=1.2, alpha=0.78, signal_variance=0.4356)" +
 	" + rbf(lengthscale=0.134, signal_variance=0.0324)"
 
-func co2Task(t *testing.T) *Task {
+func co2Task(t *testing.T) *Job {
 	t.Helper()
 	in, err := table.Read(filepath.Join("..", "examples", "co2.csv"), table.Options{Features: []string{"year"}})
 	if err != nil {

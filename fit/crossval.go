@@ -8,8 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/gp"
-	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // DefaultFolds is the number of folds of a cross-validation.
@@ -55,13 +54,13 @@ type CrossValidationScores struct {
 	// root of the mean squared error, Coverage95 the share of rows in their 95 %
 	// interval. Over several targets these are means as well, without RMSE:
 	// their units differ. Targets then has them for each.
-	NLPD             float64 `json:"nlpd"`
-	NLPDStandardized float64 `json:"nlpd_standardized"`
+	NLPD             Number  `json:"nlpd"`
+	NLPDStandardized Number  `json:"nlpd_standardized"`
 	RMSE             float64 `json:"rmse,omitempty"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	Coverage95       float64 `json:"coverage95"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
-	NLPDStdError float64        `json:"nlpd_std_error"`
+	NLPDStdError Number         `json:"nlpd_std_error"`
 	Targets      []TargetScores `json:"targets,omitempty"`
 	// Warnings tell of folds that departed from what was asked: a jitter that
 	// was added, a device that was exchanged. CrossValidate's callers pass them on.
@@ -71,12 +70,12 @@ type CrossValidationScores struct {
 // TargetScores are those of one of several targets; see CrossValidationScores.
 type TargetScores struct {
 	Name             string  `json:"name"`
-	NLPD             float64 `json:"nlpd"`
-	NLPDStandardized float64 `json:"nlpd_standardized"`
+	NLPD             Number  `json:"nlpd"`
+	NLPDStandardized Number  `json:"nlpd_standardized"`
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	Coverage95       float64 `json:"coverage95"`
-	NLPDStdError     float64 `json:"nlpd_std_error"`
+	NLPDStdError     Number  `json:"nlpd_std_error"`
 }
 
 // FoldScores are those of one fold, in original units; of several targets, means
@@ -84,7 +83,7 @@ type TargetScores struct {
 type FoldScores struct {
 	// N is the number of rows that were held out.
 	N    int     `json:"n"`
-	NLPD float64 `json:"nlpd"`
+	NLPD Number  `json:"nlpd"`
 	RMSE float64 `json:"rmse,omitempty"`
 	// Coverage95 is as in CrossValidationScores.
 	Coverage95 float64 `json:"coverage95"`
@@ -94,7 +93,7 @@ type FoldScores struct {
 	warnings   []string
 }
 
-// CrossValidate scores a task's model by K-fold cross-validation (Rasmussen &
+// CrossValidate scores a job's model by K-fold cross-validation (Rasmussen &
 // Williams 2006, §5.3) at the given parameters: natural values of the scaled
 // problem by name, as in a report; nil means the start values. Scaling and
 // bounds stay those of all training rows. The folds are a random partition that
@@ -102,13 +101,13 @@ type FoldScores struct {
 // at most. One workspace is open at a time. Cost K·(n(1−1/K))³/3 operations, and
 // the fits if asked for. Errors: [*OptionError] for a number of folds that the
 // rows do not allow, and those of evaluations.
-func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
-	n := t.N()
+func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
+	n := j.N()
 	if err := cv.Check(n); err != nil {
 		return nil, err
 	}
 	cv.Folds = cv.folds(n)
-	z, err := t.zOf(parameters)
+	z, err := j.params.at(parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 		if cv.OnFold != nil {
 			cv.OnFold(k, cv.Folds)
 		}
-		scores, err := t.without(held).scoreFold(ctx, b, z, cv.Refit)
+		scores, err := j.on(j.sample.without(held)).scoreFold(ctx, b, z, cv.Refit)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", k+1, cv.Folds, err)
 		}
@@ -126,12 +125,7 @@ func CrossValidate(ctx context.Context, t *Task, b device.Backend, parameters ma
 		}
 		out.Folds = append(out.Folds, *scores)
 	}
-	var names []string
-	var scales []float64
-	for i := range t.data.t() {
-		names, scales = append(names, t.data.targetName(i)), append(scales, t.targetScale(i))
-	}
-	out.pool(n, names, scales)
+	out.pool(n, j.sample)
 	return out, nil
 }
 
@@ -148,121 +142,83 @@ func foldRows(n, folds int, seed uint64) [][]int {
 	return parts
 }
 
-// zOf is the objective's vector at the given natural values.
-func (t *Task) zOf(parameters map[string]float64) ([]float64, error) {
-	z := t.startZ()
-	if parameters == nil {
-		return z, nil
-	}
-	for i, p := range t.params {
-		v, ok := parameters[p.name]
-		if !ok || p.isLog && !(v > 0) || v-v != 0 {
-			return nil, optionErrorf("there is no usable value of %s: %v", p.name, v)
-		}
-		z[i] = p.toZ(v)
-	}
-	return z, nil
-}
-
-// without returns the task of the training rows that are not held out; those
-// are its test rows. The scaling stays.
-func (t *Task) without(held []int) *Task {
-	var rest []int
-	for i := range t.N() {
-		if _, out := slices.BinarySearch(held, i); !out {
-			rest = append(rest, i)
-		}
-	}
-	s, d := t.withRows(rest), t.data
-	rows := pick(t.rows, held, len(t.rows), 1)
-	s.testX, s.testY = pick(d.X, rows, d.N, d.D), pick(d.Y, rows, d.N, 1)
-	s.testNoise = gp.RowNoise{Known: pick(d.NoiseVariance, rows, d.N, 1), Group: pick(d.NoiseGroup, rows, d.N, 1)}
-	return s
-}
-
-// scoreFold scores the held-out rows at z, or after a fit that starts there.
-func (t *Task) scoreFold(ctx context.Context, b device.Backend, z []float64, refit bool) (*FoldScores, error) {
-	s, err := t.open(ctx, b)
+// scoreFold scores the job's held-out rows at z, or after a fit that starts there.
+func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refit bool) (*FoldScores, error) {
+	s, err := j.open(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	f := &FoldScores{N: len(t.testY) / t.data.t()}
+	defer s.Close()
+	f := &FoldScores{N: len(j.sample.testY) / j.sample.t()}
 	if refit {
-		for i := range t.params {
-			t.params[i].start = t.params[i].natural(z[i])
-		}
-		settings := t.settings()
-		settings.Restarts, settings.Callback = 0, nil
-		r, err := hyperopt.Minimize(ctx, t.problem([]*session{s}), settings)
-		if err != nil {
+		if z, err = j.refit(ctx, s, b.Capabilities().Precision, z); err != nil {
 			return nil, err
 		}
-		z = r.X
 		f.Parameters = map[string]float64{}
-		for i, v := range t.values(z) {
-			f.Parameters[t.elements[i].name] = v
+		for i, v := range j.params.values(z) {
+			f.Parameters[j.params.elements[i].name] = v
 		}
 	}
 	if _, err := s.Value(ctx, z); err != nil {
 		return nil, err
 	}
-	out := &Outcome{Model: t.model(s.obj, &hyperopt.Result{X: z})}
-	out.Report.Targets = make([]TargetReport, t.data.t())
-	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
+	posterior, err := s.model(z, "").Attach(s.ws)
+	if err != nil {
 		return nil, err
 	}
-	if err := t.score(ctx, out); err != nil {
+	if f.tests, err = j.score(ctx, posterior); err != nil {
 		return nil, err
 	}
-	f.tests = []*TestScores{out.Report.Test}
-	if t.data.t() > 1 {
-		f.tests = nil
-		for _, p := range out.Report.Targets {
-			f.tests = append(f.tests, p.Test)
-		}
-	} else {
-		f.RMSE = out.Report.Test.RMSE
+	if len(f.tests) == 1 {
+		f.RMSE = f.tests[0].RMSE
 	}
 	for _, test := range f.tests {
-		f.NLPD += test.NLPD / float64(len(f.tests))
+		f.NLPD += test.NLPD / Number(len(f.tests))
 		f.Coverage95 += test.Coverage95 / float64(len(f.tests))
 	}
-	f.warnings = s.warnings
-	if jitter := s.obj.Terms().Jitter; jitter > 0 {
-		f.warnings = append(f.warnings, fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", jitter))
-	}
+	f.warnings = append(s.warnings, s.jitterWarning()...)
 	return f, nil
 }
 
-// pool averages over all n rows, for targets of these names and standard
-// deviations.
-func (s *CrossValidationScores) pool(n int, names []string, scales []float64) {
+// refit tunes the parameters from z on.
+func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
+	o := j.opts.Settings
+	r, err := descent.Minimize(ctx, descent.Problem{
+		Objectives: []descent.Objective{s}, Parameters: j.params.list(), Starts: []descent.Start{{Z: z}},
+	}, descent.Settings{Method: o.Method, MaxEvaluations: o.MaxEvaluations, GradientTolerance: o.GradientTolerance, RelativeTolerance: o.RelativeTolerance, Precision: precision})
+	if err != nil {
+		return nil, err
+	}
+	return r.X, nil
+}
+
+// pool averages over all n rows of a sample.
+func (s *CrossValidationScores) pool(n int, of *sample) {
 	var parts []TargetScores
-	for i, scale := range scales {
-		p := TargetScores{Name: names[i]}
-		nlpd := make([]float64, len(s.Folds))
+	for i := range of.t() {
+		p, scale := TargetScores{Name: of.targetName(i)}, of.targetScale(i)
+		nlpd := make([]Number, len(s.Folds))
 		for k, f := range s.Folds {
 			w, test := float64(f.N)/float64(n), f.tests[i]
-			p.NLPD += w * test.NLPD
+			p.NLPD += Number(w) * test.NLPD
 			p.RMSE += w * test.RMSE * test.RMSE
 			p.Coverage95 += w * test.Coverage95
 			nlpd[k] = test.NLPD
 		}
 		p.RMSE = math.Sqrt(p.RMSE)
-		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-math.Log(scale)
+		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-Number(math.Log(scale))
 		p.NLPDStdError = foldError(nlpd, p.NLPD)
 		parts = append(parts, p)
 	}
 	t := float64(len(parts))
 	for _, p := range parts {
-		s.NLPD += p.NLPD / t
-		s.NLPDStandardized += p.NLPDStandardized / t
+		s.NLPD += p.NLPD / Number(t)
+		s.NLPDStandardized += p.NLPDStandardized / Number(t)
 		s.RMSEStandardized += p.RMSEStandardized * p.RMSEStandardized / t
 		s.Coverage95 += p.Coverage95 / t
 	}
 	s.RMSEStandardized = math.Sqrt(s.RMSEStandardized)
-	nlpd := make([]float64, len(s.Folds))
+	nlpd := make([]Number, len(s.Folds))
 	for k := range s.Folds {
 		nlpd[k] = s.Folds[k].NLPD
 	}
@@ -276,11 +232,11 @@ func (s *CrossValidationScores) pool(n int, names []string, scales []float64) {
 
 // foldError is the standard error of a mean over folds, from its spread over
 // them.
-func foldError(folds []float64, mean float64) float64 {
+func foldError(folds []Number, mean Number) Number {
 	spread := 0.0
 	for _, v := range folds {
-		spread += (v - mean) * (v - mean)
+		spread += float64((v - mean) * (v - mean))
 	}
 	k := float64(len(folds))
-	return math.Sqrt(spread / (k * (k - 1)))
+	return Number(math.Sqrt(spread / (k * (k - 1))))
 }

@@ -16,12 +16,12 @@ import (
 // bruteFold predicts the held-out rows by solving with the training rows' dense
 // covariance: rbf on scaled inputs, nothing of ours but the fold's rows. It
 // returns the sums of −log density and squared error in original units.
-func bruteFold(t *Task, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
+func bruteFold(t *Job, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
 	n := t.N()
 	kernel := func(i, j int) float64 {
 		s := 0.0
 		for c := range t.D() {
-			d := t.points.Column(c)[i] - t.points.Column(c)[j]
+			d := t.sample.points.Column(c)[i] - t.sample.points.Column(c)[j]
 			s += d * d
 		}
 		return tau * math.Exp(-s/(2*rho*rho))
@@ -39,7 +39,7 @@ func bruteFold(t *Task, held []int, rho, tau, noise, mean float64) (nlpd, square
 			sigma.SetSym(a, b, kernel(i, j))
 		}
 		sigma.SetSym(a, a, tau+noise)
-		r.SetVec(a, t.targets[i]-mean)
+		r.SetVec(a, t.sample.targets[i]-mean)
 	}
 	var chol mat.Cholesky
 	chol.Factorize(sigma)
@@ -51,10 +51,10 @@ func bruteFold(t *Task, held []int, rho, tau, noise, mean float64) (nlpd, square
 		if err := chol.SolveVecTo(w, k); err != nil {
 			panic(err)
 		}
-		scale := t.scaling.YScale
-		mu := (mat.Dot(w, r)+mean)*scale + t.scaling.YMean
+		scale := t.sample.scalings[0].YScale
+		mu := (mat.Dot(w, r)+mean)*scale + t.sample.scalings[0].YMean
 		v := (tau + noise - mat.Dot(w, k)) * scale * scale
-		e := t.trainY[i] - mu
+		e := t.sample.y[i] - mu
 		nlpd += 0.5*math.Log(2*math.Pi*v) + e*e/(2*v)
 		squares += e * e
 	}
@@ -67,7 +67,7 @@ func TestCrossValidate(t *testing.T) {
 	d.Test[3], d.Test[40] = true, true
 	task := mustPrepare(t, d, Options{Mean: "constant", MeanFit: MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
-	got, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 5})
+	got, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,26 +77,26 @@ func TestCrossValidate(t *testing.T) {
 		a, b := bruteFold(task, held, 0.8, 1.2, 0.05, 0.3)
 		nlpd, squares = nlpd+a, squares+b
 		f := got.Folds[k]
-		if math.Abs(f.NLPD-a/float64(len(held))) > 1e-9 || math.Abs(f.RMSE-math.Sqrt(b/float64(len(held)))) > 1e-9*f.RMSE || f.N != len(held) || f.N < 8 || f.N > 9 {
+		if math.Abs(float64(f.NLPD)-a/float64(len(held))) > 1e-9 || math.Abs(f.RMSE-math.Sqrt(b/float64(len(held)))) > 1e-9*f.RMSE || f.N != len(held) || f.N < 8 || f.N > 9 {
 			t.Errorf("fold %d: %+v, by brute force %v, %v", k, f, a/float64(len(held)), math.Sqrt(b/float64(len(held))))
 		}
 		for _, i := range held {
 			seen[i] = true
 		}
 	}
-	if len(seen) != 59 || math.Abs(got.NLPD-nlpd/59) > 1e-9 || math.Abs(got.RMSE-math.Sqrt(squares/59)) > 1e-9*got.RMSE {
-		t.Errorf("NLPD %v, RMSE %v, want %v, %v", got.NLPD, got.RMSE, nlpd/59, math.Sqrt(squares/59))
+	if len(seen) != 59 || math.Abs(float64(got.NLPD)-nlpd/59) > 1e-9 || math.Abs(got.RMSE-math.Sqrt(squares/59)) > 1e-9*got.RMSE {
+		t.Errorf("NLPD %v, RMSE %v, want %v, %v", float64(got.NLPD), got.RMSE, nlpd/59, math.Sqrt(squares/59))
 	}
-	if s := gp.NewScaling(gp.StandardizeY, nil, task.trainY, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(got.NLPDStandardized+math.Log(s)-got.NLPD) > 1e-9 {
+	if s := gp.NewScaling(gp.StandardizeY, nil, task.sample.y, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(float64(got.NLPDStandardized)+math.Log(s)-float64(got.NLPD)) > 1e-9 {
 		t.Errorf("standardized %+v", got)
 	}
-	again, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 5})
-	if err != nil || again.NLPD != got.NLPD {
-		t.Errorf("again %v, %v", again.NLPD, err)
+	again, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 5})
+	if err != nil || float64(again.NLPD) != float64(got.NLPD) {
+		t.Errorf("again %v, %v", float64(again.NLPD), err)
 	}
-	other, err := CrossValidate(context.Background(), task, backend, at, CrossValidation{Folds: 7, Seed: 6})
-	if err != nil || other.NLPD == got.NLPD {
-		t.Errorf("another seed: %v, %v", other.NLPD, err)
+	other, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 6})
+	if err != nil || float64(other.NLPD) == float64(got.NLPD) {
+		t.Errorf("another seed: %v, %v", float64(other.NLPD), err)
 	}
 }
 
@@ -105,25 +105,25 @@ func TestCrossValidate(t *testing.T) {
 func TestCrossValidateRefit(t *testing.T) {
 	d := synthetic(80)
 	task := mustPrepare(t, d, Options{})
-	start := task.startZ()
+	start := task.params.start()
 	var folds []int
-	got, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
+	got, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(task.startZ(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
-		t.Errorf("start values %v, before %v; folds %v", task.startZ(), start, folds)
+	if !slices.Equal(task.params.start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
+		t.Errorf("start values %v, before %v; folds %v", task.params.start(), start, folds)
 	}
 	for k, held := range foldRows(80, 4, 0) {
 		f := got.Folds[k]
 		p := f.Parameters
 		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)
-		if math.Abs(f.NLPD-want/20) > 1e-8 {
-			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, f.NLPD, want/20)
+		if math.Abs(float64(f.NLPD)-want/20) > 1e-8 {
+			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, float64(f.NLPD), want/20)
 		}
 		// The same rows as a table of their own, on the same scale.
 		sub := Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
-		s := task.without(held)
+		s := task.sample.without(held)
 		for i := range s.targets {
 			sub.X = append(sub.X, s.points.Column(0)[i], s.points.Column(1)[i])
 		}
@@ -140,7 +140,7 @@ func TestCrossValidateWarnings(t *testing.T) {
 	d := synthetic(30)
 	copy(d.X[3:], d.X[:45]) // rows repeat
 	o := Options{MaxJitter: 1, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 50, true}}}
-	s, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, CrossValidation{Folds: 3})
+	s, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 3})
 	if err != nil || len(s.Warnings) != 3 || !strings.HasPrefix(s.Warnings[0], "fold 1 of the cross-validation: a jitter of") {
 		t.Errorf("%v, %v", s, err)
 	}
@@ -150,15 +150,15 @@ func TestCrossValidateErrors(t *testing.T) {
 	task := mustPrepare(t, synthetic(20), Options{})
 	for _, folds := range []int{-1, 1, 21} {
 		var oe *OptionError
-		if _, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: folds}); !errors.As(err, &oe) {
+		if _, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: folds}); !errors.As(err, &oe) {
 			t.Errorf("%d folds: %v", folds, err)
 		}
 	}
-	if _, err := CrossValidate(context.Background(), task, backend, map[string]float64{"lengthscale": 1}, CrossValidation{}); err == nil {
+	if _, err := task.CrossValidate(context.Background(), backend, map[string]float64{"lengthscale": 1}, CrossValidation{}); err == nil {
 		t.Error("missing parameters accepted")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := CrossValidate(ctx, task, backend, nil, CrossValidation{OnFold: func(k, _ int) {
+	_, err := task.CrossValidate(ctx, backend, nil, CrossValidation{OnFold: func(k, _ int) {
 		if k == 3 {
 			cancel()
 		}
@@ -167,7 +167,7 @@ func TestCrossValidateErrors(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// As many folds as rows is leave-one-out.
-	if s, err := CrossValidate(context.Background(), task, backend, nil, CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
+	if s, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
 		t.Errorf("%v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range task.FreeNames() {
 		at[name] = 0.1 + 0.2*float64(i)
 	}
-	got, err := CrossValidate(context.Background(), task, backend, at, cv)
+	got, err := task.CrossValidate(context.Background(), backend, at, cv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,20 +195,20 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range d.TargetNames {
 		one := d
 		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
-		want, err := CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv)
+		want, err := mustPrepare(t, one, o).CrossValidate(context.Background(), backend, at, cv)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := got.Targets[i]
-		for _, v := range [][2]float64{{p.NLPD, want.NLPD}, {p.NLPDStandardized, want.NLPDStandardized}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {p.NLPDStdError, want.NLPDStdError}} {
+		for _, v := range [][2]float64{{float64(p.NLPD), float64(want.NLPD)}, {float64(p.NLPDStandardized), float64(want.NLPDStandardized)}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {float64(p.NLPDStdError), float64(want.NLPDStdError)}} {
 			if !near(v[0], v[1], 1e-9) {
 				t.Errorf("%s: %+v, alone %+v", name, p, want)
 				break
 			}
 		}
-		nlpd, standardized, squares = nlpd+want.NLPD/2, standardized+want.NLPDStandardized/2, squares+want.RMSEStandardized*want.RMSEStandardized/2
+		nlpd, standardized, squares = nlpd+float64(want.NLPD)/2, standardized+float64(want.NLPDStandardized)/2, squares+want.RMSEStandardized*want.RMSEStandardized/2
 	}
-	if !near(got.NLPD, nlpd, 1e-9) || !near(got.NLPDStandardized, standardized, 1e-9) || !near(got.RMSEStandardized, math.Sqrt(squares), 1e-9) || got.RMSE != 0 {
+	if !near(float64(got.NLPD), nlpd, 1e-9) || !near(float64(got.NLPDStandardized), standardized, 1e-9) || !near(got.RMSEStandardized, math.Sqrt(squares), 1e-9) || got.RMSE != 0 {
 		t.Errorf("all: %+v", got)
 	}
 }

@@ -1,17 +1,20 @@
-// Package fit is a job from table to model, the steps in this order:
+// Package fit is a job from table to model and report. Its rooms, from the top
+// down:
 //
-//	Prepare   check, leave out constant columns, split, scale    (prepare.go)
-//	          start values and bounds from the data              (start.go)
-//	          ties and priors                                    (tie.go, prior.go)
-//	Task.Fit  workspace → graph → hyperopt → model, test scores  (run.go)
-//	          on few rows first, restarts race  (tune.go, coarse.go, halves.go, restarts.go)
-//	          each evaluation kept, to go on after a crash       (checkpoint.go)
-//	Report    the result in both units, as JSON and for people   (report.go)
+//	Select       compare kernels, or grow one                  (select.go, grow.go)
+//	CrossValidate, score                                       (crossval.go, stderr.go)
+//	Job.Fit, Evaluate   device → tuning → model, report        (run.go)
+//	workplace, session  the job on devices, and failover       (workplace.go, session.go)
+//	Report       the result in both units; as text             (fill.go, report.go, text.go)
+//	Prepare      a Job: complete when made                     (job.go)
+//	parameters   start values, options, ties, priors           (parameters.go, startvalues.go, …)
+//	model        kernel and mean                               (model.go)
+//	sample       check, split, leave out constants, scale      (sample.go)
+//	Options, Data                                              (options.go)
 //
-// What is minimised is in objective.go: the negative log marginal likelihood or
-// the leave-one-out density, and with priors the negative log prior on top.
-// Beside the fit there are standard errors of its parameters (stderr.go) and
-// [CrossValidate] (crossval.go).
+// What is minimised is the negative log marginal likelihood or the leave-one-out
+// density, and with priors the negative log prior on top. How it is minimised is
+// package hyperopt's.
 //
-// [Task.Evaluate] is the same without the optimisation, for `gpfit nlml`.
+// [Job.Evaluate] is the same without the optimisation, for `gpfit nlml`.
 package fit

@@ -80,8 +80,8 @@ func TestFailover(t *testing.T) {
 				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "went on on cpu") {
 				t.Errorf("%T at %d: NLML %v, want %v; device %s, %d messages, warnings %q", cause, k, r.NLML, want.NLML, r.Device, told, r.Warnings)
 			}
-			// The failed evaluation counts, and is done again.
-			if k > 0 && (r.Evaluations.Value != want.Evaluations.Value+1 || r.Iterations != want.Iterations) {
+			// The failed evaluation is done again, and counts once.
+			if k > 0 && (r.Evaluations != want.Evaluations || r.Iterations != want.Iterations) {
 				t.Errorf("%T at %d: %+v in %d iterations, undisturbed %+v in %d", cause, k, r.Evaluations, r.Iterations, want.Evaluations, want.Iterations)
 			}
 			if err := out.SaveModel(t.TempDir()+"/m", true); err != nil {

@@ -13,6 +13,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // synthetic makes n rows of three features in awkward units, the second
@@ -48,8 +49,8 @@ func TestFit(t *testing.T) {
 	for i := 0; i < 200; i += 5 {
 		d.Test[i] = true
 	}
-	var iterations []hyperopt.Iteration
-	out := mustFit(t, d, Options{Kernel: "rbf(ard)", OnIteration: func(it hyperopt.Iteration) { iterations = append(iterations, it) }})
+	var iterations []descent.Iteration
+	out := mustFit(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Callback: func(it descent.Iteration) { iterations = append(iterations, it) }}})
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || r.Status != "gradient-converged" || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
 		t.Errorf("report %+v", r)
@@ -109,7 +110,7 @@ func checkScores(t *testing.T, out *Outcome, d Data) {
 		}
 	}
 	s := out.Report.Test
-	if math.Abs(s.RMSE-math.Sqrt(se/n)) > 1e-12*s.RMSE || math.Abs(s.NLPD-nlpd/n) > 1e-9 {
+	if math.Abs(s.RMSE-math.Sqrt(se/n)) > 1e-12*s.RMSE || math.Abs(float64(s.NLPD)-nlpd/n) > 1e-9 {
 		t.Errorf("scores %+v, from predictions RMSE %v, NLPD %v", *s, math.Sqrt(se/n), nlpd/n)
 	}
 }
@@ -216,12 +217,12 @@ func TestRestartsAndDeterminism(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	best := math.Inf(1)
-	task, err := Prepare(synthetic(100), Options{Kernel: "rbf(ard)", OnIteration: func(it hyperopt.Iteration) {
+	task, err := Prepare(synthetic(100), Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Callback: func(it descent.Iteration) {
 		best = it.Best
 		if it.Iteration == 3 {
 			cancel()
 		}
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -247,8 +247,8 @@ func TestGoldenFit(t *testing.T) {
 			if r.NLML > want.NLML+1e-3 {
 				t.Errorf("%s %s: NLML %v, best known %v", name, text, r.NLML, want.NLML)
 			}
-			if math.Abs(r.NLML-want.NLML) < 1e-2 && (math.Abs(r.Test.RMSEStandardized/want.RMSE-1) > 0.02 || math.Abs(r.Test.NLPDStandardized-want.NLPD) > 0.02*max(1, math.Abs(want.NLPD))) {
-				t.Errorf("%s %s: test scores %+v, want RMSE %v, NLPD %v", name, text, *r.Test, want.RMSE, want.NLPD)
+			if math.Abs(r.NLML-want.NLML) < 1e-2 && (math.Abs(r.Test.RMSEStandardized/want.RMSE-1) > 0.02 || math.Abs(float64(r.Test.NLPDStandardized)-float64(want.NLPD)) > 0.02*max(1, math.Abs(float64(want.NLPD)))) {
+				t.Errorf("%s %s: test scores %+v, want RMSE %v, NLPD %v", name, text, *r.Test, want.RMSE, float64(want.NLPD))
 			}
 		}
 	}

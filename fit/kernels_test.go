@@ -96,16 +96,16 @@ func TestStarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			theta := make([]float64, task.program.NumParams)
+			theta := make([]float64, task.Program().NumParams)
 			for i := range theta {
-				p := task.params[i]
-				theta[i] = p.start
-				if !(p.lo < p.start && p.start < p.hi) {
-					t.Errorf("%s: %s starts at %v, outside of %v to %v", text, p.name, p.start, p.lo, p.hi)
+				p := task.params.free[i]
+				theta[i] = p.Start
+				if !(p.Lower < p.Start && p.Start < p.Upper) {
+					t.Errorf("%s: %s starts at %v, outside of %v to %v", text, p.Name, p.Start, p.Lower, p.Upper)
 				}
 			}
-			want := meanSquare(task.targets)
-			if got := meanVariance(task.program, theta, task.points); math.Abs(got/want-1) > 1e-12 {
+			want := meanSquare(task.sample.targets)
+			if got := meanVariance(task.Program(), theta, task.sample.points); math.Abs(got/want-1) > 1e-12 {
 				t.Errorf("%s: prior variance %v at the start, the targets have %v", text, got, want)
 			}
 		}
@@ -114,11 +114,11 @@ func TestStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := task.points.Column(0)
+	column := task.sample.points.Column(0)
 	width := slices.Max(column) - slices.Min(column)
 	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
-		if got := task.params[i]; math.Abs(got.start/want-1) > 1e-12 || !strings.HasSuffix(got.name, "period") {
-			t.Errorf("%s starts at %v, want %v", got.name, got.start, want)
+		if got := task.params.free[i]; math.Abs(got.Start/want-1) > 1e-12 || !strings.HasSuffix(got.Name, "period") {
+			t.Errorf("%s starts at %v, want %v", got.Name, got.Start, want)
 		}
 	}
 }

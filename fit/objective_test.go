@@ -13,14 +13,14 @@ import (
 	"gpfit/hyperopt"
 )
 
-// TestObjectiveLOO: a fit by leave-one-out has a lower leave-one-out density and
+// TestLOO: a fit by leave-one-out has a lower leave-one-out density and
 // a higher NLML than one by likelihood, and its score is that of as many folds
 // as rows.
-func TestObjectiveLOO(t *testing.T) {
+func TestLOO(t *testing.T) {
 	d := synthetic(60)
 	for _, mean := range []string{"", "linear"} {
 		ml := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: mean, LeaveOneOut: true, Settings: hyperopt.Settings{Restarts: 3}}).Report
-		o := Options{Kernel: "rbf(ard)", Mean: mean, Objective: ObjectiveLOO, Settings: hyperopt.Settings{Restarts: 3}}
+		o := Options{Kernel: "rbf(ard)", Mean: mean, Objective: LOO, Settings: hyperopt.Settings{Restarts: 3}}
 		loo := mustFit(t, d, o).Report
 		a, b := ml.Scores.LeaveOneOut, loo.Scores.LeaveOneOut
 		if !(b.Sum < a.Sum) || !(loo.NLML > ml.NLML) || loo.Objective != b.Sum || loo.ObjectiveName != "loo" || loo.Starts[0].NLML != nil {
@@ -30,13 +30,13 @@ func TestObjectiveLOO(t *testing.T) {
 			t.Errorf("status %s", loo.Status)
 		}
 		task := mustPrepare(t, d, o)
-		cv, err := CrossValidate(context.Background(), task, backend, loo.Parameters, CrossValidation{Folds: 60})
+		cv, err := task.CrossValidate(context.Background(), backend, loo.Parameters, CrossValidation{Folds: 60})
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The noise of a fitted model is small: condition about 1e4.
-		if math.Abs(cv.NLPD-b.NLPD) > 1e-9*math.Abs(b.NLPD) || math.Abs(cv.NLPDStandardized-b.NLPDStandardized) > 1e-9*math.Abs(b.NLPDStandardized) {
-			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, cv.NLPD, b.NLPD)
+		if math.Abs(float64(cv.NLPD)-float64(b.NLPD)) > 1e-9*math.Abs(float64(b.NLPD)) || math.Abs(float64(cv.NLPDStandardized)-float64(b.NLPDStandardized)) > 1e-9*math.Abs(float64(b.NLPDStandardized)) {
+			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, float64(cv.NLPD), float64(b.NLPD))
 		}
 		if text := loo.Text(); !strings.Contains(text, "LOO ") || !strings.Contains(text, "∂LOO/∂log") || !strings.Contains(text, "(leave-one-out)") {
 			t.Errorf("text:\n%s", text)
@@ -47,7 +47,7 @@ func TestObjectiveLOO(t *testing.T) {
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
 	wantOption(t, d, Options{Objective: "mse"}, "must be nlml or loo")
-	wantOption(t, d, Options{Objective: ObjectiveLOO, StdErrors: true}, "--objective nlml")
+	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "--objective nlml")
 	r := evaluate(t, d, Options{})
 	text, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(text), "scores") || strings.Contains(string(text), "priors") {
@@ -63,7 +63,7 @@ func TestObjectiveOptions(t *testing.T) {
 	if lacking.Scores.LeaveOneOut != nil || !strings.Contains(strings.Join(lacking.Warnings, ";"), "no leave-one-out score") {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
-	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: ObjectiveLOO})
+	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: LOO})
 	_, err = task.Fit(context.Background(), backend)
 	var le *graph.LeverageError
 	if !errors.As(err, &le) || le.Row != 11 {
@@ -82,12 +82,12 @@ func TestCrossValidateNoise(t *testing.T) {
 	}
 	o := Options{Mean: "constant", LeaveOneOut: true, Fix: []Assignment{{"noise_variance[a]", 0.3, true}, {"noise_variance[b]", 0.01, true}}}
 	r := evaluate(t, d, o)
-	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, CrossValidation{Folds: 40})
+	cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := r.Scores.LeaveOneOut.NLPD; math.Abs(cv.NLPD-want) > 1e-9*math.Abs(want) {
-		t.Errorf("NLPD %v by folds of one row, %v by the formula", cv.NLPD, want)
+	if want := float64(r.Scores.LeaveOneOut.NLPD); math.Abs(float64(cv.NLPD)-want) > 1e-9*math.Abs(want) {
+		t.Errorf("NLPD %v by folds of one row, %v by the formula", float64(cv.NLPD), want)
 	}
 }
 
@@ -109,12 +109,12 @@ func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
 	plan := backend.Plan(500, 2)
 	for _, c := range []struct {
-		objective Objective
+		objective Criterion
 		free      int64
 		fits      bool
 	}{
-		{ObjectiveNLML, plan.HostBytes(), true}, {ObjectiveNLML, plan.HostBytes() - 1, false}, {ObjectiveNLML, 0, true},
-		{ObjectiveLOO, plan.HostBytes(), false}, {ObjectiveLOO, plan.WithMiddle().HostBytes(), true},
+		{NLML, plan.HostBytes(), true}, {NLML, plan.HostBytes() - 1, false}, {NLML, 0, true},
+		{LOO, plan.HostBytes(), false}, {LOO, plan.WithMiddle().HostBytes(), true},
 	} {
 		task := mustPrepare(t, d, Options{Objective: c.objective})
 		err := task.CheckMemory(freeMemory{backend, c.free})

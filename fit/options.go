@@ -2,10 +2,13 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/gp"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
@@ -81,9 +84,9 @@ type Options struct {
 	// then that of maximum posterior density.
 	Ties   []Tie
 	Priors []Prior
-	// Objective is what is minimised; empty means ObjectiveNLML. LeaveOneOut
-	// asks for its leave-one-out score, too.
-	Objective   Objective
+	// Objective is what is minimised; empty means NLML. LeaveOneOut asks for its
+	// leave-one-out score, too.
+	Objective   Criterion
 	LeaveOneOut bool
 	// StdErrors asks for standard errors at the optimum: two gradients more for
 	// every free parameter.
@@ -100,19 +103,85 @@ type Options struct {
 	// DiscardCancelled makes a fit that is cancelled end at once, without the
 	// best model so far, which takes one more evaluation.
 	DiscardCancelled bool
-	// Coarse says whether to tune on subsets of the rows first; empty means
-	// CoarseAuto. The criteria of Settings hold over all rows either way.
-	Coarse Coarse
-	// Settings are the optimiser's; its callback is OnIteration here.
-	Settings hyperopt.Settings
-	// OnIteration is called after every accepted iteration, OnProgress within
-	// long evaluations. Both may be nil.
-	OnIteration func(hyperopt.Iteration)
-	OnProgress  func(device.Progress)
+	// Settings are those of tuning. Its Callback is called after every accepted
+	// iteration; its Precision is the device's. OnProgress, unless nil, is called
+	// within long evaluations.
+	Settings   hyperopt.Settings
+	OnProgress func(device.Progress)
 	// Fallback, if not nil, opens the device on which to go on if one is lost
-	// or its memory does not suffice. The task closes it. OnWarning is told.
+	// or its memory does not suffice. The job closes it. OnWarning is told.
 	Fallback  func(ctx context.Context) (device.Backend, error)
 	OnWarning func(text string)
+}
+
+// Tie makes a parameter take the value of another: it is no free parameter any
+// more.
+type Tie struct {
+	// Name and Source are names of parameters, of whole vectors or of their
+	// elements. Vectors of the same length are tied element by element; one
+	// number as the source serves all elements of Name.
+	Name, Source string
+}
+
+func (t Tie) String() string { return t.Name + "=" + t.Source }
+
+// Prior gives a parameter a prior density, in natural units of the scaled
+// problem; see [graph.Prior] for what density over which variable is meant.
+type Prior struct {
+	// Name is a parameter's or that of a whole vector, each element of which
+	// then has this prior; one given for an element takes precedence.
+	Name    string
+	Density graph.Prior
+}
+
+// MeanFit says how the coefficients of the mean function are found.
+type MeanFit string
+
+// The choices for --mean-fit. MeanAuto is the default: MeanFree if --set,
+// --fix, --bounds or a prior names a coefficient, MeanGLS otherwise.
+const (
+	MeanAuto MeanFit = ""
+	// MeanGLS takes those of largest likelihood at the other parameters, by
+	// generalised least squares within each evaluation. Predictions have their
+	// uncertainty in them.
+	MeanGLS MeanFit = "gls"
+	// MeanFree makes them parameters of the objective.
+	MeanFree MeanFit = "free"
+)
+
+// Criterion is what a fit minimises over the parameters, priors apart.
+type Criterion string
+
+// The choices for --objective.
+const (
+	// NLML is the negative log marginal likelihood, the default.
+	NLML Criterion = "nlml"
+	// LOO is the negative log predictive density of leave-one-out, which asks less
+	// of the model's prior and more of its predictions (Rasmussen & Williams 2006,
+	// §5.4.2). An evaluation costs about twice as much.
+	LOO Criterion = "loo"
+)
+
+// checked returns the options with the criterion filled in, and the scaling.
+func (o Options) checked() (Options, gp.Standardize, error) {
+	how, err := gp.ParseStandardize(string(o.Standardize))
+	if err != nil {
+		return o, how, &OptionError{err.Error()}
+	}
+	switch o.Objective {
+	case "":
+		o.Objective = NLML
+	case NLML, LOO:
+	default:
+		return o, how, optionErrorf("--objective %q: must be nlml or loo", o.Objective)
+	}
+	if o.StdErrors && o.Objective == LOO {
+		return o, how, optionErrorf("--std-errors: the Hessian of a leave-one-out density is not the parameters' precision; take --objective nlml")
+	}
+	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
+		return o, how, optionErrorf("--coarse %s: must be auto, on or off", c)
+	}
+	return o, how, nil
 }
 
 // DataError reports a table that cannot be fitted. The command line maps it to
@@ -130,4 +199,16 @@ func (e *OptionError) Error() string { return e.Msg }
 
 func optionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Sprintf(format, args...)}
+}
+
+// CancelledError reports a fit that was interrupted.
+type CancelledError struct{ Msg string }
+
+func (e *CancelledError) Error() string { return e.Msg }
+
+// Unwrap returns [context.Canceled].
+func (e *CancelledError) Unwrap() error { return context.Canceled }
+
+func isCancelled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -18,7 +18,7 @@ func density(t *testing.T, text string) graph.Prior {
 	return p
 }
 
-func mustPrepare(t *testing.T, d Data, o Options) *Task {
+func mustPrepare(t *testing.T, d Data, o Options) *Job {
 	t.Helper()
 	task, err := Prepare(d, o)
 	if err != nil {
@@ -86,11 +86,11 @@ func TestUniformPrior(t *testing.T) {
 	if math.Abs(*r.NegLogPrior) > 1e-12 {
 		t.Errorf("−log density %v on an interval of length 1", *r.NegLogPrior)
 	}
-	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(1e7, 1e8)")}}}).params[0]; math.Abs(p.lo/1e7-1) > 1e-12 || math.Abs(p.hi/1e8-1) > 1e-12 {
-		t.Errorf("bounds %v:%v", p.lo, p.hi)
+	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(1e7, 1e8)")}}}).params.free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
+		t.Errorf("bounds %v:%v", p.Lower, p.Upper)
 	}
-	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(0, 1e-9)")}}}).params[0]; !(p.lo > 0 && p.lo < p.start && p.start < p.hi && p.hi == 1e-9) {
-		t.Errorf("bounds %v:%v, start %v", p.lo, p.hi, p.start)
+	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(0, 1e-9)")}}}).params.free[0]; !(p.Lower > 0 && p.Lower < p.Start && p.Start < p.Upper && p.Upper == 1e-9) {
+		t.Errorf("bounds %v:%v, start %v", p.Lower, p.Upper, p.Start)
 	}
 	wantOption(t, d, Options{Priors: prior, Set: []Assignment{{"lengthscale", 5, true}}}, "no density")
 	wantOption(t, d, Options{Priors: prior, Fix: []Assignment{{"lengthscale", 5, true}}}, "no density")
@@ -114,7 +114,7 @@ func TestPriorOptions(t *testing.T) {
 		{{"lengthscale", gamma}, {"lengthscale[0]", density(t, "gamma(5, 5)")}},
 		{{"lengthscale[0]", density(t, "gamma(5, 5)")}, {"lengthscale", gamma}},
 	} {
-		p := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Priors: order}).priors
+		p := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Priors: order}).params.priors
 		if p["lengthscale[0]"].String() != "gamma(5, 5)" || p["lengthscale[2]"].String() != "gamma(2, 1)" {
 			t.Errorf("priors %v", p)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,9 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/hyperopt/journal"
+	"gpfit/mean"
 )
 
 // Outcome is a report and, after a fit, the model.
@@ -22,7 +24,7 @@ type Outcome struct {
 	// posterior is on the workspace that the outcome keeps until Close.
 	posterior *gp.Posterior
 	close     func()
-	journal   *journal
+	journal   *journal.Journal
 }
 
 // SaveModel writes the model, with its Cholesky factor if asked.
@@ -36,38 +38,31 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 // Close frees the device's memory.
 func (o *Outcome) Close() { o.close() }
 
-func (t *Task) startZ() []float64 {
-	z := make([]float64, len(t.params))
-	for i, p := range t.params {
-		z[i] = p.toZ(p.start)
-	}
-	return z
-}
+// RemoveCheckpoint deletes the checkpoint, if there is one. Call it when what is
+// wanted of the outcome is written: until then a crash would lose the fit.
+func (o *Outcome) RemoveCheckpoint() error { return o.journal.Remove() }
 
 // Evaluate computes the NLML, its terms and its gradient at the start values.
 // inspect, unless nil, is given the objective afterwards, also after a failure.
-func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*graph.Objective) error) (*Report, error) {
+func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*graph.Objective) error) (*Report, error) {
 	began := time.Now()
-	s, err := t.open(ctx, b)
+	s, err := j.open(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	z := t.startZ()
-	grad := make([]float64, len(z))
-	_, err = s.ValueGradient(ctx, z, grad)
-	err = t.explainStart(err)
+	defer s.Close()
+	e, err := j.evaluateStart(ctx, s)
 	if inspect != nil {
 		err = errors.Join(err, inspect(s.obj))
 	}
 	if err != nil {
 		return nil, err
 	}
-	loo, err := t.scoreLeaveOneOut(ctx, s, z)
+	loo, err := s.scoreLeaveOneOut(ctx, e.z)
 	if err != nil {
 		return nil, err
 	}
-	r := t.report(s, z, grad)
+	r := newReport(s, e)
 	r.Type, r.Status, r.Scores.LeaveOneOut = "nlml", "evaluated", loo
 	if r.Residual, err = s.residual(ctx); err != nil {
 		return nil, err
@@ -76,12 +71,35 @@ func (t *Task) Evaluate(ctx context.Context, b device.Backend, inspect func(*gra
 	return &r, nil
 }
 
+// evaluation is a point that a session has evaluated last, its gradient or nil,
+// and how many evaluations there were.
+type evaluation struct {
+	z, grad       []float64
+	all, fullSize descent.Evaluations
+}
+
+// evaluateStart evaluates value and gradient at the start values.
+func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error) {
+	e := evaluation{z: j.params.start()}
+	e.grad = make([]float64, len(e.z))
+	ev := descent.NewEvaluator(s, nil)
+	f, err := ev.Value(ctx, e.z)
+	if err == nil && !math.IsInf(f, 1) {
+		_, err = ev.Gradient(ctx, e.z, e.grad)
+	}
+	if err == nil {
+		err = ev.Reason()
+	}
+	e.all, e.fullSize = ev.Counts(), ev.Counts()
+	return e, j.explainStart(err)
+}
+
 // explainStart adds the likely cause and what to do to a failure at given
 // parameters.
-func (t *Task) explainStart(err error) error {
+func (j *Job) explainStart(err error) error {
 	switch {
 	case isCondition(err):
-	case device.IsNotPD(err) && t.opts.NoNoise:
+	case device.IsNotPD(err) && j.opts.NoNoise:
 		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out --noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow --max-jitter", err)
 	case device.IsNotPD(err):
 		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow --max-jitter", err)
@@ -89,200 +107,197 @@ func (t *Task) explainStart(err error) error {
 	return err
 }
 
+// isCondition says whether the mean's coefficients could not be found.
+func isCondition(err error) bool {
+	var e *mean.ConditionError
+	return errors.As(err, &e)
+}
+
 // Fit tunes the parameters and returns the model. With several backends, starts
 // run side by side on them. If ctx is cancelled it returns the best model so
 // far together with ctx's error, provided that one point was evaluated. The
 // caller closes the outcome if it is not nil.
-func (t *Task) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
+func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if err := t.checkTargets(); err != nil {
+	if err := j.sample.checkTargets(); err != nil {
 		return nil, err
 	}
-	if t.opts.Coarse != "" && !slices.Contains(Coarses(), string(t.opts.Coarse)) {
-		return nil, optionErrorf("--coarse %s: must be %s", t.opts.Coarse, strings.Join(Coarses(), ", "))
-	}
-	var log *journal
-	if t.opts.Checkpoint != "" {
+	var log *journal.Journal
+	if j.opts.Checkpoint != "" {
 		var err error
-		if log, err = openJournal(t.opts.Checkpoint, t.job()); err != nil {
-			return nil, err
+		if log, err = journal.Open(j.opts.Checkpoint, j.id(), failures); err != nil {
+			return nil, checkpointError(err)
 		}
 	}
-	var sessions []*session
+	w := &workplace{job: j, backends: backends}
 	finish := func() {
-		closeAll(sessions)
-		_ = log.close()
+		w.close()
+		_ = log.Close()
 	}
-	u := &tuning{task: t, log: log, backends: backends}
-	out, err := t.fit(ctx, u, func() (_ []*session, err error) {
-		sessions, err = t.openAll(context.WithoutCancel(ctx), backends, 1+t.opts.Settings.Restarts)
-		return sessions, err
-	})
-	err = t.checkpointed(err)
+	out, err := j.fit(ctx, w, log)
+	err = j.checkpointed(checkpointError(err))
 	if out == nil {
 		finish()
 		return nil, err
 	}
 	out.close, out.journal = finish, log
-	if log != nil && err == nil {
+	if err == nil {
 		// The log is gone once the result is written; a machine that fails before
 		// loses what any log may lose, the last second.
-		log.finished = true
+		log.Finish()
 	}
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
 
-func (t *Task) fit(ctx context.Context, u *tuning, open func() ([]*session, error)) (*Outcome, error) {
-	sessions, result, err := u.run(ctx, open)
+// fit tunes and puts the outcome together.
+func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Outcome, error) {
+	result, err := hyperopt.Tune(ctx, w, j.settings(w.backends[0]), log)
 	var cancelled error
 	switch {
-	case isCancelled(err) && t.opts.DiscardCancelled:
+	case isCancelled(err) && j.opts.DiscardCancelled:
 		return nil, &CancelledError{Msg: "interrupted"}
 	case isCancelled(err) && (result == nil || result.X == nil):
 		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
 	case isCancelled(err):
 		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		return nil, t.withBest(t.explainFit(err), result)
+		return nil, j.withBest(j.explainFit(err), result)
 	}
 	// The workspace may hold another point: make it hold the best. This runs
 	// to its end even after a cancellation, so that a model can be written.
-	if sessions == nil {
-		if sessions, err = open(); err != nil {
-			return nil, t.withBest(errors.Join(cancelled, err), result)
-		}
+	final := context.WithoutCancel(ctx)
+	s, err := w.first(final)
+	if err != nil {
+		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
-	s, final := sessions[0], context.WithoutCancel(ctx)
-	before := u.add(sessions)
+	ev := descent.NewEvaluator(s, nil)
 	var stdErrors *StdErrors
-	if t.opts.StdErrors && cancelled == nil {
-		if stdErrors, err = t.stdErrors(ctx, s, result); isCancelled(err) {
+	if j.opts.StdErrors && cancelled == nil {
+		if stdErrors, err = j.stdErrors(ctx, ev, result); isCancelled(err) {
 			cancelled = &CancelledError{Msg: "interrupted before the standard errors were done"}
 		} else if err != nil {
-			return nil, t.withBest(err, result)
+			return nil, j.withBest(err, result)
 		}
 	}
 	s.ws.OnProgress(nil)
-	if _, err := s.Value(final, result.X); err != nil {
-		return nil, t.withBest(errors.Join(cancelled, err), result)
-	}
-	loo, err := t.scoreLeaveOneOut(final, s, result.X)
+	out, err := j.conclude(final, w, s, ev, result)
 	if err != nil {
-		return nil, t.withBest(errors.Join(cancelled, err), result)
+		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
-	out := &Outcome{Report: t.report(s, result.X, result.Gradient)}
-	out.Report.Type, out.Report.Scores.LeaveOneOut = "fit", loo
-	if out.Report.Residual, err = s.residual(final); err != nil {
-		return nil, errors.Join(cancelled, err)
-	}
-	out.Report.EvaluationSeconds = u.spent.Seconds()
-	for _, s := range sessions {
-		out.Report.EvaluationSeconds += s.spent.Seconds()
-	}
-	for _, other := range sessions[1:] {
-		out.Report.Device += "," + other.info.Name
-		out.Report.Warnings = append(out.Report.Warnings, other.warnings...)
-	}
-	out.Report.addResult(result)
-	u.report(&out.Report, s.evaluations(), before)
 	out.Report.addStdErrors(stdErrors, result.Status)
-	out.Model = t.model(s.obj, result)
-	if out.posterior, err = out.Model.Attach(s.ws); err == nil {
-		err = t.score(final, out)
-	}
-	if err != nil {
-		return nil, errors.Join(cancelled, err)
-	}
 	return out, cancelled
 }
 
-func isCancelled(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+// settings are those of tuning on devices such as b.
+func (j *Job) settings(b device.Backend) hyperopt.Settings {
+	s := j.opts.Settings
+	s.Precision = b.Capabilities().Precision
+	return s
+}
+
+// conclude evaluates the result once more on s and reports it, with the model and
+// the scores of held-out rows.
+func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Evaluator, result *hyperopt.Result) (*Outcome, error) {
+	f, err := ev.Value(ctx, result.X)
+	if err == nil && math.IsInf(f, 1) {
+		err = ev.Reason()
+	}
+	if err != nil {
+		return nil, err
+	}
+	loo, err := s.scoreLeaveOneOut(ctx, result.X)
+	if err != nil {
+		return nil, err
+	}
+	e := evaluation{z: result.X, grad: result.Gradient, all: result.Total, fullSize: result.FullSize}
+	e.all.Add(ev.Counts())
+	e.fullSize.Add(ev.Counts())
+	out := &Outcome{Report: newReport(s, e), Model: s.model(result.X, result.Status.String())}
+	r := &out.Report
+	r.Type, r.Scores.LeaveOneOut = "fit", loo
+	if r.Residual, err = s.residual(ctx); err != nil {
+		return nil, err
+	}
+	r.EvaluationSeconds = w.evaluationTime().Seconds()
+	for _, other := range w.full[1:] {
+		r.Device += "," + other.info.Name
+		r.Warnings = append(r.Warnings, other.warnings...)
+	}
+	r.addTuning(j, result)
+	r.Warnings = append(r.Warnings, w.warnings...)
+	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
+		return nil, err
+	}
+	tests, err := j.score(ctx, out.posterior)
+	if err != nil {
+		return nil, err
+	}
+	r.addTests(tests)
+	return out, nil
 }
 
 // withBest adds the best parameters found to an error that ends a fit, as
 // options that start again from there.
-func (t *Task) withBest(err error, r *hyperopt.Result) error {
+func (j *Job) withBest(err error, r *hyperopt.Result) error {
 	if r == nil || r.X == nil {
 		return err
 	}
 	var set strings.Builder
-	for i, p := range t.params {
-		fmt.Fprintf(&set, " --set '%s=%.10g'", p.name, p.natural(r.X[i]))
+	for i, p := range j.params.free {
+		fmt.Fprintf(&set, " --set '%s=%.10g'", p.Name, p.Natural(r.X[i]))
 	}
 	if math.IsNaN(r.F) {
 		return fmt.Errorf("%w\nto go on from the optimum on fewer rows:%s", err, set.String())
 	}
-	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, objectiveLabel(t.objectiveName()), r.F, set.String())
+	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, j.ObjectiveLabel(), r.F, set.String())
 }
 
-// CancelledError reports a fit that was interrupted.
-type CancelledError struct{ Msg string }
+// explainFit replaces an optimiser's advice on a start that cannot be evaluated
+// where it is not the noise variance that could be raised.
+func (j *Job) explainFit(err error) error {
+	var start *descent.StartError
+	if errors.As(err, &start) && (j.opts.NoNoise || isCondition(err)) {
+		return j.explainStart(start.Err)
+	}
+	return err
+}
 
-func (e *CancelledError) Error() string { return e.Msg }
-
-// Unwrap returns [context.Canceled].
-func (e *CancelledError) Unwrap() error { return context.Canceled }
-
-func (t *Task) problem(sessions []*session) hyperopt.Problem {
-	p := hyperopt.Problem{Start: t.startZ()}
-	for i, s := range sessions {
-		if i == 0 {
-			p.Objective = s
-			continue
+// failures says how a checkpoint records that a covariance is not positive
+// definite.
+var failures = journal.Failures{
+	Numbers: func(err error) []float64 {
+		var npd *device.NotPDError
+		if !errors.As(err, &npd) {
+			return nil
 		}
-		p.Workers = append(p.Workers, s)
-	}
-	for _, q := range t.params {
-		p.Names = append(p.Names, q.name)
-		p.Lower = append(p.Lower, q.toZ(q.lo))
-		p.Upper = append(p.Upper, q.toZ(q.hi))
-		p.Fixed = append(p.Fixed, q.fixed)
-		p.Plain = append(p.Plain, !q.isLog)
-	}
-	return p
+		return []float64{float64(npd.Minor), float64(npd.N)}
+	},
+	Error: func(numbers []float64) error {
+		if len(numbers) != 2 {
+			return nil
+		}
+		return &device.NotPDError{Minor: int(numbers[0]), N: int(numbers[1])}
+	},
 }
 
-func (t *Task) settings() hyperopt.Settings {
-	s := t.opts.Settings
-	s.Callback = t.opts.OnIteration
-	return s
+// checkpointError makes an error of the options or the data of a journal's.
+func checkpointError(err error) error {
+	var e *journal.Error
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Damaged:
+		return &DataError{"checkpoint " + e.Path + " " + e.Msg}
+	}
+	return optionErrorf("--checkpoint %s: %s", e.Path, e.Msg)
 }
 
-// model collects what predictions need from the objective's last evaluation.
-func (t *Task) model(obj *graph.Objective, r *hyperopt.Result) *gp.Model {
-	theta, _, alpha := obj.Theta()
-	terms := obj.Terms()
-	m := &gp.Model{
-		Kernel: t.program.Text, Kernels: t.opts.Kernels, Columns: t.columns, FeatureNames: t.data.FeatureNames, TargetName: t.data.TargetName,
-		ParameterNames: t.program.Names(), Theta: theta, Jitter: terms.Jitter,
-		Scaling: t.scaling, NLML: terms.NLML(), Status: r.Status.String(),
-		X: t.trainX, Y: t.trainY, Alpha: alpha,
-	}
-	t.modelNoise(m, obj)
-	t.modelMean(m, obj, r.X)
-	t.modelTargets(m, obj)
-	return m
-}
-
-// score predicts the held-out rows.
-func (t *Task) score(ctx context.Context, out *Outcome) error {
-	if len(t.testY) == 0 {
-		return nil
-	}
-	m := len(t.testY) / t.data.t()
-	parts, err := out.posterior.PredictTargets(ctx, t.testX, m, t.testNoise)
-	if err != nil {
+// checkpointed adds to the error of a fit that can be gone on with how to.
+func (j *Job) checkpointed(err error) error {
+	var option *OptionError
+	if err == nil || j.opts.Checkpoint == "" || errors.As(err, &option) {
 		return err
 	}
-	for i, p := range parts {
-		scores := newScores(p, t.testY[i*m:(i+1)*m], t.targetScale(i))
-		if len(parts) == 1 {
-			out.Report.Test = scores
-		} else {
-			out.Report.Targets[i].Test = scores
-		}
-	}
-	return nil
+	return fmt.Errorf("%w\nthe same command goes on from the checkpoint %s", err, j.opts.Checkpoint)
 }

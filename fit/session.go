@@ -11,29 +11,27 @@ import (
 	"gpfit/graph"
 )
 
-// session is a task on a device: a workspace and the objective on it. It is the
+// session is a job on a device: a workspace and the objective on it. It is the
 // objective that the optimiser sees. If its device is lost, or turns out too
 // small, it moves to the fallback that the options allow and evaluates the same
 // point there: the optimiser goes on as if nothing had happened.
 type session struct {
-	task *Task
+	job  *Job
 	ws   device.Workspace
 	obj  *graph.Objective
 	info device.Info
 	// owned is a fallback backend that the session opened itself.
-	owned device.Backend
-	// before counts the evaluations on devices that were lost, repeated those
-	// that failed there and were done again.
-	before   graph.Evaluations
-	repeated graph.Evaluations
+	owned    device.Backend
+	asked    int // for values, for messages
 	warnings []string
-	// spent is the time in evaluations.
-	spent time.Duration
+	spent    time.Duration // in evaluations
+	// onClose, unless nil, is told when the session is closed.
+	onClose func(*session)
 }
 
-// open puts the task on b, or on the fallback if its memory does not suffice.
-func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
-	s := &session{task: t}
+// open puts the job on b, or on the fallback if its memory does not suffice.
+func (j *Job) open(ctx context.Context, b device.Backend) (*session, error) {
+	s := &session{job: j}
 	err := s.attach(ctx, b)
 	if s.canMove(err) {
 		err = s.move(ctx, err, b.Info().Name)
@@ -46,30 +44,33 @@ func (t *Task) open(ctx context.Context, b device.Backend) (*session, error) {
 
 // attach builds workspace and objective on b.
 func (s *session) attach(ctx context.Context, b device.Backend) error {
-	t := s.task
-	if err := b.Supports(t.program); err != nil {
+	j := s.job
+	if err := b.Supports(j.Program()); err != nil {
 		return err
 	}
-	ws, err := b.NewWorkspace(ctx, t.points)
+	ws, err := b.NewWorkspace(ctx, j.sample.points)
 	if err != nil {
 		return err
 	}
-	obj, err := graph.Build(ws, t.spec())
+	obj, err := graph.Build(ws, j.spec())
+	if err == nil && !slices.Equal(obj.Names(), j.FreeNames()) {
+		err = fmt.Errorf("fit: the graph's parameters are %v", obj.Names())
+	}
 	if err != nil {
 		ws.Close()
 		return err
-	}
-	names := obj.Names()
-	if !slices.EqualFunc(names, t.params, func(n string, p parameter) bool { return n == p.name }) {
-		ws.Close()
-		return fmt.Errorf("fit: the graph's parameters are %v", names)
 	}
 	s.ws, s.obj, s.info = ws, obj, b.Info()
-	s.ws.OnProgress(t.opts.OnProgress)
+	s.ws.OnProgress(j.opts.OnProgress)
 	return nil
 }
 
-func (s *session) close() {
+// Close implements [hyperopt.Session]. It may be called twice.
+func (s *session) Close() {
+	if s.onClose != nil {
+		s.onClose(s)
+		s.onClose = nil
+	}
 	if s.ws != nil {
 		_ = s.ws.Close()
 	}
@@ -84,37 +85,33 @@ func (s *session) canMove(err error) bool {
 	var lost *device.LostError
 	var memory *device.MemoryError
 	var unsupported *device.UnsupportedKernelError
-	return s.owned == nil && s.task.opts.Fallback != nil &&
+	return s.owned == nil && s.job.opts.Fallback != nil &&
 		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported))
 }
 
 // move goes on on the fallback device.
 func (s *session) move(ctx context.Context, cause error, from string) error {
-	b, err := s.task.opts.Fallback(ctx)
+	b, err := s.job.opts.Fallback(ctx)
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("and the fallback device cannot be had: %w", err))
 	}
 	if s.ws != nil {
-		e := s.obj.Evaluations()
-		s.before.Value += e.Value
-		s.before.Gradient += e.Gradient
 		_ = s.ws.Close()
 	}
 	s.ws, s.owned = nil, b
 	if err := s.attach(ctx, b); err != nil {
 		return errors.Join(cause, err)
 	}
-	warning := fmt.Sprintf("%s failed (%v): went on on %s from evaluation %d", from, cause, s.info.Name, s.before.Value)
+	warning := fmt.Sprintf("%s failed (%v): went on on %s from evaluation %d", from, cause, s.info.Name, s.asked)
 	s.warnings = append(s.warnings, warning)
-	if s.task.opts.OnWarning != nil {
-		s.task.opts.OnWarning(warning)
+	if s.job.opts.OnWarning != nil {
+		s.job.opts.OnWarning(warning)
 	}
 	return nil
 }
 
-// retry calls f, and once more on the fallback if the device failed. once is
-// what f counts as.
-func (s *session) retry(ctx context.Context, once graph.Evaluations, f func() (float64, error)) (float64, error) {
+// retry calls f, and once more on the fallback if the device failed.
+func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
 	began := time.Now()
 	defer func() { s.spent += time.Since(began) }()
 	v, err := f()
@@ -124,35 +121,42 @@ func (s *session) retry(ctx context.Context, once graph.Evaluations, f func() (f
 	if err := s.move(ctx, err, s.info.Name); err != nil {
 		return 0, err
 	}
-	s.repeated.Value += once.Value
-	s.repeated.Gradient += once.Gradient
 	return f()
 }
 
-// Value implements [hyperopt.Objective].
+// Value implements [descent.Objective].
 func (s *session) Value(ctx context.Context, z []float64) (float64, error) {
-	return s.retry(ctx, graph.Evaluations{Value: 1}, func() (float64, error) { return s.obj.Value(ctx, z) })
+	s.asked++
+	return s.retry(ctx, func() (float64, error) { return s.obj.Value(ctx, z) })
 }
 
-// ValueGradient implements [hyperopt.Objective].
+// ValueGradient implements [descent.Objective].
 func (s *session) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	return s.retry(ctx, graph.Evaluations{Value: 1, Gradient: 1}, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
+	return s.retry(ctx, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
 }
 
-// evaluations counts those on all devices that the session was on.
-func (s *session) evaluations() graph.Evaluations {
-	e := s.obj.Evaluations()
-	return graph.Evaluations{Value: e.Value + s.before.Value, Gradient: e.Gradient + s.before.Gradient}
+// leaveOneOut returns the leave-one-out score at z, whatever the objective is.
+func (s *session) leaveOneOut(ctx context.Context, z []float64) (float64, error) {
+	return s.retry(ctx, func() (float64, error) {
+		if _, err := s.obj.Value(ctx, z); err != nil {
+			return 0, err
+		}
+		return s.obj.LeaveOneOut(ctx)
+	})
 }
 
 // residualFrom is the number of points from which a factor is checked where the
 // device can: beyond the sizes that libraries are commonly used at.
 const residualFrom = 40000
 
+// maxResidual is what no stable factorisation exceeds at noise variances down
+// to 1e-6 of the signal; 1e-8 is to be expected.
+const maxResidual = 1e-4
+
 // residual checks the factor of the last evaluation, nil if that was not done.
 func (s *session) residual(ctx context.Context) (*float64, error) {
 	checker, ok := s.ws.(device.ResidualChecker)
-	if !ok || s.ws.N() < s.task.residualFrom {
+	if !ok || s.ws.N() < s.job.residualFrom {
 		return nil, nil
 	}
 	r, err := checker.Residual(ctx)
@@ -161,7 +165,3 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 	}
 	return &r, err
 }
-
-// maxResidual is what no stable factorisation exceeds at noise variances down
-// to 1e-6 of the signal; 1e-8 is to be expected.
-const maxResidual = 1e-4

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/device"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // StdErrors are asymptotic standard errors of the free parameters: the inverse
@@ -46,83 +45,62 @@ type StdErrors struct {
 	Interval95 map[string][2]float64 `json:"interval95,omitempty"`
 }
 
-// hessianStep is the step of the central differences in z. The relative
-// truncation error is h²/6 · g‴/g′, about 1e-7; gradients are accurate to 1e-10
-// of their terms at moderate condition, which the step divides to 1e-6.
-const hessianStep = 1e-3
-
 // quantile975 is the 97.5 % point of the standard normal distribution.
 const quantile975 = 1.959963984540054
 
 // stdErrors forms the Hessian at the optimum: two gradients for every parameter
 // that is free and not at a bound.
-func (t *Task) stdErrors(ctx context.Context, o hyperopt.Objective, r *hyperopt.Result) (*StdErrors, error) {
+func (j *Job) stdErrors(ctx context.Context, ev *descent.Evaluator, r *hyperopt.Result) (*StdErrors, error) {
 	e := &StdErrors{}
 	var index []int
-	for i, p := range t.params {
-		atBound := slices.ContainsFunc(r.AtBound, func(b hyperopt.Bound) bool { return b.Index == i })
-		if p.fixed || atBound {
-			e.LeftOut = append(e.LeftOut, p.name)
+	out := make([]bool, len(j.params.free))
+	for i, p := range j.params.free {
+		atBound := slices.ContainsFunc(r.AtBound, func(b descent.Bound) bool { return b.Index == i })
+		if out[i] = p.Fixed || atBound; out[i] {
+			e.LeftOut = append(e.LeftOut, p.Name)
 			continue
 		}
 		index = append(index, i)
-		e.Names = append(e.Names, p.name)
+		e.Names = append(e.Names, p.Name)
 	}
 	if len(index) == 0 {
 		e.Failure = "every parameter is fixed or at a bound"
 		return e, nil
 	}
-	h, err := t.hessian(ctx, o, r.X, index)
+	h, err := descent.Hessian(ctx, ev, r.X, descent.HessianOptions{Step: j.hessianStep(r.X), Fixed: out, Asymmetry: &e.Asymmetry})
 	switch {
-	case device.IsNotPD(err):
-		e.Failure = fmt.Sprintf("next to the optimum, %v", err)
-		return e, nil
 	case err != nil:
 		return nil, fmt.Errorf("standard errors: %w", err)
+	case h == nil:
+		e.Failure = fmt.Sprintf("next to the optimum, %v", ev.Reason())
+		return e, nil
 	}
-	p := len(index)
-	for i := range p {
-		for j := range i {
-			e.Asymmetry = max(e.Asymmetry, math.Abs(h[i][j]-h[j][i]))
-			mid := h[i][j]/2 + h[j][i]/2
-			h[i][j], h[j][i] = mid, mid
+	p := len(out)
+	for _, i := range index {
+		row := make([]float64, 0, len(index))
+		for _, k := range index {
+			row = append(row, h[i*p+k])
 		}
+		e.Hessian = append(e.Hessian, row)
 	}
-	e.Hessian = h
-	covariance := e.invert(r.GradientNorm)
-	if covariance != nil {
-		t.fillStdErrors(e, r.X, index, covariance)
+	if covariance := e.invert(r.GradientNorm); covariance != nil {
+		j.fillStdErrors(e, r.X, index, covariance)
 	}
 	return e, nil
 }
 
-// hessian returns the central differences of the gradient by the parameters in
-// index, a row for each. By a coefficient of the mean the gradient is linear, so
-// that its step may grow with it.
-func (t *Task) hessian(ctx context.Context, o hyperopt.Objective, z []float64, index []int) ([][]float64, error) {
-	up, down := make([]float64, len(z)), make([]float64, len(z))
-	rows := make([][]float64, len(index))
-	for a, i := range index {
-		step := hessianStep
-		if !t.params[i].isLog {
-			step *= max(1, math.Abs(z[i]))
+// hessianStep returns the steps of the central differences in z. The relative
+// truncation error of 1e-3 is h²/6 · g‴/g′, about 1e-7; gradients are accurate to
+// 1e-10 of their terms at moderate condition, which the step divides to 1e-6. By a
+// coefficient of the mean the gradient is linear, so that its step may grow with
+// it.
+func (j *Job) hessianStep(z []float64) func(i int) float64 {
+	return func(i int) float64 {
+		if j.params.free[i].Log {
+			return 1e-3
 		}
-		at := slices.Clone(z)
-		at[i] = z[i] + step
-		_, err := o.ValueGradient(ctx, at, up)
-		if err == nil {
-			at[i] = z[i] - step
-			_, err = o.ValueGradient(ctx, at, down)
-		}
-		if err != nil {
-			return nil, err
-		}
-		rows[a] = make([]float64, len(index))
-		for b, j := range index {
-			rows[a][b] = (up[j] - down[j]) / (2 * step)
-		}
+		return 1e-3 * max(1, math.Abs(z[i]))
 	}
-	return rows, nil
 }
 
 // scaledEigenvalue bounds the smallest eigenvalue of the Hessian scaled to a unit
@@ -200,31 +178,31 @@ func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
 }
 
 // fillStdErrors takes the covariance of z to natural and original units.
-func (t *Task) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
+func (j *Job) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
 	e.Log, e.Scaled, e.Original = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	e.Interval95 = map[string][2]float64{}
-	values := t.values(z)
-	original := t.inOriginalUnits(values)
+	values := j.params.values(z)
+	original := j.inOriginalUnits(values)
 	// slopes holds ∂original/∂z by parameter; the original units are affine in
 	// the natural values, so that a unit step gives the derivative.
 	slopes := map[string][]float64{}
-	for k, el := range t.elements {
+	for k, el := range j.params.elements {
 		a := slices.Index(index, el.index)
 		if a < 0 {
 			continue
 		}
-		p, se := t.params[el.index], math.Sqrt(covariance.At(a, a))
+		p, se := j.params.free[el.index], math.Sqrt(covariance.At(a, a))
 		slope := 1.0
-		if p.isLog {
+		if p.Log {
 			slope = values[k]
 			e.Log[el.name] = se
 		}
 		e.Scaled[el.name] = math.Abs(slope) * se
 		lo, hi := z[el.index]-quantile975*se, z[el.index]+quantile975*se
-		e.Interval95[el.name] = [2]float64{p.natural(lo), p.natural(hi)}
+		e.Interval95[el.name] = [2]float64{p.Natural(lo), p.Natural(hi)}
 		moved := slices.Clone(values)
 		moved[k]++
-		for name, v := range t.inOriginalUnits(moved) {
+		for name, v := range j.inOriginalUnits(moved) {
 			if d := v - original[name]; d != 0 {
 				if slopes[name] == nil {
 					slopes[name] = make([]float64, len(index))
@@ -241,61 +219,30 @@ func (t *Task) fillStdErrors(e *StdErrors, z []float64, index []int, covariance 
 
 // inOriginalUnits converts the natural values of all parameters, but for a
 // constant; with several targets those that have the same value for all.
-func (t *Task) inOriginalUnits(values []float64) map[string]float64 {
-	r := Report{ParametersOriginalUnits: map[string]float64{}}
-	t.originalUnits(&r, values)
-	if q := len(t.basis); t.meanFree {
+func (j *Job) inOriginalUnits(values []float64) map[string]float64 {
+	out := j.originalUnits(0, values).values
+	if q, m := len(j.model.basis), j.model; m.meanFree {
 		// β_original = Tβ, in units of the target; the mean's shift is constant.
-		toOriginal := t.basis.Original(t.scaling.XMean, t.scaling.XScale)
+		scaling := j.sample.scalings[0]
+		toOriginal := m.basis.Original(scaling.XMean, scaling.XScale)
 		beta := values[len(values)-q:]
-		for j, f := range t.basis {
-			r.ParametersOriginalUnits[f.Name()] = t.scaling.YScale * floats.Dot(toOriginal[j*q:(j+1)*q], beta)
+		for k, f := range m.basis {
+			out[f.Name()] = scaling.YScale * floats.Dot(toOriginal[k*q:(k+1)*q], beta)
 		}
 	}
-	for i := range t.data.t() {
-		other := Report{ParametersOriginalUnits: map[string]float64{}}
-		t.ofTarget(i).originalUnits(&other, values)
-		for name, v := range other.ParametersOriginalUnits {
-			if r.ParametersOriginalUnits[name] != v {
-				delete(r.ParametersOriginalUnits, name)
+	for i := range j.sample.t() {
+		for name, v := range j.originalUnits(i, values).values {
+			if out[name] != v {
+				delete(out, name)
 			}
 		}
 	}
-	return r.ParametersOriginalUnits
-}
-
-// writeStdErrors prints standard errors and intervals, or why there are none.
-func (r *Report) writeStdErrors(b *strings.Builder) {
-	e := r.StdErrors
-	if e == nil {
-		return
-	}
-	if e.Failure != "" {
-		fmt.Fprintf(b, "\nno standard errors: %s\n", e.Failure)
-		return
-	}
-	width := 20
-	for _, name := range r.Names {
-		width = max(width, len(name))
-	}
-	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %31s\n", width, "standard errors", "of the log", "scaled", "95 % interval, scaled")
-	for _, name := range r.Names {
-		se, ok := e.Scaled[name]
-		if !ok {
-			fmt.Fprintf(b, "%-*s  %14s\n", width, name, "left out")
-			continue
-		}
-		log := ""
-		if v, ok := e.Log[name]; ok {
-			log = fmt.Sprintf("%.4g", v)
-		}
-		fmt.Fprintf(b, "%-*s  %14s  %14.4g  %14.6g … %14.6g\n", width, name, log, se, e.Interval95[name][0], e.Interval95[name][1])
-	}
+	return out
 }
 
 // addStdErrors adds them to the report, with a warning where they mean less
 // than they seem to.
-func (r *Report) addStdErrors(e *StdErrors, status hyperopt.Status) {
+func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
 	r.StdErrors = e
 	switch {
 	case e == nil:

@@ -67,9 +67,9 @@ func TestHessian(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	err := task.Measure(context.Background(), backend, func(p *Parts) error {
-		z := make([]float64, len(task.params))
-		for i, q := range task.params {
-			z[i] = q.toZ(out.Report.Parameters[q.name])
+		z := make([]float64, len(task.params.free))
+		for i, q := range task.params.free {
+			z[i] = q.Z(out.Report.Parameters[q.Name])
 		}
 		value := func(i, j int, a, b float64) float64 {
 			at := append([]float64(nil), z...)
@@ -86,7 +86,7 @@ func TestHessian(t *testing.T) {
 		}
 		for a, first := range e.Names {
 			for b, second := range e.Names {
-				i, j := task.find(first)[0], task.find(second)[0]
+				i, j := task.params.find(first)[0], task.params.find(second)[0]
 				want := (4*mixed(i, j, 0.01) - mixed(i, j, 0.02)) / 3
 				scale := math.Sqrt(math.Abs(e.Hessian[a][a] * e.Hessian[b][b]))
 				if got := e.Hessian[a][b]; math.Abs(got-want) > 1e-4*(scale+1) || got != e.Hessian[b][a] {
@@ -109,7 +109,7 @@ func TestHessian(t *testing.T) {
 		t.Errorf("tied: %v", e.Log)
 	}
 	// The slope of the first column in original units: a delta method by hand.
-	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.scaling.YScale/task.scaling.XScale[0])-1) > 1e-9 {
+	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.sample.scalings[0].YScale/task.sample.scalings[0].XScale[0])-1) > 1e-9 {
 		t.Errorf("slope's units: ratio %v", ratio)
 	}
 }

@@ -103,7 +103,7 @@ func TestTargets(t *testing.T) {
 				t.Errorf("%s: %s is %v in original units, alone %v", part.Name, name, part.ParametersOriginalUnits[name], v)
 			}
 		}
-		if part.Test == nil || !near(part.Test.RMSE, s.Test.RMSE, 1e-8) || !near(part.Test.NLPD, s.Test.NLPD, 1e-8) {
+		if part.Test == nil || !near(part.Test.RMSE, s.Test.RMSE, 1e-8) || !near(float64(part.Test.NLPD), float64(s.Test.NLPD), 1e-8) {
 			t.Errorf("%s: scores %+v, alone %+v", part.Name, part.Test, s.Test)
 		}
 	}
@@ -140,10 +140,10 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 			set.Set = append(set.Set, Assignment{name, r.Parameters[name], true})
 		}
 		alone := evaluate(t, one, set).Scores.LeaveOneOut
-		nlpd, standardized = nlpd+alone.NLPD/2, standardized+alone.NLPDStandardized/2
+		nlpd, standardized = nlpd+float64(alone.NLPD)/2, standardized+float64(alone.NLPDStandardized)/2
 	}
-	if l := r.Scores.LeaveOneOut; !near(l.NLPD, nlpd, 1e-8) || !near(l.NLPDStandardized, standardized, 1e-8) {
-		t.Errorf("leave-one-out %v and %v, mean of both alone %v and %v", l.NLPD, l.NLPDStandardized, nlpd, standardized)
+	if l := r.Scores.LeaveOneOut; !near(float64(l.NLPD), nlpd, 1e-8) || !near(float64(l.NLPDStandardized), standardized, 1e-8) {
+		t.Errorf("leave-one-out %v and %v, mean of both alone %v and %v", float64(l.NLPD), float64(l.NLPDStandardized), nlpd, standardized)
 	}
 }
 
@@ -197,8 +197,8 @@ func TestWithRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range task.params {
-		o.Set = append(o.Set, Assignment{task.params[i].name, task.params[i].start, true})
+	for i := range task.params.free {
+		o.Set = append(o.Set, Assignment{task.params.free[i].Name, task.params.free[i].Start, true})
 	}
 	part := Data{N: len(rows), D: 3, FeatureNames: d.FeatureNames, TargetNames: d.TargetNames, NoiseGroupColumn: "lab"}
 	for k := range 2 {
@@ -210,7 +210,7 @@ func TestWithRows(t *testing.T) {
 		part.X = append(part.X, d.X[3*i:3*i+3]...)
 		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
 	}
-	sub, err := task.withRows(rows).Evaluate(context.Background(), backend, nil)
+	sub, err := task.on(task.sample.withRows(rows)).Evaluate(context.Background(), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

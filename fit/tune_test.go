@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // smooth makes n rows of four features, the last of which does not matter.
@@ -49,9 +50,9 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 			}
 			d := smooth(n)
 			o.Kernel = "rbf(ard)"
-			o.Coarse = CoarseOff
+			o.Settings.Coarse = hyperopt.CoarseOff
 			plain := mustFit(t, d, o).Report
-			o.Coarse = CoarseOn
+			o.Settings.Coarse = hyperopt.CoarseOn
 			coarse := mustFit(t, d, o).Report
 			// 1e-3 nats: far below what the data can tell.
 			if !(coarse.NLML <= plain.NLML+1e-3) || !strings.HasSuffix(coarse.Status, "-converged") {
@@ -84,16 +85,16 @@ func TestCoarseOfEveryKind(t *testing.T) {
 		"groups":   {twoLabs(300), Options{}},
 		"rows":     {rows, Options{}},
 		"prior":    {synthetic(300), Options{Priors: []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
-		"loo":      {synthetic(300), Options{Objective: ObjectiveLOO}},
+		"loo":      {synthetic(300), Options{Objective: LOO}},
 		"basis":    {synthetic(300), Options{Mean: "linear + bumps(5, dims=0)"}},
 		"restarts": {twoLabs(300), Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.o
 			o.Kernel = "rbf(ard)"
-			o.Coarse = CoarseOff
+			o.Settings.Coarse = hyperopt.CoarseOff
 			plain := mustFit(t, c.data, o).Report
-			o.Coarse = CoarseOn
+			o.Settings.Coarse = hyperopt.CoarseOn
 			coarse := mustFit(t, c.data, o).Report
 			if got, want := coarse.Objective, plain.Objective; !(got <= want+1e-3) || len(coarse.Path) < 2 {
 				t.Errorf("objective %v in %d steps, plain %v", got, len(coarse.Path), want)
@@ -128,75 +129,44 @@ func checkPath(t *testing.T, r Report) {
 	}
 }
 
-// TestStageSizes: when there are stages, and on how many rows.
-func TestStageSizes(t *testing.T) {
-	for _, c := range []struct {
-		n        int
-		coarse   Coarse
-		restarts int
-		want     []int
-	}{
-		{600, "", 0, []int{600}},
-		{1999, CoarseAuto, 0, []int{1999}},
-		{2000, CoarseAuto, 0, []int{500, 1000, 2000}},
-		{4001, "", 0, []int{501, 1001, 2001, 4001}},
-		{4001, CoarseOff, 3, []int{4001}},
-		{600, CoarseOn, 0, []int{300, 600}},
-		{199, "", 3, []int{199}},
-		{300, "", 3, []int{300}}, // a half for each start
-		{300, CoarseOn, 3, []int{300}},
-		{199, CoarseOn, 3, []int{100, 199}},
-		{4001, "", 3, []int{501, 1001, 2001, 4001}},
-		{3, CoarseOn, 0, []int{2, 3}},
-	} {
-		task, err := Prepare(smooth(c.n), Options{Coarse: c.coarse, Settings: hyperopt.Settings{Restarts: c.restarts}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := task.stageSizes(); !slices.Equal(got, c.want) {
-			t.Errorf("n = %d, %s, %d restarts: %v, want %v", c.n, c.coarse, c.restarts, got, c.want)
-		}
-	}
-	if _, err := mustPrepare(t, smooth(20), Options{Coarse: "maybe"}).Fit(context.Background(), backend); err == nil {
-		t.Error("--coarse maybe was taken")
-	}
-}
-
-// TestFirst: all rows in an order are the task itself.
-func TestFirst(t *testing.T) {
+// TestSubsets: all rows are the job itself, and few are few.
+func TestSubsets(t *testing.T) {
 	d := synthetic(90)
 	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"})
-	if m := task.first(5, task.order()); m.N() != 5 || m.D() != task.D() {
+	if m := task.on(task.sample.withRows([]int{1, 4, 9, 40, 89})); m.N() != 5 || m.D() != task.D() {
 		t.Fatalf("%d rows, %d columns", m.N(), m.D())
 	}
-	all, err := task.first(90, task.order()).Evaluate(context.Background(), backend, nil)
+	rows := make([]int, 90)
+	for i := range rows {
+		rows[i] = i
+	}
+	all, err := task.on(task.sample.withRows(rows)).Evaluate(context.Background(), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole, err := task.Evaluate(context.Background(), backend, nil)
 	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
-		t.Errorf("NLML on all rows %v, of the task %v (%v)", all.NLML, whole.NLML, err)
+		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
+	}
+	if _, err := Prepare(smooth(20), Options{Settings: hyperopt.Settings{Coarse: "maybe"}}); err == nil {
+		t.Error("--coarse maybe was taken")
 	}
 }
 
-// TestWithinReach: ARD lengthscales are cut in units of their column, others and
-// fixed ones are not.
-func TestWithinReach(t *testing.T) {
+// TestLimits: ARD lengthscales are limited in units of their column, others are
+// not.
+func TestLimits(t *testing.T) {
 	d := smooth(50)
 	task := mustPrepare(t, d, Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []Assignment{{Name: "k1.lengthscale[1]"}}})
-	z := task.startZ()
-	for i := range z {
-		z[i] = 9
-	}
-	cut := task.withinReach(z)
-	for i, p := range task.params {
-		want := 9.0
-		if p.group == "k1.lengthscale" && i != 1 && !p.fixed {
-			c := task.program.Params[0].Dims[i]
-			want = cutLengthscale + 0.5*math.Log(meanSquare(task.points.Column(c)))
+	limits := (&workplace{job: task}).Limits()
+	for i, p := range task.params.free {
+		want := math.Inf(1)
+		if p.Group == "k1.lengthscale" {
+			c := task.Program().Params[0].Dims[i]
+			want = cutLengthscale + 0.5*math.Log(meanSquare(task.sample.points.Column(c)))
 		}
-		if math.Abs(cut[i]-want) > 1e-12 {
-			t.Errorf("%s: %v, want %v", p.name, cut[i], want)
+		if limits[i] != want {
+			t.Errorf("%s: %v, want %v", p.Name, limits[i], want)
 		}
 	}
 }
@@ -217,9 +187,9 @@ func twoOptima(n int) Data {
 // TestRestartsListOptima: the optima are distinct, each a stationary point with
 // the NLML that a plain fit from there has, and every start is at one of them.
 func TestRestartsListOptima(t *testing.T) {
-	for _, c := range []Coarse{CoarseAuto, CoarseOff} {
+	for _, c := range []hyperopt.Coarse{hyperopt.CoarseAuto, hyperopt.CoarseOff} {
 		d := twoOptima(240)
-		o := Options{Coarse: c, Settings: hyperopt.Settings{Restarts: 4, Seed: 2}}
+		o := Options{Settings: hyperopt.Settings{Coarse: c, Restarts: 4, Seed: 2}}
 		r := mustFit(t, d, o).Report
 		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Dropped || math.Abs(r.Optima[0].Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 			t.Fatalf("%s: optima %+v, NLML %v", c, r.Optima, r.NLML)
@@ -237,7 +207,7 @@ func TestRestartsListOptima(t *testing.T) {
 			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
 				t.Errorf("%s: optima not in order", c)
 			}
-			again := Options{Coarse: CoarseOff}
+			again := Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
 			for name, v := range opt.Parameters {
 				again.Set = append(again.Set, Assignment{name, v, true})
 			}
@@ -246,7 +216,7 @@ func TestRestartsListOptima(t *testing.T) {
 			}
 		}
 		want := 5
-		if c == CoarseAuto {
+		if c == hyperopt.CoarseAuto {
 			want++ // the task's own start on a half, and as it is
 		}
 		if starts != want {
@@ -262,7 +232,7 @@ func TestHalves(t *testing.T) {
 	d := smooth(300)
 	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
 	r := mustFit(t, d, o).Report
-	o.Coarse = CoarseOff
+	o.Settings.Coarse = hyperopt.CoarseOff
 	plain := mustFit(t, d, o).Report
 	if !(r.NLML <= plain.NLML+1e-6) || r.Evaluations.FullSizeGradient > plain.Evaluations.FullSizeGradient/2 {
 		t.Errorf("NLML %v with %+v, every start to its end %v with %+v", r.NLML, r.Evaluations, plain.NLML, plain.Evaluations)
@@ -292,7 +262,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 	d.X[0] = 1 // one row alone tells its slope: no half without it does
 	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
-	o.Coarse = CoarseOff
+	o.Settings.Coarse = hyperopt.CoarseOff
 	if plain := mustFit(t, d, o).Report; !(r.NLML <= plain.NLML+1e-3) {
 		t.Errorf("NLML %v, every start to its end %v", r.NLML, plain.NLML)
 	}
@@ -302,10 +272,10 @@ func TestHalvesWithoutUse(t *testing.T) {
 func TestFitsRepeat(t *testing.T) {
 	d := smooth(260)
 	for _, o := range []Options{
-		{Kernel: "rbf(ard)", Coarse: CoarseOn},
+		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 2}},
-		{Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.Adam, MaxEvaluations: 60}},
-		{Kernel: "rbf", Settings: hyperopt.Settings{Method: hyperopt.NelderMead}, Coarse: CoarseOn},
+		{Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 60}},
+		{Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.NelderMead{}, Coarse: hyperopt.CoarseOn}},
 	} {
 		first := bits(t, mustFit(t, d, o))
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
@@ -327,10 +297,10 @@ func TestFitsRepeat(t *testing.T) {
 func TestMethodsAgree(t *testing.T) {
 	d := synthetic(120)
 	want := mustFit(t, d, Options{}).Report.NLML
-	for _, m := range hyperopt.Methods() {
-		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Method: hyperopt.Method(m), MaxEvaluations: 3000}}).Report
+	for _, m := range descent.Methods() {
+		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
 		if math.Abs(r.NLML-want) > 1e-3 {
-			t.Errorf("%s: NLML %v, want %v (%s)", m, r.NLML, want, r.Status)
+			t.Errorf("%s: NLML %v, want %v (%s)", m.Name(), r.NLML, want, r.Status)
 		}
 	}
 }

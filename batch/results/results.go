@@ -89,7 +89,7 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
 	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
 	if t := r.Test; t != nil {
-		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(t.NLPD), fit.Finite(t.NLPDStandardized), &t.Coverage95
+		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(float64(t.NLPD)), fit.Finite(float64(t.NLPDStandardized)), &t.Coverage95
 	}
 	if text, err := json.Marshal(r.Parameters); err == nil {
 		row.Parameters = string(text)

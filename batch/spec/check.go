@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -150,7 +149,7 @@ func (s *Batch) checkOptions(at string, o Options) error {
 		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
 		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
 		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
-		oneOf("optimizer", o.Optimizer, hyperopt.Methods()...), oneOf("coarse", o.Coarse, fit.Coarses()...),
+		oneOf("optimizer", o.Optimizer, descent.MethodNames()...), oneOf("coarse", o.Coarse, "auto", "on", "off"),
 		atLeast("subsample", o.Subsample, 0),
 		atLeast("restarts", o.Restarts, 0), atLeast("max_evals", o.MaxEvals, 0),
 		atLeast("threads", o.Threads, 0), atLeast("retries", o.Retries, 0),

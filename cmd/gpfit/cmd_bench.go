@@ -148,12 +148,12 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 }
 
 // tasks prepares one job for every n.
-func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Task, error) {
+func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
 	data, err := f.table(stdin)
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]*fit.Task, len(f.sizes))
+	tasks := make([]*fit.Job, len(f.sizes))
 	for i, n := range f.sizes {
 		if tasks[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
@@ -180,7 +180,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.O
 }
 
 // measure measures every n on every device and prints each result as it comes.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, tasks []*fit.Task) ([]*bench.Result, error) {
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, tasks []*fit.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
 		limit, err := bench.DgemmRate(ctx, b)
@@ -211,7 +211,7 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 }
 
 // machine says what the results are measured on and with.
-func (f *benchFlags) machine(task *fit.Task) *bench.Machine {
+func (f *benchFlags) machine(task *fit.Job) *bench.Machine {
 	m := &bench.Machine{
 		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),
 		Data: f.data, Kernel: task.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,

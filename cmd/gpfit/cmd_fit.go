@@ -81,7 +81,7 @@ func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 		err = exit.Usagef("--restarts and --max-evals must not be negative")
 	}
 	o.Settings.Seed = f.Seed
-	o.OnIteration = msg.Iteration
+	o.Settings.Callback = msg.Iteration
 	o.OnWarning = msg.Say
 	return o, err
 }
@@ -119,7 +119,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		if !f.saveFactor {
 			outcome.Close() // its memory is the folds'
 		}
-		err = f.CrossValidate(ctx, msg, job.Task, job.Backends[0], &outcome.Report)
+		err = f.CrossValidate(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
 	}
 	msg.Clear()
 	return finishFit(cmd, msg, f, job, outcome, err)

@@ -59,7 +59,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	}
 	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
 	if err == nil {
-		err = f.CrossValidate(ctx, msg, job.Task, job.Backends[0], report)
+		err = f.CrossValidate(ctx, msg, job.Job, job.Backends[0], report)
 	}
 	msg.Clear()
 	if err != nil {

@@ -142,7 +142,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 
 // writePieces predicts the given rows and those that in has left, and writes the
 // results as they come.
-func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.Stream, plot *forecast, msg *messages.Writer) error {
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.ModelRows, plot *forecast, msg *messages.Writer) error {
 	out := columns.NewSheet(w, f.JSON, f.predict.Info())
 	for done := 0; piece.N > 0; {
 		parts, err := f.predict.Parts(ctx, p, piece)

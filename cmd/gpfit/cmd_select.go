@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/choose"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -17,7 +16,7 @@ import (
 
 type selectFlags struct {
 	training.TableFlags
-	settings choose.Settings
+	settings fit.SelectOptions
 	out      string
 	force    bool
 }
@@ -48,7 +47,7 @@ Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 	f.ModelFlags.Add(s)
 	s.Lookup("kernel").Hidden = true
 	f.AddNoise(s, &f.DataFlags)
-	flags.Choice(s, &f.settings.Score, "score", choose.BIC, "what decides: %s", choose.Scores()...)
+	flags.Choice(s, &f.settings.Score, "score", fit.ByBIC, "what decides: %s", fit.SelectionScores()...)
 	s.BoolVar(&f.settings.Greedy, "greedy", false, "search over sums and products of the kernels")
 	s.IntVar(&f.settings.MaxTerms, "max-terms", 0, "leaves in a grown kernel (default 4)")
 	s.IntVar(&f.settings.Budget, "budget", 0, "kernels that a search fits (default 60)")
@@ -62,7 +61,7 @@ Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 }
 
 // options turns the flags into fit's options and the settings of a comparison.
-func (f *selectFlags) options(msg *messages.Writer) (fit.Options, choose.Settings, error) {
+func (f *selectFlags) options(msg *messages.Writer) (fit.Options, fit.SelectOptions, error) {
 	s := f.settings
 	s.CrossValidation.Seed = f.Seed
 	s.OnCandidate = func(index, known int, text string) { msg.Step("kernel %d of %d: %s", index+1, known, text) }
@@ -118,7 +117,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 		return err
 	}
 	defer opened.Close()
-	result, err := choose.Run(ctx, data, opts, settings, opened.Backends...)
+	result, err := fit.Select(ctx, data, opts, settings, opened.Backends...)
 	msg.Clear()
 	if result == nil {
 		return err
@@ -128,7 +127,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 
 // finishSelect prints the comparison, writes the best model and returns how it
 // ended.
-func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *choose.Result, runErr error) error {
+func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if f.out != "" {
 		if saveErr = r.Outcome.SaveModel(f.out, false); saveErr == nil {

@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
 	"gpfit/kernel"
 )
 
@@ -21,7 +22,8 @@ type Backend struct {
 	stream    *driver.Stream
 	module    *driver.Module
 	functions map[string]*driver.Function
-	math      *mathLibrary
+	library   *mathlib.Library
+	math      *mathlib.Handle
 	sizes     sizes
 	flopRate  func() float64
 	close     sync.Once
@@ -61,16 +63,19 @@ func (b *Backend) load() error {
 			return err
 		}
 	}
-	b.math, err = newMathLibrary(b.dev, b.stream)
+	if b.library, err = mathlib.Load(); err != nil {
+		return err
+	}
+	b.math, err = b.library.New(b.stream)
 	return err
 }
 
 // launch starts a kernel on the stream.
 func (b *Backend) launch(l kernels.Launch) error {
-	if l.Empty() {
+	if l.Blocks == 0 {
 		return nil
 	}
-	return b.functions[l.Kernel].Launch(b.stream, driver.Dim(l.Grid), driver.Dim(l.Block), int(l.Shared), l.Args...)
+	return b.functions[l.Kernel].Launch(b.stream, l.Blocks, kernels.Threads, l.Args...)
 }
 
 func (b *Backend) launchAll(launches [2]kernels.Launch) error {
@@ -89,7 +94,7 @@ func (b *Backend) Info() device.Info {
 		free = 0
 	}
 	return device.Info{
-		Name: b.name, Description: describe(b.info, b.dev.DriverVersion()) + ", " + b.math.description(),
+		Name: b.name, Description: describe(b.info, b.dev.DriverVersion()) + ", cuBLAS " + b.library.BLAS + ", cuSOLVER " + b.library.Solver,
 		Threads: 1, MemoryFree: free,
 	}
 }
@@ -136,7 +141,7 @@ func (b *Backend) dgemmRate(ctx context.Context, local *buffers, n int64) (float
 		if err != nil {
 			return 0, err
 		}
-		m[i] = kernels.Matrix{A: kernels.Ptr(p), LD: n}
+		m[i] = kernels.Matrix{A: p, LD: n}
 		if err := b.launch(kernels.Set(m[i], n, n, 0.5)); err != nil {
 			return 0, err
 		}
@@ -155,7 +160,7 @@ func (b *Backend) dgemmRate(ctx context.Context, local *buffers, n int64) (float
 		if err := errors.Join(ctx.Err(), begin.Record(b.stream)); err != nil {
 			return 0, err
 		}
-		if err := b.math.gemm(plain, transposed, n, n, n, 1, m[0], m[0], 0, m[1]); err != nil {
+		if err := b.math.Gemm(plain, transposed, n, n, n, 1, m[0], m[0], 0, m[1]); err != nil {
 			return 0, err
 		}
 		if err := errors.Join(end.Record(b.stream), end.Synchronize()); err != nil {
@@ -220,7 +225,7 @@ func (b *Backend) Close() (err error) {
 	b.close.Do(func() {
 		var errs []error
 		if b.math != nil {
-			errs = append(errs, b.math.close())
+			errs = append(errs, b.math.Close())
 		}
 		errs = append(errs, b.module.Unload(), b.stream.Destroy(), b.dev.Close())
 		err = b.translate(errors.Join(errs...), device.Plan{})

@@ -113,7 +113,7 @@ func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err
 		w.vectorCount = count
 	}
 	outer := w.vector.Offset(8 * w.n * count)
-	on = kernels.Adjoint{Inv: adj.Inv, Vectors: kernels.Ptr(w.vector), Outer: kernels.Ptr(outer), Count: count}
+	on = kernels.Adjoint{Inv: adj.Inv, Vectors: w.vector, Outer: outer, Count: count}
 	if err := w.b.stream.Memset(w.grad, 0, 8*int64(w.program.NumParams)); err != nil {
 		return on, err
 	}
@@ -136,7 +136,7 @@ func (w *Workspace) contract(ctx context.Context, on kernels.Adjoint) error {
 }
 
 func (w *Workspace) contractColumns(ctx context.Context, on kernels.Adjoint, j0, j1 int64) error {
-	if err := w.b.launchAll(kernels.Contract(w.compiled, w.points, on, j0, j1, kernels.Ptr(w.diag), kernels.Ptr(w.grad), w.work)); err != nil {
+	if err := w.b.launchAll(kernels.Contract(w.compiled, w.points, on, j0, j1, w.diag, w.grad, w.work)); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -174,7 +174,7 @@ func (w *Workspace) invert(ctx context.Context, more float64) error {
 	return nil
 }
 
-func (w *Workspace) diagonalL() kernels.Vector { return kernels.Vector{A: kernels.Ptr(w.ldia), N: w.n} }
+func (w *Workspace) diagonalL() kernels.Vector { return kernels.Vector{A: w.ldia, N: w.n} }
 
 // restoreDiagonal makes the diagonal L's again.
 func (w *Workspace) restoreDiagonal() error {
@@ -182,7 +182,7 @@ func (w *Workspace) restoreDiagonal() error {
 }
 
 func (w *Workspace) diagonalInverse() kernels.Vector {
-	return kernels.Vector{A: kernels.Ptr(w.kappa), N: w.n}
+	return kernels.Vector{A: w.kappa, N: w.n}
 }
 
 // invertUpper inverts the upper triangle Lᵀ of the n×n diagonal block at o in
@@ -193,7 +193,7 @@ func (w *Workspace) diagonalInverse() kernels.Vector {
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
 func (w *Workspace) invertUpper(ctx context.Context, o, n int64) error {
 	if n <= w.b.sizes.invert {
-		if err := w.b.math.trtri(n, w.at(o, o)); err != nil {
+		if err := w.b.math.Trtri(n, w.at(o, o)); err != nil {
 			return err
 		}
 		return w.worked(ctx, cube(n)/3)
@@ -219,7 +219,7 @@ func half(n int64) int64 { return (n/2 + 31) &^ 31 }
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= w.b.sizes.invert {
-		if err := w.b.math.trmm(left, plain, k, m, -1, w.at(o, o), b); err != nil {
+		if err := w.b.math.Trmm(left, plain, k, m, -1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
@@ -238,7 +238,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matr
 // multiplyRight overwrites the m×k block b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= w.b.sizes.invert {
-		if err := w.b.math.trmm(right, plain, m, k, 1, w.at(o, o), b); err != nil {
+		if err := w.b.math.Trmm(right, plain, m, k, 1, w.at(o, o), b); err != nil {
 			return err
 		}
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
@@ -263,7 +263,7 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Mat
 // L below their diagonal, are formed in a block of their own.
 func (w *Workspace) squareUpper(ctx context.Context) error {
 	width := w.b.panelWidth(w.n)
-	square := kernels.Matrix{A: kernels.Ptr(w.square), LD: width}
+	square := kernels.Matrix{A: w.square, LD: width}
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		cols := min(width, w.n-j0)
 		j1, diagonal := j0+cols, w.at(j0, j0)
@@ -289,7 +289,7 @@ func (w *Workspace) squareUpper(ctx context.Context) error {
 // b·U[J, J]ᵀ + rest·U[J, j1:]ᵀ.
 func (w *Workspace) multiplyTransposed(ctx context.Context, rows, cols, j1 int64, b, rest kernels.Matrix) error {
 	j0 := j1 - cols
-	if err := w.b.math.trmm(right, transposed, rows, cols, 1, w.at(j0, j0), b); err != nil {
+	if err := w.b.math.Trmm(right, transposed, rows, cols, 1, w.at(j0, j0), b); err != nil {
 		return err
 	}
 	if err := w.worked(ctx, float64(rows)*float64(cols)*float64(cols)); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/mathlib"
 )
 
 // Driver finds and opens NVIDIA GPUs; it implements [device.Driver].
@@ -31,7 +32,7 @@ func (Driver) Probe(context.Context) []device.Finding {
 	if len(found.Devices) == 0 {
 		return []device.Finding{{Name: "cuda", Detail: found.Reason}}
 	}
-	libraries := findLibraries(found.DriverVersion)
+	_, libraries := mathlib.Find(found.DriverVersion)
 	var out []device.Finding
 	for _, d := range found.Devices {
 		f := device.Finding{Name: fmt.Sprintf("cuda:%d", d.Index), Usable: true, Detail: describe(d, found.DriverVersion)}

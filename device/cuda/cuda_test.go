@@ -10,21 +10,10 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/device/devicetest"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
-
-// machine is the emulated device that these tests run on unless they ask for
-// another.
-func machine() emulator.Config {
-	library, err := emulate.Library()
-	if err != nil {
-		return emulator.Config{} // emulator.Main says what is missing
-	}
-	return emulator.Config{Kernels: library}
-}
 
 // realDevice names a GPU of this machine, such as "cuda:0", to run the
 // conformance suite on it in place of the emulated device. Only tests by the
@@ -35,7 +24,7 @@ func TestMain(m *testing.M) {
 	if realDevice != "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(emulator.Main(m, machine()))
+	os.Exit(emulator.Main(m, emulator.Config{}))
 }
 
 // needDevice skips the test where there is neither a real nor an emulated device.

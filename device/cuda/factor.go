@@ -8,6 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
 )
 
 // sizes are the steps of the large computations. Within one, cuSOLVER, cuBLAS
@@ -47,8 +48,6 @@ func cube(n int64) float64 { return float64(n) * float64(n) * float64(n) }
 // at is the part of the matrix that begins at element (i, j).
 func (w *Workspace) at(i, j int64) kernels.Matrix { return w.matrix.At(i, j) }
 
-func ptr(m kernels.Matrix) driver.Ptr { return driver.Ptr(m.A) }
-
 // cholesky goes by blocks of columns (right-looking): factor the diagonal
 // block, solve the rows below, update the columns to the right. Each panel of
 // these is a matrix product that reaches a little over the diagonal: panels are
@@ -57,7 +56,7 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 	block := w.b.sizes.factor
 	for o := int64(0); o < w.n; o += block {
 		width := min(block, w.n-o)
-		minor, err := w.b.math.potrf(width, w.at(o, o))
+		minor, err := w.b.math.Potrf(width, w.at(o, o))
 		if err != nil {
 			return err
 		}
@@ -74,7 +73,7 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if below == 0 {
 			break
 		}
-		if err := w.b.math.trsm(right, transposed, below, width, w.at(o, o), w.at(o+width, o)); err != nil {
+		if err := w.b.math.Trsm(right, transposed, below, width, w.at(o, o), w.at(o+width, o)); err != nil {
 			return err
 		}
 		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
@@ -94,11 +93,11 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 // checkDiagonal looks for a diagonal element of L that is not a positive number:
 // cuSOLVER may report success on a matrix with a NaN.
 func (w *Workspace) checkDiagonal() error {
-	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, kernels.Ptr(w.small))
+	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, w.small)
 	if err := w.b.launch(look); err != nil {
 		return err
 	}
-	first := make([]int64, look.Grid[0])
+	first := make([]int64, look.Blocks)
 	if err := driver.CopyToHost(w.b.stream, first, w.small); err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func choleskyFlops(n, block, panel int64) float64 {
 }
 
 // gemm computes C = alpha·op(A)·op(B) + beta·C, C m×n, in bands of rows.
-func (w *Workspace) gemm(ctx context.Context, opA, opB op, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
+func (w *Workspace) gemm(ctx context.Context, opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
 	if m == 0 || n == 0 {
 		return nil
 	}
@@ -139,7 +138,7 @@ func (w *Workspace) gemm(ctx context.Context, opA, opB op, m, n, k int64, alpha 
 		if opA == transposed {
 			band = a.At(0, i)
 		}
-		if err := w.b.math.gemm(opA, opB, rows, n, k, alpha, band, b, beta, c.At(i, 0)); err != nil {
+		if err := w.b.math.Gemm(opA, opB, rows, n, k, alpha, band, b, beta, c.At(i, 0)); err != nil {
 			return err
 		}
 		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
@@ -152,9 +151,9 @@ func (w *Workspace) gemm(ctx context.Context, opA, opB op, m, n, k int64, alpha 
 
 // solve overwrites b, n×m on the device, by Σ⁻¹b.
 func (w *Workspace) solve(b driver.Ptr, m int64) error {
-	rhs := kernels.Matrix{A: kernels.Ptr(b), LD: w.n}
-	if err := w.b.math.trsm(left, plain, w.n, m, w.matrix, rhs); err != nil {
+	rhs := kernels.Matrix{A: b, LD: w.n}
+	if err := w.b.math.Trsm(left, plain, w.n, m, w.matrix, rhs); err != nil {
 		return err
 	}
-	return w.b.math.trsm(left, transposed, w.n, m, w.matrix, rhs)
+	return w.b.math.Trsm(left, transposed, w.n, m, w.matrix, rhs)
 }

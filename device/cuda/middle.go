@@ -49,7 +49,7 @@ func (w *Workspace) prepareMiddle(c []float64) error {
 // The diagonal of the matrix is that of Σ⁻¹.
 func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) error {
 	width := w.b.panelWidth(w.n)
-	weights := kernels.Ptr(w.middle)
+	weights := w.middle
 	weighted := kernels.Matrix{A: weights, LD: w.n}.At(0, 1) // C·Σ⁻¹[:, J]
 	panel := weighted.At(0, width)
 	for j0 := int64(0); j0 < w.n; j0 += width {
@@ -76,7 +76,7 @@ func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) erro
 //	(A·b)_I = A_II·b_I + (A_:i0,I)ᵀ·b_:i0 + A_I,i1:·b_i1:.
 func (w *Workspace) multiplyInverse(ctx context.Context, i0, i1, cols int64, b, out kernels.Matrix) error {
 	rows, out := i1-i0, out.At(i0, 0)
-	if err := w.b.math.symm(rows, cols, w.at(i0, i0), b.At(i0, 0), out); err != nil {
+	if err := w.b.math.Symm(rows, cols, w.at(i0, i0), b.At(i0, 0), out); err != nil {
 		return err
 	}
 	if err := w.worked(ctx, 2*float64(rows)*float64(rows)*float64(cols)); err != nil {

@@ -34,15 +34,15 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 		local := &buffers{dev: w.b.dev}
-		weights := kernels.Matrix{A: kernels.Ptr(w.alpha), LD: w.n}
+		weights := kernels.Matrix{A: w.alpha, LD: w.n}
 		if int64(len(alpha)) > w.n {
 			p, err := local.alloc(int64(len(alpha)))
 			if err != nil {
 				return err
 			}
-			weights.A = kernels.Ptr(p)
+			weights.A = p
 		}
-		err := driver.CopyToDevice(w.b.stream, ptr(weights), alpha)
+		err := driver.CopyToDevice(w.b.stream, weights.A, alpha)
 		if err == nil {
 			err = w.predict(ctx, local, weights, int64(len(alpha))/w.n, xs, mean, reduction)
 		}
@@ -67,7 +67,7 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, weights kernels
 	if err != nil {
 		return err
 	}
-	block := kernels.Matrix{A: kernels.Ptr(w.cross), LD: w.n}
+	block := kernels.Matrix{A: w.cross, LD: w.n}
 	w.begin("predict", float64(w.n)*float64(w.n)*float64(m))
 	for r0 := int64(0); r0 < m; r0 += w.crossCols {
 		r1 := min(r0+w.crossCols, m)
@@ -76,18 +76,19 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, weights kernels
 			return err
 		}
 		if count > 0 {
-			if err := w.b.math.gemm(transposed, plain, cols, count, w.n, 1, block, weights, 0, kernels.Matrix{A: kernels.Ptr(out), LD: cols}); err != nil {
+			means := kernels.Matrix{A: out, LD: cols}
+			if err := w.b.math.Gemm(transposed, plain, cols, count, w.n, 1, block, weights, 0, means); err != nil {
 				return err
 			}
-			if err := driver.CopyBlockToHost(w.b.stream, mean[r0:], m, out, cols, cols, count); err != nil {
+			if err := driver.CopyBlockToHost(w.b.stream, mean[r0:], m, means, cols, count); err != nil {
 				return err
 			}
 		}
 		if reduction != nil {
-			if err := w.b.math.trsm(left, plain, w.n, cols, w.matrix, block); err != nil {
+			if err := w.b.math.Trsm(left, plain, w.n, cols, w.matrix, block); err != nil {
 				return err
 			}
-			if err := w.b.launch(kernels.ColumnSumSquares(block, w.n, kernels.Vector{A: kernels.Ptr(out), N: cols})); err != nil {
+			if err := w.b.launch(kernels.ColumnSumSquares(block, w.n, kernels.Vector{A: out, N: cols})); err != nil {
 				return err
 			}
 			if err := driver.CopyToHost(w.b.stream, reduction[r0:r1], out); err != nil {
@@ -105,10 +106,10 @@ func (w *Workspace) predict(ctx context.Context, local *buffers, weights kernels
 // points has room for their coordinates.
 func (w *Workspace) crossCovariances(points driver.Ptr, xs *kernel.Points, r0, r1 int64, out kernels.Matrix) error {
 	cols := r1 - r0
-	if err := driver.CopyBlockToDevice(w.b.stream, points, cols, xs.X[r0:], int64(xs.N), cols, int64(xs.D)); err != nil {
+	if err := driver.CopyBlockToDevice(w.b.stream, kernels.Matrix{A: points, LD: cols}, xs.X[r0:], int64(xs.N), cols, int64(xs.D)); err != nil {
 		return err
 	}
-	test := kernels.Points{X: kernels.Ptr(points), N: cols}
+	test := kernels.Points{X: points, N: cols}
 	return w.b.launch(kernels.Cross(w.compiled, w.points, test, 0, cols, out))
 }
 
@@ -151,7 +152,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *buffers, xs *k
 	if err != nil {
 		return err
 	}
-	v := kernels.Matrix{A: kernels.Ptr(all), LD: w.n}
+	v := kernels.Matrix{A: all, LD: w.n}
 	square := kernels.Matrix{A: v.At(0, m).A, LD: m}
 	perColumn := float64(w.n) * float64(w.n)
 	w.begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
@@ -160,7 +161,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *buffers, xs *k
 		if err := w.crossCovariances(points, xs, r0, r0+cols, v.At(0, r0)); err != nil {
 			return err
 		}
-		if err := w.b.math.trsm(left, plain, w.n, cols, w.matrix, v.At(0, r0)); err != nil {
+		if err := w.b.math.Trsm(left, plain, w.n, cols, w.matrix, v.At(0, r0)); err != nil {
 			return err
 		}
 		if err := w.worked(ctx, perColumn*float64(cols)); err != nil {
@@ -172,7 +173,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *buffers, xs *k
 		if err := w.gemm(ctx, transposed, plain, m-r0, min(step, m-r0), w.n, 1, v.At(0, r0), v.At(0, r0), 0, square.At(r0, r0)); err != nil {
 			return err
 		}
-		if err := driver.CopyBlockToHost(w.b.stream, reduction[r0*m+r0:], m, ptr(square.At(r0, r0)), m, m-r0, min(step, m-r0)); err != nil {
+		if err := driver.CopyBlockToHost(w.b.stream, reduction[r0*m+r0:], m, square.At(r0, r0), m-r0, min(step, m-r0)); err != nil {
 			return err
 		}
 	}

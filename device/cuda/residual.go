@@ -52,7 +52,7 @@ func (w *Workspace) residual(ctx context.Context, local *buffers) (float64, erro
 		return 0, err
 	}
 	const rows = 8192
-	at := func(p driver.Ptr) kernels.Matrix { return kernels.Matrix{A: kernels.Ptr(p), LD: w.n} }
+	at := func(p driver.Ptr) kernels.Matrix { return kernels.Matrix{A: p, LD: w.n} }
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
 		err := w.b.launch(kernels.Multiply(w.compiled, w.points, w.noise, i0, i1, at(v), m, at(y).At(i0, 0)))

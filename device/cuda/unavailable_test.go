@@ -43,7 +43,7 @@ func TestUnavailable(t *testing.T) {
 		}, "", []string{"newer than the driver"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := machine()
+			var cfg emulator.Config
 			c.change(&cfg)
 			if emulator.Rerun(t, cfg) {
 				return
@@ -87,9 +87,7 @@ func emulatorRetained(found []device.Finding) int {
 // TestSecondDevice finds the usable one of two.
 func TestSecondDevice(t *testing.T) {
 	emulator.Need(t)
-	cfg := machine()
-	cfg.Devices, cfg.Compute = 2, "75,86"
-	if emulator.Rerun(t, cfg) {
+	if emulator.Rerun(t, emulator.Config{Devices: 2, Compute: "75,86"}) {
 		return
 	}
 	all, choice, err := device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}})

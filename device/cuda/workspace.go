@@ -114,10 +114,10 @@ func (b *Backend) newWorkspace(x *kernel.Points, plan device.Plan) (*Workspace, 
 			}
 			return p
 		}
-		w.matrix = kernels.Matrix{A: kernels.Ptr(alloc(n * leadingDim(n))), LD: leadingDim(n)}
+		w.matrix = kernels.Matrix{A: alloc(n * leadingDim(n)), LD: leadingDim(n)}
 		xs := alloc(n * int64(x.D))
-		w.points = kernels.Points{X: kernels.Ptr(xs), N: n}
-		w.noise = kernels.Vector{A: kernels.Ptr(alloc(n)), N: n}
+		w.points = kernels.Points{X: xs, N: n}
+		w.noise = kernels.Vector{A: alloc(n), N: n}
 		w.alpha, w.diag, w.ldia, w.kappa = alloc(n), alloc(n), alloc(n), alloc(n)
 		w.small = alloc(kernels.MaxParts + 1)
 		if err != nil {
@@ -224,7 +224,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 			return err
 		}
 	}
-	return driver.CopyToDevice(w.b.stream, driver.Ptr(w.compiled.Theta), theta)
+	return driver.CopyToDevice(w.b.stream, w.compiled.Theta, theta)
 }
 
 func (w *Workspace) compile(prog *kernel.Program) error {
@@ -246,11 +246,11 @@ func (w *Workspace) compile(prog *kernel.Program) error {
 	}
 	words, theta := alloc(4*int64(len(enc.Words))), alloc(8*int64(enc.Params))
 	w.grad = alloc(8 * int64(enc.Params))
-	w.work = kernels.ContractWork{Scratch: kernels.Ptr(alloc(scratch)), Partial: kernels.Ptr(alloc(partial)), Blocks: blocks}
+	w.work = kernels.ContractWork{Scratch: alloc(scratch), Partial: alloc(partial), Blocks: blocks}
 	if err != nil {
 		return err
 	}
-	w.compiled = kernels.Program{Words: kernels.Ptr(words), Theta: kernels.Ptr(theta), Encoded: enc}
+	w.compiled = kernels.Program{Words: words, Theta: theta, Encoded: enc}
 	if err := driver.CopyToDevice(w.b.stream, words, enc.Words); err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		w.stage = stageEmpty
 		w.filled, w.theta, w.noiseHost = prog, append(w.theta[:0], theta...), append(w.noiseHost[:0], noise...)
 		w.noise.N = int64(len(noise))
-		if err := driver.CopyToDevice(w.b.stream, driver.Ptr(w.noise.A), noise); err != nil {
+		if err := driver.CopyToDevice(w.b.stream, w.noise.A, noise); err != nil {
 			return err
 		}
 		for j0 := int64(0); j0 < w.n; j0 += w.b.sizes.fill {
@@ -302,7 +302,7 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 			return device.ErrStage
 		}
 		out := w.small.Offset(8 * kernels.MaxParts)
-		if err := w.b.launchAll(kernels.LogDet(w.matrix, w.n, kernels.Ptr(w.small), kernels.Ptr(out))); err != nil {
+		if err := w.b.launchAll(kernels.LogDet(w.matrix, w.n, w.small, out)); err != nil {
 			return err
 		}
 		host := []float64{0}
@@ -351,7 +351,7 @@ func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
 		if w.stage < stageFactored {
 			return device.ErrStage
 		}
-		rows := kernels.ReadRows(w.matrix, w.n, int64(r0), int64(r1), kernels.Matrix{A: kernels.Ptr(stage), LD: w.n})
+		rows := kernels.ReadRows(w.matrix, w.n, int64(r0), int64(r1), kernels.Matrix{A: stage, LD: w.n})
 		if err := w.b.launch(rows); err != nil {
 			return err
 		}
@@ -374,7 +374,7 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 		if err := driver.CopyToDevice(w.b.stream, stage, src[:int64(r1-r0)*w.n]); err != nil {
 			return err
 		}
-		if err := w.b.launch(kernels.WriteRows(w.matrix, w.n, int64(r0), int64(r1), kernels.Matrix{A: kernels.Ptr(stage), LD: w.n})); err != nil {
+		if err := w.b.launch(kernels.WriteRows(w.matrix, w.n, int64(r0), int64(r1), kernels.Matrix{A: stage, LD: w.n})); err != nil {
 			return err
 		}
 		if int64(r1) == w.n {

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,74 +10,122 @@ import (
 	"gpfit/kernel"
 )
 
-// referenceSigma forms Σ element by element.
-func referenceSigma(p *problem) *mat.SymDense {
+// reference is a problem computed densely, with every matrix formed.
+type reference struct {
+	p       *problem
+	sigma   *mat.SymDense
+	chol    mat.Cholesky
+	inverse mat.SymDense
+	// slopes are ∂K/∂log θ_q.
+	slopes []*mat.SymDense
+}
+
+func newReference(t testing.TB, p *problem) *reference {
+	t.Helper()
 	n := p.x.N
-	sigma := mat.NewSymDense(n, nil)
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(p.theta)
-	v := []float64{0}
+	r := &reference{p: p, sigma: mat.NewSymDense(n, nil)}
+	for range p.theta {
+		r.slopes = append(r.slopes, mat.NewSymDense(n, nil))
+	}
+	slopes := make([]float64, len(p.theta))
 	for i := range n {
 		for j := range i + 1 {
-			e.Row(v, p.x, i, p.x, j, j+1)
-			if i == j {
-				v[0] += p.noise[min(i, len(p.noise)-1)]
+			r.sigma.SetSym(i, j, p.k.value(p.theta, row(p.x, i), row(p.x, j)))
+			p.k.slopes(slopes, p.theta, row(p.x, i), row(p.x, j))
+			for q, v := range slopes {
+				r.slopes[q].SetSym(i, j, v)
 			}
-			sigma.SetSym(i, j, v[0])
 		}
+		r.sigma.SetSym(i, i, r.sigma.At(i, i)+p.noise[min(i, len(p.noise)-1)])
 	}
-	return sigma
-}
-
-func referenceCholesky(t testing.TB, p *problem) *mat.Cholesky {
-	t.Helper()
-	var chol mat.Cholesky
-	if !chol.Factorize(referenceSigma(p)) {
+	if !r.chol.Factorize(r.sigma) {
 		t.Fatal("reference: not positive definite")
 	}
-	return &chol
+	if err := r.chol.InverseTo(&r.inverse); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
-// reference computes what evaluate does, with the inverse formed as a whole.
-func reference(t testing.TB, p *problem) outcome {
+// row is the i-th point.
+func row(x *kernel.Points, i int) []float64 {
+	v := make([]float64, x.D)
+	for c := range v {
+		v[c] = x.Column(c)[i]
+	}
+	return v
+}
+
+// solve returns Σ⁻¹b.
+func (r *reference) solve(t testing.TB, b []float64) []float64 {
 	t.Helper()
-	n := p.x.N
-	chol := referenceCholesky(t, p)
-	o := outcome{logDet: chol.LogDet()}
-	var alpha mat.VecDense
-	if err := chol.SolveVecTo(&alpha, mat.NewVecDense(n, p.r)); err != nil {
+	var out mat.VecDense
+	if err := r.chol.SolveVecTo(&out, mat.NewVecDense(len(b), b)); err != nil {
 		t.Fatal(err)
 	}
-	o.alpha = alpha.RawVector().Data
-	var inv mat.SymDense
-	if err := chol.InverseTo(&inv); err != nil {
-		t.Fatal(err)
-	}
-	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: o.alpha}
-	o.grad, o.gradScale, o.diag = referenceContract(p, &inv, adj)
+	return out.RawVector().Data
+}
+
+// outcome is what evaluate computes.
+func (r *reference) outcome(t testing.TB) outcome {
+	t.Helper()
+	o := outcome{logDet: r.chol.LogDet(), alpha: r.solve(t, r.p.r)}
+	o.grad, o.gradScale, o.diag = r.contract(likelihoodAdjoint(o.alpha))
 	return o
 }
 
-// referencePredict returns the mean and k*ᵀΣ⁻¹k* at every point of xs.
-func referencePredict(t testing.TB, p *problem, xs *kernel.Points) (mean, reduction []float64) {
+// contract contracts adj with all of its matrix formed. It returns the sums of
+// absolute terms as well, which errors are relative to: terms of either sign may
+// cancel.
+func (r *reference) contract(adj device.Adjoint) (grad, scale, diag []float64) {
+	n := r.p.x.N
+	g := mat.NewDense(n, n, nil)
+	g.Scale(adj.Inv, &r.inverse)
+	if adj.Middle != nil {
+		var right, product mat.Dense
+		right.Apply(func(i, _ int, v float64) float64 { return adj.Middle[i] * v }, &r.inverse)
+		product.Mul(&r.inverse, &right)
+		g.Add(g, &product)
+	}
+	for k, f := range adj.Outer {
+		v := mat.NewVecDense(n, adj.Vectors[k*n:(k+1)*n])
+		g.RankOne(g, f, v, v)
+	}
+	grad, scale, diag = make([]float64, len(r.slopes)), make([]float64, len(r.slopes)), make([]float64, n)
+	for i := range n {
+		diag[i] = g.At(i, i)
+		for q, slopes := range r.slopes {
+			for j := range n {
+				d := g.At(i, j) * slopes.At(i, j)
+				grad[q] += d
+				scale[q] += math.Abs(d)
+			}
+		}
+	}
+	return grad, scale, diag
+}
+
+// cross returns k(x_i, x*_j), n×m for the m points of xs.
+func (r *reference) cross(xs *kernel.Points) *mat.Dense {
+	out := mat.NewDense(r.p.x.N, xs.N, nil)
+	for i := range r.p.x.N {
+		for j := range xs.N {
+			out.Set(i, j, r.p.k.value(r.p.theta, row(r.p.x, i), row(xs, j)))
+		}
+	}
+	return out
+}
+
+// predict returns K*ᵀα and K*ᵀΣ⁻¹K* at the points xs.
+func (r *reference) predict(t testing.TB, xs *kernel.Points) (mean []float64, reduction *mat.Dense) {
 	t.Helper()
-	n := p.x.N
-	chol := referenceCholesky(t, p)
-	var alpha, solved mat.VecDense
-	if err := chol.SolveVecTo(&alpha, mat.NewVecDense(n, p.r)); err != nil {
+	cross := r.cross(xs)
+	var solved, product mat.Dense
+	if err := r.chol.SolveTo(&solved, cross); err != nil {
 		t.Fatal(err)
 	}
-	e := kernel.NewEvaluator(p.prog)
-	e.Bind(p.theta)
-	row := make([]float64, n)
-	k := mat.NewVecDense(n, row)
-	for j := range xs.N {
-		e.Row(row, xs, j, p.x, 0, n)
-		if err := chol.SolveVecTo(&solved, k); err != nil {
-			t.Fatal(err)
-		}
-		mean = append(mean, mat.Dot(k, &alpha))
-		reduction = append(reduction, mat.Dot(k, &solved))
-	}
-	return mean, reduction
+	product.Mul(cross.T(), &solved)
+	var means mat.VecDense
+	means.MulVec(cross.T(), mat.NewVecDense(r.p.x.N, r.solve(t, r.p.r)))
+	return means.RawVector().Data, &product
 }

@@ -15,7 +15,7 @@ import (
 	"gpfit/internal/table"
 )
 
-// Piece is how many rows [Reader.Next] returns at most.
+// Piece is how many rows [ModelRows.Next] returns at most.
 const Piece = 1 << 13
 
 // Options say which columns of a table are the model's. The zero value finds them
@@ -48,8 +48,8 @@ type Rows struct {
 	Noise gp.RowNoise
 }
 
-// Stream reads a table in pieces.
-type Stream struct {
+// ModelRows reads a table in pieces.
+type ModelRows struct {
 	in      *table.Reader
 	model   *gp.Model
 	options Options
@@ -63,7 +63,7 @@ type Stream struct {
 // stdin. Features that the model does not use, because they were constant, need
 // not be in the table and are left zero. The caller closes the reader. Errors:
 // [*MismatchError], and those of the table with file, line and column.
-func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Stream, error) {
+func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Stream, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Stream{in: in, model: m, options: o, into: m.Columns}
+	r := &ModelRows{in: in, model: m, options: o, into: m.Columns}
 	switch all := len(m.FeatureNames); in.Columns() {
 	case len(m.Columns):
 	case all:
@@ -158,7 +158,7 @@ func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *
 // Next returns the next rows, [Piece] at most and none after the last. They are
 // valid until the next call. Errors: [*gp.NoiseError] where the model needs to
 // know more of a row's noise, and those of the table.
-func (r *Stream) Next() (Rows, error) {
+func (r *ModelRows) Next() (Rows, error) {
 	t, err := r.in.Next(Piece)
 	if err == io.EOF {
 		return Rows{}, nil
@@ -189,8 +189,8 @@ func (r *Stream) Next() (Rows, error) {
 	return out, nil
 }
 
-// All returns all rows that are left. Errors are those of [Reader.Next].
-func (r *Stream) All() (Rows, error) {
+// All returns all rows that are left. Errors are those of [ModelRows.Next].
+func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
 	for {
 		piece, err := r.Next()
@@ -204,7 +204,7 @@ func (r *Stream) All() (Rows, error) {
 
 // Warnings tells what a user should know about the rows read so far. Those told
 // once stay where they are.
-func (r *Stream) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
+func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
 
 // Close closes the table.
-func (r *Stream) Close() error { return r.in.Close() }
+func (r *ModelRows) Close() error { return r.in.Close() }

@@ -21,7 +21,7 @@ var model = &gp.Model{
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
 }
 
-func openText(t *testing.T, text string, m *gp.Model, o Options) (*Stream, error) {
+func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, error) {
 	t.Helper()
 	r, err := Open("-", strings.NewReader(text), m, o)
 	if err == nil {

@@ -67,8 +67,8 @@ const step = 1e-6
 
 // Run measures the task on b, whose matrix product has the given rate.
 // Evaluations go through the task's expression graph, as a fit's do. Errors
-// are those of [fit.Task.Evaluate].
-func Run(ctx context.Context, task *fit.Task, b device.Backend, limit Limit, repeat int) (*Result, error) {
+// are those of [fit.Job.Evaluate].
+func Run(ctx context.Context, task *fit.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
 	var r *Result
 	exclusive := resetPeak()
 	err := task.Measure(ctx, b, func(p *fit.Parts) error {

@@ -12,7 +12,6 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/internal/bench"
 )
 
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		main()
 	}
-	config := emulator.Config{Memory: memory}
-	if library, err := emulate.Library(); err == nil {
-		config.Kernels = library
-	}
-	os.Exit(emulator.Main(m, config))
+	os.Exit(emulator.Main(m, emulator.Config{Memory: memory}))
 }
 
 const programVariable = "GPFIT_MEASURE_PROGRAM"

@@ -55,10 +55,14 @@ func (j *job) workspace(p *problem) (device.ExactWorkspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return device.Capability[device.ExactWorkspace](w, "the steps of a factorisation")
+	steps, err := device.Capability[device.ExactWorkspace](w, "the steps of a factorisation")
+	if err != nil {
+		_ = w.Close()
+	}
+	return steps, err
 }
 
-// form runs Fill and Factor.
+// form makes w ready to solve with.
 func (p *problem) form(ctx context.Context, w device.Workspace) error {
 	return w.Form(ctx, p.prog, p.theta, p.noise)
 }

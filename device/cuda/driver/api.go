@@ -4,8 +4,7 @@ import "unsafe"
 
 // api is the raw driver API, one method per CUDA function, called on the thread
 // of the device. Handles are what C pointers are; host memory is passed by
-// address and used during the call only, or until the stream has passed the
-// copy if it is pinned.
+// address and used during the call only.
 type api interface {
 	// name says which implementation it is.
 	name() string
@@ -15,8 +14,6 @@ type api interface {
 	deviceCount() (int, Code)                             // cuDeviceGetCount
 	device(index int) (int32, Code)                       // cuDeviceGet
 	deviceName(dev int32) (string, Code)                  // cuDeviceGetName
-	deviceUUID(dev int32) ([16]byte, Code)                // cuDeviceGetUuid_v2
-	devicePCI(dev int32) (string, Code)                   // cuDeviceGetPCIBusId
 	deviceMemory(dev int32) (int64, Code)                 // cuDeviceTotalMem
 	deviceAttribute(dev int32, attribute int) (int, Code) // cuDeviceGetAttribute
 
@@ -28,34 +25,26 @@ type api interface {
 	memInfo() (free, total int64, c Code)                          // cuMemGetInfo
 	memAlloc(bytes int64) (Ptr, Code)                              // cuMemAlloc
 	memFree(p Ptr) Code                                            // cuMemFree
-	hostAlloc(bytes int64) (unsafe.Pointer, Code)                  // cuMemHostAlloc
-	hostFree(p unsafe.Pointer) Code                                // cuMemFreeHost
 	copyHtoD(dst Ptr, src unsafe.Pointer, n int64, s uintptr) Code // cuMemcpyHtoDAsync
 	copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code // cuMemcpyDtoHAsync
-	copyDtoD(dst, src Ptr, n int64, s uintptr) Code                // cuMemcpyDtoDAsync
 	copy2D(c *memcpy2D, s uintptr) Code                            // cuMemcpy2DAsync
 	memset(p Ptr, value byte, n int64, s uintptr) Code             // cuMemsetD8Async
 
 	streamCreate() (uintptr, Code)        // cuStreamCreate
 	streamDestroy(s uintptr) Code         // cuStreamDestroy
 	streamSync(s uintptr) Code            // cuStreamSynchronize
-	streamQuery(s uintptr) Code           // cuStreamQuery
-	streamWait(s, e uintptr) Code         // cuStreamWaitEvent
 	eventCreate() (uintptr, Code)         // cuEventCreate
 	eventDestroy(e uintptr) Code          // cuEventDestroy
 	eventRecord(e, s uintptr) Code        // cuEventRecord
 	eventSync(e uintptr) Code             // cuEventSynchronize
-	eventQuery(e uintptr) Code            // cuEventQuery
 	eventMs(a, b uintptr) (float64, Code) // cuEventElapsedTime
 
 	// moduleLoad takes an image that ends in a zero byte; log is the compiler's.
-	moduleLoad(image []byte) (m uintptr, log string, c Code)             // cuModuleLoadData(Ex)
-	moduleUnload(m uintptr) Code                                         // cuModuleUnload
-	moduleFunction(m uintptr, name string) (uintptr, Code)               // cuModuleGetFunction
-	moduleGlobal(m uintptr, name string) (p Ptr, bytes int64, code Code) // cuModuleGetGlobal
-	functionAttribute(f uintptr, attribute int) (int, Code)              // cuFuncGetAttribute
-	functionSetAttribute(f uintptr, attribute, value int) Code           // cuFuncSetAttribute
-	launch(f uintptr, grid, block Dim, shared int, s uintptr, params []uint64) Code
+	moduleLoad(image []byte) (m uintptr, log string, c Code)                   // cuModuleLoadData(Ex)
+	moduleUnload(m uintptr) Code                                               // cuModuleUnload
+	moduleFunction(m uintptr, name string) (uintptr, Code)                     // cuModuleGetFunction
+	functionAttribute(f uintptr, attribute int) (int, Code)                    // cuFuncGetAttribute
+	launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code // cuLaunchKernel
 }
 
 // memcpy2D is CUDA_MEMCPY2D of cuda.h, for linear memory.
@@ -83,17 +72,12 @@ const (
 
 // CUdevice_attribute.
 const (
-	attrSharedPerBlock    = 8
 	attrClock             = 13
 	attrMultiprocessors   = 16
-	attrIntegrated        = 18
 	attrComputeMode       = 20
-	attrECC               = 32
 	attrMemoryClock       = 36
 	attrMemoryBus         = 37
-	attrL2                = 38
 	attrComputeMajor      = 75
 	attrComputeMinor      = 76
-	attrSharedOptin       = 97
 	computeModeProhibited = 2
 )

@@ -16,8 +16,8 @@ import (
 )
 
 // cuAPI calls the driver through gorgonia.org/cu. What that package lacks is
-// inherited from dlopenAPI: the PCI address, pinned memory, copies of blocks,
-// setting a function's attribute, the compiler's log, the text of errors.
+// inherited from dlopenAPI: copies of blocks, the compiler's log, the text of
+// errors.
 type cuAPI struct{ dlopenAPI }
 
 // wrap binds the symbols that cu is linked to (forward.c) to the library that
@@ -74,11 +74,6 @@ func (*cuAPI) deviceName(dev int32) (string, Code) {
 	return s, code(err)
 }
 
-func (*cuAPI) deviceUUID(dev int32) ([16]byte, Code) {
-	id, err := cu.Device(dev).UUID()
-	return id, code(err)
-}
-
 func (*cuAPI) deviceMemory(dev int32) (int64, Code) {
 	n, err := cu.Device(dev).TotalMem()
 	return n, code(err)
@@ -122,10 +117,6 @@ func (*cuAPI) copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code {
 	return code(cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), n, handleOf[cu.Stream](s)))
 }
 
-func (*cuAPI) copyDtoD(dst, src Ptr, n int64, s uintptr) Code {
-	return code(cu.MemcpyDtoDAsync(cu.DevicePtr(dst), cu.DevicePtr(src), n, handleOf[cu.Stream](s)))
-}
-
 func (*cuAPI) memset(p Ptr, value byte, n int64, s uintptr) Code {
 	return code(cu.MemsetD8Async(cu.DevicePtr(p), value, n, handleOf[cu.Stream](s)))
 }
@@ -140,12 +131,7 @@ func (*cuAPI) streamDestroy(s uintptr) Code {
 	return code(stream.Destroy())
 }
 
-func (*cuAPI) streamSync(s uintptr) Code  { return code(handleOf[cu.Stream](s).Synchronize()) }
-func (*cuAPI) streamQuery(s uintptr) Code { return code(handleOf[cu.Stream](s).Query()) }
-
-func (*cuAPI) streamWait(s, e uintptr) Code {
-	return code(handleOf[cu.Stream](s).Wait(handleOf[cu.Event](e), 0))
-}
+func (*cuAPI) streamSync(s uintptr) Code { return code(handleOf[cu.Stream](s).Synchronize()) }
 
 func (*cuAPI) eventCreate() (uintptr, Code) {
 	e, err := cu.MakeEvent(0)
@@ -161,8 +147,7 @@ func (*cuAPI) eventRecord(e, s uintptr) Code {
 	return code(handleOf[cu.Event](e).Record(handleOf[cu.Stream](s)))
 }
 
-func (*cuAPI) eventSync(e uintptr) Code  { return code(handleOf[cu.Event](e).Synchronize()) }
-func (*cuAPI) eventQuery(e uintptr) Code { return code(handleOf[cu.Event](e).Query()) }
+func (*cuAPI) eventSync(e uintptr) Code { return code(handleOf[cu.Event](e).Synchronize()) }
 
 func (*cuAPI) eventMs(a, b uintptr) (float64, Code) {
 	ms, err := handleOf[cu.Event](a).Elapsed(handleOf[cu.Event](b))
@@ -186,21 +171,15 @@ func (*cuAPI) moduleFunction(m uintptr, name string) (uintptr, Code) {
 	return pointerOf(f), code(err)
 }
 
-func (*cuAPI) moduleGlobal(m uintptr, name string) (p Ptr, bytes int64, c Code) {
-	at, bytes, err := handleOf[cu.Module](m).Global(name)
-	return Ptr(at), bytes, code(err)
-}
-
 func (*cuAPI) functionAttribute(f uintptr, attribute int) (int, Code) {
 	v, err := handleOf[cu.Function](f).Attribute(cu.FunctionAttribute(attribute))
 	return v, code(err)
 }
 
-func (*cuAPI) launch(f uintptr, grid, block Dim, shared int, s uintptr, params []uint64) Code {
+func (*cuAPI) launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code {
 	addresses := make([]unsafe.Pointer, len(params))
 	for i := range params {
 		addresses[i] = unsafe.Pointer(&params[i])
 	}
-	return code(handleOf[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]),
-		int(block[0]), int(block[1]), int(block[2]), shared, handleOf[cu.Stream](s), addresses))
+	return code(handleOf[cu.Function](f).Launch(int(blocks), 1, 1, int(threads), 1, 1, 0, handleOf[cu.Stream](s), addresses))
 }

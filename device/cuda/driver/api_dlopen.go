@@ -20,8 +20,6 @@ const (
 	fnDeviceGetCount
 	fnDeviceGet
 	fnDeviceGetName
-	fnDeviceGetUUID
-	fnDeviceGetPCIBusID
 	fnDeviceTotalMem
 	fnDeviceGetAttribute
 	fnPrimaryCtxRetain
@@ -31,30 +29,22 @@ const (
 	fnMemGetInfo
 	fnMemAlloc
 	fnMemFree
-	fnMemHostAlloc
-	fnMemFreeHost
 	fnMemcpyHtoD
 	fnMemcpyDtoH
-	fnMemcpyDtoD
 	fnMemcpy2D
 	fnMemsetD8
 	fnStreamCreate
 	fnStreamDestroy
 	fnStreamSynchronize
-	fnStreamQuery
-	fnStreamWaitEvent
 	fnEventCreate
 	fnEventDestroy
 	fnEventRecord
 	fnEventSynchronize
-	fnEventQuery
 	fnEventElapsedTime
 	fnModuleLoadDataEx
 	fnModuleUnload
 	fnModuleGetFunction
-	fnModuleGetGlobal
 	fnFuncGetAttribute
-	fnFuncSetAttribute
 	fnLaunchKernel
 	fnCount
 )
@@ -69,8 +59,6 @@ var symbols = [fnCount]string{
 	fnDeviceGetCount:     "cuDeviceGetCount",
 	fnDeviceGet:          "cuDeviceGet",
 	fnDeviceGetName:      "cuDeviceGetName",
-	fnDeviceGetUUID:      "cuDeviceGetUuid_v2",
-	fnDeviceGetPCIBusID:  "cuDeviceGetPCIBusId",
 	fnDeviceTotalMem:     "cuDeviceTotalMem_v2",
 	fnDeviceGetAttribute: "cuDeviceGetAttribute",
 	fnPrimaryCtxRetain:   "cuDevicePrimaryCtxRetain",
@@ -80,30 +68,22 @@ var symbols = [fnCount]string{
 	fnMemGetInfo:         "cuMemGetInfo_v2",
 	fnMemAlloc:           "cuMemAlloc_v2",
 	fnMemFree:            "cuMemFree_v2",
-	fnMemHostAlloc:       "cuMemHostAlloc",
-	fnMemFreeHost:        "cuMemFreeHost",
 	fnMemcpyHtoD:         "cuMemcpyHtoDAsync_v2",
 	fnMemcpyDtoH:         "cuMemcpyDtoHAsync_v2",
-	fnMemcpyDtoD:         "cuMemcpyDtoDAsync_v2",
 	fnMemcpy2D:           "cuMemcpy2DAsync_v2",
 	fnMemsetD8:           "cuMemsetD8Async",
 	fnStreamCreate:       "cuStreamCreate",
 	fnStreamDestroy:      "cuStreamDestroy_v2",
 	fnStreamSynchronize:  "cuStreamSynchronize",
-	fnStreamQuery:        "cuStreamQuery",
-	fnStreamWaitEvent:    "cuStreamWaitEvent",
 	fnEventCreate:        "cuEventCreate",
 	fnEventDestroy:       "cuEventDestroy_v2",
 	fnEventRecord:        "cuEventRecord",
 	fnEventSynchronize:   "cuEventSynchronize",
-	fnEventQuery:         "cuEventQuery",
 	fnEventElapsedTime:   "cuEventElapsedTime",
 	fnModuleLoadDataEx:   "cuModuleLoadDataEx",
 	fnModuleUnload:       "cuModuleUnload",
 	fnModuleGetFunction:  "cuModuleGetFunction",
-	fnModuleGetGlobal:    "cuModuleGetGlobal_v2",
 	fnFuncGetAttribute:   "cuFuncGetAttribute",
-	fnFuncSetAttribute:   "cuFuncSetAttribute",
 	fnLaunchKernel:       "cuLaunchKernel",
 }
 
@@ -175,18 +155,6 @@ func (a *dlopenAPI) device(index int) (int32, Code) {
 func (a *dlopenAPI) deviceName(dev int32) (string, Code) {
 	b := make([]byte, 256)
 	c := call(a.fn[fnDeviceGetName], uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(dev))
-	return gostring(b), c
-}
-
-func (a *dlopenAPI) deviceUUID(dev int32) ([16]byte, Code) {
-	var id [16]byte
-	c := call(a.fn[fnDeviceGetUUID], uintptr(unsafe.Pointer(&id)), uintptr(dev))
-	return id, c
-}
-
-func (a *dlopenAPI) devicePCI(dev int32) (string, Code) {
-	b := make([]byte, 32)
-	c := call(a.fn[fnDeviceGetPCIBusID], uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(dev))
 	return gostring(b), c
 }
 

@@ -20,24 +20,12 @@ func (a *dlopenAPI) memAlloc(bytes int64) (Ptr, Code) {
 
 func (a *dlopenAPI) memFree(p Ptr) Code { return call(a.fn[fnMemFree], uintptr(p)) }
 
-func (a *dlopenAPI) hostAlloc(bytes int64) (unsafe.Pointer, Code) {
-	var p unsafe.Pointer
-	c := call(a.fn[fnMemHostAlloc], uintptr(unsafe.Pointer(&p)), uintptr(bytes), 0)
-	return p, c
-}
-
-func (a *dlopenAPI) hostFree(p unsafe.Pointer) Code { return call(a.fn[fnMemFreeHost], uintptr(p)) }
-
 func (a *dlopenAPI) copyHtoD(dst Ptr, src unsafe.Pointer, n int64, s uintptr) Code {
 	return call(a.fn[fnMemcpyHtoD], uintptr(dst), uintptr(src), uintptr(n), s)
 }
 
 func (a *dlopenAPI) copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code {
 	return call(a.fn[fnMemcpyDtoH], uintptr(dst), uintptr(src), uintptr(n), s)
-}
-
-func (a *dlopenAPI) copyDtoD(dst, src Ptr, n int64, s uintptr) Code {
-	return call(a.fn[fnMemcpyDtoD], uintptr(dst), uintptr(src), uintptr(n), s)
 }
 
 func (a *dlopenAPI) copy2D(m *memcpy2D, s uintptr) Code {
@@ -58,13 +46,10 @@ func (a *dlopenAPI) create(fn int) (uintptr, Code) {
 func (a *dlopenAPI) streamCreate() (uintptr, Code) { return a.create(fnStreamCreate) }
 func (a *dlopenAPI) streamDestroy(s uintptr) Code  { return call(a.fn[fnStreamDestroy], s) }
 func (a *dlopenAPI) streamSync(s uintptr) Code     { return call(a.fn[fnStreamSynchronize], s) }
-func (a *dlopenAPI) streamQuery(s uintptr) Code    { return call(a.fn[fnStreamQuery], s) }
-func (a *dlopenAPI) streamWait(s, e uintptr) Code  { return call(a.fn[fnStreamWaitEvent], s, e, 0) }
 func (a *dlopenAPI) eventCreate() (uintptr, Code)  { return a.create(fnEventCreate) }
 func (a *dlopenAPI) eventDestroy(e uintptr) Code   { return call(a.fn[fnEventDestroy], e) }
 func (a *dlopenAPI) eventRecord(e, s uintptr) Code { return call(a.fn[fnEventRecord], e, s) }
 func (a *dlopenAPI) eventSync(e uintptr) Code      { return call(a.fn[fnEventSynchronize], e) }
-func (a *dlopenAPI) eventQuery(e uintptr) Code     { return call(a.fn[fnEventQuery], e) }
 
 func (a *dlopenAPI) eventMs(x, y uintptr) (float64, Code) {
 	var ms float32
@@ -93,27 +78,16 @@ func (a *dlopenAPI) moduleFunction(m uintptr, name string) (uintptr, Code) {
 	return f, c
 }
 
-func (a *dlopenAPI) moduleGlobal(m uintptr, name string) (p Ptr, bytes int64, code Code) {
-	b := cstring(name)
-	code = call(a.fn[fnModuleGetGlobal], uintptr(unsafe.Pointer(&p)), uintptr(unsafe.Pointer(&bytes)), m, uintptr(unsafe.Pointer(&b[0])))
-	return p, bytes, code
-}
-
 func (a *dlopenAPI) functionAttribute(f uintptr, attribute int) (int, Code) {
 	var v int32
 	c := call(a.fn[fnFuncGetAttribute], uintptr(unsafe.Pointer(&v)), uintptr(attribute), f)
 	return int(v), c
 }
 
-func (a *dlopenAPI) functionSetAttribute(f uintptr, attribute, value int) Code {
-	return call(a.fn[fnFuncSetAttribute], f, uintptr(attribute), uintptr(value))
-}
-
-func (a *dlopenAPI) launch(f uintptr, grid, block Dim, shared int, s uintptr, params []uint64) Code {
+func (a *dlopenAPI) launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code {
 	var addresses [maxParams]*uint64
 	for i := range params {
 		addresses[i] = &params[i]
 	}
-	return call(a.fn[fnLaunchKernel], f, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]),
-		uintptr(block[0]), uintptr(block[1]), uintptr(block[2]), uintptr(shared), s, uintptr(unsafe.Pointer(&addresses)), 0)
+	return call(a.fn[fnLaunchKernel], f, uintptr(blocks), 1, 1, uintptr(threads), 1, 1, 0, s, uintptr(unsafe.Pointer(&addresses)), 0)
 }

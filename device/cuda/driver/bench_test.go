@@ -16,7 +16,11 @@ func BenchmarkCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer d.Close()
-	s := d.DefaultStream()
+	s, err := d.NewStream()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Destroy()
 	b.Run("Thread", func(b *testing.B) {
 		for b.Loop() {
 			_ = s.Synchronize()

@@ -52,10 +52,6 @@ type DeviceInfo struct {
 	// applies).
 	Index int
 	Name  string
-	// UUID is "GPU-" and 36 characters, as nvidia-smi prints it.
-	UUID string
-	// PCI is the bus address, such as "0000:3b:00.0".
-	PCI string
 	// Major and Minor are the compute capability.
 	Major, Minor int
 	// TotalMemory is in bytes; what is free needs a context: [Device.MemInfo].
@@ -66,12 +62,6 @@ type DeviceInfo struct {
 	// MemoryBandwidth is the peak in bytes a second, from clock and bus width;
 	// 0 if the driver does not tell.
 	MemoryBandwidth float64
-	L2Bytes         int
-	// SharedPerBlock is the most shared memory of a block in bytes, with
-	// [Function.SetMaxDynamicShared].
-	SharedPerBlock int
-	ECC            bool
-	Integrated     bool
 	// Unusable says why gpfit cannot use the device; empty if it can.
 	Unusable string
 }
@@ -174,20 +164,12 @@ func inspect(a api, index int) DeviceInfo {
 		return v
 	}
 	info.Name, _ = a.deviceName(dev)
-	info.PCI, _ = a.devicePCI(dev)
-	if id, c := a.deviceUUID(dev); c == Success {
-		info.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
-	}
 	info.TotalMemory, _ = a.deviceMemory(dev)
 	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
 	info.Multiprocessors = attribute(attrMultiprocessors)
 	info.ClockHz = 1e3 * float64(attribute(attrClock))
 	// Two transfers a clock; the clock is in kHz, the bus in bits.
 	info.MemoryBandwidth = 2 * 1e3 * float64(attribute(attrMemoryClock)) * float64(attribute(attrMemoryBus)) / 8
-	info.L2Bytes = attribute(attrL2)
-	info.SharedPerBlock = max(attribute(attrSharedOptin), attribute(attrSharedPerBlock))
-	info.ECC = attribute(attrECC) != 0
-	info.Integrated = attribute(attrIntegrated) != 0
 	switch {
 	case info.Compute() < MinCompute:
 		info.Unusable = fmt.Sprintf("%s has compute capability %d.%d, gpfit needs %d.%d or later (Ampere)",

@@ -18,9 +18,6 @@ type Device struct {
 	close  sync.Once
 	thread int
 	dead   atomic.Pointer[Error]
-	memory atomic.Int64
-	sizes  map[Ptr]int64 // of allocations; touched on the thread only
-	zero   Stream
 }
 
 type task struct {
@@ -46,12 +43,10 @@ func Open(index int) (*Device, error) {
 	if c != Success || index < 0 || index >= n {
 		return nil, &UnavailableError{Status: NoDevices, Reason: fmt.Sprintf("there is no device %d: the driver lists %d", index, n)}
 	}
-	d := &Device{api: l.api, info: inspect(l.api, index), tasks: make(chan task),
-		closed: make(chan struct{}), sizes: map[Ptr]int64{}}
+	d := &Device{api: l.api, info: inspect(l.api, index), tasks: make(chan task), closed: make(chan struct{})}
 	if d.info.Unusable != "" {
 		return nil, &UnavailableError{Status: NoUsableDevice, Reason: d.info.Unusable}
 	}
-	d.zero.dev = d
 	started := make(chan struct{})
 	go d.serve(started)
 	<-started
@@ -198,9 +193,6 @@ func (d *Device) MemInfo() (free, total int64, err error) {
 	})
 	return free, total, err
 }
-
-// Allocated returns the bytes of device memory held through this Device.
-func (d *Device) Allocated() int64 { return d.memory.Load() }
 
 // Synchronize waits for all work of the context (cuCtxSynchronize) and returns
 // its error.

@@ -12,8 +12,8 @@
 //     and calls cuInit in its init function, exiting on any error. forward.c
 //     defines the symbols it links to, so that it starts without libcuda and
 //     its cuInit always succeeds; the true call is made by [Detect] or [Open].
-//     What cu lacks (pinned memory, function attributes, the text of errors)
-//     takes the default path.
+//     What cu lacks (copies of blocks, the text of errors) takes the default
+//     path.
 //
 // The tag nogpu, and any platform but Linux on amd64 and arm64, leave a package
 // that finds no device.

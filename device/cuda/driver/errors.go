@@ -13,16 +13,10 @@ const (
 	Success            Code = 0
 	CodeInvalidValue   Code = 1
 	CodeOutOfMemory    Code = 2
-	CodeNotInitialized Code = 3
 	CodeStubLibrary    Code = 34
 	CodeNoDevice       Code = 100
-	CodeInvalidDevice  Code = 101
-	CodeInvalidContext Code = 201
-	CodeInvalidPTX     Code = 218
 	CodeNotFound       Code = 500
-	CodeNotReady       Code = 600
 	CodeIllegalAddress Code = 700
-	CodeLaunchFailed   Code = 719
 	CodeUnknown        Code = 999
 )
 
@@ -103,9 +97,6 @@ func (e *Error) OutOfMemory() bool { return e.Code == CodeOutOfMemory }
 
 // Sticky reports an error after which the device is dead for this process.
 func (e *Error) Sticky() bool { return e.Code.Sticky() }
-
-// NotFound reports CUDA_ERROR_NOT_FOUND: no such kernel or symbol in a module.
-func (e *Error) NotFound() bool { return e.Code == CodeNotFound }
 
 // InvalidModule reports a module that this driver or device cannot load:
 // invalid image or PTX, no code for the device, PTX newer than the driver, no

@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Module is code loaded onto a device.
 type Module struct {
@@ -41,7 +38,7 @@ func (m *Module) Unload() error {
 }
 
 // Function looks a kernel up by its name in the PTX (cuModuleGetFunction). The
-// error of a missing one is an [*Error] with NotFound.
+// error of a missing one is an [*Error] with [CodeNotFound].
 func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{dev: m.dev, name: name}
 	err := m.dev.do(func() error {
@@ -55,26 +52,12 @@ func (m *Module) Function(name string) (*Function, error) {
 	return f, nil
 }
 
-// Global looks up a variable in device or constant memory
-// (cuModuleGetGlobal).
-func (m *Module) Global(name string) (p Ptr, bytes int64, err error) {
-	err = m.dev.do(func() error {
-		var c Code
-		p, bytes, c = m.dev.api.moduleGlobal(m.handle, name)
-		return m.dev.checkf("cuModuleGetGlobal", c, "variable %q", name)
-	})
-	return p, bytes, err
-}
-
 // Function is a kernel.
 type Function struct {
 	dev    *Device
 	name   string
 	handle uintptr
 }
-
-// Name returns the kernel's name.
-func (f *Function) Name() string { return f.name }
 
 // FunctionAttribute is a CUfunction_attribute.
 type FunctionAttribute int
@@ -86,7 +69,6 @@ const (
 	ConstantBytes      FunctionAttribute = 2
 	LocalBytes         FunctionAttribute = 3 // per thread: spilled registers
 	Registers          FunctionAttribute = 4 // per thread
-	MaxDynamicShared   FunctionAttribute = 8
 )
 
 // Attribute reads an attribute (cuFuncGetAttribute).
@@ -99,45 +81,21 @@ func (f *Function) Attribute(a FunctionAttribute) (value int, err error) {
 	return value, err
 }
 
-// SetMaxDynamicShared allows launches with so many bytes of dynamic shared
-// memory, needed above 48 KiB (cuFuncSetAttribute,
-// MAX_DYNAMIC_SHARED_SIZE_BYTES). The device's limit is
-// [DeviceInfo].SharedPerBlock.
-func (f *Function) SetMaxDynamicShared(bytes int) error {
-	return f.dev.do(func() error {
-		c := f.dev.api.functionSetAttribute(f.handle, int(MaxDynamicShared), bytes)
-		return f.dev.checkf("cuFuncSetAttribute", c, "kernel %q, %d bytes of shared memory", f.name, bytes)
-	})
-}
-
-// Dim is the size of a grid in blocks or of a block in threads: x, y, z.
-type Dim [3]uint32
-
 // maxParams bounds the parameters of a kernel.
 const maxParams = 64
 
-// Launch starts the kernel on a stream with shared bytes of dynamic shared
-// memory (cuLaunchKernel). Every parameter takes 8 bytes: a double by [F64], a
-// pointer or an integer of 64 bits as it is, one of 32 bits too (the low half is
-// read, byte order being little-endian). The values are copied at once.
-func (f *Function) Launch(s *Stream, grid, block Dim, shared int, params ...uint64) error {
+// Launch starts the kernel on a stream, in blocks of so many threads
+// (cuLaunchKernel). Every parameter takes 8 bytes: the bits of a float64, an
+// address or an integer of 64 bits. The values are copied at once.
+func (f *Function) Launch(s *Stream, blocks, threads uint32, params ...uint64) error {
 	if len(params) > maxParams {
 		return fmt.Errorf("cuda: kernel %q with %d parameters, at most %d can be passed", f.name, len(params), maxParams)
 	}
 	return f.dev.do(func() error {
-		c := f.dev.api.launch(f.handle, grid, block, shared, s.handle, params)
+		c := f.dev.api.launch(f.handle, blocks, threads, s.handle, params)
 		if c == Success {
 			return nil
 		}
-		return f.dev.checkf("cuLaunchKernel", c, "kernel %q, grid %v, block %v, %d bytes of shared memory", f.name, grid, block, shared)
+		return f.dev.checkf("cuLaunchKernel", c, "kernel %q, %d blocks of %d threads", f.name, blocks, threads)
 	})
 }
-
-// F64 is a float64 as a parameter of [Function.Launch].
-func F64(x float64) uint64 { return math.Float64bits(x) }
-
-// I64 is an integer as a parameter of [Function.Launch].
-func I64[T ~int | ~int64 | ~int32 | ~uint32](x T) uint64 { return uint64(int64(x)) }
-
-// P64 is a device address as a parameter of [Function.Launch].
-func P64(p Ptr) uint64 { return uint64(p) }

@@ -9,9 +9,6 @@ type Stream struct {
 	handle uintptr
 }
 
-// DefaultStream returns the stream that every context has. It needs no Destroy.
-func (d *Device) DefaultStream() *Stream { return &d.zero }
-
 // NewStream creates a stream (cuStreamCreate) that, as CUDA's streams do by
 // default, waits for work on the default stream and is waited for by it: some
 // library functions use that one.
@@ -38,30 +35,6 @@ func (s *Stream) Handle() uintptr { return s.handle }
 // returns its error.
 func (s *Stream) Synchronize() error {
 	return s.dev.do(func() error { return s.dev.check("cuStreamSynchronize", s.dev.api.streamSync(s.handle)) })
-}
-
-// Done reports, without waiting, whether all work is finished (cuStreamQuery).
-func (s *Stream) Done() (bool, error) {
-	return s.dev.query("cuStreamQuery", s.dev.api.streamQuery, s.handle)
-}
-
-func (d *Device) query(op string, fn func(uintptr) Code, h uintptr) (done bool, err error) {
-	err = d.do(func() error {
-		c := fn(h)
-		done = c == Success
-		if c == CodeNotReady {
-			return nil
-		}
-		return d.check(op, c)
-	})
-	return done, err
-}
-
-// Wait makes later work of the stream wait for the event (cuStreamWaitEvent).
-func (s *Stream) Wait(e *Event) error {
-	return s.dev.do(func() error {
-		return s.dev.check("cuStreamWaitEvent", s.dev.api.streamWait(s.handle, e.handle))
-	})
 }
 
 // Destroy destroys the stream once its work is done (cuStreamDestroy). It may
@@ -104,11 +77,6 @@ func (e *Event) Record(s *Stream) error {
 // Synchronize waits for the event (cuEventSynchronize).
 func (e *Event) Synchronize() error {
 	return e.dev.do(func() error { return e.dev.check("cuEventSynchronize", e.dev.api.eventSync(e.handle)) })
-}
-
-// Done reports, without waiting, whether the event has passed (cuEventQuery).
-func (e *Event) Done() (bool, error) {
-	return e.dev.query("cuEventQuery", e.dev.api.eventQuery, e.handle)
 }
 
 // Since returns the time from an earlier event to this one; both must have

@@ -5,12 +5,19 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/cpu"
+
+	"gpfit/device/cuda/kernels/source"
 )
 
 //go:embed csrc
@@ -22,9 +29,6 @@ type Paths struct {
 	Root string
 	// Driver is the emulated libcuda.so.1.
 	Driver string
-	// TestKernels has the kernels axpy, geometry, constant and fault, for the
-	// tests of the driver itself.
-	TestKernels string
 }
 
 var build = sync.OnceValues(func() (*Paths, error) {
@@ -34,11 +38,11 @@ var build = sync.OnceValues(func() (*Paths, error) {
 	if root := os.Getenv(activeVariable); root != "" {
 		return paths(root), nil // as the process that started this one
 	}
-	cc, err := compiler()
+	with, err := compilers()
 	if err != nil {
 		return nil, err
 	}
-	key, err := fingerprint(cc)
+	key, err := with.fingerprint()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +56,7 @@ var build = sync.OnceValues(func() (*Paths, error) {
 		if err := os.MkdirAll(parent, 0o700); err != nil {
 			return nil, err
 		}
-		if err := compileInto(parent, root, cc); err != nil {
+		if err := with.compileInto(parent, root); err != nil {
 			return nil, err
 		}
 	}
@@ -60,65 +64,99 @@ var build = sync.OnceValues(func() (*Paths, error) {
 })
 
 func paths(root string) *Paths {
-	return &Paths{
-		Root:        root,
-		Driver:      filepath.Join(root, "driver", "libcuda.so.1"),
-		TestKernels: filepath.Join(root, "libtestkernels.so"),
-	}
+	return &Paths{Root: root, Driver: filepath.Join(root, "driver", "libcuda.so.1")}
 }
 
-// compiler returns the C compiler: $CC, cc, gcc or clang.
-func compiler() (string, error) {
-	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
-		if name == "" {
-			continue
-		}
+// toolchain is a C compiler for the libraries and a C++ compiler for the kernels.
+type toolchain struct{ cc, cxx string }
+
+// compilers finds them: $CC, cc, gcc or clang, and $CXX, c++, g++ or clang++.
+func compilers() (with toolchain, err error) {
+	if with.cc = first(os.Getenv("CC"), "cc", "gcc", "clang"); with.cc == "" {
+		return with, errors.New("there is no C compiler (cc, gcc, clang, or $CC)")
+	}
+	if with.cxx = first(os.Getenv("CXX"), "c++", "g++", "clang++"); with.cxx == "" {
+		return with, errors.New("there is no C++ compiler (c++, g++, clang++, or $CXX)")
+	}
+	return with, nil
+}
+
+// first returns the path of the first program that there is.
+func first(names ...string) string {
+	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
+			return path
 		}
 	}
-	return "", errors.New("there is no C compiler (cc, gcc, clang, or $CC)")
+	return ""
 }
 
-// fingerprint names a build by its sources, this file's steps and the compiler.
-func fingerprint(cc string) (string, error) {
-	h := sha256.New()
-	entries, err := sources.ReadDir("csrc")
+// files returns all sources, by their names without folders.
+func files() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, from := range []embed.FS{sources, source.Files} {
+		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			all[filepath.Base(path)], err = from.ReadFile(path)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// fingerprint names a build by its sources, this file's steps and the compilers.
+func (with toolchain) fingerprint() (string, error) {
+	all, err := files()
 	if err != nil {
 		return "", err
 	}
-	for _, e := range entries {
-		b, err := sources.ReadFile("csrc/" + e.Name())
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%s %d\n%s", name, len(all[name]), all[name])
+	}
+	for _, compiler := range []string{with.cc, with.cxx} {
+		version, err := exec.Command(compiler, "--version").Output()
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("%s does not run: %w", compiler, err)
 		}
-		fmt.Fprintf(h, "%s %d\n%s", e.Name(), len(b), b)
+		h.Write(version)
 	}
-	version, err := exec.Command(cc, "--version").Output()
-	if err != nil {
-		return "", fmt.Errorf("%s does not run: %w", cc, err)
-	}
-	fmt.Fprintf(h, "%s %s %s %v", version, runtime.GOARCH, flags, plan)
+	fmt.Fprint(h, runtime.GOARCH, flags, kernelFlags(), plan)
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 
 // compileInto builds in a temporary folder and renames it, so that test
 // packages that run at the same time do not see half a build.
-func compileInto(parent, root, cc string) error {
+func (with toolchain) compileInto(parent, root string) error {
 	tmp, err := os.MkdirTemp(parent, "build-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	src := filepath.Join(tmp, "src")
-	if err := os.CopyFS(tmp, sources); err != nil {
+	all, err := files()
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(tmp, "csrc"), src); err != nil {
+	src := filepath.Join(tmp, "src")
+	if err := os.Mkdir(src, 0o755); err != nil {
+		return err
+	}
+	for name, text := range all {
+		if err := os.WriteFile(filepath.Join(src, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	args := append(kernelFlags(), "-c", "-o", "kernels.o", "kernels.cpp")
+	if err := run(src, with.cxx, args...); err != nil {
 		return err
 	}
 	for _, l := range plan {
-		if err := l.link(cc, tmp, src); err != nil {
+		if err := l.link(with.cc, tmp, src); err != nil {
 			return err
 		}
 	}
@@ -134,20 +172,40 @@ func compileInto(parent, root, cc string) error {
 	return nil
 }
 
+// run runs a compiler in a folder.
+func run(dir, compiler string, args ...string) error {
+	cmd := exec.Command(compiler, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", compiler, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
 var flags = []string{"-std=gnu11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror"}
+
+// kernelFlags compile our kernels: no contraction to fused multiply-add beyond what
+// the sources ask for, on any processor, but the processor's instruction for that.
+func kernelFlags() []string {
+	list := []string{"-std=c++17", "-O2", "-fPIC", "-pthread", "-ffp-contract=off", "-fvisibility=hidden", "-ftls-model=initial-exec",
+		"-Wall", "-Wno-unused-function", "-DGPFIT_EMULATOR"}
+	if cpu.X86.HasFMA {
+		list = append(list, "-mfma")
+	}
+	return list
+}
 
 // library is one shared library to build.
 type library struct {
 	path    string   // in the root
-	sources []string // C files
+	sources []string // C files, or what was compiled before
 	defines string
 	needs   []string // paths of libraries that it is linked to
 }
 
 // plan builds each library of CUDA 12 and CUDA 13 once; layouts copies them.
 var plan = []library{
-	{path: "driver/libcuda.so.1", sources: []string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c"}},
-	{path: "libtestkernels.so", sources: []string{"testkernels.c"}},
+	{path: "driver/libcuda.so.1", sources: []string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_testkernels.c", "kernels.o"}},
 
 	{path: "12/libnvJitLink.so.12", sources: []string{"empty.c"}},
 	{path: "12/libcublasLt.so.12", sources: []string{"empty.c"}},
@@ -171,22 +229,20 @@ func (l library) link(cc, root, src string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	args := append(append([]string{}, flags...), "-o", out, "-Wl,-soname,"+filepath.Base(l.path), "-Wl,--no-as-needed")
+	args := append(slices.Clone(flags), "-o", out, "-Wl,-soname,"+filepath.Base(l.path), "-Wl,--no-as-needed")
 	if l.defines != "" {
 		args = append(args, l.defines)
 	}
-	for _, s := range l.sources {
-		args = append(args, filepath.Join(src, s))
-	}
+	args = append(args, l.sources...)
 	for _, n := range l.needs {
 		args = append(args, filepath.Join(root, n))
 	}
 	// The needed libraries need others, which the linker must find too.
 	args = append(args, "-Wl,-rpath-link,"+filepath.Dir(out), "-lpthread", "-ldl", "-lm")
-	if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s cannot compile %s: %w\n%s", cc, l.path, err, b)
+	if slices.Contains(l.sources, "kernels.o") {
+		args = append(args, "-lstdc++")
 	}
-	return nil
+	return run(src, cc, args...)
 }
 
 // layouts lays the libraries out as toolkits and wheels are.

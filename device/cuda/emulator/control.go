@@ -62,6 +62,16 @@ func SetMemory(device int, bytes int64) {
 	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))
 }
 
+// SetReverse makes the threads of a block run from the last to the first, from
+// barrier to barrier: results that differ show a missing barrier.
+func SetReverse(device int, on bool) {
+	var flag uintptr
+	if on {
+		flag = 1
+	}
+	control("gpfit_emu_set_reverse", uintptr(device), flag)
+}
+
 // Threads returns how many threads have made calls in the context of a device
 // since the last reset.
 func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(device))) }
@@ -69,16 +79,15 @@ func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(d
 // Retained returns how often the primary context of a device is retained.
 func Retained(device int) int { return int(control("gpfit_emu_retained", uintptr(device))) }
 
-// Blocks returns the number of allocations, pinned ones included, and Handles
-// that of streams, events and modules.
+// Blocks returns the number of allocations.
 func Blocks() int { return int(control("gpfit_emu_blocks")) }
 
 // Handles returns the number of streams, events and modules.
 func Handles() int { return int(control("gpfit_emu_handles")) }
 
-// Violations returns how often memory was misused: an
-// access outside every allocation, or a write past the end of one, seen when it
-// is freed.
+// Violations returns how often memory was misused: a call with an address outside
+// every allocation, or a write before one, seen when it is freed. A kernel that goes
+// beyond one ends the process.
 func Violations() int { return int(control("gpfit_emu_violations")) }
 
 // Check makes the test fail at its end if memory was misused, or if more is

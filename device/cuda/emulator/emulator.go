@@ -1,7 +1,8 @@
 // Package emulator is an emulated NVIDIA GPU for tests: a libcuda.so.1 whose
-// device memory is host memory and whose launches call kernels compiled for the
-// CPU, and stand-ins of cuBLAS and cuSOLVER, all in C (folder csrc) and built by
-// the tests with the machine's C compiler.
+// device memory is host memory and whose launches run our kernels (kernels/source),
+// compiled as C++ for the CPU, and stand-ins of cuBLAS and cuSOLVER in C. All of it
+// is in folder csrc and built by the tests with the machine's C and C++ compilers,
+// once for a state of the sources: it is kept in the user's cache folder.
 //
 // C code reads its configuration from the environment when it is loaded, and a
 // process can load one libcuda only. A test package therefore starts itself
@@ -23,8 +24,8 @@
 //
 // Within a process [Inject] makes the k-th call of an entry point fail, and
 // [Calls], [Used] and [Check] say what was called, what is still allocated and
-// whether memory was misused. Device memory is filled with NaN when allocated
-// and guarded at both ends.
+// whether memory was misused. Device memory is filled with NaN when allocated and
+// ends at a page that cannot be touched.
 package emulator
 
 import (
@@ -56,16 +57,6 @@ type Config struct {
 	ComputeMode string
 	// InitCode is what cuInit returns.
 	InitCode int
-	// Kernels is the shared library that runs kernels on the CPU, with a
-	// function
-	//
-	//	int gpfit_emu_launch(const char *name, unsigned gx, unsigned gy, unsigned gz,
-	//		unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, void **params);
-	//
-	// that returns 0, 1 or −1 for an unknown name, 2 for a grid or block that it
-	// cannot run, or a CUDA error code from 100; and if it likes
-	// int gpfit_emu_has(const char *name). Empty for [Paths].TestKernels.
-	Kernels string
 	// Faults fail calls from the start; see [Fault].
 	Faults []Fault
 	// Toolkit is the layout of the math libraries.
@@ -135,15 +126,15 @@ const (
 	requiredVariable = "GPFIT_EMU_REQUIRED"
 )
 
-// Active reports whether this process runs on the emulated device.
-func Active() bool { return os.Getenv(activeVariable) != "" }
+// active reports whether this process runs on the emulated device.
+func active() bool { return os.Getenv(activeVariable) != "" }
 
 // Main is a TestMain: it builds the emulated device, starts the test binary
 // again on it (in place of this process) and returns the exit code. Where it
 // cannot be built the tests run without it, and those that call [Need] are
 // skipped; with GPFIT_EMU_REQUIRED=1 that is a failure.
 func Main(m *testing.M, cfg Config) int {
-	if Active() {
+	if active() {
 		return m.Run()
 	}
 	p, err := build()
@@ -168,7 +159,7 @@ func executable() string {
 // Need skips the test where there is no emulated device.
 func Need(t testing.TB) {
 	t.Helper()
-	if Active() {
+	if active() {
 		return
 	}
 	_, err := build()
@@ -254,11 +245,6 @@ next:
 	set("GPFIT_EMU_COMPUTE", cfg.Compute)
 	set("GPFIT_EMU_MODE", cfg.ComputeMode)
 	set("GPFIT_EMU_INIT", strconv.Itoa(cfg.InitCode))
-	kernels := cfg.Kernels
-	if kernels == "" {
-		kernels = p.TestKernels
-	}
-	set("GPFIT_EMU_KERNELS", kernels)
 	var faults []string
 	for _, f := range cfg.Faults {
 		faults = append(faults, fmt.Sprintf("%s:%d:%d", f.Entry, f.K, f.Code))

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,7 +20,7 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := d.Alloc(100)
+	p, err := d.Alloc(104)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,20 +28,9 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 	return d, p
 }
 
-func TestMisuseOfMemoryShows(t *testing.T) {
-	d, p := open(t)
-	before := emulator.Violations()
-	if err := d.DefaultStream().Memset(p.Offset(96), 0, 5); err == nil {
-		t.Error("memset beyond the allocation")
-	}
-	if n := emulator.Violations() - before; n != 1 {
-		t.Errorf("%d violations", n)
-	}
-	// A kernel that writes where it should not: 7 integers into 48 bytes.
-	small, err := d.Alloc(48)
-	if err != nil {
-		t.Fatal(err)
-	}
+// geometry launches a kernel that writes 7 integers at p.
+func geometry(t *testing.T, d *driver.Device, s *driver.Stream, p driver.Ptr) {
+	t.Helper()
 	m, err := d.LoadModule([]byte("x"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,22 +39,57 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Launch(d.DefaultStream(), driver.Dim{1, 1, 1}, driver.Dim{1, 1, 1}, 0, driver.P64(small)); err != nil {
+	if err := errors.Join(f.Launch(s, 1, 1, uint64(p)), m.Unload()); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestMisuseOfMemoryShows(t *testing.T) {
+	d, p := open(t)
+	before := emulator.Violations()
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Memset(p.Offset(96), 0, 9); err == nil {
+		t.Error("memset beyond the allocation")
+	}
+	if n := emulator.Violations() - before; n != 1 {
+		t.Errorf("%d violations", n)
+	}
+	// A kernel that writes before its memory.
+	geometry(t, d, s, p.Offset(-8))
 	blocks := emulator.Blocks()
-	if err := d.Free(small); err != nil {
+	if err := d.Free(p); err != nil {
 		t.Error(err)
 	}
 	if n := emulator.Violations() - before; n != 2 || emulator.Blocks() != blocks-1 {
 		t.Errorf("%d violations", n)
 	}
-	if err := d.Free(p); err != nil {
+	if err := s.Destroy(); err != nil {
 		t.Error(err)
 	}
-	if err := m.Unload(); err != nil {
-		t.Error(err)
+}
+
+// TestKernelBeyondItsMemory has a kernel write beyond the end of its memory, in a
+// process of its own, which must not survive it.
+func TestKernelBeyondItsMemory(t *testing.T) {
+	const beyond = "GPFIT_TEST_BEYOND"
+	if os.Getenv(beyond) == "" {
+		emulator.Need(t)
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKernelBeyondItsMemory$")
+		cmd.Env = append(os.Environ(), beyond+"=1")
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "SIGSEGV") {
+			t.Errorf("error %v\n%s", err, out)
+		}
+		return
 	}
+	d, p := open(t)
+	s, err := d.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	geometry(t, d, s, p.Offset(104-6*8))
 }
 
 func TestSetMemory(t *testing.T) {
@@ -72,7 +97,7 @@ func TestSetMemory(t *testing.T) {
 	defer d.Free(p)
 	emulator.SetMemory(0, 150)
 	defer emulator.SetMemory(0, 1<<20)
-	if _, err := d.Alloc(51); !driver.IsOutOfMemory(err) || emulator.Used(0) != 100 {
+	if _, err := d.Alloc(51); !driver.IsOutOfMemory(err) || emulator.Used(0) != 104 {
 		t.Errorf("error %v, %d bytes in use", err, emulator.Used(0))
 	}
 }

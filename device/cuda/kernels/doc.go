@@ -1,7 +1,7 @@
 // Package kernels holds the CUDA kernels of gpfit, compiled to PTX, and what is
 // needed to launch them: [Encode] translates a covariance program for them,
 // [Module] returns the PTX, and one function per kernel, such as [Fill], returns a
-// [Launch] with grid and arguments. It talks to no driver.
+// [Launch] with its blocks and arguments. It calls no driver.
 //
 // Matrices are column-major, points are stored by column (column c of n points at
 // x[c·n …]), all numbers are float64 and all sizes 64-bit. Parameters θ are in
@@ -9,5 +9,5 @@
 // are bit-identical from run to run on one kind of device.
 //
 // The sources are in folder source, where program.h is the place to start;
-// generate.sh compiles them. Package emulate runs them on the CPU.
+// generate.sh compiles them. Package emulator runs them on the CPU.
 package kernels

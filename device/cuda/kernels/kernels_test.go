@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/kernel"
 )
 
@@ -126,16 +125,6 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-func TestEmulatorLibrary(t *testing.T) {
-	path, err := emulate.Library()
-	if errors.Is(err, emulate.ErrNoCompiler) {
-		t.Skip(err)
-	}
-	if err != nil || path == "" {
-		t.Fatal(path, err)
-	}
-}
-
 func TestEncodeLimits(t *testing.T) {
 	leaf := kernel.Instr{Op: kernel.OpRBF, Param: 0}
 	add := kernel.Instr{Op: kernel.OpAdd, Param: -1}
@@ -215,19 +204,19 @@ func TestLaunchGeometry(t *testing.T) {
 	const n = 131_072
 	x := kernels.Points{X: 1, N: n}
 	l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 0, n)
-	if l.Grid != [3]uint32{2048 * 4096, 1, 1} || l.Block != [3]uint32{256, 1, 1} || l.Shared != 0 {
+	if l.Blocks != 2048*4096 {
 		t.Errorf("fill of n = %d: %+v", n, l)
 	}
 	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
 	c := kernels.Contract(prog, x, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: 2, LD: n}}, n-256, n, 4, 5, work)
-	if c[0].Grid[0] != 264 || c[1].Grid[0] != 3 || c[1].Args[1] != 264 {
+	if c[0].Blocks != 264 || c[1].Blocks != 3 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
 	if c[0].Args[13] != math.Float64bits(0.5) || c[0].Args[9] != n {
 		t.Errorf("arguments of the contraction: %v", c[0].Args)
 	}
-	if !kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5).Empty() {
-		t.Error("a fill of no columns is not empty")
+	if l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5); l.Blocks != 0 {
+		t.Errorf("a fill of no columns takes %d blocks", l.Blocks)
 	}
 	for what, f := range map[string]func(){
 		"leading dimension": func() { kernels.Fill(prog, x, kernels.Matrix{LD: n - 1}, kernels.Vector{N: 1}, 0, n) },

@@ -3,24 +3,25 @@ package kernels
 import (
 	"fmt"
 	"math"
+
+	"gpfit/device/cuda/driver"
 )
 
-// Ptr is an address in device memory.
-type Ptr uint64
+// Ptr is an address in device memory, Matrix a column-major matrix there.
+type (
+	Ptr    = driver.Ptr
+	Matrix = driver.Matrix
+)
 
-// Launch is one kernel launch.
+// Launch is one kernel launch, in blocks of [Threads].
 type Launch struct {
 	// Kernel is a name from [Table].
-	Kernel      string
-	Grid, Block [3]uint32
-	// Shared is the dynamic shared memory in bytes: 0 for all kernels here.
-	Shared uint32
+	Kernel string
+	// Blocks may be 0, which a driver would refuse: there is nothing to do.
+	Blocks uint32
 	// Args holds the 8 bytes of every parameter.
 	Args []uint64
 }
-
-// Empty tells a launch with nothing to do, which a driver would refuse: skip it.
-func (l Launch) Empty() bool { return l.Grid[0] == 0 }
 
 // launch checks args against the table; what is wrong there is a mistake in this
 // package.
@@ -32,7 +33,7 @@ func launch(name string, blocks int64, args ...any) Launch {
 	if blocks < 0 || blocks > math.MaxInt32 {
 		panic(fmt.Sprintf("kernels: %s on %d blocks", name, blocks))
 	}
-	l := Launch{Kernel: name, Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{Threads, 1, 1}}
+	l := Launch{Kernel: name, Blocks: uint32(blocks)}
 	for i, arg := range args {
 		var kind ParamKind
 		var bits uint64
@@ -67,16 +68,6 @@ func flag(b bool) int64 {
 	}
 	return 0
 }
-
-// Matrix is a column-major matrix, or a block of one: element (i, j) is the
-// float64 at A + 8·(i + j·LD).
-type Matrix struct {
-	A  Ptr
-	LD int64
-}
-
-// At is the block of m that begins at (i, j).
-func (m Matrix) At(i, j int64) Matrix { return Matrix{m.A + Ptr(8*(i+j*m.LD)), m.LD} }
 
 // Vector is a run of N numbers.
 type Vector struct {

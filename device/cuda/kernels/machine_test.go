@@ -7,12 +7,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"slices"
 	"testing"
+	"unsafe"
 
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/emulate"
 	"gpfit/kernel"
 )
 
@@ -23,8 +24,13 @@ const tolerance = 1e-13
 // poison marks memory that no kernel should touch.
 const poison = -7.25e77
 
-// A machine collects buffers and launches and runs them on the CPU. A buffer's
-// address is its number + 1 in the upper bits and a byte offset in the lower.
+func TestMain(m *testing.M) {
+	os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 1 << 40}))
+}
+
+// A machine collects buffers and launches and runs them on the emulated devices. A
+// buffer's address is its number + 1 in the upper bits and a byte offset in the
+// lower.
 type machine struct {
 	t       testing.TB
 	buffers []buffer
@@ -41,11 +47,7 @@ const addressBits = 44
 
 func newMachine(t testing.TB) *machine {
 	t.Helper()
-	if _, err := emulate.Driver(); errors.Is(err, emulate.ErrNoCompiler) {
-		t.Skip("KERNELS NOT TESTED: ", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	emulator.Need(t)
 	return &machine{t: t}
 }
 
@@ -84,7 +86,7 @@ func (m *machine) scratch(bytes int64) kernels.Ptr { return m.window(bytes, 0, n
 
 func (m *machine) launch(launches ...kernels.Launch) {
 	for _, l := range launches {
-		if !l.Empty() {
+		if l.Blocks > 0 {
 			m.queue = append(m.queue, l)
 		}
 	}
@@ -94,70 +96,93 @@ func (m *machine) launch(launches ...kernels.Launch) {
 // order, and wants the same bits.
 func (m *machine) run() {
 	m.t.Helper()
-	path, err := emulate.Driver()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	var results [2][]byte
-	for k, order := range []string{"", "reverse"} {
-		cmd := exec.Command(path)
-		cmd.Env = append(os.Environ(), "GPFIT_EMULATOR_ORDER="+order)
-		cmd.Stdin = bytes.NewReader(m.request())
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		results[k], err = cmd.Output()
-		if err != nil {
-			if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 3 {
-				m.t.Skipf("not enough address space: %s", stderr.Bytes())
-			}
-			m.t.Fatalf("emulator: %v\n%s", err, stderr.Bytes())
+	emulator.SetReverse(1, true)
+	var results [2][][]byte
+	for k := range results {
+		var err error
+		if results[k], err = m.runOn(k); err != nil {
+			m.t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(results[0], results[1]) {
-		m.t.Error("the result depends on the order of threads: a barrier is missing")
-	}
-	out := results[0]
-	for i := range m.buffers {
-		n := len(m.buffers[i].data)
-		m.buffers[i].data, out = out[:n], out[n:]
+	for i, data := range results[0] {
+		if !bytes.Equal(data, results[1][i]) {
+			m.t.Error("the result depends on the order of threads: a barrier is missing")
+		}
+		m.buffers[i].data = data
 	}
 	m.queue, m.done = nil, true
 }
 
-func (m *machine) request() []byte {
-	var b []byte
-	put := func(values ...int64) {
-		for _, v := range values {
-			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+// runOn runs the queue on a device, with memory of its own for each buffer, and
+// returns what is in them then.
+func (m *machine) runOn(device int) (out [][]byte, err error) {
+	d, err := driver.Open(device)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	s, err := d.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Destroy()) }()
+	module, err := d.LoadModule([]byte(".visible"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, module.Unload()) }()
+	at := make([]driver.Ptr, len(m.buffers))
+	defer func() {
+		for _, p := range at {
+			err = errors.Join(err, d.Free(p))
+		}
+	}()
+	for i, b := range m.buffers {
+		if at[i], err = d.Alloc(max(b.size, 8)); err != nil {
+			return nil, err
+		}
+		if err := driver.CopyToDevice(s, at[i].Offset(b.offset), words(b.data)); err != nil {
+			return nil, err
 		}
 	}
-	put(int64(len(m.buffers)))
-	for _, u := range m.buffers {
-		put(u.size, u.offset, int64(len(u.data)))
-		b = append(b, u.data...)
-		put(u.offset, int64(len(u.data)))
-	}
-	params := map[string][]kernels.Param{}
-	for _, k := range kernels.Table() {
-		params[k.Name] = k.Params
-	}
-	put(int64(len(m.queue)))
 	for _, l := range m.queue {
-		put(int64(len(l.Kernel)))
-		b = append(b, l.Kernel...)
-		for _, v := range append(l.Grid[:], l.Block[:]...) {
-			put(int64(v))
+		f, err := module.Function(l.Kernel)
+		if err != nil {
+			return nil, err
 		}
-		put(int64(l.Shared), int64(len(l.Args)))
-		for i, arg := range l.Args {
-			if params[l.Kernel][i].Kind == kernels.Pointer {
-				put(int64(arg>>addressBits), int64(arg&(1<<addressBits-1)))
-			} else {
-				put(0, int64(arg))
-			}
+		if err := f.Launch(s, l.Blocks, kernels.Threads, m.located(l, at)...); err != nil {
+			return nil, err
 		}
 	}
-	return b
+	for i, b := range m.buffers {
+		out = append(out, make([]byte, len(b.data)))
+		if err := driver.CopyToHost(s, words(out[i]), at[i].Offset(b.offset)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// words are the bytes as what the driver copies.
+func words(b []byte) []int32 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*int32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
+
+// located returns the arguments of a launch with the addresses of buffers in the
+// place of their numbers.
+func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
+	table := kernels.Table()
+	k := slices.IndexFunc(table, func(k kernels.Kernel) bool { return k.Name == l.Kernel })
+	args := slices.Clone(l.Args)
+	for i, arg := range args {
+		if number := arg >> addressBits; table[k].Params[i].Kind == kernels.Pointer && number > 0 {
+			args[i] = uint64(at[number-1]) + arg&(1<<addressBits-1)
+		}
+	}
+	return args
 }
 
 // floats returns the buffer at p after run.

@@ -30,7 +30,7 @@ func LogDet(a Matrix, n int64, parts, out Ptr) [2]Launch {
 
 // FirstBad looks through x[k·stride], k < count, for a number that is not finite
 // or, with positive, not above zero: stride LD+1 goes along a diagonal. Each of the
-// launch's Grid[0] ≤ [MaxParts] blocks writes an int64 to first, the least index
+// launch's Blocks ≤ [MaxParts] blocks writes an int64 to first, the least index
 // it found or count; the least of them is the answer.
 func FirstBad(x Ptr, count, stride int64, positive bool, first Ptr) Launch {
 	return launch("gpfit_firstbad", partBlocks(count), x, count, stride, flag(positive), first)
@@ -56,11 +56,6 @@ func Set(a Matrix, rows, cols int64, value float64) Launch {
 	return launch("gpfit_set", squares(rows, cols), a.A, a.LD, rows, cols, value)
 }
 
-// Scale multiplies a rows×cols block by factor.
-func Scale(a Matrix, rows, cols int64, factor float64) Launch {
-	return launch("gpfit_scale", squares(rows, cols), a.A, a.LD, rows, cols, factor)
-}
-
 // Part is a part of a block.
 type Part int64
 
@@ -79,12 +74,6 @@ const (
 // They must not overlap.
 func Copy(a, b Matrix, rows, cols int64, part Part) Launch {
 	return launch("gpfit_copy", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, int64(part))
-}
-
-// Transpose writes b = factor·aᵀ, a of rows×cols. They must not overlap: the
-// block below the diagonal and its mirror image above it do not.
-func Transpose(a, b Matrix, rows, cols int64, factor float64) Launch {
-	return launch("gpfit_transpose", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, factor)
 }
 
 // Mirror copies the strict lower triangle of an n×n block to its strict upper

@@ -54,8 +54,6 @@ func TestBlocks(t *testing.T) {
 			at := func(i, j int) float64 { return src[i+j*rows] }
 			add("set", rows, cols, rows+1, nil, func(i, j int) float64 { return 2.5 },
 				func(b kernels.Matrix) kernels.Launch { return kernels.Set(b, r, c, 2.5) })
-			add("scale", rows, cols, rows+2, src, func(i, j int) float64 { return at(i, j) * -3 },
-				func(b kernels.Matrix) kernels.Launch { return kernels.Scale(b, r, c, -3) })
 			add("copy", rows, cols, rows, nil, at,
 				func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, kernels.Whole) })
 			add("copy upper", rows, cols, rows, nil, func(i, j int) float64 {
@@ -79,8 +77,6 @@ func TestBlocks(t *testing.T) {
 					return before[i+j*rows]
 				}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, part) })
 			}
-			add("transpose", cols, rows, cols+3, nil, func(i, j int) float64 { return -at(j, i) },
-				func(b kernels.Matrix) kernels.Launch { return kernels.Transpose(from, b, r, c, -1) })
 		}
 		n := int64(rows)
 		src := normals(rng, rows*rows)
@@ -223,7 +219,7 @@ func TestFirstBad(t *testing.T) {
 				want = int64(slices.Min(c.bad))
 			}
 			l := kernels.FirstBad(m.put(x), int64(n), stride, c.positive, 0)
-			first := m.put(slices.Repeat([]int64{math.MaxInt64}, int(l.Grid[0])))
+			first := m.put(slices.Repeat([]int64{math.MaxInt64}, int(l.Blocks)))
 			l.Args[4] = uint64(first)
 			m.launch(l)
 			checks = append(checks, check{first, want})

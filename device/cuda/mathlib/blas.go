@@ -7,7 +7,7 @@ import (
 )
 
 // Transpose says whether a matrix is used as it is or transposed.
-type Transpose int
+type Transpose uintptr
 
 // Values of cublasOperation_t.
 const (
@@ -15,17 +15,8 @@ const (
 	Trans   Transpose = 1
 )
 
-// Uplo says which triangle holds the matrix; the other one is not touched.
-type Uplo int
-
-// Values of cublasFillMode_t.
-const (
-	Lower Uplo = 0
-	Upper Uplo = 1
-)
-
-// Side says on which side the special matrix stands.
-type Side int
+// Side says on which side the triangular matrix stands.
+type Side uintptr
 
 // Values of cublasSideMode_t.
 const (
@@ -33,106 +24,47 @@ const (
 	Right Side = 1
 )
 
-// Diag says whether the diagonal is stored or all ones.
-type Diag int
-
-// Values of cublasDiagType_t.
+// Values of cublasFillMode_t and cublasDiagType_t.
 const (
-	NonUnit Diag = 0
-	Unit    Diag = 1
+	lower   = 0
+	upper   = 1
+	nonUnit = 0
 )
 
 // Gemm puts C = alpha·op(A)·op(B) + beta·C on the stream; op(A) is m×k, op(B)
 // k×n, C m×n (cublasDgemm_64). 2mnk flops.
-func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a driver.Ptr, lda int64, b driver.Ptr, ldb int64, beta float64, c driver.Ptr, ldc int64) error {
+func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b driver.Matrix, beta float64, c driver.Matrix) error {
 	return h.dev.Do(func() error {
 		return h.run(blasGemm, h.blas, uintptr(ta), uintptr(tb), uintptr(m), uintptr(n), uintptr(k), uintptr(unsafe.Pointer(&alpha)),
-			uintptr(a), uintptr(lda), uintptr(b), uintptr(ldb), uintptr(unsafe.Pointer(&beta)), uintptr(c), uintptr(ldc))
+			uintptr(a.A), uintptr(a.LD), uintptr(b.A), uintptr(b.LD), uintptr(unsafe.Pointer(&beta)), uintptr(c.A), uintptr(c.LD))
 	})
 }
 
-// Syrk puts C = alpha·op(A)·op(A)ᵀ + beta·C on the stream for one triangle of
-// the n×n matrix C; op(A) is n×k (cublasDsyrk_64). n²k flops.
-func (h *Handle) Syrk(uplo Uplo, trans Transpose, n, k int64, alpha float64, a driver.Ptr, lda int64, beta float64, c driver.Ptr, ldc int64) error {
+// Symm puts C = A·B on the stream for a symmetric A of which the upper triangle
+// is read; B and C are m×n (cublasDsymm_64).
+func (h *Handle) Symm(m, n int64, a, b, c driver.Matrix) error {
+	one, zero := 1.0, 0.0
 	return h.dev.Do(func() error {
-		return h.run(blasSyrk, h.blas, uintptr(uplo), uintptr(trans), uintptr(n), uintptr(k), uintptr(unsafe.Pointer(&alpha)),
-			uintptr(a), uintptr(lda), uintptr(unsafe.Pointer(&beta)), uintptr(c), uintptr(ldc))
+		return h.run(blasSymm, h.blas, uintptr(Left), upper, uintptr(m), uintptr(n), uintptr(unsafe.Pointer(&one)),
+			uintptr(a.A), uintptr(a.LD), uintptr(b.A), uintptr(b.LD), uintptr(unsafe.Pointer(&zero)), uintptr(c.A), uintptr(c.LD))
 	})
 }
 
-// Symm puts C = alpha·A·B + beta·C (Left) or alpha·B·A + beta·C (Right) on the
-// stream for a symmetric A of which one triangle is read; B and C are m×n
-// (cublasDsymm_64).
-func (h *Handle) Symm(side Side, uplo Uplo, m, n int64, alpha float64, a driver.Ptr, lda int64, b driver.Ptr, ldb int64, beta float64, c driver.Ptr, ldc int64) error {
+// Trsm overwrites B (m×n) by op(L)⁻¹·B (Left) or B·op(L)⁻¹ (Right) for the lower
+// triangle L, on the stream (cublasDtrsm_64).
+func (h *Handle) Trsm(side Side, trans Transpose, m, n int64, l, b driver.Matrix) error {
+	one := 1.0
 	return h.dev.Do(func() error {
-		return h.run(blasSymm, h.blas, uintptr(side), uintptr(uplo), uintptr(m), uintptr(n), uintptr(unsafe.Pointer(&alpha)),
-			uintptr(a), uintptr(lda), uintptr(b), uintptr(ldb), uintptr(unsafe.Pointer(&beta)), uintptr(c), uintptr(ldc))
+		return h.run(blasTrsm, h.blas, uintptr(side), lower, uintptr(trans), nonUnit, uintptr(m), uintptr(n),
+			uintptr(unsafe.Pointer(&one)), uintptr(l.A), uintptr(l.LD), uintptr(b.A), uintptr(b.LD))
 	})
 }
 
-// Trsm overwrites B (m×n) by alpha·op(A)⁻¹·B (Left) or alpha·B·op(A)⁻¹ (Right)
-// for a triangular A, on the stream (cublasDtrsm_64).
-func (h *Handle) Trsm(side Side, uplo Uplo, trans Transpose, diag Diag, m, n int64, alpha float64, a driver.Ptr, lda int64, b driver.Ptr, ldb int64) error {
+// Trmm overwrites B (m×n) by alpha·op(U)·B (Left) or alpha·B·op(U) (Right) for the
+// upper triangle U, on the stream (cublasDtrmm_64).
+func (h *Handle) Trmm(side Side, trans Transpose, m, n int64, alpha float64, u, b driver.Matrix) error {
 	return h.dev.Do(func() error {
-		return h.run(blasTrsm, h.blas, uintptr(side), uintptr(uplo), uintptr(trans), uintptr(diag), uintptr(m), uintptr(n),
-			uintptr(unsafe.Pointer(&alpha)), uintptr(a), uintptr(lda), uintptr(b), uintptr(ldb))
-	})
-}
-
-// Trmm puts C = alpha·op(A)·B (Left) or alpha·B·op(A) (Right) on the stream for
-// a triangular A; B and C are m×n, and may be the same matrix with the same
-// leading dimension (cublasDtrmm_64).
-func (h *Handle) Trmm(side Side, uplo Uplo, trans Transpose, diag Diag, m, n int64, alpha float64, a driver.Ptr, lda int64, b driver.Ptr, ldb int64, c driver.Ptr, ldc int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasTrmm, h.blas, uintptr(side), uintptr(uplo), uintptr(trans), uintptr(diag), uintptr(m), uintptr(n),
-			uintptr(unsafe.Pointer(&alpha)), uintptr(a), uintptr(lda), uintptr(b), uintptr(ldb), uintptr(c), uintptr(ldc))
-	})
-}
-
-// Gemv puts y = alpha·op(A)·x + beta·y on the stream; A is m×n
-// (cublasDgemv_64).
-func (h *Handle) Gemv(trans Transpose, m, n int64, alpha float64, a driver.Ptr, lda int64, x driver.Ptr, incx int64, beta float64, y driver.Ptr, incy int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasGemv, h.blas, uintptr(trans), uintptr(m), uintptr(n), uintptr(unsafe.Pointer(&alpha)), uintptr(a), uintptr(lda),
-			uintptr(x), uintptr(incx), uintptr(unsafe.Pointer(&beta)), uintptr(y), uintptr(incy))
-	})
-}
-
-// Symv puts y = alpha·A·x + beta·y on the stream for a symmetric n×n matrix of
-// which one triangle is read (cublasDsymv_64).
-func (h *Handle) Symv(uplo Uplo, n int64, alpha float64, a driver.Ptr, lda int64, x driver.Ptr, incx int64, beta float64, y driver.Ptr, incy int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasSymv, h.blas, uintptr(uplo), uintptr(n), uintptr(unsafe.Pointer(&alpha)), uintptr(a), uintptr(lda),
-			uintptr(x), uintptr(incx), uintptr(unsafe.Pointer(&beta)), uintptr(y), uintptr(incy))
-	})
-}
-
-// Trsv overwrites x by op(A)⁻¹·x for a triangular n×n matrix, on the stream
-// (cublasDtrsv_64).
-func (h *Handle) Trsv(uplo Uplo, trans Transpose, diag Diag, n int64, a driver.Ptr, lda int64, x driver.Ptr, incx int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasTrsv, h.blas, uintptr(uplo), uintptr(trans), uintptr(diag), uintptr(n), uintptr(a), uintptr(lda), uintptr(x), uintptr(incx))
-	})
-}
-
-// Dot returns xᵀy and waits for it (cublasDdot_64).
-func (h *Handle) Dot(n int64, x driver.Ptr, incx int64, y driver.Ptr, incy int64) (r float64, err error) {
-	err = h.dev.Do(func() error {
-		return h.run(blasDot, h.blas, uintptr(n), uintptr(x), uintptr(incx), uintptr(y), uintptr(incy), uintptr(unsafe.Pointer(&r)))
-	})
-	return r, err
-}
-
-// Axpy puts y += alpha·x on the stream (cublasDaxpy_64).
-func (h *Handle) Axpy(n int64, alpha float64, x driver.Ptr, incx int64, y driver.Ptr, incy int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasAxpy, h.blas, uintptr(n), uintptr(unsafe.Pointer(&alpha)), uintptr(x), uintptr(incx), uintptr(y), uintptr(incy))
-	})
-}
-
-// Scal puts x *= alpha on the stream (cublasDscal_64).
-func (h *Handle) Scal(n int64, alpha float64, x driver.Ptr, incx int64) error {
-	return h.dev.Do(func() error {
-		return h.run(blasScal, h.blas, uintptr(n), uintptr(unsafe.Pointer(&alpha)), uintptr(x), uintptr(incx))
+		return h.run(blasTrmm, h.blas, uintptr(side), upper, uintptr(trans), nonUnit, uintptr(m), uintptr(n),
+			uintptr(unsafe.Pointer(&alpha)), uintptr(u.A), uintptr(u.LD), uintptr(b.A), uintptr(b.LD), uintptr(b.A), uintptr(b.LD))
 	})
 }

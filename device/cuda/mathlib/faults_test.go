@@ -12,97 +12,96 @@ import (
 	"gpfit/device/cuda/mathlib"
 )
 
-// session opens a device and a handle that the test may kill.
-func session(t *testing.T) (*driver.Device, *mathlib.Handle) {
+// session opens a device and a handle that the test may kill, and 64 KiB on it.
+func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
 	emulator.Need(t)
 	lib, err := mathlib.Load()
 	must(t, err)
 	d, err := driver.Open(0)
 	must(t, err)
-	h, err := lib.New(d.DefaultStream())
+	s, err := d.NewStream()
 	must(t, err)
-	t.Cleanup(func() { must(t, h.Close(), d.Close()) })
-	return d, h
+	h, err := lib.New(s)
+	must(t, err)
+	p, err := d.Alloc(1 << 16)
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close(), d.Free(p), s.Destroy(), d.Close()) })
+	return d, h, p
+}
+
+// gemm multiplies two 2×2 matrices.
+func gemm(h *mathlib.Handle, p driver.Ptr) error {
+	a := driver.Matrix{A: p, LD: 2}
+	return h.Gemm(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, driver.Matrix{A: p.Offset(64), LD: 2})
+}
+
+func potrf(h *mathlib.Handle, p driver.Ptr) error {
+	_, err := h.Potrf(2, driver.Matrix{A: p, LD: 2})
+	return err
 }
 
 func TestOutOfMemory(t *testing.T) {
-	d, h := session(t)
-	p, err := d.Alloc(4096)
-	must(t, err)
-	defer d.Free(p)
-	gemm := func() error {
-		return h.Gemm(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, p, 2, p, 2, 0, p.Offset(64), 2)
-	}
+	_, h, p := session(t)
 	emulator.Inject(t, "cublasDgemm_v2_64", 1, 3)
 	var e *mathlib.Error
-	if err := gemm(); !driver.IsOutOfMemory(err) || driver.IsSticky(err) || !errors.As(err, &e) ||
+	if err := gemm(h, p); !driver.IsOutOfMemory(err) || driver.IsSticky(err) || !errors.As(err, &e) ||
 		err.Error() != "cublasDgemm_v2_64: CUBLAS_STATUS_ALLOC_FAILED (status 3)" {
 		t.Errorf("error %v", err)
 	}
 	emulator.Inject(t, "*", 1, 2)
-	if err := gemm(); !driver.IsOutOfMemory(err) {
+	if err := gemm(h, p); !driver.IsOutOfMemory(err) {
 		t.Errorf("error %v", err)
 	}
 	emulator.Inject(t, "cusolverDnXpotrf_bufferSize", 1, 2)
-	if _, err := h.PotrfSize(mathlib.Lower, 2, p, 2); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "CUSOLVER_STATUS_ALLOC_FAILED") {
+	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "CUSOLVER_STATUS_ALLOC_FAILED") {
 		t.Errorf("error %v", err)
 	}
-	must(t, gemm())
+	emulator.Inject(t, "cuMemAlloc_v2", 1, 2) // of the workspace
+	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "cuMemAlloc") {
+		t.Errorf("error %v", err)
+	}
+	must(t, gemm(h, p), potrf(h, p))
 }
 
 func TestStatuses(t *testing.T) {
-	d, h := session(t)
-	p, err := d.Alloc(4096)
-	must(t, err)
-	defer d.Free(p)
+	d, h, p := session(t)
 	var e *mathlib.Error
-	if err := h.Scal(1000, 1, p, 1); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INVALID_VALUE" || e.OutOfMemory() || e.Sticky() {
-		t.Errorf("vector beyond its allocation: %v", err)
+	if err := gemm(h, p.Offset(1<<16)); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INVALID_VALUE" || e.OutOfMemory() || e.Sticky() {
+		t.Errorf("matrix beyond its allocation: %v", err)
 	}
-	emulator.Inject(t, "cublasDscal_v2_64", 1, 99)
-	if err := h.Scal(1, 1, p, 1); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_UNKNOWN" || e.Status != 99 {
+	emulator.Inject(t, "cublasDgemm_v2_64", 1, 99)
+	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_UNKNOWN" || e.Status != 99 {
 		t.Errorf("error %v", err)
 	}
 	// The status says nothing of its cause, and the driver knows of none.
-	emulator.Inject(t, "cublasDscal_v2_64", 1, 14)
-	if err := h.Scal(1, 1, p, 1); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INTERNAL_ERROR" || e.Err != nil || d.Err() != nil {
+	emulator.Inject(t, "cublasDgemm_v2_64", 1, 14)
+	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INTERNAL_ERROR" || e.Err != nil || d.Err() != nil {
 		t.Errorf("error %v", err)
 	}
-	w, err := h.PotrfSize(mathlib.Lower, 2, p, 2)
-	must(t, err)
 	emulator.Inject(t, "cuMemcpyDtoHAsync_v2", 1, 1)
 	var de *driver.Error
-	if _, err := h.Potrf(mathlib.Lower, 2, p, 2, p, w); !errors.As(err, &de) {
+	if err := potrf(h, p); !errors.As(err, &de) {
 		t.Errorf("the info cannot be read: %v", err)
 	}
 }
 
 // A context that dies within a library: the driver's code comes out.
 func TestStickyErrors(t *testing.T) {
-	for _, entry := range []string{"cublasDgemm_v2_64", "cublasDdot_v2_64", "cusolverDnXpotrf", "cusolverDnXtrtri"} {
+	calls := map[string]func(h *mathlib.Handle, p driver.Ptr) error{
+		"cublasDgemm_v2_64": gemm,
+		"cublasDtrsm_v2_64": func(h *mathlib.Handle, p driver.Ptr) error {
+			return h.Trsm(mathlib.Left, mathlib.NoTrans, 2, 2, driver.Matrix{A: p, LD: 2}, driver.Matrix{A: p.Offset(64), LD: 2})
+		},
+		"cusolverDnXpotrf": potrf,
+		"cusolverDnXtrtri": func(h *mathlib.Handle, p driver.Ptr) error { return h.Trtri(2, driver.Matrix{A: p, LD: 2}) },
+	}
+	for entry, call := range calls {
 		t.Run(entry, func(t *testing.T) {
-			d, h := session(t)
+			d, h, p := session(t)
 			t.Cleanup(emulator.Reset)
-			p, err := d.Alloc(1 << 16)
-			must(t, err)
-			size := mathlib.WorkSize{Device: 4096, Host: 64}
-			calls := map[string]func() error{
-				"cublasDgemm_v2_64": func() error {
-					return h.Gemm(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, p, 2, p, 2, 0, p.Offset(64), 2)
-				},
-				"cublasDdot_v2_64": func() error { _, err := h.Dot(2, p, 1, p, 1); return err },
-				"cusolverDnXpotrf": func() error {
-					_, err := h.Potrf(mathlib.Lower, 2, p, 2, p.Offset(4096), size)
-					return err
-				},
-				"cusolverDnXtrtri": func() error {
-					_, err := h.Trtri(mathlib.Lower, mathlib.NonUnit, 2, p, 2, p.Offset(4096), size)
-					return err
-				},
-			}
 			emulator.Inject(t, entry, 1, 700)
-			err = calls[entry]()
+			err := call(h, p)
 			var e *mathlib.Error
 			var de *driver.Error
 			if !errors.As(err, &e) || !errors.As(err, &de) || !driver.IsSticky(err) || de.Code != driver.CodeIllegalAddress || d.Err() == nil {
@@ -110,7 +109,7 @@ func TestStickyErrors(t *testing.T) {
 			}
 			before := emulator.Calls("*")
 			for name, call := range calls {
-				if err := call(); !driver.IsSticky(err) {
+				if err := call(h, p); !driver.IsSticky(err) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -125,25 +124,29 @@ func TestStickyErrors(t *testing.T) {
 // Every call of New fails once.
 func TestNewFails(t *testing.T) {
 	emulator.Check(t)
-	d, h := session(t)
+	d, h, _ := session(t)
 	must(t, h.Close())
 	lib, err := mathlib.Load()
 	must(t, err)
+	s, err := d.NewStream()
+	must(t, err)
 	emulator.Reset()
-	h, err = lib.New(d.DefaultStream())
+	h, err = lib.New(s)
 	must(t, err)
 	calls := emulator.Calls("*")
 	must(t, h.Close())
 	if calls != 7 {
 		t.Errorf("%d calls", calls)
 	}
+	used := emulator.Used(0)
 	for k := 1; k <= calls; k++ {
 		emulator.Inject(t, "*", k, 2)
-		if _, err := lib.New(d.DefaultStream()); !driver.IsOutOfMemory(err) || d.Allocated() != 0 {
+		if _, err := lib.New(s); !driver.IsOutOfMemory(err) || emulator.Used(0) != used {
 			t.Errorf("call %d: %v", k, err)
 		}
 		emulator.Reset()
 	}
+	must(t, s.Destroy())
 }
 
 func TestToolkits(t *testing.T) {
@@ -211,14 +214,22 @@ func TestToolkits(t *testing.T) {
 			}
 			d, err := driver.Open(0)
 			must(t, err)
-			h, err := lib.New(d.DefaultStream())
+			s, err := d.NewStream()
+			must(t, err)
+			h, err := lib.New(s)
 			must(t, err)
 			p, err := d.Alloc(8)
-			must(t, err, driver.CopyToDevice(d.DefaultStream(), p, []float64{3}))
-			if r, err := h.Dot(1, p, 1, p, 1); r != 9 || err != nil {
-				t.Errorf("%v, %v", r, err)
+			must(t, err, driver.CopyToDevice(s, p, []float64{9}))
+			one := driver.Matrix{A: p, LD: 1}
+			root := make([]float64, 1)
+			if minor, err := h.Potrf(1, one); minor != 0 || err != nil {
+				t.Errorf("%v, %v", minor, err)
 			}
-			must(t, h.Close(), d.Free(p), d.Close())
+			must(t, driver.CopyToHost(s, root, p))
+			if root[0] != 3 {
+				t.Errorf("the factor of 9 is %v", root[0])
+			}
+			must(t, h.Close(), d.Free(p), s.Destroy(), d.Close())
 		})
 	}
 }

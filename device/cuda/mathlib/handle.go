@@ -1,6 +1,7 @@
 package mathlib
 
 import (
+	"errors"
 	"unsafe"
 
 	"gpfit/device/cuda/driver"
@@ -16,7 +17,10 @@ type Handle struct {
 	solver uintptr
 	params uintptr
 	info   driver.Ptr
-	host   []byte // workspace of cuSOLVER on the host
+	// work and host are the workspaces of cuSOLVER, work of size bytes.
+	work driver.Ptr
+	size int64
+	host []byte
 }
 
 // infoBytes is the allocation that cuSOLVER's info is in.
@@ -28,7 +32,7 @@ const infoBytes = 256
 // (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one
 // stream by default.
 func (l *Library) New(s *driver.Stream) (*Handle, error) {
-	h := &Handle{lib: l, dev: s.Device(), host: make([]byte, 1)}
+	h := &Handle{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
 	err := h.dev.Do(func() (err error) {
 		if err = h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))); err != nil {
 			return err
@@ -45,7 +49,10 @@ func (l *Library) New(s *driver.Stream) (*Handle, error) {
 				return err
 			}
 		}
-		if err = h.SetStream(s); err != nil {
+		if err = h.run(blasSetStream, h.blas, s.Handle()); err != nil {
+			return err
+		}
+		if err = h.run(solverSetStream, h.solver, s.Handle()); err != nil {
 			return err
 		}
 		h.info, err = h.dev.Alloc(infoBytes)
@@ -71,28 +78,6 @@ func (h *Handle) run(fn int, args ...uintptr) error {
 	return nil
 }
 
-// SetStream moves the handle to another stream of its device
-// (cublasSetStream, cusolverDnSetStream). A workspace set before is forgotten.
-func (h *Handle) SetStream(s *driver.Stream) error {
-	return h.dev.Do(func() error {
-		if err := h.run(blasSetStream, h.blas, s.Handle()); err != nil {
-			return err
-		}
-		h.stream = s
-		return h.run(solverSetStream, h.solver, s.Handle())
-	})
-}
-
-// SetWorkspace gives cuBLAS device memory of the caller's in place of its own
-// (cublasSetWorkspace): 32 MiB are recommended for Hopper, 4 MiB before. The
-// address must be a multiple of 256.
-func (h *Handle) SetWorkspace(p driver.Ptr, bytes int64) error {
-	return h.dev.Do(func() error { return h.run(blasSetWorkspace, h.blas, uintptr(p), uintptr(bytes)) })
-}
-
-// Stream returns the stream of the handle.
-func (h *Handle) Stream() *driver.Stream { return h.stream }
-
 // Close destroys the handles (cublasDestroy, cusolverDnDestroy,
 // cusolverDnDestroyParams). On a dead device it does nothing. It may be called
 // twice.
@@ -110,10 +95,8 @@ func (h *Handle) Close() error {
 		destroy(solverDestroyParams, &h.params)
 		destroy(solverDestroy, &h.solver)
 		destroy(blasDestroy, &h.blas)
-		if err := h.dev.Free(h.info); err != nil && first == nil {
-			first = err
-		}
-		h.info = 0
-		return first
+		err := errors.Join(first, h.dev.Free(h.info), h.dev.Free(h.work))
+		h.info, h.work, h.size = 0, 0, 0
+		return err
 	})
 }

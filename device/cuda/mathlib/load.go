@@ -16,19 +16,11 @@ const (
 	blasCreate = iota
 	blasDestroy
 	blasSetStream
-	blasSetWorkspace
 	blasGetProperty
 	blasGemm
-	blasSyrk
 	blasSymm
 	blasTrsm
 	blasTrmm
-	blasGemv
-	blasSymv
-	blasTrsv
-	blasDot
-	blasAxpy
-	blasScal
 	solverCreate
 	solverDestroy
 	solverSetStream
@@ -49,19 +41,11 @@ var symbols = [fnCount]string{
 	blasCreate:             "cublasCreate_v2",
 	blasDestroy:            "cublasDestroy_v2",
 	blasSetStream:          "cublasSetStream_v2",
-	blasSetWorkspace:       "cublasSetWorkspace_v2",
 	blasGetProperty:        "cublasGetProperty",
 	blasGemm:               "cublasDgemm_v2_64",
-	blasSyrk:               "cublasDsyrk_v2_64",
 	blasSymm:               "cublasDsymm_v2_64",
 	blasTrsm:               "cublasDtrsm_v2_64",
 	blasTrmm:               "cublasDtrmm_v2_64",
-	blasGemv:               "cublasDgemv_v2_64",
-	blasSymv:               "cublasDsymv_v2_64",
-	blasTrsv:               "cublasDtrsv_v2_64",
-	blasDot:                "cublasDdot_v2_64",
-	blasAxpy:               "cublasDaxpy_v2_64",
-	blasScal:               "cublasDscal_v2_64",
 	solverCreate:           "cusolverDnCreate",
 	solverDestroy:          "cusolverDnDestroy",
 	solverSetStream:        "cusolverDnSetStream",

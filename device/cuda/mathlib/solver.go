@@ -10,71 +10,83 @@ import (
 // real64 is CUDA_R_64F of cudaDataType.
 const real64 = 1
 
-// WorkSize is the memory that a call of cuSOLVER needs beside its matrix, in
-// bytes. The host's part is kept by the handle.
-type WorkSize struct {
-	Device, Host int64
-}
-
-// PotrfSize returns what Potrf needs (cusolverDnXpotrf_bufferSize).
-func (h *Handle) PotrfSize(uplo Uplo, n int64, a driver.Ptr, lda int64) (w WorkSize, err error) {
+// Potrf overwrites the lower triangle of the n×n matrix A by its Cholesky factor L,
+// A = LLᵀ, and waits for it (cusolverDnXpotrf). minor is 0, or the order of the
+// leading minor that is not positive definite: then the triangle holds part of a
+// factor, and err is nil. n³/3 flops.
+func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	err = h.dev.Do(func() error {
-		return h.run(solverPotrfSize, h.solver, h.params, uintptr(uplo), uintptr(n), real64, uintptr(a), uintptr(lda), real64,
-			uintptr(unsafe.Pointer(&w.Device)), uintptr(unsafe.Pointer(&w.Host)))
-	})
-	return w, err
-}
-
-// Potrf overwrites one triangle of the n×n matrix A by its Cholesky factor, L
-// with A = LLᵀ for Lower, and waits for it (cusolverDnXpotrf). work is device
-// memory of size.Device bytes. info is 0, or the order of the leading minor that
-// is not positive definite: then the triangle holds part of a factor, and err
-// is nil. n³/3 flops.
-func (h *Handle) Potrf(uplo Uplo, n int64, a driver.Ptr, lda int64, work driver.Ptr, size WorkSize) (info int, err error) {
-	return h.solve(size, func(host uintptr) error {
-		return h.run(solverPotrf, h.solver, h.params, uintptr(uplo), uintptr(n), real64, uintptr(a), uintptr(lda), real64,
-			uintptr(work), uintptr(size.Device), host, uintptr(size.Host), uintptr(h.info))
-	})
-}
-
-// TrtriSize returns what Trtri needs (cusolverDnXtrtri_bufferSize).
-func (h *Handle) TrtriSize(uplo Uplo, diag Diag, n int64, a driver.Ptr, lda int64) (w WorkSize, err error) {
-	err = h.dev.Do(func() error {
-		return h.run(solverTrtriSize, h.solver, uintptr(uplo), uintptr(diag), uintptr(n), real64, uintptr(a), uintptr(lda),
-			uintptr(unsafe.Pointer(&w.Device)), uintptr(unsafe.Pointer(&w.Host)))
-	})
-	return w, err
-}
-
-// Trtri overwrites one triangle of the n×n matrix A by its inverse as a
-// triangular matrix and waits for it (cusolverDnXtrtri). work is as in Potrf.
-// info is 0, or the place (from 1) of a zero on the diagonal. n³/3 flops.
-func (h *Handle) Trtri(uplo Uplo, diag Diag, n int64, a driver.Ptr, lda int64, work driver.Ptr, size WorkSize) (info int, err error) {
-	return h.solve(size, func(host uintptr) error {
-		return h.run(solverTrtri, h.solver, uintptr(uplo), uintptr(diag), uintptr(n), real64, uintptr(a), uintptr(lda),
-			uintptr(work), uintptr(size.Device), host, uintptr(size.Host), uintptr(h.info))
-	})
-}
-
-// solve runs a call of cuSOLVER with a workspace on the host and reads its
-// info. The workspace is on Go's heap, which does not move, and kept by h.
-func (h *Handle) solve(size WorkSize, fn func(host uintptr) error) (info int, err error) {
-	err = h.dev.Do(func() error {
-		if int64(len(h.host)) < size.Host {
-			h.host = make([]byte, size.Host)
-		}
-		if err := fn(uintptr(unsafe.Pointer(&h.host[0]))); err != nil {
+		var device, host int64
+		if err := h.run(solverPotrfSize, h.solver, h.params, lower, uintptr(n), real64, uintptr(a.A), uintptr(a.LD), real64,
+			uintptr(unsafe.Pointer(&device)), uintptr(unsafe.Pointer(&host))); err != nil {
 			return err
 		}
-		value := make([]int32, 1)
-		if err := driver.CopyToHost(h.stream, value, h.info); err != nil {
+		if err := h.reserve(device, host); err != nil {
 			return err
 		}
-		info = int(value[0])
-		return nil
+		if err := h.run(solverPotrf, h.solver, h.params, lower, uintptr(n), real64, uintptr(a.A), uintptr(a.LD), real64,
+			uintptr(h.work), uintptr(device), uintptr(unsafe.Pointer(&h.host[0])), uintptr(host), uintptr(h.info)); err != nil {
+			return err
+		}
+		minor, err = h.readInfo()
+		return err
 	})
-	if err == nil && info < 0 {
-		err = fmt.Errorf("cusolver: argument %d is wrong", -info)
+	return minor, err
+}
+
+// Trtri overwrites the upper triangle of the n×n matrix A by its inverse as a
+// triangular matrix and waits for it (cusolverDnXtrtri). n³/3 flops.
+func (h *Handle) Trtri(n int64, a driver.Matrix) error {
+	return h.dev.Do(func() error {
+		var device, host int64
+		if err := h.run(solverTrtriSize, h.solver, upper, nonUnit, uintptr(n), real64, uintptr(a.A), uintptr(a.LD),
+			uintptr(unsafe.Pointer(&device)), uintptr(unsafe.Pointer(&host))); err != nil {
+			return err
+		}
+		if err := h.reserve(device, host); err != nil {
+			return err
+		}
+		if err := h.run(solverTrtri, h.solver, upper, nonUnit, uintptr(n), real64, uintptr(a.A), uintptr(a.LD),
+			uintptr(h.work), uintptr(device), uintptr(unsafe.Pointer(&h.host[0])), uintptr(host), uintptr(h.info)); err != nil {
+			return err
+		}
+		zero, err := h.readInfo()
+		if err == nil && zero != 0 {
+			err = fmt.Errorf("cuda: zero on the diagonal of the factor at %d", zero)
+		}
+		return err
+	})
+}
+
+// reserve makes cuSOLVER's workspaces at least as large as asked, in bytes. That
+// on the host is on Go's heap, which does not move.
+func (h *Handle) reserve(device, host int64) error {
+	if int64(len(h.host)) < host {
+		h.host = make([]byte, host)
 	}
-	return info, err
+	if device <= h.size {
+		return nil
+	}
+	if err := h.dev.Free(h.work); err != nil {
+		return err
+	}
+	h.work, h.size = 0, 0
+	p, err := h.dev.Alloc(device)
+	if err != nil {
+		return err
+	}
+	h.work, h.size = p, device
+	return nil
+}
+
+// readInfo waits for cuSOLVER and returns its info.
+func (h *Handle) readInfo() (int, error) {
+	info := make([]int32, 1)
+	if err := driver.CopyToHost(h.stream, info, h.info); err != nil {
+		return 0, err
+	}
+	if info[0] < 0 {
+		return 0, fmt.Errorf("cusolver: argument %d is wrong", -info[0])
+	}
+	return int(info[0]), nil
 }

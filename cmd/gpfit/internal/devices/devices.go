@@ -120,7 +120,7 @@ func (f *Flags) Reopen() func(ctx context.Context) (device.Backend, error) {
 
 // OpenFor is Open for a fit. It says what that needs, and refuses it if a device
 // has too little memory, unless it may move to a fallback.
-func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, t *fit.Task, one bool) (*Opened, error) {
+func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, t *fit.Job, one bool) (*Opened, error) {
 	o, err := f.Open(ctx, msg, t.N(), t.Program(), one)
 	if err != nil {
 		return nil, err

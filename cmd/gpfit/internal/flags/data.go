@@ -95,7 +95,7 @@ func (f *RowFlags) TellNoise() bool {
 }
 
 // Open opens a table for a model. The caller closes the reader.
-func (f *RowFlags) Open(path string, stdin io.Reader, m *gp.Model) (*rows.Stream, error) {
+func (f *RowFlags) Open(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
 	r, err := rows.Open(path, stdin, m, f.Options)
 	return r, RowsError(err)
 }

@@ -12,6 +12,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -20,9 +21,10 @@ import (
 // ModelFlags say what is fitted.
 type ModelFlags struct {
 	// Fit collects the options; Options returns them complete.
-	Fit     fit.Options
-	noise   string
-	meanFit string
+	Fit            fit.Options
+	noise, meanFit string
+	// optimizer names Settings.Method.
+	optimizer string
 	parameterFlags
 }
 
@@ -70,6 +72,7 @@ func (f *ModelFlags) Options() (fit.Options, error) {
 		return o, exit.Usagef("--max-jitter %v: must be a number from 0", o.MaxJitter)
 	}
 	o.NoNoise = f.noise == "none"
+	o.Settings.Method = descent.MethodNamed(f.optimizer)
 	return o, f.parameterFlags.apply(&o)
 }
 
@@ -78,8 +81,8 @@ func (f *ModelFlags) AddTuning(s *pflag.FlagSet) {
 	o := &f.Fit
 	s.IntVar(&o.Settings.Restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on they begin on half of the rows or less and race over all, with --coarse off each runs to its end over all; the best result is taken")
 	s.IntVar(&o.Settings.MaxEvaluations, "max-evals", 0, "limit on the evaluations of each descent (default 1000)")
-	Choice(s, &o.Settings.Method, "optimizer", hyperopt.LBFGS, "%s; the others are for comparison", hyperopt.Methods()...)
-	Choice(s, &o.Coarse, "coarse", fit.CoarseAuto, "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off", fit.Coarses()...)
+	Choice(s, &f.optimizer, "optimizer", "lbfgs", "%s; the others are for comparison", descent.MethodNames()...)
+	Choice(s, &o.Settings.Coarse, "coarse", hyperopt.CoarseAuto, "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off", hyperopt.Coarses()...)
 	s.StringVar(&o.Checkpoint, "checkpoint", "", "keep every evaluation in `FILE`: the same command then goes on after a crash or Ctrl-C, to the same bits; removed at the end")
 	s.BoolVar(&o.StdErrors, "std-errors", false, "standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two gradients more for each")
 }
@@ -92,7 +95,7 @@ func (f *ModelFlags) AddCandidateTuning(s *pflag.FlagSet) {
 
 // ScoreFlags say what is minimised, and what is reported beside it.
 type ScoreFlags struct {
-	objective fit.Objective
+	objective fit.Criterion
 	scores    []string
 	folds     int
 	foldSeed  uint64
@@ -101,8 +104,8 @@ type ScoreFlags struct {
 
 // Add declares the flags.
 func (f *ScoreFlags) Add(s *pflag.FlagSet) {
-	Choice(s, &f.objective, "objective", fit.ObjectiveNLML, "what the parameters minimise: nlml, or loo, the negative log predictive density of leave-one-out",
-		fit.ObjectiveNLML, fit.ObjectiveLOO)
+	Choice(s, &f.objective, "objective", fit.NLML, "what the parameters minimise: nlml, or loo, the negative log predictive density of leave-one-out",
+		fit.NLML, fit.LOO)
 	s.StringSliceVar(&f.scores, "scores", nil, "predictive scores at the parameters, beside the NLML: loo, cv or both")
 	Completions(s, "scores", "loo", "cv", "loo,cv")
 	s.IntVar(&f.folds, "folds", 0, "folds of --scores cv (default 10)")

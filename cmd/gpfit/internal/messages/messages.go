@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"gpfit/device"
-	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 )
 
 // Writer writes messages. On a terminal progress is one line that redraws;
@@ -68,7 +68,7 @@ func (m *Writer) Clear() {
 }
 
 // Iteration shows the optimiser's state; the first one is always shown.
-func (m *Writer) Iteration(it hyperopt.Iteration) {
+func (m *Writer) Iteration(it descent.Iteration) {
 	m.status = ""
 	if it.Rows > 0 {
 		m.status = fmt.Sprintf("%d rows, ", it.Rows)

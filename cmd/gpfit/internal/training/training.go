@@ -34,7 +34,7 @@ func (f *TableFlags) Options(msg *messages.Writer) (fit.Options, error) {
 
 // OpenJob is a prepared job on open devices.
 type OpenJob struct {
-	*fit.Task
+	*fit.Job
 	*devices.Opened
 }
 
@@ -59,13 +59,13 @@ func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Da
 }
 
 // CrossValidate adds the scores of --scores cv to a report.
-func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Task, b device.Backend, r *fit.Report) error {
+func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Job, b device.Backend, r *fit.Report) error {
 	cv := f.CrossValidation()
 	if cv == nil {
 		return nil
 	}
 	cv.OnFold = func(k, folds int) { msg.Step("fold %d of %d", k+1, folds) }
-	scores, err := fit.CrossValidate(ctx, t, b, r.Parameters, *cv)
+	scores, err := t.CrossValidate(ctx, b, r.Parameters, *cv)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 	}

@@ -208,6 +208,7 @@ API long gpfit_emu_threads(int i) { return emu_devices[i].nthreads; }
 API long gpfit_emu_retained(int i) { return emu_devices[i].retained; }
 API long gpfit_emu_violations(void) { return violations; }
 API void gpfit_emu_set_memory(int i, long bytes) { emu_devices[i].memory = bytes; }
+API void gpfit_emu_set_reverse(int i, int on) { emu_devices[i].reverse = on; }
 
 /* Initialisation, errors, devices. */
 
@@ -255,35 +256,16 @@ API CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) {
 	return *n = (size_t)emu_devices[d].memory, 0;
 }
 
-API CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice d) {
-	ENTER(FREE);
-	memset(uuid, 0xe0, 16);
-	uuid[15] = (char)d;
-	return 0;
-}
-API CUresult cuDeviceGetUuid(char *uuid, CUdevice d) { return cuDeviceGetUuid_v2(uuid, d); }
-
-API CUresult cuDeviceGetPCIBusId(char *s, int len, CUdevice d) {
-	ENTER(FREE);
-	snprintf(s, (size_t)len, "0000:%02x:00.0", d + 1);
-	return 0;
-}
-
 API CUresult cuDeviceGetAttribute(int *v, int attribute, CUdevice d) {
 	ENTER(FREE);
 	switch (attribute) {
-	case 8: *v = 48 << 10; break;        /* shared memory per block */
 	case 13: *v = 1500000; break;        /* clock, kHz */
 	case 16: *v = 4; break;              /* multiprocessors */
-	case 18: *v = 0; break;              /* integrated */
 	case 20: *v = emu_devices[d].mode; break;
-	case 32: *v = 1; break;              /* ECC */
 	case 36: *v = 2000000; break;        /* memory clock, kHz */
 	case 37: *v = 512; break;            /* memory bus, bits */
-	case 38: *v = 8 << 20; break;        /* L2 cache */
 	case 75: *v = emu_devices[d].major; break;
 	case 76: *v = emu_devices[d].minor; break;
-	case 97: *v = 227 << 10; break;      /* opt-in shared memory per block */
 	default: return INVALID_VALUE;
 	}
 	return 0;

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "emu.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +60,6 @@ API CUresult cuStreamSynchronize(void *s) {
 	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
 }
 
-API CUresult cuStreamQuery(void *s) {
-	ENTER(CONTEXT);
-	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
-}
-
 struct event {
 	struct handle h;
 	double ms; /* 0: never recorded */
@@ -92,18 +86,7 @@ API CUresult cuEventRecord(void *e, void *s) {
 	return 0;
 }
 
-API CUresult cuStreamWaitEvent(void *s, void *e, unsigned flags) {
-	ENTER(CONTEXT);
-	(void)flags;
-	return emu_valid(e, EVENT) && emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
-}
-
 API CUresult cuEventSynchronize(void *e) {
-	ENTER(CONTEXT);
-	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
-}
-
-API CUresult cuEventQuery(void *e) {
 	ENTER(CONTEXT);
 	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
 }
@@ -120,23 +103,6 @@ API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
 
 /* Modules and kernels. */
 
-typedef int (*launch_fn)(const char *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void **);
-typedef int (*has_fn)(const char *);
-
-/* A symbol of the library of kernels compiled for the CPU. */
-void *emu_kernel_symbol(const char *name) {
-	static void *library;
-	pthread_mutex_lock(&emu_lock);
-	if (!library) {
-		const char *path = getenv("GPFIT_EMU_KERNELS");
-		library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-		if (!library && path && *path)
-			fprintf(stderr, "emulated libcuda: %s\n", dlerror());
-	}
-	pthread_mutex_unlock(&emu_lock);
-	return library ? dlsym(library, name) : NULL;
-}
-
 struct module {
 	struct handle h;
 	char *text; /* the image, if it is PTX */
@@ -145,7 +111,6 @@ struct module {
 struct function {
 	struct handle h;
 	char name[128];
-	int max_dynamic;
 };
 
 static CUresult load(void **m, const char *image, char *log, size_t size) {
@@ -203,8 +168,7 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
 	if (!emu_valid(m, MODULE))
 		return INVALID_HANDLE;
 	const char *text = ((struct module *)m)->text;
-	has_fn has = (has_fn)emu_kernel_symbol("gpfit_emu_has");
-	if ((text && !has_entry(text, name)) || (has && !has(name)))
+	if (text && !has_entry(text, name))
 		return NOT_FOUND;
 	struct function *fn = emu_handle(FUNCTION, sizeof *fn); /* lives as long as the process, as its module may */
 	__atomic_sub_fetch(&fn->h.dev->handles, 1, __ATOMIC_RELAXED);
@@ -212,25 +176,7 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
 	return *f = fn, 0;
 }
 
-API CUresult cuModuleGetGlobal_v2(CUdeviceptr *p, size_t *n, void *m, const char *name) {
-	ENTER(CONTEXT);
-	if (!emu_valid(m, MODULE))
-		return INVALID_HANDLE;
-	char *at = emu_kernel_symbol(name);
-	if (!at)
-		return NOT_FOUND;
-	if (!emu_find(at, 1)) { /* its true size is not known: constant memory has 64 KiB */
-		struct region *r = calloc(1, sizeof *r);
-		*r = (struct region){.dev = emu_current, .kind = MODULE_GLOBAL, .base = at, .size = 64 << 10};
-		pthread_mutex_lock(&emu_lock);
-		emu_add_region(r);
-		pthread_mutex_unlock(&emu_lock);
-	}
-	*p = (CUdeviceptr)at;
-	return *n = 64 << 10, 0;
-}
-
-enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4, MAX_DYNAMIC_SHARED = 8 };
+enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4 };
 
 API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	ENTER(CONTEXT);
@@ -240,18 +186,8 @@ API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	case MAX_THREADS_PER_BLOCK: return *v = 1024, 0;
 	case STATIC_SHARED: return *v = 0, 0;
 	case REGISTERS: return *v = 64, 0;
-	case MAX_DYNAMIC_SHARED: return *v = ((struct function *)f)->max_dynamic, 0;
 	}
 	return INVALID_VALUE;
-}
-
-API CUresult cuFuncSetAttribute(void *f, int attribute, int v) {
-	ENTER(CONTEXT);
-	if (!emu_valid(f, FUNCTION))
-		return INVALID_HANDLE;
-	if (attribute != MAX_DYNAMIC_SHARED || v < 0 || v > 227 << 10)
-		return INVALID_VALUE;
-	return ((struct function *)f)->max_dynamic = v, 0;
 }
 
 API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -260,20 +196,15 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (!emu_valid(f, FUNCTION) || !emu_valid(s, STREAM))
 		return INVALID_HANDLE;
 	struct function *fn = f;
-	unsigned limit = fn->max_dynamic > 48 << 10 ? (unsigned)fn->max_dynamic : 48 << 10;
 	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
-	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > limit)
+	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > 48 << 10)
 		return INVALID_VALUE;
-	launch_fn launch = (launch_fn)emu_kernel_symbol("gpfit_emu_launch");
-	if (!launch)
-		return NOT_FOUND;
 	int e = emu_enter(fn->name, FREE); /* faults of one kernel */
 	if (e)
 		return e == SILENT ? 0 : e;
-	e = launch(fn->name, gx, gy, gz, bx, by, bz, shared, params);
-	/* 0 is success; 1 and -1: no such kernel; below 100: not with this grid or
-	 * block; else a CUDA code. */
-	e = e == 1 || e < 0 ? NOT_FOUND : e > 0 && e < 100 ? INVALID_VALUE : e;
+	e = emu_run_test_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, params);
+	if (e == NOT_FOUND)
+		e = emu_run_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, emu_current->reverse, params);
 	if (emu_is_sticky(e))
 		emu_current->sticky = e;
 	return e;

@@ -1,18 +1,23 @@
-/* Emulated libcuda.so.1: memory. Every allocation is filled with 0xff (a NaN
- * as float64) and guarded on both sides, so that reading what was never written
- * and writing past an end show in tests. */
+/* Emulated libcuda.so.1: memory. Every allocation ends where a page that cannot be
+ * touched begins: an access beyond it ends the process. What is before it on its
+ * first page is guarded by a pattern. It is filled with 0xff (a NaN as float64), so
+ * that reading what was never written shows, too; one above LARGE is zeros, whose
+ * pages are taken when touched, so that it may be larger than the memory. */
 #define _GNU_SOURCE
 #include "emu.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { GUARD = 256, CANARY = 0xa5 };
+enum { LARGE = 1 << 30, CANARY = 0xa5 };
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static struct region *regions;
 
-struct region *emu_find(const void *p, size_t n) {
+static struct region *find(const void *p, size_t n) {
 	const char *c = p;
 	for (struct region *r = regions; r; r = r->next)
 		if (c >= r->base && n <= r->size && (size_t)(c - r->base) <= r->size - n)
@@ -20,71 +25,73 @@ struct region *emu_find(const void *p, size_t n) {
 	return NULL;
 }
 
-void emu_add_region(struct region *r) {
-	r->next = regions;
-	regions = r;
-}
-
 API int gpfit_emu_in_range(const void *p, size_t n) {
 	pthread_mutex_lock(&emu_lock);
-	int ok = n == 0 || emu_find(p, n) != NULL;
+	int ok = n == 0 || find(p, n) != NULL;
 	if (!ok)
 		emu_violation("access outside every allocation");
 	pthread_mutex_unlock(&emu_lock);
 	return ok;
 }
 
-/* Blocks that are allocated now: device memory and pinned memory. */
+/* The number of allocations. */
 API long gpfit_emu_blocks(void) {
 	long n = 0;
 	pthread_mutex_lock(&emu_lock);
 	for (struct region *r = regions; r; r = r->next)
-		n += r->kind != MODULE_GLOBAL;
+		n++;
 	pthread_mutex_unlock(&emu_lock);
 	return n;
 }
 
+/* Whether the pattern before the block is whole. */
 static int guarded(const struct region *r) {
-	for (int i = 0; i < GUARD; i++)
-		if ((unsigned char)r->raw[i] != CANARY || (unsigned char)r->base[r->size + (size_t)i] != CANARY)
+	for (const char *p = r->map + PAGE; p < r->base; p++)
+		if ((unsigned char)*p != CANARY)
 			return 0;
 	return 1;
 }
 
-static CUresult allocate(int kind, char **p, size_t n) {
+static void drop(struct region *r) {
+	munmap(r->map, r->mapped);
+	free(r);
+}
+
+static CUresult allocate(char **p, size_t n) {
 	struct device *d = emu_current;
 	if (!n)
 		return INVALID_VALUE;
-	if (kind == GLOBAL_MEMORY && d->used + (long long)n > d->memory)
+	if (d->used + (long long)n > d->memory)
 		return OUT_OF_MEMORY;
+	size_t whole = (n + PAGE - 1) / PAGE * PAGE;
 	struct region *r = malloc(sizeof *r);
-	if (!r || posix_memalign((void **)&r->raw, 256, n + 2 * GUARD)) {
+	*r = (struct region){.dev = d, .mapped = whole + 2 * PAGE, .size = n};
+	r->map = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (r->map == MAP_FAILED || mprotect(r->map + PAGE, whole, PROT_READ | PROT_WRITE)) {
 		free(r);
 		return OUT_OF_MEMORY;
 	}
-	*r = (struct region){.dev = d, .kind = kind, .raw = r->raw, .base = r->raw + GUARD, .size = n};
-	memset(r->raw, CANARY, GUARD);
-	memset(r->base, 0xff, n);
-	memset(r->base + n, CANARY, GUARD);
-	if (kind == GLOBAL_MEMORY)
-		d->used += (long long)n;
-	emu_add_region(r);
+	r->base = r->map + PAGE + whole - n;
+	memset(r->map + PAGE, CANARY, whole - n);
+	if (n <= LARGE)
+		memset(r->base, 0xff, n);
+	d->used += (long long)n;
+	r->next = regions;
+	regions = r;
 	*p = r->base;
 	return 0;
 }
 
-static CUresult release(int kind, char *p) {
+static CUresult release(char *p) {
 	for (struct region **at = &regions; *at; at = &(*at)->next) {
 		struct region *r = *at;
-		if (r->base != p || r->kind != kind)
+		if (r->base != p)
 			continue;
 		if (!guarded(r))
-			emu_violation("a write past the end of an allocation");
-		if (kind == GLOBAL_MEMORY)
-			r->dev->used -= (long long)r->size;
+			emu_violation("a write before an allocation");
+		r->dev->used -= (long long)r->size;
 		*at = r->next;
-		free(r->raw);
-		free(r);
+		drop(r);
 		return 0;
 	}
 	return INVALID_VALUE;
@@ -93,23 +100,14 @@ static CUresult release(int kind, char *p) {
 void emu_bury(struct device *d) {
 	for (struct region **at = &regions; *at;) {
 		struct region *r = *at;
-		if (r->dev != d || r->kind == MODULE_GLOBAL) {
+		if (r->dev != d) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
-		if (r->kind == GLOBAL_MEMORY) /* pinned memory may still be looked at */
-			free(r->raw);
-		free(r);
+		drop(r);
 	}
 	d->used = d->handles = 0;
-}
-
-static CUresult locked(CUresult (*f)(int, char **, size_t), int kind, char **p, size_t n) {
-	pthread_mutex_lock(&emu_lock);
-	CUresult e = f ? f(kind, p, n) : release(kind, *p);
-	pthread_mutex_unlock(&emu_lock);
-	return e;
 }
 
 API CUresult cuMemGetInfo_v2(size_t *avail, size_t *total) {
@@ -121,25 +119,18 @@ API CUresult cuMemGetInfo_v2(size_t *avail, size_t *total) {
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	ENTER(CONTEXT);
-	return locked(allocate, GLOBAL_MEMORY, (char **)p, n);
+	pthread_mutex_lock(&emu_lock);
+	CUresult e = allocate((char **)p, n);
+	pthread_mutex_unlock(&emu_lock);
+	return e;
 }
 
 API CUresult cuMemFree_v2(CUdeviceptr p) {
 	ENTER(CONTEXT);
-	char *c = (char *)p;
-	return c ? locked(NULL, GLOBAL_MEMORY, &c, 0) : 0;
-}
-
-API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
-	ENTER(CONTEXT);
-	(void)flags;
-	return locked(allocate, PINNED_MEMORY, (char **)p, n);
-}
-
-API CUresult cuMemFreeHost(void *p) {
-	ENTER(CONTEXT);
-	char *c = p;
-	return locked(NULL, PINNED_MEMORY, &c, 0);
+	pthread_mutex_lock(&emu_lock);
+	CUresult e = p ? release((char *)p) : 0;
+	pthread_mutex_unlock(&emu_lock);
+	return e;
 }
 
 /* An address outside every allocation is an error of the call, as on a card. */
@@ -162,11 +153,6 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, void *
 API CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
 	ENTER(CONTEXT);
 	return emu_valid(st, STREAM) ? copy(d, (void *)s, n, 0, 1) : INVALID_HANDLE;
-}
-
-API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, void *st) {
-	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? copy((void *)d, (void *)s, n, 1, 1) : INVALID_HANDLE;
 }
 
 API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {

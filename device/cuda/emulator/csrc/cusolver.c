@@ -49,7 +49,7 @@ API int cusolverDnSetDeterministicMode(struct handle *h, int mode) {
 API int cusolverDnXpotrf_bufferSize(struct handle *h, void *params, int uplo, L n, int type, const void *a, L lda,
                                     int compute, size_t *device, size_t *host) {
 	ENTER;
-	REQUIRE(h && params && type == REAL64 && compute == REAL64 && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(h && params && type == REAL64 && compute == REAL64 && uplo == LOWER && matrix(a, n, n, lda));
 	*device = WORK_BYTES;
 	return *host = HOST_BYTES, 0;
 }
@@ -57,15 +57,15 @@ API int cusolverDnXpotrf_bufferSize(struct handle *h, void *params, int uplo, L 
 API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type, void *a, L lda, int compute,
                          void *device, size_t ndevice, void *host, size_t nhost, int *info) {
 	ENTER;
-	REQUIRE(h && params && type == REAL64 && compute == REAL64 && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(h && params && type == REAL64 && compute == REAL64 && uplo == LOWER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	return *info = (int)emu_potrf(uplo, n, a, lda), 0;
+	return *info = (int)emu_potrf(n, a, lda), 0;
 }
 
 API int cusolverDnXtrtri_bufferSize(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, size_t *device,
                                     size_t *host) {
 	ENTER;
-	REQUIRE(h && type == REAL64 && (diag == NONUNIT || diag == UNIT) && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(h && type == REAL64 && diag == NONUNIT && uplo == UPPER && matrix(a, n, n, lda));
 	*device = WORK_BYTES;
 	return *host = HOST_BYTES, 0;
 }
@@ -73,7 +73,7 @@ API int cusolverDnXtrtri_bufferSize(struct handle *h, int uplo, int diag, L n, i
 API int cusolverDnXtrtri(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, void *device,
                          size_t ndevice, void *host, size_t nhost, int *info) {
 	ENTER;
-	REQUIRE(h && type == REAL64 && (diag == NONUNIT || diag == UNIT) && (uplo == LOWER || uplo == UPPER) && matrix(a, n, n, lda));
+	REQUIRE(h && type == REAL64 && diag == NONUNIT && uplo == UPPER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	return *info = (int)emu_trtri(uplo, diag, n, a, lda), 0;
+	return *info = (int)emu_trtri(n, a, lda), 0;
 }

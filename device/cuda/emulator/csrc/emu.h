@@ -16,7 +16,7 @@ typedef unsigned long long CUdeviceptr;
 enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
 	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500,
 	ILLEGAL_ADDRESS = 700,
 	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
@@ -30,19 +30,17 @@ struct device {
 	int index, major, minor, mode;
 	long long memory, used;
 	int retained, sticky;
+	int reverse; /* threads of a block run in descending order */
 	long threads[MAX_THREADS];
 	int nthreads;
 	long handles;
 };
 
-enum { GLOBAL_MEMORY = 1, PINNED_MEMORY, MODULE_GLOBAL };
-
 struct region {
 	struct region *next;
 	struct device *dev;
-	int kind;
-	char *raw, *base;
-	size_t size;
+	char *map, *base; /* pages, of which the first and the last cannot be touched; the block */
+	size_t mapped, size;
 };
 
 extern pthread_mutex_t emu_lock;
@@ -69,12 +67,16 @@ struct handle {
 };
 
 void emu_violation(const char *what);
-struct region *emu_find(const void *p, size_t n);
-void emu_add_region(struct region *r);
 /* Forgets what was allocated on a device whose context is dead. */
 void emu_bury(struct device *d);
 /* Whether [p, p+n) lies in one live allocation; counts a violation if not. */
 API int gpfit_emu_in_range(const void *p, size_t n);
-void *emu_kernel_symbol(const char *name);
+/* Run a kernel to its end (kernels.cpp, cuda_testkernels.c); params[i] points to its
+ * i-th parameter of 8 bytes. They return a CUDA code: NOT_FOUND for another name,
+ * INVALID_VALUE for a grid or block that no kernel there can run with. */
+int emu_run_kernel(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, int reverse, void **params);
+int emu_run_test_kernel(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, void **params);
 
 #endif

@@ -42,15 +42,10 @@ static int in_range(const void *p, size_t bytes) {
 }
 
 /* Whether the m×n matrix of leading dimension ld is device memory. */
-__attribute__((unused)) static int matrix(const void *p, L m, L n, L ld) {
+static int matrix(const void *p, L m, L n, L ld) {
 	if (m < 0 || n < 0 || ld < (m > 1 ? m : 1))
 		return 0;
 	return m == 0 || n == 0 || in_range(p, 8 * (size_t)((n - 1) * ld + m));
-}
-
-/* Whether a vector of n elements inc apart is device memory. */
-__attribute__((unused)) static int vector(const void *p, L n, L inc) {
-	return n >= 0 && inc > 0 && (n == 0 || in_range(p, 8 * (size_t)((n - 1) * inc + 1)));
 }
 
 #endif

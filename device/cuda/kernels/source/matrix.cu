@@ -137,17 +137,6 @@ KERNEL gpfit_set(double *a, i64 lda, i64 rows, i64 cols, double value) {
     }
 }
 
-// gpfit_scale multiplies a rows×cols block by factor.
-KERNEL gpfit_scale(double *a, i64 lda, i64 rows, i64 cols, double factor) {
-    Origin o = origin(rows);
-    i64 i = o.i + sideX();
-    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
-        if (i < rows) {
-            a[at(i, j, lda)] *= factor;
-        }
-    }
-}
-
 // gpfit_copy copies part of a rows×cols block from a to b: all of it (part 0),
 // elements i ≤ j (1) or i ≥ j (2) with zeros for the others, or i ≤ j (3) or
 // i ≥ j (4) while the others stay as they are in b.
@@ -162,25 +151,6 @@ KERNEL gpfit_copy(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 co
             b[at(i, j, ldb)] = a[at(i, j, lda)];
         } else if (part <= 2) {
             b[at(i, j, ldb)] = 0.0;
-        }
-    }
-}
-
-// gpfit_transpose writes b = factor·aᵀ, a of rows×cols. They must not overlap.
-KERNEL gpfit_transpose(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 cols, double factor) {
-    SHARED(Square, square);
-    Origin o = origin(rows);
-    for (int y = sideY(); y < Side; y += Threads / Side) {
-        i64 i = o.i + sideX(), j = o.j + y;
-        if (i < rows && j < cols) {
-            square.v[y][sideX()] = a[at(i, j, lda)];
-        }
-    }
-    barrier();
-    for (int y = sideY(); y < Side; y += Threads / Side) {
-        i64 i = o.i + y, j = o.j + sideX();
-        if (i < rows && j < cols) {
-            b[at(j, i, ldb)] = factor * square.v[sideX()][y];
         }
     }
 }

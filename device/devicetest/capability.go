@@ -1,0 +1,222 @@
+package devicetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/device"
+)
+
+// What workspaces with optional capabilities pass.
+
+// capability returns that capability of w. Where there is none it wants the error
+// to say so, and skips the test.
+func capability[T any](t *testing.T, w device.Workspace) T {
+	t.Helper()
+	c, err := device.Capability[T](w, "what is tested here")
+	if err == nil {
+		return c
+	}
+	var unsupported *device.UnsupportedError
+	if !errors.As(err, &unsupported) || unsupported.Method != w.Method() {
+		t.Fatalf("error %v, want an UnsupportedError of %q", err, w.Method())
+	}
+	t.Skip(err)
+	return c
+}
+
+func (s suite) testInverseDiagonal(t *testing.T) {
+	ctx := context.Background()
+	for _, n := range []int{1, 64, 129, 300} {
+		p := newProblem(t, "matern52(ard)", n, 2, 22)
+		w := s.formed(t, p)
+		c := capability[device.InverseDiagonal](t, w)
+		r, want, got := newReference(t, p), make([]float64, n), make([]float64, n)
+		for i := range want {
+			want[i] = r.inverse.At(i, i)
+		}
+		for range 2 { // with the inverse to form, and there
+			if err := c.InverseDiagonal(ctx, got); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, "diagonal of the inverse", got, want, s.tol.Vector)
+		}
+		// The stages that may follow.
+		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
+		alpha := append([]float64(nil), p.r...)
+		if err := w.Solve(ctx, alpha, 1); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "α after InverseDiagonal", alpha, r.solve(t, p.r), s.tol.Vector)
+		if _, _, err := w.LogDet(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.InverseDiagonal(ctx, make([]float64, n+1)); err == nil {
+			t.Error("a diagonal of the wrong length accepted")
+		}
+	}
+}
+
+// leaveOneOut evaluates the leave-one-out predictive log likelihood (Rasmussen &
+// Williams 2006, eq. 5.10–5.12),
+//
+//	Σ_i ½ log κ_i − ½ α_i²/κ_i,  κ = diag Σ⁻¹.
+func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, alpha, kappa []float64) {
+	t.Helper()
+	ctx, n := context.Background(), p.x.N
+	mustForm(t, w, p)
+	alpha, kappa = append([]float64(nil), p.r...), make([]float64, n)
+	if err := w.Solve(ctx, alpha, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := capability[device.InverseDiagonal](t, w).InverseDiagonal(ctx, kappa); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range kappa {
+		value += 0.5*math.Log(k) - 0.5*alpha[i]*alpha[i]/k
+	}
+	return value, alpha, kappa
+}
+
+// testLeaveOneOut differentiates the leave-one-out likelihood. Its derivative by Σ
+// is −½ Σ⁻¹·diag((1 + α_i²/κ_i)/κ_i)·Σ⁻¹ + ½(αuᵀ + uαᵀ), u = Σ⁻¹(α/κ) (eq. 5.13).
+// An exact method's is compared with central differences of its own values.
+func (s suite) testLeaveOneOut(t *testing.T) {
+	if !s.b.Capabilities().Exact {
+		t.Skip("values with an error have no differences")
+	}
+	for seed, text := range []string{"rbf(ard)", "(rbf + matern52)*matern32"} {
+		const n = 140
+		ctx, p := context.Background(), newProblem(t, text, n, 2, uint64(seed)+30)
+		p.noise[0] = 0.1
+		w := s.workspace(t, p.x)
+		_, alpha, kappa := leaveOneOut(t, w, p)
+		middle, u := make([]float64, n), make([]float64, n)
+		for i, k := range kappa {
+			middle[i] = -0.5 * (1 + alpha[i]*alpha[i]/k) / k
+			u[i] = alpha[i] / k
+		}
+		if err := w.Solve(ctx, u, 1); err != nil {
+			t.Fatal(err)
+		}
+		// ½(αuᵀ + uαᵀ) = ¼(α+u)(α+u)ᵀ − ¼(α−u)(α−u)ᵀ.
+		vectors := make([]float64, 2*n)
+		for i := range n {
+			vectors[i], vectors[n+i] = alpha[i]+u[i], alpha[i]-u[i]
+		}
+		adj := device.Adjoint{Middle: middle, Outer: []float64{0.25, -0.25}, Vectors: vectors}
+		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
+		if err := w.Contract(ctx, adj, p.prog, p.theta, grad, diag); err != nil {
+			t.Fatal(err)
+		}
+		trace := 0.0
+		for _, v := range diag {
+			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I
+		}
+		const h = 1e-4 // as testCentralDifferences
+		difference := func(x *float64) float64 {
+			middle := *x
+			*x = middle * math.Exp(h)
+			up, _, _ := leaveOneOut(t, w, p)
+			*x = middle * math.Exp(-h)
+			down, _, _ := leaveOneOut(t, w, p)
+			*x = middle
+			return (up - down) / (2 * h)
+		}
+		var want []float64
+		for q := range p.theta {
+			want = append(want, difference(&p.theta[q]))
+		}
+		compare(t, text+": gradient of the leave-one-out likelihood", append(grad, trace), append(want, difference(&p.noise[0])), 1e-6)
+	}
+}
+
+func (s suite) testPredictCovariance(t *testing.T) {
+	ctx := context.Background()
+	for _, n := range []int{1, 65, 257} {
+		p := newProblem(t, "rbf(ard) + matern12", n, 2, 24)
+		c, r := capability[device.JointCovariance](t, s.formed(t, p)), newReference(t, p)
+		for _, m := range []int{0, 1, 2, 33, 300} {
+			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
+			got := make([]float64, m*m)
+			if err := c.PredictCovariance(ctx, p.prog, p.theta, xs, got); err != nil {
+				t.Fatal(err)
+			}
+			if m == 0 {
+				continue
+			}
+			_, want := r.predict(t, xs)
+			compare(t, "covariance reduction", got, want.RawMatrix().Data, s.tol.Vector)
+			if g := mat.NewDense(m, m, got); !mat.Equal(g, g.T()) {
+				t.Fatalf("n = %d, m = %d: not symmetric", n, m)
+			}
+		}
+		if err := c.PredictCovariance(ctx, p.prog, p.theta, p.x, make([]float64, n+2)); err == nil {
+			t.Error("a covariance of the wrong size accepted")
+		}
+	}
+}
+
+// testFactor reads a factor, after a gradient, and writes it to another workspace.
+func (s suite) testFactor(t *testing.T) {
+	const n = 130
+	p := newProblem(t, "matern52", n, 2, 4)
+	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
+	c := capability[device.FactorStore](t, w)
+	mustEvaluate(t, w, p)
+	l := make([]float64, n*n)
+	if err := c.ReadFactor(0, n, l); err != nil {
+		t.Fatal(err)
+	}
+	r := newReference(t, p)
+	for i := range n {
+		for j := range i + 1 {
+			sum := 0.0
+			for k := range j + 1 {
+				sum += l[i*n+k] * l[j*n+k]
+			}
+			if want := r.sigma.At(i, j); math.Abs(sum-want) > 1e-13*float64(n)*r.sigma.At(i, i) {
+				t.Fatalf("(LLᵀ)[%d,%d] = %v, want %v: the factor must survive a gradient", i, j, sum, want)
+			}
+		}
+		for j := i + 1; j < n; j++ {
+			if l[i*n+j] != 0 {
+				t.Fatalf("L[%d,%d] = %v above the diagonal", i, j, l[i*n+j])
+			}
+		}
+	}
+	writeFactor(t, other, n, l)
+	alpha := append([]float64(nil), p.r...)
+	if err := other.Solve(context.Background(), alpha, 1); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "α from a restored factor", alpha, r.solve(t, p.r), s.tol.Vector)
+	l[3*n+3] = math.NaN()
+	if err := capability[device.FactorStore](t, other).WriteFactor(0, n, l); err == nil {
+		t.Error("a factor with NaN was accepted")
+	}
+}
+
+// writeFactor passes L to a workspace, some rows at a time.
+func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
+	t.Helper()
+	c := capability[device.FactorStore](t, w)
+	for r0 := 0; r0 < n; r0 += 50 {
+		if err := c.WriteFactor(r0, min(r0+50, n), l[r0*n:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s suite) testResidual(t *testing.T) {
+	p := newProblem(t, "matern32(ard)", 300, 2, 27)
+	r, err := capability[device.ResidualChecker](t, s.formed(t, p)).Residual(context.Background())
+	if err != nil || !(r >= 0 && r <= s.tol.Vector) {
+		t.Errorf("residual %v, error %v", r, err)
+	}
+}

@@ -1,0 +1,274 @@
+package devicetest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// What every method passes.
+
+// testCapabilities wants what a backend says of itself to be what its workspaces
+// do.
+func (s suite) testCapabilities(t *testing.T) {
+	c := s.b.Capabilities()
+	if c.Method == "" || len(c.Devices) == 0 || !(c.Precision > 0) || c.Precision > 1 {
+		t.Errorf("capabilities %+v", c)
+	}
+	if info := s.b.Info(); info.Name == "" || info.Description == "" {
+		t.Errorf("info %+v", info)
+	}
+	p := newProblem(t, "rbf", 50, 3, 12)
+	w := s.formed(t, p)
+	if w.Method() != c.Method || w.N() != 50 {
+		t.Errorf("workspace of method %q for %d points, want %q for 50", w.Method(), w.N(), c.Method)
+	}
+	_, stdErr, err := w.LogDet()
+	if err != nil || c.Exact && stdErr != 0 || !(stdErr >= 0) || math.IsInf(stdErr, 0) {
+		t.Errorf("standard error %v of log|Σ|, error %v; exact: %v", stdErr, err, c.Exact)
+	}
+	if err := s.b.Supports(p.prog); err != nil {
+		t.Error(err)
+	}
+	plan := s.b.Plan(50, 3)
+	if plan.N != 50 || plan.D != 3 || plan.HostBytes()+plan.DeviceBytes() <= 0 || !(plan.FlopsValue > 0) || !(plan.FlopsGradient >= plan.FlopsValue) {
+		t.Errorf("plan %+v", plan)
+	}
+}
+
+func (s suite) testEvaluate(t *testing.T) {
+	for _, n := range sizes {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			p := newProblem(t, "rbf", n, 3, 1)
+			s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+		})
+	}
+}
+
+func (s suite) testKernels(t *testing.T) {
+	for i, text := range kernels() {
+		t.Run(text, func(t *testing.T) {
+			for _, d := range []int{2, 5} {
+				p := newProblem(t, text, 130, d, uint64(i))
+				s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+			}
+		})
+	}
+}
+
+func (s suite) testVectorNoise(t *testing.T) {
+	p := newProblem(t, "matern32(ard)", 129, 3, 2)
+	p.noise = make([]float64, 129)
+	for i := range p.noise {
+		p.noise[i] = 0.01 * float64(1+i)
+	}
+	s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+}
+
+// withMiddle straddle the edges of panels of 128 columns.
+var withMiddle = []int{1, 2, 65, 127, 128, 129, 257, 300}
+
+// contraction is an adjoint with its name.
+type contraction struct {
+	what string
+	adj  device.Adjoint
+}
+
+// contractions are adjoints of every shape, in an order in which an inverse that a
+// workspace keeps is there and is not.
+func contractions(rng *rand.Rand, n int) []contraction {
+	middle := normals(rng, n)
+	return []contraction{
+		{"middle", device.Adjoint{Middle: middle}},
+		{"nothing", device.Adjoint{}},
+		{"inverse", device.Adjoint{Inv: -0.7}},
+		{"one vector", device.Adjoint{Outer: []float64{2}, Vectors: normals(rng, n)}},
+		{"five vectors", device.Adjoint{Inv: 1.5, Outer: normals(rng, 5), Vectors: normals(rng, 5*n)}},
+		{"all", device.Adjoint{Inv: 0.5, Middle: middle, Outer: normals(rng, 9), Vectors: normals(rng, 9*n)}},
+		{"inverse and middle", device.Adjoint{Inv: 2, Middle: middle}},
+	}
+}
+
+// noisyProblem has a noise variance for each point.
+func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
+	t.Helper()
+	p, rng := newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
+	p.noise = make([]float64, n)
+	for i := range p.noise {
+		p.noise[i] = 0.1 + rng.Float64()
+	}
+	return p, rng
+}
+
+func (s suite) testAdjoint(t *testing.T) {
+	for _, n := range withMiddle {
+		p, rng := noisyProblem(t, n)
+		w, want := s.formed(t, p), newReference(t, p)
+		for _, c := range contractions(rng, n) {
+			s.checkContract(t, w, want, c.adj, fmt.Sprintf("n = %d, %s", n, c.what))
+		}
+	}
+}
+
+// checkContract contracts adj and compares.
+func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
+	t.Helper()
+	grad, diag := make([]float64, len(r.p.theta)), make([]float64, r.p.x.N)
+	for i := range grad {
+		grad[i] = 1 // is added to
+	}
+	if err := w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag); err != nil {
+		t.Fatal(err)
+	}
+	want, scale, wantDiag := r.contract(adj)
+	for i := range want {
+		want[i]++
+		if !(math.Abs(grad[i]-want[i]) <= s.tol.Vector*(1+scale[i])) {
+			t.Errorf("%s: derivative by %s is %v, want %v", what, r.p.prog.Names()[i], grad[i], want[i])
+		}
+	}
+	compare(t, what+": diagonal", diag, wantDiag, s.tol.Vector)
+}
+
+func (s suite) testAdjointSizes(t *testing.T) {
+	p := newProblem(t, "rbf", 20, 1, 21)
+	w := s.formed(t, p)
+	for what, adj := range map[string]device.Adjoint{
+		"middle term":      {Middle: make([]float64, 19)},
+		"vectors":          {Outer: []float64{1}, Vectors: make([]float64, 19)},
+		"vectors, no sign": {Vectors: make([]float64, 20)},
+	} {
+		if err := w.Contract(context.Background(), adj, p.prog, p.theta, make([]float64, 2), make([]float64, 20)); err == nil {
+			t.Errorf("%s of the wrong length accepted", what)
+		}
+	}
+}
+
+func (s suite) testPredict(t *testing.T) {
+	ctx := context.Background()
+	for _, n := range []int{1, 65, 257} {
+		p := newProblem(t, "rbf(ard) + matern12", n, 2, 3)
+		want := newReference(t, p)
+		w := s.workspace(t, p.x)
+		alpha := mustEvaluate(t, w, p).alpha
+		for _, m := range []int{1, 2, 64, 300} {
+			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
+			mean, reduction := make([]float64, m), make([]float64, m)
+			if err := w.Predict(ctx, p.prog, p.theta, alpha, xs, mean, reduction); err != nil {
+				t.Fatal(err)
+			}
+			wantMean, covariance := want.predict(t, xs)
+			wantReduction := make([]float64, m)
+			for j := range wantReduction {
+				wantReduction[j] = covariance.At(j, j)
+			}
+			compare(t, "mean", mean, wantMean, s.tol.Vector)
+			compare(t, "variance reduction", reduction, wantReduction, s.tol.Vector)
+			s.checkPredictMany(t, w, p, alpha, xs, mean)
+			again := make([]float64, m)
+			if err := w.Predict(ctx, p.prog, p.theta, alpha, xs, again, nil); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, "mean without variance", again, mean, 0)
+		}
+	}
+}
+
+// checkPredictMany predicts with several weight vectors, or none, and wants what
+// one at a time gives: mean for alpha.
+func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []float64, xs *kernel.Points, mean []float64) {
+	t.Helper()
+	ctx, n, m := context.Background(), p.x.N, xs.N
+	other := normals(rand.New(rand.NewPCG(26, 1)), 2*n)
+	var want []float64
+	for _, v := range [][]float64{other[:n], other[n:]} {
+		one := make([]float64, m)
+		if err := w.Predict(ctx, p.prog, p.theta, v, xs, one, nil); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, one...)
+	}
+	want = append(want, mean...)
+	got, reduction := make([]float64, 3*m), make([]float64, m)
+	if err := w.Predict(ctx, p.prog, p.theta, append(append([]float64(nil), other...), alpha...), xs, got, reduction); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "means of three", got, want, s.tol.Vector)
+	again := make([]float64, m)
+	if err := w.Predict(ctx, p.prog, p.theta, nil, xs, nil, again); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "variance reduction without means", again, reduction, 0)
+	if err := w.Predict(ctx, p.prog, p.theta, other, xs, make([]float64, m), nil); n > 0 && err == nil {
+		t.Error("two weight vectors and one vector of means accepted")
+	}
+}
+
+// testSeveralSides solves for two right-hand sides at once.
+func (s suite) testSeveralSides(t *testing.T) {
+	p := newProblem(t, "rbf(ard)", 200, 3, 5)
+	w := s.formed(t, p)
+	many := append(append([]float64(nil), p.r...), p.r...)
+	if err := w.Solve(context.Background(), many, 2); err != nil {
+		t.Fatal(err)
+	}
+	want := newReference(t, p).solve(t, p.r)
+	compare(t, "first column of a solution", many[:200], want, s.tol.Vector)
+	compare(t, "second column of a solution", many[200:], want, s.tol.Vector)
+}
+
+func (s suite) testConcurrent(t *testing.T) {
+	p := newProblem(t, "matern32(ard)", 150, 3, 10)
+	want := newReference(t, p).outcome(t)
+	for _, got := range s.evaluateAtOnce(t, p) {
+		s.compareOutcome(t, got, want)
+	}
+}
+
+// evaluateAtOnce evaluates the problem in several workspaces at once.
+func (s suite) evaluateAtOnce(t *testing.T, p *problem) []outcome {
+	t.Helper()
+	var wg sync.WaitGroup
+	results := make([]outcome, 6)
+	for i := range results {
+		wg.Go(func() {
+			w, err := s.b.NewWorkspace(context.Background(), p.x)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer w.Close()
+			if results[i], err = evaluate(context.Background(), w, p); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return results
+}
+
+// testProgress wants progress that goes forward, and to the end.
+func (s suite) testProgress(t *testing.T) {
+	p := newProblem(t, "rbf", 600, 3, 11)
+	w := s.workspace(t, p.x)
+	last := device.Progress{}
+	w.OnProgress(func(pr device.Progress) {
+		if pr.Stage == last.Stage && pr.Done < last.Done {
+			t.Errorf("progress of %s went from %g back to %g", pr.Stage, last.Done, pr.Done)
+		}
+		last = pr
+	})
+	mustEvaluate(t, w, p)
+	if last.Stage != "gradient" || math.Abs(last.Done/last.Total-1) > 0.05 {
+		t.Errorf("last progress %+v, want the end of the gradient", last)
+	}
+}

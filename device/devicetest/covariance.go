@@ -1,0 +1,244 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"gpfit/kernel"
+)
+
+// The covariance functions once more, from their books, for one pair of points at
+// a time: nothing here is shared with what evaluates them for devices. All
+// formulas are analytic in the parameters and are evaluated in complex numbers,
+// so that a derivative is the imaginary part after a tiny imaginary step: exact to
+// rounding, with no formula of its own (Squire & Trapp, SIAM Review 40 (1998),
+// 110).
+
+// pair is what a formula sees: the columns of two points that a leaf acts on, and
+// its parameters.
+type pair struct {
+	*leaf
+	theta []complex128
+	x, y  []float64
+}
+
+// leaf is a covariance function of one family: the columns that it acts on, its
+// degree, and where in θ its parameters are, one for all columns or one for each.
+type leaf struct {
+	columns []int
+	degree  int
+	places  map[string][]int
+}
+
+// parameter returns a parameter of the q-th column, 1 where the leaf has none of
+// that name.
+func (p pair) parameter(name string, q int) complex128 {
+	places := p.places[name]
+	if len(places) == 0 {
+		return 1
+	}
+	return p.theta[places[min(q, len(places)-1)]]
+}
+
+// difference is x_c − y_c for the q-th column c.
+func (p pair) difference(q int) complex128 {
+	c := p.columns[q]
+	return complex(p.x[c]-p.y[c], 0)
+}
+
+// distance is r = (Σ (x_c − y_c)²/ρ_c²)^½.
+func (p pair) distance() complex128 {
+	sum := complex128(0)
+	for q := range p.columns {
+		d := p.difference(q) / p.parameter("lengthscale", q)
+		sum += d * d
+	}
+	return cmplx.Sqrt(sum)
+}
+
+// inner is Σ x_c y_c/ρ_c².
+func (p pair) inner() complex128 {
+	sum := complex128(0)
+	for q, c := range p.columns {
+		rho := p.parameter("lengthscale", q)
+		sum += complex(p.x[c]*p.y[c], 0) / (rho * rho)
+	}
+	return sum
+}
+
+// formulas are the families by name. R&W is Rasmussen & Williams, Gaussian
+// Processes for Machine Learning (2006).
+var formulas = map[string]func(p pair) complex128{
+	// R&W eq. 4.9.
+	"rbf": func(p pair) complex128 { r := p.distance(); return cmplx.Exp(-r * r / 2) },
+	// R&W eq. 4.14 to 4.17, ν = 1/2, 3/2 and 5/2.
+	"matern12": func(p pair) complex128 { return cmplx.Exp(-p.distance()) },
+	"matern32": func(p pair) complex128 {
+		t := complex(math.Sqrt(3), 0) * p.distance()
+		return (1 + t) * cmplx.Exp(-t)
+	},
+	"matern52": func(p pair) complex128 {
+		t := complex(math.Sqrt(5), 0) * p.distance()
+		return (1 + t + t*t/3) * cmplx.Exp(-t)
+	},
+	// R&W eq. 4.19.
+	"rq": func(p pair) complex128 {
+		r, alpha := p.distance(), p.parameter("alpha", 0)
+		return cmplx.Pow(1+r*r/(2*alpha), -alpha)
+	},
+	// MacKay, Introduction to Gaussian Processes (1998), and R&W eq. 4.31: the
+	// product over the columns of exp(−2 sin²(πΔ/p)/ρ²).
+	"periodic": func(p pair) complex128 {
+		product := complex128(1)
+		for q := range p.columns {
+			s := cmplx.Sin(math.Pi*p.difference(q)/p.parameter("period", q)) / p.parameter("lengthscale", q)
+			product *= cmplx.Exp(-2 * s * s)
+		}
+		return product
+	},
+	// Bochner's theorem, R&W eq. 4.5: the real part of a character of the columns.
+	"cosine": func(p pair) complex128 {
+		turns := complex128(0)
+		for q := range p.columns {
+			turns += p.difference(q) / p.parameter("period", q)
+		}
+		return cmplx.Cos(2 * math.Pi * turns)
+	},
+	// R&W table 4.1 and Duvenaud, Automatic Model Construction with Gaussian
+	// Processes (2014), §2.2.
+	"linear": func(p pair) complex128 { return p.inner() },
+	"poly": func(p pair) complex128 {
+		power, base := complex128(1), p.parameter("offset", 0)+p.inner()
+		for range p.degree {
+			power *= base
+		}
+		return power
+	},
+	"constant": func(pair) complex128 { return 1 },
+}
+
+// covariance is k(x, y) as a function of θ, in complex numbers.
+type covariance func(theta []complex128, x, y []float64) complex128
+
+// newCovariance parses the text of a kernel for points of d columns. names are
+// those of the elements of θ: they say where a parameter is, and which terms carry
+// a signal variance.
+func newCovariance(t testing.TB, text string, d int, names []string) covariance {
+	t.Helper()
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := builder{places: map[string]int{}, d: d}
+	for i, name := range names {
+		b.places[name] = i
+	}
+	k := b.build(expr, "")
+	if len(b.places) > 0 {
+		t.Fatalf("%s: parameters %v are of no part of it", text, b.places)
+	}
+	return k
+}
+
+// value is k(x, y) at theta.
+func (k covariance) value(theta, x, y []float64) float64 { return real(k(complexes(theta), x, y)) }
+
+// slopes writes the derivatives of k(x, y) by log θ to dst.
+func (k covariance) slopes(dst, theta, x, y []float64) {
+	const step = 1e-20
+	z := complexes(theta)
+	for i, v := range z {
+		z[i] = v * complex(1, step)
+		dst[i] = imag(k(z, x, y)) / step
+		z[i] = v
+	}
+}
+
+func complexes(v []float64) []complex128 {
+	z := make([]complex128, len(v))
+	for i, r := range v {
+		z[i] = complex(r, 0)
+	}
+	return z
+}
+
+// builder makes covariances. The names in places go as their parameters are found.
+type builder struct {
+	places map[string]int
+	d      int
+}
+
+// take returns the place of a parameter, if there is one of that name.
+func (b builder) take(name string) (place int, ok bool) {
+	place, ok = b.places[name]
+	delete(b.places, name)
+	return place, ok
+}
+
+// build makes the covariance of a part of an expression, whose parameters have
+// names that begin with prefix: the i-th part of a sum or product adds "ki." to it,
+// from 1. A part with a signal variance is multiplied by it.
+func (b builder) build(e kernel.Expr, prefix string) covariance {
+	k := b.unscaled(e, prefix)
+	place, ok := b.take(prefix + "signal_variance")
+	if !ok {
+		return k
+	}
+	return func(theta []complex128, x, y []float64) complex128 { return theta[place] * k(theta, x, y) }
+}
+
+func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
+	all := func(parts []kernel.Expr) []covariance {
+		var out []covariance
+		for i, part := range parts {
+			out = append(out, b.build(part, fmt.Sprintf("%sk%d.", prefix, i+1)))
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case kernel.Sum:
+		terms := all(e)
+		return func(theta []complex128, x, y []float64) (sum complex128) {
+			for _, k := range terms {
+				sum += k(theta, x, y)
+			}
+			return sum
+		}
+	case kernel.Product:
+		factors := all(e)
+		return func(theta []complex128, x, y []float64) complex128 {
+			product := complex128(1)
+			for _, k := range factors {
+				product *= k(theta, x, y)
+			}
+			return product
+		}
+	}
+	l := e.(*kernel.Leaf)
+	bound, formula := b.leaf(l, prefix), formulas[l.Family.Name]
+	return func(theta []complex128, x, y []float64) complex128 { return formula(pair{bound, theta, x, y}) }
+}
+
+// leaf finds the parameters of a leaf, those of one for each column by its number.
+func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
+	out := &leaf{columns: l.Dims, degree: l.Degree, places: map[string][]int{}}
+	if out.columns == nil {
+		out.columns = kernel.Columns(b.d)
+	}
+	if out.degree == 0 {
+		out.degree = 2
+	}
+	for _, name := range []string{"lengthscale", "period", "alpha", "offset"} {
+		if place, ok := b.take(prefix + name); ok {
+			out.places[name] = []int{place}
+		}
+		for _, c := range out.columns {
+			if place, ok := b.take(fmt.Sprintf("%s%s[%d]", prefix, name, c)); ok {
+				out.places[name] = append(out.places[name], place)
+			}
+		}
+	}
+	return out
+}

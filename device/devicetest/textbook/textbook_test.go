@@ -1,0 +1,96 @@
+package textbook
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest"
+	"gpfit/kernel"
+)
+
+// rounding are the tolerances of the exact method.
+var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
+
+func TestConformance(t *testing.T) {
+	devicetest.Run(t, func(*testing.T) device.Backend { return backend{Device{}} }, rounding)
+}
+
+// roundAbout is a method that is not exact and has no optional capability: its
+// log-determinants are off by an error that it knows the size of.
+type roundAbout struct{ err, stdErr float64 }
+
+func (roundAbout) Name() string { return "roundabout" }
+
+func (m roundAbout) Backends(devices []device.Device) ([]device.Backend, error) {
+	all, err := Method{}.Backends(devices)
+	for i, b := range all {
+		all[i] = roundAboutBackend{b, m}
+	}
+	return all, err
+}
+
+type roundAboutBackend struct {
+	device.Backend
+	m roundAbout
+}
+
+func (b roundAboutBackend) Capabilities() device.Capabilities {
+	c := b.Backend.Capabilities()
+	c.Method, c.Exact = b.m.Name(), false
+	return c
+}
+
+func (b roundAboutBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w, err := b.Backend.NewWorkspace(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return roundAboutWorkspace{w, b.m}, nil
+}
+
+// roundAboutWorkspace has the core alone: what else there is is not promoted.
+type roundAboutWorkspace struct {
+	device.Workspace
+	m roundAbout
+}
+
+func (w roundAboutWorkspace) Method() string { return w.m.Name() }
+
+func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
+	value, _, err = w.Workspace.LogDet()
+	return value + w.m.err, w.m.stdErr, err
+}
+
+// TestInexactMethod: a method that is not exact passes what every method does, says
+// what it is, and what it lacks is an error and no panic.
+func TestInexactMethod(t *testing.T) {
+	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
+	open := func(t *testing.T) device.Backend {
+		backends, _, err := device.Dispatch(ctx, device.Request{Method: m}, []device.Driver{Driver{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backends[0]
+	}
+	devicetest.Run(t, open, rounding)
+	b := open(t)
+	if c := b.Capabilities(); c.Exact || c.Method != "roundabout" || len(c.Devices) != 1 {
+		t.Errorf("capabilities %+v", c)
+	}
+	w, err := b.NewWorkspace(ctx, kernel.NewPoints([]float64{1, 2, 3}, 3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, factor := device.Capability[device.FactorStore](w, "a factor")
+	_, diagonal := device.Capability[device.InverseDiagonal](w, "a diagonal")
+	_, joint := device.Capability[device.JointCovariance](w, "a covariance")
+	_, residual := device.Capability[device.ResidualChecker](w, "a residual")
+	for _, err := range []error{factor, diagonal, joint, residual} {
+		var unsupported *device.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.Method != "roundabout" {
+			t.Errorf("error %v, want an UnsupportedError", err)
+		}
+	}
+}

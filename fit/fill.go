@@ -1,0 +1,292 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/mean"
+)
+
+// newReport reports what a session has just evaluated.
+func newReport(s *session, e evaluation) Report {
+	j, terms := s.job, s.obj.Terms()
+	r := Report{
+		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.Kernel(), Device: s.info.Name,
+		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
+		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
+		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
+			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},
+	}
+	r.Warnings = append(r.Warnings, s.warnings...)
+	values := j.params.values(e.z)
+	if e.grad != nil {
+		r.GradientLog = map[string]float64{}
+	}
+	for i, el := range j.params.elements {
+		r.Names = append(r.Names, el.name)
+		r.Parameters[el.name] = values[i]
+		if e.grad != nil && el.source == "" {
+			r.GradientLog[el.name] = e.grad[el.index]
+		}
+	}
+	r.addObjective(j, terms)
+	r.Warnings = append(r.Warnings, s.jitterWarning()...)
+	r.addTargets(s, e.z, values)
+	return r
+}
+
+// jitterWarning says what was added to the diagonal, if anything was.
+func (s *session) jitterWarning() []string {
+	jitter := s.obj.Terms().Jitter
+	if jitter == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", jitter)}
+}
+
+// addObjective adds what is minimised, priors and ties.
+func (r *Report) addObjective(j *Job, terms graph.Terms) {
+	r.ObjectiveName = j.objectiveName()
+	r.Objective = terms.NLML()
+	if j.opts.Objective == LOO {
+		r.Objective = terms.LeaveOneOut
+	}
+	r.Objective += terms.NegLogPrior
+	if priors := j.params.priors; len(priors) > 0 {
+		r.NegLogPrior, r.Priors = &terms.NegLogPrior, map[string]string{}
+		for name, p := range priors {
+			r.Priors[name] = p.String()
+		}
+	}
+	for _, e := range j.params.elements {
+		if e.source != "" {
+			if r.Tied == nil {
+				r.Tied = map[string]string{}
+			}
+			r.Tied[e.name] = e.source
+		}
+	}
+}
+
+// addTuning adds what the optimiser says.
+func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
+	seed := j.opts.Settings.Seed
+	r.Status = t.Status.String()
+	r.GradientNorm, r.RelativeChange = Finite(t.GradientNorm), Finite(t.RelativeChange)
+	r.Iterations, r.Seed = t.Iterations, &seed
+	// nlml is a value of the objective again where that is the NLML.
+	nlml := func(f float64) *float64 {
+		if r.ObjectiveName != string(NLML) {
+			return nil
+		}
+		return Finite(f)
+	}
+	for i, s := range t.Starts {
+		start := StartReport{Objective: Finite(s.F), NLML: nlml(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == t.BestStart}
+		if s.Err != nil {
+			start.Error = s.Err.Error()
+		}
+		r.Starts = append(r.Starts, start)
+	}
+	for _, b := range t.AtBound {
+		r.AtBound = append(r.AtBound, b.Name)
+	}
+	for _, s := range t.Path {
+		if len(t.Path) > 1 {
+			r.Path = append(r.Path, StageReport{
+				Step: s.Step, Rows: s.Rows, Starts: s.Starts, Optima: s.Optima, Objective: s.F, NLML: nlml(s.F), Parameters: j.params.named(s.Z),
+				Value: s.Evaluations.Value, Gradient: s.Evaluations.Gradient, Seconds: s.Took.Seconds(),
+			})
+		}
+	}
+	for i, o := range t.Optima {
+		r.Optima = append(r.Optima, OptimumReport{
+			Objective: o.F, NLML: nlml(o.F), Parameters: j.params.named(o.Z), Starts: o.Starts, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
+		})
+	}
+	r.Warnings = append(r.Warnings, t.Warnings...)
+}
+
+// addTests adds the scores of held-out rows, for each target.
+func (r *Report) addTests(tests []*TestScores) {
+	for i, scores := range tests {
+		if r.Targets == nil {
+			r.Test = scores
+		} else {
+			r.Targets[i].Test = scores
+		}
+	}
+}
+
+// units are parameters in original units, in order.
+type units struct {
+	names  []string
+	values map[string]float64
+}
+
+func (u *units) add(name string, v float64) {
+	u.names = append(u.names, name)
+	u.values[name] = v
+}
+
+// originalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
+//
+//   - lengthscales and periods take the scale of their column, one that serves
+//     several columns has a value for each of them in original units;
+//   - signal variances take the square of the target's scale. That of a product
+//     with one linear leaf is divided by the square of the column's as well: it
+//     is then the prior variance of a slope, one for every column;
+//   - lengthscales of linear(ard) are the inverse of such a slope's standard
+//     deviation; those of poly(ard, degree p) and its offset take the p-th part of
+//     the target's units;
+//   - α, the lengthscale of periodic and the offset of poly have no units and stay
+//     as they are: linear, poly and the offset speak of the inputs as they were
+//     standardised, centred on their means.
+func (j *Job) originalUnits(target int, values []float64) units {
+	u := units{values: map[string]float64{}}
+	s := j.sample.scalings[target]
+	for _, p := range j.Program().Params {
+		scale := scalePower(s.YScale, p.Units.Target)
+		at := func(i, c int) float64 {
+			return values[p.Offset+i] * scale * scalePower(s.XScale[c], p.Units.Input)
+		}
+		switch names := p.ElementNames(); {
+		case p.Units.Input == 0:
+			for i, name := range names {
+				u.add(name, values[p.Offset+i]*scale)
+			}
+		case p.Vector || len(p.Dims) == 1:
+			for i, name := range names {
+				u.add(name, at(i, p.Dims[i]))
+			}
+		default:
+			for _, c := range p.Dims {
+				u.add(p.Name+"["+strconv.Itoa(j.sample.columns[c])+"]", at(0, c))
+			}
+		}
+	}
+	for i, e := range j.params.elements {
+		if e.group == graph.NoiseVariance {
+			u.add(e.name, values[i]*(s.YScale*s.YScale))
+		}
+	}
+	return u
+}
+
+// scalePower returns x^p, the powers in use exactly.
+func scalePower(x, p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case 1:
+		return x
+	case 2:
+		return x * x
+	case -1:
+		return 1 / x
+	case -2:
+		return 1 / (x * x)
+	}
+	return math.Pow(x, p)
+}
+
+// addTargets fills in what depends on a target: for one of them in the report
+// itself, for several in a part for each. What is the same in original units for
+// all of them stays in the report.
+func (r *Report) addTargets(s *session, z, values []float64) {
+	j, terms := s.job, s.obj.Terms()
+	count := float64(j.sample.t())
+	r.Mean = j.model.mean.String()
+	for i := range j.sample.t() {
+		u, coefficients := j.originalUnits(i, values), s.coefficientReports(i, z)
+		for _, c := range coefficients {
+			if u.values[c.Name] = c.OriginalUnits; j.model.meanFree {
+				u.names = append(u.names, c.Name)
+			}
+		}
+		p := TargetReport{
+			Name: j.sample.targetName(i), DataFit: terms.DataFits[i], Complexity: terms.Complexity / count, Constant: terms.Constant / count,
+			ParametersOriginalUnits: u.values, MeanCoefficients: coefficients,
+		}
+		p.NLML = p.DataFit + p.Complexity + p.Constant
+		p.NLMLOriginalUnits = p.NLML + float64(j.N())*math.Log(j.sample.scalings[i].YScale)
+		r.NLMLOriginalUnits += p.NLMLOriginalUnits
+		r.Targets = append(r.Targets, p)
+		r.NamesOriginal = u.names
+	}
+	first := r.Targets[0]
+	if len(first.MeanCoefficients) > 0 {
+		r.MeanFit = MeanGLS
+		if j.model.meanFree {
+			r.MeanFit = MeanFree
+		}
+	}
+	if count == 1 {
+		r.Targets, r.MeanCoefficients, r.ParametersOriginalUnits = nil, first.MeanCoefficients, first.ParametersOriginalUnits
+		for _, c := range r.MeanCoefficients {
+			r.Parameters[c.Name] = c.Value
+		}
+		return
+	}
+	r.ParametersOriginalUnits = map[string]float64{}
+	var own []string
+	r.NamesOriginal = slices.DeleteFunc(r.NamesOriginal, func(name string) bool {
+		v := first.ParametersOriginalUnits[name]
+		same := !slices.ContainsFunc(r.Targets, func(p TargetReport) bool { return p.ParametersOriginalUnits[name] != v })
+		if same {
+			r.ParametersOriginalUnits[name] = v
+		} else {
+			own = append(own, name)
+		}
+		return !same
+	})
+	for i := range r.Targets {
+		r.Targets[i].names = own
+	}
+}
+
+// coefficientReports returns a target's coefficients of the mean function at z.
+func (s *session) coefficientReports(target int, z []float64) []Coefficient {
+	beta, covariance := s.coefficients(target, z)
+	q, scaling, basis := len(beta), s.job.sample.scalings[target], s.job.model.basis
+	if q == 0 {
+		return nil
+	}
+	var out []Coefficient
+	toOriginal := basis.Original(scaling.XMean, scaling.XScale)
+	for k, f := range basis {
+		row := toOriginal[k*q : (k+1)*q]
+		c := Coefficient{Name: f.Name(), Value: beta[k]}
+		for l, v := range row {
+			c.OriginalUnits += scaling.YScale * v * beta[l]
+		}
+		if f.Group == mean.Constant {
+			c.OriginalUnits += scaling.YMean
+		}
+		if covariance != nil {
+			scaled, original := math.Sqrt(covariance[k*q+k]), scaling.YScale*math.Sqrt(quadratic(covariance, row))
+			c.StandardError, c.StandardErrorOriginalUnits = &scaled, &original
+		}
+		if f.Group == mean.Bump {
+			centre, width := f.Centre*scaling.XScale[f.Column]+scaling.XMean[f.Column], f.Width*scaling.XScale[f.Column]
+			c.Centre, c.Width = &centre, &width
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// quadratic is vᵀCv, which rounding could take below zero.
+func quadratic(c, v []float64) float64 {
+	sum := 0.0
+	for j, a := range v {
+		for k, b := range v {
+			sum += a * c[j*len(v)+k] * b
+		}
+	}
+	return max(sum, 0)
+}

@@ -1,0 +1,159 @@
+package fit
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// Job is a checked problem: data that are scaled, a model, and its parameters with
+// start values. It does not change.
+type Job struct {
+	opts   Options
+	sample *sample
+	model  *model
+	params *parameters
+	// residualFrom is the constant of that name, for tests to lower.
+	residualFrom int
+}
+
+// Prepare checks data and options. Errors: [*DataError], [*OptionError],
+// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError].
+func Prepare(data Data, opts Options) (*Job, error) {
+	opts, how, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSample(data, how, opts.NoNoise)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newParameters(s, m, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+}
+
+// on returns the job on another sample of the same table. Basis functions and
+// parameters stay those of all rows.
+func (j *Job) on(s *sample) *Job {
+	sub := *j
+	sub.sample = s
+	return &sub
+}
+
+// N returns the number of training rows.
+func (j *Job) N() int { return j.sample.n() }
+
+// D returns the number of columns in use.
+func (j *Job) D() int { return j.sample.d() }
+
+// Kernel returns the text form of the kernel.
+func (j *Job) Kernel() string { return j.model.program.Text }
+
+// Program returns the compiled kernel, for the choice of a device.
+func (j *Job) Program() *kernel.Program { return j.model.program }
+
+// Warnings returns what was noticed in the data; they are in reports too.
+func (j *Job) Warnings() []string { return slices.Concat(j.sample.warnings, j.params.warnings) }
+
+// FreeNames returns the names of the free parameters: those of the objective's
+// vector, fixed ones included.
+func (j *Job) FreeNames() []string {
+	names := make([]string, len(j.params.free))
+	for i, p := range j.params.free {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// NumFitted counts the parameters that a fit finds, the coefficients of a mean
+// by least squares included.
+func (j *Job) NumFitted() int {
+	n := 0
+	for _, p := range j.params.free {
+		if !p.Fixed {
+			n++
+		}
+	}
+	if !j.model.meanFree {
+		n += len(j.model.basis)
+	}
+	return n
+}
+
+// Plan returns what an evaluation of the job takes on b.
+func (j *Job) Plan(b device.Backend) device.Plan {
+	plan := b.Plan(j.N(), j.D())
+	if j.opts.Objective == LOO {
+		plan = plan.WithMiddle()
+	}
+	return plan
+}
+
+// CheckMemory returns a [*device.MemoryError] if the plan does not fit into what
+// is free on b. A workspace checks the n×n matrix itself, but what the gradient of
+// a leave-one-out objective takes on top only when that is asked for.
+func (j *Job) CheckMemory(b device.Backend) error { return j.Plan(b).Check(b.Info()) }
+
+// withPrior follows the objective's name where the negative log prior is added.
+const withPrior = "+neg_log_prior"
+
+// objectiveName says what the job minimises.
+func (j *Job) objectiveName() string {
+	name := string(j.opts.Objective)
+	if len(j.params.priors) > 0 {
+		name += withPrior
+	}
+	return name
+}
+
+// ObjectiveLabel is the objective's name for people, short.
+func (j *Job) ObjectiveLabel() string { return objectiveLabel(j.objectiveName()) }
+
+func objectiveLabel(name string) string {
+	base, prior := strings.CutSuffix(name, withPrior)
+	if prior {
+		return "objective"
+	}
+	return strings.ToUpper(base)
+}
+
+// spec says what graph the job's objective is.
+func (j *Job) spec() graph.Spec {
+	s, m := j.sample, j.model
+	spec := graph.Spec{
+		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
+		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective == LOO,
+	}
+	if len(j.params.priors) > 0 {
+		spec.Prior = graph.NegLogPrior(j.params.priors)
+	}
+	return spec
+}
+
+// id is a hash of everything that a fit depends on: data, options, and what
+// became of them in start values and bounds. The device is not among them: a
+// fit may go on on another.
+func (j *Job) id() string {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	opts := j.opts
+	opts.Checkpoint, opts.DiscardCancelled = "", false
+	for _, v := range []any{opts, j.sample.data, j.Kernel(), j.params.free} {
+		hashValue(w, v)
+	}
+	w.Flush()
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,173 @@
+package fit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// model is what is fitted to a sample: covariance function and mean function.
+type model struct {
+	expr    kernel.Expr
+	program *kernel.Program
+	mean    mean.Expr
+	basis   mean.Basis
+	// meanFree says that the mean's coefficients are parameters of the objective,
+	// not found by least squares.
+	meanFree bool
+}
+
+// newModel reads the options' expressions for the columns of a sample.
+func newModel(s *sample, o Options) (*model, error) {
+	text := o.Kernel
+	if text == "" {
+		text = "rbf"
+	}
+	m := &model{}
+	var err error
+	if m.expr, err = (kernel.Parser{Custom: o.Kernels}).Parse(text); err != nil {
+		return nil, err
+	}
+	if o.ARD {
+		m.expr = kernel.WithARD(m.expr)
+	}
+	if m.program, err = kernel.Compile(m.expr, s.columns); err != nil {
+		if len(s.columns) < s.data.D {
+			// The kernel may name a column that was left out.
+			err = fmt.Errorf("%w\n%s", err, s.warnings[len(s.warnings)-1])
+		}
+		return nil, err
+	}
+	return m, m.addMean(s, o)
+}
+
+// addMean puts the mean function on the points and checks that its coefficients
+// are determined.
+func (m *model) addMean(s *sample, o Options) error {
+	var err error
+	if m.mean, err = mean.Parse(o.Mean); err != nil {
+		return err
+	}
+	if m.basis, err = m.mean.Basis(s.points, s.columns); err == nil {
+		err = m.basis.CheckRank(m.basis.Evaluate(s.points))
+	}
+	if err != nil {
+		return &OptionError{"--mean " + m.mean.String() + ": " + err.Error() + m.columnsOf(err, s.data.FeatureNames)}
+	}
+	named := m.namedCoefficient(o)
+	if s.data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
+		return optionErrorf("with several targets the coefficients of the mean are found by least squares, for each of them: they cannot be set, fixed, bounded or free")
+	}
+	switch o.MeanFit {
+	case MeanAuto:
+		m.meanFree = named != ""
+	case MeanFree:
+		m.meanFree = true
+	case MeanGLS:
+		if named != "" {
+			return optionErrorf("%s is a coefficient of the mean, which --mean-fit gls finds by least squares: leave out one of the two", named)
+		}
+	default:
+		return optionErrorf("--mean-fit %q: must be gls or free", o.MeanFit)
+	}
+	return nil
+}
+
+// columnsOf names the columns of the functions that a rank error is about.
+func (m *model) columnsOf(err error, features []string) string {
+	var re *mean.RankError
+	if !errors.As(err, &re) {
+		return ""
+	}
+	var words []string
+	for _, f := range m.basis {
+		word := fmt.Sprintf("column %d is %q", f.Label, features[f.Label])
+		if f.Group != mean.Constant && (f.Name() == re.Name || slices.Contains(re.Of, f.Name())) && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// namedCoefficient returns a coefficient of the mean, or a group of them, that
+// an option names.
+func (m *model) namedCoefficient(o Options) string {
+	var names []string
+	for _, a := range slices.Concat(o.Set, o.Fix) {
+		names = append(names, a.Name)
+	}
+	for _, b := range o.Bounds {
+		names = append(names, b.Name)
+	}
+	for _, p := range o.Priors {
+		names = append(names, p.Name)
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(m.basis, func(f mean.Function) bool { return f.Group == name || f.Name() == name }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// determinedBy reports whether a sample's rows determine the coefficients of a
+// mean found by least squares: few rows may not.
+func (m *model) determinedBy(s *sample) bool {
+	return m.meanFree || m.basis.CheckRank(m.basis.Evaluate(s.points)) == nil
+}
+
+// targetVariance is the variance that kernel and noise have to explain, in
+// scaled units, the mean over the targets: that of the targets, or, where the
+// mean is found by least squares, of what ordinary least squares leave of them,
+// at least leastVariance of it. Start values and bounds are relative to it.
+func (m *model) targetVariance(s *sample) float64 {
+	n, sum := s.n(), 0.0
+	var ols *mean.GLS
+	h := m.basis.Evaluate(s.points)
+	if len(m.basis) > 0 && !m.meanFree {
+		// An H too ill-conditioned for this is an error of the evaluation.
+		ols, _ = mean.NewGLS(h, h, n)
+	}
+	for first := 0; first < len(s.targets); first += n {
+		y := s.targets[first : first+n]
+		variance := meanSquare(y)
+		if ols != nil {
+			rest := slices.Clone(y)
+			for j, beta := range ols.Coefficients(y) {
+				floats.AddScaled(rest, -beta, h[j*n:(j+1)*n])
+			}
+			variance = max(floats.Dot(rest, rest)/float64(n), leastVariance*variance)
+		}
+		sum += variance
+	}
+	return sum / float64(s.t())
+}
+
+// leastVariance keeps start values of targets that the mean explains exactly
+// away from zero.
+const leastVariance = 1e-8
+
+// meanSquare is the variance of v, 1 if that is 0.
+func meanSquare(v []float64) float64 {
+	mean, sum := 0.0, 0.0
+	for _, x := range v {
+		mean += x
+	}
+	mean /= float64(len(v))
+	for _, x := range v {
+		sum += (x - mean) * (x - mean)
+	}
+	if sum == 0 {
+		return 1
+	}
+	return sum / float64(len(v))
+}

@@ -1,0 +1,198 @@
+package fit
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/graph"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/suggest"
+)
+
+// parameters are those of a model, checked.
+type parameters struct {
+	// free are those of the objective's vector, fixed ones included, in the order of
+	// the graph's variables; elements are all, tied ones included, in the order in
+	// which the model names them.
+	free     []parameter
+	elements []element
+	// priors by the name of their parameter.
+	priors   map[string]graph.Prior
+	warnings []string
+}
+
+// parameter is one on its way from default values to what the options say.
+type parameter struct {
+	descent.Parameter
+	// given says that the options set the start, textStart that the kernel's
+	// text does, bounded that the options set the bounds.
+	given, textStart, bounded bool
+}
+
+// element is a parameter of the model, free or tied.
+type element struct {
+	name, group string
+	// index is its place among the free parameters, for a tied one that of the
+	// parameter whose value it takes, named in source.
+	index  int
+	source string
+}
+
+// newParameters chooses start values and bounds from the data, then takes what
+// the kernel's text and the options say.
+func newParameters(s *sample, m *model, o Options) (*parameters, error) {
+	all, err := defaultParameters(s, m)
+	if err != nil {
+		return nil, err
+	}
+	p := &parameters{free: all}
+	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
+		if err := step(o); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// list returns the free parameters for the optimiser.
+func (p *parameters) list() []descent.Parameter {
+	out := make([]descent.Parameter, len(p.free))
+	for i, q := range p.free {
+		out[i] = q.Parameter
+	}
+	return out
+}
+
+// start returns the objective's vector at the start values.
+func (p *parameters) start() []float64 {
+	z := make([]float64, len(p.free))
+	for i, q := range p.free {
+		z[i] = q.Z(q.Start)
+	}
+	return z
+}
+
+// at returns the objective's vector at natural values by name; nil stands for the
+// start values.
+func (p *parameters) at(values map[string]float64) ([]float64, error) {
+	z := p.start()
+	if values == nil {
+		return z, nil
+	}
+	for i, q := range p.free {
+		v, ok := values[q.Name]
+		if !ok || q.Log && !(v > 0) || v-v != 0 {
+			return nil, optionErrorf("there is no usable value of %s: %v", q.Name, v)
+		}
+		z[i] = q.Z(v)
+	}
+	return z, nil
+}
+
+// values returns the natural values of all elements at z.
+func (p *parameters) values(z []float64) []float64 {
+	out := make([]float64, len(p.elements))
+	for i, e := range p.elements {
+		out[i] = p.free[e.index].Natural(z[e.index])
+	}
+	return out
+}
+
+// named returns natural values of the free parameters at z by name.
+func (p *parameters) named(z []float64) map[string]float64 {
+	out := map[string]float64{}
+	for i, q := range p.free {
+		out[q.Name] = q.Natural(z[i])
+	}
+	return out
+}
+
+// find returns the free parameters with that name, or all of a vector.
+func (p *parameters) find(name string) []int {
+	var out []int
+	for i, q := range p.free {
+		if q.Name == name {
+			return []int{i}
+		}
+		if q.Group == name {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// mustFind is find with an error for a name that there is not, or that is tied.
+func (p *parameters) mustFind(flag, name string) ([]int, error) {
+	if found := p.find(name); found != nil {
+		return found, nil
+	}
+	var names []string
+	for _, e := range p.elements {
+		if e.source != "" && (e.name == name || e.group == name) {
+			return nil, optionErrorf("%s %s: %s is tied to %s; give it to %s", flag, name, e.name, e.source, e.source)
+		}
+		names = append(names, e.name)
+	}
+	if names == nil { // before ties are known
+		for _, q := range p.free {
+			names = append(names, q.Name)
+		}
+	}
+	return nil, optionErrorf("%s %s: there is no such parameter%s; this model has %s", flag, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// assign takes start values and what is fixed.
+func (p *parameters) assign(o Options) error {
+	for i, a := range slices.Concat(o.Set, o.Fix) {
+		flag, fix := "--set", i >= len(o.Set)
+		if fix {
+			flag = "--fix"
+		}
+		found, err := p.mustFind(flag, a.Name)
+		if err != nil {
+			return err
+		}
+		for _, k := range found {
+			q := &p.free[k]
+			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
+				return optionErrorf("%s %s=0: must be a positive number; --noise none fits without noise", flag, a.Name)
+			}
+			if a.Given && q.Log && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
+				return optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
+			}
+			if a.Given {
+				q.Start, q.given = a.Value, true
+			}
+			q.Fixed = q.Fixed || fix
+		}
+	}
+	return nil
+}
+
+// bound takes bounds; a start value that was given widens default ones.
+func (p *parameters) bound(o Options) error {
+	for _, b := range o.Bounds {
+		found, err := p.mustFind("--bounds", b.Name)
+		if err != nil {
+			return err
+		}
+		for _, k := range found {
+			switch q := &p.free[k]; {
+			case q.Log && !(b.Lo > 0 && b.Lo < b.Hi):
+				return optionErrorf("--bounds %s=%v:%v: needs 0 < lower < upper", b.Name, b.Lo, b.Hi)
+			case !(b.Lo < b.Hi):
+				return optionErrorf("--bounds %s=%v:%v: needs lower < upper", b.Name, b.Lo, b.Hi)
+			default:
+				q.Lower, q.Upper, q.bounded = b.Lo, b.Hi, true
+			}
+		}
+	}
+	for k := range p.free {
+		// Coefficients of the mean have no default bounds.
+		if q := &p.free[k]; q.Log && !q.bounded {
+			q.Lower, q.Upper = min(q.Lower, q.Start/10), max(q.Upper, q.Start*10)
+		}
+	}
+	return nil
+}

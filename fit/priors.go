@@ -1,0 +1,96 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+
+	"gpfit/graph"
+)
+
+// addPriors finds the priors' parameters. A uniform prior is a bound, too: a
+// default start value outside of it moves to its middle.
+func (p *parameters) addPriors(o Options) error {
+	p.priors = map[string]graph.Prior{}
+	given := map[string]bool{}
+	for _, whole := range []bool{true, false} {
+		for _, d := range o.Priors {
+			found, err := p.mustFind("--prior", d.Name)
+			if err != nil {
+				return err
+			}
+			if isWhole := p.free[found[0]].Name != d.Name; isWhole != whole {
+				continue
+			}
+			if given[d.Name] {
+				return optionErrorf("--prior %s is given twice", d.Name)
+			}
+			given[d.Name] = true
+			for _, i := range found {
+				if err := d.suits(p.free[i]); err != nil {
+					return err
+				}
+				p.priors[p.free[i].Name] = d.Density
+			}
+		}
+	}
+	for i := range p.free {
+		q := &p.free[i]
+		d, ok := p.priors[q.Name]
+		if !ok {
+			continue
+		}
+		if err := q.boundBy(d); err != nil {
+			return err
+		}
+		if q.Fixed {
+			p.warnings = append(p.warnings, fmt.Sprintf("the prior of %s does not change the fit: it is fixed", q.Name))
+		}
+	}
+	return nil
+}
+
+func (d Prior) suits(q parameter) error {
+	switch {
+	case d.Density.Suits(q.Log):
+		return nil
+	case q.Log:
+		return optionErrorf("--prior %s=%s: %s is positive; take lognormal, gamma, halfnormal, uniform or smoothedbox", d.Name, d.Density, q.Name)
+	}
+	return optionErrorf("--prior %s=%s: %s can be negative; take normal, uniform or smoothedbox", d.Name, d.Density, q.Name)
+}
+
+// positiveShare of a uniform prior's upper limit stands for a lower limit of 0
+// where the default bound does not serve.
+const positiveShare = 1e-6
+
+// boundBy makes the support of d part of q's bounds.
+func (q *parameter) boundBy(d graph.Prior) error {
+	lo, hi := d.Support()
+	if q.Log && !(hi > 0) {
+		return optionErrorf("--prior %s=%s: %s is positive", q.Name, d, q.Name)
+	}
+	if q.given && !(q.Start >= lo && q.Start <= hi) {
+		return optionErrorf("--prior %s=%s: the value %v given for %s has no density", q.Name, d, q.Start, q.Name)
+	}
+	if q.Log && lo <= 0 && math.IsInf(hi, 1) || math.IsInf(lo, -1) && math.IsInf(hi, 1) {
+		return nil
+	}
+	if q.bounded {
+		if lo, hi = max(lo, q.Lower), min(hi, q.Upper); !(lo < hi) {
+			return optionErrorf("--prior %s=%s: the bounds %v:%v of %s have no density", q.Name, d, q.Lower, q.Upper, q.Name)
+		}
+	} else if q.Log && lo <= 0 {
+		// The default bound, which is small, stands for 0.
+		if lo = q.Lower; !(lo < hi) {
+			lo = hi * positiveShare
+		}
+	}
+	q.Lower, q.Upper = lo, hi
+	if !q.given && !(q.Start > lo && q.Start < hi) {
+		q.Start = lo/2 + hi/2
+		if q.Log {
+			q.Start = math.Sqrt(lo) * math.Sqrt(hi)
+		}
+	}
+	return nil
+}

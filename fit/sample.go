@@ -1,0 +1,274 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// sample is the data of a job: what is trained on, checked and scaled, and what
+// is held out.
+type sample struct {
+	data Data // as given
+	// columns are the features in use, rows the positions of the training rows in
+	// data; x (row-major) and y are theirs in original units. y, testY and targets,
+	// the scaled ones, are column-major with a column for each target.
+	columns, rows []int
+	x, y          []float64
+	testX, testY  []float64 // all features, original units
+	// scalings, one for each target, differ in the target's units.
+	scalings []gp.Scaling
+	points   *kernel.Points
+	targets  []float64
+	// noise is that of the training rows, in scaled units.
+	noise     graph.Noise
+	testNoise gp.RowNoise
+	warnings  []string
+}
+
+// newSample checks data, leaves constant columns out, and scales.
+func newSample(data Data, how gp.Standardize, noNoise bool) (*sample, error) {
+	s := &sample{data: data, warnings: slices.Clone(data.Warnings)}
+	if err := s.split(); err != nil {
+		return nil, err
+	}
+	if err := s.chooseColumns(); err != nil {
+		return nil, err
+	}
+	n := s.n()
+	for i := range s.t() {
+		scaling := gp.NewScaling(how, s.x, s.y[i*n:(i+1)*n], s.d())
+		s.scalings = append(s.scalings, scaling)
+		s.targets = append(s.targets, scaling.Targets(s.y[i*n:(i+1)*n])...)
+	}
+	s.points = kernel.NewPoints(s.scalings[0].Inputs(s.x), n, s.d())
+	return s, s.addNoise(noNoise)
+}
+
+// n, d and t count training rows, columns in use and targets.
+func (s *sample) n() int { return len(s.rows) }
+func (s *sample) d() int { return len(s.columns) }
+func (s *sample) t() int { return max(1, len(s.data.TargetNames)) }
+
+// targetName is the name of a target.
+func (s *sample) targetName(i int) string {
+	if s.data.TargetNames == nil {
+		return s.data.TargetName
+	}
+	return s.data.TargetNames[i]
+}
+
+// targetScale is the standard deviation of a target's training rows, also where
+// the fit does not scale them.
+func (s *sample) targetScale(i int) float64 {
+	n := s.n()
+	return gp.NewScaling(gp.StandardizeY, nil, s.y[i*n:(i+1)*n], 0).YScale
+}
+
+// split copies training rows and held-out rows apart.
+func (s *sample) split() error {
+	d := s.data
+	if len(d.Y) != d.N*s.t() || len(d.TargetNames) == 1 {
+		return &DataError{fmt.Sprintf("%d target values for %d rows and the targets %q", len(d.Y), d.N, d.TargetNames)}
+	}
+	if d.Test != nil && len(d.Test) != d.N {
+		return &DataError{fmt.Sprintf("the split mask has %d rows, the table %d", len(d.Test), d.N)}
+	}
+	for i := range d.N {
+		if d.Test != nil && d.Test[i] {
+			s.testX = append(s.testX, d.X[i*d.D:(i+1)*d.D]...)
+		} else {
+			s.rows = append(s.rows, i)
+			s.x = append(s.x, d.X[i*d.D:(i+1)*d.D]...)
+		}
+	}
+	for i, y := range d.Y {
+		if d.Test != nil && d.Test[i%d.N] {
+			s.testY = append(s.testY, y)
+		} else {
+			s.y = append(s.y, y)
+		}
+	}
+	if d.Row != nil && len(d.Row) != d.N {
+		return &DataError{fmt.Sprintf("%d row numbers for %d rows", len(d.Row), d.N)}
+	}
+	switch n := s.n(); {
+	case n == 0 && d.N > 0:
+		return &DataError{"the split mask holds out every row: nothing is left to train on"}
+	case n < 2:
+		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows, this table has %d", n)}
+	}
+	return nil
+}
+
+// chooseColumns leaves out columns that are constant over the training rows.
+func (s *sample) chooseColumns() error {
+	d := s.data.D
+	var names []string
+	constant := constantColumns(s.x, s.n(), d)
+	for c := range d {
+		if slices.Contains(constant, c) {
+			names = append(names, fmt.Sprintf("%q", s.data.FeatureNames[c]))
+			continue
+		}
+		s.columns = append(s.columns, c)
+	}
+	switch {
+	case len(s.columns) == 0:
+		return &DataError{"every feature column is constant over the training rows: there is nothing to learn from"}
+	case len(names) == 0:
+		return nil
+	case len(names) == 1:
+		s.warnings = append(s.warnings, fmt.Sprintf("column %s is constant over the training rows and is left out", names[0]))
+	default:
+		s.warnings = append(s.warnings, fmt.Sprintf("columns %s are constant over the training rows and are left out", strings.Join(names, ", ")))
+	}
+	all := s.x
+	s.x = nil
+	for i := range s.n() {
+		for _, c := range s.columns {
+			s.x = append(s.x, all[i*d+c])
+		}
+	}
+	return nil
+}
+
+// checkTargets refuses a target that is constant.
+func (s *sample) checkTargets() error {
+	n := s.n()
+	for i := range s.t() {
+		if len(constantColumns(s.y[i*n:(i+1)*n], n, 1)) > 0 {
+			return &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", s.targetName(i))}
+		}
+	}
+	return nil
+}
+
+// addNoise splits what is known of the rows' noise, checks it and brings it to
+// scaled units.
+func (s *sample) addNoise(none bool) error {
+	d := s.data
+	if d.NoiseVariance != nil && len(d.NoiseVariance) != d.N || d.NoiseGroup != nil && len(d.NoiseGroup) != d.N {
+		return &DataError{fmt.Sprintf("%d noise variances and %d noise groups for %d rows", len(d.NoiseVariance), len(d.NoiseGroup), d.N)}
+	}
+	if none && d.NoiseGroup != nil {
+		return optionErrorf("noise groups are estimated: they do not go with --noise none")
+	}
+	if d.TargetNames != nil && d.NoiseVariance != nil {
+		return optionErrorf("known noise variances are in squared units of one target: they do not go with several, which share one covariance; fit the targets one by one")
+	}
+	s.noise.None = none
+	scale := s.scalings[0].YScale
+	var labels []string
+	for i := range d.N {
+		held := d.Test != nil && d.Test[i]
+		if d.NoiseVariance != nil {
+			v := d.NoiseVariance[i]
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %v: must be a number from 0", i+1, d.NoiseColumn, v)}
+			}
+			if held {
+				s.testNoise.Known = append(s.testNoise.Known, v)
+			} else {
+				s.noise.Known = append(s.noise.Known, v/(scale*scale))
+			}
+		}
+		if d.NoiseGroup != nil {
+			if held {
+				s.testNoise.Group = append(s.testNoise.Group, d.NoiseGroup[i])
+			} else {
+				labels = append(labels, d.NoiseGroup[i])
+			}
+		}
+	}
+	return s.group(labels)
+}
+
+// group numbers the labels of the training rows in sorted order.
+func (s *sample) group(labels []string) error {
+	if labels == nil {
+		return nil
+	}
+	sorted := slices.Clone(labels)
+	slices.Sort(sorted)
+	s.noise.Labels = slices.Compact(sorted)
+	if groups := len(s.noise.Labels); 2*groups > len(labels) {
+		return &DataError{fmt.Sprintf("the column %q has %d noise groups in %d training rows: a variance cannot be estimated from fewer than two rows each", s.data.NoiseGroupColumn, groups, len(labels))}
+	}
+	for _, label := range labels {
+		g, _ := slices.BinarySearch(s.noise.Labels, label)
+		s.noise.Group = append(s.noise.Group, g)
+	}
+	for _, label := range s.testNoise.Group {
+		if _, ok := slices.BinarySearch(s.noise.Labels, label); !ok {
+			return &DataError{fmt.Sprintf("the noise group %q (column %q) is in held-out rows only: its variance cannot be estimated", label, s.data.NoiseGroupColumn)}
+		}
+	}
+	return nil
+}
+
+// withRows returns the sample of some of its training rows, by their positions in
+// the order given. Scaling stays that of all rows.
+func (s *sample) withRows(rows []int) *sample {
+	sub, n := *s, s.n()
+	sub.rows = pick(s.rows, rows, n, 1)
+	sub.x = pick(s.x, rows, n, s.d())
+	sub.y, sub.targets = pick(s.y, rows, n, 1), pick(s.targets, rows, n, 1)
+	sub.noise.Known, sub.noise.Group = pick(s.noise.Known, rows, n, 1), pick(s.noise.Group, rows, n, 1)
+	sub.points = kernel.NewPoints(s.scalings[0].Inputs(sub.x), len(rows), s.d())
+	return &sub
+}
+
+// without returns the sample of the training rows that are not among held; those
+// are its test rows.
+func (s *sample) without(held []int) *sample {
+	var rest []int
+	for i := range s.n() {
+		if _, out := slices.BinarySearch(held, i); !out {
+			rest = append(rest, i)
+		}
+	}
+	sub, d := s.withRows(rest), s.data
+	rows := pick(s.rows, held, s.n(), 1)
+	sub.testX, sub.testY = pick(d.X, rows, d.N, d.D), pick(d.Y, rows, d.N, 1)
+	sub.testNoise = gp.RowNoise{Known: pick(d.NoiseVariance, rows, d.N, 1), Group: pick(d.NoiseGroup, rows, d.N, 1)}
+	return sub
+}
+
+// pick returns the given rows of the n×d row-major matrices in v, one after the
+// other; nil of nil.
+func pick[T any](v []T, rows []int, n, d int) []T {
+	var out []T
+	for first := 0; first < len(v); first += n * d {
+		for _, i := range rows {
+			out = append(out, v[first+i*d:first+(i+1)*d]...)
+		}
+	}
+	return out
+}
+
+// rowNumbers are those of the training rows in their table, nil if they are all
+// of it.
+func (s *sample) rowNumbers() []float64 {
+	if s.data.Row == nil && s.n() == s.data.N {
+		return nil
+	}
+	out := make([]float64, s.n())
+	for k, i := range s.rows {
+		if s.data.Row != nil {
+			i = s.data.Row[i]
+		}
+		out[k] = float64(i)
+	}
+	return out
+}
+
+// firstRows returns the first m training rows, all features in original units.
+func (s *sample) firstRows(m int) []float64 {
+	return pick(s.data.X, s.rows[:m], s.data.N, s.data.D)
+}

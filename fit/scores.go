@@ -1,0 +1,123 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gpfit/gp"
+	"gpfit/graph"
+)
+
+// Scores are measures of a model beside its likelihood; those that were asked
+// for.
+type Scores struct {
+	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
+	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
+}
+
+// TestScores are those of held-out rows, in original units and in units of the
+// training targets' standard deviation.
+type TestScores struct {
+	N int `json:"n"`
+	// RMSE is the root mean squared error of the mean.
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	// NLPD is the mean negative log predictive density of an observation.
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+	// Coverage95 is the share of rows within their 95 % interval.
+	Coverage95 float64 `json:"coverage95"`
+}
+
+// newTestScores scores predictions of held-out targets y; scale is the standard
+// deviation of the training targets.
+func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
+	s := TestScores{N: len(y)}
+	nlpd := 0.0
+	for i, v := range y {
+		err, std := v-p.Mean[i], p.Std[i]
+		s.RMSE += err * err
+		switch {
+		case std > 0:
+			nlpd += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
+		case err != 0:
+			nlpd = math.Inf(1) // no density at the target
+		default:
+			nlpd -= math.Inf(1)
+		}
+		if v >= p.Lower95[i] && v <= p.Upper95[i] {
+			s.Coverage95++
+		}
+	}
+	n := float64(s.N)
+	nlpd /= n
+	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), Number(nlpd), s.Coverage95/n
+	s.RMSEStandardized = s.RMSE / scale
+	s.NLPDStandardized = Number(nlpd - math.Log(scale))
+	return &s
+}
+
+// score predicts the held-out rows and scores them, for each target; nil if there
+// are none.
+func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error) {
+	s := j.sample
+	m := len(s.testY) / s.t()
+	if m == 0 {
+		return nil, nil
+	}
+	parts, err := p.PredictTargets(ctx, s.testX, m, s.testNoise)
+	if err != nil {
+		return nil, err
+	}
+	var out []*TestScores
+	for i, part := range parts {
+		out = append(out, newTestScores(part, s.testY[i*m:(i+1)*m], s.targetScale(i)))
+	}
+	return out, nil
+}
+
+// LeaveOneOutScore is the log predictive density of leave-one-out at the
+// parameters of all rows, those of a mean by least squares found anew without
+// each row.
+type LeaveOneOutScore struct {
+	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable
+	// with the NLML; SumOriginalUnits that of the original targets. Several
+	// targets are summed over.
+	Sum              float64 `json:"sum"`
+	SumOriginalUnits float64 `json:"sum_original_units"`
+	// NLPD is the mean over rows in original units, NLPDStandardized in units
+	// of the training targets' standard deviation, as test scores are.
+	NLPD             float64 `json:"nlpd"`
+	NLPDStandardized float64 `json:"nlpd_standardized"`
+}
+
+// scoreLeaveOneOut returns the leave-one-out score at z, if it was asked for or is
+// the objective. Where there is none, because a row alone determines a
+// coefficient of the mean, there is a warning and the score is nil.
+func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
+	if o := s.job.opts; !o.LeaveOneOut && o.Objective != LOO {
+		return nil, nil
+	}
+	sum, err := s.leaveOneOut(ctx, z)
+	var leverage *graph.LeverageError
+	if errors.As(err, &leverage) {
+		s.warnings = append(s.warnings, fmt.Sprintf("no leave-one-out score: %v", err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("leave-one-out: %w", err)
+	}
+	from := s.job.sample
+	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
+	for _, scaling := range from.scalings {
+		l.SumOriginalUnits += float64(from.n()) * math.Log(scaling.YScale)
+	}
+	l.NLPD = l.SumOriginalUnits / float64(len(from.targets))
+	l.NLPDStandardized = l.NLPD
+	for i := range from.t() {
+		l.NLPDStandardized -= math.Log(from.targetScale(i)) / float64(from.t())
+	}
+	return l, nil
+}

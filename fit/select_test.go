@@ -1,0 +1,223 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// trend is a line with a smooth wiggle of small amplitude and noise.
+func trend(n int) Data {
+	rng := rand.New(rand.NewPCG(3, 4))
+	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range n {
+		x := 10 * float64(i) / float64(n)
+		d.X, d.Y = append(d.X, x), append(d.Y, 5*x+3*math.Sin(3*x)+0.3*rng.NormFloat64())
+	}
+	return d
+}
+
+func mustSelect(t *testing.T, d Data, o Options, s SelectOptions) *Selection {
+	t.Helper()
+	r, err := Select(context.Background(), d, o, s, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestSelect: every kernel has the scores of a fit and a cross-validation of its
+// own, and the best is that of the smallest score.
+func TestSelect(t *testing.T) {
+	d := trend(60)
+	kernels := []string{"rbf", "matern12", "linear", "rbf(lengthscale=0.1) + linear"}
+	for _, score := range SelectionScores() {
+		r := mustSelect(t, d, Options{Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: CrossValidation{Folds: 5, Seed: 2}})
+		if len(r.Candidates) != 4 || r.Candidates[3].Kernel != "rbf(lengthscale=0.1) + linear" || r.Score != score {
+			t.Fatalf("%+v", r)
+		}
+		of := func(c Candidate) float64 {
+			return *map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[score]
+		}
+		for _, c := range r.Candidates {
+			if of(c) < of(r.Candidates[r.Best]) {
+				t.Errorf("by %s %s is best, %s is better", score, r.Candidates[r.Best].Kernel, c.Kernel)
+			}
+		}
+		if r.Report.Kernel != r.Candidates[r.Best].Kernel || r.Outcome.Model.Kernel != r.Report.Kernel {
+			t.Errorf("report of %s, model of %s", r.Report.Kernel, r.Outcome.Model.Kernel)
+		}
+		if score != ByBIC {
+			continue
+		}
+		task, err := Prepare(d, Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := task.Fit(context.Background(), backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+		cv, err := task.CrossValidate(context.Background(), backend, out.Report.Parameters, CrossValidation{Folds: 5, Seed: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Three of the covariance, one of the mean.
+		bic := 2*out.Report.NLML + 4*math.Log(60)
+		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
+			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
+		}
+		path := t.TempDir() + "/best.gpfit"
+		if err := r.Outcome.SaveModel(path, false); err != nil {
+			t.Error(err)
+		}
+		text := r.Text()
+		for _, word := range []string{"*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation"} {
+			if !strings.Contains(text, word) {
+				t.Errorf("no %q in\n%s", word, text)
+			}
+		}
+	}
+}
+
+// TestGreedy: the search finds that the data are a line and a wiggle, whatever
+// the order of the leaves, never fits a kernel twice, and is deterministic.
+func TestGreedy(t *testing.T) {
+	d := trend(60)
+	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: CrossValidation{Folds: 3}}
+	r := mustSelect(t, d, Options{}, s)
+	if got := r.Report.Kernel; got != "linear + rbf" {
+		t.Errorf("found %s:\n%s", got, r.Text())
+	}
+	seen := map[string]bool{}
+	for i, c := range r.Candidates {
+		if seen[c.Kernel] {
+			t.Errorf("%s twice", c.Kernel)
+		}
+		seen[c.Kernel] = true
+		if want := min(i/2, 1); i < 3 && c.Round != want {
+			t.Errorf("candidate %d in round %d", i, c.Round)
+		}
+	}
+	if !strings.Contains(r.Stopped, "no kernel") {
+		t.Errorf("stopped: %s", r.Stopped)
+	}
+	again := mustSelect(t, d, Options{}, s)
+	for i := range r.Candidates {
+		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
+	}
+	if diff := cmp.Diff(r.Candidates, again.Candidates); diff != "" {
+		t.Errorf("two runs differ:\n%s", diff)
+	}
+	s.Budget = 3
+	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
+		t.Errorf("%d kernels with a budget of 3; stopped: %s", len(r.Candidates), r.Stopped)
+	}
+	s.Budget, s.MaxTerms = 0, 1
+	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
+		t.Errorf("%d kernels of one leaf; stopped: %s", len(r.Candidates), r.Stopped)
+	}
+}
+
+// TestWarmStart: a grown kernel begins at the values of the kernel it was made
+// from.
+func TestWarmStart(t *testing.T) {
+	var starts []map[string]float64
+	d := trend(40)
+	r := &selection{ctx: context.Background(), data: d, settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
+	e := mustParse(t, "linear + rbf")
+	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
+	for _, n := range neighbours(e, bases(t, "matern32"), 3) {
+		task, err := r.prepare(candidateExpr{expr: n, values: values})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := task.Evaluate(context.Background(), backend, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		starts = append(starts, report.Parameters)
+		if n.String() == "linear + matern32 + rbf" {
+			want := map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3, "noise_variance": 0.01}
+			for name, v := range want {
+				if got := report.Parameters[name]; math.Abs(got-v) > 1e-14*v {
+					t.Errorf("%s: %s begins at %v, want %v", n, name, got, v)
+				}
+			}
+		}
+		if math.Abs(report.Parameters["noise_variance"]-0.01) > 1e-15 {
+			t.Errorf("%s: noise begins at %v", n, report.Parameters["noise_variance"])
+		}
+	}
+	if len(starts) < 5 {
+		t.Errorf("%d kernels", len(starts))
+	}
+}
+
+func TestSelectCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := SelectOptions{Kernels: []string{"matern12", "rbf", "linear"}, OnCandidate: func(i, known int, _ string) {
+		if known != 3 {
+			t.Errorf("%d known", known)
+		}
+		if i == 2 {
+			cancel()
+		}
+	}}
+	r, err := Select(ctx, trend(40), Options{}, s, backend)
+	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := r.Outcome.SaveModel(t.TempDir()+"/m", false); err != nil {
+		t.Error(err)
+	}
+	if r, err := Select(ctx, trend(40), Options{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled from the start: %+v, %v", r, err)
+	}
+}
+
+// TestFailures: a kernel that cannot be fitted does not end the comparison; a
+// mistake does, before anything is fitted.
+func TestSelectFailures(t *testing.T) {
+	d := trend(30)
+	// Without noise a line of rank 1 is singular.
+	r := mustSelect(t, d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
+	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
+		t.Errorf("%+v", r.Candidates)
+	}
+	if !strings.Contains(r.Text(), "failed: ") {
+		t.Error(r.Text())
+	}
+	if r, err := Select(context.Background(), d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
+		t.Errorf("%v, %v", r, err)
+	}
+	fitted := 0
+	count := func(int, int, string) { fitted++ }
+	for what, s := range map[string]SelectOptions{
+		"no kernels":      {},
+		"a typo":          {Kernels: []string{"rbf", "rfb"}},
+		"no such column":  {Kernels: []string{"rbf", "rbf(dims=4)"}},
+		"twice":           {Kernels: []string{"rbf", " rbf "}},
+		"unknown score":   {Kernels: []string{"rbf"}, Score: "aic"},
+		"negative budget": {Kernels: []string{"rbf"}, Budget: -1},
+		"no leaf to grow": {Kernels: []string{"rbf + linear"}, Greedy: true},
+		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: CrossValidation{Folds: 40}},
+	} {
+		s.OnCandidate = count
+		if r, err := Select(context.Background(), d, Options{}, s, backend); err == nil || r != nil {
+			t.Errorf("%s accepted", what)
+		}
+	}
+	if fitted > 0 {
+		t.Errorf("%d kernels fitted before a mistake was found", fitted)
+	}
+	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: --set lengthscale") {
+		t.Errorf("%v", err)
+	}
+}

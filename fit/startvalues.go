@@ -1,0 +1,260 @@
+package fit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gpfit/graph"
+	"gpfit/hyperopt/descent"
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// Default start values and bounds of kernel parameters, by what they are; the
+// bounds are factors of the start's unit.
+//
+//	kind          unit, from the data                                 bounds
+//	Lengthscale   median distance of points over its columns          1e-4 … 1e4
+//	Period        smallest range of its columns                       1e-3 … 1e2
+//	InnerScale    root of the mean squared norm over its columns      1e-4 … 1e4
+//	Shape         1                                                   1e-3 … 1e3
+//	Offset        1                                                   1e-6 … 1e6
+//	Weight        1                                                   1e-6 … 1e6
+//	Variance      1, then the variance of the targets                 1e-6 … 1e6
+//
+// A start is its unit; a third of it for periods, so that some turns are seen,
+// and half as much for each further lengthscale or period, since equal leaves
+// with equal starts would stay equal for ever.
+//
+// Then every term of the outermost sum is brought to its share of the targets'
+// variance: its parameters with units of the target are scaled such that its
+// mean prior variance over training rows is that share. For the stationary
+// families this is the variance over the number of signal variances.
+var kindBounds = map[kernel.Kind][2]float64{
+	kernel.Lengthscale: {1e-4, 1e4},
+	kernel.Period:      {1e-3, 1e2},
+	kernel.InnerScale:  {1e-4, 1e4},
+	kernel.Shape:       {1e-3, 1e3},
+	kernel.Offset:      {1e-6, 1e6},
+	kernel.Weight:      {1e-6, 1e6},
+	kernel.Variance:    {1e-6, 1e6},
+}
+
+// periodStart is the share of a column's range that a period begins with.
+const periodStart = 1.0 / 3
+
+// varianceRows bounds the rows over which a term's variance is averaged.
+const varianceRows = 200
+
+// defaultParameters lists the parameters of kernel, noise and mean with start
+// values and bounds from the data, or those of the kernel's text.
+func defaultParameters(s *sample, m *model) ([]parameter, error) {
+	variance := m.targetVariance(s)
+	out := kernelParameters(s, m)
+	if err := shareVariance(s, m, out, variance); err != nil {
+		return nil, err
+	}
+	return append(append(out, noiseParameters(s, variance)...), meanParameters(s, m)...), nil
+}
+
+func kernelParameters(s *sample, m *model) []parameter {
+	var out []parameter
+	lengthscales, periods := 0, 0
+	for _, p := range m.program.Params {
+		q := parameter{Parameter: descent.Parameter{Group: p.Name, Log: true, Start: 1}}
+		unit := 1.0
+		switch p.Kind {
+		case kernel.Lengthscale:
+			unit = medianDistance(s.points, p.Dims)
+			q.Start = unit * math.Pow(0.5, float64(lengthscales))
+			lengthscales++
+		case kernel.Period:
+			unit = smallestRange(s.points, p.Dims)
+			q.Start = unit * periodStart * math.Pow(0.5, float64(periods))
+			periods++
+		case kernel.InnerScale:
+			unit = rootMeanNorm(s.points, p.Dims)
+			q.Start = unit
+		}
+		bounds := kindBounds[p.Kind]
+		q.Lower, q.Upper = unit*bounds[0], unit*bounds[1]
+		for i, name := range p.ElementNames() {
+			q.Name = name
+			if p.Start != nil {
+				q.Start, q.textStart = p.Start[i], true
+			}
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// shareVariance scales the parameters with units of the target, term by term.
+func shareVariance(s *sample, m *model, params []parameter, variance float64) error {
+	terms, err := kernel.Terms(m.expr, s.columns)
+	if err != nil {
+		return err
+	}
+	theta := make([]float64, len(params))
+	for i, p := range params {
+		theta[i] = p.Start
+	}
+	all := countSizes(m.program)
+	for _, term := range terms {
+		factor := variance * float64(countSizes(term.Program)) / float64(all)
+		if prior := meanVariance(term.Program, term.Theta(theta), s.points); prior > 0 && !math.IsInf(prior, 0) {
+			factor /= prior
+		}
+		for _, p := range term.Program.Params {
+			if p.Units.Target == 0 {
+				continue
+			}
+			scale := math.Pow(factor, p.Units.Target/2)
+			if p.Kind == kernel.Variance {
+				scale = factor
+			}
+			bound := scale
+			if p.Kind == kernel.Variance { // bounds are those of the whole variance
+				bound *= float64(all)
+			}
+			for i := range p.Size {
+				q := &params[term.Params[p.Offset+i]]
+				if p.Start == nil {
+					q.Start *= scale
+				}
+				q.Lower, q.Upper = q.Lower*bound, q.Upper*bound
+			}
+		}
+	}
+	return nil
+}
+
+// countSizes counts the parameters of which each sets the size of a summand.
+func countSizes(prog *kernel.Program) int {
+	n := 0
+	for _, p := range prog.Params {
+		if p.Kind == kernel.Variance || p.Kind == kernel.InnerScale && p.Units.Target != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Default bounds of the noise, in units of the targets' variance. They are wide
+// enough for a target without noise, and keep the optimiser where exp and Cholesky
+// still work.
+const (
+	noiseLo, noiseHi = 1e-9, 1e2
+	// noiseStart is the share of the targets' variance that noise begins with.
+	noiseStart = 0.1
+)
+
+// noiseParameters are the estimated noise variances.
+func noiseParameters(s *sample, variance float64) []parameter {
+	p := parameter{Parameter: descent.Parameter{
+		Name: graph.NoiseVariance, Group: graph.NoiseVariance, Log: true,
+		Start: variance * noiseStart, Lower: variance * noiseLo, Upper: variance * noiseHi,
+	}}
+	switch {
+	case s.noise.None:
+		return nil
+	case s.noise.Labels == nil:
+		return []parameter{p}
+	}
+	var out []parameter
+	for _, label := range s.noise.Labels {
+		p.Name = graph.NoiseName(label)
+		out = append(out, p)
+	}
+	return out
+}
+
+// meanParameters are the mean's coefficients if they are parameters: the constant
+// begins at the targets' mean, the others at zero.
+func meanParameters(s *sample, m *model) []parameter {
+	var out []parameter
+	for _, f := range m.basis {
+		p := parameter{Parameter: descent.Parameter{Name: f.Name(), Group: f.Group, Lower: math.Inf(-1), Upper: math.Inf(1)}}
+		if f.Group == mean.Constant {
+			for _, v := range s.targets {
+				p.Start += v / float64(len(s.targets))
+			}
+		}
+		if m.meanFree {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// meanVariance returns the mean of k(x, x) over rows spread over the points.
+func meanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float64 {
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	sum, count := 0.0, min(x.N, varianceRows)
+	v := []float64{0}
+	for k := range count {
+		i := k * x.N / count
+		e.Diagonal(v, x, i, i+1)
+		sum += v[0]
+	}
+	return sum / float64(count)
+}
+
+// smallestRange returns the smallest of the columns' ranges that is not 0.
+func smallestRange(x *kernel.Points, dims []int) float64 {
+	best := math.Inf(1)
+	for _, c := range dims {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, v := range x.Column(c) {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		if hi > lo {
+			best = min(best, hi-lo)
+		}
+	}
+	if math.IsInf(best, 0) {
+		return 1
+	}
+	return best
+}
+
+// rootMeanNorm returns the root of the mean of Σ_c x_c² over all points.
+func rootMeanNorm(x *kernel.Points, dims []int) float64 {
+	sum := 0.0
+	for _, c := range dims {
+		for _, v := range x.Column(c) {
+			sum += v * v
+		}
+	}
+	if !(sum > 0) {
+		return 1
+	}
+	return math.Sqrt(sum / float64(x.N))
+}
+
+// medianDistance returns the median Euclidean distance of pairs of points over
+// the given columns, from at most a few thousand pairs drawn with a fixed seed;
+// pairs at distance zero do not count.
+func medianDistance(x *kernel.Points, dims []int) float64 {
+	const pairs = 4000
+	rng := rand.New(rand.NewPCG(1, 1))
+	var dist []float64
+	for range pairs {
+		i, j := rng.IntN(x.N), rng.IntN(x.N)
+		sum := 0.0
+		for _, c := range dims {
+			col := x.Column(c)
+			sum += (col[i] - col[j]) * (col[i] - col[j])
+		}
+		if sum > 0 {
+			dist = append(dist, math.Sqrt(sum))
+		}
+	}
+	if len(dist) == 0 {
+		return 1
+	}
+	slices.Sort(dist)
+	return dist[len(dist)/2]
+}

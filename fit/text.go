@@ -1,0 +1,279 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Text prints the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-22s %s\n", "kernel", r.Kernel)
+	if r.MeanFit != "" {
+		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
+	}
+	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
+	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
+	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
+	r.writeObjective(&b)
+	if r.Residual != nil {
+		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
+	}
+	r.writeParameters(&b)
+	r.writeStdErrors(&b)
+	r.writeMean(&b)
+	r.writeTargets(&b)
+	r.writeScores(&b)
+	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
+	if r.GradientNorm != nil {
+		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)
+	}
+	if r.RelativeChange != nil {
+		fmt.Fprintf(&b, ", last relative change %.2g", *r.RelativeChange)
+	}
+	fmt.Fprintf(&b, "\n%-22s %d values, %d gradients", "evaluations", r.Evaluations.Value, r.Evaluations.Gradient)
+	if len(r.Starts) > 1 {
+		fmt.Fprintf(&b, ", %d starts", len(r.Starts))
+	}
+	fmt.Fprintf(&b, "\n%-22s %.2f\n", "seconds", r.Seconds)
+	if len(r.Starts) > 1 {
+		fmt.Fprintf(&b, "\nstart  %10s  status\n", r.objectiveLabel())
+		for i, s := range r.Starts {
+			value, mark := "-", ""
+			if s.Objective != nil {
+				value = fmt.Sprintf("%.4f", *s.Objective)
+			}
+			if s.Best {
+				mark = "  (best)"
+			}
+			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, value, s.Status, mark)
+		}
+	}
+	if len(r.Optima) > 0 {
+		fmt.Fprintf(&b, "\noptimum  %10s  starts that led there\n", objectiveLabel(r.ObjectiveName))
+		for i, o := range r.Optima {
+			mark := ""
+			switch {
+			case o.Rows > 0:
+				mark = fmt.Sprintf("  (dropped on %d rows)", o.Rows)
+			case o.Dropped:
+				mark = "  (dropped on the way)"
+			}
+			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.Objective, o.Starts, mark)
+		}
+	}
+	if len(r.Path) > 0 {
+		fmt.Fprintf(&b, "\n  rows  step     starts  %12s  values  gradients  seconds\n", objectiveLabel(r.ObjectiveName))
+		for _, s := range r.Path {
+			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.Objective, s.Value, s.Gradient, s.Seconds)
+		}
+	}
+	if r.Test != nil {
+		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized\n", r.Test.N)
+		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  RMSE", r.Test.RMSE, r.Test.RMSEStandardized)
+		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  NLPD", r.Test.NLPD, r.Test.NLPDStandardized)
+		fmt.Fprintf(&b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*r.Test.Coverage95)
+	}
+	return b.String()
+}
+
+// writeParameters prints one line for every parameter, with its gradient where
+// it was evaluated.
+func (r *Report) writeParameters(b *strings.Builder) {
+	width := 20
+	for _, name := range append(append([]string(nil), r.Names...), r.NamesOriginal...) {
+		width = max(width, len(name))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
+	if r.GradientLog != nil {
+		fmt.Fprintf(b, "  %14s", "∂"+r.objectiveLabel()+"/∂log")
+	}
+	b.WriteByte('\n')
+	shown := map[string]bool{}
+	for _, name := range r.Names {
+		shown[name] = true
+		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
+		fmt.Fprintf(b, "  %14s", r.originalText(name))
+		if source, ok := r.Tied[name]; ok {
+			fmt.Fprintf(b, "  tied to %s", source)
+		} else if g, ok := r.GradientLog[name]; ok {
+			fmt.Fprintf(b, "  %14.3g", g)
+		}
+		b.WriteByte('\n')
+		for _, part := range r.NamesOriginal {
+			if strings.HasPrefix(part, name+"[") && !shown[part] {
+				if _, own := r.Parameters[part]; !own {
+					shown[part] = true
+					fmt.Fprintf(b, "%-*s  %14s  %14.6g\n", width, "  "+part, "", r.ParametersOriginalUnits[part])
+				}
+			}
+		}
+	}
+}
+
+// originalText is a parameter in original units, or where to find it: below, for
+// each column or target.
+func (r *Report) originalText(name string) string {
+	isPart := func(other string) bool { return other == name || strings.HasPrefix(other, name+"[") }
+	switch v, ok := r.ParametersOriginalUnits[name]; {
+	case ok:
+		return fmt.Sprintf("%.6g", v)
+	case r.Targets != nil && slices.ContainsFunc(r.Targets[0].names, isPart):
+		return "by target:"
+	case slices.ContainsFunc(r.NamesOriginal, isPart):
+		return "by column:"
+	}
+	return ""
+}
+
+// writeMean prints the mean's coefficients that were found by least squares;
+// others are among the parameters.
+func (r *Report) writeMean(b *strings.Builder) {
+	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) == 0 {
+		return
+	}
+	width := 20
+	for _, c := range r.MeanCoefficients {
+		width = max(width, len(c.Name))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %14s  %14s\n", width, "mean coefficient", "scaled", "std. error", "original units", "std. error")
+	for _, c := range r.MeanCoefficients {
+		fmt.Fprintf(b, "%-*s  %14.6g  %14.3g  %14.6g  %14.3g", width, c.Name, c.Value, *c.StandardError, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+		if c.Centre != nil {
+			fmt.Fprintf(b, "  at %.5g, width %.4g", *c.Centre, *c.Width)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func (r *Report) objectiveLabel() string { return objectiveLabel(r.ObjectiveName) }
+
+// isLOO says whether leave-one-out was minimised.
+func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string(LOO)) }
+
+// estimate says in the status line what kind of estimate the parameters are,
+// where it is not that of maximum likelihood.
+func (r *Report) estimate() string {
+	switch {
+	case r.Type != "fit":
+		return ""
+	case r.isLOO() && r.NegLogPrior != nil:
+		return " (leave-one-out with priors)"
+	case r.isLOO():
+		return " (leave-one-out)"
+	case r.NegLogPrior != nil:
+		return " (MAP)"
+	}
+	return ""
+}
+
+// writeObjective prints what was minimised, where that is not the NLML alone,
+// the scores beside it, and the priors.
+func (r *Report) writeObjective(b *strings.Builder) {
+	if l := r.Scores.LeaveOneOut; l != nil {
+		fmt.Fprintf(b, "%-22s %14.6f   a row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
+	}
+	if r.NegLogPrior == nil {
+		return
+	}
+	base := "NLML"
+	if r.isLOO() {
+		base = "LOO"
+	}
+	fmt.Fprintf(b, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
+	b.WriteString("\npriors: densities over the parameters of the scaled problem, no Jacobian; a fit gives the mode (MAP)\n")
+	width := 20
+	for name := range r.Priors {
+		width = max(width, len(name))
+	}
+	for _, name := range r.Names {
+		if p, ok := r.Priors[name]; ok {
+			fmt.Fprintf(b, "%-*s  %s\n", width, name, p)
+		}
+	}
+}
+
+// writeScores prints predictive scores beside one another.
+func (r *Report) writeScores(b *strings.Builder) {
+	cv := r.Scores.CrossValidation
+	if cv == nil {
+		return
+	}
+	what := "at these parameters"
+	if cv.Refit {
+		what = "refitted for each"
+	}
+	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
+	for _, p := range cv.Targets {
+		fmt.Fprintf(b, "  target %q\n", p.Name)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "    NLPD", p.NLPD, p.NLPDStandardized, p.NLPDStdError)
+		fmt.Fprintf(b, "%-20s %13.1f %%\n", "    95 % interval", 100*p.Coverage95)
+	}
+	if cv.Targets != nil {
+		b.WriteString("  all targets\n")
+	} else {
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+	}
+	fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "  NLPD", cv.NLPD, cv.NLPDStandardized, cv.NLPDStdError)
+	if l := r.Scores.LeaveOneOut; l != nil {
+		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)
+	}
+	fmt.Fprintf(b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*cv.Coverage95)
+}
+
+// writeTargets prints the parts of several targets.
+func (r *Report) writeTargets(b *strings.Builder) {
+	width := 20
+	for _, p := range r.Targets {
+		for _, name := range p.names {
+			width = max(width, len(name))
+		}
+		for _, c := range p.MeanCoefficients {
+			width = max(width, len(c.Name))
+		}
+	}
+	for _, p := range r.Targets {
+		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
+		for _, name := range p.names {
+			fmt.Fprintf(b, "  %-*s %14.6g in original units\n", width, name, p.ParametersOriginalUnits[name])
+		}
+		for _, c := range p.MeanCoefficients {
+			fmt.Fprintf(b, "  %-*s %14.6g, std. error %.3g, in original units\n", width, c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+		}
+		if s := p.Test; s != nil {
+			fmt.Fprintf(b, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",
+				s.N, s.RMSE, s.RMSEStandardized, s.NLPD, s.NLPDStandardized, 100*s.Coverage95)
+		}
+	}
+}
+
+// writeStdErrors prints standard errors and intervals, or why there are none.
+func (r *Report) writeStdErrors(b *strings.Builder) {
+	e := r.StdErrors
+	if e == nil {
+		return
+	}
+	if e.Failure != "" {
+		fmt.Fprintf(b, "\nno standard errors: %s\n", e.Failure)
+		return
+	}
+	width := 20
+	for _, name := range r.Names {
+		width = max(width, len(name))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %31s\n", width, "standard errors", "of the log", "scaled", "95 % interval, scaled")
+	for _, name := range r.Names {
+		se, ok := e.Scaled[name]
+		if !ok {
+			fmt.Fprintf(b, "%-*s  %14s\n", width, name, "left out")
+			continue
+		}
+		log := ""
+		if v, ok := e.Log[name]; ok {
+			log = fmt.Sprintf("%.4g", v)
+		}
+		fmt.Fprintf(b, "%-*s  %14s  %14.4g  %14.6g … %14.6g\n", width, name, log, se, e.Interval95[name][0], e.Interval95[name][1])
+	}
+}

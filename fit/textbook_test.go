@@ -1,0 +1,51 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest/textbook"
+)
+
+// TestTextbook fits by another method on another device: the likelihood, the
+// optimum and the predictions are those of the CPU, and what the method lacks is an
+// error.
+func TestTextbook(t *testing.T) {
+	ctx, d := context.Background(), synthetic(60)
+	o := Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	backends, choice, err := device.Dispatch(ctx, device.Request{Method: textbook.Method{}}, []device.Driver{textbook.Driver{}})
+	if err != nil || choice.Device != "textbook" {
+		t.Fatalf("choice %+v, error %v", choice, err)
+	}
+	want, wantStart := mustFit(t, d, o), evaluate(t, d, o)
+	start, err := mustPrepare(t, d, o).Evaluate(ctx, backends[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := mustPrepare(t, d, o).Fit(ctx, backends...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	for what, pair := range map[string][2]float64{
+		"NLML at the start": {start.NLML, wantStart.NLML}, "NLML": {got.Report.NLML, want.Report.NLML},
+		"leave-one-out": {got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum},
+	} {
+		if !(math.Abs(pair[0]-pair[1]) <= 1e-10*math.Abs(pair[1])) {
+			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	if got.Report.Device != "textbook" {
+		t.Errorf("device %s", got.Report.Device)
+	}
+	if err := got.SaveModel(t.TempDir()+"/m", false); err != nil {
+		t.Error(err)
+	}
+	var unsupported *device.UnsupportedError
+	if err := got.SaveModel(t.TempDir()+"/m", true); !errors.As(err, &unsupported) || unsupported.Method != "textbook" {
+		t.Errorf("a model with a factor: error %v", err)
+	}
+}

@@ -1,0 +1,57 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest/textbook"
+)
+
+// TestOtherMethod: a model file with a factor serves a method that has none, with
+// the same predictions, and what the method lacks is an error.
+func TestOtherMethod(t *testing.T) {
+	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
+	m := newModel(t, 40)
+	p, err := m.Condition(ctx, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.SaveWithFactor(path); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backends, err := textbook.Method{}.Backends([]device.Device{textbook.Device{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := loaded.Condition(ctx, backends[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	want := predict(t, m, rows)
+	got, err := other.Predict(ctx, rows, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.Mean {
+		// The condition number is near 1e4, as in TestPredict.
+		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-9*math.Abs(want.Mean[i]) || math.Abs(got.Std[i]-want.Std[i]) > 1e-8*want.Std[i] {
+			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[i], want.Std[i])
+		}
+	}
+	_, joint := other.Joint(ctx, rows, 20, JointOptions{})
+	for what, err := range map[string]error{"joint": joint, "factor": other.SaveWithFactor(path)} {
+		var unsupported *device.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.Method != "textbook" {
+			t.Errorf("%s: error %v, want an UnsupportedError", what, err)
+		}
+	}
+}

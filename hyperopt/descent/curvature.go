@@ -1,0 +1,246 @@
+package descent
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Metric is an approximation of a Hessian ∂²f/∂z², symmetric, p×p in row-major
+// order.
+type Metric []float64
+
+// Scaled returns the metric of f times factor; nil of nil.
+func (m Metric) Scaled(factor float64) Metric {
+	out := slices.Clone(m)
+	floats.Scale(factor, out)
+	return out
+}
+
+// Nats returns ½(b−a)ᵀM(b−a), the rise of f from its minimum at a to b by the
+// quadratic model of the metric; +Inf if that is nil.
+func (m Metric) Nats(a, b []float64) float64 {
+	if m == nil {
+		return math.Inf(1)
+	}
+	p, d := len(a), make([]float64, len(a))
+	floats.SubTo(d, b, a)
+	sum := 0.0
+	for i, v := range d {
+		sum += v * dot(m[i*p:(i+1)*p], d)
+	}
+	return sum / 2
+}
+
+// hessianStep is the step of [Hessian] in log units that suits a metric: the
+// secant over a percent, which rounding in the gradient (1e-9 of f at large n)
+// does not reach. Truncation leaves errors of the order of 1e-4.
+const hessianStep = 1e-2
+
+// HessianOptions tell how to difference a gradient. The zero value suits a
+// [Start.Metric].
+type HessianOptions struct {
+	// Step returns that of parameter i; nil means 0.01 for all.
+	Step func(i int) float64
+	// Fixed parameters have rows and columns of zeros; nil for none.
+	Fixed []bool
+	// Asymmetry, unless nil, is set to the largest difference of an element from
+	// its mirror image before both were averaged, which shows the accuracy.
+	Asymmetry *float64
+}
+
+// Hessian approximates ∂²f/∂z² at z by central differences of the gradient,
+//
+//	(∂f/∂z(z + h·eᵢ) − ∂f/∂z(z − h·eᵢ)) / 2h,
+//
+// made symmetric. It costs two values with gradients for every free parameter. It
+// is nil if f is not defined around z; then ev's Reason says why.
+func Hessian(ctx context.Context, ev *Evaluator, z []float64, o HessianOptions) (Metric, error) {
+	p := len(z)
+	rows := make([]float64, p*p)
+	at, up, down := slices.Clone(z), make([]float64, p), make([]float64, p)
+	fixed := func(i int) bool { return o.Fixed != nil && o.Fixed[i] }
+	for i := range z {
+		if fixed(i) {
+			continue
+		}
+		step := hessianStep
+		if o.Step != nil {
+			step = o.Step(i)
+		}
+		for _, side := range []struct {
+			z    float64
+			grad []float64
+		}{{z[i] + step, up}, {z[i] - step, down}} {
+			at[i] = side.z
+			f, err := ev.Value(ctx, at)
+			ok := err == nil && !math.IsInf(f, 1)
+			if ok {
+				ok, err = ev.Gradient(ctx, at, side.grad)
+			}
+			if err != nil || !ok {
+				return nil, err
+			}
+		}
+		at[i] = z[i]
+		for j := range z {
+			if !fixed(j) {
+				rows[i*p+j] = (up[j] - down[j]) / (2 * step)
+			}
+		}
+	}
+	return symmetric(rows, p, o.Asymmetry), nil
+}
+
+// symmetric averages a p×p matrix with its transpose.
+func symmetric(rows []float64, p int, asymmetry *float64) Metric {
+	h := make(Metric, p*p)
+	for i := range p {
+		for j := range p {
+			a, b := rows[i*p+j], rows[j*p+i]
+			if h[i*p+j] = a/2 + b/2; asymmetry != nil {
+				*asymmetry = max(*asymmetry, math.Abs(a-b))
+			}
+		}
+	}
+	return h
+}
+
+// metricFloor is the least curvature that a metric is trusted with, in units of
+// f per squared log unit: along an eigenvector of less the first step is as if
+// it were this. It bounds steps where f is flat, g/2 log units for a slope g, and
+// where the Hessian is not positive definite. On elevators (18 columns) 2 works
+// and 10 stays far from the optimum for long.
+const metricFloor = 2
+
+// model is the running approximation B of the Hessian over all p parameters, kept
+// positive definite.
+type model struct {
+	p int
+	b Metric // nil before the first pair
+}
+
+// floored returns the model of a metric with eigenvalues below metricFloor raised
+// to it.
+func (m Metric) floored(p int) (model, error) {
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(p, slices.Clone(m)), true) {
+		return model{}, fmt.Errorf("hyperopt: the eigenvalues of a metric cannot be computed")
+	}
+	values := e.Values(nil)
+	var v mat.Dense
+	e.VectorsTo(&v)
+	b := make(Metric, p*p)
+	for k, lambda := range values {
+		lambda = math.Max(lambda, metricFloor)
+		for i := range p {
+			for j := range p {
+				b[i*p+j] += lambda * v.At(i, k) * v.At(j, k)
+			}
+		}
+	}
+	return model{p, b}, nil
+}
+
+// learn updates B by the step s and the change y of the gradient: the damped
+// formula of BFGS (N&W procedure 18.2), which keeps B positive definite whatever
+// the sign of sᵀy.
+func (m *model) learn(s, y []float64) {
+	p := m.p
+	sy := dot(s, y)
+	if m.b == nil {
+		if !(sy > minCosine*math.Sqrt(dot(s, s)*dot(y, y))) {
+			return
+		}
+		m.b = make(Metric, p*p)
+		for i := range p {
+			m.b[i*p+i] = dot(y, y) / sy // N&W 6.20, of B
+		}
+	}
+	bs := make([]float64, p)
+	for i := range p {
+		bs[i] = dot(m.b[i*p:(i+1)*p], s)
+	}
+	sbs := dot(s, bs)
+	if !(sbs > 0) || math.IsInf(sbs, 0) {
+		return
+	}
+	r := slices.Clone(y)
+	if sy < 0.2*sbs {
+		theta := 0.8 * sbs / (sbs - sy)
+		for i := range r {
+			r[i] = theta*y[i] + (1-theta)*bs[i]
+		}
+		sy = dot(s, r)
+	}
+	for i := range p {
+		for j := range p {
+			m.b[i*p+j] += r[i]*r[j]/sy - bs[i]*bs[j]/sbs
+		}
+	}
+}
+
+// solve returns B⁻¹g over the parameters with the given indices, and false if
+// that cannot be computed.
+func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
+	if m.b == nil {
+		return nil, false
+	}
+	b := mat.NewSymDense(len(index), nil)
+	for a, i := range index {
+		for e := a; e < len(index); e++ {
+			b.SetSym(a, e, m.b[i*m.p+index[e]])
+		}
+	}
+	var chol mat.Cholesky
+	var x mat.VecDense
+	if !chol.Factorize(b) || chol.SolveVecTo(&x, mat.NewVecDense(len(index), g)) != nil {
+		return nil, false // not positive definite, or nearly singular
+	}
+	return &x, true
+}
+
+// newton writes −B⁻¹g over the parameters with the given indices to dir, and
+// reports whether it could.
+func (m *model) newton(index []int, g, dir []float64) bool {
+	x, ok := m.solve(index, g)
+	if ok {
+		for a := range dir {
+			dir[a] = -x.AtVec(a)
+		}
+	}
+	return ok
+}
+
+// promise returns the decrease of f to the minimum of its quadratic model over
+// the parameters with the given indices, ½gᵀB⁻¹g, where all p have the gradient
+// g; +Inf without a model.
+func (m *model) promise(index []int, g []float64) float64 {
+	if m.b == nil {
+		return math.Inf(1)
+	}
+	if len(index) == 0 {
+		return 0
+	}
+	part := make([]float64, len(index))
+	for a, i := range index {
+		part[a] = g[i]
+	}
+	x, ok := m.solve(index, part)
+	if !ok {
+		return math.Inf(1)
+	}
+	return mat.Dot(mat.NewVecDense(len(part), part), x) / 2
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}

@@ -1,0 +1,241 @@
+package descent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Method is an algorithm that descends from one start. Its value holds settings
+// alone and serves any number of starts side by side.
+type Method interface {
+	// Name is what --optimizer takes.
+	Name() string
+	// Descend goes down from d.Point() until d.Converged() says so or it cannot go
+	// on; the status is why it ended. It evaluates by d.Value and d.Gradient, whose
+	// errors it returns as they are, and makes every better point it settles on
+	// the current one by d.Accept.
+	Descend(ctx context.Context, d *Descent) (Status, error)
+}
+
+// Methods lists all, the default first. LBFGS needs the fewest evaluations
+// wherever the gradient is right; the others are there for comparison.
+func Methods() []Method { return []Method{LBFGS{}, Adam{}, NelderMead{}} }
+
+// MethodNames returns the names of all, the default first.
+func MethodNames() []string {
+	var names []string
+	for _, m := range Methods() {
+		names = append(names, m.Name())
+	}
+	return names
+}
+
+// MethodNamed returns the method of that name, nil if there is none.
+func MethodNamed(name string) Method {
+	for _, m := range Methods() {
+		if m.Name() == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Descent is the state of one start that every method shares. It shares nothing
+// with other starts, so that starts may run in any order, and on objectives of
+// their own at the same time.
+type Descent struct {
+	space  *space
+	s      Settings
+	index  int
+	start  Start
+	ev     *Evaluator
+	notify func(*Descent) // after each accepted iteration
+
+	at       Point // the current iterate, with its gradient
+	iter     int
+	change   float64 // relative change of the latest iteration
+	flat     int     // iterations in a row with a change within tolerance
+	flatFrom int     // infeasible trials before the first of those
+	// model is what the steps have taught so far of the Hessian.
+	model model
+}
+
+func newDescent(space *space, s Settings, index int, start Start, ev *Evaluator, notify func(*Descent)) *Descent {
+	return &Descent{space: space, s: s, index: index, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
+}
+
+// Point returns the current iterate.
+func (d *Descent) Point() Point { return d.at }
+
+// Value returns f(z), +Inf where f is not defined. An error ends the start.
+func (d *Descent) Value(ctx context.Context, z []float64) (float64, error) {
+	return d.ev.Value(ctx, z)
+}
+
+// Gradient writes ∂f/∂z to grad and reports whether it is finite. An error ends
+// the start.
+func (d *Descent) Gradient(ctx context.Context, z, grad []float64) (bool, error) {
+	return d.ev.Gradient(ctx, z, grad)
+}
+
+// Accept makes p, with its gradient, the current iterate, and tells whoever
+// listens.
+func (d *Descent) Accept(p Point) {
+	d.step(p)
+	d.notify(d)
+}
+
+// step makes p the current iterate.
+func (d *Descent) step(p Point) {
+	d.change = math.Abs(d.at.F-p.F) / math.Max(1, math.Abs(p.F))
+	if d.change <= d.s.RelativeTolerance {
+		d.flat++
+	} else {
+		d.restless()
+	}
+	s, y := make([]float64, len(p.Z)), make([]float64, len(p.Z))
+	for i := range s {
+		if !d.space.fixed[i] {
+			s[i], y[i] = p.Z[i]-d.at.Z[i], p.G[i]-d.at.G[i]
+		}
+	}
+	d.model.learn(s, y)
+	d.at = p
+	d.iter++
+}
+
+// restless forgets the iterations with little change.
+func (d *Descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
+
+// Converged tests the criteria at the current iterate: StatusNone if none holds.
+func (d *Descent) Converged() Status {
+	if d.space.norm(d.at.Z, d.at.G) <= d.s.GradientTolerance {
+		return StatusGradientConverged
+	}
+	if d.flat >= relativeIterations {
+		if d.ev.counts.Infeasible > d.flatFrom {
+			// Not an optimum: the way down leads where f is not defined.
+			return StatusStalled
+		}
+		return StatusFunctionConverged
+	}
+	return StatusNone
+}
+
+// Promise returns the decrease of f to the minimum of its quadratic model over
+// the parameters that can move; +Inf while there is no model.
+func (d *Descent) Promise() float64 {
+	if d.at.G == nil {
+		return math.Inf(1)
+	}
+	var index []int
+	for i := range d.at.Z {
+		if !d.space.fixed[i] && !d.space.held(i, d.at.Z, d.at.G) {
+			index = append(index, i)
+		}
+	}
+	return d.model.promise(index, d.at.G)
+}
+
+// run descends from the start. The error in the result is non-nil if the start
+// failed or was cancelled.
+func (d *Descent) run(ctx context.Context) StartResult {
+	status, err := d.begin(ctx)
+	if status == StatusNone && err == nil {
+		status, err = d.s.Method.Descend(ctx, d)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, errMaxEvaluations):
+		status, err = StatusMaxEvaluations, nil
+	case errors.Is(err, errHalted):
+		status, err = d.ev.halt, nil
+	case ctx.Err() != nil:
+		status = StatusCancelled
+	default:
+		status = StatusFailed
+	}
+	return d.result(status, err)
+}
+
+// begin evaluates the start itself.
+func (d *Descent) begin(ctx context.Context) (Status, error) {
+	if d.start.Metric != nil {
+		var err error
+		if d.model, err = d.start.Metric.floored(len(d.start.Z)); err != nil {
+			return StatusFailed, &StartError{Start: d.index, Err: err}
+		}
+	}
+	z := slices.Clone(d.start.Z)
+	f, err := d.ev.Value(ctx, z)
+	if err != nil {
+		return StatusFailed, err
+	}
+	if math.IsInf(f, 1) {
+		return StatusFailed, &StartError{Start: d.index, Err: d.ev.reason}
+	}
+	if len(d.space.free()) == 0 {
+		return StatusAllFixed, nil
+	}
+	g := make([]float64, len(z))
+	ok, err := d.ev.Gradient(ctx, z, g)
+	if err == nil && !ok {
+		err = &StartError{Start: d.index, Err: d.ev.reason}
+	}
+	if err != nil {
+		return StatusFailed, err
+	}
+	d.at = Point{Z: z, F: f, G: g}
+	d.notify(d)
+	return StatusNone, nil
+}
+
+// result reports the start.
+func (d *Descent) result(status Status, err error) StartResult {
+	r := StartResult{
+		Start: slices.Clone(d.start.Z), F: math.Inf(1), GradientNorm: math.NaN(), RelativeChange: d.change,
+		Status: status, Err: err, Iterations: d.iter, Evaluations: d.ev.counts,
+	}
+	at := d.ev.best
+	if d.at.Z != nil && (status.Converged() || d.at.F <= at.F+d.s.noise(at.F)) {
+		at = d.at // has its gradient
+	}
+	var begin *StartError
+	if at.Z == nil || errors.As(err, &begin) {
+		return r
+	}
+	r.X, r.F, r.Metric = slices.Clone(at.Z), at.F, d.model.b
+	if status == StatusAllFixed {
+		r.GradientNorm = 0
+	}
+	if at.G != nil {
+		r.Gradient, r.GradientNorm = slices.Clone(at.G), d.space.norm(at.Z, at.G)
+		for i, p := range d.space.params {
+			if d.space.fixed[i] || !d.space.held(i, at.Z, at.G) {
+				continue
+			}
+			side, bound, beyond := Lower, p.Lower, "smaller"
+			if at.Z[i] == d.space.hi[i] {
+				side, bound, beyond = Upper, p.Upper, "larger"
+			}
+			r.AtBound = append(r.AtBound, Bound{Index: i, Name: p.Name, Side: side})
+			r.warnf("%s is at its %s bound %.6g: a %s value would fit the data better; widen the bound if that makes sense",
+				p.Name, side, bound, beyond)
+		}
+	}
+	switch status {
+	case StatusStalled:
+		r.warnf("stalled: the objective cannot be decreased any further in floating point, although its gradient norm is %.3g (tolerance %.3g; %d trials were infeasible)",
+			r.GradientNorm, d.s.GradientTolerance, d.ev.counts.Infeasible)
+	case StatusMaxEvaluations:
+		r.warnf("stopped at the limit of %d value evaluations before convergence", d.s.MaxEvaluations)
+	}
+	return r
+}
+
+func (r *StartResult) warnf(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}

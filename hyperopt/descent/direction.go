@@ -1,0 +1,185 @@
+package descent
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
+)
+
+const (
+	// firstTrial and firstMax bound how far, in log units, the first trial and
+	// any trial of an iteration along the steepest descent may move a
+	// parameter: the gradient says nothing about the length of that step.
+	firstTrial = 1
+	firstMax   = 2
+	// stepMax bounds how far any trial may move a parameter: e⁵ is a factor of
+	// 150.
+	stepMax = 5
+	// newtonReach bounds the first trial along the first direction from a metric,
+	// which is that of another place or of fewer rows: on kin40k (2,000 rows,
+	// metric of 736) 1 spares all trials that go up, 5 has two in the first four.
+	// The bound doubles, up to stepMax, whenever a trial at it was good, and
+	// halves, not below newtonLeast, when one was too long.
+	newtonReach, newtonLeast = 1, 0.25
+	// minCosine is the smallest cosine between the direction and steepest
+	// descent, and between the step and the change of the gradient, that the
+	// memory is trusted with (N&W p. 47 and 7.2: sᵀy must be positive).
+	minCosine = 1e-10
+)
+
+// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
+// 7.5), with its memory cleared where the curvature condition failed, and the step
+// limited, among others by the bounds.
+type director struct {
+	memory int
+	lo, hi []float64 // bounds of the variables
+	limit  *stepLimit
+	// newton, unless nil, gives the directions from a metric in place of
+	// L-BFGS; false where it cannot.
+	newton func(grad, dir []float64) bool
+	// reach is the bound of the next first trial along such a direction, and
+	// tried how far the latest one went.
+	reach, tried float64
+
+	lbfgs    *optimize.LBFGS
+	prevX    []float64
+	prevG    []float64
+	steepest bool // the latest direction is that of steepest descent
+}
+
+// InitDirection implements [optimize.NextDirectioner]: steepest descent.
+func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 {
+	if step, ok := d.newtonStep(loc, dir); ok {
+		return step
+	}
+	d.lbfgs = &optimize.LBFGS{Store: d.memory}
+	d.lbfgs.InitDirection(loc, dir)
+	d.remember(loc)
+	d.steepest = true
+	floats.ScaleTo(dir, -1, loc.Gradient)
+	norm := floats.Norm(dir, math.Inf(1))
+	step := math.Min(1, firstTrial/norm)
+	d.restrain(loc, dir, step)
+	d.limit.max = d.room(loc, dir, firstMax/norm)
+	return math.Min(step, d.limit.max)
+}
+
+// NextDirection implements [optimize.NextDirectioner].
+func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 {
+	if d.newton != nil || !d.curved(loc) {
+		return d.InitDirection(loc, dir)
+	}
+	d.lbfgs.NextDirection(loc, dir)
+	d.remember(loc)
+	d.steepest = false
+	if step, ok := d.fullStep(loc, dir); ok {
+		return step
+	}
+	return d.InitDirection(loc, dir)
+}
+
+// newtonStep takes the direction from the metric, if there is one that serves.
+func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
+	if d.newton == nil {
+		return 0, false
+	}
+	d.adapt(loc)
+	if d.newton(loc.Gradient, dir) {
+		if step, ok = d.fullStep(loc, dir); ok {
+			d.remember(loc)
+			d.tried = step * floats.Norm(dir, math.Inf(1))
+			d.steepest = false
+			return step, true
+		}
+	}
+	d.newton = nil
+	return 0, false
+}
+
+// adapt sets the reach by how far the latest search went of its first trial.
+func (d *director) adapt(loc *optimize.Location) {
+	if d.tried == 0 {
+		d.reach = newtonReach
+		return
+	}
+	switch moved := floats.Distance(loc.X, d.prevX, math.Inf(1)); {
+	case moved < 0.9*d.tried:
+		d.reach = math.Max(newtonLeast, d.reach/2)
+	case d.tried >= 0.9*d.reach:
+		d.reach = math.Min(stepMax, 2*d.reach)
+	}
+}
+
+// fullStep returns the first trial along dir, whose natural length is 1, and
+// false if dir is not one of clear descent.
+func (d *director) fullStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
+	norm := floats.Norm(dir, math.Inf(1))
+	if !(norm > 0) || math.IsInf(norm, 0) {
+		return 0, false
+	}
+	first := float64(stepMax)
+	if d.newton != nil {
+		first = d.reach
+	}
+	step = math.Min(1, first/norm)
+	d.restrain(loc, dir, step)
+	cos := -floats.Dot(loc.Gradient, dir) / (floats.Norm(loc.Gradient, 2) * floats.Norm(dir, 2))
+	if !(cos > minCosine) {
+		return 0, false
+	}
+	d.limit.max = d.room(loc, dir, stepMax/norm)
+	return math.Min(step, d.limit.max), true
+}
+
+// curved reports whether the step s and the change of the gradient y since the
+// latest direction satisfy sᵀy > 0, clearly.
+func (d *director) curved(loc *optimize.Location) bool {
+	var sy, ss, yy float64
+	for i, x := range loc.X {
+		s, y := x-d.prevX[i], loc.Gradient[i]-d.prevG[i]
+		sy += s * y
+		ss += s * s
+		yy += y * y
+	}
+	return sy > minCosine*math.Sqrt(ss)*math.Sqrt(yy)
+}
+
+func (d *director) remember(loc *optimize.Location) {
+	d.prevX = append(d.prevX[:0], loc.X...)
+	d.prevG = append(d.prevG[:0], loc.Gradient...)
+}
+
+// restrain shortens the components of dir that would take a variable beyond its
+// bound at the given step, unless they make up much of the slope along dir: then
+// it would not be a direction of quick descent any more, and they limit the step
+// instead, see room.
+func (d *director) restrain(loc *optimize.Location, dir []float64, step float64) {
+	slope := math.Abs(floats.Dot(loc.Gradient, dir))
+	for i, x := range loc.X {
+		lo, hi := d.lo[i], d.hi[i]
+		if x > lo && x < hi && math.Abs(dir[i]*loc.Gradient[i]) > 0.1*slope {
+			continue
+		}
+		switch target := x + step*dir[i]; {
+		case dir[i] < 0 && target < lo:
+			dir[i] = math.Min(0, lo-x) / step
+		case dir[i] > 0 && target > hi:
+			dir[i] = math.Max(0, hi-x) / step
+		}
+	}
+}
+
+// room returns the longest step, at most limit, that takes no variable across its
+// bound.
+func (d *director) room(loc *optimize.Location, dir []float64, limit float64) float64 {
+	for i, x := range loc.X {
+		switch {
+		case dir[i] < 0:
+			limit = math.Min(limit, (d.lo[i]-x)/dir[i])
+		case dir[i] > 0:
+			limit = math.Min(limit, (d.hi[i]-x)/dir[i])
+		}
+	}
+	return limit
+}

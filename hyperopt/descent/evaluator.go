@@ -1,0 +1,231 @@
+package descent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+
+	"gpfit/hyperopt/journal"
+)
+
+// IsInfeasible reports whether err says that a function is not defined at a
+// point: an error in its chain has a method Infeasible() bool that returns true,
+// such as that of a covariance matrix that is not positive definite.
+func IsInfeasible(err error) bool {
+	var e interface{ Infeasible() bool }
+	return errors.As(err, &e) && e.Infeasible()
+}
+
+// PanicError is a panic of an [Objective], turned into an error.
+type PanicError struct {
+	// Value is what panic was called with.
+	Value any
+	// Stack is the stack at the panic.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("hyperopt: the objective panicked: %v", e.Value)
+}
+
+// Unwrap returns Value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// errMaxEvaluations ends a start whose evaluations are used up.
+var errMaxEvaluations = errors.New("hyperopt: evaluation limit reached")
+
+// errHalted ends a start that the race has left behind.
+var errHalted = errors.New("hyperopt: left behind")
+
+// Evaluations counts calls of an objective, replayed ones included.
+type Evaluations struct {
+	// Value counts values, infeasible ones included, Gradient gradients.
+	Value, Gradient int
+	// Infeasible counts the trials at which the covariance was not positive
+	// definite or the value or the gradient not finite.
+	Infeasible int
+}
+
+// Add adds o.
+func (e *Evaluations) Add(o Evaluations) {
+	e.Value += o.Value
+	e.Gradient += o.Gradient
+	e.Infeasible += o.Infeasible
+}
+
+// Point is a place that was evaluated; G, the gradient, is nil where it was not.
+type Point struct {
+	Z []float64
+	F float64
+	G []float64
+}
+
+// Evaluator is the one way to an objective: it counts, records and replays
+// evaluations, turns infeasible points into +Inf and panics into errors, and
+// remembers the best point and the last gradient.
+type Evaluator struct {
+	obj    Objective
+	log    *journal.Stream
+	max    int    // of values; 0 for no limit
+	halt   Status // if not StatusNone, the next evaluation ends the start with it
+	counts Evaluations
+	best   Point // lowest finite value seen; Z nil before the first
+	last   Point // latest finite gradient
+	valued Point // latest value, finite or not
+	reason error // why the latest infeasible point was infeasible
+	buf    []float64
+}
+
+// NewEvaluator returns the evaluator of an objective that records in log, which
+// may be nil.
+func NewEvaluator(obj Objective, log *journal.Stream) *Evaluator {
+	return &Evaluator{obj: obj, log: log}
+}
+
+// Counts returns the evaluations so far.
+func (e *Evaluator) Counts() Evaluations { return e.counts }
+
+// Reason says why the latest infeasible point was infeasible.
+func (e *Evaluator) Reason() error { return e.reason }
+
+// move goes on with another objective, the same function elsewhere.
+func (e *Evaluator) move(obj Objective) { e.obj, e.valued = obj, Point{} }
+
+// Value returns f(z), +Inf where f is not defined.
+func (e *Evaluator) Value(ctx context.Context, z []float64) (float64, error) {
+	if slices.Equal(z, e.last.Z) {
+		return e.last.F, nil
+	}
+	if err := cancelled(ctx); err != nil {
+		return 0, err
+	}
+	if e.halt != StatusNone {
+		return 0, errHalted
+	}
+	if e.max > 0 && e.counts.Value >= e.max {
+		return 0, errMaxEvaluations
+	}
+	e.counts.Value++
+	f, err := e.evaluate(ctx, z, nil)
+	if f, err = e.judge(ctx, f, err); err != nil {
+		return 0, err
+	}
+	e.valued = Point{Z: append(e.valued.Z[:0], z...), F: f}
+	if f < math.Inf(1) && (e.best.Z == nil || f < e.best.F) {
+		e.best = Point{Z: slices.Clone(z), F: f}
+	}
+	return f, nil
+}
+
+// Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective
+// has always just been asked for its value at z: if the latest value was asked
+// for elsewhere, it is asked for again.
+func (e *Evaluator) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
+	if slices.Equal(z, e.last.Z) {
+		copy(grad, e.last.G)
+		return true, nil
+	}
+	if !slices.Equal(z, e.valued.Z) {
+		if _, err := e.Value(ctx, z); err != nil {
+			return false, err
+		}
+	}
+	if err := cancelled(ctx); err != nil {
+		return false, err
+	}
+	e.counts.Gradient++
+	f, err := e.evaluate(ctx, z, grad)
+	if err == nil {
+		for i, g := range grad {
+			if math.IsNaN(g) || math.IsInf(g, 0) {
+				f, err = math.NaN(), &nonFiniteError{what: fmt.Sprintf("component %d of the gradient", i), value: g}
+				break
+			}
+		}
+	}
+	if f, err = e.judge(ctx, f, err); err != nil {
+		return false, err
+	}
+	if math.IsInf(f, 1) {
+		for i := range grad {
+			grad[i] = math.NaN()
+		}
+		return false, nil
+	}
+	e.last = Point{Z: slices.Clone(z), F: e.valued.F, G: slices.Clone(grad)}
+	if slices.Equal(z, e.best.Z) {
+		e.best.G = e.last.G
+	}
+	return true, nil
+}
+
+// evaluate takes the next evaluation from the log as far as that goes, then from
+// the objective, and records it.
+func (e *Evaluator) evaluate(ctx context.Context, z, grad []float64) (f float64, err error) {
+	if f, found, err := e.log.Replay(z, grad); found || err != nil {
+		return f, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = &PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	e.buf = append(e.buf[:0], z...)
+	if grad == nil {
+		f, err = e.obj.Value(ctx, e.buf)
+	} else {
+		f, err = e.obj.ValueGradient(ctx, e.buf, grad)
+	}
+	if failure := e.log.Record(z, f, grad, err); failure != nil {
+		return 0, failure
+	}
+	return f, err
+}
+
+// judge sorts the outcome of a call into finite, infeasible (+Inf, counted) and
+// error.
+func (e *Evaluator) judge(ctx context.Context, f float64, err error) (float64, error) {
+	switch {
+	case err == nil && !math.IsNaN(f) && !math.IsInf(f, 0):
+		return f, nil
+	case err == nil:
+		err = &nonFiniteError{what: "the objective", value: f}
+	case IsInfeasible(err):
+	default:
+		if cause := cancelled(ctx); cause != nil && !errors.Is(err, context.Cause(ctx)) {
+			err = errors.Join(cause, err)
+		}
+		return 0, err
+	}
+	e.counts.Infeasible++
+	e.reason = err
+	return math.Inf(1), nil
+}
+
+// cancelled returns nil while ctx lasts, then its error together with the cause
+// that was given, if any.
+func cancelled(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// nonFiniteError is the reason for an infeasible point that has no error of its
+// own.
+type nonFiniteError struct {
+	what  string
+	value float64
+}
+
+func (e *nonFiniteError) Error() string { return fmt.Sprintf("%s is %g", e.what, e.value) }
+
+// Infeasible marks the error for IsInfeasible.
+func (e *nonFiniteError) Infeasible() bool { return true }

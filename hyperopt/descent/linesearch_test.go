@@ -1,0 +1,209 @@
+package descent
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// searchers are the line searches compared.
+var searchers = []struct {
+	name string
+	make func(*stepLimit, Settings) optimize.Linesearcher
+}{
+	{"value-first", func(l *stepLimit, s Settings) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }},
+	{"bisection", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Bisection{} }},
+	{"more-thuente", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.MoreThuente{} }},
+	{"backtracking", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Backtracking{} }},
+}
+
+// searchProblems are: GP regressions of 40 rows with bounds, 16 starts each;
+// Rosenbrock in 4 dimensions and a quadratic of condition 1e3 in 10, 21 starts
+// each.
+func searchProblems() (problems []arrays, settings []how, names []string) {
+	for i, d := range []int{1, 2, 4, 6, 8} {
+		g := newGP(40, d, 0.2, uint64(i))
+		p := g.problem()
+		p.Objective = &smooth{f: g.nlml}
+		problems = append(problems, p)
+		settings = append(settings, how{Restarts: 15})
+		names = append(names, "gp")
+	}
+	return append(problems, arrays{Objective: total(rosenbrock), Start: make([]float64, 4)},
+			arrays{Objective: total(quadratic(make([]float64, 10), 1e3)), Start: make([]float64, 10)}),
+		append(settings, how{Restarts: 20}, how{Restarts: 20}),
+		append(names, "rosenbrock", "quadratic")
+}
+
+// searchCost returns the weighted cost (value 1, gradient 2 more) by kind of
+// problem, and how many starts did not bring the gradient below its tolerance.
+func searchCost(tb testing.TB, make func(*stepLimit, Settings) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
+	cost = map[string]int{}
+	problems, settings, names := searchProblems()
+	for i, p := range problems {
+		s := settings[i]
+		s.Restarts /= every
+		s.searcher, s.RelativeTolerance = make, -1
+		r, err := minimizeArrays(context.Background(), p, s)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c := r.Evaluations.Value + 2*r.Evaluations.Gradient
+		cost[names[i]] += c
+		cost["all"] += c
+		for _, st := range r.Starts {
+			if st.Status != StatusGradientConverged {
+				failed++
+			}
+		}
+	}
+	return cost, failed
+}
+
+// BenchmarkLineSearch measures the costs quoted at valueFirst:
+//
+//	go test ./hyperopt -run '^$' -bench LineSearch -benchtime 1x
+func BenchmarkLineSearch(b *testing.B) {
+	for _, s := range searchers {
+		b.Run(s.name, func(b *testing.B) {
+			for b.Loop() {
+				cost, failed := searchCost(b, s.make, 1)
+				for kind, c := range cost {
+					b.ReportMetric(float64(c), kind+"-cost")
+				}
+				b.ReportMetric(float64(failed), "failed")
+			}
+		})
+	}
+}
+
+// TestLineSearchCost is a short form of the benchmark.
+func TestLineSearchCost(t *testing.T) {
+	own, failed := searchCost(t, searchers[0].make, 5)
+	if failed > 0 {
+		t.Errorf("%d starts did not converge", failed)
+	}
+	for _, s := range searchers[1:] {
+		cost, _ := searchCost(t, s.make, 5)
+		t.Logf("%s: %v, default: %v", s.name, cost, own)
+		if float64(own["all"]) > 1.05*float64(cost["all"]) {
+			t.Errorf("the default costs more than %s: %v > %v", s.name, own, cost)
+		}
+	}
+}
+
+// phi drives a line search by hand along a function of one variable and returns
+// the accepted step, the number of values and derivatives asked for.
+func phi(t *testing.T, f func(a float64) (v, d float64), step, limit float64) (a float64, values, slopes int, err error) {
+	t.Helper()
+	s := &valueFirst{limit: &stepLimit{max: limit}, settings: Settings{Precision: DefaultPrecision}}
+	f0, g0 := f(0)
+	op := s.Init(f0, g0, step)
+	a = s.trial.a
+	for range 200 {
+		v, d := math.NaN(), math.NaN()
+		fv, fd := f(a)
+		if op&optimize.FuncEvaluation != 0 {
+			v = fv
+			values++
+		}
+		if op&optimize.GradEvaluation != 0 {
+			d = fd
+			slopes++
+		}
+		op, a, err = s.Iterate(v, d)
+		if err != nil || op == optimize.MajorIteration {
+			return a, values, slopes, err
+		}
+	}
+	t.Fatal("the line search does not end")
+	return 0, 0, 0, nil
+}
+
+func TestValueFirst(t *testing.T) {
+	inf := math.Inf(1)
+	parabola := func(c float64) func(a float64) (float64, float64) {
+		return func(a float64) (float64, float64) { return (a - c) * (a - c), 2 * (a - c) }
+	}
+	for _, c := range []struct {
+		name   string
+		f      func(a float64) (float64, float64)
+		step   float64
+		limit  float64
+		values int // at most
+		slopes int
+	}{
+		{"exact step", parabola(1), 1, inf, 1, 1},
+		{"much too long", parabola(1e-3), 1, inf, 4, 1},
+		{"much too short", parabola(1e3), 1, inf, 7, 7},
+		{"limit", parabola(1e3), 1, 5, 2, 2},
+		{"wall", func(a float64) (float64, float64) {
+			if a > 0.01 {
+				return math.Inf(1), math.NaN()
+			}
+			return -a, -1
+		}, 1, inf, 12, 6},
+		{"NaN wall", func(a float64) (float64, float64) {
+			if a > 0.5 {
+				return math.NaN(), math.NaN()
+			}
+			return (a - 0.4) * (a - 0.4), 2 * (a - 0.4)
+		}, 1, inf, 3, 2},
+		{"slope not finite", func(a float64) (float64, float64) {
+			if a > 0.5 {
+				return -a, math.NaN()
+			}
+			return -a + a*a, -1 + 2*a
+		}, 1, inf, 3, 3},
+		{"quartic", func(a float64) (float64, float64) { return -a + a*a*a*a, -1 + 4*a*a*a }, 10, inf, 6, 2},
+		{"oscillating", func(a float64) (float64, float64) {
+			return -a + 0.5*math.Sin(20*a) - 0.5*math.Sin(0), -1 + 10*math.Cos(20*a) - 10.5
+		}, 1, 3, 20, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, values, slopes, err := phi(t, c.f, c.step, c.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f0, g0 := c.f(0)
+			f, g := c.f(a)
+			t.Logf("step %g after %d values, %d slopes", a, values, slopes)
+			if !(f <= f0+armijo*a*g0) {
+				t.Errorf("no sufficient decrease at %g: %g from %g", a, f, f0)
+			}
+			if math.Abs(g) > curvature*math.Abs(g0) && a < c.limit && c.name != "wall" && c.name != "oscillating" {
+				t.Errorf("curvature condition fails at %g: %g, at first %g", a, g, g0)
+			}
+			if values > c.values || slopes > c.slopes {
+				t.Errorf("%d values and %d slopes, want at most %d and %d", values, slopes, c.values, c.slopes)
+			}
+		})
+	}
+	t.Run("no decrease", func(t *testing.T) {
+		_, _, _, err := phi(t, func(a float64) (float64, float64) { return a, -1 }, 1, inf)
+		if err != optimize.ErrLinesearcherFailure {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestInterpolation compares the minimisers with those of known polynomials.
+func TestInterpolation(t *testing.T) {
+	cubic := func(a float64) sample { // minimum at 2, maximum at −1
+		return sample{a: a, f: a*a*a/3 - a*a/2 - 2*a, g: a*a - a - 2, slope: true}
+	}
+	for _, c := range []struct{ got, want float64 }{
+		{quadraticMin(sample{a: 1, f: 4, g: -4}, sample{a: 5, f: 4}), 3},
+		{cubicMin(cubic(0), cubic(3)), 2},
+		{cubicMin(cubic(3), cubic(0)), 2},
+		{cubicMin(cubic(0.5), cubic(1)), 2},
+		{cubicMin3(cubic(0), cubic(3), cubic(4)), 2},
+		{cubicMin3(cubic(1), cubic(2.5), cubic(7)), 2},
+	} {
+		if math.Abs(c.got-c.want) > 1e-12 {
+			t.Errorf("minimum at %g, want %g", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+// Package journal keeps the evaluations of a run in a file, so that the same run
+// goes on where it ended.
+//
+// It is a log of evaluations, not of an optimiser's state: one line for every
+// value and gradient, appended when it is there. A run that finds one goes as if
+// from the beginning, but takes what was evaluated before from the log. It goes
+// through the same numbers bit by bit, and so ends with the same bits, whatever
+// the optimiser keeps in memory.
+//
+// The first line names the job. The others are
+//
+//	stream kind hash numbers… checksum
+//
+// with the stream, one descent of one stage, whose evaluations are in order; the
+// kind; a hash of the point; numbers as the 16 hexadecimal digits of their bits;
+// and the CRC-32C of the line before it.
+//
+// Start with [Open]. A nil [Journal] and a nil [Stream] record nothing.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"gpfit/internal/filelock"
+)
+
+// syncInterval is how often the log is forced to the disk. A killed process
+// loses nothing of what was appended, a failing machine at most this.
+const syncInterval = time.Second
+
+// Error reports a file that cannot serve as the journal of a job.
+type Error struct {
+	Path string
+	// Damaged says that its contents are not what was written.
+	Damaged bool
+	Msg     string
+}
+
+func (e *Error) Error() string { return e.Path + ": " + e.Msg }
+
+// Failures turns errors that say where an objective is not defined into numbers
+// and back, so that they can be recorded.
+type Failures struct {
+	// Numbers returns those of err, nil if it is another kind of error.
+	Numbers func(err error) []float64
+	// Error is its inverse.
+	Error func(numbers []float64) error
+}
+
+// Journal is an open file of evaluations. It is safe for concurrent use.
+type Journal struct {
+	path     string
+	failures Failures
+	mu       sync.Mutex
+	file     *os.File
+	// past holds what was read, by stream, until it is taken.
+	past   map[string][]record
+	synced time.Time
+	// named says that the file's name has been forced to the disk, finished that
+	// nothing in it is needed any more.
+	named, finished bool
+}
+
+// Open opens or begins the journal of a job, which is named by a word. Errors:
+// [*Error] where the file is another job's, in use, damaged, or no journal.
+func Open(path, job string, failures Failures) (j *Journal, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, &Error{Path: path, Msg: err.Error()}
+	}
+	j = &Journal{path: path, failures: failures, file: file, past: map[string][]record{}, synced: time.Now()}
+	defer func() {
+		if err != nil {
+			file.Close()
+		}
+	}()
+	// Where the file system has no locks there is none.
+	if errors.Is(filelock.Try(file, true, 0), filelock.ErrBusy) {
+		return nil, &Error{Path: path, Msg: "another process is using it"}
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{Path: path, Msg: "is not a regular file"}
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint %s: %w", path, err)
+	}
+	good, err := j.read(string(text), head+job+"\n")
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(good); err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(good, io.SeekStart); err != nil {
+		return nil, err
+	}
+	if good == 0 {
+		if _, err := io.WriteString(file, head+job+"\n"); err != nil {
+			return nil, fmt.Errorf("checkpoint %s: %w", path, err)
+		}
+	}
+	return j, nil
+}
+
+// read takes up the records of text, whose first line should be want, and returns
+// how many bytes of it are good: the rest is a line that was being written when
+// the process ended.
+func (j *Journal) read(text, want string) (good int64, err error) {
+	if len(text) < len(want) && strings.HasPrefix(want, text) {
+		return 0, nil
+	}
+	first, rest, found := strings.Cut(text, "\n")
+	switch {
+	case !found || !strings.HasPrefix(first, "gpfit-checkpoint "):
+		return 0, &Error{Path: j.path, Msg: "exists and is not a checkpoint; choose another name"}
+	case !strings.HasPrefix(first, head):
+		return 0, &Error{Path: j.path, Msg: "written by another version of gpfit; delete it to begin anew"}
+	case first != strings.TrimSuffix(want, "\n"):
+		return 0, &Error{Path: j.path, Msg: "belongs to another job: data or options differ; go on with the same ones, or choose another name or delete it to begin anew"}
+	}
+	good = int64(len(first) + 1)
+	for number := 2; rest != ""; number++ {
+		line, after, whole := strings.Cut(rest, "\n")
+		stream, r, ok := parseRecord(line)
+		if !whole || !ok {
+			// Torn off at the end is what a kill does; damage before whole records is
+			// not.
+			for next := range strings.Lines(after) {
+				if _, _, ok := parseRecord(strings.TrimSuffix(next, "\n")); ok {
+					return 0, &Error{Path: j.path, Damaged: true, Msg: fmt.Sprintf("is damaged at line %d; delete it to begin anew", number)}
+				}
+			}
+			return good, nil
+		}
+		j.past[stream] = append(j.past[stream], r)
+		good += int64(len(line) + 1)
+		rest = after
+	}
+	return good, nil
+}
+
+// append adds a record to the log.
+func (j *Journal) append(stream string, r record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, err := j.file.Write(formatRecord(stream, r)); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if time.Since(j.synced) < syncInterval {
+		return nil
+	}
+	return j.sync()
+}
+
+// sync forces the log to the disk, and the first time its name too, where that
+// can be had.
+func (j *Journal) sync() error {
+	j.synced = time.Now()
+	if err := j.file.Sync(); err != nil || j.named {
+		return err
+	}
+	if d, err := os.Open(filepath.Dir(j.path)); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+	j.named = true
+	return nil
+}
+
+// Stream returns the stream of that name, with what was recorded of it; a second
+// one of the same name has nothing recorded.
+func (j *Journal) Stream(name string) *Stream {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	past := j.past[name]
+	delete(j.past, name)
+	return &Stream{journal: j, name: name, past: past}
+}
+
+// Finish says that nothing in the journal is needed any more but by a machine
+// that fails before the result is written: closing it need not wait for the disk.
+func (j *Journal) Finish() {
+	if j != nil {
+		j.finished = true
+	}
+}
+
+// Close forces the log to the disk, unless the run is finished, and closes it. It
+// may be called twice.
+func (j *Journal) Close() error {
+	if j == nil || j.file == nil {
+		return nil
+	}
+	var err error
+	if !j.finished {
+		err = j.sync()
+	}
+	err = errors.Join(err, j.file.Close())
+	j.file = nil
+	return err
+}
+
+// Remove closes and deletes it.
+func (j *Journal) Remove() error {
+	if j == nil {
+		return nil
+	}
+	j.finished = true
+	return errors.Join(os.Remove(j.path), j.Close())
+}

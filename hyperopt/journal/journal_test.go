@@ -1,0 +1,155 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// undefined is an error that a journal records.
+type undefined struct{ at float64 }
+
+func (e *undefined) Error() string { return fmt.Sprint("undefined at ", e.at) }
+
+var failures = Failures{
+	Numbers: func(err error) []float64 {
+		var u *undefined
+		if !errors.As(err, &u) {
+			return nil
+		}
+		return []float64{u.at}
+	},
+	Error: func(numbers []float64) error { return &undefined{numbers[0]} },
+}
+
+// TestReplay: what was recorded is replayed to the bit, in order and once, errors
+// included, by streams of their own.
+func TestReplay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	open := func() *Journal {
+		t.Helper()
+		j, err := Open(path, "job", failures)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	j := open()
+	z, other := []float64{1, math.Pi}, []float64{2, 3}
+	a, b := j.Stream("a"), j.Stream("b")
+	for _, err := range []error{
+		a.Record(z, -0.1, nil, nil), b.Record(other, 7, nil, nil), a.Record(z, -0.1, []float64{math.Inf(1), 1e-300}, nil),
+		a.Record(other, 0, nil, &undefined{4}), a.Record(z, 0, nil, errors.New("ends the run")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(j.Close(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	j = open()
+	defer j.Close()
+	a, b = j.Stream("a"), j.Stream("b")
+	grad := make([]float64, 2)
+	if f, ok, err := b.Replay(other, nil); f != 7 || !ok || err != nil {
+		t.Errorf("b: %v, %v, %v", f, ok, err)
+	}
+	if f, ok, err := a.Replay(z, nil); f != -0.1 || !ok || err != nil {
+		t.Errorf("value: %v, %v, %v", f, ok, err)
+	}
+	if f, ok, err := a.Replay(z, grad); f != -0.1 || !ok || err != nil || !slices.Equal(grad, []float64{math.Inf(1), 1e-300}) {
+		t.Errorf("gradient: %v, %v, %v, %v", f, grad, ok, err)
+	}
+	var u *undefined
+	if _, ok, err := a.Replay(other, nil); !ok || !errors.As(err, &u) || u.at != 4 {
+		t.Errorf("failure: %v, %v", ok, err)
+	}
+	if _, ok, err := a.Replay(z, nil); ok || err != nil {
+		t.Errorf("after the last: %v, %v", ok, err)
+	}
+	if _, ok, _ := j.Stream("a").Replay(z, nil); ok {
+		t.Error("a stream is replayed twice")
+	}
+}
+
+// TestOtherRun: evaluations elsewhere than recorded are an error, and so is a
+// second process, another job, or another file.
+func TestOtherRun(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	j, err := Open(path, "job", failures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Stream("a").Record([]float64{1}, 2, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(path, job, want string) {
+		t.Helper()
+		var e *Error
+		if again, err := Open(path, job, failures); again != nil || !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	refused(path, "job", "another process")
+	j.Close()
+	refused(path, "other", "belongs to another job")
+	refused(dir, "job", "is a directory")
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("my notes\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(text, "job", "is not a checkpoint")
+	for what, ask := range map[string]func(s *Stream) error{
+		"another point": func(s *Stream) error { _, _, err := s.Replay([]float64{2}, nil); return err },
+		"a gradient":    func(s *Stream) error { _, _, err := s.Replay([]float64{1}, make([]float64, 1)); return err },
+	} {
+		if j, err = Open(path, "job", failures); err != nil {
+			t.Fatal(err)
+		}
+		var e *Error
+		if err := ask(j.Stream("a")); !errors.As(err, &e) {
+			t.Errorf("%s: %v", what, err)
+		}
+		j.Close()
+	}
+	if j, err = Open(path, "job", failures); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+}
+
+// FuzzJournal: whatever is in the file, it is refused or read as far as it is
+// good, and what is good reads the same again.
+func FuzzJournal(f *testing.F) {
+	first := head + "job\n"
+	line := string(formatRecord("full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))
+	for _, text := range []string{"", first, first + line, first + line + line[:9], first[:5], first + "x\n" + line, "a\nb\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		j := &Journal{past: map[string][]record{}}
+		good, err := j.read(string(text), head+"job\n")
+		if err != nil {
+			return
+		}
+		if good < 0 || good > int64(len(text)) {
+			t.Fatalf("%d good bytes of %d", good, len(text))
+		}
+		again := &Journal{past: map[string][]record{}}
+		if n, err := again.read(string(text[:good]), head+"job\n"); err != nil || n != good || len(again.past) != len(j.past) {
+			t.Fatalf("%d good bytes, then %d (%v)", good, n, err)
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package hyperopt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"gpfit/hyperopt/descent"
+)
+
+// Many rows are tuned on growing random subsets, each within the next. What was
+// found on one is where the next begins, with its metric scaled by the rows, since
+// the objective and its curvatures grow with them. Twice as many starts as asked
+// for race on the first subset, and the best distinct ends go on to the next. All
+// rows begin with a Hessian by differences on a subset.
+
+// stageSizes returns the numbers of rows to tune on before all, ascending.
+func (t *tuner) stageSizes() []int {
+	least := max(coarseLeast, coarseLeastPerParameter*t.free)
+	switch {
+	case t.Coarse == CoarseOff, t.free == 0, t.Coarse != CoarseOn && t.rows < coarseFrom, t.halved():
+		return nil
+	case t.Coarse == CoarseOn:
+		least = min(least, max(t.rows/2, 2))
+	}
+	var sizes []int
+	for m := (t.rows + 1) / 2; m >= least; m = (m + 1) / 2 {
+		sizes = append(sizes, m)
+	}
+	slices.Reverse(sizes)
+	return sizes
+}
+
+// first returns the first m rows of an order, ascending.
+func first(m int, order []int) []int { return slices.Sorted(slices.Values(order[:m])) }
+
+// stages takes the candidates through subsets of these sizes.
+func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]candidate, error) {
+	if len(sizes) == 0 {
+		return found, nil
+	}
+	order := rand.New(rand.NewPCG(t.Seed, 0x636f61727365)).Perm(t.rows)
+	for i, m := range sizes {
+		var err error
+		if found, err = t.descend(ctx, first(m, order), found); err != nil {
+			return found, err
+		}
+		next := t.rows
+		if i+1 < len(sizes) {
+			next = sizes[i+1]
+		}
+		for k := range found {
+			found[k].Z = t.withinReach(found[k].Z)
+			found[k].Metric = found[k].Metric.Scaled(float64(next) / float64(m))
+		}
+	}
+	found = t.shortlist(found, sizes[len(sizes)-1])
+	m := t.hessianSize(hessianShare)
+	began := time.Now()
+	metric, counts, err := t.hessianOn(ctx, 0, "hessian", first(m, order), found[0].Z)
+	if t.result.Total.Add(counts); err == nil && metric != nil {
+		found[0].Metric = metric
+		t.record(Stage{Step: "hessian", Rows: m, Z: found[0].Z, F: found[0].f, Evaluations: counts}, began)
+	}
+	return found, err
+}
+
+// withinReach cuts z to the problem's limits.
+func (t *tuner) withinReach(z []float64) []float64 {
+	z = slices.Clone(z)
+	for i, limit := range t.problem.Limits() {
+		if p := t.params[i]; !p.Fixed && !math.IsInf(limit, 1) {
+			z[i] = min(z[i], max(limit, p.Z(p.Lower)))
+		}
+	}
+	return z
+}
+
+// descend runs a stage before the last and returns its distinct ends, or from if
+// it failed.
+func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]candidate, error) {
+	began := time.Now()
+	objectives, err := t.open(ctx, rows, len(from))
+	if errors.Is(err, ErrUndetermined) {
+		return from, nil
+	}
+	if err != nil {
+		return from, err
+	}
+	defer closeAll(objectives)
+	settings, stream := t.looseDescents(len(rows)), strconv.Itoa(len(rows))
+	settings.Race, settings.Reach = t.Restarts > 0, hopeless
+	result, err := t.minimize(ctx, objectives, stream, from, settings)
+	if result == nil {
+		return from, err
+	}
+	t.result.Total.Add(result.Evaluations)
+	var begin *descent.StartError
+	switch {
+	case errors.As(err, &begin):
+		return from, nil // not defined there on these rows: see full
+	case err != nil && result.X != nil:
+		return []candidate{{Start: descent.Start{Z: result.X}, f: result.F}}, err // the best so far
+	case err != nil:
+		return from, err
+	}
+	t.record(Stage{Step: "descent", Rows: len(rows), Starts: len(result.Starts), Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
+	between := t.between(stream, objectives[0])
+	found, dropped, err := t.distinct(ctx, result, from, between)
+	t.result.Total.Add(between.Counts())
+	if err != nil {
+		return from, err
+	}
+	for _, c := range dropped {
+		c.rows = len(rows)
+		t.dropped = append(t.dropped, c)
+	}
+	t.result.Path[len(t.result.Path)-1].Optima = len(found)
+	return found, nil
+}
+
+// shortlist keeps what goes on over all rows from the last stage, which had so
+// many rows: the best, as many as starts were asked for.
+func (t *tuner) shortlist(found []candidate, rows int) []candidate {
+	keep := min(len(found), 1+t.Restarts)
+	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
+		keep--
+	}
+	for _, c := range found[keep:] {
+		c.rows, c.left = rows, true
+		t.dropped = append(t.dropped, c)
+	}
+	return found[:keep:keep]
+}
+
+// hessianSize returns the rows for the Hessian that all rows begin with: at most
+// half, and as many as the share of an evaluation over all rows allows its 2p
+// gradients.
+func (t *tuner) hessianSize(share float64) int {
+	n := float64(t.rows)
+	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
+}
+
+// hessianOn returns the Hessian at z on some rows, scaled to all; nil where the
+// method takes no metric or these rows give none.
+func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
+	var none descent.Evaluations
+	if !t.descents().TakesMetric() || len(rows) < t.free {
+		return nil, none, nil
+	}
+	o, err := t.problem.Open(ctx, worker, rows)
+	if errors.Is(err, ErrUndetermined) {
+		return nil, none, nil
+	}
+	if err != nil {
+		return nil, none, err
+	}
+	defer o.Close()
+	fixed := make([]bool, len(t.params))
+	for i, p := range t.params {
+		fixed[i] = p.Fixed
+	}
+	ev := descent.NewEvaluator(o, t.journal.Stream(stream))
+	h, err := descent.Hessian(ctx, ev, z, descent.HessianOptions{Fixed: fixed})
+	return h.Scaled(float64(t.rows) / float64(len(rows))), ev.Counts(), err
+}
