@@ -13,7 +13,6 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
 	"gpfit/internal/bench"
@@ -77,11 +76,11 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	tasks, err := f.tasks(cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(cmd.InOrStdin(), opts)
 	if err != nil {
 		return err
 	}
-	for _, w := range tasks[0].Warnings() {
+	for _, w := range jobs[0].Warnings() {
 		msg.Warn(w)
 	}
 	opened, err := f.open(ctx, msg)
@@ -90,16 +89,16 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	}
 	defer opened.Close()
 	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.JSON}
-	if err := out.Machine(f.machine(tasks[0])); err != nil {
+	if err := out.Machine(f.machine(jobs[0])); err != nil {
 		return err
 	}
-	results, err := f.measure(ctx, msg, &out, opened, tasks)
+	results, err := f.measure(ctx, msg, &out, opened, jobs)
 	msg.Clear()
 	if err != nil || f.plot == "" {
 		return err
 	}
 	if err := bench.Plot(results).Write(f.plot); err != nil {
-		return &output.WriteError{Err: err}
+		return err
 	}
 	msg.Note("plot written to %s", f.plot)
 	return nil
@@ -147,19 +146,19 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	return data, err
 }
 
-// tasks prepares one job for every n.
-func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+// jobs prepares one job for every n.
+func (f *benchFlags) jobs(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
 	data, err := f.table(stdin)
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]*fit.Job, len(f.sizes))
+	jobs := make([]*fit.Job, len(f.sizes))
 	for i, n := range f.sizes {
-		if tasks[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
+		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}
-	return tasks, nil
+	return jobs, nil
 }
 
 // open opens the devices of the list, each once.
@@ -180,7 +179,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.O
 }
 
 // measure measures every n on every device and prints each result as it comes.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, tasks []*fit.Job) ([]*bench.Result, error) {
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, jobs []*fit.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
 		limit, err := bench.DgemmRate(ctx, b)
@@ -190,16 +189,16 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 		if limit.Rate > 0 {
 			msg.Note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
 		}
-		for _, task := range tasks {
-			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, task.N(), task.D(), task.Kernel())
-			devices.NotePlan(msg, task.Plan(b))
+		for _, job := range jobs {
+			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, job.N(), job.D(), job.Kernel())
+			devices.NotePlan(msg, job.Plan(b))
 			if err := limit.Again(ctx, b); err != nil {
 				return nil, err
 			}
-			r, err := bench.Run(ctx, task, b, limit, f.repeat)
+			r, err := bench.Run(ctx, job, b, limit, f.repeat)
 			msg.Clear()
 			if err != nil {
-				return nil, fmt.Errorf("n = %d on %s: %w", task.N(), b.Info().Name, err)
+				return nil, fmt.Errorf("n = %d on %s: %w", job.N(), b.Info().Name, err)
 			}
 			if err := out.Result(r); err != nil {
 				return nil, err
@@ -211,10 +210,10 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 }
 
 // machine says what the results are measured on and with.
-func (f *benchFlags) machine(task *fit.Job) *bench.Machine {
+func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
 	m := &bench.Machine{
 		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),
-		Data: f.data, Kernel: task.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
+		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
 	}
 	if m.Data == "" {
 		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Seed, bench.SyntheticText)

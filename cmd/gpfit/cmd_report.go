@@ -8,7 +8,6 @@ import (
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/internal/atomicfile"
 )
 
@@ -43,7 +42,7 @@ func runReport(cmd *cobra.Command, dir, out string) error {
 		out = r.Path("", "report") + ".html"
 	}
 	if err := atomicfile.Write(out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
-		return &output.WriteError{Err: err}
+		return err
 	}
 	messages.New(cmd.ErrOrStderr(), false).Note("page written to %s", out)
 	return nil

@@ -108,11 +108,11 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	// The first kernel's job says how many rows there are to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]
-	task, err := fit.Prepare(data, first)
+	job, err := fit.Prepare(data, first)
 	if err != nil {
 		return err
 	}
-	opened, err := f.OpenFor(ctx, msg, task, false)
+	opened, err := f.OpenFor(ctx, msg, job, false)
 	if err != nil {
 		return err
 	}

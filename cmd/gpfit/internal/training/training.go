@@ -41,21 +41,21 @@ type OpenJob struct {
 // Open prepares a job, warns of what is to be known of it, and opens its devices,
 // or only one. The caller closes the job.
 func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
-	task, err := fit.Prepare(data, opts)
+	job, err := fit.Prepare(data, opts)
 	if err != nil {
 		return nil, err
 	}
 	if cv := f.CrossValidation(); cv != nil {
-		if err := cv.Check(task.N()); err != nil {
+		if err := cv.Check(job.N()); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range task.Warnings() {
+	for _, w := range job.Warnings() {
 		msg.Warn(w)
 	}
-	msg.Objective = task.ObjectiveLabel()
-	opened, err := f.OpenFor(ctx, msg, task, one)
-	return &OpenJob{task, opened}, err
+	msg.Objective = job.ObjectiveLabel()
+	opened, err := f.OpenFor(ctx, msg, job, one)
+	return &OpenJob{job, opened}, err
 }
 
 // CrossValidate adds the scores of --scores cv to a report.
