@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"fmt"
 	"time"
 
 	"gpfit/device"
@@ -41,6 +42,22 @@ type RunProgress struct {
 	Left time.Duration
 	// Current describes the job that runs longest.
 	Current string
+}
+
+// String says it in words.
+func (p RunProgress) String() string {
+	text := fmt.Sprintf("%d of %d jobs done", p.Done, p.Total)
+	if p.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", p.Failed)
+	}
+	text += fmt.Sprintf(", %d running", p.Running)
+	if p.Left > 0 {
+		text += fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
+	}
+	if p.Current != "" {
+		text += "; " + p.Current
+	}
+	return text
 }
 
 // Summary is what a run came to.

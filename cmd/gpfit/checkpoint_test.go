@@ -40,7 +40,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 	checkpoint := filepath.Join(dir, "ck")
 	command := func(model string, extra ...string) (*exec.Cmd, *bytes.Buffer) {
-		cmd := exec.Command(gpfit, append([]string{"fit", data, "--ard", "--coarse", "on", "--restarts", "1",
+		cmd := exec.Command(gpfit, append([]string{"fit", data, "--ard", "--coarse", "on", "--restarts", "4",
 			"--json", "--quiet", "--device", "cpu", "--threads", "1", "--out", filepath.Join(dir, model)}, extra...)...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr

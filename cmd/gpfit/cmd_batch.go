@@ -1,14 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,13 +17,11 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/runs"
-	"gpfit/device"
 )
 
 type batchFlags struct {
-	runs.Flags
+	runs.BatchFlags
 	out                         string
 	dryRun                      bool
 	device, fallback            string
@@ -55,7 +48,6 @@ run directory.`,
 		Example: `  gpfit batch examples/batch/co2.yaml
   gpfit batch study.yaml --dry-run
   gpfit batch study.yaml --engine slurm --slurm-partition gpu --slurm-gres gpu:1 --slurm-tasks 4`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runBatch(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
@@ -66,7 +58,7 @@ run directory.`,
 	s.IntVar(&f.threads, "threads", 0, "CPU threads of every job, before the spec")
 	s.IntVar(&f.restarts, "restarts", 0, "further starts of every job, from a Latin hypercube, before the spec")
 	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start of every job, before the spec")
-	f.Flags.Add(s)
+	f.BatchFlags.Add(s)
 	return cmd
 }
 
@@ -87,8 +79,7 @@ func (f *batchFlags) extra(s *pflag.FlagSet) spec.Options {
 
 func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	o, err := f.Options()
-	if err != nil {
+	if err := f.Check(); err != nil {
 		return err
 	}
 	s, text, err := spec.Read(path)
@@ -106,16 +97,20 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		if err != nil {
 			return err
 		}
-		return dryRun(ctx, cmd.OutOrStdout(), m, f.JSON)
+		estimates, err := batch.Estimates(ctx, m.Jobs, devices.Drivers())
+		if err != nil {
+			return err
+		}
+		return results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates)
 	}
 	if f.out == "" {
 		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"
 	}
-	r, lock, err := openNew(f.out, o.Shared, build)
+	r, lock, err := openNew(f.out, f.Shared, build)
 	if err != nil {
 		return err
 	}
-	if o.Shared && r.SpecSHA256 != rundir.SHA256(text) {
+	if f.Shared && r.SpecSHA256 != rundir.SHA256(text) {
 		lock.Release()
 		return &batch.ChangedError{Dir: f.out, What: []string{"the spec " + path}}
 	}
@@ -124,7 +119,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		return f.Submit(cmd, msg, r, s.Slurm, nil)
 	}
 	defer lock.Release()
-	return f.Run(cmd, msg, r, o)
+	return f.Run(cmd, msg, r)
 }
 
 // openNew makes the run, or joins it where shards share it.
@@ -137,50 +132,4 @@ func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, er
 		return nil, nil, exit.Usagef("%v: go on with 'gpfit resume %s', or choose another directory with --out", err, out)
 	}
 	return r, lock, err
-}
-
-// dryRun prints what the jobs need.
-func dryRun(ctx context.Context, out io.Writer, m *rundir.Manifest, asJSON bool) error {
-	estimates, err := batch.Estimates(ctx, m.Jobs, devices.Drivers())
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		for _, e := range estimates {
-			if err := output.JSON(out, map[string]any{
-				"type": "planned_job", "schema_version": results.SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
-				"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
-				"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
-	seconds, operations, biggest := 0.0, 0.0, int64(0)
-	for _, e := range estimates {
-		starts := 1.0
-		if e.Job.Options.Restarts != nil {
-			starts += float64(*e.Job.Options.Restarts)
-		}
-		ops := e.FlopsGradient * batch.TypicalEvaluations * starts
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
-			device.FormatBytes(e.HostBytes()+e.DeviceBytes()), ops, duration(e.Seconds))
-		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, e.HostBytes()+e.DeviceBytes())
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\ncounting %d evaluations for each start; times below 1,000 rows are too short\n",
-		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
-	return err
-}
-
-func duration(seconds float64) string {
-	if seconds == 0 {
-		return "-"
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 }

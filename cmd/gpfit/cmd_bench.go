@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,7 +13,6 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
 	"gpfit/internal/bench"
@@ -22,7 +20,7 @@ import (
 )
 
 type benchFlags struct {
-	training.Flags
+	training.TableFlags
 	data      string
 	sizes     []int
 	d, repeat int
@@ -46,24 +44,23 @@ given parameters. Peak memory is the largest resident memory of the process
 during an n, on Linux. Predictions give mean and standard deviation.`,
 		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
   gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, &f) },
 	}
 	s := flags.InOrder(cmd)
 	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
 	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
 	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
-	f.Data.Add(s)
+	f.DataFlags.Add(s)
 	s.Lookup("seed").Usage = "seed of the synthetic table or of --subsample"
 	// Of the model there is what makes sense without a fit.
 	var model pflag.FlagSet
-	f.Model.Add(&model)
+	f.ModelFlags.Add(&model)
 	for _, name := range []string{"kernel", "ard", "mean", "standardize", "set"} {
 		s.AddFlag(model.Lookup(name))
 	}
 	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
 	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
 	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
 	return cmd
@@ -79,29 +76,29 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	tasks, err := f.tasks(cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(cmd.InOrStdin(), opts)
 	if err != nil {
 		return err
 	}
-	for _, w := range tasks[0].Warnings() {
+	for _, w := range jobs[0].Warnings() {
 		msg.Warn(w)
 	}
-	opened, err := f.openAll(ctx, msg)
-	defer opened.Close()
+	opened, err := f.open(ctx, msg)
 	if err != nil {
 		return err
 	}
+	defer opened.Close()
 	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.JSON}
-	if err := out.Machine(f.machine(tasks[0])); err != nil {
+	if err := out.Machine(f.machine(jobs[0])); err != nil {
 		return err
 	}
-	results, err := f.measure(ctx, msg, &out, opened, tasks)
+	results, err := f.measure(ctx, msg, &out, opened, jobs)
 	msg.Clear()
 	if err != nil || f.plot == "" {
 		return err
 	}
 	if err := bench.Plot(results).Write(f.plot); err != nil {
-		return &output.WriteError{Err: err}
+		return err
 	}
 	msg.Note("plot written to %s", f.plot)
 	return nil
@@ -149,46 +146,40 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	return data, err
 }
 
-// tasks prepares one job for every n.
-func (f *benchFlags) tasks(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+// jobs prepares one job for every n.
+func (f *benchFlags) jobs(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
 	data, err := f.table(stdin)
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]*fit.Job, len(f.sizes))
+	jobs := make([]*fit.Job, len(f.sizes))
 	for i, n := range f.sizes {
-		if tasks[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
+		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}
-	return tasks, nil
+	return jobs, nil
 }
 
-// openAll opens the devices of the list. The caller closes those returned,
-// also after an error.
-func (f *benchFlags) openAll(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
-	all := &devices.Opened{}
-	for name := range strings.SplitSeq(f.Device, ",") {
-		one := f.Flags.Flags
-		one.Device = strings.TrimSpace(name)
-		o, err := one.Open(ctx, msg, 0, nil, true)
-		if err != nil {
-			return all, err
-		}
-		name := o.Backends[0].Info().Name
-		for _, b := range all.Backends {
-			if b.Info().Name == name {
-				o.Close()
-				return all, exit.Usagef("--device %s: %s is there twice", f.Device, name)
-			}
-		}
-		all.Backends = append(all.Backends, o.Backends[0])
+// open opens the devices of the list, each once.
+func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
+	o, err := f.Flags.Open(ctx, msg, 0, nil, false)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	names := map[string]bool{}
+	for _, b := range o.Backends {
+		if name := b.Info().Name; names[name] {
+			o.Close()
+			return nil, exit.Usagef("--device %s: %s is there twice", f.Device, name)
+		}
+		names[b.Info().Name] = true
+	}
+	return o, nil
 }
 
 // measure measures every n on every device and prints each result as it comes.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, tasks []*fit.Job) ([]*bench.Result, error) {
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, jobs []*fit.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
 		limit, err := bench.DgemmRate(ctx, b)
@@ -198,16 +189,16 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 		if limit.Rate > 0 {
 			msg.Note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
 		}
-		for _, task := range tasks {
-			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, task.N(), task.D(), task.Kernel())
-			devices.NotePlan(msg, task.Plan(b))
+		for _, job := range jobs {
+			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, job.N(), job.D(), job.Kernel())
+			devices.NotePlan(msg, job.Plan(b))
 			if err := limit.Again(ctx, b); err != nil {
 				return nil, err
 			}
-			r, err := bench.Run(ctx, task, b, limit, f.repeat)
+			r, err := bench.Run(ctx, job, b, limit, f.repeat)
 			msg.Clear()
 			if err != nil {
-				return nil, fmt.Errorf("n = %d on %s: %w", task.N(), b.Info().Name, err)
+				return nil, fmt.Errorf("n = %d on %s: %w", job.N(), b.Info().Name, err)
 			}
 			if err := out.Result(r); err != nil {
 				return nil, err
@@ -219,10 +210,10 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 }
 
 // machine says what the results are measured on and with.
-func (f *benchFlags) machine(task *fit.Job) *bench.Machine {
+func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
 	m := &bench.Machine{
 		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),
-		Data: f.data, Kernel: task.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
+		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
 	}
 	if m.Data == "" {
 		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Seed, bench.SyntheticText)

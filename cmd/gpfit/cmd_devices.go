@@ -1,14 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/output"
 )
 
 type devicesFlags struct {
@@ -21,7 +20,6 @@ func newDevices() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "Show the devices, and which would be chosen and why",
-		Args:  flags.Args,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
 	}
 	cmd.Flags().StringVar(&f.device, "device", "auto", "the device to choose: auto, or a name")
@@ -43,7 +41,7 @@ func runDevices(cmd *cobra.Command, f *devicesFlags) error {
 		for _, f := range choice.Findings {
 			found = append(found, finding{f.Name, f.Usable, f.Detail})
 		}
-		return errors.Join(err, output.JSON(w, map[string]any{
+		return errors.Join(err, json.NewEncoder(w).Encode(map[string]any{
 			"type": "devices", "schema_version": 1, "devices": found, "chosen": choice.Device, "reason": choice.Reason,
 		}))
 	}

@@ -8,7 +8,7 @@ import (
 
 func newExport() *cobra.Command {
 	var format string
-	var f flags.Result
+	var f flags.ResultFlags
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a model for other programs: parameters, scaling, data and weights",
@@ -20,7 +20,6 @@ examples/read_model.py predicts from it with NumPy alone, and
 examples/to_sklearn.py builds the equal scikit-learn model.`,
 		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
   gpfit export co2.gpfit | jq .kernel`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := f.Load(args[0])
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 type fitFlags struct {
-	training.Flags
+	training.TableFlags
 	out               string
 	saveFactor, force bool
 }
@@ -58,20 +58,19 @@ and ends with the same bits as a fit that was never stopped.`,
   gpfit fit data.csv --target price --ard --restarts 5 --json
   gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Data.Add(s)
+	f.DataFlags.Add(s)
 	f.AddSplitMask(s)
-	f.Model.Add(s)
-	f.AddNoise(s, &f.Data)
-	f.Scores.Add(s)
+	f.ModelFlags.Add(s)
+	f.AddNoise(s, &f.DataFlags)
+	f.ScoreFlags.Add(s)
 	f.AddTuning(s)
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
 	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 
@@ -83,7 +82,7 @@ func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 	}
 	o.Settings.Seed = f.Seed
 	o.Settings.Callback = msg.Iteration
-	o.OnWarning = func(text string) { msg.Note("%s", text) }
+	o.OnWarning = msg.Say
 	return o, err
 }
 
@@ -128,7 +127,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
-func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.Job, o *fit.Outcome, fitErr error) error {
+func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
 	saveErr := o.SaveModel(f.out, f.saveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = f.out

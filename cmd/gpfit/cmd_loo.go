@@ -8,12 +8,11 @@ import (
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/gp"
+	"gpfit/gp/columns"
 )
 
 type looFlags struct {
-	flags.Result
+	flags.ResultFlags
 	devices.Flags
 }
 
@@ -39,11 +38,10 @@ and the shares of targets in their 50, 90 and 95 % intervals. With --json they a
 in the result, beside the columns.`,
 		Example: `  gpfit loo co2.gpfit --out residuals.csv
   gpfit loo co2.gpfit --json`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Result.Add(s)
+	f.ResultFlags.Add(s)
 	f.Flags.Add(s)
 	return cmd
 }
@@ -65,7 +63,9 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 		return err
 	}
 	s := l.Summary()
-	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return writeLOO(w, model, l, s, f.JSON) })
+	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error {
+		return columns.Write(w, f.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
+	})
 	if err != nil {
 		return err
 	}
@@ -73,20 +73,4 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	msg.Note("in the 50, 90, 95 %% interval: %.1f, %.1f, %.1f %%; standardized residuals: mean %.3f, root mean square %.3f",
 		100*s.Coverage50, 100*s.Coverage90, 100*s.Coverage95, s.MeanStandardized, s.RMSStandardized)
 	return nil
-}
-
-func writeLOO(w io.Writer, m *gp.Model, l *gp.LeaveOneOut, s gp.LeaveOneOutSummary, asJSON bool) error {
-	numbers := make([]float64, s.N)
-	for i := range numbers {
-		numbers[i] = float64(m.Row(i))
-	}
-	var r output.Part
-	r.Add("row", numbers)
-	r.Add("target", l.Target)
-	r.Add("mean", l.Mean)
-	r.Add("std", l.Std)
-	r.Add("residual", l.Residual)
-	r.Add("standardized", l.Standardized)
-	r.Add("log_density", l.LogDensity)
-	return output.WriteTable(w, asJSON, map[string]any{"type": "loo", "summary": s}, r)
 }

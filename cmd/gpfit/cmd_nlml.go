@@ -12,7 +12,7 @@ import (
 )
 
 type nlmlFlags struct {
-	training.Flags
+	training.TableFlags
 	graph string
 }
 
@@ -26,16 +26,15 @@ gradient at the parameters given by --set, or at the start values that a fit
 would take. Nothing is optimised.`,
 		Example: `  gpfit nlml data.csv --set lengthscale=1 --set signal_variance=1 --set noise_variance=0.1
   gpfit nlml data.csv --kernel 'matern52(ard)' --graph objective.dot`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runNLML(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Data.Add(s)
-	f.Model.Add(s)
-	f.AddNoise(s, &f.Data)
-	f.Scores.Add(s)
+	f.DataFlags.Add(s)
+	f.ModelFlags.Add(s)
+	f.AddNoise(s, &f.DataFlags)
+	f.ScoreFlags.Add(s)
 	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 

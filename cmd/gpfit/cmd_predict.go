@@ -5,30 +5,26 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/draws"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
+	"gpfit/gp/columns"
 	"gpfit/gp/rows"
 	"gpfit/internal/plotting"
 	"gpfit/internal/suggest"
 )
 
 type predictFlags struct {
-	flags.Rows
-	draws.Flags
-	interval        float64
-	terms, gradient bool
-	out             string
-	plot, plotBy    string
-	compute         devices.Flags
+	flags.RowFlags
+	devices.Flags
+	predict           columns.Predict
+	out, plot, plotBy string
 }
 
 func newPredict() *cobra.Command {
@@ -69,36 +65,35 @@ interval along one feature, with the training data.`,
   gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Rows.Add(s)
-	s.Float64Var(&f.interval, "interval", 0.95, "probability of the interval for a new observation")
-	s.BoolVar(&f.terms, "terms", false, "predict each term of a sum of kernels apart, too")
-	s.BoolVar(&f.gradient, "gradient", false, "derivatives of the mean by the features, too")
-	f.Flags.Add(s, 0)
+	f.RowFlags.Add(s)
+	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
+	s.BoolVar(&f.predict.Terms, "terms", false, "predict each term of a sum of kernels apart, too")
+	s.BoolVar(&f.predict.Gradient, "gradient", false, "derivatives of the mean by the features, too")
+	flags.AddJoint(s, &f.predict.Sampling, 0)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	flags.CommandLineOnly(s, "out")
 	s.StringVar(&f.plot, "plot", "", "also draw mean, interval and training data to `FILE`.svg or .png")
 	s.StringVar(&f.plotBy, "plot-by", "", "feature along which to draw, by `NAME` (default: the first that the model uses)")
-	f.compute.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 
 // check finds mistakes in the flags before any work.
 func (f *predictFlags) check(inputs ...string) error {
-	if !(f.interval > 0 && f.interval < 1) {
-		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", f.interval)
+	if p := f.predict.Probability; !(p > 0 && p < 1) {
+		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
 	}
-	if err := f.Check(); err != nil {
+	if err := flags.CheckJoint(&f.predict.Sampling); err != nil {
 		return err
 	}
-	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.Cov, inputs...))
+	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.predict.Covariance, inputs...))
 }
 
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.compute.Quiet)
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
 	if err := f.check(modelPath, dataPath); err != nil {
 		return err
 	}
@@ -106,18 +101,19 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
+	f.predict.OnNote = msg.Say
 	plot, err := f.openPlot(model)
 	if err != nil {
 		return err
 	}
-	in, err := f.Open(dataPath, cmd.InOrStdin(), model)
+	in, err := f.RowFlags.Open(dataPath, cmd.InOrStdin(), model)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	// What is wrong at the beginning is found before the work.
 	next := in.Next
-	if f.Wanted() {
+	if f.predict.Wanted() {
 		next = in.All
 	}
 	first, err := next()
@@ -128,7 +124,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.Warn(w)
 	}
-	posterior, done, err := f.compute.Condition(ctx, msg, model)
+	posterior, done, err := f.Condition(ctx, msg, model)
 	if err != nil {
 		return err
 	}
@@ -146,10 +142,10 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 
 // writePieces predicts the given rows and those that in has left, and writes the
 // results as they come.
-func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.Reader, plot *forecast, msg *messages.Writer) error {
-	out := output.NewTable(w, f.compute.JSON, f.info())
+func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.ModelRows, plot *forecast, msg *messages.Writer) error {
+	out := columns.NewSheet(w, f.JSON, f.predict.Info())
 	for done := 0; piece.N > 0; {
-		parts, err := f.predict(ctx, p, piece, msg)
+		parts, err := f.predict.Parts(ctx, p, piece)
 		if err != nil {
 			return err
 		}
@@ -166,81 +162,6 @@ func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Poste
 		}
 	}
 	return out.End()
-}
-
-// info is what the JSON object says of the whole.
-func (f *predictFlags) info() map[string]any {
-	return map[string]any{"type": "prediction", "probability": f.interval}
-}
-
-// level is the probability of the interval in percent, as in lower95.
-func (f *predictFlags) level() string { return strconv.FormatFloat(100*f.interval, 'g', 10, 64) }
-
-// predict computes all that the flags ask for, a part for each target.
-func (f *predictFlags) predict(ctx context.Context, p *gp.Posterior, in rows.Rows, msg *messages.Writer) ([]output.Part, error) {
-	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
-	if err != nil {
-		return nil, err
-	}
-	parts := make([]output.Part, len(marginal))
-	for t, m := range marginal {
-		r, one := &parts[t], p.Target(t)
-		if len(marginal) > 1 {
-			r.Target = one.Model().TargetName
-		}
-		lower, upper := m.Interval(f.interval)
-		r.Add("mean", m.Mean)
-		r.Add("std", m.Std)
-		r.Add("lower"+f.level(), lower)
-		r.Add("upper"+f.level(), upper)
-		r.Add("std_latent", m.StdLatent)
-		r.Info = map[string]any{}
-		if err := f.more(ctx, one, in, r, msg); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
-}
-
-// more adds to r what goes beyond mean and deviation.
-func (f *predictFlags) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *output.Part, msg *messages.Writer) error {
-	if f.terms {
-		terms, meanFunction, err := p.Terms(ctx, in.X, in.N)
-		if err != nil {
-			return err
-		}
-		r.Add("mean_function", meanFunction)
-		for _, t := range terms {
-			r.Add("mean_"+t.Path, t.Mean, "terms", t.Path, "mean")
-			r.Add("std_"+t.Path, t.Std, "terms", t.Path, "std")
-		}
-	}
-	if f.gradient {
-		gradient, err := p.MeanGradient(ctx, in.X, in.N)
-		if err != nil {
-			return err
-		}
-		for c, name := range p.Model().FeatureNames {
-			r.Add("gradient_"+name, featureColumn(gradient, in.N, c), "gradient", name)
-		}
-	}
-	if !f.Wanted() {
-		return nil
-	}
-	joint, err := p.Joint(ctx, in.X, in.N, gp.JointOptions{Observed: f.Observed, Noise: in.Noise})
-	if err != nil {
-		return err
-	}
-	return f.Use(joint, r, r.Target, msg)
-}
-
-// featureColumn is the column c of a row-major matrix of n rows.
-func featureColumn(matrix []float64, n, c int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = matrix[i*(len(matrix)/n)+c]
-	}
-	return values
 }
 
 // forecast collects a prediction for its plot along one of the model's features.
@@ -269,16 +190,16 @@ func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
 			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
 		}
 	}
-	p.XLabel, p.YLabel, p.Band = m.FeatureNames[p.column], m.TargetName, f.level()+" % interval"
+	p.XLabel, p.YLabel, p.Band = m.FeatureNames[p.column], m.TargetName, f.predict.Level()+" % interval"
 	if used := slices.Index(m.Columns, p.column); used >= 0 {
-		p.DataX, p.DataY = featureColumn(m.X, m.N(), used), m.Y
+		p.DataX, p.DataY = columns.Of(m.X, m.N(), used), m.Y
 	}
 	return p, nil
 }
 
 // add takes the result of rows of all features.
-func (p *forecast) add(in rows.Rows, result output.Part) {
-	p.X = append(p.X, featureColumn(in.X, in.N, p.column)...)
+func (p *forecast) add(in rows.Rows, result columns.TargetColumns) {
+	p.X = append(p.X, columns.Of(in.X, in.N, p.column)...)
 	// The columns are mean, std, lower, upper.
 	p.Mean = append(p.Mean, result.Columns[0].Values...)
 	p.Lower = append(p.Lower, result.Columns[2].Values...)

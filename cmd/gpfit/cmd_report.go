@@ -7,9 +7,7 @@ import (
 
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
-	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/internal/atomicfile"
 )
 
@@ -22,7 +20,6 @@ func newReport() *cobra.Command {
 set, kernels compared in pairs, every job with its parameters, and what failed.
 The page is one HTML file with its plots in it.`,
 		Example: "  gpfit report study.run --out study.html",
-		Args:    flags.Args,
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "", "page, an HTML `FILE`, or - for standard output (default: RUN/report.html)")
@@ -45,7 +42,7 @@ func runReport(cmd *cobra.Command, dir, out string) error {
 		out = r.Path("", "report") + ".html"
 	}
 	if err := atomicfile.Write(out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
-		return &output.WriteError{Err: err}
+		return err
 	}
 	messages.New(cmd.ErrOrStderr(), false).Note("page written to %s", out)
 	return nil

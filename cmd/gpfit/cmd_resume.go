@@ -16,8 +16,8 @@ import (
 )
 
 type resumeFlags struct {
-	runs.Flags
-	allowChanged, retryFailed, worker bool
+	runs.BatchFlags
+	allowChanged bool
 }
 
 func newResume() *cobra.Command {
@@ -33,29 +33,26 @@ memory are tried again, others only with --retry-failed. If the spec or a data
 file is not what it was, nothing is done (exit code 10), unless --allow-changed
 is given: then the jobs that the change touches are done anew, and new jobs of
 the spec are added.`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runResume(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
 	s.BoolVar(&f.allowChanged, "allow-changed", false, "take over a changed spec or changed data, and do anew what they touch")
-	s.BoolVar(&f.retryFailed, "retry-failed", false, "try again whatever failed")
-	s.BoolVar(&f.worker, "worker", false, "share the run with other workers: take jobs that nobody has claimed")
-	f.Flags.Add(s)
+	s.BoolVar(&f.RetryFailed, "retry-failed", false, "try again whatever failed")
+	s.BoolVar(&f.Shared, "worker", false, "share the run with other workers: take jobs that nobody has claimed")
+	f.BatchFlags.Add(s)
 	return cmd
 }
 
 func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	o, err := f.Options()
-	if err != nil {
+	if err := f.Check(); err != nil {
 		return err
 	}
-	o.RetryFailed, o.Shared = f.retryFailed, o.Shared || f.worker
 	mode := rundir.Exclusive
-	if o.Shared {
+	if f.Shared {
 		mode = rundir.Shared
 	}
-	if f.allowChanged && o.Shared {
+	if f.allowChanged && f.Shared {
 		return exit.Usagef("--allow-changed is for one process: resume without --worker and --shard first")
 	}
 	r, lock, err := rundir.OpenLocked(dir, mode)
@@ -73,13 +70,13 @@ func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 	}
 	if f.OnSlurm() {
 		lock.Release()
-		var flags []string
-		if f.retryFailed {
-			flags = append(flags, "--retry-failed")
+		var further []string
+		if f.RetryFailed {
+			further = append(further, "--retry-failed")
 		}
-		return f.Submit(cmd, msg, r, r.Slurm, flags)
+		return f.Submit(cmd, msg, r, r.Slurm, further)
 	}
-	return f.Run(cmd, msg, r, o)
+	return f.Run(cmd, msg, r)
 }
 
 // takeOver replaces the resolved spec by that of the files as they are now.

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/draws"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -16,18 +15,18 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
+	"gpfit/gp/columns"
 	"gpfit/kernel"
 )
 
 type sampleFlags struct {
-	flags.Rows
-	draws.Flags
-	prior         string
+	flags.RowFlags
+	devices.Flags
+	joint         columns.Sampling
+	prior, grid   string
 	set           []string
 	unconditional bool
-	grid          string
 	target, out   string
-	compute       devices.Flags
 }
 
 func newSample() *cobra.Command {
@@ -60,11 +59,11 @@ from its numerical range; nothing is added to its diagonal.`,
 	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
 	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
 	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	f.Rows.Add(s)
-	f.Flags.Add(s, 1)
+	f.RowFlags.Add(s)
+	flags.AddJoint(s, &f.joint, 1)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	flags.CommandLineOnly(s, "target", "prior", "set", "out")
-	f.compute.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 
@@ -80,10 +79,11 @@ type sampleRows struct {
 }
 
 func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
-	msg := messages.New(cmd.ErrOrStderr(), f.compute.Quiet)
+	msg := messages.New(cmd.ErrOrStderr(), f.Quiet)
 	if err := f.check(args); err != nil {
 		return err
 	}
+	f.joint.OnNote = msg.Say
 	from := f.fromModel
 	if f.prior != "" {
 		from = f.fromExpression
@@ -93,15 +93,15 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	if err != nil {
 		return err
 	}
-	r := output.Part{Info: map[string]any{}}
+	r := columns.TargetColumns{}
 	for _, c := range at.used {
-		r.Add(at.names[c], featureColumn(at.x, at.n, c), "inputs", at.names[c])
+		r.Add(at.names[c], columns.Of(at.x, at.n, c), "inputs", at.names[c])
 	}
-	if err := f.Use(joint, &r, at.target, msg); err != nil {
+	if err := f.joint.Add(joint, &r, at.target); err != nil {
 		return err
 	}
 	return output.File(cmd.OutOrStdout(), f.out, func(w io.Writer) error {
-		return output.WriteTable(w, f.compute.JSON, map[string]any{"type": "sample"}, r)
+		return columns.Write(w, f.JSON, map[string]any{"type": "sample"}, r)
 	})
 }
 
@@ -125,15 +125,15 @@ func (f *sampleFlags) check(args []string) error {
 		return exit.Usagef("--target goes with a MODEL, not with --prior")
 	case f.prior == "" && f.set != nil:
 		return exit.Usagef("--set goes with --prior: a MODEL has its parameters")
-	case f.TellNoise() && (f.prior != "" || !f.Observed):
+	case f.TellNoise() && (f.prior != "" || !f.joint.Observed):
 		return exit.Usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
 	}
-	return errors.Join(f.Check(), output.Keep("out", f.out, args...), output.Keep("cov", f.Cov, args...))
+	return errors.Join(flags.CheckJoint(&f.joint), output.Keep("out", f.out, args...), output.Keep("cov", f.joint.Covariance, args...))
 }
 
 // fromModel returns the distribution that a model gives.
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
-	at, opts := sampleRows{}, gp.JointOptions{Observed: f.Observed}
+	at, opts := sampleRows{}, gp.JointOptions{Observed: f.joint.Observed}
 	model, err := gp.Load(args[0])
 	if err != nil {
 		return nil, at, err
@@ -153,15 +153,15 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 			return nil, at, err
 		}
 		at.n = len(at.x)
-		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Observed {
+		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.joint.Observed {
 			return nil, at, flags.RowsError(err)
 		}
 	} else {
 		of := *model
-		if !f.Observed {
+		if !f.joint.Observed {
 			of.Noise = gp.Noise{} // no need to know the rows'
 		}
-		in, err := f.Open(args[1], stdin, &of)
+		in, err := f.RowFlags.Open(args[1], stdin, &of)
 		if err != nil {
 			return nil, at, err
 		}
@@ -179,7 +179,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		j, err := model.Prior(ctx, at.x, at.n, opts)
 		return j, at, err
 	}
-	posterior, done, err := f.compute.Condition(ctx, msg, model)
+	posterior, done, err := f.Condition(ctx, msg, model)
 	if err != nil {
 		return nil, at, err
 	}
@@ -212,17 +212,17 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	at.used = kernel.Columns(len(at.names))
 	process, err := gp.NewProcess(expr, len(at.names))
 	if err == nil {
-		err = flags.Pairs("set", f.set, func(p flags.Pair) error { return setParameter(process, p) })
+		err = flags.NamedValues("set", f.set, func(p flags.NamedValue) error { return setParameter(process, p) })
 	}
 	if err != nil {
 		return nil, at, err
 	}
-	j, err := process.Joint(ctx, at.x, at.n, f.Observed)
+	j, err := process.Joint(ctx, at.x, at.n, f.joint.Observed)
 	return j, at, err
 }
 
 // setParameter gives a process the value of a --set.
-func setParameter(process *gp.Process, p flags.Pair) error {
+func setParameter(process *gp.Process, p flags.NamedValue) error {
 	v, err := p.PositiveNumber()
 	if err == nil {
 		err = process.Set(p.Name, v)

@@ -15,7 +15,7 @@ import (
 )
 
 type selectFlags struct {
-	training.Flags
+	training.TableFlags
 	settings fit.SelectOptions
 	out      string
 	force    bool
@@ -38,16 +38,15 @@ the score improves.
 Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 		Example: `  gpfit select data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)' --score cv
   gpfit select data.csv --kernels rbf --kernels periodic --kernels linear --greedy --max-terms 3`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSelect(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Data.Add(s)
+	f.DataFlags.Add(s)
 	f.AddSplitMask(s)
 	s.StringArrayVar(&f.settings.Kernels, "kernels", nil, "a kernel to compare, an `EXPRESSION` (to be repeated)")
-	f.Model.Add(s)
+	f.ModelFlags.Add(s)
 	s.Lookup("kernel").Hidden = true
-	f.AddNoise(s, &f.Data)
+	f.AddNoise(s, &f.DataFlags)
 	flags.Choice(s, &f.settings.Score, "score", fit.ByBIC, "what decides: %s", fit.SelectionScores()...)
 	s.BoolVar(&f.settings.Greedy, "greedy", false, "search over sums and products of the kernels")
 	s.IntVar(&f.settings.MaxTerms, "max-terms", 0, "leaves in a grown kernel (default 4)")
@@ -57,7 +56,7 @@ Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 	f.AddCandidateTuning(s)
 	s.StringVar(&f.out, "out", "", "model `FILE` (default: none is written)")
 	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
-	f.Flags.Flags.Add(s)
+	f.Flags.Add(s)
 	return cmd
 }
 
@@ -68,7 +67,7 @@ func (f *selectFlags) options(msg *messages.Writer) (fit.Options, fit.SelectOpti
 	s.OnCandidate = func(index, known int, text string) { msg.Step("kernel %d of %d: %s", index+1, known, text) }
 	o, err := f.Options(msg)
 	o.Settings.Seed = f.Seed
-	o.OnWarning = func(text string) { msg.Note("%s", text) }
+	o.OnWarning = msg.Say
 	switch {
 	case err != nil:
 		return o, s, err
@@ -109,11 +108,11 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	// The first kernel's job says how many rows there are to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]
-	task, err := fit.Prepare(data, first)
+	job, err := fit.Prepare(data, first)
 	if err != nil {
 		return err
 	}
-	opened, err := f.OpenFor(ctx, msg, task, false)
+	opened, err := f.OpenFor(ctx, msg, job, false)
 	if err != nil {
 		return err
 	}

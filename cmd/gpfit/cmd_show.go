@@ -29,7 +29,6 @@ failed. json prints the same as lines of the types "job", "ranking",
 "comparison" and "run"; csv and parquet have one row a job.`,
 		Example: `  gpfit show study.run
   gpfit show study.run --format parquet --out study.parquet`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, args[0], format, out) },
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table, json, csv or parquet")

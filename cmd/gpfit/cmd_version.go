@@ -1,14 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/output"
 )
 
 // version is the release; CHANGELOG.md says what is in it.
@@ -22,11 +20,10 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  flags.Args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			revision := buildRevision()
 			if asJSON {
-				return output.JSON(cmd.OutOrStdout(), map[string]any{
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{
 					"type": "version", "schema_version": 1, "version": version, "revision": revision,
 					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 				})

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"encoding/csv"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/gp"
+	"gpfit/gp/columns"
 )
 
 func newWeights() *cobra.Command {
@@ -32,11 +27,10 @@ A model whose kernel is linear alone is Bayesian linear regression, and the mean
 are those of ridge regression. --json has the covariances, too.`,
 		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
   gpfit weights model.gpfit`,
-		Args: flags.Args,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.Result.Add(s)
+	f.ResultFlags.Add(s)
 	f.Flags.Add(s)
 	return cmd
 }
@@ -63,28 +57,5 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return writeWeights(w, weights, f.JSON) })
-}
-
-func writeWeights(w io.Writer, weights []gp.Weights, asJSON bool) error {
-	if asJSON {
-		terms := make([]map[string]any, len(weights))
-		for i, t := range weights {
-			terms[i] = map[string]any{
-				"path": t.Path, "kernel": t.Text, "features": t.Names, "mean": t.Mean, "prior_variance": t.PriorVariance,
-				"covariance": slices.Collect(slices.Chunk(t.Cov, len(t.Mean))),
-			}
-		}
-		return output.JSON(w, map[string]any{"type": "weights", "schema_version": 1, "terms": terms})
-	}
-	lines := [][]string{{"term", "feature", "mean", "std", "prior_std"}}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	for _, t := range weights {
-		for i, name := range t.Names {
-			// Rounding can take the variance a little below zero.
-			std := math.Sqrt(max(t.Cov[i*len(t.Names)+i], 0))
-			lines = append(lines, []string{t.Path, name, number(t.Mean[i]), number(std), number(math.Sqrt(t.PriorVariance[i]))})
-		}
-	}
-	return csv.NewWriter(w).WriteAll(lines)
+	return f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.JSON, weights) })
 }

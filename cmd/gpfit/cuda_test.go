@@ -23,11 +23,7 @@ type gpu struct {
 func newGPU(t *testing.T) *gpu {
 	t.Helper()
 	emulator.Build(t)
-	g := &gpu{binary: filepath.Join(t.TempDir(), "gpfit"), cache: t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", g.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return g
+	return &gpu{binary: program(t), cache: t.TempDir()}
 }
 
 // run returns the exit code and both outputs.

@@ -64,7 +64,7 @@ unavailable, too small or lost, 130 interrupted.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              noCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Finish(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Read(cmd.Flags()) },
 	}
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -72,7 +72,7 @@ unavailable, too small or lost, 130 interrupted.`,
 	root.SetFlagErrorFunc(flags.Error)
 	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	for _, cmd := range root.Commands() {
-		flags.Complete(cmd)
+		flags.Finish(cmd)
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/gp"
+	"gpfit/gp/columns"
 	"gpfit/gp/rows"
 )
 
@@ -62,14 +62,14 @@ func TestPredictPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer posterior.Close()
-	f := predictFlags{interval: 0.9, terms: true, gradient: true}
-	p, err := f.predict(context.Background(), posterior, rows.Rows{X: x, N: n}, nil)
+	predict := columns.Predict{Probability: 0.9, Terms: true, Gradient: true}
+	p, err := predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
-		if err := output.WriteTable(&want, asJSON, f.info(), p[0]); err != nil {
+		if err := columns.Write(&want, asJSON, predict.Info(), p[0]); err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}

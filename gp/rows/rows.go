@@ -15,7 +15,7 @@ import (
 	"gpfit/internal/table"
 )
 
-// Piece is how many rows [Reader.Next] returns at most.
+// Piece is how many rows [ModelRows.Next] returns at most.
 const Piece = 1 << 13
 
 // Options say which columns of a table are the model's. The zero value finds them
@@ -33,13 +33,13 @@ type Options struct {
 	NoiseColumn, NoiseGroup, DefaultGroup string
 }
 
-// OptionError reports an option that does not fit the model.
-type OptionError struct {
+// MismatchError reports an option that does not fit the model.
+type MismatchError struct {
 	// Option is the field's name, Msg what is wrong.
 	Option, Msg string
 }
 
-func (e *OptionError) Error() string { return e.Option + ": " + e.Msg }
+func (e *MismatchError) Error() string { return e.Option + ": " + e.Msg }
 
 // Rows are N rows of all features of a model, row-major, and their noise.
 type Rows struct {
@@ -48,8 +48,8 @@ type Rows struct {
 	Noise gp.RowNoise
 }
 
-// Reader reads a table in pieces.
-type Reader struct {
+// ModelRows reads a table in pieces.
+type ModelRows struct {
 	in      *table.Reader
 	model   *gp.Model
 	options Options
@@ -62,8 +62,8 @@ type Reader struct {
 // Open opens a table of any format that gpfit reads, or for "-" the text from
 // stdin. Features that the model does not use, because they were constant, need
 // not be in the table and are left zero. The caller closes the reader. Errors:
-// [*OptionError], and those of the table with file, line and column.
-func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Reader, error) {
+// [*MismatchError], and those of the table with file, line and column.
+func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Reader, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{in: in, model: m, options: o, into: m.Columns}
+	r := &ModelRows{in: in, model: m, options: o, into: m.Columns}
 	switch all := len(m.FeatureNames); in.Columns() {
 	case len(m.Columns):
 	case all:
@@ -97,7 +97,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Reader, error)
 		}
 	default:
 		_ = in.Close()
-		return nil, &OptionError{"Features", fmt.Sprintf("gives %d columns, the model has %d", in.Columns(), all)}
+		return nil, &MismatchError{"Features", fmt.Sprintf("gives %d columns, the model has %d", in.Columns(), all)}
 	}
 	if o.NoiseColumn == "" && m.Noise.Column != "" {
 		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std is that of an observation without them", m.Noise.Column)}
@@ -107,10 +107,10 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*Reader, error)
 
 func (o *Options) check(m *gp.Model) error {
 	if o.NoiseColumn != "" && m.Noise.Column == "" {
-		return &OptionError{"NoiseColumn", "the model was fitted without known variances"}
+		return &MismatchError{"NoiseColumn", "the model was fitted without known variances"}
 	}
 	if (o.NoiseGroup != "" || o.DefaultGroup != "") && m.Noise.GroupColumn == "" {
-		return &OptionError{"NoiseGroup", "the model has no noise groups"}
+		return &MismatchError{"NoiseGroup", "the model has no noise groups"}
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *
 // Next returns the next rows, [Piece] at most and none after the last. They are
 // valid until the next call. Errors: [*gp.NoiseError] where the model needs to
 // know more of a row's noise, and those of the table.
-func (r *Reader) Next() (Rows, error) {
+func (r *ModelRows) Next() (Rows, error) {
 	t, err := r.in.Next(Piece)
 	if err == io.EOF {
 		return Rows{}, nil
@@ -189,8 +189,8 @@ func (r *Reader) Next() (Rows, error) {
 	return out, nil
 }
 
-// All returns all rows that are left. Errors are those of [Reader.Next].
-func (r *Reader) All() (Rows, error) {
+// All returns all rows that are left. Errors are those of [ModelRows.Next].
+func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
 	for {
 		piece, err := r.Next()
@@ -204,7 +204,7 @@ func (r *Reader) All() (Rows, error) {
 
 // Warnings tells what a user should know about the rows read so far. Those told
 // once stay where they are.
-func (r *Reader) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
+func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
 
 // Close closes the table.
-func (r *Reader) Close() error { return r.in.Close() }
+func (r *ModelRows) Close() error { return r.in.Close() }

@@ -21,7 +21,7 @@ var model = &gp.Model{
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
 }
 
-func openText(t *testing.T, text string, m *gp.Model, o Options) (*Reader, error) {
+func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, error) {
 	t.Helper()
 	r, err := Open("-", strings.NewReader(text), m, o)
 	if err == nil {
@@ -74,7 +74,7 @@ func TestOpenErrors(t *testing.T) {
 		"no groups":        {&plain, Options{DefaultGroup: "left"}, "NoiseGroup: the model has no noise groups"},
 	} {
 		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
-		var oe *OptionError
+		var oe *MismatchError
 		if !errors.As(err, &oe) || oe.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}

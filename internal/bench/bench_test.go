@@ -35,7 +35,7 @@ func TestSynthetic(t *testing.T) {
 // TestNothingIsReused counts operations: every timed evaluation factors anew.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	task, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{})
+	job, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestNothingIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var flops float64
-	err = task.Measure(t.Context(), b, func(p *fit.Parts) error {
+	err = job.Measure(t.Context(), b, func(p *fit.Parts) error {
 		if _, err := measure(t.Context(), p, repeat); err != nil {
 			return err
 		}

@@ -65,13 +65,13 @@ const predictRows = 1000
 // the reuse of the factor, and changes neither the work nor its conditioning.
 const step = 1e-6
 
-// Run measures the task on b, whose matrix product has the given rate.
-// Evaluations go through the task's expression graph, as a fit's do. Errors
+// Run measures the job on b, whose matrix product has the given rate.
+// Evaluations go through the job's expression graph, as a fit's do. Errors
 // are those of [fit.Job.Evaluate].
-func Run(ctx context.Context, task *fit.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
+func Run(ctx context.Context, job *fit.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
 	var r *Result
 	exclusive := resetPeak()
-	err := task.Measure(ctx, b, func(p *fit.Parts) error {
+	err := job.Measure(ctx, b, func(p *fit.Parts) error {
 		var err error
 		r, err = measure(ctx, p, repeat)
 		return err

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -64,16 +63,7 @@ func (d *Dots) draw() (*plot.Plot, error) {
 	if len(d.Rows) == 0 {
 		return nil, errors.New("plotting: nothing to draw")
 	}
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text = d.Title, d.XLabel
-	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
-		f.Variant, f.Size = "Sans", vg.Points(10)
-	}
-	p.Title.TextStyle.Font.Size = vg.Points(11)
-	p.Title.Padding, p.X.Label.Padding = vg.Points(6), vg.Points(4)
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
-	p.Add(grid)
+	p := newPlot(d.Title, d.XLabel)
 	if d.Zero {
 		zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: -0.6}, {X: 0, Y: float64(len(d.Rows)) - 0.4}})
 		if err != nil {

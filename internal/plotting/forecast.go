@@ -32,7 +32,7 @@ func (f *Forecast) Write(path string) error {
 	if len(f.X) == 0 || len(f.X) != len(f.Mean) || len(f.X) != len(f.Lower) || len(f.X) != len(f.Upper) {
 		return errors.New("plotting: a forecast needs mean and band for every input")
 	}
-	p, legend := newPlot(f.Title, f.XLabel, f.YLabel)
+	p, legend := withLegend(f.Title, f.XLabel, f.YLabel)
 	order := make([]int, len(f.X))
 	for i := range order {
 		order[i] = i

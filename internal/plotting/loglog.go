@@ -58,7 +58,7 @@ func (l *LogLog) draw() (*plot.Plot, *plot.Legend, error) {
 	if len(l.Series) == 0 {
 		return nil, nil, errors.New("plotting: nothing to draw")
 	}
-	p, legend := newPlot(l.Title, l.XLabel, l.YLabel)
+	p, legend := withLegend(l.Title, l.XLabel, l.YLabel)
 	var xs, ys []float64
 	for _, s := range l.Series {
 		if err := addSeries(p, legend, s); err != nil {

@@ -48,29 +48,34 @@ func Format(path string) (string, error) {
 	return "", fmt.Errorf("%s: the name of a plot must end in .svg or .png", path)
 }
 
-// newPlot returns an empty plot and its legend in the project's looks.
-func newPlot(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
+// newPlot returns an empty plot in the project's looks.
+func newPlot(title, xLabel string) *plot.Plot {
 	p := plot.New()
-	legend := plot.NewLegend()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, xLabel, yLabel
-	for _, f := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
-	} {
-		f.Variant = "Sans"
-		f.Size = vg.Points(10)
-	}
+	p.Title.Text, p.X.Label.Text = title, xLabel
+	sans(&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
-	p.Title.Padding = vg.Points(6)
-	p.X.Label.Padding, p.Y.Label.Padding = vg.Points(4), vg.Points(4)
+	p.Title.Padding, p.X.Label.Padding = vg.Points(6), vg.Points(4)
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
+	p.Add(grid)
+	return p
+}
+
+func sans(fonts ...*font.Font) {
+	for _, f := range fonts {
+		f.Variant, f.Size = "Sans", vg.Points(10)
+	}
+}
+
+// withLegend is newPlot with a legend, the axes meeting at the corner.
+func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
+	p, legend := newPlot(title, xLabel), plot.NewLegend()
+	sans(&p.Y.Label.TextStyle.Font, &legend.TextStyle.Font)
+	p.Y.Label.Text, p.Y.Label.Padding = yLabel, vg.Points(4)
 	p.X.Padding, p.Y.Padding = 0, 0
 	legend.Top, legend.Left = true, true
 	legend.ThumbnailWidth = vg.Points(26)
 	legend.Padding = vg.Points(2)
-
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
-	p.Add(grid)
 	return p, &legend
 }
 

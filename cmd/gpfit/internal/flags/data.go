@@ -15,15 +15,15 @@ import (
 	"gpfit/internal/table"
 )
 
-// Data says how a training table is read. Its Seed is that of everything random
+// DataFlags say how a training table is read. Its Seed is that of everything random
 // in a command.
-type Data struct {
+type DataFlags struct {
 	dataset.Options
 	missing, mask string
 }
 
 // Add declares the flags.
-func (f *Data) Add(s *pflag.FlagSet) {
+func (f *DataFlags) Add(s *pflag.FlagSet) {
 	s.StringVar(&f.Target, "target", "", "column of the targets, by `NAME` or index (default: the last); several with commas share kernel and noise")
 	s.StringSliceVar(&f.Features, "features", nil, "columns of the inputs: `NAMES`, indices or ranges such as 0-3 (default: all others)")
 	addHeader(s, &f.Header)
@@ -37,21 +37,21 @@ func addHeader(s *pflag.FlagSet, header *string) {
 }
 
 // AddSplitMask declares the flag of rows that are held out.
-func (f *Data) AddSplitMask(s *pflag.FlagSet) {
+func (f *DataFlags) AddSplitMask(s *pflag.FlagSet) {
 	s.StringVar(&f.mask, "split-mask", "", "`FILE[:COL]` with a row of 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COL is a name or index")
 }
 
 // addNoise declares the flags of the columns that tell of the noise.
-func (f *Data) addNoise(s *pflag.FlagSet) {
+func (f *DataFlags) addNoise(s *pflag.FlagSet) {
 	s.StringVar(&f.NoiseColumn, "noise-column", "", "column, by `NAME` or index, of noise variances that are known for each row, in squared units of the target; the estimated variance comes on top")
 	s.StringVar(&f.NoiseGroup, "noise-group", "", "column, by `NAME` or index, of labels: each group of rows has a noise variance of its own, noise_variance[LABEL]")
 }
 
 // Several says whether --target names several.
-func (f *Data) Several() bool { return strings.Contains(f.Target, ",") }
+func (f *DataFlags) Several() bool { return strings.Contains(f.Target, ",") }
 
 // Read reads the table at path.
-func (f *Data) Read(path string, stdin io.Reader) (fit.Data, error) {
+func (f *DataFlags) Read(path string, stdin io.Reader) (fit.Data, error) {
 	o := f.Options
 	o.DropMissing = f.missing == "drop"
 	if o.Subsample < 0 {
@@ -77,11 +77,11 @@ func (f *Data) Read(path string, stdin io.Reader) (fit.Data, error) {
 	return data, err
 }
 
-// Rows say how rows of a table are read for a model.
-type Rows struct{ rows.Options }
+// RowFlags say how rows of a table are read for a model.
+type RowFlags struct{ rows.Options }
 
 // Add declares the flags.
-func (f *Rows) Add(s *pflag.FlagSet) {
+func (f *RowFlags) Add(s *pflag.FlagSet) {
 	s.StringSliceVar(&f.Features, "features", nil, "columns of the inputs, in the order of the model's (default: the same names)")
 	addHeader(s, &f.Header)
 	s.StringVar(&f.NoiseColumn, "noise-column", "", "column of known noise variances, by `NAME` or index (default: that of the model, if DATA has it)")
@@ -90,19 +90,19 @@ func (f *Rows) Add(s *pflag.FlagSet) {
 }
 
 // TellNoise says whether one of the flags tells of the noise.
-func (f *Rows) TellNoise() bool {
+func (f *RowFlags) TellNoise() bool {
 	return f.NoiseColumn != "" || f.NoiseGroup != "" || f.DefaultGroup != ""
 }
 
 // Open opens a table for a model. The caller closes the reader.
-func (f *Rows) Open(path string, stdin io.Reader, m *gp.Model) (*rows.Reader, error) {
+func (f *RowFlags) Open(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
 	r, err := rows.Open(path, stdin, m, f.Options)
 	return r, RowsError(err)
 }
 
 // RowsError says which flags help with an error of package rows.
 func RowsError(err error) error {
-	var option *rows.OptionError
+	var option *rows.MismatchError
 	if errors.As(err, &option) {
 		return exit.Usagef("%s%s", map[string]string{
 			"Features": "--features ", "NoiseColumn": "--noise-column: ", "NoiseGroup": "--noise-group and --noise-group-default: ",

@@ -78,8 +78,12 @@ func CommandLineOnly(s *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Complete makes the shell complete the flags of a command.
-func Complete(cmd *cobra.Command) {
+// Finish finishes a command: the shell completes its flags, and it takes as many
+// arguments as its usage names.
+func Finish(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args = exactArgs
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		words := f.Annotations[completion]
 		if c, ok := f.Value.(interface{ choices() []string }); ok {
@@ -91,9 +95,9 @@ func Complete(cmd *cobra.Command) {
 	})
 }
 
-// Finish gives flags that are not on the command line the value of their
+// Read gives flags that are not on the command line the value of their
 // variable, GPFIT_NAME, and checks those that take one of a few words.
-func Finish(flags *pflag.FlagSet) error {
+func Read(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		errs = append(errs, fromEnvironment(flags, f), checkChoice(f))
@@ -137,8 +141,7 @@ func Error(cmd *cobra.Command, err error) error {
 	return &exit.UsageError{Err: err}
 }
 
-// Args takes as many arguments as the command's usage names.
-func Args(cmd *cobra.Command, args []string) error {
+func exactArgs(cmd *cobra.Command, args []string) error {
 	if want := strings.Fields(cmd.Use)[1:]; len(args) != len(want) {
 		return WrongArgs(len(args), want)
 	}

@@ -18,19 +18,18 @@ import (
 	"gpfit/mean"
 )
 
-// Model says what is fitted.
-type Model struct {
+// ModelFlags say what is fitted.
+type ModelFlags struct {
 	// Fit collects the options; Options returns them complete.
-	Fit     fit.Options
-	noise   string
-	meanFit string
+	Fit            fit.Options
+	noise, meanFit string
 	// optimizer names Settings.Method.
 	optimizer string
 	parameterFlags
 }
 
 // Add declares the flags.
-func (f *Model) Add(s *pflag.FlagSet) {
+func (f *ModelFlags) Add(s *pflag.FlagSet) {
 	o := &f.Fit
 	s.StringVar(&o.Kernel, "kernel", "rbf", "covariance function, an `EXPRESSION` such as 'rbf(ard)' or 'rbf + matern32'")
 	s.BoolVar(&o.ARD, "ard", false, "one lengthscale per column in every leaf of the kernel")
@@ -51,13 +50,13 @@ func (f *Model) Add(s *pflag.FlagSet) {
 }
 
 // AddNoise declares the flags of the noise, some of which are of the data.
-func (f *Model) AddNoise(s *pflag.FlagSet, data *Data) {
+func (f *ModelFlags) AddNoise(s *pflag.FlagSet, data *DataFlags) {
 	Choice(s, &f.noise, "noise", "estimated", "estimated, or none: the fit goes through the targets, but for --noise-column", "estimated", "none")
 	data.addNoise(s)
 }
 
 // Options turns the flags into fit's options.
-func (f *Model) Options() (fit.Options, error) {
+func (f *ModelFlags) Options() (fit.Options, error) {
 	o := f.Fit
 	// Mistakes in expressions are found before the table is read.
 	if _, err := kernel.Parse(o.Kernel); err != nil {
@@ -78,7 +77,7 @@ func (f *Model) Options() (fit.Options, error) {
 }
 
 // AddTuning declares the flags of how the parameters are tuned.
-func (f *Model) AddTuning(s *pflag.FlagSet) {
+func (f *ModelFlags) AddTuning(s *pflag.FlagSet) {
 	o := &f.Fit
 	s.IntVar(&o.Settings.Restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on they begin on half of the rows or less and race over all, with --coarse off each runs to its end over all; the best result is taken")
 	s.IntVar(&o.Settings.MaxEvaluations, "max-evals", 0, "limit on the evaluations of each descent (default 1000)")
@@ -89,13 +88,13 @@ func (f *Model) AddTuning(s *pflag.FlagSet) {
 }
 
 // AddCandidateTuning is AddTuning for kernels that are compared.
-func (f *Model) AddCandidateTuning(s *pflag.FlagSet) {
+func (f *ModelFlags) AddCandidateTuning(s *pflag.FlagSet) {
 	s.IntVar(&f.Fit.Settings.Restarts, "restarts", 0, "further starts for every kernel, from a Latin hypercube")
 	s.IntVar(&f.Fit.Settings.MaxEvaluations, "max-evals", 0, "limit on the evaluations of each start (default 1000)")
 }
 
-// Scores say what is minimised, and what is reported beside it.
-type Scores struct {
+// ScoreFlags say what is minimised, and what is reported beside it.
+type ScoreFlags struct {
 	objective fit.Criterion
 	scores    []string
 	folds     int
@@ -104,7 +103,7 @@ type Scores struct {
 }
 
 // Add declares the flags.
-func (f *Scores) Add(s *pflag.FlagSet) {
+func (f *ScoreFlags) Add(s *pflag.FlagSet) {
 	Choice(s, &f.objective, "objective", fit.NLML, "what the parameters minimise: nlml, or loo, the negative log predictive density of leave-one-out",
 		fit.NLML, fit.LOO)
 	s.StringSliceVar(&f.scores, "scores", nil, "predictive scores at the parameters, beside the NLML: loo, cv or both")
@@ -116,7 +115,7 @@ func (f *Scores) Add(s *pflag.FlagSet) {
 
 // CrossValidation returns the cross-validation that the flags ask for, nil for
 // none.
-func (f *Scores) CrossValidation() *fit.CrossValidation {
+func (f *ScoreFlags) CrossValidation() *fit.CrossValidation {
 	if !slices.Contains(f.scores, "cv") {
 		return nil
 	}
@@ -124,7 +123,7 @@ func (f *Scores) CrossValidation() *fit.CrossValidation {
 }
 
 // Apply turns the flags into fit's options.
-func (f *Scores) Apply(o *fit.Options) error {
+func (f *ScoreFlags) Apply(o *fit.Options) error {
 	for _, s := range f.scores {
 		if s != "loo" && s != "cv" {
 			return exit.Usagef("--scores %s: must be loo or cv%s", s, suggest.DidYouMean(s, []string{"loo", "cv"}))

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -10,19 +11,19 @@ import (
 	"gpfit/graph"
 )
 
-// Pair is the text NAME=VALUE of a flag, or NAME alone.
-type Pair struct {
+// NamedValue is the text NAME=VALUE of a flag, or NAME alone.
+type NamedValue struct {
 	flag, text  string
 	Name, Value string
 	// Given says that there is a value.
 	Given bool
 }
 
-// Pairs reads the texts of a flag and hands them on, up to the first error.
-func Pairs(flag string, texts []string, take func(Pair) error) error {
+// NamedValues reads the texts of a flag and hands them on, up to the first error.
+func NamedValues(flag string, texts []string, take func(NamedValue) error) error {
 	for _, text := range texts {
 		name, value, given := strings.Cut(text, "=")
-		if err := take(Pair{flag, text, strings.TrimSpace(name), value, given}); err != nil {
+		if err := take(NamedValue{flag, text, strings.TrimSpace(name), value, given}); err != nil {
 			return err
 		}
 	}
@@ -30,30 +31,32 @@ func Pairs(flag string, texts []string, take func(Pair) error) error {
 }
 
 // needs is the usage error for a text that is not what the flag needs.
-func (a Pair) needs(what string) error { return exit.Usagef("--%s %s: needs %s", a.flag, a.text, what) }
+func (v NamedValue) needs(what string) error {
+	return exit.Usagef("--%s %s: needs %s", v.flag, v.text, what)
+}
 
 // Number is the value, which may be missing.
-func (a Pair) Number() (float64, error) {
-	if a.Name == "" {
-		return 0, exit.Usagef("--%s %q: needs a parameter's name", a.flag, a.text)
+func (v NamedValue) Number() (float64, error) {
+	if v.Name == "" {
+		return 0, exit.Usagef("--%s %q: needs a parameter's name", v.flag, v.text)
 	}
-	if !a.Given {
+	if !v.Given {
 		return 0, nil
 	}
-	v, err := number(a.Value)
+	n, err := number(v.Value)
 	if err != nil {
-		return 0, exit.Usagef("--%s %s: %q is not a number", a.flag, a.text, a.Value)
+		return 0, exit.Usagef("--%s %s: %q is not a number", v.flag, v.text, v.Value)
 	}
-	return v, nil
+	return n, nil
 }
 
 // PositiveNumber is the value, which must be there.
-func (a Pair) PositiveNumber() (float64, error) {
-	v, err := a.Number()
-	if err == nil && (!a.Given || !(v >= 0)) {
-		err = a.needs("NAME=VALUE with a positive number")
+func (v NamedValue) PositiveNumber() (float64, error) {
+	n, err := v.Number()
+	if err == nil && (!v.Given || !(n >= 0)) {
+		err = v.needs("NAME=VALUE with a positive number")
 	}
-	return v, err
+	return n, err
 }
 
 func number(text string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(text), 64) }
@@ -63,65 +66,58 @@ type parameterFlags struct{ set, fix, bounds, priors, ties []string }
 
 // apply turns the flags into fit's options.
 func (f *parameterFlags) apply(o *fit.Options) error {
-	for _, list := range []struct {
-		flag  string
-		texts []string
-		take  func(Pair) error
-	}{
-		{"set", f.set, func(a Pair) error {
-			v, err := a.Number()
-			if err == nil && !a.Given {
-				err = a.needs("NAME=VALUE")
+	return cmp.Or(
+		NamedValues("set", f.set, func(v NamedValue) error {
+			value, err := v.Number()
+			if err == nil && !v.Given {
+				err = v.needs("NAME=VALUE")
 			}
-			o.Set = append(o.Set, fit.Assignment{Name: a.Name, Value: v, Given: true})
+			o.Set = append(o.Set, fit.Assignment{Name: v.Name, Value: value, Given: true})
 			return err
-		}},
-		{"fix", f.fix, func(a Pair) error {
-			v, err := a.Number()
-			o.Fix = append(o.Fix, fit.Assignment{Name: a.Name, Value: v, Given: a.Given})
+		}),
+		NamedValues("fix", f.fix, func(v NamedValue) error {
+			value, err := v.Number()
+			o.Fix = append(o.Fix, fit.Assignment{Name: v.Name, Value: value, Given: v.Given})
 			return err
-		}},
-		{"bounds", f.bounds, func(a Pair) error {
-			lo, hi, ok := strings.Cut(a.Value, ":")
-			l, err1 := number(lo)
-			h, err2 := number(hi)
-			if !ok || a.Name == "" || errors.Join(err1, err2) != nil {
-				return a.needs("NAME=LO:HI with two numbers")
+		}),
+		NamedValues("bounds", f.bounds, func(v NamedValue) error {
+			lo, hi, ok := strings.Cut(v.Value, ":")
+			b := fit.Interval{Name: v.Name}
+			var err1, err2 error
+			b.Lo, err1 = number(lo)
+			b.Hi, err2 = number(hi)
+			if !ok || v.Name == "" || errors.Join(err1, err2) != nil {
+				return v.needs("NAME=LO:HI with two numbers")
 			}
-			o.Bounds = append(o.Bounds, fit.Interval{Name: a.Name, Lo: l, Hi: h})
+			o.Bounds = append(o.Bounds, b)
 			return nil
-		}},
-		{"prior", f.priors, func(a Pair) error {
-			density, err := a.prior()
-			o.Priors = append(o.Priors, fit.Prior{Name: a.Name, Density: density})
+		}),
+		NamedValues("prior", f.priors, func(v NamedValue) error {
+			density, err := v.density()
+			o.Priors = append(o.Priors, fit.Prior{Name: v.Name, Density: density})
 			return err
-		}},
-		{"tie", f.ties, func(a Pair) error {
-			source := strings.TrimSpace(a.Value)
-			if a.Name == "" || source == "" {
-				return a.needs("NAME=OTHER, two parameters")
+		}),
+		NamedValues("tie", f.ties, func(v NamedValue) error {
+			t := fit.Tie{Name: v.Name, Source: strings.TrimSpace(v.Value)}
+			if t.Name == "" || t.Source == "" {
+				return v.needs("NAME=OTHER, two parameters")
 			}
-			o.Ties = append(o.Ties, fit.Tie{Name: a.Name, Source: source})
+			o.Ties = append(o.Ties, t)
 			return nil
-		}},
-	} {
-		if err := Pairs(list.flag, list.texts, list.take); err != nil {
-			return err
-		}
-	}
-	return nil
+		}),
+	)
 }
 
-// prior is the value as a density.
-func (a Pair) prior() (graph.Prior, error) {
-	if !a.Given || a.Name == "" {
-		return graph.Prior{}, a.needs("NAME=DENSITY, such as lengthscale=lognormal(0, 1)")
+// density is the value as a prior.
+func (v NamedValue) density() (graph.Prior, error) {
+	if !v.Given || v.Name == "" {
+		return graph.Prior{}, v.needs("NAME=DENSITY, such as lengthscale=lognormal(0, 1)")
 	}
-	density, err := graph.ParsePrior(a.Value)
+	density, err := graph.ParsePrior(v.Value)
 	var wrong *graph.PriorError
 	if errors.As(err, &wrong) {
 		// The mark goes below the flag's whole text.
-		wrong.Text, wrong.Pos = a.text, wrong.Pos+len(a.text)-len(a.Value)
+		wrong.Text, wrong.Pos = v.text, wrong.Pos+len(v.text)-len(v.Value)
 	}
 	return density, err
 }

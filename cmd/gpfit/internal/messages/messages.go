@@ -48,6 +48,9 @@ func (m *Writer) Note(format string, args ...any) {
 	}
 }
 
+// Say prints a line as it is unless --quiet.
+func (m *Writer) Say(text string) { m.Note("%s", text) }
+
 // Warn prints a line even with --quiet.
 func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
 

@@ -19,20 +19,10 @@ type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// JSON prints one object on one line.
-func JSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
-
 // Report prints a result as JSON or text.
 func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {
 	if asJSON {
-		return JSON(w, r)
+		return json.NewEncoder(w).Encode(r)
 	}
 	_, err := io.WriteString(w, r.Text())
 	return err

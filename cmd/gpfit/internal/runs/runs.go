@@ -24,23 +24,21 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 )
 
-// Flags say how a batch is run.
-type Flags struct {
-	JSON, Quiet    bool
-	Slurm          spec.Slurm
-	cores, gpuJobs int
-	memory, shard  string
-	wait           bool
-	engine         string
+// BatchFlags say how a batch is run.
+type BatchFlags struct {
+	batch.Options
+	Slurm                 spec.Slurm
+	JSON, Quiet           bool
+	memory, shard, engine string
 }
 
 // Add declares the flags.
-func (f *Flags) Add(s *pflag.FlagSet) {
-	s.IntVar(&f.cores, "cores", 0, "CPU cores to use, for as many jobs side by side (default: all)")
+func (f *BatchFlags) Add(s *pflag.FlagSet) {
+	s.IntVar(&f.Cores, "cores", 0, "CPU cores to use, for as many jobs side by side (default: all)")
 	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of what is free)")
-	s.IntVar(&f.gpuJobs, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
+	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
 	s.StringVar(&f.shard, "shard", "", "do only share `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
-	s.BoolVar(&f.wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
+	s.BoolVar(&f.Wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
 	flags.Choice(s, &f.engine, "engine", "local", "where the jobs run: local, or slurm to submit a job array", "local", "slurm")
 	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
 	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
@@ -55,37 +53,37 @@ func (f *Flags) Add(s *pflag.FlagSet) {
 	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
 }
 
-// Options turns the flags into options.
-func (f *Flags) Options() (batch.Options, error) {
-	o := batch.Options{Drivers: devices.Drivers(), Cores: f.cores, JobsPerDevice: f.gpuJobs, Wait: f.wait}
-	if f.cores < 0 || f.gpuJobs < 1 {
-		return o, exit.Usagef("--cores must not be negative, --gpu-jobs at least 1")
+// Check finds mistakes in the flags and completes the options.
+func (f *BatchFlags) Check() error {
+	f.Drivers = devices.Drivers()
+	if f.Cores < 0 || f.JobsPerDevice < 1 {
+		return exit.Usagef("--cores must not be negative, --gpu-jobs at least 1")
 	}
 	if f.Slurm.Tasks < 0 || f.Slurm.CPUs < 0 {
-		return o, exit.Usagef("--slurm-tasks and --slurm-cpus must not be negative")
+		return exit.Usagef("--slurm-tasks and --slurm-cpus must not be negative")
 	}
 	if f.memory != "" {
 		b, err := spec.ParseBytes(f.memory)
 		if err != nil {
-			return o, exit.Usagef("--memory: %v", err)
+			return exit.Usagef("--memory: %v", err)
 		}
-		o.Memory = int64(b)
+		f.Memory = int64(b)
 	}
 	if f.shard != "" {
 		var err error
-		if o.Shard, err = batch.ParseShard(f.shard, os.LookupEnv); err != nil {
-			return o, exit.Usagef("--%v", err)
+		if f.Shard, err = batch.ParseShard(f.shard, os.LookupEnv); err != nil {
+			return exit.Usagef("--%v", err)
 		}
-		o.Shared = true
+		f.Shared = true
 	}
 	if f.OnSlurm() && f.shard != "" {
-		return o, exit.Usagef("--engine slurm shares the jobs out itself: leave --shard away")
+		return exit.Usagef("--engine slurm shares the jobs out itself: leave --shard away")
 	}
-	return o, nil
+	return nil
 }
 
 // OnSlurm says whether Slurm runs the jobs.
-func (f *Flags) OnSlurm() bool { return f.engine == "slurm" }
+func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 
 // PlanOptions are those of the spec at path, read as text; extra options come
 // before it.
@@ -98,7 +96,7 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 
 // Submit hands the run to Slurm, with flags for "gpfit resume". specified are the
 // options of the spec.
-func (f *Flags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
+func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -117,10 +115,10 @@ func (f *Flags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, 
 }
 
 // Run runs what is not done and prints the results.
-func (f *Flags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, o batch.Options) error {
-	o.OnNote = func(text string) { msg.Note("%s", text) }
-	o.OnProgress = func(p batch.RunProgress) { msg.Status("%s", progressText(p)) }
-	sum, runErr := batch.Run(cmd.Context(), r, o)
+func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run) error {
+	f.OnNote = msg.Say
+	f.OnProgress = func(p batch.RunProgress) { msg.Status("%s", p) }
+	sum, runErr := batch.Run(cmd.Context(), r, f.Options)
 	msg.Clear()
 	if sum.Total == 0 && runErr != nil {
 		return runErr
@@ -144,20 +142,4 @@ func (f *Flags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, o b
 		format = "json"
 	}
 	return errors.Join(runErr, results.Write(cmd.OutOrStdout(), format, r, rows))
-}
-
-// progressText says how far a batch is.
-func progressText(p batch.RunProgress) string {
-	text := fmt.Sprintf("%d of %d jobs done", p.Done, p.Total)
-	if p.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", p.Failed)
-	}
-	text += fmt.Sprintf(", %d running", p.Running)
-	if p.Left > 0 {
-		text += fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
-	}
-	if p.Current != "" {
-		text += "; " + p.Current
-	}
-	return text
 }

@@ -13,18 +13,18 @@ import (
 	"gpfit/fit"
 )
 
-// Flags are those of the table, the model and the devices. A command declares the
+// TableFlags are those of the table, the model and the devices. A command declares the
 // groups that it has.
-type Flags struct {
-	flags.Data
-	flags.Model
-	flags.Scores
+type TableFlags struct {
+	flags.DataFlags
+	flags.ModelFlags
+	flags.ScoreFlags
 	devices.Flags
 }
 
 // Options turns the flags into fit's options.
-func (f *Flags) Options(msg *messages.Writer) (fit.Options, error) {
-	o, err := f.Model.Options()
+func (f *TableFlags) Options(msg *messages.Writer) (fit.Options, error) {
+	o, err := f.ModelFlags.Options()
 	if err == nil {
 		err = f.Apply(&o)
 	}
@@ -32,34 +32,34 @@ func (f *Flags) Options(msg *messages.Writer) (fit.Options, error) {
 	return o, err
 }
 
-// Job is a prepared job on open devices.
-type Job struct {
+// OpenJob is a prepared job on open devices.
+type OpenJob struct {
 	*fit.Job
 	*devices.Opened
 }
 
 // Open prepares a job, warns of what is to be known of it, and opens its devices,
 // or only one. The caller closes the job.
-func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*Job, error) {
-	task, err := fit.Prepare(data, opts)
+func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
+	job, err := fit.Prepare(data, opts)
 	if err != nil {
 		return nil, err
 	}
 	if cv := f.CrossValidation(); cv != nil {
-		if err := cv.Check(task.N()); err != nil {
+		if err := cv.Check(job.N()); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range task.Warnings() {
+	for _, w := range job.Warnings() {
 		msg.Warn(w)
 	}
-	msg.Objective = task.ObjectiveLabel()
-	opened, err := f.OpenFor(ctx, msg, task, one)
-	return &Job{task, opened}, err
+	msg.Objective = job.ObjectiveLabel()
+	opened, err := f.OpenFor(ctx, msg, job, one)
+	return &OpenJob{job, opened}, err
 }
 
 // CrossValidate adds the scores of --scores cv to a report.
-func (f *Flags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Job, b device.Backend, r *fit.Report) error {
+func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Job, b device.Backend, r *fit.Report) error {
 	cv := f.CrossValidation()
 	if cv == nil {
 		return nil

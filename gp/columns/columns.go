@@ -1,8 +1,12 @@
-package output
+// Package columns has the results of a model as named columns, and writes them as
+// CSV or JSON. [Predict] makes them of the rows of a table, [Sampling] of joint draws,
+// [LeaveOneOut] of the training rows; [Sheet] writes them as they come.
+package columns
 
 import (
 	"bufio"
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -17,29 +21,25 @@ type Column struct {
 	key []string
 }
 
-// Part is the result for one target: columns, and what else a JSON object has.
-type Part struct {
+// TargetColumns are the result for one target.
+type TargetColumns struct {
 	// Target is its name, "" where there is only one.
 	Target  string
 	Columns []Column
-	Info    map[string]any
+	// Info is what a JSON object has beside the columns.
+	Info map[string]any
 }
 
 // Add adds a column with a key of JSON, by default its name.
-func (p *Part) Add(name string, values []float64, key ...string) {
+func (p *TargetColumns) Add(name string, values []float64, key ...string) {
 	if key == nil {
 		key = []string{name}
 	}
 	p.Columns = append(p.Columns, Column{name, values, key})
 }
 
-// AddCSV adds a column that the JSON object has in another form.
-func (p *Part) AddCSV(name string, values []float64) {
-	p.Columns = append(p.Columns, Column{Name: name, Values: values})
-}
-
 // object returns the columns and Info as a JSON object.
-func (p *Part) object() map[string]any {
+func (p *TargetColumns) object() map[string]any {
 	root := map[string]any{}
 	for _, c := range p.Columns {
 		if c.key == nil {
@@ -58,22 +58,22 @@ func (p *Part) object() map[string]any {
 	return root
 }
 
-// Table writes columns of rows as they come, as CSV; or one JSON object at the
+// Sheet writes columns of rows as they come, as CSV; or one JSON object at the
 // end. Columns of several targets are called TARGET.NAME.
-type Table struct {
-	w   io.Writer
-	csv *bufio.Writer // nil for JSON
-	// info is what the JSON object has beside the parts.
+type Sheet struct {
+	w      io.Writer
+	csv    *bufio.Writer // nil for JSON
 	info   map[string]any
 	header bool // has been written
 	rows   int
-	all    []Part // of JSON
+	all    []TargetColumns // of JSON
 	line   []byte
 }
 
-// NewTable returns a table that is written to w.
-func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
-	t := &Table{w: w, info: info}
+// NewSheet returns a table that is written to w. info is what the JSON object has
+// beside the parts.
+func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
+	t := &Sheet{w: w, info: info}
 	if !asJSON {
 		t.csv = bufio.NewWriterSize(w, 1<<16)
 	}
@@ -81,7 +81,7 @@ func NewTable(w io.Writer, asJSON bool, info map[string]any) *Table {
 }
 
 // Add writes further rows: parts of the same form every time.
-func (t *Table) Add(parts []Part) error {
+func (t *Sheet) Add(parts []TargetColumns) error {
 	t.rows += len(parts[0].Columns[0].Values)
 	switch {
 	case t.csv != nil:
@@ -99,7 +99,7 @@ func (t *Table) Add(parts []Part) error {
 	return nil
 }
 
-func (t *Table) addCSV(parts []Part) error {
+func (t *Sheet) addCSV(parts []TargetColumns) error {
 	var names []string
 	var columns [][]float64
 	for _, p := range parts {
@@ -131,8 +131,8 @@ func (t *Table) addCSV(parts []Part) error {
 	return nil
 }
 
-// End writes what is left.
-func (t *Table) End() error {
+// End writes what is left. It does not close the writer.
+func (t *Sheet) End() error {
 	if t.csv != nil {
 		return t.csv.Flush()
 	}
@@ -149,13 +149,13 @@ func (t *Table) End() error {
 	}
 	object["n"], object["schema_version"] = t.rows, 1
 	maps.Copy(object, t.info)
-	return JSON(t.w, object)
+	return json.NewEncoder(t.w).Encode(object)
 }
 
-// WriteTable writes a table of one piece.
-func WriteTable(w io.Writer, asJSON bool, info map[string]any, p Part) error {
-	t := NewTable(w, asJSON, info)
-	if err := t.Add([]Part{p}); err != nil {
+// Write writes a table of one piece.
+func Write(w io.Writer, asJSON bool, info map[string]any, p TargetColumns) error {
+	t := NewSheet(w, asJSON, info)
+	if err := t.Add([]TargetColumns{p}); err != nil {
 		return err
 	}
 	return t.End()

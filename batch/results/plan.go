@@ -1,0 +1,59 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"gpfit/batch"
+	"gpfit/device"
+)
+
+// WritePlan prints what the jobs of a batch are expected to need: a table for
+// people, or JSON lines of the type "planned_job".
+func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate) error {
+	if !asJSON {
+		return writePlanTable(w, estimates)
+	}
+	for _, e := range estimates {
+		if err := json.NewEncoder(w).Encode(map[string]any{
+			"type": "planned_job", "schema_version": SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
+			"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
+			"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
+	seconds, operations, biggest := 0.0, 0.0, int64(0)
+	for _, e := range estimates {
+		starts := 1.0
+		if e.Job.Options.Restarts != nil {
+			starts += float64(*e.Job.Options.Restarts)
+		}
+		ops, bytes := e.FlopsGradient*batch.TypicalEvaluations*starts, e.HostBytes()+e.DeviceBytes()
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
+			device.FormatBytes(bytes), ops, duration(e.Seconds))
+		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, bytes)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\ncounting %d evaluations for each start; times below 1,000 rows are too short\n",
+		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	return err
+}
+
+func duration(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+}

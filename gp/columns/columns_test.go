@@ -1,0 +1,104 @@
+package columns
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/gp"
+	"gpfit/kernel"
+)
+
+// two are pieces of the results of two targets, with a column that only CSV has.
+func two(from float64) []TargetColumns {
+	parts := make([]TargetColumns, 2)
+	for t, name := range []string{"a", `b,"c"`} {
+		parts[t].Target = name
+		parts[t].Add("mean", []float64{from + float64(10*t), from + float64(10*t) + 0.5})
+		parts[t].Add("mean_k1", []float64{from, 1e-300}, "terms", "k1", "mean")
+		parts[t].Columns = append(parts[t].Columns, Column{Name: "draw0", Values: []float64{from, 2}})
+		parts[t].Info = map[string]any{"seed": 3}
+	}
+	return parts
+}
+
+// TestSheet: pieces come out as one table, whatever its form.
+func TestSheet(t *testing.T) {
+	for asJSON, want := range map[bool]string{
+		false: `a.mean,a.mean_k1,a.draw0,"b,""c"".mean","b,""c"".mean_k1","b,""c"".draw0"` + `
+0,0,0,10,0,0
+0.5,1e-300,2,10.5,1e-300,2
+4,4,4,14,4,4
+4.5,1e-300,2,14.5,1e-300,2
+`,
+		true: `{"n":4,"schema_version":1,"targets":[` +
+			`{"mean":[0,0.5,4,4.5],"name":"a","seed":3,"terms":{"k1":{"mean":[0,1e-300,4,1e-300]}}},` +
+			`{"mean":[10,10.5,14,14.5],"name":"b,\"c\"","seed":3,"terms":{"k1":{"mean":[0,1e-300,4,1e-300]}}}],"type":"test"}
+`,
+	} {
+		var got strings.Builder
+		s := NewSheet(&got, asJSON, map[string]any{"type": "test"})
+		for _, from := range []float64{0, 4} {
+			if err := s.Add(two(from)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.End(); err != nil || got.String() != want {
+			t.Errorf("JSON %v: %v\n%s\nwant\n%s", asJSON, err, got.String(), want)
+		}
+	}
+}
+
+// TestSampling: covariances of several targets have files of their own, draws are
+// those of the target's seed, and notes tell of both.
+func TestSampling(t *testing.T) {
+	expr, err := kernel.Parse("rbf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := gp.NewProcess(expr, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joint := func() *gp.Joint {
+		// The last two rows are the same: the covariance is singular.
+		j, err := process.Joint(context.Background(), []float64{0, 1, 1}, 3, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	s, err := joint().Sampler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Draw(2, gp.TargetSeed(5, "y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var notes []string
+	o := Sampling{Draws: 2, Seed: 5, Covariance: filepath.Join(dir, "cov.csv"), OnNote: func(text string) { notes = append(notes, text) }}
+	r := TargetColumns{Target: "y"}
+	if err := o.Add(joint(), &r, "y"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "cov.y.csv")
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), "\n") != 3 || !strings.HasPrefix(string(text), "1,0.606") {
+		t.Errorf("covariance %q, %v", text, err)
+	}
+	if len(notes) != 2 || !strings.HasSuffix(notes[0], "written to "+path) || !strings.Contains(notes[1], "rank 2") || r.Info["rank"] != 2 {
+		t.Errorf("notes %q, rank %v", notes, r.Info["rank"])
+	}
+	if len(r.Columns) != 2 || !slices.Equal(slices.Concat(r.Columns[0].Values, r.Columns[1].Values), want) {
+		t.Errorf("draws %v, want %v", r.Columns, want)
+	}
+	if _, err := json.Marshal(r.object()); err != nil {
+		t.Error(err)
+	}
+}
