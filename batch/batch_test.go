@@ -406,7 +406,7 @@ seeds: [5]
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Priors = []fit.Prior{{Name: "lengthscale", Density: density}}
+	want.Priors = []fit.ParameterPrior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations = 3, 5, 9
 	got := fitOptions(jobs[0])
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {

@@ -37,7 +37,7 @@ type loaded struct {
 
 // newLoader counts the users of every table. hashes are the sums that files
 // must have, nil to take them as they are.
-func newLoader(hashes map[string]string, jobs []spec.Job) *loader {
+func newLoader(hashes map[string]string, jobs []spec.JobSpec) *loader {
 	l := &loader{hashes: hashes, tables: map[string]*loaded{}}
 	for _, j := range jobs {
 		key := tableKey(j)
@@ -50,7 +50,7 @@ func newLoader(hashes map[string]string, jobs []spec.Job) *loader {
 }
 
 // tableKey tells apart what is read: a file, its mask, and how.
-func tableKey(j spec.Job) string {
+func tableKey(j spec.JobSpec) string {
 	o := j.Options
 	key := fmt.Sprintf("%q %q %q %q %q %q %q %q", j.Path, j.SplitMask, text(o.Target), o.Features, text(o.Header), value(o.Missing), text(o.NoiseColumn), text(o.NoiseGroup))
 	if j.SplitMask == j.Path {
@@ -70,7 +70,7 @@ func text(w *spec.Word) string {
 }
 
 // release says that a job needs its table no more.
-func (l *loader) release(j spec.Job) {
+func (l *loader) release(j spec.JobSpec) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := tableKey(j)
@@ -82,7 +82,7 @@ func (l *loader) release(j spec.Job) {
 }
 
 // data returns the table of a job with its split.
-func (l *loader) data(j spec.Job) (fit.Data, error) {
+func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 	l.mu.Lock()
 	t := l.tables[tableKey(j)]
 	if t == nil {
@@ -112,7 +112,7 @@ func (l *loader) data(j spec.Job) (fit.Data, error) {
 	return d, nil
 }
 
-func (l *loader) read(j spec.Job) (fit.Data, *table.Table, error) {
+func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	for _, path := range []string{j.Path, j.SplitMask} {
 		want, known := l.hashes[path]
 		if path == "" || !known {
@@ -163,7 +163,7 @@ func (l *loader) read(j spec.Job) (fit.Data, *table.Table, error) {
 }
 
 // prepare reads a job's data and checks the job.
-func (l *loader) prepare(j spec.Job, change func(*fit.Options)) (*fit.Job, error) {
+func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, error) {
 	data, err := l.data(j)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (l *loader) prepare(j spec.Job, change func(*fit.Options)) (*fit.Job, error
 
 // fitOptions turns a job into the options of its fit. What is set and fixed goes
 // in the order of names, so that lengthscale comes before lengthscale[0].
-func fitOptions(j spec.Job) fit.Options {
+func fitOptions(j spec.JobSpec) fit.Options {
 	o := j.Options
 	f := fit.Options{
 		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
@@ -201,7 +201,7 @@ func fitOptions(j spec.Job) fit.Options {
 		// The spec was checked; a density that is none has no effect here but
 		// an error in Prepare.
 		density, _ := graph.ParsePrior(o.Prior[name])
-		f.Priors = append(f.Priors, fit.Prior{Name: name, Density: density})
+		f.Priors = append(f.Priors, fit.ParameterPrior{Name: name, Density: density})
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Tie)) {
 		f.Ties = append(f.Ties, fit.Tie{Name: name, Source: o.Tie[name]})

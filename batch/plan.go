@@ -71,7 +71,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		job := rundir.PlannedJob{Job: j}
+		job := rundir.PlannedJob{JobSpec: j}
 		task, err := load.prepare(j, nil)
 		load.release(j)
 		if err != nil {
@@ -93,14 +93,14 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 			}
 			job.Options.Device = &chosen
 		}
-		job.Fingerprint = job.Job.Fingerprint(hashes)
+		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
 		m.Jobs = append(m.Jobs, job)
 	}
 	return m, nil
 }
 
 // addInputs hashes every file that the jobs read.
-func addInputs(m *rundir.Manifest, jobs []spec.Job) error {
+func addInputs(m *rundir.Manifest, jobs []spec.JobSpec) error {
 	seen := map[string]bool{"": true}
 	for _, j := range jobs {
 		for _, path := range []string{j.Path, j.SplitMask} {

@@ -58,7 +58,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
-	var jobs []spec.Job
+	var jobs []spec.JobSpec
 	for i, j := range r.Jobs {
 		if !o.Shard.holds(i) {
 			continue
@@ -84,7 +84,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		// The cube, and what small jobs spend on n² and on their graph.
 		t.cost = (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 		s.pending = append(s.pending, t)
-		jobs = append(jobs, j.Job)
+		jobs = append(jobs, j.JobSpec)
 	}
 	// Big jobs first, so that the end is not one of them alone.
 	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
@@ -280,7 +280,7 @@ func (s *scheduler) refuse(t *task, cause error) {
 func (s *scheduler) fail(t *task, kind string, cause error) {
 	s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
 	s.note(fmt.Sprintf("%s failed (%s): %s", t.job.ID, kind, firstLine(cause)))
-	s.load.release(t.job.Job)
+	s.load.release(t.job.JobSpec)
 }
 
 // finish takes in how an attempt ended.
@@ -306,7 +306,7 @@ func (s *scheduler) finish(out outcome) {
 			s.costDone += t.cost
 			s.busyDone += out.busy
 		}
-		s.load.release(t.job.Job)
+		s.load.release(t.job.JobSpec)
 	case out.state == rundir.StateFailed:
 		s.fail(t, out.kind, out.err)
 	case out.state == rundir.StatePending:

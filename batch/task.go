@@ -140,7 +140,7 @@ func (r *runner) mayRetry(t *task, kind string) bool {
 func (r *runner) ready(t *task) (*fit.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
-		t.prepared, t.err = r.load.prepare(t.job.Job, func(o *fit.Options) {
+		t.prepared, t.err = r.load.prepare(t.job.JobSpec, func(o *fit.Options) {
 			o.Checkpoint = r.run.Path("checkpoints", t.job.ID)
 			o.DiscardCancelled = true
 			o.Settings.Callback = func(it descent.Iteration) { r.iteration(t, it) }

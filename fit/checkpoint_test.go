@@ -137,7 +137,7 @@ func TestForeignCheckpoint(t *testing.T) {
 		"seed":   {d, func(o *Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
 		"start":  {d, func(o *Options) { o.Set = []Assignment{{"lengthscale", 2, true}} }, text, "belongs to another job"},
 		"prior": {d, func(o *Options) {
-			o.Priors = []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}
+			o.Priors = []ParameterPrior{{"lengthscale", density(t, "lognormal(0, 1)")}}
 		}, text, "belongs to another job"},
 		"damaged": {d, func(*Options) {}, middle, "is damaged at line"},
 		"version": {d, func(*Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},

@@ -83,7 +83,7 @@ type Options struct {
 	// Ties bind parameters to others, Priors give them densities: the fit is
 	// then that of maximum posterior density.
 	Ties   []Tie
-	Priors []Prior
+	Priors []ParameterPrior
 	// Objective is what is minimised; empty means NLML. LeaveOneOut asks for its
 	// leave-one-out score, too.
 	Objective   Criterion
@@ -125,9 +125,9 @@ type Tie struct {
 
 func (t Tie) String() string { return t.Name + "=" + t.Source }
 
-// Prior gives a parameter a prior density, in natural units of the scaled
-// problem; see [graph.Prior] for what density over which variable is meant.
-type Prior struct {
+// ParameterPrior gives a parameter a prior density, in natural units of the scaled
+// problem; see [graph.ParameterPrior] for what density over which variable is meant.
+type ParameterPrior struct {
 	// Name is a parameter's or that of a whole vector, each element of which
 	// then has this prior; one given for an element takes precedence.
 	Name    string

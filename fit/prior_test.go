@@ -42,7 +42,7 @@ func wantOption(t *testing.T, d Data, o Options, word string) {
 func TestMAP(t *testing.T) {
 	d := synthetic(60)
 	free := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
-	r := mustFit(t, d, Options{Kernel: "rbf(ard)", Priors: []Prior{
+	r := mustFit(t, d, Options{Kernel: "rbf(ard)", Priors: []ParameterPrior{
 		{"lengthscale", density(t, "lognormal(0, 1)")},
 		{"lengthscale[2]", density(t, "lognormal(-0.5, 0.001)")},
 	}}).Report
@@ -73,7 +73,7 @@ func TestMAP(t *testing.T) {
 // given, moved if not.
 func TestUniformPrior(t *testing.T) {
 	d := synthetic(60)
-	prior := []Prior{{"lengthscale", density(t, "uniform(3, 4)")}}
+	prior := []ParameterPrior{{"lengthscale", density(t, "uniform(3, 4)")}}
 	r := mustFit(t, d, Options{Priors: prior}).Report
 	if got := r.Parameters["lengthscale"]; math.Abs(got-3) > 1e-9 || len(r.AtBound) != 1 {
 		t.Errorf("lengthscale %v within 3 … 4, at bound %v", got, r.AtBound)
@@ -86,31 +86,31 @@ func TestUniformPrior(t *testing.T) {
 	if math.Abs(*r.NegLogPrior) > 1e-12 {
 		t.Errorf("−log density %v on an interval of length 1", *r.NegLogPrior)
 	}
-	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(1e7, 1e8)")}}}).params.free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
+	if p := mustPrepare(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "uniform(1e7, 1e8)")}}}).params.free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
 		t.Errorf("bounds %v:%v", p.Lower, p.Upper)
 	}
-	if p := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(0, 1e-9)")}}}).params.free[0]; !(p.Lower > 0 && p.Lower < p.Start && p.Start < p.Upper && p.Upper == 1e-9) {
+	if p := mustPrepare(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "uniform(0, 1e-9)")}}}).params.free[0]; !(p.Lower > 0 && p.Lower < p.Start && p.Start < p.Upper && p.Upper == 1e-9) {
 		t.Errorf("bounds %v:%v, start %v", p.Lower, p.Upper, p.Start)
 	}
 	wantOption(t, d, Options{Priors: prior, Set: []Assignment{{"lengthscale", 5, true}}}, "no density")
 	wantOption(t, d, Options{Priors: prior, Fix: []Assignment{{"lengthscale", 5, true}}}, "no density")
 	wantOption(t, d, Options{Priors: prior, Bounds: []Interval{{"lengthscale", 5, 6}}}, "no density")
-	wantOption(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "uniform(-2, -1)")}}}, "positive")
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "uniform(-2, -1)")}}}, "positive")
 }
 
 func TestPriorOptions(t *testing.T) {
 	d := synthetic(30)
 	gamma := density(t, "gamma(2, 1)")
-	wantOption(t, d, Options{Priors: []Prior{{"lenghtscale", gamma}}}, `did you mean "lengthscale"`)
-	wantOption(t, d, Options{Priors: []Prior{{"lengthscale", gamma}, {"lengthscale", gamma}}}, "twice")
-	wantOption(t, d, Options{Priors: []Prior{{"lengthscale", density(t, "normal(0, 1)")}}}, "take lognormal")
-	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []Prior{{"mean_constant", gamma}}}, "take normal")
-	fixed := mustPrepare(t, d, Options{Priors: []Prior{{"lengthscale", gamma}}, Fix: []Assignment{{Name: "lengthscale"}}})
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lenghtscale", gamma}}}, `did you mean "lengthscale"`)
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}, {"lengthscale", gamma}}}, "twice")
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "normal(0, 1)")}}}, "take lognormal")
+	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []ParameterPrior{{"mean_constant", gamma}}}, "take normal")
+	fixed := mustPrepare(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}}, Fix: []Assignment{{Name: "lengthscale"}}})
 	if w := strings.Join(fixed.Warnings(), "; "); !strings.Contains(w, "it is fixed") {
 		t.Errorf("warnings %q", w)
 	}
 	// Element before vector, whatever the order.
-	for _, order := range [][]Prior{
+	for _, order := range [][]ParameterPrior{
 		{{"lengthscale", gamma}, {"lengthscale[0]", density(t, "gamma(5, 5)")}},
 		{{"lengthscale[0]", density(t, "gamma(5, 5)")}, {"lengthscale", gamma}},
 	} {

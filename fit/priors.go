@@ -49,7 +49,7 @@ func (p *parameters) addPriors(o Options) error {
 	return nil
 }
 
-func (d Prior) suits(q parameter) error {
+func (d ParameterPrior) suits(q parameter) error {
 	switch {
 	case d.Density.Suits(q.Log):
 		return nil

@@ -75,7 +75,7 @@ func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*grap
 func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error) {
 	e := evaluation{z: j.params.start()}
 	e.grad = make([]float64, len(e.z))
-	ev := descent.NewEvaluator(s, nil)
+	ev := descent.NewOracle(s, nil)
 	f, err := ev.Value(ctx, e.z)
 	if err == nil && !math.IsInf(f, 1) {
 		_, err = ev.Gradient(ctx, e.z, e.grad)
@@ -164,7 +164,7 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	if err != nil {
 		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
-	ev := descent.NewEvaluator(s, nil)
+	ev := descent.NewOracle(s, nil)
 	var stdErrors *StdErrors
 	if j.opts.StdErrors && cancelled == nil {
 		if stdErrors, err = j.stdErrors(ctx, ev, result); isCancelled(err) {
@@ -191,7 +191,7 @@ func (j *Job) settings(b device.Backend) hyperopt.Settings {
 
 // conclude evaluates the result once more on s and reports it, with the model and
 // the scores of held-out rows.
-func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Evaluator, result *hyperopt.Result) (*Outcome, error) {
+func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Oracle, result *hyperopt.Result) (*Outcome, error) {
 	f, err := ev.Value(ctx, result.X)
 	if err == nil && math.IsInf(f, 1) {
 		err = ev.Reason()

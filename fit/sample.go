@@ -26,7 +26,7 @@ type sample struct {
 	points   *kernel.Points
 	targets  []float64
 	// noise is that of the training rows, in scaled units.
-	noise     graph.Noise
+	noise     graph.NoiseModel
 	testNoise gp.RowNoise
 	warnings  []string
 }

@@ -125,13 +125,13 @@ func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64
 	return f()
 }
 
-// Value implements [descent.Objective].
+// Value implements [descent.Func].
 func (s *session) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
 	return s.retry(ctx, func() (float64, error) { return s.obj.Value(ctx, z) })
 }
 
-// ValueGradient implements [descent.Objective].
+// ValueGradient implements [descent.Func].
 func (s *session) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
 	return s.retry(ctx, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
 }

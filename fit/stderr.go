@@ -18,7 +18,7 @@ const quantile975 = 1.959963984540054
 
 // stdErrors forms the Hessian at the optimum: two gradients for every parameter
 // that is free and not at a bound.
-func (j *Job) stdErrors(ctx context.Context, ev *descent.Evaluator, r *hyperopt.Result) (*StdErrors, error) {
+func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Result) (*StdErrors, error) {
 	e := &StdErrors{}
 	var index []int
 	out := make([]bool, len(j.params.free))

@@ -58,7 +58,7 @@ func TestStdErrorsAnalytic(t *testing.T) {
 func TestHessian(t *testing.T) {
 	o := Options{Kernel: "rbf(ard) + matern32(ard)", Mean: "linear", MeanFit: MeanFree, StdErrors: true,
 		Ties:   []Tie{{"k2.lengthscale[0]", "k1.lengthscale[0]"}},
-		Priors: []Prior{{"k1.lengthscale", density(t, "lognormal(0, 0.5)")}, {"k2.lengthscale[2]", density(t, "gamma(3, 2)")}, {"k1.signal_variance", density(t, "halfnormal(1)")}, {"k2.signal_variance", density(t, "halfnormal(1)")}}}
+		Priors: []ParameterPrior{{"k1.lengthscale", density(t, "lognormal(0, 0.5)")}, {"k2.lengthscale[2]", density(t, "gamma(3, 2)")}, {"k1.signal_variance", density(t, "halfnormal(1)")}, {"k2.signal_variance", density(t, "halfnormal(1)")}}}
 	d := synthetic(60)
 	task := mustPrepare(t, d, o)
 	out := mustFit(t, d, o)

@@ -43,7 +43,7 @@ func TestTiedChain(t *testing.T) {
 		Kernel: "rbf(ard) + matern32(ard, lengthscale=3) + matern52",
 		Ties:   []Tie{{"k3.lengthscale", "k2.lengthscale[2]"}, {"k2.lengthscale", "k1.lengthscale"}, {"noise_variance", "k1.signal_variance"}},
 		Set:    []Assignment{{"k1.lengthscale", 0.7, true}}, Bounds: []Interval{{"k1.lengthscale", 0.1, 9}},
-		Priors: []Prior{{"k1.lengthscale", density(t, "gamma(2, 3)")}},
+		Priors: []ParameterPrior{{"k1.lengthscale", density(t, "gamma(2, 3)")}},
 	})
 	var free []string
 	for _, p := range task.params.free {
@@ -75,7 +75,7 @@ func TestTieNoiseGroups(t *testing.T) {
 	for i := range d.N {
 		d.NoiseGroup = append(d.NoiseGroup, string(rune('a'+i%3)))
 	}
-	gamma := []Prior{{"noise_variance", density(t, "gamma(2, 20)")}}
+	gamma := []ParameterPrior{{"noise_variance", density(t, "gamma(2, 20)")}}
 	r := mustFit(t, d, Options{Priors: gamma, Ties: []Tie{{"noise_variance[c]", "noise_variance[a]"}}}).Report
 	p := r.Parameters
 	if p["noise_variance[c]"] != p["noise_variance[a]"] || p["noise_variance[b]"] == p["noise_variance[a]"] || len(r.Priors) != 2 {
@@ -107,7 +107,7 @@ func TestTieErrors(t *testing.T) {
 		"is fixed, by --fix k2.lengthscale; fix k1.lengthscale[0] instead":               with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
 		"--set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[0]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),
 		"--bounds k2.lengthscale: k2.lengthscale is tied":                                with(one, func(o *Options) { o.Bounds = []Interval{{"k2.lengthscale", 1, 2}} }),
-		"--prior k2.lengthscale: k2.lengthscale is tied":                                 with(one, func(o *Options) { o.Priors = []Prior{{"k2.lengthscale", density(t, "gamma(2, 3)")}} }),
+		"--prior k2.lengthscale: k2.lengthscale is tied":                                 with(one, func(o *Options) { o.Priors = []ParameterPrior{{"k2.lengthscale", density(t, "gamma(2, 3)")}} }),
 	} {
 		wantOption(t, d, o, word)
 	}

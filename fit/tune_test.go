@@ -84,7 +84,7 @@ func TestCoarseOfEveryKind(t *testing.T) {
 	}{
 		"groups":   {twoLabs(300), Options{}},
 		"rows":     {rows, Options{}},
-		"prior":    {synthetic(300), Options{Priors: []Prior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
+		"prior":    {synthetic(300), Options{Priors: []ParameterPrior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
 		"loo":      {synthetic(300), Options{Objective: LOO}},
 		"basis":    {synthetic(300), Options{Mean: "linear + bumps(5, dims=0)"}},
 		"restarts": {twoLabs(300), Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},

@@ -36,7 +36,7 @@ type Spec struct {
 	MeanFree bool
 	// Noise says what is on the diagonal; the zero value is one variance for
 	// all points.
-	Noise Noise
+	Noise NoiseModel
 	// LeaveOneOut makes the objective the negative log predictive density of
 	// leave-one-out (looOp) instead of the negative log marginal likelihood: a
 	// value costs n³ operations, a gradient after it up to 4n³/3.

@@ -9,14 +9,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Noise says what is on the diagonal of Σ = K + diag(noise):
+// NoiseModel says what is on the diagonal of Σ = K + diag(noise):
 //
 //	noise_i = known_i + σ²_group(i)
 //
 // The zero value is one estimated variance σ² for all points, the parameter
 // noise_variance. Without estimated and known variances Σ = K: the posterior
 // goes through the targets.
-type Noise struct {
+type NoiseModel struct {
 	// None leaves the estimated part out.
 	None bool
 	// Known are variances that are known for each point, length n; nil for
@@ -30,7 +30,7 @@ type Noise struct {
 }
 
 // names returns the names of the estimated variances.
-func (z Noise) names() []string {
+func (z NoiseModel) names() []string {
 	switch {
 	case z.None:
 		return nil
@@ -47,7 +47,7 @@ func (z Noise) names() []string {
 // NoiseName is the name of the noise variance of a group.
 func NoiseName(label string) string { return NoiseVariance + "[" + label + "]" }
 
-func (z Noise) check(n int) error {
+func (z NoiseModel) check(n int) error {
 	if z.Known != nil && len(z.Known) != n {
 		return fmt.Errorf("graph: %d known noise variances for %d points", len(z.Known), n)
 	}
@@ -69,7 +69,7 @@ func (z Noise) check(n int) error {
 
 // diagonal returns the noise of n points for the given estimated variances: a
 // single number where it is the same for all of them.
-func (z Noise) diagonal(estimated []float64, n int) []float64 {
+func (z NoiseModel) diagonal(estimated []float64, n int) []float64 {
 	if z.Known == nil && z.Group == nil {
 		n = 1
 	}
@@ -91,10 +91,10 @@ func (z Noise) diagonal(estimated []float64, n int) []float64 {
 // and the variance of a group receives Σ_i G_ii over its points (traceOp).
 type addNoiseOp struct {
 	baseOp
-	noise Noise
+	noise NoiseModel
 }
 
-func newAddNoiseOp(s *session, noise Noise) *addNoiseOp {
+func newAddNoiseOp(s *session, noise NoiseModel) *addNoiseOp {
 	n := s.ws.N()
 	inputs := []hm.Type{matrixType()}
 	if size := len(noise.names()); size > 0 {
@@ -146,7 +146,7 @@ type traceOp struct {
 	size  int
 }
 
-func newTraceOp(s *session, noise Noise) *traceOp {
+func newTraceOp(s *session, noise NoiseModel) *traceOp {
 	size := len(noise.names())
 	return &traceOp{
 		gradOp: gradOp{baseOp{session: s, name: "Trace", inputs: []hm.Type{matrixType()}, output: numberType(size), shape: numberShape(size)}},

@@ -33,17 +33,17 @@ var noises = map[string]func(s *graph.Spec){
 	"one":   func(*graph.Spec) {},
 	"known": func(s *graph.Spec) { s.Noise.Known = knownNoise(s.X.N) },
 	"known alone": func(s *graph.Spec) {
-		s.Noise = graph.Noise{None: true, Known: knownNoise(s.X.N)}
+		s.Noise = graph.NoiseModel{None: true, Known: knownNoise(s.X.N)}
 		for i := range s.Noise.Known {
 			s.Noise.Known[i] += 0.02
 		}
 	},
-	"groups": func(s *graph.Spec) { s.Noise = graph.Noise{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N)} },
+	"groups": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N)} },
 	"groups and known": func(s *graph.Spec) {
-		s.Noise = graph.Noise{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N), Known: knownNoise(s.X.N)}
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N), Known: knownNoise(s.X.N)}
 	},
-	"one group": func(s *graph.Spec) { s.Noise = graph.Noise{Labels: []string{"all"}, Group: make([]int, s.X.N)} },
-	"none":      func(s *graph.Spec) { s.Noise = graph.Noise{None: true} },
+	"one group": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"all"}, Group: make([]int, s.X.N)} },
+	"none":      func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true} },
 }
 
 // TestNoise: gradients by central differences, and values by a dense
@@ -128,9 +128,9 @@ func TestNoiseErrors(t *testing.T) {
 		"short":       func(s *graph.Spec) { s.Noise.Known = []float64{1} },
 		"negative":    func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = -1 },
 		"NaN":         func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = math.NaN() },
-		"short group": func(s *graph.Spec) { s.Noise = graph.Noise{Labels: []string{"a"}, Group: []int{0}} },
-		"label":       func(s *graph.Spec) { s.Noise = graph.Noise{Labels: []string{"a"}, Group: groupsOf(20)} },
-		"none":        func(s *graph.Spec) { s.Noise = graph.Noise{None: true, Labels: []string{"a"}, Group: make([]int, 20)} },
+		"short group": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: []int{0}} },
+		"label":       func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: groupsOf(20)} },
+		"none":        func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true, Labels: []string{"a"}, Group: make([]int, 20)} },
 	} {
 		f := newFixture(t, "rbf", 20, 2, nil)
 		change(&f.spec)

@@ -9,15 +9,15 @@ import (
 )
 
 // between returns an evaluator for looks between the ends of a stage.
-func (t *tuner) between(stream string, o Session) *descent.Evaluator {
-	return descent.NewEvaluator(o, t.journal.Stream(stream+"-between"))
+func (t *tuner) between(stream string, o Session) *descent.Oracle {
+	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
 }
 
 // distinct puts the ends of a stage in order, best first, and merges those of one
 // optimum; apart from them are those that the race has dropped. from are the
 // candidates that the descents began at, and between evaluates the objective of
 // the stage.
-func (t *tuner) distinct(ctx context.Context, r *descent.Result, from []candidate, between *descent.Evaluator) (out, dropped []candidate, err error) {
+func (t *tuner) distinct(ctx context.Context, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
 		ends[k] = candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F, left: s.Status == descent.StatusDropped}
@@ -58,7 +58,7 @@ next:
 // in value, and either close in place by the quadratic model of one, or without
 // a ridge between them. Elements beyond the problem's limits are not compared:
 // where loose descents stop along such a valley is chance.
-func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Evaluator) (bool, error) {
+func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Oracle) (bool, error) {
 	if b.f-a.f > sameValue {
 		return false, nil
 	}

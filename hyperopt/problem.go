@@ -36,7 +36,7 @@ type Problem interface {
 
 // Session is an objective that was opened on a worker.
 type Session interface {
-	descent.Objective
+	descent.Func
 	// Close frees what it takes.
 	Close()
 }

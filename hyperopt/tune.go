@@ -89,7 +89,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 
 // full runs descents over all rows. If the stages before have led to where the
 // objective is not defined over all rows, it begins anew at the start values.
-func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Settings) error {
+func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
 	result, err := t.minimize(ctx, objectives, step, from, settings)
 	if result == nil {

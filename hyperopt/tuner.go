@@ -46,14 +46,14 @@ func (t *tuner) raced() bool {
 func (t *tuner) halved() bool { return t.raced() && t.rows < coarseFrom }
 
 // descents are the settings of those over all rows.
-func (t *tuner) descents() descent.Settings {
-	return descent.Settings{Method: t.Method, MaxEvaluations: t.MaxEvaluations, GradientTolerance: t.GradientTolerance,
+func (t *tuner) descents() descent.Options {
+	return descent.Options{Method: t.Method, MaxEvaluations: t.MaxEvaluations, GradientTolerance: t.GradientTolerance,
 		RelativeTolerance: t.RelativeTolerance, Precision: t.Precision, Callback: t.Callback}
 }
 
 // looseDescents are the settings of descents on fewer rows: there is no point in
 // following an optimum that moves by more at the next stage.
-func (t *tuner) looseDescents(rows int) descent.Settings {
+func (t *tuner) looseDescents(rows int) descent.Options {
 	s := t.descents()
 	if s.GradientTolerance >= 0 {
 		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
@@ -95,8 +95,8 @@ func closeAll(objectives []Session) {
 }
 
 // minimize runs descents from the candidates; stream names them in the journal.
-func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Settings) (*descent.Result, error) {
-	p := descent.Problem{Parameters: t.params, Log: func(start int) *journal.Stream { return t.journal.Stream(stream + "-" + strconv.Itoa(start)) }}
+func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Options) (*descent.Result, error) {
+	p := descent.Search{Parameters: t.params, Log: func(start int) *journal.Sequence { return t.journal.Sequence(stream + "-" + strconv.Itoa(start)) }}
 	for _, o := range objectives {
 		p.Objectives = append(p.Objectives, o)
 	}
@@ -153,7 +153,7 @@ func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows [
 	for i, p := range t.params {
 		fixed[i] = p.Fixed
 	}
-	ev := descent.NewEvaluator(o, t.journal.Stream(stream))
+	ev := descent.NewOracle(o, t.journal.Sequence(stream))
 	h, err := descent.Hessian(ctx, ev, z, descent.HessianOptions{Fixed: fixed})
 	return h.Scaled(float64(t.rows) / float64(len(rows))), ev.Counts(), err
 }

@@ -24,7 +24,7 @@ var page = template.Must(template.New("report").Parse(pageText))
 type pageData struct {
 	Title, States, Program, Created, Dir string
 	Rows, Failed                         []Row
-	Metrics                              []Metric
+	Metrics                              []Measure
 	Sets                                 []setData
 	Pairs                                []Pair
 	Jobs                                 []jobData
@@ -97,7 +97,7 @@ func newJobData(r Row) jobData {
 	return d
 }
 
-func newSetData(name string, rows []Row, metrics []Metric, standings []Standing) (setData, error) {
+func newSetData(name string, rows []Row, metrics []Measure, standings []Standing) (setData, error) {
 	set := setData{Name: name}
 	for _, s := range standings {
 		if s.Data != name {
@@ -117,7 +117,7 @@ func newSetData(name string, rows []Row, metrics []Metric, standings []Standing)
 	if len(set.Standings) == 0 {
 		return set, nil
 	}
-	seconds := Metric{"seconds", "seconds of a fit", func(r Row) *float64 { return r.Seconds }}
+	seconds := Measure{"seconds", "seconds of a fit", func(r Row) *float64 { return r.Seconds }}
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	for _, m := range append(slices.Clone(metrics), seconds) {
 		plot := plotting.Dots{Title: m.Title, XLabel: "less is better; one ring a job, a bar at the mean"}

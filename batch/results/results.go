@@ -105,8 +105,8 @@ func States(rows []Row) map[string]int {
 	return out
 }
 
-// Metric is a score by which kernels are compared; less is better.
-type Metric struct {
+// Measure is a score by which kernels are compared; less is better.
+type Measure struct {
 	// Name is that of the column, Title for people.
 	Name, Title string
 	Of          func(Row) *float64
@@ -114,8 +114,8 @@ type Metric struct {
 
 // Metrics returns the scores that are there: those of held-out rows first. The
 // NLML is taken per training row, so that it can be averaged over data sets.
-func Metrics(rows []Row) []Metric {
-	all := []Metric{
+func Metrics(rows []Row) []Measure {
+	all := []Measure{
 		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
 		{"rmse_standardized", "RMSE (standardised)", func(r Row) *float64 { return r.RMSEStandardized }},
 		{"nlml_per_row", "NLML per row", func(r Row) *float64 {
@@ -126,7 +126,7 @@ func Metrics(rows []Row) []Metric {
 			return &v
 		}},
 	}
-	return slices.DeleteFunc(all, func(m Metric) bool {
+	return slices.DeleteFunc(all, func(m Measure) bool {
 		return !slices.ContainsFunc(rows, func(r Row) bool { return m.Of(r) != nil })
 	})
 }
@@ -148,7 +148,7 @@ type Standing struct {
 }
 
 // Rank orders the kernels of every data set by the first metric.
-func Rank(rows []Row, metrics []Metric) []Standing {
+func Rank(rows []Row, metrics []Measure) []Standing {
 	var out []Standing
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
 		var group []Standing
@@ -168,7 +168,7 @@ func Rank(rows []Row, metrics []Metric) []Standing {
 	return out
 }
 
-func standing(rows []Row, metrics []Metric, data, kernel string) (Standing, bool) {
+func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, bool) {
 	s := Standing{Data: data, Kernel: kernel, Means: map[string]float64{}}
 	var seconds, coverage, first []float64
 	values := map[string][]float64{}
@@ -226,7 +226,7 @@ type Pair struct {
 
 // Compare compares all pairs of kernels, over each data set and, if there are
 // several, over all.
-func Compare(rows []Row, metrics []Metric) []Pair {
+func Compare(rows []Row, metrics []Measure) []Pair {
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	sets := names(rows, func(r Row) string { return r.Data })
 	if len(sets) > 1 {

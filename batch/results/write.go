@@ -172,7 +172,7 @@ func writeJobs(b *strings.Builder, rows []Row) {
 	t.Flush()
 }
 
-func writeRanks(b *strings.Builder, metrics []Metric, ranks []Standing) {
+func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {
 	b.WriteString("\nkernels by data set, means over splits and seeds\n")
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "data\trank\tkernel\tjobs\t")
@@ -194,7 +194,7 @@ func writeRanks(b *strings.Builder, metrics []Metric, ranks []Standing) {
 	t.Flush()
 }
 
-func writePairs(b *strings.Builder, pairs []Pair, m Metric) {
+func writePairs(b *strings.Builder, pairs []Pair, m Measure) {
 	if len(pairs) == 0 {
 		return
 	}

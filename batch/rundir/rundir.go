@@ -57,7 +57,7 @@ type Input struct {
 
 // PlannedJob is a job whose every option is decided.
 type PlannedJob struct {
-	spec.Job
+	spec.JobSpec
 	// Fingerprint identifies what the result depends on; results with another
 	// one are of another job.
 	Fingerprint string `json:"fingerprint"`

@@ -31,7 +31,7 @@ func newRun(t *testing.T) (*Run, *Lock) {
 	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
 		return &Manifest{
 			SpecPath: specPath, SpecSHA256: SHA256([]byte("data")), Inputs: []Input{in},
-			Jobs: []PlannedJob{{Job: spec.Job{ID: "a.rbf.seed-1", Path: input}, Fingerprint: "f"}},
+			Jobs: []PlannedJob{{JobSpec: spec.JobSpec{ID: "a.rbf.seed-1", Path: input}, Fingerprint: "f"}},
 		}, []byte("data"), nil
 	})
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"gpfit/internal/table"
 )
 
-// Job is one fit: everything that its result depends on but the contents of
+// JobSpec is one fit: everything that its result depends on but the contents of
 // its files, and what it may use.
-type Job struct {
+type JobSpec struct {
 	// ID is data.kernel[.split].seed, readable and unique in the batch. It does
 	// not change when the spec gets further data sets, kernels or seeds.
 	ID string `json:"job"`
@@ -36,7 +36,7 @@ type Job struct {
 
 // Fingerprint identifies what the job's result depends on: its options, but for
 // those that only say how it is run, and the SHA-256 of its files.
-func (j Job) Fingerprint(hashes map[string]string) string {
+func (j JobSpec) Fingerprint(hashes map[string]string) string {
 	j.Path, j.SplitMask = hashes[j.Path], hashes[j.SplitMask]
 	j.Options.Memory, j.Options.Retries = nil, nil
 	text, err := json.Marshal(j)
@@ -54,7 +54,7 @@ const maxJobs = 1_000_000
 // the last changing fastest. Paths are taken relative to dir. extra comes before
 // every option of the spec. It reads the mask files' columns where they are
 // named. Errors: [*Error], [*table.Error].
-func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
+func (s *Batch) Expand(dir string, extra Options) ([]JobSpec, error) {
 	if err := s.checkOptions("", extra); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
 	if len(seeds) == 0 {
 		seeds = []uint64{1}
 	}
-	var jobs []Job
+	var jobs []JobSpec
 	for i, d := range s.Data {
 		splits, err := s.columns(i, dir)
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
 		for _, k := range s.Kernels {
 			for _, split := range splits {
 				for _, seed := range seeds {
-					j := Job{
+					j := JobSpec{
 						Data: d.Name, Kernel: k.Name, Split: split.name, Seed: seed, Path: absolute(dir, d.Path),
 						SplitMask: absolute(dir, d.SplitMask), MaskColumn: split.index, Expression: k.Kernel,
 					}
@@ -96,7 +96,7 @@ func (s *Batch) Expand(dir string, extra Options) ([]Job, error) {
 	return jobs, nil
 }
 
-func (j Job) id() string {
+func (j JobSpec) id() string {
 	parts := []string{j.Data, j.Kernel}
 	if j.Split != "" {
 		parts = append(parts, "split-"+slug(j.Split))
@@ -104,13 +104,13 @@ func (j Job) id() string {
 	return strings.Join(append(parts, "seed-"+strconv.FormatUint(j.Seed, 10)), ".")
 }
 
-func (j Job) matches(m Match) bool {
+func (j JobSpec) matches(m Match) bool {
 	has := func(list []Word, v string) bool { return list == nil || slices.Contains(list, Word(v)) }
 	return has(m.Data, j.Data) && has(m.Kernel, j.Kernel) && has(m.Split, j.Split) && (m.Seed == nil || slices.Contains(m.Seed, j.Seed))
 }
 
 // merged puts the options of a job together.
-func (s *Batch) merged(d DataSet, k NamedKernel, j Job, extra Options) Options {
+func (s *Batch) merged(d DataSet, k NamedKernel, j JobSpec, extra Options) Options {
 	var o Options
 	o.merge(defaults())
 	o.merge(s.Defaults)

@@ -69,7 +69,7 @@ func TestExpand(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []string
-	byID := map[string]Job{}
+	byID := map[string]JobSpec{}
 	for _, j := range jobs {
 		ids = append(ids, j.ID)
 		byID[j.ID] = j

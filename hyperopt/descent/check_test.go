@@ -16,7 +16,7 @@ import (
 // largest), against the rounding of the differences (1e3·ε·|f|/h), or against
 // what it changes by over h, is taken relative to those. h is in log units; 0 means 1e-5, near the ε^⅓ that balances
 // truncation and rounding (N&W 8.6). It costs 2p+1 values and one gradient.
-func checkGradient(ctx context.Context, obj Objective, z []float64, h float64) (maxRelErr float64, err error) {
+func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRelErr float64, err error) {
 	if h == 0 {
 		h = 1e-5
 	}

@@ -20,7 +20,7 @@ type Method interface {
 	Descend(ctx context.Context, d *Descent) (Status, error)
 }
 
-// Defaults of [Settings].
+// Defaults of [Options].
 const (
 	DefaultMaxEvaluations    = 1000
 	DefaultGradientTolerance = 1e-4
@@ -35,8 +35,8 @@ const (
 // convergence.
 const relativeIterations = 5
 
-// Settings tells how to minimise. The zero value is ready to use.
-type Settings struct {
+// Options tells how to minimise. The zero value is ready to use.
+type Options struct {
 	// Method is the algorithm; nil means LBFGS.
 	Method Method
 	// MaxEvaluations limits the value evaluations of each start; 0 means
@@ -72,7 +72,7 @@ type Settings struct {
 	Callback func(Iteration)
 }
 
-func (s Settings) withDefaults() (Settings, error) {
+func (s Options) withDefaults() (Options, error) {
 	switch {
 	case s.MaxEvaluations < 0:
 		return s, fmt.Errorf("hyperopt: MaxEvaluations is negative: %d", s.MaxEvaluations)
@@ -101,17 +101,17 @@ func (s Settings) withDefaults() (Settings, error) {
 }
 
 // noise returns the rounding to be expected in f.
-func (s Settings) noise(f float64) float64 { return s.Precision * math.Max(1, math.Abs(f)) }
+func (s Options) noise(f float64) float64 { return s.Precision * math.Max(1, math.Abs(f)) }
 
 // Descent is the state of one start that every method shares. It shares nothing
 // with other starts, so that starts may run in any order, and on objectives of
 // their own at the same time.
 type Descent struct {
 	space  *space
-	s      Settings
+	s      Options
 	index  int
 	start  Start
-	ev     *Evaluator
+	ev     *Oracle
 	notify func(*Descent) // after each accepted iteration
 
 	at       Point // the current iterate, with its gradient
@@ -123,7 +123,7 @@ type Descent struct {
 	model model
 }
 
-func newDescent(space *space, s Settings, index int, start Start, ev *Evaluator, notify func(*Descent)) *Descent {
+func newDescent(space *space, s Options, index int, start Start, ev *Oracle, notify func(*Descent)) *Descent {
 	return &Descent{space: space, s: s, index: index, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
 }
 

@@ -19,7 +19,7 @@ func IsInfeasible(err error) bool {
 	return errors.As(err, &e) && e.Infeasible()
 }
 
-// PanicError is a panic of an [Objective], turned into an error.
+// PanicError is a panic of an [Func], turned into an error.
 type PanicError struct {
 	// Value is what panic was called with.
 	Value any
@@ -66,12 +66,12 @@ type Point struct {
 	G []float64
 }
 
-// Evaluator is the one way to an objective: it counts, records and replays
+// Oracle is the one way to an objective: it counts, records and replays
 // evaluations, turns infeasible points into +Inf and panics into errors, and
 // remembers the best point and the last gradient.
-type Evaluator struct {
-	obj    Objective
-	log    *journal.Stream
+type Oracle struct {
+	obj    Func
+	log    *journal.Sequence
 	max    int    // of values; 0 for no limit
 	halt   Status // if not StatusNone, the next evaluation ends the start with it
 	counts Evaluations
@@ -82,23 +82,23 @@ type Evaluator struct {
 	buf    []float64
 }
 
-// NewEvaluator returns the evaluator of an objective that records in log, which
+// NewOracle returns the evaluator of an objective that records in log, which
 // may be nil.
-func NewEvaluator(obj Objective, log *journal.Stream) *Evaluator {
-	return &Evaluator{obj: obj, log: log}
+func NewOracle(obj Func, log *journal.Sequence) *Oracle {
+	return &Oracle{obj: obj, log: log}
 }
 
 // Counts returns the evaluations so far.
-func (e *Evaluator) Counts() Evaluations { return e.counts }
+func (e *Oracle) Counts() Evaluations { return e.counts }
 
 // Reason says why the latest infeasible point was infeasible.
-func (e *Evaluator) Reason() error { return e.reason }
+func (e *Oracle) Reason() error { return e.reason }
 
 // move goes on with another objective, the same function elsewhere.
-func (e *Evaluator) move(obj Objective) { e.obj, e.valued = obj, Point{} }
+func (e *Oracle) move(obj Func) { e.obj, e.valued = obj, Point{} }
 
 // Value returns f(z), +Inf where f is not defined.
-func (e *Evaluator) Value(ctx context.Context, z []float64) (float64, error) {
+func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 	if slices.Equal(z, e.last.Z) {
 		return e.last.F, nil
 	}
@@ -126,7 +126,7 @@ func (e *Evaluator) Value(ctx context.Context, z []float64) (float64, error) {
 // Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective
 // has always just been asked for its value at z: if the latest value was asked
 // for elsewhere, it is asked for again.
-func (e *Evaluator) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
+func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
 	if slices.Equal(z, e.last.Z) {
 		copy(grad, e.last.G)
 		return true, nil
@@ -167,7 +167,7 @@ func (e *Evaluator) Gradient(ctx context.Context, z, grad []float64) (ok bool, e
 
 // evaluate takes the next evaluation from the log as far as that goes, then from
 // the objective, and records it.
-func (e *Evaluator) evaluate(ctx context.Context, z, grad []float64) (f float64, err error) {
+func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, err error) {
 	if f, found, err := e.log.Replay(z, grad); found || err != nil {
 		return f, err
 	}
@@ -190,7 +190,7 @@ func (e *Evaluator) evaluate(ctx context.Context, z, grad []float64) (f float64,
 
 // judge sorts the outcome of a call into finite, infeasible (+Inf, counted) and
 // error.
-func (e *Evaluator) judge(ctx context.Context, f float64, err error) (float64, error) {
+func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, error) {
 	switch {
 	case err == nil && !math.IsNaN(f) && !math.IsInf(f, 0):
 		return f, nil

@@ -27,9 +27,9 @@ func isNotPD(err error) bool {
 // arrays is a problem over plain numbers, as tests write it: nil for no names,
 // bounds, fixed parameters or further starts.
 type arrays struct {
-	Objective    Objective
-	Workers      []Objective
-	Wrap         func(start int, obj Objective) Objective
+	Objective    Func
+	Workers      []Func
+	Wrap         func(start int, obj Func) Func
 	Names        []string
 	Start        []float64
 	Metric       Metric
@@ -48,11 +48,11 @@ type how struct {
 	Race                                 bool
 	Reach                                float64
 	Callback                             func(Iteration)
-	searcher                             func(*stepLimit, Settings) optimize.Linesearcher
+	searcher                             func(*stepLimit, Options) optimize.Linesearcher
 }
 
-func (h how) settings() Settings {
-	s := Settings{Method: h.Method, MaxEvaluations: h.MaxEvaluations, GradientTolerance: h.GradientTolerance,
+func (h how) settings() Options {
+	s := Options{Method: h.Method, MaxEvaluations: h.MaxEvaluations, GradientTolerance: h.GradientTolerance,
 		RelativeTolerance: h.RelativeTolerance, Race: h.Race, Reach: h.Reach, Callback: h.Callback}
 	if h.searcher != nil {
 		s.Method = LBFGS{searcher: h.searcher}
@@ -60,10 +60,10 @@ func (h how) settings() Settings {
 	return s
 }
 
-func (a arrays) problem(h how) Problem {
-	p := Problem{Starts: []Start{{Z: a.Start, Metric: a.Metric}}}
+func (a arrays) problem(h how) Search {
+	p := Search{Starts: []Start{{Z: a.Start, Metric: a.Metric}}}
 	if a.Objective != nil {
-		p.Objectives = append([]Objective{a.Objective}, a.Workers...)
+		p.Objectives = append([]Func{a.Objective}, a.Workers...)
 	}
 	for i, z := range a.Start {
 		q := Parameter{Start: z, Lower: math.Inf(-1), Upper: math.Inf(1)}

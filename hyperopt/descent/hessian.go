@@ -29,7 +29,7 @@ type HessianOptions struct {
 //
 // made symmetric. It costs two values with gradients for every free parameter. It
 // is nil if f is not defined around z; then ev's Reason says why.
-func Hessian(ctx context.Context, ev *Evaluator, z []float64, o HessianOptions) (Metric, error) {
+func Hessian(ctx context.Context, ev *Oracle, z []float64, o HessianOptions) (Metric, error) {
 	p := len(z)
 	rows := make([]float64, p*p)
 	at, up, down := slices.Clone(z), make([]float64, p), make([]float64, p)

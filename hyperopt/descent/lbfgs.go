@@ -18,7 +18,7 @@ type LBFGS struct {
 	// Memory is the number of correction pairs; 0 means DefaultMemory.
 	Memory int
 	// searcher replaces the line search, for comparisons in tests.
-	searcher func(*stepLimit, Settings) optimize.Linesearcher
+	searcher func(*stepLimit, Options) optimize.Linesearcher
 }
 
 // DefaultMemory is more than the 3 to 20 of N&W 7.2, since the arithmetic that
@@ -53,7 +53,7 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 		m.Memory = DefaultMemory
 	}
 	if m.searcher == nil {
-		m.searcher = func(l *stepLimit, s Settings) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }
+		m.searcher = func(l *stepLimit, s Options) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }
 	}
 	p := len(d.at.Z)
 	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, held: make([]bool, p), released: make([]int, p)}

@@ -52,7 +52,7 @@ type sample struct {
 // chance, and none of gonum's interpolates from values alone or limits the step.
 type valueFirst struct {
 	limit    *stepLimit
-	settings Settings
+	settings Options
 
 	zero      sample // φ(0), φ'(0)
 	lo, hi    sample // hi counts only if bracketed; lo always has its slope

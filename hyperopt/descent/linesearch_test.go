@@ -11,12 +11,12 @@ import (
 // searchers are the line searches compared.
 var searchers = []struct {
 	name string
-	make func(*stepLimit, Settings) optimize.Linesearcher
+	make func(*stepLimit, Options) optimize.Linesearcher
 }{
-	{"value-first", func(l *stepLimit, s Settings) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }},
-	{"bisection", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Bisection{} }},
-	{"more-thuente", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.MoreThuente{} }},
-	{"backtracking", func(*stepLimit, Settings) optimize.Linesearcher { return &optimize.Backtracking{} }},
+	{"value-first", func(l *stepLimit, s Options) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }},
+	{"bisection", func(*stepLimit, Options) optimize.Linesearcher { return &optimize.Bisection{} }},
+	{"more-thuente", func(*stepLimit, Options) optimize.Linesearcher { return &optimize.MoreThuente{} }},
+	{"backtracking", func(*stepLimit, Options) optimize.Linesearcher { return &optimize.Backtracking{} }},
 }
 
 // searchProblems are: GP regressions of 40 rows with bounds, 16 starts each;
@@ -39,7 +39,7 @@ func searchProblems() (problems []arrays, settings []how, names []string) {
 
 // searchCost returns the weighted cost (value 1, gradient 2 more) by kind of
 // problem, and how many starts did not bring the gradient below its tolerance.
-func searchCost(tb testing.TB, make func(*stepLimit, Settings) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
+func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
 	cost = map[string]int{}
 	problems, settings, names := searchProblems()
 	for i, p := range problems {
@@ -98,7 +98,7 @@ func TestLineSearchCost(t *testing.T) {
 // the accepted step, the number of values and derivatives asked for.
 func phi(t *testing.T, f func(a float64) (v, d float64), step, limit float64) (a float64, values, slopes int, err error) {
 	t.Helper()
-	s := &valueFirst{limit: &stepLimit{max: limit}, settings: Settings{Precision: DefaultPrecision}}
+	s := &valueFirst{limit: &stepLimit{max: limit}, settings: Options{Precision: DefaultPrecision}}
 	f0, g0 := f(0)
 	op := s.Init(f0, g0, step)
 	a = s.trial.a

@@ -96,7 +96,7 @@ func TestMethodsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := 0
 		p := arrays{Objective: &bowl{a: []float64{1, 2}, lo: -9, hi: 9}, Start: []float64{0, 0}}
-		p.Wrap = func(_ int, o Objective) Objective {
+		p.Wrap = func(_ int, o Func) Func {
 			return hooked{o, func() error { calls++; stopAt(calls, cancel); return nil }}
 		}
 		if r, err := minimizeArrays(ctx, p, how{Method: m}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
@@ -104,7 +104,7 @@ func TestMethodsEnd(t *testing.T) {
 		}
 		broken := errors.New("broken")
 		calls = 0
-		p.Wrap = func(_ int, o Objective) Objective {
+		p.Wrap = func(_ int, o Func) Func {
 			return hooked{o, func() error {
 				if calls++; calls > 4 {
 					return broken
@@ -126,7 +126,7 @@ func stopAt(calls int, cancel func()) {
 
 // hooked calls a function before every value.
 type hooked struct {
-	Objective
+	Func
 	before func() error
 }
 
@@ -134,14 +134,14 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 	if err := h.before(); err != nil {
 		return 0, err
 	}
-	return h.Objective.Value(ctx, z)
+	return h.Func.Value(ctx, z)
 }
 
 // TestHessian: of the bowl, whose second derivatives are known.
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
-	h, err := Hessian(context.Background(), NewEvaluator(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}})
+	h, err := Hessian(context.Background(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}})
 	if err != nil {
 		t.Fatal(err)
 	}

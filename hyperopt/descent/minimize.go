@@ -20,7 +20,7 @@ import (
 // Starts run one after the other, or with several objectives side by side. Each
 // has a state of its own and depends on p, s and its index only: the result is
 // the same.
-func Minimize(ctx context.Context, p Problem, s Settings) (*Result, error) {
+func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 	r, err := newRun(p, s)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (r *run) one(ctx context.Context) []StartResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]StartResult, len(r.starts))
-	SideBySide(len(r.starts), r.objectives, func(obj Objective, k int) bool {
+	SideBySide(len(r.starts), r.objectives, func(obj Func, k int) bool {
 		if k > 0 && ctx.Err() != nil {
 			return false
 		}

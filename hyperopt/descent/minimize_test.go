@@ -392,26 +392,26 @@ func TestMaxEvaluations(t *testing.T) {
 }
 
 func TestInvalid(t *testing.T) {
-	for want, change := range map[string]func(p *Problem, s *Settings){
-		"there is no objective":      func(p *Problem, _ *Settings) { p.Objectives = nil },
-		"there are no parameters":    func(p *Problem, _ *Settings) { p.Parameters = nil },
-		"start 0 has 1":              func(p *Problem, _ *Settings) { p.Starts = []Start{{Z: []float64{1}}} },
-		"metric of 3":                func(p *Problem, _ *Settings) { p.Starts = []Start{{Z: []float64{1, 1}, Metric: make(Metric, 3)}} },
-		"start of b is not a finite": func(p *Problem, _ *Settings) { p.Parameters[1].Start = math.NaN() },
-		"start of a is not a finite": func(p *Problem, _ *Settings) { p.Parameters[0].Log, p.Parameters[0].Start = true, 0 },
-		"lower bound of a is NaN":    func(p *Problem, _ *Settings) { p.Parameters[0].Lower = math.NaN() },
-		"upper bound of a is NaN":    func(p *Problem, _ *Settings) { p.Parameters[0].Upper = math.NaN() },
-		"upper bound of b is -Inf":   func(p *Problem, _ *Settings) { p.Parameters[1].Upper = math.Inf(-1) },
-		"lower bound of b is +Inf":   func(p *Problem, _ *Settings) { p.Parameters[1].Lower = math.Inf(1) },
-		"of b is above its upper":    func(p *Problem, _ *Settings) { p.Parameters[1].Lower = 2 },
-		"MaxEvaluations is negative": func(_ *Problem, s *Settings) { s.MaxEvaluations = -1 },
-		"Precision is not":           func(_ *Problem, s *Settings) { s.Precision = -1 },
-		"Reach is not":               func(_ *Problem, s *Settings) { s.Reach = math.NaN() },
-		"GradientTolerance is NaN":   func(_ *Problem, s *Settings) { s.GradientTolerance = math.NaN() },
-		"RelativeTolerance is NaN":   func(_ *Problem, s *Settings) { s.RelativeTolerance = math.NaN() },
+	for want, change := range map[string]func(p *Search, s *Options){
+		"there is no objective":      func(p *Search, _ *Options) { p.Objectives = nil },
+		"there are no parameters":    func(p *Search, _ *Options) { p.Parameters = nil },
+		"start 0 has 1":              func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1}}} },
+		"metric of 3":                func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1, 1}, Metric: make(Metric, 3)}} },
+		"start of b is not a finite": func(p *Search, _ *Options) { p.Parameters[1].Start = math.NaN() },
+		"start of a is not a finite": func(p *Search, _ *Options) { p.Parameters[0].Log, p.Parameters[0].Start = true, 0 },
+		"lower bound of a is NaN":    func(p *Search, _ *Options) { p.Parameters[0].Lower = math.NaN() },
+		"upper bound of a is NaN":    func(p *Search, _ *Options) { p.Parameters[0].Upper = math.NaN() },
+		"upper bound of b is -Inf":   func(p *Search, _ *Options) { p.Parameters[1].Upper = math.Inf(-1) },
+		"lower bound of b is +Inf":   func(p *Search, _ *Options) { p.Parameters[1].Lower = math.Inf(1) },
+		"of b is above its upper":    func(p *Search, _ *Options) { p.Parameters[1].Lower = 2 },
+		"MaxEvaluations is negative": func(_ *Search, s *Options) { s.MaxEvaluations = -1 },
+		"Precision is not":           func(_ *Search, s *Options) { s.Precision = -1 },
+		"Reach is not":               func(_ *Search, s *Options) { s.Reach = math.NaN() },
+		"GradientTolerance is NaN":   func(_ *Search, s *Options) { s.GradientTolerance = math.NaN() },
+		"RelativeTolerance is NaN":   func(_ *Search, s *Options) { s.RelativeTolerance = math.NaN() },
 	} {
 		p, s := arrays{Objective: total(rosenbrock), Start: []float64{0, 0}, Names: []string{"a", "b"},
-			Lower: []float64{-1, -1}, Upper: []float64{1, 1}}.problem(how{}), Settings{}
+			Lower: []float64{-1, -1}, Upper: []float64{1, 1}}.problem(how{}), Options{}
 		p.Starts = nil
 		change(&p, &s)
 		r, err := Minimize(context.Background(), p, s)
@@ -424,8 +424,8 @@ func TestInvalid(t *testing.T) {
 // TestNaturalValues: messages speak of natural values, and the search of
 // logarithms.
 func TestNaturalValues(t *testing.T) {
-	p := Problem{
-		Objectives: []Objective{total(func(z, g []float64) float64 {
+	p := Search{
+		Objectives: []Func{total(func(z, g []float64) float64 {
 			if g != nil {
 				g[0], g[1] = 2*(z[0]+3), 2*(z[1]-1)
 			}
@@ -436,7 +436,7 @@ func TestNaturalValues(t *testing.T) {
 			{Name: "mean", Start: -1, Lower: math.Inf(-1), Upper: math.Inf(1)},
 		},
 	}
-	r, err := Minimize(context.Background(), p, Settings{})
+	r, err := Minimize(context.Background(), p, Options{})
 	if err != nil || r.X[0] != math.Log(0.5) || math.Abs(r.X[1]-1) > 1e-4 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -7,14 +7,14 @@ import (
 	"gpfit/hyperopt/journal"
 )
 
-// Objective is a differentiable function of p numbers z: logarithms of positive
+// Func is a differentiable function of p numbers z: logarithms of positive
 // parameters, and others as they are.
 //
 // Both methods read z only during the call. An error for which [IsInfeasible]
 // holds says that f is not defined at z; a trial step then counts as infeasible,
 // exactly as for a value that is not finite. Any other error ends the run. A panic
 // is turned into a [*PanicError] and ends the run too.
-type Objective interface {
+type Func interface {
 	// Value returns f(z). Cost n³/3.
 	Value(ctx context.Context, z []float64) (float64, error)
 	// ValueGradient returns f(z) and writes ∂f/∂z to grad (length p), fixed
@@ -65,11 +65,11 @@ type Start struct {
 	Metric Metric
 }
 
-// Problem says what is minimised, over what, and from where.
-type Problem struct {
+// Search says what is minimised, over what, and from where.
+type Search struct {
 	// Objectives are the same function on one or more devices: starts run side by
 	// side on all of them. Required.
-	Objectives []Objective
+	Objectives []Func
 	// Parameters are the p elements of the vector. Required.
 	Parameters []Parameter
 	// Starts are the places to begin at; nil for one at the parameters' own starts.
@@ -77,5 +77,5 @@ type Problem struct {
 	// for start 0.
 	Starts []Start
 	// Log, unless nil, keeps the evaluations of each start.
-	Log func(start int) *journal.Stream
+	Log func(start int) *journal.Sequence
 }

@@ -58,7 +58,7 @@ func (r *run) race(ctx context.Context) []StartResult {
 			// The others end at their next evaluation; those not begun stay so.
 			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
 		}
-		SideBySide(len(running), r.objectives, func(obj Objective, k int) bool {
+		SideBySide(len(running), r.objectives, func(obj Func, k int) bool {
 			one := running[k]
 			// Another start may have used the objective since its last turn.
 			one.ev.move(obj)

@@ -150,7 +150,7 @@ func TestRaceWorkers(t *testing.T) {
 	for range 5 {
 		last := Iteration{Best: math.Inf(1)}
 		settings.Callback = func(it Iteration) { last = it }
-		got, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Objective{&waves{}, &waves{}}, Start: start}, settings)
+		got, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestRaceEnds(t *testing.T) {
 	}
 	broke := make(chan struct{})
 	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
+	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
 		how{Restarts: 40, Seed: 5, RestartStd: 3, Race: true})
 	if !errors.Is(err, errBroken) || r.Status != StatusFailed {
 		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)
@@ -233,7 +233,7 @@ func TestPromised(t *testing.T) {
 		// With z₂ fixed at 3 the rest is ½gᵀH₂⁻¹g of the leading block of two.
 		{[]bool{false, false, true}, (5*6.5*6.5 + 2*6.5*12 + 7*12*12) / 34 / 2},
 	} {
-		r, err := newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Settings{})
+		r, err := newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

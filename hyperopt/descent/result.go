@@ -9,10 +9,10 @@ import (
 type Bound struct {
 	Index int
 	Name  string
-	Side  Side
+	Side  side
 }
 
-// Iteration is what [Settings].Callback is told.
+// Iteration is what [Options].Callback is told.
 type Iteration struct {
 	// Start is the index of the start; Iteration counts from 0, the start
 	// point itself.

@@ -15,13 +15,13 @@ import (
 type run struct {
 	space      *space
 	starts     []Start
-	objectives []Objective
-	settings   Settings
-	log        func(start int) *journal.Stream
+	objectives []Func
+	settings   Options
+	log        func(start int) *journal.Sequence
 	board      *board
 }
 
-func newRun(p Problem, s Settings) (*run, error) {
+func newRun(p Search, s Options) (*run, error) {
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, err
@@ -42,14 +42,14 @@ func newRun(p Problem, s Settings) (*run, error) {
 	}
 	log := p.Log
 	if log == nil {
-		log = func(int) *journal.Stream { return nil }
+		log = func(int) *journal.Sequence { return nil }
 	}
 	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: newBoard(s, len(starts))}, nil
 }
 
 // descent prepares start k; notify is called after each of its iterations.
-func (r *run) descent(k int, obj Objective, notify func(*Descent)) *Descent {
-	ev := NewEvaluator(obj, r.log(k))
+func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
+	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	return newDescent(r.space, r.settings, k, r.starts[k], ev, notify)
 }
@@ -88,7 +88,7 @@ type board struct {
 	best     float64
 }
 
-func newBoard(s Settings, n int) *board {
+func newBoard(s Options, n int) *board {
 	return &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
 }
 

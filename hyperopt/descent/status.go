@@ -55,18 +55,18 @@ func (s Status) Converged() bool {
 	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
 }
 
-// Side names a bound.
-type Side int
+// side names a bound.
+type side int
 
 // The sides of an interval.
 const (
-	NoSide Side = iota
+	NoSide side = iota
 	Lower
 	Upper
 )
 
 // String returns "lower" or "upper".
-func (s Side) String() string {
+func (s side) String() string {
 	switch s {
 	case Lower:
 		return "lower"

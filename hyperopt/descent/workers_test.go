@@ -58,7 +58,7 @@ func TestWorkers(t *testing.T) {
 		var last Iteration
 		calls := 0
 		settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-		got, err := minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Objective{objectives[1], objectives[2]}, Start: start}, settings)
+		got, err := minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Func{objectives[1], objectives[2]}, Start: start}, settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestWorkers(t *testing.T) {
 func TestBrokenWorker(t *testing.T) {
 	broke := make(chan struct{})
 	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Objective{bad}, Start: []float64{0.3, -2}},
+	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
 		how{Restarts: 40, Seed: 5, RestartStd: 3})
 	if !errors.Is(err, errBroken) || r.X == nil || r.Status != StatusFailed {
 		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)

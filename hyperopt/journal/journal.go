@@ -15,7 +15,7 @@
 // kind; a hash of the point; numbers as the 16 hexadecimal digits of their bits;
 // and the CRC-32C of the line before it.
 //
-// Start with [Open]. A nil [Journal] and a nil [Stream] record nothing.
+// Start with [Open]. A nil [Journal] and a nil [Sequence] record nothing.
 package journal
 
 import (
@@ -179,9 +179,9 @@ func (j *Journal) sync() error {
 	return nil
 }
 
-// Stream returns the stream of that name, with what was recorded of it; a second
+// Sequence returns the stream of that name, with what was recorded of it; a second
 // one of the same name has nothing recorded.
-func (j *Journal) Stream(name string) *Stream {
+func (j *Journal) Sequence(name string) *Sequence {
 	if j == nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (j *Journal) Stream(name string) *Stream {
 	defer j.mu.Unlock()
 	past := j.past[name]
 	delete(j.past, name)
-	return &Stream{journal: j, name: name, past: past}
+	return &Sequence{journal: j, name: name, past: past}
 }
 
 // Finish says that nothing in the journal is needed any more but by a machine
@@ -224,8 +224,8 @@ func (j *Journal) Remove() error {
 	return errors.Join(os.Remove(j.path), j.Close())
 }
 
-// Stream is a part of a journal whose evaluations are in order.
-type Stream struct {
+// Sequence is a part of a journal whose evaluations are in order.
+type Sequence struct {
 	journal *Journal
 	name    string
 	past    []record
@@ -236,7 +236,7 @@ type Stream struct {
 // value or with its gradient, which is written to grad; found is false where none
 // is left. err is the error that was recorded, or an [*Error] if the record is of
 // something else.
-func (s *Stream) Replay(z, grad []float64) (f float64, found bool, err error) {
+func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) {
 	if s == nil || s.done >= len(s.past) {
 		return 0, false, nil
 	}
@@ -260,7 +260,7 @@ func (s *Stream) Replay(z, grad []float64) (f float64, found bool, err error) {
 // Record appends an evaluation at z: its value, its gradient unless that is nil,
 // or its error. Errors that are none of the journal's Failures are not recorded,
 // since they end a run.
-func (s *Stream) Record(z []float64, f float64, grad []float64, failure error) error {
+func (s *Sequence) Record(z []float64, f float64, grad []float64, failure error) error {
 	if s == nil {
 		return nil
 	}

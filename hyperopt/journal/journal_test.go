@@ -41,7 +41,7 @@ func TestReplay(t *testing.T) {
 	}
 	j := open()
 	z, other := []float64{1, math.Pi}, []float64{2, 3}
-	a, b := j.Stream("a"), j.Stream("b")
+	a, b := j.Sequence("a"), j.Sequence("b")
 	for _, err := range []error{
 		a.Record(z, -0.1, nil, nil), b.Record(other, 7, nil, nil), a.Record(z, -0.1, []float64{math.Inf(1), 1e-300}, nil),
 		a.Record(other, 0, nil, &undefined{4}), a.Record(z, 0, nil, errors.New("ends the run")),
@@ -55,7 +55,7 @@ func TestReplay(t *testing.T) {
 	}
 	j = open()
 	defer j.Close()
-	a, b = j.Stream("a"), j.Stream("b")
+	a, b = j.Sequence("a"), j.Sequence("b")
 	grad := make([]float64, 2)
 	if f, ok, err := b.Replay(other, nil); f != 7 || !ok || err != nil {
 		t.Errorf("b: %v, %v, %v", f, ok, err)
@@ -73,7 +73,7 @@ func TestReplay(t *testing.T) {
 	if _, ok, err := a.Replay(z, nil); ok || err != nil {
 		t.Errorf("after the last: %v, %v", ok, err)
 	}
-	if _, ok, _ := j.Stream("a").Replay(z, nil); ok {
+	if _, ok, _ := j.Sequence("a").Replay(z, nil); ok {
 		t.Error("a stream is replayed twice")
 	}
 }
@@ -87,7 +87,7 @@ func TestOtherRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Stream("a").Record([]float64{1}, 2, nil, nil); err != nil {
+	if err := j.Sequence("a").Record([]float64{1}, 2, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(path, job, want string) {
@@ -106,15 +106,15 @@ func TestOtherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(text, "job", "is not a checkpoint")
-	for what, ask := range map[string]func(s *Stream) error{
-		"another point": func(s *Stream) error { _, _, err := s.Replay([]float64{2}, nil); return err },
-		"a gradient":    func(s *Stream) error { _, _, err := s.Replay([]float64{1}, make([]float64, 1)); return err },
+	for what, ask := range map[string]func(s *Sequence) error{
+		"another point": func(s *Sequence) error { _, _, err := s.Replay([]float64{2}, nil); return err },
+		"a gradient":    func(s *Sequence) error { _, _, err := s.Replay([]float64{1}, make([]float64, 1)); return err },
 	} {
 		if j, err = Open(path, "job", failures); err != nil {
 			t.Fatal(err)
 		}
 		var e *Error
-		if err := ask(j.Stream("a")); !errors.As(err, &e) {
+		if err := ask(j.Sequence("a")); !errors.As(err, &e) {
 			t.Errorf("%s: %v", what, err)
 		}
 		j.Close()

@@ -94,7 +94,7 @@ func (f *parameterFlags) apply(o *fit.Options) error {
 		}),
 		NamedValues("prior", f.priors, func(v NamedValue) error {
 			density, err := v.density()
-			o.Priors = append(o.Priors, fit.Prior{Name: v.Name, Density: density})
+			o.Priors = append(o.Priors, fit.ParameterPrior{Name: v.Name, Density: density})
 			return err
 		}),
 		NamedValues("tie", f.ties, func(v NamedValue) error {
