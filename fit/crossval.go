@@ -43,56 +43,6 @@ func (cv CrossValidation) Check(n int) error {
 	return nil
 }
 
-// CrossValidationScores are scores of rows that were predicted from the other
-// folds, in original units and in units of the standard deviation of all
-// training targets.
-type CrossValidationScores struct {
-	Folds []FoldScores `json:"folds"`
-	Seed  uint64       `json:"seed"`
-	Refit bool         `json:"refit"`
-	// NLPD is the mean negative log predictive density over all rows, RMSE the
-	// root of the mean squared error, Coverage95 the share of rows in their 95 %
-	// interval. Over several targets these are means as well, without RMSE:
-	// their units differ. Targets then has them for each.
-	NLPD             Number  `json:"nlpd"`
-	NLPDStandardized Number  `json:"nlpd_standardized"`
-	RMSE             float64 `json:"rmse,omitempty"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	Coverage95       float64 `json:"coverage95"`
-	// NLPDStdError is the standard error of NLPD, from its spread over folds.
-	NLPDStdError Number         `json:"nlpd_std_error"`
-	Targets      []TargetScores `json:"targets,omitempty"`
-	// Warnings tell of folds that departed from what was asked: a jitter that
-	// was added, a device that was exchanged. CrossValidate's callers pass them on.
-	Warnings []string `json:"-"`
-}
-
-// TargetScores are those of one of several targets; see CrossValidationScores.
-type TargetScores struct {
-	Name             string  `json:"name"`
-	NLPD             Number  `json:"nlpd"`
-	NLPDStandardized Number  `json:"nlpd_standardized"`
-	RMSE             float64 `json:"rmse"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	Coverage95       float64 `json:"coverage95"`
-	NLPDStdError     Number  `json:"nlpd_std_error"`
-}
-
-// FoldScores are those of one fold, in original units; of several targets, means
-// over them, without RMSE.
-type FoldScores struct {
-	// N is the number of rows that were held out.
-	N    int     `json:"n"`
-	NLPD Number  `json:"nlpd"`
-	RMSE float64 `json:"rmse,omitempty"`
-	// Coverage95 is as in CrossValidationScores.
-	Coverage95 float64 `json:"coverage95"`
-	// Parameters are those refitted, natural values of the scaled problem.
-	Parameters map[string]float64 `json:"parameters,omitempty"`
-	tests      []*TestScores      // of each target
-	warnings   []string
-}
-
 // CrossValidate scores a job's model by K-fold cross-validation (Rasmussen &
 // Williams 2006, §5.3) at the given parameters: natural values of the scaled
 // problem by name, as in a report; nil means the start values. Scaling and

@@ -45,6 +45,26 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
+// residualFrom is the number of points from which a factor is checked where the
+// device can: beyond the sizes that libraries are commonly used at.
+const residualFrom = 40000
+
+// newParameters chooses start values and bounds from the data, then takes what
+// the kernel's text and the options say.
+func newParameters(s *sample, m *model, o Options) (*parameters, error) {
+	all, err := defaultParameters(s, m)
+	if err != nil {
+		return nil, err
+	}
+	p := &parameters{free: all}
+	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
+		if err := step(o); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
 // on returns the job on another sample of the same table. Basis functions and
 // parameters stay those of all rows.
 func (j *Job) on(s *sample) *Job {

@@ -39,22 +39,6 @@ type element struct {
 	source string
 }
 
-// newParameters chooses start values and bounds from the data, then takes what
-// the kernel's text and the options say.
-func newParameters(s *sample, m *model, o Options) (*parameters, error) {
-	all, err := defaultParameters(s, m)
-	if err != nil {
-		return nil, err
-	}
-	p := &parameters{free: all}
-	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
-		if err := step(o); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
-}
-
 // list returns the free parameters for the optimiser.
 func (p *parameters) list() []descent.Parameter {
 	out := make([]descent.Parameter, len(p.free))

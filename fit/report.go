@@ -173,3 +173,121 @@ type TargetReport struct {
 	// order.
 	names []string
 }
+
+// StdErrors are asymptotic standard errors of the free parameters: the inverse
+// of the Hessian of the objective at its optimum is the covariance of the
+// log-parameters z (of the coefficients of the mean, as they are). With priors
+// this is the Laplace approximation of the posterior.
+//
+// They say how well the data determine a parameter where the objective is a
+// parabola in z over about two standard errors; in small samples, and for a
+// parameter near the edge of what the data tell, it is not.
+type StdErrors struct {
+	// Names are the parameters over which the Hessian was formed, in the order
+	// of its rows; LeftOut those that are fixed or at a bound.
+	Names   []string `json:"names"`
+	LeftOut []string `json:"left_out,omitempty"`
+	// Hessian is ∂²objective/∂z∂z, symmetric. Asymmetry is the largest
+	// difference between its elements and their mirror images before they were
+	// averaged, which shows the accuracy of the differences.
+	Hessian   [][]float64 `json:"hessian"`
+	Asymmetry float64     `json:"asymmetry"`
+	// Eigenvalue is the Hessian's smallest. Failure says why there are no
+	// standard errors, empty if there are.
+	Eigenvalue float64 `json:"smallest_eigenvalue"`
+	Failure    string  `json:"failure,omitempty"`
+	// Log holds the standard errors of z. Scaled holds those in natural units,
+	// by the delta method: θ·se(log θ). Original holds those in original units;
+	// tied parameters are among both.
+	Log      map[string]float64 `json:"log,omitempty"`
+	Scaled   map[string]float64 `json:"parameters,omitempty"`
+	Original map[string]float64 `json:"parameters_original_units,omitempty"`
+	// Interval95 holds z ± 1.96 se(z) in natural units of the scaled problem.
+	Interval95 map[string][2]float64 `json:"interval95,omitempty"`
+}
+
+// Scores are measures of a model beside its likelihood; those that were asked
+// for.
+type Scores struct {
+	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
+	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
+}
+
+// TestScores are those of held-out rows, in original units and in units of the
+// training targets' standard deviation.
+type TestScores struct {
+	N int `json:"n"`
+	// RMSE is the root mean squared error of the mean.
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Coverage95 is the share of rows within their 95 % interval.
+	Coverage95 float64 `json:"coverage95"`
+	// NLPD is the mean negative log predictive density of an observation.
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+}
+
+// LeaveOneOutScore is the log predictive density of leave-one-out at the
+// parameters of all rows, those of a mean by least squares found anew without
+// each row.
+type LeaveOneOutScore struct {
+	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable
+	// with the NLML; SumOriginalUnits that of the original targets. Several
+	// targets are summed over.
+	Sum              float64 `json:"sum"`
+	SumOriginalUnits float64 `json:"sum_original_units"`
+	// NLPD is the mean over rows in original units, NLPDStandardized in units
+	// of the training targets' standard deviation, as test scores are.
+	NLPD             float64 `json:"nlpd"`
+	NLPDStandardized float64 `json:"nlpd_standardized"`
+}
+
+// CrossValidationScores are scores of rows that were predicted from the other
+// folds, in original units and in units of the standard deviation of all
+// training targets.
+type CrossValidationScores struct {
+	Folds []FoldScores `json:"folds"`
+	Seed  uint64       `json:"seed"`
+	Refit bool         `json:"refit"`
+	// RMSE is the root of the mean squared error over all rows, Coverage95 the
+	// share of rows in their 95 % interval, NLPD the mean negative log predictive
+	// density. Over several targets these are means as well, without RMSE: their
+	// units differ. Targets then has them for each.
+	RMSE             float64        `json:"rmse,omitempty"`
+	RMSEStandardized float64        `json:"rmse_standardized"`
+	Coverage95       float64        `json:"coverage95"`
+	Targets          []TargetScores `json:"targets,omitempty"`
+	// NLPDStdError is the standard error of NLPD, from its spread over folds.
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+	NLPDStdError     Number `json:"nlpd_std_error"`
+	// Warnings tell of folds that departed from what was asked: a jitter that
+	// was added, a device that was exchanged. CrossValidate's callers pass them on.
+	Warnings []string `json:"-"`
+}
+
+// TargetScores are those of one of several targets; see CrossValidationScores.
+type TargetScores struct {
+	Name             string  `json:"name"`
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	Coverage95       float64 `json:"coverage95"`
+	NLPD             Number  `json:"nlpd"`
+	NLPDStandardized Number  `json:"nlpd_standardized"`
+	NLPDStdError     Number  `json:"nlpd_std_error"`
+}
+
+// FoldScores are those of one fold, in original units; of several targets, means
+// over them, without RMSE.
+type FoldScores struct {
+	// N is the number of rows that were held out.
+	N    int     `json:"n"`
+	RMSE float64 `json:"rmse,omitempty"`
+	// Coverage95 is as in CrossValidationScores.
+	Coverage95 float64 `json:"coverage95"`
+	// Parameters are those refitted, natural values of the scaled problem.
+	Parameters map[string]float64 `json:"parameters,omitempty"`
+	NLPD       Number             `json:"nlpd"`
+	tests      []*TestScores      // of each target
+	warnings   []string
+}

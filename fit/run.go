@@ -71,13 +71,6 @@ func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*grap
 	return &r, nil
 }
 
-// evaluation is a point that a session has evaluated last, its gradient or nil,
-// and how many evaluations there were.
-type evaluation struct {
-	z, grad       []float64
-	all, fullSize descent.Evaluations
-}
-
 // evaluateStart evaluates value and gradient at the start values.
 func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error) {
 	e := evaluation{z: j.params.start()}

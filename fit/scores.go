@@ -10,27 +10,6 @@ import (
 	"gpfit/graph"
 )
 
-// Scores are measures of a model beside its likelihood; those that were asked
-// for.
-type Scores struct {
-	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
-	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
-}
-
-// TestScores are those of held-out rows, in original units and in units of the
-// training targets' standard deviation.
-type TestScores struct {
-	N int `json:"n"`
-	// RMSE is the root mean squared error of the mean.
-	RMSE             float64 `json:"rmse"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	// NLPD is the mean negative log predictive density of an observation.
-	NLPD             Number `json:"nlpd"`
-	NLPDStandardized Number `json:"nlpd_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval.
-	Coverage95 float64 `json:"coverage95"`
-}
-
 // newTestScores scores predictions of held-out targets y; scale is the standard
 // deviation of the training targets.
 func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
@@ -76,21 +55,6 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 		out = append(out, newTestScores(part, s.testY[i*m:(i+1)*m], s.targetScale(i)))
 	}
 	return out, nil
-}
-
-// LeaveOneOutScore is the log predictive density of leave-one-out at the
-// parameters of all rows, those of a mean by least squares found anew without
-// each row.
-type LeaveOneOutScore struct {
-	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable
-	// with the NLML; SumOriginalUnits that of the original targets. Several
-	// targets are summed over.
-	Sum              float64 `json:"sum"`
-	SumOriginalUnits float64 `json:"sum_original_units"`
-	// NLPD is the mean over rows in original units, NLPDStandardized in units
-	// of the training targets' standard deviation, as test scores are.
-	NLPD             float64 `json:"nlpd"`
-	NLPDStandardized float64 `json:"nlpd_standardized"`
 }
 
 // scoreLeaveOneOut returns the leave-one-out score at z, if it was asked for or is

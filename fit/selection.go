@@ -2,8 +2,82 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
+
+// SelectionScore is what kernels are compared by; less is better.
+type SelectionScore string
+
+// The scores that decide.
+const (
+	// ByNLML is the negative log marginal likelihood at the fitted parameters.
+	ByNLML SelectionScore = "nlml"
+	// ByBIC is 2·NLML + p·log n for p parameters that were fitted (Schwarz 1978),
+	// the default: among kernels with different numbers of parameters it counts
+	// their cost.
+	ByBIC SelectionScore = "bic"
+	// ByLOO is the negative log predictive density of leave-one-out.
+	ByLOO SelectionScore = "loo"
+	// ByCV is the negative log predictive density of K-fold cross-validation.
+	ByCV SelectionScore = "cv"
+)
+
+// SelectionScores returns all scores.
+func SelectionScores() []SelectionScore { return []SelectionScore{ByNLML, ByBIC, ByLOO, ByCV} }
+
+// Defaults of [SelectOptions].
+const (
+	DefaultMaxTerms = 4
+	DefaultBudget   = 60
+)
+
+// SelectOptions say what is compared. All but Kernels have usable zero values.
+type SelectOptions struct {
+	// Kernels are text forms: those to compare, or with Greedy the leaves to
+	// build kernels from.
+	Kernels []string
+	// Score decides; empty means ByBIC.
+	Score SelectionScore
+	// Greedy searches: from the best leaf on, it tries every kernel that one
+	// step makes of the best so far (see neighbours) and goes on from the best
+	// of them while the score improves, after Duvenaud, Lloyd, Grosse,
+	// Tenenbaum and Ghahramani, Structure discovery in nonparametric regression
+	// through compositional kernel search, ICML 2013. A fit begins at the
+	// parameters of the kernel that it was made from, new leaves at the best of
+	// three scales.
+	Greedy bool
+	// MaxTerms bounds the leaves of a grown kernel, Budget the kernels that are
+	// fitted in a search; 0 means the defaults.
+	MaxTerms, Budget int
+	// CrossValidation says how, for all kernels alike. Its OnFold is not called.
+	CrossValidation CrossValidation
+	// OnCandidate, unless nil, is called before each kernel with its number
+	// from 0, how many are known to come, and its text.
+	OnCandidate func(index, known int, kernel string)
+}
+
+func (s SelectOptions) withDefaults() (SelectOptions, error) {
+	if s.Score == "" {
+		s.Score = ByBIC
+	}
+	switch {
+	case !slices.Contains(SelectionScores(), s.Score):
+		return s, &OptionError{Msg: fmt.Sprintf("score %q: must be nlml, bic, loo or cv", s.Score)}
+	case len(s.Kernels) == 0:
+		return s, &OptionError{Msg: "no kernels to compare"}
+	case s.MaxTerms < 0 || s.Budget < 0:
+		return s, &OptionError{Msg: "the limits of a search must not be negative"}
+	}
+	if s.MaxTerms == 0 {
+		s.MaxTerms = DefaultMaxTerms
+	}
+	if s.Budget == 0 {
+		s.Budget = DefaultBudget
+	}
+	s.CrossValidation.OnFold = nil
+	return s, nil
+}
 
 // Selection is a comparison of kernels.
 type Selection struct {
@@ -50,14 +124,6 @@ type Candidate struct {
 	Error          string      `json:"error,omitempty"`
 	Evaluations    Counts      `json:"evaluations"`
 	Seconds        float64     `json:"seconds"`
-}
-
-func (r *selection) result() *Selection {
-	report := &r.outcome.Report
-	return &Selection{
-		Type: "select", SchemaVersion: SchemaVersion, N: report.N, D: report.D, Score: r.settings.Score,
-		Candidates: r.candidates, Best: r.best, Stopped: r.stopped, Report: report, Outcome: r.outcome,
-	}
 }
 
 // Text prints the comparison as a table, and the best kernel's report.

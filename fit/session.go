@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/hyperopt/descent"
 )
 
 // session is a job on a device: a workspace and the objective on it. It is the
@@ -145,10 +146,6 @@ func (s *session) leaveOneOut(ctx context.Context, z []float64) (float64, error)
 	})
 }
 
-// residualFrom is the number of points from which a factor is checked where the
-// device can: beyond the sizes that libraries are commonly used at.
-const residualFrom = 40000
-
 // maxResidual is what no stable factorisation exceeds at noise variances down
 // to 1e-6 of the signal; 1e-8 is to be expected.
 const maxResidual = 1e-4
@@ -164,4 +161,11 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 		err = fmt.Errorf("fit: the factor computed by %s is wrong: ‖ΣΣ⁻¹e − e‖ = %g on sampled columns; do not use this device or its libraries", s.info.Name, r)
 	}
 	return &r, err
+}
+
+// evaluation is a point that a session has evaluated last, its gradient or nil,
+// and how many evaluations there were.
+type evaluation struct {
+	z, grad       []float64
+	all, fullSize descent.Evaluations
 }

@@ -13,38 +13,6 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// StdErrors are asymptotic standard errors of the free parameters: the inverse
-// of the Hessian of the objective at its optimum is the covariance of the
-// log-parameters z (of the coefficients of the mean, as they are). With priors
-// this is the Laplace approximation of the posterior.
-//
-// They say how well the data determine a parameter where the objective is a
-// parabola in z over about two standard errors; in small samples, and for a
-// parameter near the edge of what the data tell, it is not.
-type StdErrors struct {
-	// Names are the parameters over which the Hessian was formed, in the order
-	// of its rows; LeftOut those that are fixed or at a bound.
-	Names   []string `json:"names"`
-	LeftOut []string `json:"left_out,omitempty"`
-	// Hessian is ∂²objective/∂z∂z, symmetric. Asymmetry is the largest
-	// difference between its elements and their mirror images before they were
-	// averaged, which shows the accuracy of the differences.
-	Hessian   [][]float64 `json:"hessian"`
-	Asymmetry float64     `json:"asymmetry"`
-	// Eigenvalue is the Hessian's smallest. Failure says why there are no
-	// standard errors, empty if there are.
-	Eigenvalue float64 `json:"smallest_eigenvalue"`
-	Failure    string  `json:"failure,omitempty"`
-	// Log holds the standard errors of z. Scaled holds those in natural units,
-	// by the delta method: θ·se(log θ). Original holds those in original units;
-	// tied parameters are among both.
-	Log      map[string]float64 `json:"log,omitempty"`
-	Scaled   map[string]float64 `json:"parameters,omitempty"`
-	Original map[string]float64 `json:"parameters_original_units,omitempty"`
-	// Interval95 holds z ± 1.96 se(z) in natural units of the scaled problem.
-	Interval95 map[string][2]float64 `json:"interval95,omitempty"`
-}
-
 // quantile975 is the 97.5 % point of the standard normal distribution.
 const quantile975 = 1.959963984540054
 

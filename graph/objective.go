@@ -15,23 +15,15 @@ import (
 // (and mean coefficients, which are not logarithms). It is not safe for
 // concurrent use: one objective and one workspace for each goroutine.
 type Objective struct {
-	graph       *gorgonia.ExprGraph
-	session     *session
-	vars        []*variable
-	cost        *gorgonia.Node
-	prior       *gorgonia.Node // the prior's part of cost, or nil
-	grads       gorgonia.Nodes
-	value       *machine // cost alone, a part of the same graph
-	gradient    *machine // cost and gradient
-	last        *machine // that of the last successful evaluation
-	evaluations Evaluations
-}
-
-// Evaluations counts what was evaluated, failures included.
-type Evaluations struct {
-	// Value counts values, each n³/3 operations; Gradient the gradients among
-	// or after them, 2n³/3 more.
-	Value, Gradient int
+	graph    *gorgonia.ExprGraph
+	session  *session
+	vars     []*variable
+	cost     *gorgonia.Node
+	prior    *gorgonia.Node // the prior's part of cost, or nil
+	grads    gorgonia.Nodes
+	value    *machine // cost alone, a part of the same graph
+	gradient *machine // cost and gradient
+	last     *machine // that of the last successful evaluation
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
@@ -78,7 +70,6 @@ func (o *Objective) IsLog() []bool {
 // Value returns the objective at z. Cost n³/3 operations, none if the factor
 // at z is there. Errors: those of [device.Workspace], unwrapped by errors.As.
 func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
-	o.evaluations.Value++
 	if err := o.run(ctx, o.value, z); err != nil {
 		return 0, err
 	}
@@ -88,12 +79,6 @@ func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 // ValueGradient returns the objective at z and writes its gradient by z to
 // grad. Cost n³ operations, or 2n³/3 after Value at the same z.
 func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	s := o.session
-	reused := s.formed && slices.Equal(o.current(), z)
-	if !reused {
-		o.evaluations.Value++
-	}
-	o.evaluations.Gradient++
 	if len(grad) != len(z) {
 		return 0, fmt.Errorf("graph: gradient of %d elements for %d parameters", len(grad), len(z))
 	}
@@ -109,19 +94,6 @@ func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float
 		copy(grad[v.offset:], g)
 	}
 	return scalar(o.gradient.value(o.cost))
-}
-
-// current returns the values in the input nodes.
-func (o *Objective) current() []float64 {
-	var z []float64
-	for _, v := range o.vars {
-		if v.vector != nil {
-			z = append(z, v.vector...)
-		} else {
-			z = append(z, float64(*v.number))
-		}
-	}
-	return z
 }
 
 func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
@@ -180,9 +152,6 @@ func (o *Objective) Mean() (beta, covariance []float64) {
 	}
 	return slices.Clone(s.beta), s.gls.Covariance()
 }
-
-// Evaluations returns the counts so far.
-func (o *Objective) Evaluations() Evaluations { return o.evaluations }
 
 // doublePort matches how Gorgonia names the ends of edges, NODE:NODE:anchor,
 // which Graphviz does not understand.

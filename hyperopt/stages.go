@@ -3,7 +3,6 @@ package hyperopt
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -35,9 +34,6 @@ func (t *tuner) stageSizes() []int {
 	return sizes
 }
 
-// first returns the first m rows of an order, ascending.
-func first(m int, order []int) []int { return slices.Sorted(slices.Values(order[:m])) }
-
 // stages takes the candidates through subsets of these sizes.
 func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]candidate, error) {
 	if len(sizes) == 0 {
@@ -67,17 +63,6 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 		t.record(Stage{Step: "hessian", Rows: m, Z: found[0].Z, F: found[0].f, Evaluations: counts}, began)
 	}
 	return found, err
-}
-
-// withinReach cuts z to the problem's limits.
-func (t *tuner) withinReach(z []float64) []float64 {
-	z = slices.Clone(z)
-	for i, limit := range t.problem.Limits() {
-		if p := t.params[i]; !p.Fixed && !math.IsInf(limit, 1) {
-			z[i] = min(z[i], max(limit, p.Z(p.Lower)))
-		}
-	}
-	return z
 }
 
 // descend runs a stage before the last and returns its distinct ends, or from if
@@ -135,36 +120,4 @@ func (t *tuner) shortlist(found []candidate, rows int) []candidate {
 		t.dropped = append(t.dropped, c)
 	}
 	return found[:keep:keep]
-}
-
-// hessianSize returns the rows for the Hessian that all rows begin with: at most
-// half, and as many as the share of an evaluation over all rows allows its 2p
-// gradients.
-func (t *tuner) hessianSize(share float64) int {
-	n := float64(t.rows)
-	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
-}
-
-// hessianOn returns the Hessian at z on some rows, scaled to all; nil where the
-// method takes no metric or these rows give none.
-func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
-	var none descent.Evaluations
-	if !t.descents().TakesMetric() || len(rows) < t.free {
-		return nil, none, nil
-	}
-	o, err := t.problem.Open(ctx, worker, rows)
-	if errors.Is(err, ErrUndetermined) {
-		return nil, none, nil
-	}
-	if err != nil {
-		return nil, none, err
-	}
-	defer o.Close()
-	fixed := make([]bool, len(t.params))
-	for i, p := range t.params {
-		fixed[i] = p.Fixed
-	}
-	ev := descent.NewEvaluator(o, t.journal.Stream(stream))
-	h, err := descent.Hessian(ctx, ev, z, descent.HessianOptions{Fixed: fixed})
-	return h.Scaled(float64(t.rows) / float64(len(rows))), ev.Counts(), err
 }

@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -165,14 +164,7 @@ func write(dir string, m *Manifest, specText []byte) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeFile(filepath.Join(dir, "spec.yaml"), specText), writeFile(filepath.Join(dir, "run.json"), append(text, '\n')))
-}
-
-func writeFile(path string, text []byte) error {
-	return atomicfile.Write(path, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return errors.Join(atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText), atomicfile.WriteBytes(filepath.Join(dir, "run.json"), append(text, '\n')))
 }
 
 // Open reads a run without locking it, to look at it. Errors: [*Error].

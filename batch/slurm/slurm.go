@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,7 +152,7 @@ func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission,
 		return Submission{}, err
 	}
 	path := filepath.Join(dir, "array.sh")
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := atomicfile.WriteBytes(path, text); err != nil {
 		return Submission{}, err
 	}
 	cmd := exec.CommandContext(ctx, "sbatch", "--parsable", path)

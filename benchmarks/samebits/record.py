@@ -30,14 +30,16 @@ def emulator_variables(folder: Path):
     built under folder, their cache directory."""
     roots = sorted(p for p in (folder / "gpfit-emulator").glob("*") if (p / "driver" / "libcuda.so.1").exists())
     kernels = sorted((folder / "gpfit").glob("emulator-*/libgpfitemu.so"))
-    if len(roots) != 1 or len(kernels) != 1:
-        sys.exit(f"record.py: --emulator {folder}: there must be one gpfit-emulator/*/driver/libcuda.so.1 and one "
-                 f"gpfit/emulator-*/libgpfitemu.so, there are {len(roots)} and {len(kernels)}")
-    return {
+    if len(roots) != 1 or len(kernels) > 1:
+        sys.exit(f"record.py: --emulator {folder}: there must be one gpfit-emulator/*/driver/libcuda.so.1, and of "
+                 f"older versions one gpfit/emulator-*/libgpfitemu.so, there are {len(roots)} and {len(kernels)}")
+    variables = {
         "GPFIT_CUDA_DRIVER": str(roots[0] / "driver" / "libcuda.so.1"),
         "GPFIT_CUDA_LIB": str(roots[0] / "cuda12"),
-        "GPFIT_EMU_KERNELS": str(kernels[0]),
     }
+    if kernels:  # older versions had the kernels in a library of their own
+        variables["GPFIT_EMU_KERNELS"] = str(kernels[0])
+    return variables
 
 
 class Recorder:
@@ -167,7 +169,7 @@ def main():
     folders = {str(out): "{recording}", str(gpfit): "{gpfit}", str(REPOSITORY): "{repository}"}
     if recorder.emulator:
         folders[str(Path(recorder.emulator["GPFIT_CUDA_LIB"]).parent)] = "{emulator}"
-        folders[recorder.emulator["GPFIT_EMU_KERNELS"]] = "{kernels}"
+        folders[recorder.emulator.get("GPFIT_EMU_KERNELS", "/none")] = "{kernels}"
     if args.shared:
         folders[str(args.shared.resolve())] = "{shared}"
     processor = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE) if os.path.exists("/proc/cpuinfo") else None

@@ -30,7 +30,7 @@ func inverseFlops(n, step int64) float64 {
 }
 
 func gradientFlops(n int64, s sizes) float64 {
-	panel := (&Backend{sizes: s}).panelWidth(n)
+	panel := s.panelWidth(n)
 	return choleskyFlops(n, s.factor, panel) + inverseFlops(n, s.invert) + panelFlops(n, panel)
 }
 
@@ -74,7 +74,7 @@ func TestWorkOfGradient(t *testing.T) {
 		t.Errorf("%d bytes of matrix", work.MatrixBytes)
 	}
 	// Of the rest, the scratch space of the contraction does not grow with n.
-	scratch, partial := kernels.ContractSpace(ws.(*Workspace).compiled.Encoded, ws.(*Workspace).work.Blocks)
+	scratch, partial := kernels.ContractSpace(ws.(*Workspace).program.Encoded, ws.(*Workspace).program.work.Blocks)
 	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)
 	}
@@ -82,7 +82,7 @@ func TestWorkOfGradient(t *testing.T) {
 
 // TestWorkOfLargeMatrices has the same limits for the sizes that matter.
 func TestWorkOfLargeMatrices(t *testing.T) {
-	b := &Backend{name: "cuda:0", sizes: defaultSizes}
+	b := &Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes}
 	for _, n := range []int64{20_000, 32_768, 32_769, 50_000, 70_000, 100_000, 131_072} {
 		ratio := gradientFlops(n, defaultSizes) / cube(n)
 		matrix := 8 * n * leadingDim(n)
@@ -97,14 +97,14 @@ func TestWorkOfLargeMatrices(t *testing.T) {
 // TestLargeSizes checks sizes and addresses beyond 32 bits: 131,072 points.
 func TestLargeSizes(t *testing.T) {
 	const n, d = 131_072, 8
-	b := &Backend{name: "cuda:0", sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
+	b := &Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
 	plan := b.Plan(n, d)
 	const matrix = int64(8) * n * n // 137 GB
 	if plan.DeviceBytes() < matrix || plan.DeviceBytes() > matrix+matrix/50 || plan.HostBytes() <= 0 || plan.FlopsGradient != float64(n)*n*n ||
 		plan.GradientTime().Seconds() < 40 || plan.GradientTime().Seconds() > 50 {
 		t.Errorf("plan %+v", plan)
 	}
-	if free := int64(139) << 30; plan.Check(device.Info{Name: b.name, MemoryFree: free}) != nil || plan.Check(device.Info{Name: b.name, MemoryFree: 80 << 30}) == nil {
+	if free := int64(139) << 30; plan.Check(device.Info{Name: "cuda:0", MemoryFree: free}) != nil || plan.Check(device.Info{Name: "cuda:0", MemoryFree: 80 << 30}) == nil {
 		t.Errorf("%s planned", device.FormatBytes(plan.DeviceBytes()))
 	}
 	ld := leadingDim(n)
@@ -133,7 +133,7 @@ func TestLargeSizes(t *testing.T) {
 		kernels.ColumnSumSquares(panel, n, kernels.Vector{A: 7, N: width}),
 		kernels.ReadRows(a, n, n-1000, n, panel), kernels.WriteRows(a, n, 0, 1000, panel),
 	}
-	for _, pair := range [][2]kernels.Launch{
+	for _, pair := range [][]kernels.Launch{
 		kernels.LogDet(a, n, 8, 9),
 		kernels.Contract(p, x, kernels.Adjoint{Inverse: a.At(0, n-width), Middle: panel}, n-width, n, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
 	} {

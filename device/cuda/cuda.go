@@ -1,11 +1,13 @@
 // Package cuda is the CUDA path: the backend of package device on NVIDIA GPUs.
 //
-// Folder driver opens libcuda, mathlib cuBLAS and cuSOLVER, both at run time, so
-// that one binary runs with and without a GPU; kernels holds what we compile
-// ourselves. This package puts them together: [Driver] finds and opens devices,
-// backend.go is a device, workspace.go a job on it. The n³ work is in factor.go
-// and contract.go, by the same scheme as package cpu: one n×n matrix holds L in
-// its lower triangle and U = L⁻ᵀ, then Σ⁻¹ = U·Uᵀ, in its upper one.
+// The algorithm stands apart from the device. One n×n matrix holds L in its lower
+// triangle and U = L⁻ᵀ, then Σ⁻¹ = U·Uᵀ, in its upper one, as in package cpu:
+// [Workspace] is a job and factor.go, solve.go, inverse.go, contract.go, predict.go
+// and residual.go are its steps, cut as sizes.go says; selftest.go runs all of them.
+// They call a gpu (gpu.go), which has memory, copies, kernels and matrix routines;
+// behind it folder driver opens libcuda, mathlib cuBLAS and cuSOLVER, both at run
+// time, so that one binary runs with and without a GPU, and kernels holds what we
+// compile ourselves. [Driver] finds devices and opens a [Device].
 package cuda
 
 import (

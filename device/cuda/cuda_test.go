@@ -51,15 +51,17 @@ func mustOpen(t *testing.T) device.ExactDevice {
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
+	t.Parallel()
 	devicetest.RunExact(t, mustOpen)
 }
 
 // TestConformanceSmallSteps takes the paths of large matrices at small n.
 func TestConformanceSmallSteps(t *testing.T) {
 	needDevice(t)
+	t.Parallel()
 	devicetest.RunExact(t, func(t *testing.T) device.ExactDevice {
 		b := mustOpen(t)
-		b.(*Backend).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
+		b.(*Device).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
 		return b
 	})
 }

@@ -11,22 +11,20 @@ import (
 // translate turns the driver's and the libraries' errors into those of package
 // device: out of memory and a lost device have types of their own there. On a
 // device that is lost every error is one of that.
-func (b *Backend) translate(err error, plan device.Plan) error {
+func (g *gpu) translate(err error, plan device.Plan) error {
 	if err == nil {
 		return nil
 	}
-	var lost interface{ Sticky() bool }
-	if b.dev.Err() != nil || errors.As(err, &lost) && lost.Sticky() {
-		return &device.LostError{Device: b.name, Err: err}
+	if g.dev.Err() != nil || driver.IsSticky(err) {
+		return &device.LostError{Device: g.name, Err: err}
 	}
-	var memory interface{ OutOfMemory() bool }
-	if errors.As(err, &memory) && memory.OutOfMemory() {
-		free, _, _ := b.dev.MemInfo()
+	if driver.IsOutOfMemory(err) {
+		free, _ := g.free()
 		return fmt.Errorf("%w (%w)", &device.MemoryError{Plan: plan, Where: "device", Need: plan.DeviceBytes(), Free: free}, err)
 	}
 	var unavailable *driver.UnavailableError
 	if errors.As(err, &unavailable) {
-		return &device.UnavailableError{Device: b.name, Reason: unavailable.Reason}
+		return &device.UnavailableError{Device: g.name, Reason: unavailable.Reason}
 	}
 	return err
 }
@@ -43,3 +41,10 @@ func reason(err error) string {
 	}
 	return err.Error()
 }
+
+// argumentError is a call with arguments that do not fit.
+type argumentError struct{ msg string }
+
+func (e *argumentError) Error() string { return "cuda: " + e.msg }
+
+func argumentf(format string, args ...any) error { return &argumentError{fmt.Sprintf(format, args...)} }

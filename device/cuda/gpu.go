@@ -1,6 +1,30 @@
 package cuda
 
-import "gpfit/device/cuda/mathlib"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gpfit/device"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
+)
+
+// gpu is a device as the algorithm sees it: memory, copies, our kernels and, by the
+// handle, the matrix routines, all in the order of one stream. Copies wait for it.
+type gpu struct {
+	*mathlib.Handle
+	name      string
+	dev       *driver.Device
+	info      driver.DeviceInfo
+	stream    *driver.Stream
+	module    *driver.Module
+	functions map[string]*driver.Function
+	// libraries names cuBLAS and cuSOLVER with their versions.
+	libraries string
+}
 
 // The arguments of the matrix routines, in short.
 const (
@@ -9,3 +33,189 @@ const (
 	left       = mathlib.Left
 	right      = mathlib.Right
 )
+
+// openGPU opens a device with its kernels and libraries.
+func openGPU(index int) (*gpu, error) {
+	dev, err := driver.Open(index)
+	if err != nil {
+		return nil, err
+	}
+	g := &gpu{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}}
+	if err := g.load(); err != nil {
+		err = g.translate(err, device.Plan{})
+		_ = g.close() // it cannot tell more than err
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *gpu) load() error {
+	var err error
+	if g.stream, err = g.dev.NewStream(); err != nil {
+		return err
+	}
+	code, err := kernels.Module(g.info.Major, g.info.Minor)
+	if err != nil {
+		return err
+	}
+	if g.module, err = g.dev.LoadModule(code); err != nil {
+		return err
+	}
+	for _, k := range kernels.Table() {
+		if g.functions[k.Name], err = g.module.Function(k.Name); err != nil {
+			return err
+		}
+	}
+	library, err := mathlib.Load()
+	if err != nil {
+		return err
+	}
+	g.libraries = fmt.Sprintf("cuBLAS %s, cuSOLVER %s", library.BLAS, library.Solver)
+	g.Handle, err = library.New(g.stream)
+	return err
+}
+
+func (g *gpu) close() error {
+	var errs []error
+	if g.Handle != nil {
+		errs = append(errs, g.Handle.Close())
+	}
+	return errors.Join(append(errs, g.module.Unload(), g.stream.Destroy(), g.dev.Close())...)
+}
+
+// do runs f on the thread of the device, if that is not lost.
+func (g *gpu) do(f func() error) error {
+	return g.dev.Do(func() error {
+		if err := g.dev.Err(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// run starts kernels, one after the other.
+func (g *gpu) run(launches ...kernels.Launch) error {
+	for _, l := range launches {
+		if l.Blocks == 0 {
+			continue
+		}
+		if err := g.functions[l.Kernel].Launch(g.stream, l.Blocks, kernels.Threads, l.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gpu) synchronize() error { return g.stream.Synchronize() }
+
+// timed returns how long the device works on what f gives it.
+func (g *gpu) timed(f func() error) (time.Duration, error) {
+	begin, err := g.dev.NewEvent()
+	if err != nil {
+		return 0, err
+	}
+	defer begin.Destroy()
+	end, err := g.dev.NewEvent()
+	if err != nil {
+		return 0, err
+	}
+	defer end.Destroy()
+	for _, step := range []func() error{
+		func() error { return begin.Record(g.stream) }, f, func() error { return end.Record(g.stream) }, end.Synchronize,
+	} {
+		if err := step(); err != nil {
+			return 0, err
+		}
+	}
+	return end.Since(begin)
+}
+
+func (g *gpu) upload(dst kernels.Ptr, src []float64) error {
+	return driver.CopyToDevice(g.stream, dst, src)
+}
+
+func (g *gpu) uploadWords(dst kernels.Ptr, src []int32) error {
+	return driver.CopyToDevice(g.stream, dst, src)
+}
+
+func (g *gpu) download(dst []float64, src kernels.Ptr) error {
+	return driver.CopyToHost(g.stream, dst, src)
+}
+
+func (g *gpu) downloadIndices(dst []int64, src kernels.Ptr) error {
+	return driver.CopyToHost(g.stream, dst, src)
+}
+
+// uploadBlock copies rows×cols numbers from src, of leading dimension lds.
+func (g *gpu) uploadBlock(dst kernels.Matrix, src []float64, lds, rows, cols int64) error {
+	return driver.CopyBlockToDevice(g.stream, dst, src, lds, rows, cols)
+}
+
+// downloadBlock copies rows×cols numbers to dst, of leading dimension ldd.
+func (g *gpu) downloadBlock(dst []float64, ldd int64, src kernels.Matrix, rows, cols int64) error {
+	return driver.CopyBlockToHost(g.stream, dst, ldd, src, rows, cols)
+}
+
+// clear writes count zeros.
+func (g *gpu) clear(dst kernels.Ptr, count int64) error { return g.stream.Memset(dst, 0, 8*count) }
+
+// free returns the bytes of memory that can be allocated.
+func (g *gpu) free() (int64, error) {
+	bytes, _, err := g.dev.MemInfo()
+	return bytes, err
+}
+
+// A buffer is device memory that is allocated, or replaced by a larger one, when it
+// is asked for.
+type buffer struct {
+	at    kernels.Ptr
+	bytes int64
+}
+
+// memory is a set of buffers that are freed together.
+type memory struct {
+	gpu  *gpu
+	held []*buffer
+	// bytes is the size of all.
+	bytes int64
+}
+
+// need makes b at least as large as count numbers. What it held is lost if it was
+// smaller.
+func (m *memory) need(b *buffer, count int64) error {
+	bytes := 8 * max(count, 1)
+	if bytes <= b.bytes {
+		return nil
+	}
+	if err := m.gpu.dev.Free(b.at); err != nil {
+		return err
+	}
+	m.bytes -= b.bytes
+	*b = buffer{}
+	at, err := m.gpu.dev.Alloc(bytes)
+	if err != nil {
+		return err
+	}
+	*b = buffer{at, bytes}
+	m.bytes += bytes
+	if !slices.Contains(m.held, b) {
+		m.held = append(m.held, b)
+	}
+	return nil
+}
+
+func (m *memory) free() error {
+	var errs []error
+	for _, b := range m.held {
+		errs = append(errs, m.gpu.dev.Free(b.at))
+		*b = buffer{}
+	}
+	m.held, m.bytes = nil, 0
+	return errors.Join(errs...)
+}
+
+// local runs f with memory of its own, which it frees.
+func (g *gpu) local(f func(m *memory) error) error {
+	m := &memory{gpu: g}
+	return errors.Join(f(m), m.free())
+}

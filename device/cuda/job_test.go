@@ -128,7 +128,7 @@ func (j *job) same(t testing.TB, got, want []float64) {
 }
 
 // openBare opens a device without its self-test, in small steps.
-func openBare(t testing.TB, index int) *Backend {
+func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)
 	b, err := open(index)

@@ -150,7 +150,7 @@ func TestPlanRefused(t *testing.T) {
 	const n = 3000
 	x := newJob(t, n).x
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
-	need := b.(*Backend).plan(n, x.D).DeviceBytes()
+	need := b.(*Device).plan(n, x.D).DeviceBytes()
 	for _, memory := range []int64{need - 1, 300 << 20, reserve, 1} {
 		emulator.SetMemory(0, emulator.Used(0)+memory)
 		calls := emulator.Calls("cuMemAlloc_v2")
@@ -185,9 +185,12 @@ func TestPlanHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// More test points than a block of cross-covariances takes.
-		j.xs = &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}
 		if _, err := j.runIn(context.Background(), ws); err != nil {
+			t.Fatal(err)
+		}
+		// More test points than a block of cross-covariances takes.
+		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
+		if err := ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers); err != nil {
 			t.Fatal(err)
 		}
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)

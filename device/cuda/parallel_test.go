@@ -14,7 +14,7 @@ import (
 // two backends of one device, from several goroutines.
 func TestWorkspacesAtOnce(t *testing.T) {
 	emulator.Check(t)
-	backends := []*Backend{openBare(t, 0), openBare(t, 0)}
+	backends := []*Device{openBare(t, 0), openBare(t, 0)}
 	jobs := []*job{newJob(t, 60), newJob(t, 97), newJob(t, 130)}
 	var want [][]float64
 	for _, j := range jobs {
@@ -65,7 +65,7 @@ func TestTwoDevices(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mustClose(t, b)
-		b.(*Backend).sizes = smallSteps
+		b.(*Device).sizes = smallSteps
 		backends = append(backends, b)
 	}
 	want := j.mustRun(t, backends[0], nil)

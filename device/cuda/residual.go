@@ -2,11 +2,9 @@ package cuda
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"gpfit/device"
-	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
 )
 
@@ -19,51 +17,52 @@ const residualColumns = 4
 // points. Libraries have returned wrong factors of large matrices without an
 // error; this finds them.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
-	err = w.do(func() error {
-		if w.stage < stageFactored || w.filled == nil {
+	err = w.do(stageFactored, func() error {
+		if w.filled.program == nil {
 			return device.ErrStage
 		}
-		if err := w.bind(w.filled, w.theta); err != nil {
+		if err := w.bind(w.filled.program, w.filled.theta); err != nil {
 			return err
 		}
-		local := &buffers{dev: w.b.dev}
-		worst, err = w.residual(ctx, local)
-		return errors.Join(err, local.free())
+		return w.gpu.local(func(local *memory) (err error) {
+			worst, err = w.residual(ctx, local)
+			return err
+		})
 	})
 	return worst, err
 }
 
-func (w *Workspace) residual(ctx context.Context, local *buffers) (float64, error) {
+func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error) {
 	m := min(residualColumns, w.n)
-	v, err := local.alloc(w.n * m)
-	if err != nil {
-		return 0, err
-	}
-	y, err := local.alloc(w.n * m)
-	if err != nil {
-		return 0, err
+	var solution, product buffer
+	for _, b := range []*buffer{&solution, &product} {
+		if err := local.need(b, w.n*m); err != nil {
+			return 0, err
+		}
 	}
 	host := make([]float64, w.n*m)
 	column := func(q int64) int64 { return q * (w.n - 1) / max(m-1, 1) }
 	for q := range m {
 		host[q*w.n+column(q)] = 1
 	}
-	if err := errors.Join(driver.CopyToDevice(w.b.stream, v, host), w.solve(v, m)); err != nil {
+	if err := w.gpu.upload(solution.at, host); err != nil {
+		return 0, err
+	}
+	if err := w.solve(solution.at, m); err != nil {
 		return 0, err
 	}
 	const rows = 8192
-	at := func(p driver.Ptr) kernels.Matrix { return kernels.Matrix{A: p, LD: w.n} }
+	v, y := kernels.Matrix{A: solution.at, LD: w.n}, kernels.Matrix{A: product.at, LD: w.n}
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
-		err := w.b.launch(kernels.Multiply(w.compiled, w.points, w.noise, i0, i1, at(v), m, at(y).At(i0, 0)))
-		if err == nil {
-			err = w.worked(ctx, 0)
+		if err := w.gpu.run(kernels.Multiply(w.program.Program, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0))); err != nil {
+			return 0, err
 		}
-		if err != nil {
+		if err := w.worked(ctx, 0); err != nil {
 			return 0, err
 		}
 	}
-	if err := driver.CopyToHost(w.b.stream, host, y); err != nil {
+	if err := w.gpu.download(host, product.at); err != nil {
 		return 0, err
 	}
 	worst := 0.0

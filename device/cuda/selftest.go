@@ -22,21 +22,21 @@ var selfTestKernels = []string{
 
 // selfTest evaluates small likelihoods, gradients and predictions on the device
 // and compares them with plain loops on the host: a device, driver or library
-// that computes wrongly is not used. It must end before others use b.
-func (b *Backend) selfTest(ctx context.Context) error {
-	defer func(s sizes) { b.sizes = s }(b.sizes)
-	b.sizes = selfTestSizes
+// that computes wrongly is not used. It must end before others use d.
+func (d *Device) selfTest(ctx context.Context) error {
+	defer func(s sizes) { d.sizes = s }(d.sizes)
+	d.sizes = selfTestSizes
 	for _, text := range selfTestKernels {
-		if err := b.selfTestOf(ctx, text); err != nil {
+		if err := d.selfTestOf(ctx, text); err != nil {
 			return fmt.Errorf("self-test: %w", err)
 		}
 	}
 	return nil
 }
 
-func (b *Backend) selfTestOf(ctx context.Context, text string) error {
-	const n, d = 97, 3 // no multiple of any block
-	rows, y := make([]float64, n*d), make([]float64, n)
+func (d *Device) selfTestOf(ctx context.Context, text string) error {
+	const n, columns = 97, 3 // no multiple of any block
+	rows, y := make([]float64, n*columns), make([]float64, n)
 	for i := range rows {
 		rows[i] = math.Sin(1 + 1.7*float64(i)) // fixed, without structure
 	}
@@ -47,21 +47,21 @@ func (b *Backend) selfTestOf(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	prog, err := kernel.Compile(expr, kernel.Columns(columns))
 	if err != nil {
 		return err
 	}
-	x := kernel.NewPoints(rows, n, d)
+	x := kernel.NewPoints(rows, n, columns)
 	theta, noise := make([]float64, prog.NumParams), []float64{0.05}
 	for i := range theta {
 		theta[i] = 0.6 + 0.15*float64(i*3%5)
 	}
-	ws, err := b.NewWorkspace(ctx, x)
+	ws, err := d.NewWorkspace(ctx, x)
 	if err != nil {
 		return err
 	}
 	defer ws.Close()
-	xs := kernel.NewPoints([]float64{0.1, -0.4, 0.3, 0.9, 0.2, -0.6}, 2, d)
+	xs := kernel.NewPoints([]float64{0.1, -0.4, 0.3, 0.9, 0.2, -0.6}, 2, columns)
 	got, err := evaluate(ctx, ws, prog, theta, noise, y, xs)
 	if err != nil {
 		return err
@@ -81,68 +81,39 @@ func (b *Backend) selfTestOf(ctx context.Context, text string) error {
 // for an adjoint with all terms; and mean, reduction of the variance and of the
 // covariance at xs, these with a factor that was read and written back.
 func evaluate(ctx context.Context, ws device.ExactWorkspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
-	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
-		return nil, err
+	n, m := len(y), xs.N
+	value, residual, alpha, kappa := 0.0, 0.0, slices.Clone(y), make([]float64, n)
+	grad, diag, gradAll, diagAll := make([]float64, len(theta)), make([]float64, n), make([]float64, len(theta)), make([]float64, n)
+	mean, reduction, covariance := make([]float64, m), make([]float64, m), make([]float64, m*m)
+	again, l := slices.Concat(y, y), make([]float64, n*n)
+	for _, step := range []func() error{
+		func() error { return ws.Form(ctx, prog, theta, noise) },
+		func() (err error) { value, _, err = ws.LogDet(); return err },
+		func() (err error) { residual, err = ws.(device.ResidualChecker).Residual(ctx); return err },
+		func() error { return ws.Solve(ctx, alpha, 1) },
+		func() error { return ws.InverseDiagonal(ctx, kappa) },
+		// The factor is as good as before after each call.
+		func() error { return ws.Solve(ctx, again[:n], 1) },
+		func() error {
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
+		},
+		func() error { return ws.Solve(ctx, again[n:], 1) },
+		func() error { return ws.Contract(ctx, testAdjoint(alpha, y), prog, theta, gradAll, diagAll) },
+		func() error { return ws.ReadFactor(0, n, l) },
+		func() error { return ws.Fill(ctx, prog, theta, noise) },
+		func() error { return ws.WriteFactor(0, n, l) },
+		func() error { return ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction) },
+		func() error { return ws.PredictCovariance(ctx, prog, theta, xs, covariance) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	if err := ws.Factor(ctx); err != nil {
-		return nil, err
-	}
-	logDet, _, err := ws.LogDet()
-	if err != nil {
-		return nil, err
-	}
-	residual, err := ws.(*Workspace).Residual(ctx)
-	if err != nil {
-		return nil, err
-	}
-	alpha := append([]float64(nil), y...)
-	if err := ws.Solve(ctx, alpha, 1); err != nil {
-		return nil, err
-	}
-	value := logDet / 2
+	value /= 2
 	for i, a := range alpha {
 		value += a * y[i] / 2
 	}
-	// The factor is as good as before after each call.
-	var again []float64
-	solveAgain := func() error {
-		again = append(again, y...)
-		return ws.Solve(ctx, again[len(again)-len(y):], 1)
-	}
-	kappa := make([]float64, len(y))
-	if err := ws.InverseDiagonal(ctx, kappa); err != nil {
-		return nil, err
-	}
-	if err := solveAgain(); err != nil {
-		return nil, err
-	}
-	grad, diag := make([]float64, len(theta)), make([]float64, len(y))
-	if err := ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag); err != nil {
-		return nil, err
-	}
-	if err := solveAgain(); err != nil {
-		return nil, err
-	}
-	gradAll, diagAll := make([]float64, len(theta)), make([]float64, len(y))
-	if err := ws.Contract(ctx, testAdjoint(alpha, y), prog, theta, gradAll, diagAll); err != nil {
-		return nil, err
-	}
-	l := make([]float64, len(y)*len(y))
-	if err := ws.ReadFactor(0, len(y), l); err != nil {
-		return nil, err
-	}
-	if err := ws.Fill(ctx, prog, theta, noise); err != nil {
-		return nil, err
-	}
-	if err := ws.WriteFactor(0, len(y), l); err != nil {
-		return nil, err
-	}
-	mean, reduction, covariance := make([]float64, xs.N), make([]float64, xs.N), make([]float64, xs.N*xs.N)
-	if err := ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction); err != nil {
-		return nil, err
-	}
-	err = ws.PredictCovariance(ctx, prog, theta, xs, covariance)
-	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance), err
+	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance), nil
 }
 
 // testAdjoint has all terms: y between, and two vectors.

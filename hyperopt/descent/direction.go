@@ -22,10 +22,6 @@ const (
 	// The bound doubles, up to stepMax, whenever a trial at it was good, and
 	// halves, not below newtonLeast, when one was too long.
 	newtonReach, newtonLeast = 1, 0.25
-	// minCosine is the smallest cosine between the direction and steepest
-	// descent, and between the step and the change of the gradient, that the
-	// memory is trusted with (N&W p. 47 and 7.2: sᵀy must be positive).
-	minCosine = 1e-10
 )
 
 // director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
@@ -162,9 +158,9 @@ func (d *director) restrain(loc *optimize.Location, dir []float64, step float64)
 			continue
 		}
 		switch target := x + step*dir[i]; {
-		case dir[i] < 0 && target < lo:
+		case dir[i] < 0 && (x <= lo || target < lo):
 			dir[i] = math.Min(0, lo-x) / step
-		case dir[i] > 0 && target > hi:
+		case dir[i] > 0 && (x >= hi || target > hi):
 			dir[i] = math.Max(0, hi-x) / step
 		}
 	}

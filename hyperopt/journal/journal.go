@@ -223,3 +223,58 @@ func (j *Journal) Remove() error {
 	j.finished = true
 	return errors.Join(os.Remove(j.path), j.Close())
 }
+
+// Stream is a part of a journal whose evaluations are in order.
+type Stream struct {
+	journal *Journal
+	name    string
+	past    []record
+	done    int // records replayed
+}
+
+// Replay returns the next recorded evaluation, which has to be one at z, of the
+// value or with its gradient, which is written to grad; found is false where none
+// is left. err is the error that was recorded, or an [*Error] if the record is of
+// something else.
+func (s *Stream) Replay(z, grad []float64) (f float64, found bool, err error) {
+	if s == nil || s.done >= len(s.past) {
+		return 0, false, nil
+	}
+	r, kind, failed := s.past[s.done], byte(valueRecord), byte(failedValue)
+	if grad != nil {
+		kind, failed = gradientRecord, failedGradient
+	}
+	s.done++
+	switch same := r.point == hashPoint(z); {
+	case same && r.kind == kind && len(r.numbers) == numbersOfValue+len(grad):
+		copy(grad, r.numbers[numbersOfValue:])
+		return r.numbers[0], true, nil
+	case same && r.kind == failed:
+		if err := s.journal.failures.Error(r.numbers); err != nil {
+			return 0, true, err
+		}
+	}
+	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s is not the one that this fit asks for: it was written by another version of gpfit; delete it to begin anew", s.done, s.name)}
+}
+
+// Record appends an evaluation at z: its value, its gradient unless that is nil,
+// or its error. Errors that are none of the journal's Failures are not recorded,
+// since they end a run.
+func (s *Stream) Record(z []float64, f float64, grad []float64, failure error) error {
+	if s == nil {
+		return nil
+	}
+	r := record{kind: valueRecord, point: hashPoint(z), numbers: append([]float64{f}, grad...)}
+	if grad != nil {
+		r.kind = gradientRecord
+	}
+	if failure != nil {
+		if r.numbers = s.journal.failures.Numbers(failure); r.numbers == nil {
+			return nil
+		}
+		if r.kind = failedValue; grad != nil {
+			r.kind = failedGradient
+		}
+	}
+	return s.journal.append(s.name, r)
+}

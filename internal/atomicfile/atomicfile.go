@@ -56,6 +56,14 @@ func Write(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
+// WriteBytes is [Write] for contents that are there already.
+func WriteBytes(path string, contents []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(contents)
+		return err
+	})
+}
+
 func writeDirectly(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {

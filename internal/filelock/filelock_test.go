@@ -70,11 +70,15 @@ func TestPatience(t *testing.T) {
 	if err := Try(waiter, true, 3*pollInterval); !errors.Is(err, ErrBusy) {
 		t.Errorf("held: %v", err)
 	}
+	unlocked := make(chan error)
 	go func() {
 		time.Sleep(2 * pollInterval)
-		_ = Unlock(holder)
+		unlocked <- Unlock(holder)
 	}()
 	if err := Try(waiter, true, time.Minute); err != nil {
 		t.Errorf("freed: %v", err)
+	}
+	if err := <-unlocked; err != nil {
+		t.Error(err)
 	}
 }

@@ -16,7 +16,7 @@ var referencesUp = []struct {
 	folders []string
 	most    int
 }{
-	{[]string{"fit", "hyperopt"}, 39},
+	{[]string{"fit", "hyperopt"}, 1},
 	{[]string{"batch"}, 0},
 	{[]string{"internal"}, 0},
 }

@@ -187,7 +187,7 @@ var flags = []string{"-std=gnu11", "-O3", "-fPIC", "-shared", "-fvisibility=hidd
 // kernelFlags compile our kernels: no contraction to fused multiply-add beyond what
 // the sources ask for, on any processor, but the processor's instruction for that.
 func kernelFlags() []string {
-	list := []string{"-std=c++17", "-O2", "-fPIC", "-pthread", "-ffp-contract=off", "-fvisibility=hidden", "-ftls-model=initial-exec",
+	list := []string{"-std=c++17", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-fvisibility=hidden", "-ftls-model=initial-exec",
 		"-Wall", "-Wno-unused-function", "-DGPFIT_EMULATOR"}
 	if cpu.X86.HasFMA {
 		list = append(list, "-mfma")

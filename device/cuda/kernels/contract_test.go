@@ -14,7 +14,7 @@ import (
 // the evaluator's reverse mode, relative to the sum of absolute terms. Below the
 // diagonal the matrices hold NaN.
 func TestContract(t *testing.T) {
-	for _, p := range append(programs, struct {
+	for i, p := range append(programs, struct {
 		text string
 		d    int
 	}{deep, 3}) {
@@ -32,7 +32,7 @@ func TestContract(t *testing.T) {
 				diag, grad                  kernels.Ptr
 			}
 			var results []result
-			for k, n := range sizesWith(500) {
+			for k, n := range sizesOf(i) {
 				count := []int{1, 0, 5}[k%3]
 				r := result{x: somePoints(rng, n, p.d), s: normals(rng, n*n), vectors: normals(rng, n*count), factors: normals(rng, count)}
 				if k%2 == 0 {
@@ -63,7 +63,7 @@ func TestContract(t *testing.T) {
 						adj.Middle = middle.At(0, int64(j0))
 					}
 					l := kernels.Contract(on, x, adj, int64(j0), int64(min(j0+width, n)), r.diag, r.grad, work)
-					m.launch(l[:]...)
+					m.launch(l...)
 				}
 				results = append(results, r)
 			}
@@ -127,7 +127,7 @@ func TestContractSharedLengthscales(t *testing.T) {
 	grad := m.put(make([]float64, d))
 	adj := kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}
 	l := kernels.Contract(on, m.points(x), adj, 0, n, m.blank(n), grad, work)
-	m.launch(l[:]...)
+	m.launch(l...)
 	m.run()
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
@@ -166,7 +166,7 @@ func TestContractRepeats(t *testing.T) {
 	for range 4 {
 		grad := m.put(make([]float64, prog.NumParams))
 		l := kernels.Contract(on, x, adj, 0, n, diag, grad, work)
-		m.launch(l[:]...)
+		m.launch(l...)
 		grads = append(grads, grad)
 	}
 	m.run()

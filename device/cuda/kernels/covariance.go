@@ -75,7 +75,7 @@ type Adjoint struct {
 // column j0. It adds their part of ⟨G, ∂K/∂log θ_p⟩, elements off the diagonal
 // counted twice, to grad[p], and writes G_jj to diag[j]. The two launches go in this
 // order; zero grad before the first panel.
-func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr, work ContractWork) [2]Launch {
+func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
 		"columns of n, leading dimensions, vectors, blocks", j0, j1, x.N, s.LD, m.LD, adj.Count, work.Blocks)
@@ -90,5 +90,5 @@ func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr,
 	if blocks == 0 {
 		reduce = Reduce(work.Partial, 0, Vector{}, true)
 	}
-	return [2]Launch{contract, reduce}
+	return []Launch{contract, reduce}
 }

@@ -22,6 +22,14 @@ func sizesWith(more ...int) []int {
 	return append(slices.Clone(sizes), more...)
 }
 
+// sizesOf are the sizes for the i-th program: for every sixth one a larger one, too.
+func sizesOf(i int) []int {
+	if i%6 == 0 {
+		return sizesWith(500)
+	}
+	return sizesWith()
+}
+
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 // checkFill compares columns j0 … j1−1 of a, with leading dimension ld, and wants
@@ -49,7 +57,7 @@ func checkFill(t *testing.T, a []float64, ld int, prog *kernel.Program, theta, n
 }
 
 func TestFill(t *testing.T) {
-	for _, p := range append(programs, struct {
+	for i, p := range append(programs, struct {
 		text string
 		d    int
 	}{deep, 3}) {
@@ -67,7 +75,7 @@ func TestFill(t *testing.T) {
 				noise      []float64
 			}
 			var results []result
-			for k, n := range sizesWith(500) {
+			for k, n := range sizesOf(i) {
 				r := result{ld: n + k%3, j1: n, x: somePoints(rng, n, p.d), noise: []float64{0.25}}
 				if k%2 == 1 {
 					r.noise = normals(rng, n)

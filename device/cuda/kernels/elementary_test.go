@@ -156,7 +156,7 @@ func TestLog(t *testing.T) {
 	for _, x := range append(xs, special...) {
 		outs = append(outs, m.blank(1))
 		l := kernels.LogDet(kernels.Matrix{A: m.put([]float64{x}), LD: 1}, 1, parts, outs[len(outs)-1])
-		m.launch(l[:]...)
+		m.launch(l...)
 	}
 	m.run()
 	worst := 0.0

@@ -156,7 +156,7 @@ func TestSums(t *testing.T) {
 			r.a[k] = math.Exp(3 * v)
 		}
 		l := kernels.LogDet(kernels.Matrix{A: m.put(r.a), LD: 0}, int64(n), m.blank(kernels.MaxParts), r.logs)
-		m.launch(l[:]...)
+		m.launch(l...)
 		results = append(results, r)
 	}
 	m.run()

@@ -3,6 +3,8 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // base generates what needs no vector extension.
@@ -14,6 +16,6 @@ func base() {
 	Label("loop")
 	PAUSE()
 	DECQ(n)
-	JNZ(ref("loop"))
+	JNZ(Ref("loop"))
 	RET()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // cholesky is the micro-kernel of the Cholesky factorisation: the tile D of
@@ -12,9 +16,9 @@ import (
 // One column fills one vector; what it leaves above the diagonal is
 // arbitrary.
 func (t *isa) cholesky() {
-	name := "cholesky" + t.suffix
-	t.function(name, "func(k int, x, d, diag *float64) int",
-		name+label(" replaces the %d×%d tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the", t.mr, t.mr),
+	name := "cholesky" + t.Suffix
+	Leaf(name, "func(k int, x, d, diag *float64) int",
+		name+fmt.Sprintf(" replaces the %d×%d tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the", t.mr, t.mr),
 		"reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the",
 		"number of columns done, less than all if a pivot is not positive.")
 	k, a, b, d, diag, n := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI
@@ -23,12 +27,12 @@ func (t *isa) cholesky() {
 	Load(Param("d"), d)
 	Load(Param("diag"), diag)
 	MOVQ(a, b)
-	t.zero(1)
+	t.clear(1)
 	t.loop("c", 1, k, a, b)
 	col := func(c int) reg.Register { return t.acc(c, 0) }
 	for c := 0; c < t.mr; c++ {
-		VMOVUPD(mem(d, c*t.vb()), t.vec[0])
-		VSUBPD(col(c), t.vec[0], col(c))
+		VMOVUPD(Mem(d, c*t.VB()), t.Vec[0])
+		VSUBPD(col(c), t.Vec[0], col(c))
 	}
 	// The scalars: pivot, its root, 1, 0. Low registers: no EVEX forms of
 	// VUCOMISD needed.
@@ -39,27 +43,27 @@ func (t *isa) cholesky() {
 	for c := 0; c < t.mr; c++ {
 		MOVQ(operand.U32(c), n)
 		// Through memory: lane c to the low lane, and to all of them below.
-		VMOVUPD(col(c), mem(d, c*t.vb()))
-		VMOVSD(mem(d, c*t.vb()+8*c), pivot)
+		VMOVUPD(col(c), Mem(d, c*t.VB()))
+		VMOVSD(Mem(d, c*t.VB()+8*c), pivot)
 		VUCOMISD(zero, pivot)
 		// Below or equal is taken by NaN as well.
-		JLS(ref("stop"))
+		JLS(Ref("stop"))
 		VSQRTSD(pivot, pivot, root)
-		VMOVSD(root, mem(diag, 8*c))
+		VMOVSD(root, Mem(diag, 8*c))
 		VDIVSD(root, one, root)
-		inv := t.vec[1] // its low lane is root
+		inv := t.Vec[1] // its low lane is root
 		VBROADCASTSD(root, inv)
 		VMULPD(inv, col(c), col(c))
-		VMOVUPD(col(c), mem(d, c*t.vb()))
+		VMOVUPD(col(c), Mem(d, c*t.VB()))
 		for c2 := c + 1; c2 < t.mr; c2++ {
-			e := t.vec[0]
-			VBROADCASTSD(mem(d, c*t.vb()+8*c2), e)
+			e := t.Vec[0]
+			VBROADCASTSD(Mem(d, c*t.VB()+8*c2), e)
 			VFNMADD231PD(col(c), e, col(c2))
 		}
-		VMOVSD(root, mem(d, c*t.vb()+8*c))
+		VMOVSD(root, Mem(d, c*t.VB()+8*c))
 	}
 	MOVQ(operand.U32(t.mr), n)
 	Label("stop")
 	Store(n, ReturnIndex(0))
-	t.ret()
+	Ret()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // step multiplies one column of the A panel with one row of the B panel and
@@ -28,37 +32,37 @@ func (t *isa) loop(prefix string, nv int, k, a, b reg.Register) {
 	// cache; A stays in the first for a whole row of tiles, and is prefetched
 	// for the first tile of the row.
 	const ahead = 8
-	astep, bstep := 8*t.mr, nv*t.vb()
-	SUBQ(imm(unroll), k)
-	JL(ref(prefix + "tail"))
-	align(32)
+	astep, bstep := 8*t.mr, nv*t.VB()
+	SUBQ(Imm(unroll), k)
+	JL(Ref(prefix + "tail"))
+	Align(32)
 	Label(prefix + "loop")
 	for u := 0; u < unroll; u++ {
 		for line := (u*bstep + 63) / 64 * 64; line < (u+1)*bstep; line += 64 {
-			PREFETCHT0(mem(b, ahead*bstep+line))
+			PREFETCHT0(Mem(b, ahead*bstep+line))
 		}
 		if (u*astep)%64 == 0 {
-			PREFETCHT0(mem(a, (u+2*ahead)*astep))
+			PREFETCHT0(Mem(a, (u+2*ahead)*astep))
 		}
 		t.step(nv,
-			func(r int) operand.Mem { return mem(a, u*astep+8*r) },
-			func(v int) operand.Mem { return mem(b, u*bstep+v*t.vb()) })
+			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
+			func(v int) operand.Mem { return Mem(b, u*bstep+v*t.VB()) })
 	}
-	ADDQ(imm(unroll*astep), a)
-	ADDQ(imm(unroll*bstep), b)
-	SUBQ(imm(unroll), k)
-	JGE(ref(prefix + "loop"))
+	ADDQ(Imm(unroll*astep), a)
+	ADDQ(Imm(unroll*bstep), b)
+	SUBQ(Imm(unroll), k)
+	JGE(Ref(prefix + "loop"))
 	Label(prefix + "tail")
-	ADDQ(imm(unroll), k)
-	JZ(ref(prefix + "done"))
+	ADDQ(Imm(unroll), k)
+	JZ(Ref(prefix + "done"))
 	Label(prefix + "one")
 	t.step(nv,
-		func(r int) operand.Mem { return mem(a, 8*r) },
-		func(v int) operand.Mem { return mem(b, v*t.vb()) })
-	ADDQ(imm(astep), a)
-	ADDQ(imm(bstep), b)
+		func(r int) operand.Mem { return Mem(a, 8*r) },
+		func(v int) operand.Mem { return Mem(b, v*t.VB()) })
+	ADDQ(Imm(astep), a)
+	ADDQ(Imm(bstep), b)
 	DECQ(k)
-	JNZ(ref(prefix + "one"))
+	JNZ(Ref(prefix + "one"))
 	Label(prefix + "done")
 }
 
@@ -66,11 +70,11 @@ func (t *isa) loop(prefix string, nv int, k, a, b reg.Register) {
 func (t *isa) prefetchTile(c, ldc, tmp reg.Register) {
 	MOVQ(c, tmp)
 	for r := 0; r < t.mr; r++ {
-		width := t.nv * t.vb()
+		width := t.nv * t.VB()
 		for x := 0; x < width; x += 64 {
-			PREFETCHT0(mem(tmp, x))
+			PREFETCHT0(Mem(tmp, x))
 		}
-		PREFETCHT0(mem(tmp, width-8))
+		PREFETCHT0(Mem(tmp, width-8))
 		if r < t.mr-1 {
 			ADDQ(ldc, tmp)
 		}
@@ -80,8 +84,8 @@ func (t *isa) prefetchTile(c, ldc, tmp reg.Register) {
 // gemmFull is the micro-kernel of a whole tile:
 // C = alpha·A·B + beta·C with A packed mr wide and B packed nv vectors wide.
 func (t *isa) gemmFull() {
-	t.function("gemmFull"+t.suffix, "func(k int, a, b, c *float64, ldc int, alpha, beta float64)",
-		"gemmFull"+t.suffix+" computes the full tile C = alpha·A·B + beta·C from packed panels; k > 0.",
+	Leaf("gemmFull"+t.Suffix, "func(k int, a, b, c *float64, ldc int, alpha, beta float64)",
+		"gemmFull"+t.Suffix+" computes the full tile C = alpha·A·B + beta·C from packed panels; k > 0.",
 		"C is not read if beta is 0.")
 	k, a, b, c, ldc, tmp := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI
 	Load(Param("k"), k)
@@ -91,19 +95,19 @@ func (t *isa) gemmFull() {
 	Load(Param("ldc"), ldc)
 	SHLQ(operand.Imm(3), ldc)
 	t.prefetchTile(c, ldc, tmp)
-	t.zero(t.nv)
+	t.clear(t.nv)
 	t.loop("full", t.nv, k, a, b)
 
-	alpha, beta, x := t.vec[0], t.vec[1], t.vec[2]
+	alpha, beta, x := t.Vec[0], t.Vec[1], t.Vec[2]
 	VBROADCASTSD(operand.NewParamAddr("alpha", 40), alpha)
 	VBROADCASTSD(operand.NewParamAddr("beta", 48), beta)
 	MOVQ(operand.NewParamAddr("beta", 48), tmp)
 	// +0 and −0 alike: shift the sign out.
 	SHLQ(operand.Imm(1), tmp)
-	JZ(ref("beta0"))
+	JZ(Ref("beta0"))
 	MOVQ(operand.U64(0x3ff0000000000000<<1), k)
 	CMPQ(tmp, k)
-	JEQ(ref("beta1"))
+	JEQ(Ref("beta1"))
 
 	Label("betax")
 	t.rows(c, ldc, t.nv, func(r, v int, m operand.Mem) {
@@ -111,30 +115,30 @@ func (t *isa) gemmFull() {
 		VFMADD213PD(x, alpha, t.acc(r, v))
 		VMOVUPD(t.acc(r, v), m)
 	})
-	t.ret()
+	Ret()
 	Label("beta1")
 	// −1 has the same bits behind the sign as 1.
 	MOVQ(operand.NewParamAddr("beta", 48), tmp)
 	CMPQ(tmp, operand.Imm(0))
-	JLT(ref("betax"))
+	JLT(Ref("betax"))
 	t.rows(c, ldc, t.nv, func(r, v int, m operand.Mem) {
 		VFMADD213PD(m, alpha, t.acc(r, v))
 		VMOVUPD(t.acc(r, v), m)
 	})
-	t.ret()
+	Ret()
 	Label("beta0")
 	t.rows(c, ldc, t.nv, func(r, v int, m operand.Mem) {
 		VMULPD(alpha, t.acc(r, v), t.acc(r, v))
 		VMOVUPD(t.acc(r, v), m)
 	})
-	t.ret()
+	Ret()
 }
 
 // rows walks over the vectors of the tile of C; c is moved.
 func (t *isa) rows(c, ldc reg.Register, nv int, f func(r, v int, m operand.Mem)) {
 	for r := 0; r < t.mr; r++ {
 		for v := 0; v < nv; v++ {
-			f(r, v, mem(c, v*t.vb()))
+			f(r, v, Mem(c, v*t.VB()))
 		}
 		if r < t.mr-1 {
 			ADDQ(ldc, c)
@@ -146,9 +150,9 @@ func (t *isa) rows(c, ldc reg.Register, nv int, f func(r, v int, m operand.Mem))
 // wanted: byte 3r+v of mask has a bit for each lane of vector v of row r. The
 // rows of B are bs elements apart, so that B need not be packed.
 func (t *isa) gemmEdge(nv int) {
-	name := label("gemmEdge%sx%d", t.suffix, nv)
-	t.function(name, "func(k int, a, b *float64, bs int, c *float64, ldc int, alpha, beta float64, mask *byte)",
-		label("%s computes the elements of the tile C = alpha·A·B + beta·C, %d columns wide, that mask", name, nv*t.lanes),
+	name := fmt.Sprintf("gemmEdge%sx%d", t.Suffix, nv)
+	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, ldc int, alpha, beta float64, mask *byte)",
+		fmt.Sprintf("%s computes the elements of the tile C = alpha·A·B + beta·C, %d columns wide, that mask", name, nv*t.Lanes),
 		"names; k > 0, A is packed, the rows of B are bs elements apart. C is not read if beta is 0.")
 	k, a, b, bs, c, ldc, mask, tmp, bs3 := reg.RAX, reg.RBX, reg.RCX, reg.R8, reg.RDX, reg.RSI, reg.RDI, reg.R9, reg.R10
 	Load(Param("k"), k)
@@ -160,75 +164,75 @@ func (t *isa) gemmEdge(nv int) {
 	Load(Param("mask"), mask)
 	SHLQ(operand.Imm(3), ldc)
 	SHLQ(operand.Imm(3), bs)
-	LEAQ(indexed(bs, bs, 2, 0), bs3)
-	t.zero(nv)
+	LEAQ(Indexed(bs, bs, 2, 0), bs3)
+	t.clear(nv)
 
 	const unroll = 4
 	astep := 8 * t.mr
-	SUBQ(imm(unroll), k)
-	JL(ref("tail"))
-	align(32)
+	SUBQ(Imm(unroll), k)
+	JL(Ref("tail"))
+	Align(32)
 	Label("loop")
 	for u := 0; u < unroll; u++ {
 		t.step(nv,
-			func(r int) operand.Mem { return mem(a, u*astep+8*r) },
+			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
 			func(v int) operand.Mem {
 				switch u {
 				case 0:
-					return mem(b, v*t.vb())
+					return Mem(b, v*t.VB())
 				case 3:
-					return indexed(b, bs3, 1, v*t.vb())
+					return Indexed(b, bs3, 1, v*t.VB())
 				default:
-					return indexed(b, bs, uint8(u), v*t.vb())
+					return Indexed(b, bs, uint8(u), v*t.VB())
 				}
 			})
 	}
-	ADDQ(imm(unroll*astep), a)
-	LEAQ(indexed(b, bs, 4, 0), b)
-	SUBQ(imm(unroll), k)
-	JGE(ref("loop"))
+	ADDQ(Imm(unroll*astep), a)
+	LEAQ(Indexed(b, bs, 4, 0), b)
+	SUBQ(Imm(unroll), k)
+	JGE(Ref("loop"))
 	Label("tail")
-	ADDQ(imm(unroll), k)
-	JZ(ref("done"))
+	ADDQ(Imm(unroll), k)
+	JZ(Ref("done"))
 	Label("one")
 	t.step(nv,
-		func(r int) operand.Mem { return mem(a, 8*r) },
-		func(v int) operand.Mem { return mem(b, v*t.vb()) })
-	ADDQ(imm(astep), a)
+		func(r int) operand.Mem { return Mem(a, 8*r) },
+		func(v int) operand.Mem { return Mem(b, v*t.VB()) })
+	ADDQ(Imm(astep), a)
 	ADDQ(bs, b)
 	DECQ(k)
-	JNZ(ref("one"))
+	JNZ(Ref("one"))
 	Label("done")
 
-	alpha, beta, x := t.vec[0], t.vec[1], t.vec[2]
+	alpha, beta, x := t.Vec[0], t.Vec[1], t.Vec[2]
 	VBROADCASTSD(operand.NewParamAddr("alpha", 48), alpha)
 	VBROADCASTSD(operand.NewParamAddr("beta", 56), beta)
 	MOVQ(operand.NewParamAddr("beta", 56), tmp)
 	SHLQ(operand.Imm(1), tmp)
 	load, store := t.masked(mask, tmp)
-	JZ(ref("beta0"))
+	JZ(Ref("beta0"))
 	t.rows(c, ldc, nv, func(r, v int, m operand.Mem) {
 		load(r, v, m, x)
 		VMULPD(x, beta, x)
 		VFMADD213PD(x, alpha, t.acc(r, v))
 		store(t.acc(r, v), m)
 	})
-	t.ret()
+	Ret()
 	Label("beta0")
 	t.rows(c, ldc, nv, func(r, v int, m operand.Mem) {
 		load(r, v, operand.Mem{}, nil)
 		VMULPD(alpha, t.acc(r, v), t.acc(r, v))
 		store(t.acc(r, v), m)
 	})
-	t.ret()
+	Ret()
 }
 
 // masked returns the masked load and store of the edge kernels. A load with a
 // nil register only sets the mask.
 func (t *isa) masked(mask, tmp reg.Register) (load func(r, v int, m operand.Mem, x reg.Register), store func(x reg.Register, m operand.Mem)) {
-	if t.lanes == 8 {
+	if t.Lanes == 8 {
 		load = func(r, v int, m operand.Mem, x reg.Register) {
-			KMOVB(mem(mask, 3*r+v), reg.K1)
+			KMOVB(Mem(mask, 3*r+v), reg.K1)
 			if x != nil {
 				VMOVUPD_Z(m, reg.K1, x)
 			}
@@ -237,12 +241,12 @@ func (t *isa) masked(mask, tmp reg.Register) (load func(r, v int, m operand.Mem,
 		return load, store
 	}
 	table := reg.R11
-	ym := t.vec[3]
+	ym := t.Vec[3]
 	LEAQ(t.laneMasks(), table)
 	load = func(r, v int, m operand.Mem, x reg.Register) {
-		MOVBQZX(mem(mask, 3*r+v), tmp)
+		MOVBQZX(Mem(mask, 3*r+v), tmp)
 		SHLQ(operand.Imm(5), tmp)
-		VMOVUPD(indexed(table, tmp, 1, 0), ym)
+		VMOVUPD(Indexed(table, tmp, 1, 0), ym)
 		if x != nil {
 			VMASKMOVPD(m, ym, x)
 		}

@@ -4,35 +4,17 @@
 //
 // The routines, in the order of their files here: the gemm micro-kernels
 // (gemm.go), the triangular-solve micro-kernels (solve.go), the Cholesky
-// micro-kernel (chol.go) and the two packing loops (pack.go). Each is generated for two instruction sets from the same
-// text; isa.go holds what differs.
+// micro-kernel (chol.go) and the two packing loops (pack.go). Each is generated for
+// two instruction sets from the same text; isa.go holds what differs.
 //
-// The generator is a module of its own so that users of gpfit do not depend on
-// avo. avo v0.6.0 asks for a golang.org/x/tools that does not compile on
-// Go 1.26; go.mod raises it.
+// The generator is a module of its own, as internal/asm, which it shares with that
+// of internal/vec.
 package main
 
-import (
-	"flag"
-	"log"
-
-	"github.com/mmcloughlin/avo/build"
-)
+import "gpfit/internal/asm"
 
 func main() {
-	name := flag.String("isa", "", "avx512, avx2 or base")
-	flag.Parse()
-	build.ConstraintExpr("amd64")
-	t, ok := isas[*name]
-	switch {
-	case ok:
-		t.routines()
-	case *name == "base":
-		base()
-	default:
-		log.Fatalf("unknown -isa %q", *name)
-	}
-	build.Generate()
+	asm.Write(map[string]func(){"avx512": avx512.routines, "avx2": avx2.routines, "base": base})
 }
 
 // routines generates the routines of an instruction set.

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // copyPanel copies n rows of nv vectors.
 func (t *isa) copyPanel() {
-	name := "copyPanel" + t.suffix
-	t.function(name, "func(n, nv int, src *float64, ss int, dst *float64, ds int)",
-		name+label(" copies n > 0 rows of nv vectors of %d, ss and ds elements apart.", t.lanes))
+	name := "copyPanel" + t.Suffix
+	Leaf(name, "func(n, nv int, src *float64, ss int, dst *float64, ds int)",
+		name+fmt.Sprintf(" copies n > 0 rows of nv vectors of %d, ss and ds elements apart.", t.Lanes))
 	n, nv, src, ss, dst, ds, i := reg.RAX, reg.RBX, reg.RSI, reg.RCX, reg.RDI, reg.RDX, reg.R8
 	Load(Param("n"), n)
 	Load(Param("nv"), nv)
@@ -21,15 +25,15 @@ func (t *isa) copyPanel() {
 	SHLQ(operand.Imm(3), ss)
 	SHLQ(operand.Imm(3), ds)
 	CMPQ(nv, operand.Imm(3))
-	JEQ(ref("three"))
+	JEQ(Ref("three"))
 	CMPQ(nv, operand.Imm(1))
-	JEQ(ref("one"))
+	JEQ(Ref("one"))
 	copyRows := func(vectors int) {
 		for v := 0; v < vectors; v++ {
-			VMOVUPD(mem(src, v*t.vb()), t.vec[v])
+			VMOVUPD(Mem(src, v*t.VB()), t.Vec[v])
 		}
 		for v := 0; v < vectors; v++ {
-			VMOVUPD(t.vec[v], mem(dst, v*t.vb()))
+			VMOVUPD(t.Vec[v], Mem(dst, v*t.VB()))
 		}
 		ADDQ(ss, src)
 		ADDQ(ds, dst)
@@ -38,34 +42,34 @@ func (t *isa) copyPanel() {
 	Label("any")
 	XORQ(i, i)
 	Label("vector")
-	VMOVUPD(indexed(src, i, 1, 0), t.vec[0])
-	VMOVUPD(t.vec[0], indexed(dst, i, 1, 0))
-	ADDQ(imm(t.vb()), i)
+	VMOVUPD(Indexed(src, i, 1, 0), t.Vec[0])
+	VMOVUPD(t.Vec[0], Indexed(dst, i, 1, 0))
+	ADDQ(Imm(t.VB()), i)
 	SUBQ(operand.Imm(1), nv)
-	JNZ(ref("vector"))
+	JNZ(Ref("vector"))
 	// i is the width in bytes again: restore nv.
 	MOVQ(i, nv)
-	SHRQ(operand.Imm(uint64(map[int]int{8: 6, 4: 5}[t.lanes])), nv)
+	SHRQ(operand.Imm(uint64(map[int]int{8: 6, 4: 5}[t.Lanes])), nv)
 	ADDQ(ss, src)
 	ADDQ(ds, dst)
 	DECQ(n)
-	JNZ(ref("any"))
-	t.ret()
+	JNZ(Ref("any"))
+	Ret()
 	Label("three")
 	copyRows(3)
-	JNZ(ref("three"))
-	t.ret()
+	JNZ(Ref("three"))
+	Ret()
 	Label("one")
 	copyRows(1)
-	JNZ(ref("one"))
-	t.ret()
+	JNZ(Ref("one"))
+	Ret()
 }
 
 // transpose transposes square tiles, one vector wide, in registers.
 func (t *isa) transpose() {
-	name := "transpose" + t.suffix
-	t.function(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",
-		name+label(" transposes n > 0 tiles of %d×%d. Rows are ss and ds elements apart, tiles sstep", t.lanes, t.lanes),
+	name := "transpose" + t.Suffix
+	Leaf(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",
+		name+fmt.Sprintf(" transposes n > 0 tiles of %d×%d. Rows are ss and ds elements apart, tiles sstep", t.Lanes, t.Lanes),
 		"and dstep.")
 	n, src, ss, sstep, dst, ds, dstep := reg.RAX, reg.RSI, reg.RCX, reg.RBX, reg.RDI, reg.RDX, reg.R8
 	ss3, ds3, p, q := reg.R9, reg.R10, reg.R11, reg.R12
@@ -79,32 +83,32 @@ func (t *isa) transpose() {
 	for _, r := range []reg.Register{ss, sstep, ds, dstep} {
 		SHLQ(operand.Imm(3), r)
 	}
-	LEAQ(indexed(ss, ss, 2, 0), ss3)
-	LEAQ(indexed(ds, ds, 2, 0), ds3)
+	LEAQ(Indexed(ss, ss, 2, 0), ss3)
+	LEAQ(Indexed(ds, ds, 2, 0), ds3)
 	row := func(base, base4, s, s3 reg.Register, r int) operand.Mem {
 		if r >= 4 {
 			base, r = base4, r-4
 		}
 		switch r {
 		case 0:
-			return mem(base, 0)
+			return Mem(base, 0)
 		case 3:
-			return indexed(base, s3, 1, 0)
+			return Indexed(base, s3, 1, 0)
 		}
-		return indexed(base, s, uint8(r), 0)
+		return Indexed(base, s, uint8(r), 0)
 	}
-	align(32)
+	Align(32)
 	Label("loop")
-	x := t.vec
-	if t.lanes == 8 {
-		LEAQ(indexed(src, ss, 4, 0), p)
-		LEAQ(indexed(dst, ds, 4, 0), q)
+	x := t.Vec
+	if t.Lanes == 8 {
+		LEAQ(Indexed(src, ss, 4, 0), p)
+		LEAQ(Indexed(dst, ds, 4, 0), q)
 	}
-	for r := 0; r < t.lanes; r++ {
+	for r := 0; r < t.Lanes; r++ {
 		VMOVUPD(row(src, p, ss, ss3, r), x[r])
 	}
-	out := make([]reg.Register, t.lanes)
-	if t.lanes == 4 {
+	out := make([]reg.Register, t.Lanes)
+	if t.Lanes == 4 {
 		for i := 0; i < 2; i++ {
 			VUNPCKLPD(x[2*i+1], x[2*i], x[4+2*i])
 			VUNPCKHPD(x[2*i+1], x[2*i], x[5+2*i])
@@ -132,12 +136,12 @@ func (t *isa) transpose() {
 			out[i], out[4+i], out[2+i], out[6+i] = mid[4], mid[5], mid[6], mid[7]
 		}
 	}
-	for r := 0; r < t.lanes; r++ {
+	for r := 0; r < t.Lanes; r++ {
 		VMOVUPD(out[r], row(dst, q, ds, ds3, r))
 	}
 	ADDQ(sstep, src)
 	ADDQ(dstep, dst)
 	DECQ(n)
-	JNZ(ref("loop"))
-	t.ret()
+	JNZ(Ref("loop"))
+	Ret()
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // solve is the micro-kernel of the triangular solve: mr rows of X, nv vectors
@@ -19,9 +23,9 @@ func (t *isa) solve(nv int, backward bool) {
 	if backward {
 		dir, tri = "Bwd", "upper"
 	}
-	name := label("solve%s%sx%d", dir, t.suffix, nv)
-	t.function(name, "func(k int, a, b, t, x *float64)",
-		label("%s replaces the %d×%d tile X of a packed panel by T⁻¹·(X − A·B), T %s", name, t.mr, nv*t.lanes, tri),
+	name := fmt.Sprintf("solve%s%sx%d", dir, t.Suffix, nv)
+	Leaf(name, "func(k int, a, b, t, x *float64)",
+		fmt.Sprintf("%s replaces the %d×%d tile X of a packed panel by T⁻¹·(X − A·B), T %s", name, t.mr, nv*t.Lanes, tri),
 		"triangular with the reciprocals of its diagonal stored; k ≥ 0.")
 	k, a, b, tt, x := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI
 	Load(Param("k"), k)
@@ -29,12 +33,12 @@ func (t *isa) solve(nv int, backward bool) {
 	Load(Param("b"), b)
 	Load(Param("t"), tt)
 	Load(Param("x"), x)
-	t.zero(nv)
+	t.clear(nv)
 	t.loop("s", nv, k, a, b)
-	bstep := nv * t.vb()
+	bstep := nv * t.VB()
 	for r := 0; r < t.mr; r++ {
 		for v := 0; v < nv; v++ {
-			VMOVUPD(mem(x, r*bstep+v*t.vb()), t.b(v))
+			VMOVUPD(Mem(x, r*bstep+v*t.VB()), t.b(v))
 			VSUBPD(t.acc(r, v), t.b(v), t.acc(r, v))
 		}
 	}
@@ -43,11 +47,11 @@ func (t *isa) solve(nv int, backward bool) {
 		if backward {
 			i = t.mr - 1 - s
 		}
-		d := t.vec[3]
-		VBROADCASTSD(mem(tt, 8*(i*t.mr+i)), d)
+		d := t.Vec[3]
+		VBROADCASTSD(Mem(tt, 8*(i*t.mr+i)), d)
 		for v := 0; v < nv; v++ {
 			VMULPD(d, t.acc(i, v), t.acc(i, v))
-			VMOVUPD(t.acc(i, v), mem(x, i*bstep+v*t.vb()))
+			VMOVUPD(t.acc(i, v), Mem(x, i*bstep+v*t.VB()))
 		}
 		for q := 1; q < t.mr-s; q++ {
 			r := i + q
@@ -55,11 +59,11 @@ func (t *isa) solve(nv int, backward bool) {
 				r = i - q
 			}
 			e := t.a(q)
-			VBROADCASTSD(mem(tt, 8*(i*t.mr+r)), e)
+			VBROADCASTSD(Mem(tt, 8*(i*t.mr+r)), e)
 			for v := 0; v < nv; v++ {
 				VFNMADD231PD(t.acc(i, v), e, t.acc(r, v))
 			}
 		}
 	}
-	t.ret()
+	Ret()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // columnMode says what columnSums adds up.
@@ -18,7 +22,7 @@ const (
 // columnSums keeps a block of dst in registers while it goes through the
 // columns, so that every column is read once and dst is written once.
 func (t *isa) columnSums(mode columnMode) {
-	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences"}[mode] + t.suffix
+	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences"}[mode] + t.Suffix
 	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])"}[mode]
 	t.function(name, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
 		name+" sets dst[j] = Σ_q w[q]·"+term+" for j < n; without",
@@ -30,22 +34,22 @@ func (t *isa) columnSums(mode columnMode) {
 	const unroll = 8
 	acc, xq, wq, diff := t.allocs(unroll), t.alloc(), t.alloc(), t.allocs(3)
 	scaled := diff // AVX-512 has registers to spare
-	if t.wide() {
+	if t.Wide() {
 		scaled = t.allocs(3)
 	}
 	columns := func(weights bool, vectors int, label string) {
 		for v := range vectors {
-			t.zero(acc[v])
+			t.Zero(acc[v])
 		}
 		XORL(q.As32(), q.As32())
-		align(32)
+		Align(32)
 		Label(label)
-		MOVQ(indexed(index, q, 8, 0), col)
+		MOVQ(Indexed(index, q, 8, 0), col)
 		IMULQ(stride, col)
 		ADDQ(y, col)
-		VBROADCASTSD(indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
 		if weights {
-			VBROADCASTSD(indexed(w, q, 8, 0), wq)
+			VBROADCASTSD(Indexed(w, q, 8, 0), wq)
 		}
 		for v := range vectors {
 			e := diff[v%len(diff)]
@@ -73,7 +77,7 @@ func (t *isa) columnSums(mode columnMode) {
 				VADDPD(e, acc[v], acc[v])
 			case !weights:
 				VFMADD231PD(e, e, acc[v])
-			case t.wide():
+			case t.Wide():
 				s := scaled[v%len(scaled)]
 				VMULPD(wq, e, s)
 				VFMADD231PD(s, e, acc[v])
@@ -86,7 +90,7 @@ func (t *isa) columnSums(mode columnMode) {
 		}
 		INCQ(q)
 		CMPQ(q, d)
-		JLT(ref(label))
+		JLT(Ref(label))
 		for v := range vectors {
 			t.store(acc[v], t.at(dst, i, v))
 		}
@@ -99,16 +103,16 @@ func (t *isa) columnSums(mode columnMode) {
 func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(weights bool, vectors int, label string)) {
 	both := func(weights bool, prefix string) {
 		t.loop(prefix, n, i, unroll, func(vectors int) {
-			l := label("%scolumn%d", prefix, vectors)
+			l := fmt.Sprintf("%scolumn%d", prefix, vectors)
 			if t.masked {
 				l += "tail"
 			}
 			columns(weights, vectors, l)
 		})
-		t.ret()
+		Ret()
 	}
 	TESTQ(w, w)
-	JZ(ref("plainstart"))
+	JZ(Ref("plainstart"))
 	both(true, "w")
 	Label("plainstart")
 	both(false, "p")
@@ -117,10 +121,10 @@ func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(w
 // weightedSquares takes a group of columns at a time, one accumulator each, so
 // that the weights are read once for all of them.
 func (t *isa) weightedSquares(columns int) {
-	name := label("weightedSquares%sx%d", t.suffix, columns)
+	name := fmt.Sprintf("weightedSquares%sx%d", t.Suffix, columns)
 	t.function(name, "func(sums, x, w *float64, n int, y *float64, stride int, index *int)",
-		label("%s sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for", name),
-		label("q < %d.", columns))
+		fmt.Sprintf("%s sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for", name),
+		fmt.Sprintf("q < %d.", columns))
 	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
 	params([]string{"sums", "x", "w", "n", "y", "stride", "index"}, sums, x, w, n, y, stride, index)
 	SHLQ(operand.Imm(3), stride)
@@ -131,14 +135,14 @@ func (t *isa) weightedSquares(columns int) {
 	e, wj := t.allocs(2), t.alloc()
 	acc, xq := t.allocs(columns), t.allocs(columns)
 	for q := range columns {
-		VBROADCASTSD(mem(x, 8*q), xq[q])
-		t.zero(acc[q])
+		VBROADCASTSD(Mem(x, 8*q), xq[q])
+		t.Zero(acc[q])
 	}
 	for q, p := range pointers {
 		if p == stride {
-			IMULQ(mem(index, 8*q), p)
+			IMULQ(Mem(index, 8*q), p)
 		} else {
-			MOVQ(mem(index, 8*q), p)
+			MOVQ(Mem(index, 8*q), p)
 			IMULQ(stride, p)
 		}
 		ADDQ(y, p)
@@ -160,7 +164,7 @@ func (t *isa) weightedSquares(columns int) {
 	Load(Param("sums"), sums)
 	for q := range columns {
 		t.total(acc[q], e[0])
-		VMOVSD(acc[q].(reg.Vec).AsX(), mem(sums, 8*q))
+		VMOVSD(acc[q].(reg.Vec).AsX(), Mem(sums, 8*q))
 	}
-	t.ret()
+	Ret()
 }

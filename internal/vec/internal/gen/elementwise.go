@@ -3,6 +3,8 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // elementwise generates the sums, products and linear combinations of rows.
@@ -10,7 +12,7 @@ func (t *isa) elementwise() {
 	dst, a, b, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	const unroll = 4
 	binary := func(name, sign string, combine func(b, a, dst reg.Register)) {
-		name += t.suffix
+		name += t.Suffix
 		t.function(name, "func(dst, a, b *float64, n int)", name+" sets dst[j] = a[j] "+sign+" b[j] for j < n.")
 		params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
 		x, y := t.allocs(unroll), t.allocs(unroll)
@@ -24,12 +26,12 @@ func (t *isa) elementwise() {
 				t.store(x[v], t.at(dst, i, v))
 			}
 		})
-		t.ret()
+		Ret()
 	}
 	binary("add", "+", func(b, a, dst reg.Register) { VADDPD(b, a, dst) })
 	binary("mul", "·", func(b, a, dst reg.Register) { VMULPD(b, a, dst) })
 
-	name := "scale" + t.suffix
+	name := "scale" + t.Suffix
 	t.function(name, "func(dst, a *float64, n int, c float64)", name+" sets dst[j] = c·a[j] for j < n.")
 	params([]string{"dst", "a", "n"}, dst, a, n)
 	c, x := t.scalar("c"), t.allocs(unroll)
@@ -40,9 +42,9 @@ func (t *isa) elementwise() {
 			t.store(x[v], t.at(dst, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 
-	name = "affine" + t.suffix
+	name = "affine" + t.Suffix
 	t.function(name, "func(dst, a *float64, n int, c, o float64)", name+" sets dst[j] = c·a[j] + o for j < n.")
 	params([]string{"dst", "a", "n"}, dst, a, n)
 	c, x = t.scalar("c"), t.allocs(unroll)
@@ -54,9 +56,9 @@ func (t *isa) elementwise() {
 			t.store(x[v], t.at(dst, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 
-	name = "combine" + t.suffix
+	name = "combine" + t.Suffix
 	t.function(name, "func(dst, a, b *float64, n int, p, q float64)", name+" sets dst[j] = p·a[j] + q·b[j] for j < n.")
 	params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
 	p, q, x, y := t.scalar("p"), t.scalar("q"), t.allocs(unroll), t.allocs(unroll)
@@ -71,5 +73,5 @@ func (t *isa) elementwise() {
 			t.store(x[v], t.at(dst, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 }

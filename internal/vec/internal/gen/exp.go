@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // Indices into the Go variable expConst, whose elements are repeated over the
@@ -42,7 +44,7 @@ const (
 // into one before the loop; elsewhere it is an operand in memory.
 func (t *isa) constant(index int) operand.Op {
 	m := operand.NewDataAddr(operand.Symbol{Name: "·expConst"}, 32*index)
-	if !t.wide() {
+	if !t.Wide() {
 		return m
 	}
 	r := t.alloc()
@@ -69,7 +71,7 @@ type exponential struct {
 
 func (t *isa) newExponential() *exponential {
 	e := &exponential{t: t, log2e: t.constant(cLog2E), ln2hi: t.constant(cLn2Hi), ln2lo: t.constant(cLn2Lo)}
-	if t.wide() {
+	if t.Wide() {
 		e.magic, e.poly = t.constant(cMagic16), t.constants(cSmall, cLarge-cSmall)
 		e.tableLow, e.tableHigh = t.alloc(), t.alloc()
 		table := operand.Symbol{Name: "·expTable"}
@@ -109,7 +111,7 @@ func (e *exponential) emit(regs []expRegs) {
 	t := e.t
 	for _, r := range regs {
 		VMOVAPD(r.x, r.kd)
-		if t.wide() {
+		if t.Wide() {
 			VFMADD213PD(e.magic, e.log2e, r.kd)
 		} else {
 			VMOVUPD(e.log2e, r.y)
@@ -129,7 +131,7 @@ func (e *exponential) emit(regs []expRegs) {
 		}
 	}
 	for _, r := range regs {
-		if t.wide() {
+		if t.Wide() {
 			VPERMI2PD(e.tableHigh, e.tableLow, r.kd)
 			VMULPD(r.x, r.y, r.y)
 			VFMADD213PD(r.x, r.x, r.y)
@@ -154,7 +156,7 @@ func (e *exponential) emit(regs []expRegs) {
 // clamp sets x to the nearer of x and bound, NaN staying NaN: of two operands
 // one of which is NaN, VMAXPD and VMINPD return the one that Go writes first.
 func (t *isa) clamp(op func(...operand.Op), bound operand.Op, x, scratch reg.Register) {
-	if !t.wide() {
+	if !t.Wide() {
 		VMOVUPD(bound, scratch)
 		bound = scratch
 	}
@@ -163,7 +165,7 @@ func (t *isa) clamp(op func(...operand.Op), bound operand.Op, x, scratch reg.Reg
 
 // expScaled generates b·exp(a·x).
 func (t *isa) expScaled() {
-	name := "expScaled" + t.suffix
+	name := "expScaled" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, a, b float64)",
 		name+" sets dst[j] = b·exp(a·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
@@ -185,7 +187,7 @@ func (t *isa) expScaled() {
 			t.store(r.y, t.at(dst, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 }
 
 // rootMode says what rootDecay computes.
@@ -200,7 +202,7 @@ const (
 // rootDecay generates (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s), and the
 // slope (q[0]/t + q[1] + q[2]·t)·e^−t beside it.
 func (t *isa) rootDecay(mode rootMode) {
-	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode] + t.suffix
+	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode] + t.Suffix
 	signature := "func(k, slope, s *float64, n int, c float64, p, q *[3]float64)"
 	doc := []string{
 		name + " sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n, and",
@@ -224,12 +226,12 @@ func (t *isa) rootDecay(mode rootMode) {
 	coefficients := func(p reg.Register) []reg.Register {
 		r := t.allocs(3)
 		for j := range r {
-			VBROADCASTSD(mem(p, 8*j), r[j])
+			VBROADCASTSD(Mem(p, 8*j), r[j])
 		}
 		return r
 	}
 	unroll := 1
-	if t.wide() {
+	if t.Wide() {
 		unroll = 2
 	}
 	pc := coefficients(p)
@@ -246,7 +248,7 @@ func (t *isa) rootDecay(mode rootMode) {
 			VMULPD(c, r.x, r.x)
 			VSQRTPD(r.x, root)
 			t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, limit, root, r.y)
-			t.zero(r.y)
+			t.Zero(r.y)
 			VSUBPD(root, r.y, r.x)
 		}
 		e.emit(regs[:vectors])
@@ -270,14 +272,14 @@ func (t *isa) rootDecay(mode rootMode) {
 			t.store(u, t.at(slope, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 }
 
 // quotient sets dst = a/b, or 0 where b = 0.
 func (t *isa) quotient(b, a, dst, scratch reg.Register) {
 	const notEqual = 4 // or unordered: NaN stays
-	t.zero(scratch)
-	if t.wide() {
+	t.Zero(scratch)
+	if t.Wide() {
 		VCMPPD(operand.Imm(notEqual), scratch, b, reg.K2)
 		VDIVPD_Z(b, a, reg.K2, dst)
 		return

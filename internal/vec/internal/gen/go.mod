@@ -2,7 +2,12 @@ module gpfit/internal/vec/internal/gen
 
 go 1.26.0
 
-require github.com/mmcloughlin/avo v0.6.0
+require (
+	github.com/mmcloughlin/avo v0.6.0
+	gpfit/internal/asm v0.0.0
+)
+
+replace gpfit/internal/asm => ../../../asm
 
 require (
 	golang.org/x/mod v0.41.0 // indirect

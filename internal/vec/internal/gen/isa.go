@@ -1,21 +1,17 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
-// isa is what differs between the two instruction sets, and the state of the
-// function that is being written.
+// isa is an instruction set, and the state of the function that is being written.
 type isa struct {
-	suffix     string // of the Go names
-	lanes      int    // float64 in a vector
-	maxColumns int    // columns that weightedSquares takes at a time
-	vec        []reg.Register
+	ISA
+	maxColumns int // columns that weightedSquares takes at a time
 	// used counts the vector registers that alloc has given out.
 	used int
 	// masked says that the loads and stores of the loop body that is being
@@ -27,48 +23,27 @@ type isa struct {
 	laneMasks func() operand.Mem
 }
 
-var isas = map[string]*isa{
-	"avx512": {suffix: "512", lanes: 8, maxColumns: 8, vec: []reg.Register{
-		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
-		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
-		reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
-		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
-	}},
-	"avx2": {suffix: "256", lanes: 4, maxColumns: 4, vec: []reg.Register{
-		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
-		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
-	}},
-}
+var (
+	avx512 = &isa{ISA: AVX512, maxColumns: 8}
+	avx2   = &isa{ISA: AVX2, maxColumns: 4}
+)
 
-func (t *isa) wide() bool { return t.lanes == 8 }
-
-// vb is the number of bytes in a vector.
-func (t *isa) vb() int { return 8 * t.lanes }
-
-// function opens a function. All of them are leaves without a frame that keep
-// no pointer.
+// function opens a function.
 func (t *isa) function(name, signature string, doc ...string) {
-	TEXT(name, NOSPLIT, signature)
-	Doc(doc...)
-	Pragma("noescape")
+	Leaf(name, signature, doc...)
 	t.used, t.mask = 0, nil
-	if !t.wide() {
+	if !t.Wide() {
 		t.mask = t.alloc()
 	}
 }
 
-func (t *isa) ret() {
-	VZEROUPPER()
-	RET()
-}
-
 // alloc gives out a vector register.
 func (t *isa) alloc() reg.Register {
-	if t.used == len(t.vec) {
+	if t.used == len(t.Vec) {
 		panic("out of vector registers")
 	}
 	t.used++
-	return t.vec[t.used-1]
+	return t.Vec[t.used-1]
 }
 
 func (t *isa) allocs(n int) []reg.Register {
@@ -106,22 +81,22 @@ func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors
 	XORL(i.(reg.GP).As32(), i.(reg.GP).As32())
 	single, tail, done := name+"single", name+"tail", name+"done"
 	step := func(label, next string, vectors int) {
-		SUBQ(imm(vectors*t.lanes), n)
-		JL(ref(next + "enter"))
-		align(32)
+		SUBQ(Imm(vectors*t.Lanes), n)
+		JL(Ref(next + "enter"))
+		Align(32)
 		Label(label)
 		body(vectors)
-		ADDQ(imm(vectors*t.lanes), i)
-		SUBQ(imm(vectors*t.lanes), n)
-		JGE(ref(label))
+		ADDQ(Imm(vectors*t.Lanes), i)
+		SUBQ(Imm(vectors*t.Lanes), n)
+		JGE(Ref(label))
 		Label(next + "enter")
-		ADDQ(imm(vectors*t.lanes), n)
+		ADDQ(Imm(vectors*t.Lanes), n)
 	}
 	if unroll > 1 {
 		step(name+"block", single, unroll)
 	}
 	step(single, tail, 1)
-	JZ(ref(done))
+	JZ(Ref(done))
 	t.setMask(n)
 	t.masked = true
 	body(1)
@@ -131,7 +106,7 @@ func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors
 
 // setMask makes the mask of the first n < lanes lanes; n is destroyed.
 func (t *isa) setMask(n reg.Register) {
-	if t.wide() {
+	if t.Wide() {
 		bits := reg.RCX // the count of a shift must stand in CL
 		if n != bits {
 			panic("the count of elements must be in RCX")
@@ -144,20 +119,17 @@ func (t *isa) setMask(n reg.Register) {
 	}
 	NEGQ(n)
 	LEAQ(t.maskTable(), reg.R15)
-	VMOVUPD(indexed(reg.R15, n, 8, 8*t.lanes), t.mask)
+	VMOVUPD(Indexed(reg.R15, n, 8, 8*t.Lanes), t.mask)
 }
 
 // maskTable holds lanes words of ones, then lanes words of zeros.
 func (t *isa) maskTable() operand.Mem {
 	if t.laneMasks == nil {
-		m := GLOBL("lanemasks", RODATA|NOPTR)
-		for i := range 2 * t.lanes {
-			x := ^uint64(0)
-			if i >= t.lanes {
-				x = 0
-			}
-			DATA(8*i, operand.U64(x))
+		words := make([]uint64, 2*t.Lanes)
+		for i := range t.Lanes {
+			words[i] = ^uint64(0)
 		}
+		m := Table("lanemasks", words)
 		t.laneMasks = func() operand.Mem { return m }
 	}
 	return t.laneMasks()
@@ -168,7 +140,7 @@ func (t *isa) load(m operand.Mem, r reg.Register) {
 	switch {
 	case !t.masked:
 		VMOVUPD(m, r)
-	case t.wide():
+	case t.Wide():
 		VMOVUPD_Z(m, reg.K1, r)
 	default:
 		VMASKMOVPD(m, t.mask, r)
@@ -180,7 +152,7 @@ func (t *isa) store(r reg.Register, m operand.Mem) {
 	switch {
 	case !t.masked:
 		VMOVUPD(r, m)
-	case t.wide():
+	case t.Wide():
 		VMOVUPD(r, reg.K1, m)
 	default:
 		VMASKMOVPD(r, t.mask, m)
@@ -189,7 +161,7 @@ func (t *isa) store(r reg.Register, m operand.Mem) {
 
 // sub sets dst = a − b, zero in lanes that the mask leaves out.
 func (t *isa) sub(b, a, dst reg.Register) {
-	if t.masked && t.wide() {
+	if t.masked && t.Wide() {
 		VSUBPD_Z(b, a, reg.K1, dst)
 		return
 	}
@@ -199,20 +171,12 @@ func (t *isa) sub(b, a, dst reg.Register) {
 	}
 }
 
-func (t *isa) zero(r reg.Register) {
-	if t.wide() {
-		VPXORQ(r, r, r)
-		return
-	}
-	VXORPD(r, r, r)
-}
-
 // total leaves the sum of the lanes of r in the lowest lane of r; s is scratch.
 // Both must be among the first 16, which VEX can name.
 func (t *isa) total(r, s reg.Register) {
 	ry, rx := r.(reg.Vec).AsY(), r.(reg.Vec).AsX()
 	sy, sx := s.(reg.Vec).AsY(), s.(reg.Vec).AsX()
-	if t.wide() {
+	if t.Wide() {
 		VEXTRACTF64X4(operand.Imm(1), r, sy)
 		VADDPD(sy, ry, ry)
 	}
@@ -222,32 +186,7 @@ func (t *isa) total(r, s reg.Register) {
 	VADDSD(sx, rx, rx)
 }
 
-// align emits PCALIGN, which avo does not know.
-func align(n int) {
-	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(uint64(n))}})
-}
-
-func mem(base reg.Register, disp int) operand.Mem {
-	return operand.Mem{Base: base, Disp: disp}
-}
-
-func indexed(base, index reg.Register, scale uint8, disp int) operand.Mem {
-	return operand.Mem{Base: base, Index: index, Scale: scale, Disp: disp}
-}
-
 // at is vector v of the elements from i on.
 func (t *isa) at(base, i reg.Register, v int) operand.Mem {
-	return indexed(base, i, 8, v*t.vb())
+	return Indexed(base, i, 8, v*t.VB())
 }
-
-// imm is an immediate that the assembler takes as 32 bits when it needs to.
-func imm(n int) operand.Op {
-	if n >= -128 && n < 128 {
-		return operand.Imm(uint64(n))
-	}
-	return operand.U32(uint32(n))
-}
-
-func label(format string, args ...any) string { return fmt.Sprintf(format, args...) }
-
-func ref(label string) operand.Op { return operand.LabelRef(label) }

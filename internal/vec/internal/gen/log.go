@@ -4,11 +4,13 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // and and or are bitwise.
 func (t *isa) and(b operand.Op, a, dst reg.Register) {
-	if t.wide() {
+	if t.Wide() {
 		VPANDQ(b, a, dst)
 		return
 	}
@@ -16,7 +18,7 @@ func (t *isa) and(b operand.Op, a, dst reg.Register) {
 }
 
 func (t *isa) or(b operand.Op, a, dst reg.Register) {
-	if t.wide() {
+	if t.Wide() {
 		VPORQ(b, a, dst)
 		return
 	}
@@ -25,7 +27,7 @@ func (t *isa) or(b operand.Op, a, dst reg.Register) {
 
 // log1p generates log(1 + c·src) by the method of package vec's constants.go.
 func (t *isa) log1p() {
-	name := "log1p" + t.suffix
+	name := "log1p" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(1 + c·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
 	params([]string{"dst", "src", "n"}, dst, src, n)
@@ -73,12 +75,12 @@ func (t *isa) log1p() {
 		VADDPD(rest, f, f)
 		t.store(f, t.at(dst, i, 0))
 	})
-	t.ret()
+	Ret()
 }
 
 // rationalSlopes generates k/(1 + t) and k·(t/(1 + t) − l), t = c·s.
 func (t *isa) rationalSlopes() {
-	name := "rationalSlopes" + t.suffix
+	name := "rationalSlopes" + t.Suffix
 	t.function(name, "func(slope, l, k, s *float64, n int, c float64)",
 		name+" sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],", "for j < n.")
 	slope, l, k, s, n, i := reg.RDI, reg.RBX, reg.RDX, reg.RSI, reg.RCX, reg.RAX
@@ -102,5 +104,5 @@ func (t *isa) rationalSlopes() {
 			t.store(u[j], t.at(slope, i, j))
 		}
 	})
-	t.ret()
+	Ret()
 }

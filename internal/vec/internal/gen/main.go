@@ -4,29 +4,21 @@
 //
 // The routines: the exponential and what is built on it (exp.go), the logarithm
 // (log.go), sines and cosines (turns.go), sums over columns (distance.go), sums
-// over rows (reduce.go) and elementwise arithmetic (elementwise.go). Each is generated for two
-// instruction sets from the same text; isa.go holds what differs.
+// over rows (reduce.go) and elementwise arithmetic (elementwise.go). Each is
+// generated for two instruction sets from the same text; isa.go holds what differs.
 //
-// The generator is a module of its own so that users of gpfit do not depend on
-// avo. avo v0.6.0 asks for a golang.org/x/tools that does not compile on
-// Go 1.26; go.mod raises it.
+// The generator is a module of its own, as internal/asm, which it shares with that
+// of cpu/blas.
 package main
 
-import (
-	"flag"
-	"log"
-
-	"github.com/mmcloughlin/avo/build"
-)
+import "gpfit/internal/asm"
 
 func main() {
-	name := flag.String("isa", "", "avx512 or avx2")
-	flag.Parse()
-	build.ConstraintExpr("amd64")
-	t, ok := isas[*name]
-	if !ok {
-		log.Fatalf("unknown -isa %q", *name)
-	}
+	asm.Write(map[string]func(){"avx512": avx512.routines, "avx2": avx2.routines})
+}
+
+// routines generates the routines of an instruction set.
+func (t *isa) routines() {
 	t.expScaled()
 	t.rootDecay(valueOnly)
 	t.rootDecay(withSlope)
@@ -47,5 +39,4 @@ func main() {
 	t.dot(2)
 	t.dot(3)
 	t.elementwise()
-	build.Generate()
 }

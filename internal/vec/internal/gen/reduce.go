@@ -3,17 +3,19 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // dot generates the sum of products of two or three rows. Four accumulators
 // cover the latency of an FMA; they are added pairwise at the end.
 func (t *isa) dot(factors int) {
-	name, signature, doc := "dot"+t.suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
+	name, signature, doc := "dot"+t.Suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
 	args := []string{"a", "b", "n"}
 	a, b, c, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	regs := []reg.Register{a, b, n}
 	if factors == 3 {
-		name, signature, doc = "tripleDot"+t.suffix, "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
+		name, signature, doc = "tripleDot"+t.Suffix, "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
 		args, regs = []string{"a", "b", "c", "n"}, []reg.Register{a, b, c, n}
 	}
 	t.function(name, signature, name+" returns "+doc+" over j < n.")
@@ -21,7 +23,7 @@ func (t *isa) dot(factors int) {
 	const unroll = 4
 	acc, x, y := t.allocs(unroll), t.allocs(unroll), t.allocs(1)[0]
 	for _, r := range acc {
-		t.zero(r)
+		t.Zero(r)
 	}
 	t.loop("", n, i, unroll, func(vectors int) {
 		for v := range vectors {
@@ -39,5 +41,5 @@ func (t *isa) dot(factors int) {
 	VADDPD(acc[2], acc[0], acc[0])
 	t.total(acc[0], x[0])
 	Store(acc[0].(reg.Vec).AsX(), ReturnIndex(0))
-	t.ret()
+	Ret()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
 )
 
 // turns holds the constants of sines and cosines of turns.
@@ -37,7 +41,7 @@ func (t *isa) horner(c []operand.Op, z, y reg.Register) {
 // polynomials.
 func (w *turns) emit(regs []turnRegs) {
 	for _, r := range regs {
-		if w.t.wide() {
+		if w.t.Wide() {
 			VRNDSCALEPD(operand.Imm(8), r.r, r.z)
 		} else {
 			VROUNDPD(operand.Imm(8), r.r, r.z)
@@ -64,13 +68,13 @@ func (t *isa) turnRegs(n int) []turnRegs {
 // cosine generates b·cos(2πu) = b − 2b·sin²(πu) with u = c·src, and b·sin(2πu)
 // beside it if asked for.
 func (t *isa) cosine(withSine bool) {
-	name, signature := "cosine"+t.suffix, "func(dst, src *float64, n int, c, b float64)"
+	name, signature := "cosine"+t.Suffix, "func(dst, src *float64, n int, c, b float64)"
 	doc := []string{name + " sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n."}
 	args := []string{"dst", "src", "n"}
 	dst, src, n, i, sine := reg.RDI, reg.RSI, reg.RCX, reg.RAX, reg.RDX
 	regs := []reg.Register{dst, src, n}
 	if withSine {
-		name, signature = "cosineSine"+t.suffix, "func(dst, sine, src *float64, n int, c, b float64)"
+		name, signature = "cosineSine"+t.Suffix, "func(dst, sine, src *float64, n int, c, b float64)"
 		doc = []string{name + " sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for", "j < n."}
 		args, regs = []string{"dst", "sine", "src", "n"}, []reg.Register{dst, sine, src, n}
 	}
@@ -99,12 +103,12 @@ func (t *isa) cosine(withSine bool) {
 			t.store(r.s, t.at(dst, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 }
 
 // sinSquares generates the sum over columns of w·sin²(πu), as columnSums does.
 func (t *isa) sinSquares() {
-	name := "sinSquares" + t.suffix
+	name := "sinSquares" + t.Suffix
 	t.function(name, "func(dst *float64, n int, x, w, f, y *float64, stride int, index *int, d int)",
 		name+" sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;",
 		"without weights if w is nil. d ≥ 1.")
@@ -113,25 +117,25 @@ func (t *isa) sinSquares() {
 	params([]string{"dst", "n", "x", "w", "f", "y", "stride", "index", "d"}, dst, n, x, w, f, y, stride, index, d)
 	SHLQ(operand.Imm(3), stride)
 	unroll := 2
-	if t.wide() {
+	if t.Wide() {
 		unroll = 4
 	}
 	acc, xq, wq, fq := t.allocs(unroll), t.alloc(), t.alloc(), t.alloc()
 	rows, turn := t.turnRegs(unroll), t.newTurns(false)
 	columns := func(weights bool, vectors int, label string) {
 		for v := range vectors {
-			t.zero(acc[v])
+			t.Zero(acc[v])
 		}
 		XORL(q.As32(), q.As32())
-		align(32)
+		Align(32)
 		Label(label)
-		MOVQ(indexed(index, q, 8, 0), col)
+		MOVQ(Indexed(index, q, 8, 0), col)
 		IMULQ(stride, col)
 		ADDQ(y, col)
-		VBROADCASTSD(indexed(x, q, 8, 0), xq)
-		VBROADCASTSD(indexed(f, q, 8, 0), fq)
+		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(Indexed(f, q, 8, 0), fq)
 		if weights {
-			VBROADCASTSD(indexed(w, q, 8, 0), wq)
+			VBROADCASTSD(Indexed(w, q, 8, 0), wq)
 		}
 		for v, r := range rows[:vectors] {
 			t.load(t.at(col, i, v), r.r)
@@ -149,7 +153,7 @@ func (t *isa) sinSquares() {
 		}
 		INCQ(q)
 		CMPQ(q, d)
-		JLT(ref(label))
+		JLT(Ref(label))
 		for v := range vectors {
 			t.store(acc[v], t.at(dst, i, v))
 		}
@@ -160,7 +164,7 @@ func (t *isa) sinSquares() {
 // sinSquaresSlope generates the sums over columns of sin²(πu) and, beside them,
 // of u·sin(πu)·cos(πu).
 func (t *isa) sinSquaresSlope() {
-	name := "sinSquaresSlope" + t.suffix
+	name := "sinSquaresSlope" + t.Suffix
 	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
 		name+" sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with",
 		"u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.")
@@ -174,21 +178,21 @@ func (t *isa) sinSquaresSlope() {
 	rows, turn := t.turnRegs(unroll), t.newTurns(true)
 	t.loop("", n, i, unroll, func(vectors int) {
 		for v := range vectors {
-			t.zero(square[v])
-			t.zero(slope[v])
+			t.Zero(square[v])
+			t.Zero(slope[v])
 		}
-		l := label("column%d", vectors)
+		l := fmt.Sprintf("column%d", vectors)
 		if t.masked {
 			l += "tail"
 		}
 		XORL(q.As32(), q.As32())
-		align(32)
+		Align(32)
 		Label(l)
-		MOVQ(indexed(index, q, 8, 0), col)
+		MOVQ(Indexed(index, q, 8, 0), col)
 		IMULQ(stride, col)
 		ADDQ(y, col)
-		VBROADCASTSD(indexed(x, q, 8, 0), xq)
-		VBROADCASTSD(indexed(f, q, 8, 0), fq)
+		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
+		VBROADCASTSD(Indexed(f, q, 8, 0), fq)
 		for v, r := range rows[:vectors] {
 			t.load(t.at(col, i, v), r.r)
 			t.sub(r.r, xq, r.r)
@@ -203,19 +207,19 @@ func (t *isa) sinSquaresSlope() {
 		}
 		INCQ(q)
 		CMPQ(q, d)
-		JLT(ref(l))
+		JLT(Ref(l))
 		for v := range vectors {
 			t.store(square[v], t.at(dst, i, v))
 			VADDPD(slope[v], slope[v], slope[v])
 			t.store(slope[v], t.at(sine, i, v))
 		}
 	})
-	t.ret()
+	Ret()
 }
 
 // sinSums generates the two sums over one column.
 func (t *isa) sinSums() {
-	name := "sinSums" + t.suffix
+	name := "sinSums" + t.Suffix
 	t.function(name, "func(x, f float64, w, y *float64, n int) (square, sine float64)",
 		name+" returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),",
 		"over j < n.")
@@ -228,8 +232,8 @@ func (t *isa) sinSums() {
 	x, f := t.scalar("x"), t.scalar("f")
 	turn := t.newTurns(true)
 	for v := range unroll {
-		t.zero(square[v])
-		t.zero(sine[v])
+		t.Zero(square[v])
+		t.Zero(sine[v])
 	}
 	t.loop("", n, i, unroll, func(vectors int) {
 		for v, r := range rows[:vectors] {
@@ -252,5 +256,5 @@ func (t *isa) sinSums() {
 		t.total(acc[0], u[0])
 		Store(acc[0].(reg.Vec).AsX(), ReturnIndex(k))
 	}
-	t.ret()
+	Ret()
 }

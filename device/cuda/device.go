@@ -1,0 +1,153 @@
+package cuda
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gpfit/device"
+	"gpfit/device/cuda/kernels"
+	"gpfit/kernel"
+)
+
+// Device is one GPU as a [device.ExactDevice]. Workspaces of one device share its
+// stream: their calls run one after the other.
+type Device struct {
+	gpu      *gpu
+	sizes    sizes
+	flopRate func() float64
+	closing  sync.Once
+}
+
+var _ device.ExactDevice = (*Device)(nil)
+
+// open opens a device without its self-test.
+func open(index int) (*Device, error) {
+	g, err := openGPU(index)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{gpu: g, sizes: defaultSizes}
+	d.flopRate = sync.OnceValue(d.measureFlopRate)
+	return d, nil
+}
+
+// Info describes the GPU.
+func (d *Device) Info() device.Info {
+	free, err := d.gpu.free()
+	if err != nil {
+		free = 0
+	}
+	return device.Info{
+		Name: d.gpu.name, Description: describe(d.gpu.info, d.gpu.dev.DriverVersion()) + ", " + d.gpu.libraries,
+		Threads: 1, MemoryFree: free,
+	}
+}
+
+// reserve is memory for the libraries' workspaces and the driver.
+const reserve = 256 << 20
+
+// Plan returns memory and work: on the device one n×n matrix, a block of Σ⁻¹, a
+// block of cross-covariances, points and vectors; on the host the points and
+// vectors. For large n it times the device, once.
+func (d *Device) Plan(n, columns int) device.Plan {
+	p := d.plan(n, columns)
+	if n >= 2000 {
+		p.FlopRate = d.flopRate()
+	}
+	return p
+}
+
+// plan is Plan without the rate: it does not touch the device.
+func (d *Device) plan(rows, cols int) device.Plan {
+	n, x := int64(rows), int64(cols)
+	width := d.sizes.panelWidth(n)
+	ofN := leadingDim(n) + crossWidth(n) + x + 7 + 2*residualColumns
+	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(n*ofN+width*width)+8*crossWidth(n)*(x+2)+reserve)
+	p.Middle, p.MiddleFlops = []device.Need{{Device: d.gpu.name, Bytes: 8 * d.sizes.middleElements(n), What: middleTerm}}, cube(n)
+	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
+}
+
+// DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
+// returns floating-point operations a second.
+func (d *Device) DgemmRate(ctx context.Context, n int) (rate float64, err error) {
+	err = d.gpu.do(func() error {
+		return d.gpu.local(func(m *memory) (err error) {
+			rate, err = d.dgemmRate(ctx, m, int64(n))
+			return err
+		})
+	})
+	return rate, d.gpu.translate(err, device.MatrixPlan(n, 0, d.gpu.name, 16*int64(n)*int64(n)))
+}
+
+func (d *Device) dgemmRate(ctx context.Context, m *memory, n int64) (rate float64, err error) {
+	var buffers [2]buffer
+	var a [2]kernels.Matrix
+	for i := range a {
+		if err := m.need(&buffers[i], n*n); err != nil {
+			return 0, err
+		}
+		a[i] = kernels.Matrix{A: buffers[i].at, LD: n}
+		if err := d.gpu.run(kernels.Set(a[i], n, n, 0.5)); err != nil {
+			return 0, err
+		}
+	}
+	var elapsed time.Duration
+	for range 2 { // the first run warms up
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		elapsed, err = d.gpu.timed(func() error { return d.gpu.Gemm(plain, transposed, n, n, n, 1, a[0], a[0], 0, a[1]) })
+		if err != nil {
+			return 0, err
+		}
+	}
+	if elapsed <= 0 {
+		return 0, nil
+	}
+	return 2 * cube(n) / elapsed.Seconds(), nil
+}
+
+// measureFlopRate is the rate of plans: four fifths of a product's.
+func (d *Device) measureFlopRate() float64 {
+	rate, err := d.DgemmRate(context.Background(), 2048)
+	if err != nil {
+		return 0
+	}
+	return 0.8 * rate
+}
+
+// Supports returns a [*device.UnsupportedKernelError] for a program with leaves
+// written in Go, or one that is too large for the kernels.
+func (d *Device) Supports(prog *kernel.Program) error {
+	_, err := d.gpu.encode(prog)
+	return err
+}
+
+// NewWorkspace checks x and the memory plan, then allocates.
+func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := d.gpu.translate(d.gpu.dev.Err(), device.Plan{}); err != nil {
+		return nil, err
+	}
+	if err := device.CheckInputs(x); err != nil {
+		return nil, err
+	}
+	plan := d.plan(x.N, x.D)
+	if err := plan.Check(d.Info()); err != nil {
+		return nil, err
+	}
+	w, err := newWorkspace(d.gpu, d.sizes, x, plan)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Close releases the device.
+func (d *Device) Close() (err error) {
+	d.closing.Do(func() { err = d.gpu.translate(d.gpu.close(), device.Plan{}) })
+	return err
+}

@@ -1,0 +1,202 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// selection is the state of a comparison.
+type selection struct {
+	ctx      context.Context
+	data     Data
+	opts     Options
+	settings SelectOptions
+	backends []device.Backend
+
+	candidates  []Candidate
+	expressions []candidateExpr
+	tried       map[string]bool
+	best        int // −1 while there is none
+	outcome     *Outcome
+	stopped     string
+}
+
+// candidateExpr is a kernel to fit, and what its parameters begin at.
+type candidateExpr struct {
+	expr   kernel.Expr
+	values leafValues
+}
+
+// parse reads the kernels and prepares each, so that mistakes are found before
+// anything is computed.
+func (r *selection) parse() ([]candidateExpr, error) {
+	var out []candidateExpr
+	for _, text := range r.settings.Kernels {
+		e, err := kernel.Parser{Custom: r.opts.Kernels}.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		if r.opts.ARD {
+			e = kernel.WithARD(e)
+		}
+		if r.settings.Greedy {
+			if _, ok := e.(*kernel.Leaf); !ok {
+				return nil, &OptionError{Msg: fmt.Sprintf("kernel %s: a search begins with single leaves, and makes sums and products of them itself", text)}
+			}
+		}
+		if r.tried[e.String()] {
+			return nil, &OptionError{Msg: fmt.Sprintf("kernel %s is given twice", e)}
+		}
+		r.tried[e.String()] = true
+		job, err := r.prepare(candidateExpr{expr: e})
+		if err == nil {
+			err = r.settings.CrossValidation.Check(job.N())
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, candidateExpr{expr: e})
+	}
+	return out, nil
+}
+
+// prepare makes the job of a kernel. Start values that are passed on yield to
+// those of the options.
+func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
+	o := r.opts
+	o.Kernel, o.ARD = c.expr.String(), false
+	job, err := Prepare(r.data, o)
+	if err == nil && (c.values.leaves != nil || more != nil) {
+		o.Set = slices.Concat(c.values.assignments(c.expr, job.FreeNames()), more, r.opts.Set)
+		job, err = Prepare(r.data, o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", c.expr, err)
+	}
+	return job, nil
+}
+
+// round fits kernels and notes the best of all so far.
+func (r *selection) round(number int, kernels []candidateExpr) error {
+	for i, c := range kernels {
+		if r.settings.Greedy && len(r.candidates) >= r.settings.Budget {
+			r.stopped = fmt.Sprintf("the budget of %d kernels is used up", r.settings.Budget)
+			return nil
+		}
+		if err := r.ctx.Err(); err != nil {
+			return r.interrupted(err)
+		}
+		if r.settings.OnCandidate != nil {
+			r.settings.OnCandidate(len(r.candidates), len(r.candidates)+len(kernels)-i, c.expr.String())
+		}
+		job, err := r.prepare(c)
+		if err == nil && r.settings.Greedy {
+			job, err = r.screen(c, job)
+		}
+		if err != nil {
+			return r.interrupted(err)
+		}
+		candidate, outcome, err := r.fit(job)
+		if err != nil {
+			return r.interrupted(err)
+		}
+		candidate.Round = number
+		r.candidates, r.expressions = append(r.candidates, candidate), append(r.expressions, c)
+		if outcome != nil && (r.best < 0 || r.score(candidate) < r.score(r.candidates[r.best])) {
+			r.best, r.outcome = len(r.candidates)-1, outcome
+		}
+	}
+	return nil
+}
+
+// score is what decides about a candidate.
+func (r *selection) score(c Candidate) float64 {
+	v := map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[r.settings.Score]
+	if v == nil || math.IsNaN(*v) {
+		return math.Inf(1)
+	}
+	return *v
+}
+
+// interrupted says how far a comparison came.
+func (r *selection) interrupted(err error) error {
+	if isCancelled(err) {
+		r.stopped = "interrupted"
+		return &CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
+	}
+	return err
+}
+
+// ends tells the errors that end a comparison from those of one kernel.
+func ends(err error) bool {
+	var memory *device.MemoryError
+	var lost *device.LostError
+	var data *DataError
+	return isCancelled(err) ||
+		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
+}
+
+// fit fits one kernel and scores it. The outcome's memory is given back: its
+// model and report stay.
+func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
+	began := time.Now()
+	c := Candidate{Kernel: job.Kernel(), Parameters: job.NumFitted()}
+	done := func(err error) (Candidate, *Outcome, error) {
+		c.Seconds = time.Since(began).Seconds()
+		if err != nil && ends(err) {
+			return c, nil, err
+		}
+		c.Status, c.Error = "failed", err.Error()
+		return c, nil, nil
+	}
+	outcome, err := job.Fit(r.ctx, r.backends...)
+	if outcome != nil {
+		outcome.Close()
+	}
+	if err != nil {
+		return done(err)
+	}
+	cv, err := job.CrossValidate(r.ctx, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
+	if err != nil {
+		return done(err)
+	}
+	outcome.Report.Scores.CrossValidation = cv
+	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
+	rep := &outcome.Report
+	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
+	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, Finite(float64(cv.NLPD))
+	if loo := rep.Scores.LeaveOneOut; loo != nil {
+		c.LOO = &loo.Sum
+	}
+	c.CVStandardized, c.CVStdError = Finite(float64(cv.NLPDStandardized)), Finite(float64(cv.NLPDStdError))
+	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
+	c.Seconds = time.Since(began).Seconds()
+	return c, outcome, nil
+}
+
+func (r *selection) noneFitted() error {
+	var words []string
+	for _, c := range r.candidates {
+		words = append(words, c.Kernel+": "+c.Error)
+	}
+	if words == nil {
+		return nil
+	}
+	return fmt.Errorf("no kernel could be fitted:\n%s", strings.Join(words, "\n"))
+}
+
+func (r *selection) result() *Selection {
+	report := &r.outcome.Report
+	return &Selection{
+		Type: "select", SchemaVersion: SchemaVersion, N: report.N, D: report.D, Score: r.settings.Score,
+		Candidates: r.candidates, Best: r.best, Stopped: r.stopped, Report: report, Outcome: r.outcome,
+	}
+}

@@ -1,0 +1,159 @@
+package hyperopt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"gpfit/hyperopt/descent"
+	"gpfit/hyperopt/journal"
+)
+
+// tuner takes the starts of a problem through its stages.
+type tuner struct {
+	Settings
+	problem Problem
+	params  []descent.Parameter
+	rows    int
+	free    int // parameters that are not fixed
+	journal *journal.Journal
+	told    sync.Mutex // for the callback
+	result  *Result
+	dropped []candidate // over all rows, and on fewer
+	anew    bool        // whether all rows began anew, see full
+}
+
+// candidate is a place that one or more starts have come to.
+type candidate struct {
+	descent.Start
+	f      float64 // over the rows of the last stage
+	starts int     // how many led here
+	// left says that it was dropped, and on how many rows if not on all.
+	left bool
+	rows int
+}
+
+// raced reports whether restarts begin on fewer rows, and race.
+func (t *tuner) raced() bool {
+	return t.Restarts > 0 && t.Coarse != CoarseOff && t.rows >= restartsFrom && t.free > 0
+}
+
+// halved reports whether every start has a half of the rows of its own.
+func (t *tuner) halved() bool { return t.raced() && t.rows < coarseFrom }
+
+// descents are the settings of those over all rows.
+func (t *tuner) descents() descent.Settings {
+	return descent.Settings{Method: t.Method, MaxEvaluations: t.MaxEvaluations, GradientTolerance: t.GradientTolerance,
+		RelativeTolerance: t.RelativeTolerance, Precision: t.Precision, Callback: t.Callback}
+}
+
+// looseDescents are the settings of descents on fewer rows: there is no point in
+// following an optimum that moves by more at the next stage.
+func (t *tuner) looseDescents(rows int) descent.Settings {
+	s := t.descents()
+	if s.GradientTolerance >= 0 {
+		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
+	}
+	if s.RelativeTolerance >= 0 {
+		s.RelativeTolerance = max(s.RelativeTolerance, looseChange)
+	}
+	if t.Callback != nil {
+		s.Callback = func(it descent.Iteration) {
+			t.told.Lock()
+			defer t.told.Unlock()
+			it.Rows = rows
+			t.Callback(it)
+		}
+	}
+	return s
+}
+
+// open opens the objective over some rows on as many workers as there are starts.
+func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Session, error) {
+	var out []Session
+	for w := range min(t.problem.Workers(), starts) {
+		o, err := t.problem.Open(ctx, w, rows)
+		if err != nil {
+			if rows != nil {
+				closeAll(out)
+			}
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func closeAll(objectives []Session) {
+	for _, o := range objectives {
+		o.Close()
+	}
+}
+
+// minimize runs descents from the candidates; stream names them in the journal.
+func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Settings) (*descent.Result, error) {
+	p := descent.Problem{Parameters: t.params, Log: func(start int) *journal.Stream { return t.journal.Stream(stream + "-" + strconv.Itoa(start)) }}
+	for _, o := range objectives {
+		p.Objectives = append(p.Objectives, o)
+	}
+	for _, c := range from {
+		p.Starts = append(p.Starts, c.Start)
+	}
+	return descent.Minimize(ctx, p, s)
+}
+
+// record adds a stage to the path.
+func (t *tuner) record(s Stage, began time.Time) {
+	s.Took = time.Since(began)
+	t.result.Path = append(t.result.Path, s)
+}
+
+// withinReach cuts z to the problem's limits.
+func (t *tuner) withinReach(z []float64) []float64 {
+	z = slices.Clone(z)
+	for i, limit := range t.problem.Limits() {
+		if p := t.params[i]; !p.Fixed && !math.IsInf(limit, 1) {
+			z[i] = min(z[i], max(limit, p.Z(p.Lower)))
+		}
+	}
+	return z
+}
+
+// first returns the first m rows of an order, ascending.
+func first(m int, order []int) []int { return slices.Sorted(slices.Values(order[:m])) }
+
+// hessianSize returns the rows for the Hessian that all rows begin with: at most
+// half, and as many as the share of an evaluation over all rows allows its 2p
+// gradients.
+func (t *tuner) hessianSize(share float64) int {
+	n := float64(t.rows)
+	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
+}
+
+// hessianOn returns the Hessian at z on some rows, scaled to all; nil where the
+// method takes no metric or these rows give none.
+func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
+	var none descent.Evaluations
+	if !descent.TakesMetric(t.Method) || len(rows) < t.free {
+		return nil, none, nil
+	}
+	o, err := t.problem.Open(ctx, worker, rows)
+	if errors.Is(err, ErrUndetermined) {
+		return nil, none, nil
+	}
+	if err != nil {
+		return nil, none, err
+	}
+	defer o.Close()
+	fixed := make([]bool, len(t.params))
+	for i, p := range t.params {
+		fixed[i] = p.Fixed
+	}
+	ev := descent.NewEvaluator(o, t.journal.Stream(stream))
+	h, err := descent.Hessian(ctx, ev, z, descent.HessianOptions{Fixed: fixed})
+	return h.Scaled(float64(t.rows) / float64(len(rows))), ev.Counts(), err
+}

@@ -1,0 +1,115 @@
+// Package asm is what the generators of assembly for cpu/blas and internal/vec
+// share, beside avo: what differs between the two instruction sets, and
+// abbreviations. It is a module of its own, as they are, so that users of gpfit do
+// not depend on avo. avo v0.6.0 asks for a golang.org/x/tools that does not compile
+// on Go 1.26; go.mod raises it.
+package asm
+
+import (
+	"flag"
+	"log"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// ISA is what differs between the two instruction sets.
+type ISA struct {
+	Suffix string // of the Go names
+	Lanes  int    // float64 in a vector
+	Vec    []reg.Register
+}
+
+// AVX512 and AVX2 are the instruction sets.
+var (
+	AVX512 = ISA{Suffix: "512", Lanes: 8, Vec: []reg.Register{
+		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+		reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+	}}
+	AVX2 = ISA{Suffix: "256", Lanes: 4, Vec: []reg.Register{
+		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
+	}}
+)
+
+// Write is the main function of a generator: it writes the routines that -isa
+// names.
+func Write(routines map[string]func()) {
+	name := flag.String("isa", "", "which routines to write")
+	flag.Parse()
+	write, ok := routines[*name]
+	if !ok {
+		log.Fatalf("unknown -isa %q", *name)
+	}
+	build.ConstraintExpr("amd64")
+	write()
+	build.Generate()
+}
+
+// Wide tells AVX-512.
+func (t ISA) Wide() bool { return t.Lanes == 8 }
+
+// VB is the number of bytes in a vector.
+func (t ISA) VB() int { return 8 * t.Lanes }
+
+// Zero clears a vector register.
+func (t ISA) Zero(r reg.Register) {
+	if t.Wide() {
+		build.VPXORQ(r, r, r)
+		return
+	}
+	build.VXORPD(r, r, r)
+}
+
+// Leaf opens a function. All of them are leaves without a frame that keep
+// no pointer.
+func Leaf(name, signature string, doc ...string) {
+	build.TEXT(name, build.NOSPLIT, signature)
+	build.Doc(doc...)
+	build.Pragma("noescape")
+}
+
+// Ret ends a function that has touched vector registers.
+func Ret() {
+	build.VZEROUPPER()
+	build.RET()
+}
+
+// Table makes a read-only table of a file, a word for each element.
+func Table(name string, words []uint64) operand.Mem {
+	m := build.GLOBL(name, build.RODATA|build.NOPTR)
+	for i, x := range words {
+		build.DATA(8*i, operand.U64(x))
+	}
+	return m
+}
+
+// Align emits PCALIGN, which avo does not know.
+func Align(n int) {
+	build.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(uint64(n))}})
+}
+
+// Mem is what stands disp bytes after base.
+func Mem(base reg.Register, disp int) operand.Mem {
+	return operand.Mem{Base: base, Disp: disp}
+}
+
+// Indexed is what stands scale·index + disp bytes after base.
+func Indexed(base, index reg.Register, scale uint8, disp int) operand.Mem {
+	return operand.Mem{Base: base, Index: index, Scale: scale, Disp: disp}
+}
+
+// Imm is an immediate that the assembler takes as 32 bits when it needs to.
+func Imm(n int) operand.Op {
+	if n >= -128 && n < 128 {
+		return operand.Imm(uint64(n))
+	}
+	return operand.U32(uint32(n))
+}
+
+// Ref is a label to jump to.
+func Ref(label string) operand.Op { return operand.LabelRef(label) }
