@@ -120,14 +120,14 @@ func (f *Flags) Reopen() func(ctx context.Context) (device.Backend, error) {
 
 // OpenFor is Open for a fit. It says what that needs, and refuses it if a device
 // has too little memory, unless it may move to a fallback.
-func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, t *fit.Job, one bool) (*Opened, error) {
-	o, err := f.Open(ctx, msg, t.N(), t.Program(), one)
+func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, job *fit.Job, one bool) (*Opened, error) {
+	o, err := f.Open(ctx, msg, job.N(), job.Program(), one)
 	if err != nil {
 		return nil, err
 	}
-	NotePlan(msg, t.Plan(o.Backends[0]))
+	NotePlan(msg, job.Plan(o.Backends[0]))
 	for _, b := range o.Backends {
-		if err := t.CheckMemory(b); err != nil && f.Fallback == "" {
+		if err := job.CheckMemory(b); err != nil && f.Fallback == "" {
 			o.Close()
 			return nil, err
 		}

@@ -13,8 +13,8 @@ import (
 	"gpfit/fit"
 )
 
-// TableFlags are those of the table, the model and the devices. A command declares the
-// groups that it has.
+// TableFlags are those of the table, the model and the devices. A command declares
+// the groups that it has.
 type TableFlags struct {
 	flags.DataFlags
 	flags.ModelFlags
@@ -55,17 +55,20 @@ func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Da
 	}
 	msg.Objective = job.ObjectiveLabel()
 	opened, err := f.OpenFor(ctx, msg, job, one)
-	return &OpenJob{job, opened}, err
+	if err != nil {
+		return nil, err
+	}
+	return &OpenJob{job, opened}, nil
 }
 
 // CrossValidate adds the scores of --scores cv to a report.
-func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, t *fit.Job, b device.Backend, r *fit.Report) error {
+func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, job *fit.Job, b device.Backend, r *fit.Report) error {
 	cv := f.CrossValidation()
 	if cv == nil {
 		return nil
 	}
 	cv.OnFold = func(k, folds int) { msg.Step("fold %d of %d", k+1, folds) }
-	scores, err := t.CrossValidate(ctx, b, r.Parameters, *cv)
+	scores, err := job.CrossValidate(ctx, b, r.Parameters, *cv)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 	}
