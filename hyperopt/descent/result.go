@@ -9,7 +9,7 @@ import (
 type Bound struct {
 	Index int
 	Name  string
-	Side  side
+	Side  BoundSide
 }
 
 // Iteration is what [Options].Callback is told.

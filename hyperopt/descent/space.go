@@ -96,7 +96,7 @@ func (s *space) free() []int {
 // held there until f pushes it back (N&W 12.3 has the conditions of first order).
 
 // side returns the bound of parameter i on which z is.
-func (s *space) side(i int, z float64) side {
+func (s *space) side(i int, z float64) BoundSide {
 	switch z {
 	case s.lo[i]:
 		return Lower
@@ -125,7 +125,7 @@ func (s *space) snap(i int, z float64) float64 {
 }
 
 // outward reports whether descending along derivative g leads across side.
-func outward(side side, g float64) bool {
+func outward(side BoundSide, g float64) bool {
 	return side == Lower && g > 0 || side == Upper && g < 0
 }
 

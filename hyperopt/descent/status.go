@@ -55,18 +55,18 @@ func (s Status) Converged() bool {
 	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
 }
 
-// side names a bound.
-type side int
+// BoundSide names a bound.
+type BoundSide int
 
 // The sides of an interval.
 const (
-	NoSide side = iota
+	NoSide BoundSide = iota
 	Lower
 	Upper
 )
 
 // String returns "lower" or "upper".
-func (s side) String() string {
+func (s BoundSide) String() string {
 	switch s {
 	case Lower:
 		return "lower"

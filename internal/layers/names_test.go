@@ -24,7 +24,7 @@ func TestSharedNames(t *testing.T) {
 		}
 		for _, name := range pkg.Types.Scope().Names() {
 			obj, ok := pkg.Types.Scope().Lookup(name).(*types.TypeName)
-			if ok && obj.Exported() && !slices.Contains(ownNames, name) && !implements(pkg.PkgPath, name) {
+			if ok && obj.Exported() && !obj.IsAlias() && !slices.Contains(ownNames, name) && !implements(pkg.PkgPath, name) {
 				declared[name] = append(declared[name], strings.TrimPrefix(pkg.PkgPath, module))
 			}
 		}
