@@ -126,7 +126,7 @@ type Tie struct {
 func (t Tie) String() string { return t.Name + "=" + t.Source }
 
 // ParameterPrior gives a parameter a prior density, in natural units of the scaled
-// problem; see [graph.ParameterPrior] for what density over which variable is meant.
+// problem; see [graph.Prior] for what density over which variable is meant.
 type ParameterPrior struct {
 	// Name is a parameter's or that of a whole vector, each element of which
 	// then has this prior; one given for an element takes precedence.

@@ -62,7 +62,7 @@ func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
 // Settings tell how to tune. The zero value is ready to use.
 type Settings struct {
 	// Method, MaxEvaluations, the tolerances and Precision are those of
-	// [descent.Settings]; the tolerances hold over all rows.
+	// [descent.Options]; the tolerances hold over all rows.
 	Method                               descent.Method
 	MaxEvaluations                       int
 	GradientTolerance, RelativeTolerance float64

@@ -153,6 +153,15 @@ entry("concrete", "fit @concrete.csv.gz --split-mask @concrete_mask.csv.gz:0 --k
 entry("airfoil", "fit @airfoil.csv.gz --split-mask @airfoil_mask.csv.gz:0 --ard --max-evals 10 --out m.gpfit", needs="shared")
 entry("energy", "fit @energy.csv.gz --split-mask @energy_mask.csv.gz:0 --ard --restarts 3 --max-evals 25 --json --out m.gpfit", needs="shared")
 
+# --- Bounds so wide that no parameter comes near one --------------------------
+
+WIDE = " ".join(f"--bounds {name}=1e-12:1e12" for name in
+                ["k1.lengthscale", "k2.lengthscale", "k1.signal_variance", "k2.signal_variance", "noise_variance"])
+entry("wide-ard-flag", f"{CO2} --kernel 'matern52 + rq' --ard --max-evals 40 --bounds k2.alpha=1e-12:1e12 {WIDE} --json")
+entry("wide-sum", f"{CO2} --features year --kernel 'rbf + matern32' {WIDE} --restarts 4 --json")
+entry("wide-adam", f"{FEW} --kernel 'rbf + matern32' {WIDE} --optimizer adam --max-evals 30 --coarse off --json")
+entry("wide-energy", f"fit @energy.csv.gz --kernel 'rbf + matern32' --ard {WIDE} --coarse on --max-evals 40 --json --out m.gpfit", needs="shared")
+
 # --- Checkpoints -------------------------------------------------------------
 
 LOG = "fit @co2.csv --kernel 'rbf(ard)' --coarse on --restarts 2 --checkpoint ck"

@@ -31,7 +31,7 @@ const (
 )
 
 // relativeIterations is how many iterations in a row must change f by less than
-// Settings.RelativeTolerance: a single short step says nothing about
+// Options.RelativeTolerance: a single short step says nothing about
 // convergence.
 const relativeIterations = 5
 

@@ -18,7 +18,7 @@ type Func interface {
 	// Value returns f(z). Cost n³/3.
 	Value(ctx context.Context, z []float64) (float64, error)
 	// ValueGradient returns f(z) and writes ∂f/∂z to grad (length p), fixed
-	// parameters included. An [Evaluator] only calls it directly after Value at the
+	// parameters included. An [Oracle] only calls it directly after Value at the
 	// same z, whose factor it can then reuse: it costs the other 2n³/3.
 	ValueGradient(ctx context.Context, z, grad []float64) (float64, error)
 }

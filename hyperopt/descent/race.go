@@ -42,7 +42,7 @@ type racer struct {
 }
 
 // race runs the starts side by side, an iteration of each at a time, on the
-// objectives that are free, and ends those that lead nowhere, see Settings.Race.
+// objectives that are free, and ends those that lead nowhere, see Options.Race.
 // What it decides depends on the points of all starts after a round, not on the
 // objectives or their speed.
 func (r *run) race(ctx context.Context) []StartResult {

@@ -37,13 +37,13 @@ type Iteration struct {
 //
 // X is, for a status for which [Status.Converged] holds, the point at which the
 // criteria hold; its F is the lowest value seen, up to rounding
-// (Settings.Precision). Otherwise it is the point with the lowest finite value of
+// (Options.Precision). Otherwise it is the point with the lowest finite value of
 // all that were evaluated, trial points of a line search included, even if their
 // gradient was never asked for.
 type StartResult struct {
 	// Start is where it began, moved inside the bounds if need be.
 	Start []float64
-	// X holds the log-parameters, in the order of Problem.Parameters; nil if no
+	// X holds the log-parameters, in the order of Search.Parameters; nil if no
 	// finite value was seen.
 	X []float64
 	// F is the value at X; +Inf if no finite value was seen.

@@ -82,7 +82,7 @@ type Oracle struct {
 	buf    []float64
 }
 
-// NewOracle returns the evaluator of an objective that records in log, which
+// NewOracle returns the oracle of an objective that records in log, which
 // may be nil.
 func NewOracle(obj Func, log *journal.Sequence) *Oracle {
 	return &Oracle{obj: obj, log: log}
