@@ -12,7 +12,7 @@ import (
 )
 
 // Sizes around the edges of tiles.
-var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257}
+var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 193}
 
 // sizesWith returns the sizes and more; a few of them in short mode.
 func sizesWith(more ...int) []int {

@@ -46,7 +46,7 @@ func TestBlocks(t *testing.T) {
 		m.launch(launch(kernels.Matrix{A: p, LD: int64(ld)}))
 		checks = append(checks, func() { wantAll(t, what, dense{m.floats(p), ld}, rows, cols, f) })
 	}
-	for _, rows := range sizesWith() {
+	for _, rows := range sizesWith(257) {
 		for _, cols := range []int{1, 5, 32, 33, rows} {
 			r, c := int64(rows), int64(cols)
 			src := normals(rng, rows*cols)
@@ -143,7 +143,7 @@ func TestSums(t *testing.T) {
 		reduced, logs, colsq kernels.Ptr
 	}
 	var results []result
-	for _, n := range sizesWith(255, 256, 1000, 5000) {
+	for _, n := range sizesWith(255, 256, 257, 1000, 5000) {
 		r := result{n: n, cols: 3, v: normals(rng, 3*n), logs: m.blank(1), colsq: m.blank(3)}
 		parts := m.put(r.v)
 		r.reduced = m.put([]float64{1, 2, 4})
