@@ -64,7 +64,7 @@ func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearc
 
 // BenchmarkLineSearch measures the costs quoted at valueFirst:
 //
-//	go test ./hyperopt -run '^$' -bench LineSearch -benchtime 1x
+//	go test ./hyperopt/descent -run '^$' -bench LineSearch -benchtime 1x
 func BenchmarkLineSearch(b *testing.B) {
 	for _, s := range searchers {
 		b.Run(s.name, func(b *testing.B) {

@@ -70,6 +70,7 @@ func runScript(t *testing.T, env []string, args ...string) (code int, text, reco
 }
 
 func TestScript(t *testing.T) {
+	t.Parallel()
 	code, text, records := runScript(t, nil, "--skip", "fit,gpytorch")
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, text)
@@ -87,6 +88,7 @@ func TestScript(t *testing.T) {
 }
 
 func TestScriptWithoutGPU(t *testing.T) {
+	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_NO_GPU=1"})
 	if code != 3 || !strings.Contains(text, "no usable GPU: exit code 12: no driver at all") || len(parse(t, "failure", records)) != 1 {
 		t.Errorf("exit code %d:\n%s", code, text)
@@ -95,6 +97,7 @@ func TestScriptWithoutGPU(t *testing.T) {
 
 // TestScriptGoesOn wants a step that fails to be reported and the next to run.
 func TestScriptGoesOn(t *testing.T) {
+	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=fail"}, "--only", "conformance,dgemm,fit", "--data", t.TempDir())
 	if code != 1 || len(parse(t, "dgemm", records)) != 5 || !strings.Contains(text, "FAILED  conformance: cuda.test: TestConformance/Factor") ||
 		!strings.Contains(text, "cuda_test.go:1: wrong") || len(parse(t, "failure", records)) != 2 {
@@ -108,6 +111,7 @@ func TestScriptHang(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
+	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=hang"}, "--only", "conformance,dgemm", "--limit", "3")
 	if code != 1 || len(parse(t, "dgemm", records)) != 5 || !strings.Contains(text, "stopped at its time limit") {
 		t.Errorf("exit code %d:\n%s", code, text)
@@ -115,6 +119,7 @@ func TestScriptHang(t *testing.T) {
 }
 
 func TestScriptUsage(t *testing.T) {
+	t.Parallel()
 	if code, text, _ := runScript(t, nil, "--only", "speeed"); code != 2 || !strings.Contains(text, "no step 'speeed'") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
