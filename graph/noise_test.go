@@ -38,7 +38,9 @@ var noises = map[string]func(s *graph.Spec){
 			s.Noise.Known[i] += 0.02
 		}
 	},
-	"groups": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N)} },
+	"groups": func(s *graph.Spec) {
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N)}
+	},
 	"groups and known": func(s *graph.Spec) {
 		s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N), Known: knownNoise(s.X.N)}
 	},
@@ -130,7 +132,9 @@ func TestNoiseErrors(t *testing.T) {
 		"NaN":         func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = math.NaN() },
 		"short group": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: []int{0}} },
 		"label":       func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: groupsOf(20)} },
-		"none":        func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true, Labels: []string{"a"}, Group: make([]int, 20)} },
+		"none": func(s *graph.Spec) {
+			s.Noise = graph.NoiseModel{None: true, Labels: []string{"a"}, Group: make([]int, 20)}
+		},
 	} {
 		f := newFixture(t, "rbf", 20, 2, nil)
 		change(&f.spec)
