@@ -29,7 +29,7 @@ type Batch struct {
 	// Data and Kernels are required; every data set meets every kernel.
 	Data    []DataSet     `yaml:"data" json:"data"`
 	Kernels []NamedKernel `yaml:"kernels" json:"kernels"`
-	// Seeds of the random starts; none means seed 1.
+	// Seeds of what is random, subsets and restarts; none means seed 1.
 	Seeds []uint64 `yaml:"seeds,omitempty" json:"seeds,omitempty"`
 	// Splits are columns of the data sets' masks; none means the first.
 	Splits *Splits `yaml:"splits,omitempty" json:"splits,omitempty"`

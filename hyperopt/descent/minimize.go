@@ -31,18 +31,20 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 		r.starts = r.starts[:1]
 		warnings = append(warnings, "all parameters are fixed: restarts left out")
 	}
-	run := r.one
+	var ends []StartResult
 	if r.settings.Race && len(r.starts) > 1 && TakesMetric(r.settings.Method) {
-		run = r.race
+		ends = r.race(ctx)
+	} else {
+		ends = r.each(ctx)
 	}
-	err = result.collect(run(ctx), ctx)
+	err = result.collect(ctx, ends)
 	result.Warnings = append(warnings, result.Warnings...)
 	return result, err
 }
 
-// one runs the starts one after the other, each on the next objective that is
+// each runs the starts one after the other, each on the next objective that is
 // free. A start that fails for good, or is cancelled, ends the others.
-func (r *run) one(ctx context.Context) []StartResult {
+func (r *run) each(ctx context.Context) []StartResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make([]StartResult, len(r.starts))
@@ -63,7 +65,7 @@ func (r *run) one(ctx context.Context) []StartResult {
 
 // collect takes up the outcomes of the starts: the best of them becomes the
 // result, and errors that end the run are returned.
-func (r *Result) collect(starts []StartResult, ctx context.Context) error {
+func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 	var err error
 	var errs []error
 	status, iterations, counts := StatusNone, 0, Evaluations{}
