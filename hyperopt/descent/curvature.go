@@ -35,18 +35,6 @@ func (m Metric) Nats(a, b []float64) float64 {
 	return sum / 2
 }
 
-// metricFloor is the least curvature that a metric is trusted with, in units of
-// f per squared log unit: along an eigenvector of less the first step is as if
-// it were this. It bounds steps where f is flat, g/2 log units for a slope g, and
-// where the Hessian is not positive definite. On elevators (18 columns) 2 works
-// and 10 stays far from the optimum for long.
-const metricFloor = 2
-
-// minCosine is the smallest cosine between the direction and steepest
-// descent, and between the step and the change of the gradient, that the
-// memory is trusted with (N&W p. 47 and 7.2: sᵀy must be positive).
-const minCosine = 1e-10
-
 // model is the running approximation B of the Hessian over all p parameters, kept
 // positive definite.
 type model struct {

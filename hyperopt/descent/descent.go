@@ -30,11 +30,6 @@ const (
 	DefaultPrecision = 1e-12
 )
 
-// relativeIterations is how many iterations in a row must change f by less than
-// Options.RelativeTolerance: a single short step says nothing about
-// convergence.
-const relativeIterations = 5
-
 // Options tells how to minimise. The zero value is ready to use.
 type Options struct {
 	// Method is the algorithm; nil means LBFGS.

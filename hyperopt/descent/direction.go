@@ -7,23 +7,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-const (
-	// firstTrial and firstMax bound how far, in log units, the first trial and
-	// any trial of an iteration along the steepest descent may move a
-	// parameter: the gradient says nothing about the length of that step.
-	firstTrial = 1
-	firstMax   = 2
-	// stepMax bounds how far any trial may move a parameter: e⁵ is a factor of
-	// 150.
-	stepMax = 5
-	// newtonReach bounds the first trial along the first direction from a metric,
-	// which is that of another place or of fewer rows: on kin40k (2,000 rows,
-	// metric of 736) 1 spares all trials that go up, 5 has two in the first four.
-	// The bound doubles, up to stepMax, whenever a trial at it was good, and
-	// halves, not below newtonLeast, when one was too long.
-	newtonReach, newtonLeast = 1, 0.25
-)
-
 // director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
 // 7.5), with its memory cleared where the curvature condition failed, and the step
 // limited, among others by the bounds.

@@ -6,11 +6,6 @@ import (
 	"slices"
 )
 
-// hessianStep is the step of [Hessian] in log units that suits a metric: the
-// secant over a percent, which rounding in the gradient (1e-9 of f at large n)
-// does not reach. Truncation leaves errors of the order of 1e-4.
-const hessianStep = 1e-2
-
 // HessianOptions tell how to difference a gradient. The zero value suits a
 // [Start.Metric].
 type HessianOptions struct {

@@ -21,28 +21,6 @@ type LBFGS struct {
 	searcher func(*stepLimit, Options) optimize.Linesearcher
 }
 
-// DefaultMemory is more than the 3 to 20 of N&W 7.2, since the arithmetic that
-// pairs cost is nothing next to an evaluation: on ill-conditioned GPs (c₂ = 0.9)
-// 5, 10, 15, 20, 30, 60 pairs needed costs of 16449, 11404, 10666, 9971, 9552,
-// 9487.
-const DefaultMemory = 30
-
-const (
-	// maxRounds bounds how often parameters are held at or released from bounds.
-	maxRounds = 200
-	// maxReleases bounds how often a parameter is released before the others have
-	// converged: one that is held again and again would make them zigzag.
-	maxReleases = 2
-	// After hessianAfter iterations without convergence the scales of the
-	// parameters differ too much for what L-BFGS learns, and the Hessian there is
-	// worth its 2p gradients: the CO2 model of Rasmussen & Williams (2006), with a
-	// curvature of 2e7 along its period, needs 290 gradients without and 141 with.
-	// Where nothing is slow it saves little; and from the start point on it led to
-	// worse optima on four of eight data sets and kernels with a lengthscale per
-	// column.
-	hessianAfter = 100
-)
-
 // Name implements [Method].
 func (LBFGS) Name() string { return "lbfgs" }
 

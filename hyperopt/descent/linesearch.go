@@ -6,24 +6,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-const (
-	// armijo and curvature are c₁ and c₂ of the strong Wolfe conditions
-	// (N&W 3.7). For quasi-Newton directions c₂ = 0.9 is usual (N&W p. 62); here,
-	// where a trial with its gradient costs as much as an iteration, the loosest
-	// value that still keeps sᵀy > 0 was the cheapest: weighted costs in
-	// BenchmarkLineSearch are 14803, 14157, 14058, 13913, 13975 for c₂ = 0.5,
-	// 0.9, 0.95, 0.99, 0.999.
-	armijo    = 1e-4
-	curvature = 0.99
-	// maxTrials bounds the values of one search.
-	maxTrials = 40
-	// infeasibleContraction is the fraction of a step tried next when f is not
-	// defined at its end.
-	infeasibleContraction = 0.3
-	// maxGrowth bounds the extrapolation of a step that was too short.
-	maxGrowth = 4
-)
-
 // stepLimit is how the search direction tells the line search the longest step
 // that it allows.
 type stepLimit struct{ max float64 }
@@ -47,8 +29,8 @@ type sample struct {
 // Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock
 // and quadratic functions to |∂f/∂z| ≤ 1e-4, all of which converge), total cost
 // with a value counted 1 and a gradient 2 more, and in brackets the GPs alone:
-// this 13913 (9124), gonum's Backtracking 14094 (9365), Bisection 14613 (9871),
-// MoreThuente 15366 (10488). Backtracking comes close but leaves sᵀy > 0 to
+// this 15442 (10593), gonum's Backtracking 15742 (10897), MoreThuente 16527
+// (11517), Bisection 16582 (11731). Backtracking comes close but leaves sᵀy > 0 to
 // chance, and none of gonum's interpolates from values alone or limits the step.
 type valueFirst struct {
 	limit    *stepLimit

@@ -8,23 +8,6 @@ import (
 	"slices"
 )
 
-// The rules of a race, in units of f. They were chosen on 568 descents recorded
-// on four data sets of 278 to 1,353 rows, where the quadratic models of distinct
-// optima are 10 nats apart or more, and descents that had yet to fall below the
-// best promised at least a fiftieth of the gap, but for one in thirty.
-const (
-	// raceWarm is the number of iterations after which a start is judged, and
-	// raceWarmMetric that of one that came with a metric: before, its quadratic
-	// model says nothing.
-	raceWarm, raceWarmMetric = 6, 2
-	// raceHope is how many times the decrease that its quadratic model promises a
-	// start may yet fall, on top of raceMargin.
-	raceHope, raceMargin = 30, 0.5
-	// raceNear bounds the quadratic model of the distance of two starts in one
-	// basin, and raceLevel the difference of their values.
-	raceNear, raceLevel = 3, 5
-)
-
 // racer is a start that halts after every iteration.
 type racer struct {
 	*Descent
