@@ -117,8 +117,8 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	buildMutex.Lock()
 	defer buildMutex.Unlock()
 	for salt := range uint64(maxSalts) {
-		b := &builder{spec: spec, graph: gorgonia.NewGraph(), session: newSession(ws, spec)}
-		b.session.salt = salt
+		b := &builder{spec: spec, graph: gorgonia.NewGraph(), solver: newSolver(ws, spec)}
+		b.solver.salt = salt
 		o, err := b.build()
 		if err != nil || !hashesCollide(b.graph) {
 			return o, err
@@ -144,7 +144,7 @@ func hashesCollide(g *gorgonia.ExprGraph) bool {
 type builder struct {
 	spec    Spec
 	graph   *gorgonia.ExprGraph
-	session *session
+	solver *solver
 	vars    []*variable
 	nodes   Nodes
 	prior   *gorgonia.Node
@@ -179,10 +179,10 @@ func (b *builder) build() (*Objective, error) {
 
 // inputName makes names unique per salt, since nodes are told apart by them.
 func (b *builder) inputName(name string) string {
-	if b.session.salt == 0 {
+	if b.solver.salt == 0 {
 		return name
 	}
-	return name + " #" + strconv.FormatUint(b.session.salt, 10)
+	return name + " #" + strconv.FormatUint(b.solver.salt, 10)
 }
 
 // variable adds a free parameter with so many elements as an input node.
@@ -270,8 +270,8 @@ func (b *builder) derive() error {
 
 // cost applies the fused ops and adds the prior.
 func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, error) {
-	s := b.session
-	points := &pointsHandle{handle{session: s, rows: b.spec.X.N, cols: b.spec.X.D}}
+	s := b.solver
+	points := &pointsHandle{handle{solver: s, rows: b.spec.X.N, cols: b.spec.X.D}}
 	children := gorgonia.Nodes{gorgonia.NewMatrix(b.graph, tensor.Float64, gorgonia.WithShape(b.spec.X.N, b.spec.X.D), gorgonia.WithName(b.inputName("X")), gorgonia.WithValue(points))}
 	for _, p := range b.spec.Program.Params {
 		children = append(children, b.nodes.Natural[p.Name])

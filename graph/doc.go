@@ -12,7 +12,7 @@
 // are found by generalised least squares, unless they are free. The ops' values
 // for matrices are handles (values.go): a few numbers that say which matrix is
 // meant. The matrix itself stays in a workspace of package device, which a
-// session (session.go) drives. The ops' derivatives in gradops.go are again ops
+// solver (solver.go) drives. The ops' derivatives in gradops.go are again ops
 // on handles, so that one n×n buffer serves for all.
 //
 // LOO (loo.go) can stand in place of NLML. [NegLogPrior] makes the nodes of priors

@@ -18,13 +18,13 @@ func (o *gradOp) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgon
 	return nil, fmt.Errorf("graph: %s has no derivative", o.name)
 }
 
-// contract makes the session hold the contraction of an adjoint.
+// contract makes the solver hold the contraction of an adjoint.
 func (o *gradOp) contract(v gorgonia.Value) error {
 	a, err := asInput[*adjointHandle](v)
 	if err != nil {
 		return err
 	}
-	return o.session.contract(a)
+	return o.solver.contract(a)
 }
 
 // adjointOp is the adjoint of Σ under nlmlOp, ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) for T
@@ -32,9 +32,9 @@ func (o *gradOp) contract(v gorgonia.Value) error {
 // Inputs: the value f, which orders it after the factorisation, and g.
 type adjointOp struct{ gradOp }
 
-func newAdjointOp(s *session) *adjointOp {
+func newAdjointOp(s *solver) *adjointOp {
 	n := s.ws.N()
-	return &adjointOp{gradOp{baseOp{session: s, name: "Adjoint", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}}
+	return &adjointOp{gradOp{baseOp{solver: s, name: "Adjoint", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}}
 }
 
 func (o *adjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -43,15 +43,15 @@ func (o *adjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &adjointHandle{handle: o.handle(), inv: float64(o.session.targets) * g / 2, outer: g / 2, stamp: o.session.stamp}, nil
+		return &adjointHandle{handle: o.handle(), inv: float64(o.solver.targets) * g / 2, outer: g / 2, stamp: o.solver.stamp}, nil
 	})
 }
 
 // residualGradOp is the adjoint of r under nlmlOp, gα.
 type residualGradOp struct{ gradOp }
 
-func newResidualGradOp(s *session) *residualGradOp {
-	return &residualGradOp{gradOp{baseOp{session: s, name: "ResidualGrad", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: vectorType(), shape: tensor.Shape{s.ws.N()}}}}
+func newResidualGradOp(s *solver) *residualGradOp {
+	return &residualGradOp{gradOp{baseOp{solver: s, name: "ResidualGrad", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: vectorType(), shape: tensor.Shape{s.ws.N()}}}}
 }
 
 func (o *residualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -60,8 +60,8 @@ func (o *residualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := make([]float64, len(o.session.alpha))
-		for i, a := range o.session.alpha {
+		out := make([]float64, len(o.solver.alpha))
+		for i, a := range o.solver.alpha {
 			out[i] = g * a
 		}
 		return tensor.New(tensor.WithShape(len(out)), tensor.WithBacking(out)), nil
@@ -72,8 +72,8 @@ func (o *residualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 // adjoint of K.
 type kernelGradOp struct{ gradOp }
 
-func newKernelGradOp(s *session) *kernelGradOp {
-	return &kernelGradOp{gradOp{baseOp{session: s, name: "KernelGrad", inputs: []hm.Type{matrixType()}, output: vectorType(), shape: tensor.Shape{s.prog.NumParams}}}}
+func newKernelGradOp(s *solver) *kernelGradOp {
+	return &kernelGradOp{gradOp{baseOp{solver: s, name: "KernelGrad", inputs: []hm.Type{matrixType()}, output: vectorType(), shape: tensor.Shape{s.prog.NumParams}}}}
 }
 
 func (o *kernelGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -81,7 +81,7 @@ func (o *kernelGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if err := o.contract(inputs[0]); err != nil {
 			return nil, err
 		}
-		out := append([]float64(nil), o.session.grad...)
+		out := append([]float64(nil), o.solver.grad...)
 		return tensor.New(tensor.WithShape(len(out)), tensor.WithBacking(out)), nil
 	})
 }
@@ -94,10 +94,10 @@ type pickOp struct {
 	offset, size int
 }
 
-func newPickOp(s *session, name string, offset, size int) *pickOp {
+func newPickOp(s *solver, name string, offset, size int) *pickOp {
 	return &pickOp{
 		gradOp: gradOp{baseOp{
-			session: s, name: "Pick", args: name,
+			solver: s, name: "Pick", args: name,
 			inputs: []hm.Type{vectorType(), numberType(size)}, output: numberType(size), shape: numberShape(size),
 		}},
 		offset: offset, size: size,

@@ -21,7 +21,7 @@ import (
 //
 //	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π,  α = Qr,  q = diag(Q)
 //
-// with Q = Σ⁻¹. Where the session finds the mean's coefficients by generalised
+// with Q = Σ⁻¹. Where the solver finds the mean's coefficients by generalised
 // least squares, they are found anew without each point:
 // Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical Geology 15 (1983), 687),
 // and since HᵀQ = 0 then Qy = Q(y − Hβ̂).
@@ -36,13 +36,13 @@ type looOp struct {
 	residualFixed bool
 }
 
-func newLOOOp(s *session, residualFixed bool) *looOp {
+func newLOOOp(s *solver, residualFixed bool) *looOp {
 	args := "y - mean"
 	if residualFixed {
 		args = "y"
 	}
 	return &looOp{
-		baseOp:        baseOp{session: s, name: "LOO", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
+		baseOp:        baseOp{solver: s, name: "LOO", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
 		residualFixed: residualFixed,
 	}
 }
@@ -52,7 +52,7 @@ func (o *looOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if _, err := o.likelihood(inputs); err != nil {
 			return nil, err
 		}
-		f, err := o.session.leaveOneOut()
+		f, err := o.solver.leaveOneOut()
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +63,11 @@ func (o *looOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 func (o *looOp) DiffWRT(int) []bool { return []bool{true, !o.residualFixed} }
 
 func (o *looOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	adjoint, err := gorgonia.ApplyOp(newLOOAdjointOp(o.session), output, g)
+	adjoint, err := gorgonia.ApplyOp(newLOOAdjointOp(o.solver), output, g)
 	if err != nil || o.residualFixed {
 		return gorgonia.Nodes{adjoint, nil}, err
 	}
-	residual, err := gorgonia.ApplyOp(newLOOResidualGradOp(o.session), output, g)
+	residual, err := gorgonia.ApplyOp(newLOOResidualGradOp(o.solver), output, g)
 	return gorgonia.Nodes{adjoint, residual}, err
 }
 
@@ -75,9 +75,9 @@ func (o *looOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.No
 // which orders it after the factorisation, and g.
 type looAdjointOp struct{ gradOp }
 
-func newLOOAdjointOp(s *session) *looAdjointOp {
+func newLOOAdjointOp(s *solver) *looAdjointOp {
 	n := s.ws.N()
-	return &looAdjointOp{gradOp{baseOp{session: s, name: "LOOAdjoint", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}}
+	return &looAdjointOp{gradOp{baseOp{solver: s, name: "LOOAdjoint", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: matrixType(), shape: tensor.Shape{n, n}}}}
 }
 
 func (o *looAdjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -86,15 +86,15 @@ func (o *looAdjointOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &adjointHandle{handle: o.handle(), loo: g, stamp: o.session.stamp}, nil
+		return &adjointHandle{handle: o.handle(), loo: g, stamp: o.solver.stamp}, nil
 	})
 }
 
 // looResidualGradOp is the adjoint of r under looOp, gb.
 type looResidualGradOp struct{ gradOp }
 
-func newLOOResidualGradOp(s *session) *looResidualGradOp {
-	return &looResidualGradOp{gradOp{baseOp{session: s, name: "LOOResidualGrad", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: vectorType(), shape: tensor.Shape{s.ws.N()}}}}
+func newLOOResidualGradOp(s *solver) *looResidualGradOp {
+	return &looResidualGradOp{gradOp{baseOp{solver: s, name: "LOOResidualGrad", inputs: []hm.Type{tensor.Float64, tensor.Float64}, output: vectorType(), shape: tensor.Shape{s.ws.N()}}}}
 }
 
 func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -103,7 +103,7 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 		if err != nil {
 			return nil, err
 		}
-		b, err := o.session.leftOutSlope()
+		b, err := o.solver.leftOutSlope()
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 	})
 }
 
-// leftOut is the state of looOp for the session's alpha.
+// leftOut is the state of looOp for the solver's alpha.
 type leftOut struct {
 	// q is diag(Q), a n×T: α over q. w (n×q, column-major) whitens the mean:
 	// Q = Σ⁻¹ − wwᵀ; nil without.
@@ -133,7 +133,7 @@ func (e *LeverageError) Error() string {
 
 // leaveOneOut returns looOp's value at the parameters of the last nlml. Cost
 // 2n³/3 operations, of which a contraction that follows saves half.
-func (s *session) leaveOneOut() (float64, error) {
+func (s *solver) leaveOneOut() (float64, error) {
 	if s.left != nil {
 		return s.left.value, nil
 	}
@@ -172,7 +172,7 @@ func (s *session) leaveOneOut() (float64, error) {
 }
 
 // whitened returns W (n×q, column-major) with WWᵀ = Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹.
-func (s *session) whitened() []float64 {
+func (s *solver) whitened() []float64 {
 	n := s.ws.N()
 	q := len(s.h) / n
 	rows := make([]float64, n*q)
@@ -192,7 +192,7 @@ func (s *session) whitened() []float64 {
 }
 
 // leftOutSlope returns b = Qa, n×T.
-func (s *session) leftOutSlope() ([]float64, error) {
+func (s *solver) leftOutSlope() ([]float64, error) {
 	l := s.left
 	if l.b != nil {
 		return l.b, nil
@@ -216,7 +216,7 @@ func (s *session) leftOutSlope() ([]float64, error) {
 // Q = Σ⁻¹ − WWᵀ the middle term is
 //
 //	QDQ = Σ⁻¹DΣ⁻¹ − UWᵀ − WUᵀ,  U = Σ⁻¹DW − ½W(WᵀDW).
-func (s *session) leftOutAdjoint(g float64) (device.Adjoint, error) {
+func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
 	n, l := s.ws.N(), s.left
 	b, err := s.leftOutSlope()
 	if err != nil {
@@ -279,7 +279,7 @@ var (
 // whatever the objective is. Cost 2n³/3 operations. Errors:
 // [*device.UnsupportedError], [*LeverageError], those of [device.Workspace].
 func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
-	s := o.session
+	s := o.solver
 	if !s.solved {
 		return 0, errors.New("graph: leave-one-out before an evaluation")
 	}

@@ -56,7 +56,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.session.formed = false // so that the other machine does the work
+		o.solver.formed = false // so that the other machine does the work
 		vm := gorgonia.NewTapeMachine(o.graph)
 		if err := vm.RunAll(); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func (o *panicOp) Do(...gorgonia.Value) (gorgonia.Value, error) { panic("boom") 
 func TestPanicInOp(t *testing.T) {
 	g := gorgonia.NewGraph()
 	in := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(1.0))
-	op := &panicOp{baseOp{session: &session{ctx: context.Background()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, output: tensor.Float64, shape: tensor.ScalarShape()}}
+	op := &panicOp{baseOp{solver: &solver{ctx: context.Background()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, output: tensor.Float64, shape: tensor.ScalarShape()}}
 	out, err := gorgonia.ApplyOp(op, in)
 	if err != nil {
 		t.Fatal(err)
@@ -106,12 +106,12 @@ func TestPanicInOp(t *testing.T) {
 	}
 }
 
-// TestHashes: two ops that differ only in their arguments or their session have
+// TestHashes: two ops that differ only in their arguments or their solver have
 // different hashes, and a collision is seen.
 func TestHashes(t *testing.T) {
-	a, b := &session{}, &session{}
-	hash := func(s *session, name, args string) uint32 {
-		return (&baseOp{session: s, name: name, args: args}).Hashcode()
+	a, b := &solver{}, &solver{}
+	hash := func(s *solver, name, args string) uint32 {
+		return (&baseOp{solver: s, name: name, args: args}).Hashcode()
 	}
 	if hash(a, "Pick", "x") == hash(a, "Pick", "y") || hash(a, "Pick", "x") == hash(b, "Pick", "x") {
 		t.Error("equal hashes for different ops")

@@ -94,13 +94,13 @@ type addNoiseOp struct {
 	noise NoiseModel
 }
 
-func newAddNoiseOp(s *session, noise NoiseModel) *addNoiseOp {
+func newAddNoiseOp(s *solver, noise NoiseModel) *addNoiseOp {
 	n := s.ws.N()
 	inputs := []hm.Type{matrixType()}
 	if size := len(noise.names()); size > 0 {
 		inputs = append(inputs, numberType(size))
 	}
-	return &addNoiseOp{baseOp{session: s, name: "AddNoise", inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}, noise}
+	return &addNoiseOp{baseOp{solver: s, name: "AddNoise", inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}, noise}
 }
 
 func (o *addNoiseOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -134,7 +134,7 @@ func (o *addNoiseOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (
 	if len(inputs) == 1 {
 		return gorgonia.Nodes{adjoint}, nil
 	}
-	trace, err := gorgonia.ApplyOp(newTraceOp(o.session, o.noise), adjoint)
+	trace, err := gorgonia.ApplyOp(newTraceOp(o.solver, o.noise), adjoint)
 	return gorgonia.Nodes{adjoint, trace}, err
 }
 
@@ -146,10 +146,10 @@ type traceOp struct {
 	size  int
 }
 
-func newTraceOp(s *session, noise NoiseModel) *traceOp {
+func newTraceOp(s *solver, noise NoiseModel) *traceOp {
 	size := len(noise.names())
 	return &traceOp{
-		gradOp: gradOp{baseOp{session: s, name: "Trace", inputs: []hm.Type{matrixType()}, output: numberType(size), shape: numberShape(size)}},
+		gradOp: gradOp{baseOp{solver: s, name: "Trace", inputs: []hm.Type{matrixType()}, output: numberType(size), shape: numberShape(size)}},
 		group:  noise.Group, size: size,
 	}
 }
@@ -160,7 +160,7 @@ func (o *traceOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 			return nil, err
 		}
 		sums := make([]float64, o.size)
-		for i, v := range o.session.diag {
+		for i, v := range o.solver.diag {
 			if o.group != nil {
 				sums[o.group[i]] += v
 			} else {

@@ -16,7 +16,7 @@ import (
 // concurrent use: one objective and one workspace for each goroutine.
 type Objective struct {
 	graph    *gorgonia.ExprGraph
-	session  *session
+	solver  *solver
 	vars     []*variable
 	cost     *gorgonia.Node
 	prior    *gorgonia.Node // the prior's part of cost, or nil
@@ -27,7 +27,7 @@ type Objective struct {
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, session: b.session, vars: b.vars, cost: cost, prior: b.prior}
+	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
@@ -103,7 +103,7 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 	for _, v := range o.vars {
 		v.set(z)
 	}
-	s := o.session
+	s := o.solver
 	s.ctx = ctx
 	defer func() { s.ctx = context.Background() }()
 	if err := m.run(); err != nil {
@@ -115,9 +115,9 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
-	t := o.session.terms
-	if o.session.left != nil {
-		t.LeaveOneOut = o.session.left.value
+	t := o.solver.terms
+	if o.solver.left != nil {
+		t.LeaveOneOut = o.solver.left.value
 	}
 	if o.last != nil && o.prior != nil {
 		if f, err := scalar(o.last.value(o.prior)); err == nil {
@@ -132,21 +132,21 @@ func (o *Objective) Terms() Terms {
 // successful evaluation; derived parameters are among them. The slices are
 // copies.
 func (o *Objective) Theta() (theta, noise, alpha []float64) {
-	s := o.session
+	s := o.solver
 	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
 }
 
 // Noise returns what was added to the diagonal in the last successful
 // evaluation, known and estimated noise but no jitter: n variances, or one that
 // is the same for all points.
-func (o *Objective) Noise() []float64 { return slices.Clone(o.session.noise) }
+func (o *Objective) Noise() []float64 { return slices.Clone(o.solver.noise) }
 
 // Mean returns the mean's coefficients β̂ found by generalised least squares in
 // the last successful evaluation, q×T column-major, and their covariance
 // (HᵀΣ⁻¹H)⁻¹, q×q, the same for every target; nil if the mean is zero or its
 // coefficients are parameters.
 func (o *Objective) Mean() (beta, covariance []float64) {
-	s := o.session
+	s := o.solver
 	if s.gls == nil {
 		return nil, nil
 	}

@@ -11,11 +11,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// baseOp is what all our ops share. An op's identity is its name, its session
+// baseOp is what all our ops share. An op's identity is its name, its solver
 // and its arguments: two that differ in any of them must never be taken for
 // one node.
 type baseOp struct {
-	session *session
+	solver *solver
 	name    string
 	// args distinguishes ops of one name, such as the offset of a pick.
 	args string
@@ -42,7 +42,7 @@ func (o *baseOp) CallsExtern() bool    { return false }
 func (o *baseOp) OverwritesInput() int { return -1 }
 
 func (o *baseOp) WriteHash(h hash.Hash) {
-	fmt.Fprintf(h, "gpfit %s %q session %p salt %d", o.name, o.args, o.session, o.session.salt)
+	fmt.Fprintf(h, "gpfit %s %q solver %p salt %d", o.name, o.args, o.solver, o.solver.salt)
 }
 
 func (o *baseOp) Hashcode() uint32 {
@@ -58,7 +58,7 @@ func (o *baseOp) String() string {
 	return o.name + "(" + o.args + ")"
 }
 
-// guard runs the body of a Do unless the session's context is done. A panic
+// guard runs the body of a Do unless the solver's context is done. A panic
 // becomes an error, whatever machine runs the op: Gorgonia's own would end the
 // process.
 func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, err error) {
@@ -67,7 +67,7 @@ func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, e
 			err = fmt.Errorf("graph: panic in op %s: %v\n%s", o, p, debug.Stack())
 		}
 	}()
-	if err := o.session.ctx.Err(); err != nil {
+	if err := o.solver.ctx.Err(); err != nil {
 		return nil, err
 	}
 	return body()
@@ -84,11 +84,11 @@ func (o *baseOp) likelihood(inputs []gorgonia.Value) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return o.session.nlml(c, r)
+	return o.solver.nlml(c, r)
 }
 
 func (o *baseOp) handle() handle {
-	return handle{session: o.session, rows: o.shape[0], cols: o.shape[1]}
+	return handle{solver: o.solver, rows: o.shape[0], cols: o.shape[1]}
 }
 
 // kernelOp is K = k_θ(X, X), an n×n matrix. Inputs: X, then one scalar or
@@ -123,13 +123,13 @@ func (o *kernelOp) DiffWRT(inputs int) []bool {
 }
 
 func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
-	grad, err := gorgonia.ApplyOp(newKernelGradOp(o.session), adjoint)
+	grad, err := gorgonia.ApplyOp(newKernelGradOp(o.solver), adjoint)
 	if err != nil {
 		return nil, err
 	}
 	out := gorgonia.Nodes{nil}
-	for i, p := range o.session.prog.Params {
-		pick, err := gorgonia.ApplyOp(newPickOp(o.session, p.Name, p.Offset, p.Size), grad, inputs[1+i])
+	for i, p := range o.solver.prog.Params {
+		pick, err := gorgonia.ApplyOp(newPickOp(o.solver, p.Name, p.Offset, p.Size), grad, inputs[1+i])
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (go
 // 5.9, negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r (adjointOp),
 // and r receives gα (residualGradOp).
 //
-// Where the session finds the mean's coefficients by generalised least squares,
+// Where the solver finds the mean's coefficients by generalised least squares,
 // r is the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
 // minimises φ for that Σ. By the chain rule
 //
@@ -172,11 +172,11 @@ func (o *nlmlOp) DiffWRT(int) []bool { return []bool{true, !o.residualFixed} }
 
 func (o *nlmlOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
 	// output as an input makes the derivatives run after the factorisation.
-	adjoint, err := gorgonia.ApplyOp(newAdjointOp(o.session), output, g)
+	adjoint, err := gorgonia.ApplyOp(newAdjointOp(o.solver), output, g)
 	if err != nil || o.residualFixed {
 		return gorgonia.Nodes{adjoint, nil}, err
 	}
-	residual, err := gorgonia.ApplyOp(newResidualGradOp(o.session), output, g)
+	residual, err := gorgonia.ApplyOp(newResidualGradOp(o.solver), output, g)
 	return gorgonia.Nodes{adjoint, residual}, err
 }
 
@@ -202,22 +202,22 @@ func numberShape(size int) tensor.Shape {
 	return tensor.Shape{size}
 }
 
-func newKernelOp(s *session) *kernelOp {
+func newKernelOp(s *solver) *kernelOp {
 	n := s.ws.N()
 	inputs := []hm.Type{matrixType()}
 	for _, p := range s.prog.Params {
 		inputs = append(inputs, numberType(p.Size))
 	}
-	return &kernelOp{baseOp{session: s, name: "Kernel", args: s.prog.Text, inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}}
+	return &kernelOp{baseOp{solver: s, name: "Kernel", args: s.prog.Text, inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}}
 }
 
-func newNLMLOp(s *session, residualFixed bool) *nlmlOp {
+func newNLMLOp(s *solver, residualFixed bool) *nlmlOp {
 	args := "y - mean"
 	if residualFixed {
 		args = "y"
 	}
 	return &nlmlOp{
-		baseOp:        baseOp{session: s, name: "NLML", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
+		baseOp:        baseOp{solver: s, name: "NLML", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
 		residualFixed: residualFixed,
 	}
 }

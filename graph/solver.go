@@ -37,10 +37,10 @@ type Terms struct {
 // NLML returns the negative log marginal likelihood, without priors.
 func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
 
-// session drives one workspace for the ops of one graph. It remembers what the
+// solver drives one workspace for the ops of one graph. It remembers what the
 // workspace holds, so that work for the same parameters is not done twice: a
 // gradient after a value reuses what was formed.
-type session struct {
+type solver struct {
 	ws     device.Workspace
 	prog   *kernel.Program
 	ladder choleskyJitter
@@ -78,9 +78,9 @@ type session struct {
 	grad, diag      []float64
 }
 
-func newSession(ws device.Workspace, spec Spec) *session {
+func newSolver(ws device.Workspace, spec Spec) *solver {
 	n := ws.N()
-	s := &session{
+	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
 	}
@@ -92,7 +92,7 @@ func newSession(ws device.Workspace, spec Spec) *session {
 
 // nlml makes the workspace hold the covariance, formed, and returns the
 // value for the residual r.
-func (s *session) nlml(c *covarianceHandle, r []float64) (float64, error) {
+func (s *solver) nlml(c *covarianceHandle, r []float64) (float64, error) {
 	if len(r) != s.ws.N()*s.targets {
 		return 0, fmt.Errorf("graph: residual of %d elements for %d points and %d targets", len(r), s.ws.N(), s.targets)
 	}
@@ -111,7 +111,7 @@ func (s *session) nlml(c *covarianceHandle, r []float64) (float64, error) {
 
 // solve finds alpha, with the mean's coefficients if it is to, and the terms.
 // One call of the workspace serves all right-hand sides.
-func (s *session) solve(r []float64) error {
+func (s *solver) solve(r []float64) error {
 	n := s.ws.N()
 	s.solved, s.contracted, s.left = false, false, nil
 	s.residual = append(s.residual[:0], r...)
@@ -146,7 +146,7 @@ func (s *session) solve(r []float64) error {
 
 // leastSquares finds β̂ for every target and takes the mean out: r becomes
 // y − Hβ̂ and alpha = Σ⁻¹y becomes Σ⁻¹(y − Hβ̂). solved is Σ⁻¹H.
-func (s *session) leastSquares(r, solved []float64) error {
+func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *session) leastSquares(r, solved []float64) error {
 }
 
 // form forms Σ in the workspace, with jitter where that is needed and allowed.
-func (s *session) form(c *covarianceHandle) (err error) {
+func (s *solver) form(c *covarianceHandle) (err error) {
 	s.formed, s.solved, s.contracted, s.left = false, false, false, nil
 	s.stamp++
 	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
@@ -203,7 +203,7 @@ func (limit choleskyJitter) climb(form func(jitter float64) error) (jitter float
 
 // contract evaluates ⟨adjoint, ∂K/∂log θ⟩ into s.grad and the adjoint's
 // diagonal into s.diag, once for all consumers of the adjoint.
-func (s *session) contract(a *adjointHandle) error {
+func (s *solver) contract(a *adjointHandle) error {
 	if a.stamp != s.stamp || !s.solved {
 		return errors.New("graph: an adjoint was used after the matrix it belongs to was overwritten")
 	}
