@@ -142,13 +142,13 @@ func hashesCollide(g *gorgonia.ExprGraph) bool {
 }
 
 type builder struct {
-	spec    Spec
-	graph   *gorgonia.ExprGraph
+	spec   Spec
+	graph  *gorgonia.ExprGraph
 	solver *solver
-	vars    []*variable
-	nodes   Nodes
-	prior   *gorgonia.Node
-	offset  int
+	vars   []*variable
+	nodes  Nodes
+	prior  *gorgonia.Node
+	offset int
 }
 
 func (b *builder) build() (*Objective, error) {

@@ -16,7 +16,7 @@ import (
 // concurrent use: one objective and one workspace for each goroutine.
 type Objective struct {
 	graph    *gorgonia.ExprGraph
-	solver  *solver
+	solver   *solver
 	vars     []*variable
 	cost     *gorgonia.Node
 	prior    *gorgonia.Node // the prior's part of cost, or nil

@@ -16,7 +16,7 @@ import (
 // one node.
 type baseOp struct {
 	solver *solver
-	name    string
+	name   string
 	// args distinguishes ops of one name, such as the offset of a pick.
 	args string
 	// inputs and output are the types of the children and of the result.

@@ -15,7 +15,7 @@ func matrixType() gorgonia.TensorType { return gorgonia.TensorType{Dims: 2, Of: 
 // handle is what a matrix-valued node holds: not the matrix but a description
 // of it. It satisfies gorgonia.Value and refuses to be copied as data.
 type handle struct {
-	solver    *solver
+	solver     *solver
 	rows, cols int
 }
 
