@@ -1,7 +1,9 @@
 package devicetest
 
 import (
+	"fmt"
 	"math"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,7 +14,12 @@ import (
 
 // reference is a problem computed densely, with every matrix formed.
 type reference struct {
-	p       *problem
+	p *problem
+	*matrices
+}
+
+// matrices are a reference's. They are not changed once they are made.
+type matrices struct {
 	sigma   *mat.SymDense
 	chol    mat.Cholesky
 	inverse mat.SymDense
@@ -20,31 +27,47 @@ type reference struct {
 	slopes []*mat.SymDense
 }
 
+// known holds the matrices of problems that were computed before, by all that
+// they depend on: the suite runs on several devices in one program.
+var known sync.Map
+
 func newReference(t testing.TB, p *problem) *reference {
 	t.Helper()
-	n := p.x.N
-	r := &reference{p: p, sigma: mat.NewSymDense(n, nil)}
-	for range p.theta {
-		r.slopes = append(r.slopes, mat.NewSymDense(n, nil))
+	key := fmt.Sprint(p.prog.Text, p.x.D, p.theta, p.noise, p.x.X)
+	if m, ok := known.Load(key); ok {
+		return &reference{p, m.(*matrices)}
 	}
-	slopes := make([]float64, len(p.theta))
+	m := newMatrices(t, p)
+	known.Store(key, m)
+	return &reference{p, m}
+}
+
+func newMatrices(t testing.TB, p *problem) *matrices {
+	t.Helper()
+	n := p.x.N
+	m := &matrices{sigma: mat.NewSymDense(n, nil)}
+	for range p.theta {
+		m.slopes = append(m.slopes, mat.NewSymDense(n, nil))
+	}
+	points, slopes := make([][]float64, n), make([]float64, len(p.theta))
 	for i := range n {
+		points[i] = row(p.x, i)
 		for j := range i + 1 {
-			r.sigma.SetSym(i, j, p.k.value(p.theta, row(p.x, i), row(p.x, j)))
-			p.k.slopes(slopes, p.theta, row(p.x, i), row(p.x, j))
+			m.sigma.SetSym(i, j, p.k.value(p.theta, points[i], points[j]))
+			p.k.slopes(slopes, p.theta, points[i], points[j])
 			for q, v := range slopes {
-				r.slopes[q].SetSym(i, j, v)
+				m.slopes[q].SetSym(i, j, v)
 			}
 		}
-		r.sigma.SetSym(i, i, r.sigma.At(i, i)+p.noise[min(i, len(p.noise)-1)])
+		m.sigma.SetSym(i, i, m.sigma.At(i, i)+p.noise[min(i, len(p.noise)-1)])
 	}
-	if !r.chol.Factorize(r.sigma) {
+	if !m.chol.Factorize(m.sigma) {
 		t.Fatal("reference: not positive definite")
 	}
-	if err := r.chol.InverseTo(&r.inverse); err != nil {
+	if err := m.chol.InverseTo(&m.inverse); err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return m
 }
 
 // row is the i-th point.
