@@ -132,10 +132,11 @@ func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refi
 
 // refit tunes the parameters from z on.
 func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
-	o := j.opts.Settings
+	settings := j.opts.Settings.Descents()
+	settings.Precision, settings.Callback = precision, nil
 	r, err := descent.Minimize(ctx, descent.Search{
 		Objectives: []descent.Func{s}, Parameters: j.params.list(), Starts: []descent.Start{{Z: z}},
-	}, descent.Options{Method: o.Method, MaxEvaluations: o.MaxEvaluations, GradientTolerance: o.GradientTolerance, RelativeTolerance: o.RelativeTolerance, Precision: precision})
+	}, settings)
 	if err != nil {
 		return nil, err
 	}

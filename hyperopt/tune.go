@@ -21,7 +21,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	t := &tuner{Settings: s, problem: p, params: p.Parameters(), rows: p.Rows(), journal: j}
+	t := &tuner{Settings: s, problem: p, params: p.Parameters(), limits: p.Limits(), rows: p.Rows(), journal: j}
 	t.result = &Result{Result: descent.Result{BestStart: -1, StartResult: descent.StartResult{
 		F: math.NaN(), Status: descent.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(),
 	}}}
@@ -73,7 +73,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err != nil {
 		return err
 	}
-	settings := t.descents()
+	settings := t.Descents()
 	settings.Race = t.raced()
 	if err := t.full(ctx, objectives, found, "descent", settings); err != nil {
 		return err

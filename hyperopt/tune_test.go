@@ -245,7 +245,7 @@ func TestTuneEnds(t *testing.T) {
 // not below their bounds.
 func TestLimits(t *testing.T) {
 	p := &table{limits: []float64{1, -9, 0}}
-	u := &tuner{problem: p, params: p.Parameters()}
+	u := &tuner{limits: p.Limits(), params: p.Parameters()}
 	if got := u.withinReach([]float64{2, 5, 0.25}); !slices.Equal(got, []float64{1, -8, 0.25}) {
 		t.Errorf("%v", got)
 	}

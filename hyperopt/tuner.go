@@ -18,6 +18,7 @@ type tuner struct {
 	Settings
 	problem Problem
 	params  []descent.Parameter
+	limits  []float64 // the problem's
 	rows    int
 	free    int // parameters that are not fixed
 	journal *journal.Journal
@@ -45,16 +46,16 @@ func (t *tuner) raced() bool {
 // halved reports whether every start has a half of the rows of its own.
 func (t *tuner) halved() bool { return t.raced() && t.rows < coarseFrom }
 
-// descents are the settings of those over all rows.
-func (t *tuner) descents() descent.Options {
-	return descent.Options{Method: t.Method, MaxEvaluations: t.MaxEvaluations, GradientTolerance: t.GradientTolerance,
-		RelativeTolerance: t.RelativeTolerance, Precision: t.Precision, Callback: t.Callback}
+// Descents are the settings of a descent over all rows.
+func (s Settings) Descents() descent.Options {
+	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
+		RelativeTolerance: s.RelativeTolerance, Precision: s.Precision, Callback: s.Callback}
 }
 
 // looseDescents are the settings of descents on fewer rows: there is no point in
 // following an optimum that moves by more at the next stage.
 func (t *tuner) looseDescents(rows int) descent.Options {
-	s := t.descents()
+	s := t.Descents()
 	if s.GradientTolerance >= 0 {
 		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
 	}
@@ -115,7 +116,7 @@ func (t *tuner) record(s Stage, began time.Time) {
 // withinReach cuts z to the problem's limits.
 func (t *tuner) withinReach(z []float64) []float64 {
 	z = slices.Clone(z)
-	for i, limit := range t.problem.Limits() {
+	for i, limit := range t.limits {
 		if p := t.params[i]; !p.Fixed && !math.IsInf(limit, 1) {
 			z[i] = min(z[i], max(limit, p.Z(p.Lower)))
 		}
