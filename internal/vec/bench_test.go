@@ -142,3 +142,45 @@ func BenchmarkCosineSine(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkFunctions: every function of one element.
+func BenchmarkFunctions(b *testing.B) {
+	src, dst := benchRow(), make([]float64, benchLen)
+	for _, f := range functionsWith(0.3) {
+		b.Run(f.name, func(b *testing.B) {
+			forBench(b, func(b *testing.B) {
+				for b.Loop() {
+					f.run(dst, src)
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkSum(b *testing.B) {
+	x := benchRow()
+	forBench(b, func(b *testing.B) {
+		for b.Loop() {
+			Sum(x)
+		}
+	})
+}
+
+func BenchmarkMulCombine(b *testing.B) {
+	x, y, z, dst := benchRow(), benchRow(), benchRow(), make([]float64, benchLen)
+	forBench(b, func(b *testing.B) {
+		for b.Loop() {
+			MulCombine(dst, x, y, z, 0.5)
+		}
+	})
+}
+
+func BenchmarkMismatches(b *testing.B) {
+	dst := make([]float64, benchLen)
+	benchColumns(b, func(x, w, y []float64, index []int) { Mismatches(dst, x, w, y, benchStride, index) })
+}
+
+func BenchmarkWeightedMismatches(b *testing.B) {
+	weights := benchRow()
+	benchColumns(b, func(x, w, y []float64, index []int) { WeightedMismatches(w, x, weights, y, benchStride, index) })
+}

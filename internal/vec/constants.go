@@ -76,4 +76,9 @@ const (
 	// its exponent from powers of 2 to √½ times those.
 	halfRootBits = 0x3fe6a09e << 32
 	oneBits      = 0x3ff << 52
+	// The logarithm of a number below smallestNormal is that of upFactor times
+	// it, less upPower·log 2.
+	smallestNormal = 0x1p-1022
+	upFactor       = 0x1p54
+	upPower        = 54
 )

@@ -4,7 +4,7 @@ import "math"
 
 // expConst is what the assembly reads, every number repeated over the lanes of
 // an AVX2 vector. The generator knows the order: internal/gen/exp.go.
-var expConst [61][4]float64
+var expConst [67][4]float64
 
 func init() {
 	scalars := []float64{
@@ -23,6 +23,7 @@ func init() {
 	} {
 		scalars = append(scalars, math.Float64frombits(bits))
 	}
+	scalars = append(scalars, smallestNormal, upFactor, upPower, math.Inf(-1), math.NaN(), math.Float64frombits(1<<63-1))
 	for i, c := range scalars {
 		expConst[i] = [4]float64{c, c, c, c}
 	}

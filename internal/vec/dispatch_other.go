@@ -61,3 +61,33 @@ func sinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 }
 
 func affine(dst, a []float64, c, o float64) { affineGo(dst, a, c, o) }
+
+func mulCombine(dst, a, b, c []float64, p float64) { mulCombineGo(dst, a, b, c, p) }
+
+func sum(a []float64) float64 { return sumGo(a) }
+
+func log(dst, src []float64, c float64) { logGo(dst, src, c) }
+
+func sine(dst, src []float64, c, b float64) { sineGo(dst, src, c, b) }
+
+func mismatches(dst, x, w, y []float64, stride int, index []int) {
+	mismatchesGo(dst, x, w, y, stride, index)
+}
+
+func weightedMismatches(sums, x, w, y []float64, stride int, index []int) {
+	weightedMismatchesGo(sums, x, w, y, stride, index)
+}
+
+func sqrt(dst, src []float64, c float64) { sqrtGo(dst, src, c) }
+
+func inverse(dst, src []float64, c, o float64) { inverseGo(dst, src, c, o) }
+
+func rootInverse(dst, src []float64, c float64) { rootInverseGo(dst, src, c) }
+
+func polynomial(dst, src, coef []float64) { polynomialGo(dst, src, coef) }
+
+func abs(dst, src []float64) { absGo(dst, src) }
+
+func positive(dst, src []float64, c, o float64) { positiveGo(dst, src, c, o) }
+
+func step(dst, src []float64) { stepGo(dst, src) }

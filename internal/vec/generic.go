@@ -89,6 +89,41 @@ func weightedSquaresGo(sums, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+func mismatchesGo(dst, x, w, y []float64, stride int, index []int) {
+	clear(dst)
+	for q, c := range index {
+		xq, wq, col := x[q], 1.0, y[c*stride:][:len(dst)]
+		if w != nil {
+			wq = w[q]
+		}
+		for j, v := range col {
+			if xq != v {
+				dst[j] += wq
+			}
+		}
+	}
+}
+
+func weightedMismatchesGo(sums, x, w, y []float64, stride int, index []int) {
+	for q, c := range index {
+		xq, col, sum := x[q], y[c*stride:][:len(w)], 0.0
+		for j, v := range col {
+			if xq != v {
+				sum += w[j]
+			}
+		}
+		sums[q] = sum
+	}
+}
+
+func sumGo(a []float64) float64 {
+	sum := 0.0
+	for _, v := range a {
+		sum += v
+	}
+	return sum
+}
+
 func dotGo(a, b []float64) float64 {
 	sum := 0.0
 	for j, v := range a {
@@ -126,5 +161,11 @@ func scaleGo(dst, a []float64, c float64) {
 func combineGo(dst, a, b []float64, p, q float64) {
 	for j, v := range a {
 		dst[j] = p*v + q*b[j]
+	}
+}
+
+func mulCombineGo(dst, a, b, c []float64, p float64) {
+	for j, v := range a {
+		dst[j] = float64(v*b[j]) + p*c[j] // symmetric where products are fused
 	}
 }

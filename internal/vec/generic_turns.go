@@ -33,6 +33,13 @@ func cosineSineGo(dst, sine, src []float64, c, b float64) {
 	}
 }
 
+func sineGo(dst, src []float64, c, b float64) {
+	for j, v := range src {
+		s, t := turn(c * v)
+		dst[j] = 2 * b * s * t
+	}
+}
+
 func sinSquaresGo(dst, x, w, f, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {
@@ -86,13 +93,47 @@ func log1pOf(t float64) float64 {
 	// The error of the sum, after Knuth: it has no branch.
 	b := u - c
 	lost := (c - (u - b)) + (1 - b)
-	bits := math.Float64bits(u) + (oneBits - halfRootBits)
-	e := float64(int64(bits>>52) - 1023)
-	f := math.Float64frombits(bits&(1<<52-1)+halfRootBits) - 1
+	e, f := split(u)
 	s, h := f/(2+f), 0.5*f*f
-	z, p := s*s, &logPoly
-	r := z * (p[0] + z*(p[1]+z*(p[2]+z*(p[3]+z*(p[4]+z*(p[5]+z*p[6]))))))
-	return e*ln2Hi + (f - (h - (s*(h+r) + (e*ln2Lo + lost/u)))) + (t - c)
+	return e*ln2Hi + (f - (h - (s*(h+logRest(s*s)) + (e*ln2Lo + lost/u)))) + (t - c)
+}
+
+// split returns e and f with u = 2^e·(1 + f), for a normal positive u.
+func split(u float64) (e, f float64) {
+	bits := math.Float64bits(u) + (oneBits - halfRootBits)
+	return float64(int64(bits>>52) - 1023), math.Float64frombits(bits&(1<<52-1)+halfRootBits) - 1
+}
+
+// logRest is R of constants.go.
+func logRest(z float64) float64 {
+	p := &logPoly
+	return z * (p[0] + z*(p[1]+z*(p[2]+z*(p[3]+z*(p[4]+z*(p[5]+z*p[6]))))))
+}
+
+// logOf returns log(t).
+func logOf(t float64) float64 {
+	power := 0.0
+	switch {
+	case t >= smallestNormal && t <= math.MaxFloat64:
+	case t > math.MaxFloat64:
+		return t
+	case t == 0:
+		return math.Inf(-1)
+	case t > 0:
+		t, power = t*upFactor, upPower
+	default:
+		return math.NaN()
+	}
+	e, f := split(t)
+	e -= power
+	s, h := f/(2+f), 0.5*f*f
+	return e*ln2Hi + (f - (h - (s*(h+logRest(s*s)) + e*ln2Lo)))
+}
+
+func logGo(dst, src []float64, c float64) {
+	for j, v := range src {
+		dst[j] = logOf(c * v)
+	}
 }
 
 func log1pGo(dst, src []float64, c float64) {

@@ -47,7 +47,11 @@ func bigCosTurns(u float64) *big.Float { return bigSeries(u, 0) }
 func bigSeries(u float64, first int) *big.Float {
 	x := bigFloat(u - math.RoundToEven(u)) // exact
 	x.Mul(x, bigFloat(2))
-	x.Mul(x, bigPi)
+	return bigSine(x.Mul(x, bigPi), first)
+}
+
+// bigSine returns sin x (first = 1) or cos x (first = 0) by the series.
+func bigSine(x *big.Float, first int) *big.Float {
 	term := bigFloat(1)
 	if first == 1 {
 		term.Set(x)
@@ -73,9 +77,12 @@ func bigLog1p(t float64) *big.Float {
 		sum := new(big.Float).SetPrec(bigPrec).Sub(x, sq.Quo(sq, bigFloat(2)))
 		return sum.Add(sum, cube.Quo(cube, bigFloat(3)))
 	}
-	a := math.Log1p(t)
-	one := new(big.Float).SetPrec(bigPrec).Add(bigFloat(1), bigFloat(t))
-	d := one.Mul(one, bigExp(-a))
+	return bigLogNear(new(big.Float).SetPrec(bigPrec).Add(bigFloat(1), bigFloat(t)), math.Log1p(t))
+}
+
+// bigLogNear returns log x, of which a is an approximation.
+func bigLogNear(x *big.Float, a float64) *big.Float {
+	d := new(big.Float).SetPrec(bigPrec).Mul(x, bigExp(-a))
 	d.Sub(d, bigFloat(1))
 	// log(1 + δ) = δ − δ²/2 + δ³/3, δ about 1e-16.
 	sq := new(big.Float).SetPrec(bigPrec).Mul(d, d)

@@ -1,9 +1,11 @@
 // Package vec holds the loops over rows of float64 that kernel evaluation
 // spends its time in: exponentials, logarithms, sines and cosines, sums over
-// columns (squared distances, inner products) and over rows.
+// columns (squared distances, inner products) and over rows, and other functions
+// of one element (functions.go).
 //
 // Each exists three times: for AVX-512, for AVX2 with FMA (assembly written by
-// internal/gen) and in Go (generic.go), which serves every other processor.
+// internal/gen) and in Go (generic.go), which serves every other processor; a
+// few, which say so, in Go alone.
 // The best that the machine supports is chosen once, at the start of the
 // program; the environment variable GPFIT_CPU forces one (variant.go).
 //
@@ -128,6 +130,18 @@ func Differences(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+// Mismatches sets
+//
+//	dst[j] = Σ_q w[q]·[x[q] ≠ y[index[q]·stride + j]]
+//
+// as [SquaredDistances] does: the sum of the weights of the columns that differ.
+// NaN differs from everything.
+func Mismatches(dst, x, w, y []float64, stride int, index []int) {
+	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
+		mismatches(dst, x, w, y, stride, index)
+	}
+}
+
 // SinSquares sets
 //
 //	dst[j] = Σ_q w[q]·sin²(π·u)   with  u = f[q]·(x[q] − y[index[q]·stride + j])
@@ -194,14 +208,33 @@ func columnArguments(dst, x, w, y []float64, stride int, index []int) (xd, wd []
 //
 // for the length of index, the sum over the length of w.
 func WeightedSquares(sums, x, w, y []float64, stride int, index []int) {
+	if sums, x, ok := sumArguments(sums, x, w, y, stride, index); ok {
+		weightedSquares(sums, x, w, y, stride, index)
+	}
+}
+
+// WeightedMismatches sets
+//
+//	sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]]
+//
+// as [WeightedSquares] does.
+func WeightedMismatches(sums, x, w, y []float64, stride int, index []int) {
+	if sums, x, ok := sumArguments(sums, x, w, y, stride, index); ok {
+		weightedMismatches(sums, x, w, y, stride, index)
+	}
+}
+
+// sumArguments checks what functions take that sum over each column. ok says
+// that there is something left to do.
+func sumArguments(sums, x, w, y []float64, stride int, index []int) (sd, xd []float64, ok bool) {
 	n, d := len(w), len(index)
 	sums, x = first(sums, d), first(x, d)
 	if n == 0 {
 		clear(sums)
-		return
+		return nil, nil, false
 	}
 	checkColumns(y, stride, index, n)
-	weightedSquares(sums, x, w, y, stride, index)
+	return sums, x, true
 }
 
 // checkColumns panics unless every column has n elements in y.
@@ -214,6 +247,14 @@ func checkColumns(y []float64, stride int, index []int, n int) {
 // first returns the first n elements of s and panics if it is shorter, however
 // large its capacity.
 func first(s []float64, n int) []float64 { return s[:len(s):len(s)][:n] }
+
+// Sum returns Σ a[j].
+func Sum(a []float64) float64 {
+	if len(a) == 0 {
+		return 0
+	}
+	return sum(a)
+}
 
 // Dot returns Σ a[j]·b[j] for the length of a.
 func Dot(a, b []float64) float64 {
@@ -263,5 +304,14 @@ func Combine(dst, a, b []float64, p, q float64) {
 func Affine(dst, a []float64, c, o float64) {
 	if dst = first(dst, len(a)); len(a) > 0 {
 		affine(dst, a, c, o)
+	}
+}
+
+// MulCombine sets dst[j] = a[j]·b[j] + p·c[j] for the length of a; dst may be a,
+// b or c. It is symmetric in a and b to the last bit.
+func MulCombine(dst, a, b, c []float64, p float64) {
+	n := len(a)
+	if dst, b, c = first(dst, n), first(b, n), first(c, n); n > 0 {
+		mulCombine(dst, a, b, c, p)
 	}
 }

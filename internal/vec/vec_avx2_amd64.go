@@ -31,6 +31,11 @@ func rootPole256(k *float64, slope *float64, s *float64, n int, c float64, p *[3
 //go:noescape
 func log1p256(dst *float64, src *float64, n int, c float64)
 
+// log256 sets dst[j] = log(c·src[j]) for j < n.
+//
+//go:noescape
+func log256(dst *float64, src *float64, n int, c float64)
+
 // rationalSlopes256 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
 // for j < n.
 //
@@ -47,6 +52,11 @@ func cosine256(dst *float64, src *float64, n int, c float64, b float64)
 //
 //go:noescape
 func cosineSine256(dst *float64, sine *float64, src *float64, n int, c float64, b float64)
+
+// sine256 sets dst[j] = b·sin(2πu) with u = c·src[j] for j < n.
+//
+//go:noescape
+func sine256(dst *float64, src *float64, n int, c float64, b float64)
 
 // squaredDistances256 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without
 // weights if w is nil. d ≥ 1.
@@ -65,6 +75,12 @@ func innerProducts256(dst *float64, n int, x *float64, w *float64, y *float64, s
 //
 //go:noescape
 func differences256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// mismatches256 sets dst[j] = Σ_q w[q]·[x[q] ≠ y[index[q]·stride + j]] for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func mismatches256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
 
 // sinSquares256 sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;
 // without weights if w is nil. d ≥ 1.
@@ -102,6 +118,29 @@ func weightedSquares256x2(sums *float64, x *float64, w *float64, n int, y *float
 //go:noescape
 func weightedSquares256x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
 
+// weightedMismatches256x4 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 4.
+//
+//go:noescape
+func weightedMismatches256x4(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedMismatches256x2 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 2.
+//
+//go:noescape
+func weightedMismatches256x2(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedMismatches256x1 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 1.
+//
+//go:noescape
+func weightedMismatches256x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// sum256 returns Σ a[j] over j < n.
+//
+//go:noescape
+func sum256(a *float64, n int) float64
+
 // dot256 returns Σ a[j]·b[j] over j < n.
 //
 //go:noescape
@@ -136,3 +175,43 @@ func affine256(dst *float64, a *float64, n int, c float64, o float64)
 //
 //go:noescape
 func combine256(dst *float64, a *float64, b *float64, n int, p float64, q float64)
+
+// mulCombine256 sets dst[j] = a[j]·b[j] + p·c[j] for j < n.
+//
+//go:noescape
+func mulCombine256(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
+
+// sqrt256 sets dst[j] = √(c·src[j]) for j < n.
+//
+//go:noescape
+func sqrt256(dst *float64, src *float64, n int, c float64)
+
+// inverse256 sets dst[j] = 1/(c·src[j] + o) for j < n.
+//
+//go:noescape
+func inverse256(dst *float64, src *float64, n int, c float64, o float64)
+
+// rootInverse256 sets dst[j] = 1/√(c·src[j]) for j < n, and 0 where the root is.
+//
+//go:noescape
+func rootInverse256(dst *float64, src *float64, n int, c float64)
+
+// abs256 sets dst[j] = |src[j]| for j < n.
+//
+//go:noescape
+func abs256(dst *float64, src *float64, n int)
+
+// positive256 sets dst[j] = max(c·src[j] + o, 0) for j < n.
+//
+//go:noescape
+func positive256(dst *float64, src *float64, n int, c float64, o float64)
+
+// step256 sets dst[j] = 1 for j < n where src[j] > 0, otherwise 0.
+//
+//go:noescape
+func step256(dst *float64, src *float64, n int)
+
+// polynomial256 sets dst[j] = Σ_{k<d} coef[k]·src[j]^k for j < n. d ≥ 1.
+//
+//go:noescape
+func polynomial256(dst *float64, src *float64, n int, coef *float64, d int)

@@ -580,22 +580,22 @@ single:
 	VMINPD      Y3, Y4, Y3
 	VSUBPD      Y3, Y2, Y2
 	VADDPD      ·expConst+160(SB), Y3, Y4
-	VSUBPD      Y3, Y4, Y6
-	VSUBPD      Y6, Y4, Y8
+	VSUBPD      Y3, Y4, Y7
+	VSUBPD      Y7, Y4, Y8
 	VSUBPD      Y8, Y3, Y5
 	VMOVUPD     ·expConst+160(SB), Y8
-	VSUBPD      Y6, Y8, Y6
-	VADDPD      Y6, Y5, Y5
+	VSUBPD      Y7, Y8, Y7
+	VADDPD      Y7, Y5, Y5
 	VDIVPD      Y4, Y5, Y5
 	VPADDQ      ·expConst+1728(SB), Y4, Y4
-	VPSRLQ      $0x34, Y4, Y6
-	VPOR        ·expConst+1824(SB), Y6, Y6
-	VSUBPD      ·expConst+1696(SB), Y6, Y6
+	VPSRLQ      $0x34, Y4, Y7
+	VPOR        ·expConst+1824(SB), Y7, Y7
+	VSUBPD      ·expConst+1696(SB), Y7, Y7
 	VPAND       ·expConst+1792(SB), Y4, Y4
 	VPADDQ      ·expConst+1760(SB), Y4, Y4
-	VSUBPD      Y8, Y4, Y7
-	VADDPD      ·expConst+1600(SB), Y7, Y8
-	VDIVPD      Y8, Y7, Y8
+	VSUBPD      ·expConst+160(SB), Y4, Y6
+	VADDPD      ·expConst+1600(SB), Y6, Y8
+	VDIVPD      Y8, Y6, Y8
 	VMULPD      Y8, Y8, Y9
 	VMOVUPD     ·expConst+1568(SB), Y4
 	VFMADD213PD ·expConst+1536(SB), Y9, Y4
@@ -605,16 +605,16 @@ single:
 	VFMADD213PD ·expConst+1408(SB), Y9, Y4
 	VFMADD213PD ·expConst+1376(SB), Y9, Y4
 	VMULPD      Y9, Y4, Y4
-	VMULPD      ·expConst+1632(SB), Y7, Y9
-	VMULPD      Y7, Y9, Y9
+	VMULPD      ·expConst+1632(SB), Y6, Y9
+	VMULPD      Y6, Y9, Y9
 	VADDPD      Y9, Y4, Y4
-	VFMADD231PD ·expConst+64(SB), Y6, Y5
+	VFMADD231PD ·expConst+64(SB), Y7, Y5
 	VFMADD231PD Y8, Y4, Y5
 	VSUBPD      Y5, Y9, Y9
-	VSUBPD      Y9, Y7, Y7
-	VFMADD231PD ·expConst+32(SB), Y6, Y7
-	VADDPD      Y2, Y7, Y7
-	VMOVUPD     Y7, (DI)(AX*8)
+	VSUBPD      Y9, Y6, Y6
+	VFMADD231PD ·expConst+32(SB), Y7, Y6
+	VADDPD      Y2, Y6, Y6
+	VMOVUPD     Y6, (DI)(AX*8)
 	ADDQ        $0x04, AX
 	SUBQ        $0x04, CX
 	JGE         single
@@ -632,22 +632,22 @@ tailenter:
 	VMINPD      Y3, Y4, Y3
 	VSUBPD      Y3, Y2, Y2
 	VADDPD      ·expConst+160(SB), Y3, Y4
-	VSUBPD      Y3, Y4, Y6
-	VSUBPD      Y6, Y4, Y8
+	VSUBPD      Y3, Y4, Y7
+	VSUBPD      Y7, Y4, Y8
 	VSUBPD      Y8, Y3, Y5
 	VMOVUPD     ·expConst+160(SB), Y8
-	VSUBPD      Y6, Y8, Y6
-	VADDPD      Y6, Y5, Y5
+	VSUBPD      Y7, Y8, Y7
+	VADDPD      Y7, Y5, Y5
 	VDIVPD      Y4, Y5, Y5
 	VPADDQ      ·expConst+1728(SB), Y4, Y4
-	VPSRLQ      $0x34, Y4, Y6
-	VPOR        ·expConst+1824(SB), Y6, Y6
-	VSUBPD      ·expConst+1696(SB), Y6, Y6
+	VPSRLQ      $0x34, Y4, Y7
+	VPOR        ·expConst+1824(SB), Y7, Y7
+	VSUBPD      ·expConst+1696(SB), Y7, Y7
 	VPAND       ·expConst+1792(SB), Y4, Y4
 	VPADDQ      ·expConst+1760(SB), Y4, Y4
-	VSUBPD      Y8, Y4, Y7
-	VADDPD      ·expConst+1600(SB), Y7, Y8
-	VDIVPD      Y8, Y7, Y8
+	VSUBPD      ·expConst+160(SB), Y4, Y6
+	VADDPD      ·expConst+1600(SB), Y6, Y8
+	VDIVPD      Y8, Y6, Y8
 	VMULPD      Y8, Y8, Y9
 	VMOVUPD     ·expConst+1568(SB), Y4
 	VFMADD213PD ·expConst+1536(SB), Y9, Y4
@@ -657,16 +657,128 @@ tailenter:
 	VFMADD213PD ·expConst+1408(SB), Y9, Y4
 	VFMADD213PD ·expConst+1376(SB), Y9, Y4
 	VMULPD      Y9, Y4, Y4
-	VMULPD      ·expConst+1632(SB), Y7, Y9
-	VMULPD      Y7, Y9, Y9
+	VMULPD      ·expConst+1632(SB), Y6, Y9
+	VMULPD      Y6, Y9, Y9
 	VADDPD      Y9, Y4, Y4
-	VFMADD231PD ·expConst+64(SB), Y6, Y5
+	VFMADD231PD ·expConst+64(SB), Y7, Y5
 	VFMADD231PD Y8, Y4, Y5
 	VSUBPD      Y5, Y9, Y9
-	VSUBPD      Y9, Y7, Y7
-	VFMADD231PD ·expConst+32(SB), Y6, Y7
-	VADDPD      Y2, Y7, Y7
-	VMASKMOVPD  Y7, Y0, (DI)(AX*8)
+	VSUBPD      Y9, Y6, Y6
+	VFMADD231PD ·expConst+32(SB), Y7, Y6
+	VADDPD      Y2, Y6, Y6
+	VMASKMOVPD  Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func log256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y2
+	VMULPD      Y1, Y2, Y2
+	VXORPD      Y4, Y4, Y4
+	VCMPPD      $0x11, ·expConst+1856(SB), Y2, Y8
+	VMULPD      ·expConst+1888(SB), Y2, Y3
+	VBLENDVPD   Y8, Y3, Y2, Y3
+	VANDPD      ·expConst+1920(SB), Y8, Y7
+	VADDPD      ·expConst+1696(SB), Y7, Y7
+	VPADDQ      ·expConst+1728(SB), Y3, Y3
+	VPSRLQ      $0x34, Y3, Y6
+	VPOR        ·expConst+1824(SB), Y6, Y6
+	VSUBPD      Y7, Y6, Y6
+	VPAND       ·expConst+1792(SB), Y3, Y3
+	VPADDQ      ·expConst+1760(SB), Y3, Y3
+	VSUBPD      ·expConst+160(SB), Y3, Y5
+	VADDPD      ·expConst+1600(SB), Y5, Y7
+	VDIVPD      Y7, Y5, Y7
+	VMULPD      Y7, Y7, Y8
+	VMOVUPD     ·expConst+1568(SB), Y3
+	VFMADD213PD ·expConst+1536(SB), Y8, Y3
+	VFMADD213PD ·expConst+1504(SB), Y8, Y3
+	VFMADD213PD ·expConst+1472(SB), Y8, Y3
+	VFMADD213PD ·expConst+1440(SB), Y8, Y3
+	VFMADD213PD ·expConst+1408(SB), Y8, Y3
+	VFMADD213PD ·expConst+1376(SB), Y8, Y3
+	VMULPD      Y8, Y3, Y3
+	VMULPD      ·expConst+1632(SB), Y5, Y8
+	VMULPD      Y5, Y8, Y8
+	VADDPD      Y8, Y3, Y3
+	VFMADD231PD ·expConst+64(SB), Y6, Y4
+	VFMADD231PD Y7, Y3, Y4
+	VSUBPD      Y4, Y8, Y8
+	VSUBPD      Y8, Y5, Y5
+	VFMADD231PD ·expConst+32(SB), Y6, Y5
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x16, ·expConst+1664(SB), Y2, Y7
+	VBLENDVPD   Y7, Y2, Y5, Y5
+	VCMPPD      $0x00, Y8, Y2, Y7
+	VBLENDVPD   Y7, ·expConst+1952(SB), Y5, Y5
+	VCMPPD      $0x11, Y8, Y2, Y7
+	VBLENDVPD   Y7, ·expConst+1984(SB), Y5, Y5
+	VMOVUPD     Y5, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y2
+	VMULPD      Y1, Y2, Y2
+	VXORPD      Y4, Y4, Y4
+	VCMPPD      $0x11, ·expConst+1856(SB), Y2, Y8
+	VMULPD      ·expConst+1888(SB), Y2, Y3
+	VBLENDVPD   Y8, Y3, Y2, Y3
+	VANDPD      ·expConst+1920(SB), Y8, Y7
+	VADDPD      ·expConst+1696(SB), Y7, Y7
+	VPADDQ      ·expConst+1728(SB), Y3, Y3
+	VPSRLQ      $0x34, Y3, Y6
+	VPOR        ·expConst+1824(SB), Y6, Y6
+	VSUBPD      Y7, Y6, Y6
+	VPAND       ·expConst+1792(SB), Y3, Y3
+	VPADDQ      ·expConst+1760(SB), Y3, Y3
+	VSUBPD      ·expConst+160(SB), Y3, Y5
+	VADDPD      ·expConst+1600(SB), Y5, Y7
+	VDIVPD      Y7, Y5, Y7
+	VMULPD      Y7, Y7, Y8
+	VMOVUPD     ·expConst+1568(SB), Y3
+	VFMADD213PD ·expConst+1536(SB), Y8, Y3
+	VFMADD213PD ·expConst+1504(SB), Y8, Y3
+	VFMADD213PD ·expConst+1472(SB), Y8, Y3
+	VFMADD213PD ·expConst+1440(SB), Y8, Y3
+	VFMADD213PD ·expConst+1408(SB), Y8, Y3
+	VFMADD213PD ·expConst+1376(SB), Y8, Y3
+	VMULPD      Y8, Y3, Y3
+	VMULPD      ·expConst+1632(SB), Y5, Y8
+	VMULPD      Y5, Y8, Y8
+	VADDPD      Y8, Y3, Y3
+	VFMADD231PD ·expConst+64(SB), Y6, Y4
+	VFMADD231PD Y7, Y3, Y4
+	VSUBPD      Y4, Y8, Y8
+	VSUBPD      Y8, Y5, Y5
+	VFMADD231PD ·expConst+32(SB), Y6, Y5
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x16, ·expConst+1664(SB), Y2, Y7
+	VBLENDVPD   Y7, Y2, Y5, Y5
+	VCMPPD      $0x00, Y8, Y2, Y7
+	VBLENDVPD   Y7, ·expConst+1952(SB), Y5, Y5
+	VCMPPD      $0x11, Y8, Y2, Y7
+	VBLENDVPD   Y7, ·expConst+1984(SB), Y5, Y5
+	VMASKMOVPD  Y5, Y0, (DI)(AX*8)
 
 done:
 	VZEROUPPER
@@ -1036,6 +1148,155 @@ tailenter:
 	VMOVAPD      Y2, Y6
 	VFNMADD231PD Y3, Y5, Y6
 	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sine256(dst *float64, src *float64, n int, c float64, b float64)
+// Requires: AVX, FMA3
+TEXT ·sine256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD b+32(FP), Y2
+	VADDPD       Y2, Y2, Y2
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMULPD      Y1, Y3, Y3
+	VMOVUPD     32(SI)(AX*8), Y6
+	VMULPD      Y1, Y6, Y6
+	VROUNDPD    $0x08, Y3, Y4
+	VSUBPD      Y4, Y3, Y3
+	VMULPD      Y3, Y3, Y4
+	VMOVUPD     ·expConst+1088(SB), Y5
+	VFMADD213PD ·expConst+1056(SB), Y4, Y5
+	VFMADD213PD ·expConst+1024(SB), Y4, Y5
+	VFMADD213PD ·expConst+992(SB), Y4, Y5
+	VFMADD213PD ·expConst+960(SB), Y4, Y5
+	VFMADD213PD ·expConst+928(SB), Y4, Y5
+	VFMADD213PD ·expConst+896(SB), Y4, Y5
+	VFMADD213PD ·expConst+864(SB), Y4, Y5
+	VFMADD213PD ·expConst+832(SB), Y4, Y5
+	VMULPD      Y3, Y5, Y5
+	VMOVUPD     ·expConst+1344(SB), Y3
+	VFMADD213PD ·expConst+1312(SB), Y4, Y3
+	VFMADD213PD ·expConst+1280(SB), Y4, Y3
+	VFMADD213PD ·expConst+1248(SB), Y4, Y3
+	VFMADD213PD ·expConst+1216(SB), Y4, Y3
+	VFMADD213PD ·expConst+1184(SB), Y4, Y3
+	VFMADD213PD ·expConst+1152(SB), Y4, Y3
+	VFMADD213PD ·expConst+1120(SB), Y4, Y3
+	VFMADD213PD ·expConst+160(SB), Y4, Y3
+	VROUNDPD    $0x08, Y6, Y7
+	VSUBPD      Y7, Y6, Y6
+	VMULPD      Y6, Y6, Y7
+	VMOVUPD     ·expConst+1088(SB), Y8
+	VFMADD213PD ·expConst+1056(SB), Y7, Y8
+	VFMADD213PD ·expConst+1024(SB), Y7, Y8
+	VFMADD213PD ·expConst+992(SB), Y7, Y8
+	VFMADD213PD ·expConst+960(SB), Y7, Y8
+	VFMADD213PD ·expConst+928(SB), Y7, Y8
+	VFMADD213PD ·expConst+896(SB), Y7, Y8
+	VFMADD213PD ·expConst+864(SB), Y7, Y8
+	VFMADD213PD ·expConst+832(SB), Y7, Y8
+	VMULPD      Y6, Y8, Y8
+	VMOVUPD     ·expConst+1344(SB), Y6
+	VFMADD213PD ·expConst+1312(SB), Y7, Y6
+	VFMADD213PD ·expConst+1280(SB), Y7, Y6
+	VFMADD213PD ·expConst+1248(SB), Y7, Y6
+	VFMADD213PD ·expConst+1216(SB), Y7, Y6
+	VFMADD213PD ·expConst+1184(SB), Y7, Y6
+	VFMADD213PD ·expConst+1152(SB), Y7, Y6
+	VFMADD213PD ·expConst+1120(SB), Y7, Y6
+	VFMADD213PD ·expConst+160(SB), Y7, Y6
+	VMULPD      Y5, Y3, Y5
+	VMULPD      Y2, Y5, Y5
+	VMOVUPD     Y5, (DI)(AX*8)
+	VMULPD      Y8, Y6, Y8
+	VMULPD      Y2, Y8, Y8
+	VMOVUPD     Y8, 32(DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y3
+	VMULPD      Y1, Y3, Y3
+	VROUNDPD    $0x08, Y3, Y4
+	VSUBPD      Y4, Y3, Y3
+	VMULPD      Y3, Y3, Y4
+	VMOVUPD     ·expConst+1088(SB), Y5
+	VFMADD213PD ·expConst+1056(SB), Y4, Y5
+	VFMADD213PD ·expConst+1024(SB), Y4, Y5
+	VFMADD213PD ·expConst+992(SB), Y4, Y5
+	VFMADD213PD ·expConst+960(SB), Y4, Y5
+	VFMADD213PD ·expConst+928(SB), Y4, Y5
+	VFMADD213PD ·expConst+896(SB), Y4, Y5
+	VFMADD213PD ·expConst+864(SB), Y4, Y5
+	VFMADD213PD ·expConst+832(SB), Y4, Y5
+	VMULPD      Y3, Y5, Y5
+	VMOVUPD     ·expConst+1344(SB), Y3
+	VFMADD213PD ·expConst+1312(SB), Y4, Y3
+	VFMADD213PD ·expConst+1280(SB), Y4, Y3
+	VFMADD213PD ·expConst+1248(SB), Y4, Y3
+	VFMADD213PD ·expConst+1216(SB), Y4, Y3
+	VFMADD213PD ·expConst+1184(SB), Y4, Y3
+	VFMADD213PD ·expConst+1152(SB), Y4, Y3
+	VFMADD213PD ·expConst+1120(SB), Y4, Y3
+	VFMADD213PD ·expConst+160(SB), Y4, Y3
+	VMULPD      Y5, Y3, Y5
+	VMULPD      Y2, Y5, Y5
+	VMOVUPD     Y5, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y3
+	VMULPD      Y1, Y3, Y3
+	VROUNDPD    $0x08, Y3, Y4
+	VSUBPD      Y4, Y3, Y3
+	VMULPD      Y3, Y3, Y4
+	VMOVUPD     ·expConst+1088(SB), Y5
+	VFMADD213PD ·expConst+1056(SB), Y4, Y5
+	VFMADD213PD ·expConst+1024(SB), Y4, Y5
+	VFMADD213PD ·expConst+992(SB), Y4, Y5
+	VFMADD213PD ·expConst+960(SB), Y4, Y5
+	VFMADD213PD ·expConst+928(SB), Y4, Y5
+	VFMADD213PD ·expConst+896(SB), Y4, Y5
+	VFMADD213PD ·expConst+864(SB), Y4, Y5
+	VFMADD213PD ·expConst+832(SB), Y4, Y5
+	VMULPD      Y3, Y5, Y5
+	VMOVUPD     ·expConst+1344(SB), Y3
+	VFMADD213PD ·expConst+1312(SB), Y4, Y3
+	VFMADD213PD ·expConst+1280(SB), Y4, Y3
+	VFMADD213PD ·expConst+1248(SB), Y4, Y3
+	VFMADD213PD ·expConst+1216(SB), Y4, Y3
+	VFMADD213PD ·expConst+1184(SB), Y4, Y3
+	VFMADD213PD ·expConst+1152(SB), Y4, Y3
+	VFMADD213PD ·expConst+1120(SB), Y4, Y3
+	VFMADD213PD ·expConst+160(SB), Y4, Y3
+	VMULPD      Y5, Y3, Y5
+	VMULPD      Y2, Y5, Y5
+	VMASKMOVPD  Y5, Y0, (DI)(AX*8)
 
 done:
 	VZEROUPPER
@@ -1743,6 +2004,259 @@ pcolumn1tail:
 	VMASKMOVPD   (R12)(AX*8), Y0, Y11
 	VSUBPD       Y11, Y9, Y11
 	VANDPD       Y0, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func mismatches256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX
+TEXT ·mismatches256(SB), NOSPLIT, $0-64
+	MOVQ    dst+0(FP), DI
+	MOVQ    n+8(FP), CX
+	MOVQ    x+16(FP), SI
+	MOVQ    w+24(FP), BX
+	MOVQ    y+32(FP), DX
+	MOVQ    stride+40(FP), R8
+	MOVQ    index+48(FP), R9
+	MOVQ    d+56(FP), R10
+	SHLQ    $0x03, R8
+	TESTQ   BX, BX
+	JZ      plainstart
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VCMPPD       $0x04, (R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	VCMPPD       $0x04, 32(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y2, Y2
+	VCMPPD       $0x04, 64(R12)(AX*8), Y9, Y13
+	VANDPD       Y10, Y13, Y13
+	VADDPD       Y13, Y3, Y3
+	VCMPPD       $0x04, 96(R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y4, Y4
+	VCMPPD       $0x04, 128(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y5, Y5
+	VCMPPD       $0x04, 160(R12)(AX*8), Y9, Y13
+	VANDPD       Y10, Y13, Y13
+	VADDPD       Y13, Y6, Y6
+	VCMPPD       $0x04, 192(R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y7, Y7
+	VCMPPD       $0x04, 224(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y8, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          wblock
+
+wsingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VCMPPD       $0x04, (R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VCMPPD       $0x04, Y11, Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMASKMOVPD   Y1, Y0, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock:
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y8, Y8, Y8
+	VMOVUPD ·expConst+160(SB), Y10
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VCMPPD       $0x04, (R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	VCMPPD       $0x04, 32(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y2, Y2
+	VCMPPD       $0x04, 64(R12)(AX*8), Y9, Y13
+	VANDPD       Y10, Y13, Y13
+	VADDPD       Y13, Y3, Y3
+	VCMPPD       $0x04, 96(R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y4, Y4
+	VCMPPD       $0x04, 128(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y5, Y5
+	VCMPPD       $0x04, 160(R12)(AX*8), Y9, Y13
+	VANDPD       Y10, Y13, Y13
+	VADDPD       Y13, Y6, Y6
+	VCMPPD       $0x04, 192(R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y7, Y7
+	VCMPPD       $0x04, 224(R12)(AX*8), Y9, Y12
+	VANDPD       Y10, Y12, Y12
+	VADDPD       Y12, Y8, Y8
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn8
+	VMOVUPD      Y1, (DI)(AX*8)
+	VMOVUPD      Y2, 32(DI)(AX*8)
+	VMOVUPD      Y3, 64(DI)(AX*8)
+	VMOVUPD      Y4, 96(DI)(AX*8)
+	VMOVUPD      Y5, 128(DI)(AX*8)
+	VMOVUPD      Y6, 160(DI)(AX*8)
+	VMOVUPD      Y7, 192(DI)(AX*8)
+	VMOVUPD      Y8, 224(DI)(AX*8)
+	ADDQ         $0x20, AX
+	SUBQ         $0x20, CX
+	JGE          pblock
+
+psingleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y1, Y1, Y1
+	VMOVUPD ·expConst+160(SB), Y10
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VCMPPD       $0x04, (R12)(AX*8), Y9, Y11
+	VANDPD       Y10, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMOVUPD      Y1, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y1, Y1, Y1
+	VMOVUPD ·expConst+160(SB), Y10
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMASKMOVPD   (R12)(AX*8), Y0, Y11
+	VCMPPD       $0x04, Y11, Y9, Y11
+	VANDPD       Y10, Y11, Y11
 	VADDPD       Y11, Y1, Y1
 	INCQ         R11
 	CMPQ         R11, R10
@@ -2693,6 +3207,295 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightedMismatches256x4(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX
+TEXT ·weightedMismatches256x4(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Y8
+	VXORPD       Y4, Y4, Y4
+	VBROADCASTSD 8(SI), Y9
+	VXORPD       Y5, Y5, Y5
+	VBROADCASTSD 16(SI), Y10
+	VXORPD       Y6, Y6, Y6
+	VBROADCASTSD 24(SI), Y11
+	VXORPD       Y7, Y7, Y7
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	MOVQ         8(R9), R11
+	IMULQ        R8, R11
+	ADDQ         BX, R11
+	MOVQ         16(R9), R12
+	IMULQ        R8, R12
+	ADDQ         BX, R12
+	IMULQ        24(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Y3
+	VMOVUPD (R10)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y8, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y4, Y4
+	VMOVUPD (R11)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y9, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y5, Y5
+	VMOVUPD (R12)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y10, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y6, Y6
+	VMOVUPD (R8)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y11, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y7, Y7
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (DX)(AX*8), Y0, Y3
+	VMASKMOVPD (R10)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y8, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y4, Y4
+	VMASKMOVPD (R11)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y9, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y5, Y5
+	VMASKMOVPD (R12)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y10, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y6, Y6
+	VMASKMOVPD (R8)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y11, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y7, Y7
+
+done:
+	MOVQ         sums+0(FP), DI
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPD       X1, X4, X4
+	VUNPCKHPD    X4, X4, X1
+	VADDSD       X1, X4, X4
+	VMOVSD       X4, (DI)
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPD       X1, X5, X5
+	VUNPCKHPD    X5, X5, X1
+	VADDSD       X1, X5, X5
+	VMOVSD       X5, 8(DI)
+	VEXTRACTF128 $0x01, Y6, X1
+	VADDPD       X1, X6, X6
+	VUNPCKHPD    X6, X6, X1
+	VADDSD       X1, X6, X6
+	VMOVSD       X6, 16(DI)
+	VEXTRACTF128 $0x01, Y7, X1
+	VADDPD       X1, X7, X7
+	VUNPCKHPD    X7, X7, X1
+	VADDSD       X1, X7, X7
+	VMOVSD       X7, 24(DI)
+	VZEROUPPER
+	RET
+
+// func weightedMismatches256x2(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX
+TEXT ·weightedMismatches256x2(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Y6
+	VXORPD       Y4, Y4, Y4
+	VBROADCASTSD 8(SI), Y7
+	VXORPD       Y5, Y5, Y5
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	IMULQ        8(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Y3
+	VMOVUPD (R10)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y6, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y4, Y4
+	VMOVUPD (R8)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y7, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y5, Y5
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (DX)(AX*8), Y0, Y3
+	VMASKMOVPD (R10)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y6, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y4, Y4
+	VMASKMOVPD (R8)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y7, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y5, Y5
+
+done:
+	MOVQ         sums+0(FP), DI
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPD       X1, X4, X4
+	VUNPCKHPD    X4, X4, X1
+	VADDSD       X1, X4, X4
+	VMOVSD       X4, (DI)
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPD       X1, X5, X5
+	VUNPCKHPD    X5, X5, X1
+	VADDSD       X1, X5, X5
+	VMOVSD       X5, 8(DI)
+	VZEROUPPER
+	RET
+
+// func weightedMismatches256x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX
+TEXT ·weightedMismatches256x1(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Y5
+	VXORPD       Y4, Y4, Y4
+	IMULQ        (R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Y3
+	VMOVUPD (R8)(AX*8), Y1
+	VCMPPD  $0x04, Y1, Y5, Y1
+	VANDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y4, Y4
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (DX)(AX*8), Y0, Y3
+	VMASKMOVPD (R8)(AX*8), Y0, Y1
+	VCMPPD     $0x04, Y1, Y5, Y1
+	VANDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y4, Y4
+
+done:
+	MOVQ         sums+0(FP), DI
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPD       X1, X4, X4
+	VUNPCKHPD    X4, X4, X1
+	VADDSD       X1, X4, X4
+	VMOVSD       X4, (DI)
+	VZEROUPPER
+	RET
+
+// func sum256(a *float64, n int) float64
+// Requires: AVX, SSE2
+TEXT ·sum256(SB), NOSPLIT, $0-24
+	MOVQ    a+0(FP), DI
+	MOVQ    n+8(FP), CX
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	XORL    AX, AX
+	SUBQ    $0x10, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VMOVUPD (DI)(AX*8), Y5
+	VADDPD  Y5, Y1, Y1
+	VMOVUPD 32(DI)(AX*8), Y6
+	VADDPD  Y6, Y2, Y2
+	VMOVUPD 64(DI)(AX*8), Y7
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD 96(DI)(AX*8), Y8
+	VADDPD  Y8, Y4, Y4
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (DI)(AX*8), Y5
+	VADDPD  Y5, Y1, Y1
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (DI)(AX*8), Y0, Y5
+	VADDPD     Y5, Y1, Y1
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X5
+	VADDPD       X5, X1, X1
+	VUNPCKHPD    X1, X1, X5
+	VADDSD       X5, X1, X1
+	MOVSD        X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func dot256(a *float64, b *float64, n int) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·dot256(SB), NOSPLIT, $0-32
@@ -3149,6 +3952,612 @@ tailenter:
 	VMULPD      Y1, Y3, Y3
 	VFMADD231PD Y2, Y7, Y3
 	VMASKMOVPD  Y3, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulCombine256(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
+// Requires: AVX, FMA3
+TEXT ·mulCombine256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         c+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD p+40(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y2
+	VMOVUPD     (DX)(AX*8), Y6
+	VMOVUPD     (BX)(AX*8), Y10
+	VMOVUPD     32(SI)(AX*8), Y3
+	VMOVUPD     32(DX)(AX*8), Y7
+	VMOVUPD     32(BX)(AX*8), Y11
+	VMOVUPD     64(SI)(AX*8), Y4
+	VMOVUPD     64(DX)(AX*8), Y8
+	VMOVUPD     64(BX)(AX*8), Y12
+	VMOVUPD     96(SI)(AX*8), Y5
+	VMOVUPD     96(DX)(AX*8), Y9
+	VMOVUPD     96(BX)(AX*8), Y13
+	VMULPD      Y1, Y10, Y10
+	VFMADD231PD Y6, Y2, Y10
+	VMOVUPD     Y10, (DI)(AX*8)
+	VMULPD      Y1, Y11, Y11
+	VFMADD231PD Y7, Y3, Y11
+	VMOVUPD     Y11, 32(DI)(AX*8)
+	VMULPD      Y1, Y12, Y12
+	VFMADD231PD Y8, Y4, Y12
+	VMOVUPD     Y12, 64(DI)(AX*8)
+	VMULPD      Y1, Y13, Y13
+	VFMADD231PD Y9, Y5, Y13
+	VMOVUPD     Y13, 96(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y2
+	VMOVUPD     (DX)(AX*8), Y6
+	VMOVUPD     (BX)(AX*8), Y10
+	VMULPD      Y1, Y10, Y10
+	VFMADD231PD Y6, Y2, Y10
+	VMOVUPD     Y10, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y2
+	VMASKMOVPD  (DX)(AX*8), Y0, Y6
+	VMASKMOVPD  (BX)(AX*8), Y0, Y10
+	VMULPD      Y1, Y10, Y10
+	VFMADD231PD Y6, Y2, Y10
+	VMASKMOVPD  Y10, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrt256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX
+TEXT ·sqrt256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Y2
+	VMOVUPD 32(SI)(AX*8), Y3
+	VMOVUPD 64(SI)(AX*8), Y4
+	VMOVUPD 96(SI)(AX*8), Y5
+	VMULPD  Y1, Y2, Y2
+	VSQRTPD Y2, Y2
+	VMOVUPD Y2, (DI)(AX*8)
+	VMULPD  Y1, Y3, Y3
+	VSQRTPD Y3, Y3
+	VMOVUPD Y3, 32(DI)(AX*8)
+	VMULPD  Y1, Y4, Y4
+	VSQRTPD Y4, Y4
+	VMOVUPD Y4, 64(DI)(AX*8)
+	VMULPD  Y1, Y5, Y5
+	VSQRTPD Y5, Y5
+	VMOVUPD Y5, 96(DI)(AX*8)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Y2
+	VMULPD  Y1, Y2, Y2
+	VSQRTPD Y2, Y2
+	VMOVUPD Y2, (DI)(AX*8)
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (SI)(AX*8), Y0, Y2
+	VMULPD     Y1, Y2, Y2
+	VSQRTPD    Y2, Y2
+	VMASKMOVPD Y2, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func inverse256(dst *float64, src *float64, n int, c float64, o float64)
+// Requires: AVX, FMA3
+TEXT ·inverse256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD o+32(FP), Y2
+	VMOVUPD      ·expConst+160(SB), Y3
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y4
+	VMOVUPD     32(SI)(AX*8), Y5
+	VMOVUPD     64(SI)(AX*8), Y6
+	VMOVUPD     96(SI)(AX*8), Y7
+	VFMADD213PD Y2, Y1, Y4
+	VDIVPD      Y4, Y3, Y4
+	VMOVUPD     Y4, (DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y5
+	VDIVPD      Y5, Y3, Y5
+	VMOVUPD     Y5, 32(DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y6
+	VDIVPD      Y6, Y3, Y6
+	VMOVUPD     Y6, 64(DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y7
+	VDIVPD      Y7, Y3, Y7
+	VMOVUPD     Y7, 96(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y4
+	VFMADD213PD Y2, Y1, Y4
+	VDIVPD      Y4, Y3, Y4
+	VMOVUPD     Y4, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y4
+	VFMADD213PD Y2, Y1, Y4
+	VDIVPD      Y4, Y3, Y4
+	VMASKMOVPD  Y4, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rootInverse256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX
+TEXT ·rootInverse256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VMOVUPD      ·expConst+160(SB), Y2
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Y4
+	VMOVUPD 32(SI)(AX*8), Y5
+	VMOVUPD 64(SI)(AX*8), Y6
+	VMOVUPD 96(SI)(AX*8), Y7
+	VMULPD  Y1, Y4, Y4
+	VSQRTPD Y4, Y8
+	VXORPD  Y3, Y3, Y3
+	VCMPPD  $0x04, Y3, Y8, Y3
+	VDIVPD  Y8, Y2, Y4
+	VANDPD  Y3, Y4, Y4
+	VMOVUPD Y4, (DI)(AX*8)
+	VMULPD  Y1, Y5, Y5
+	VSQRTPD Y5, Y9
+	VXORPD  Y3, Y3, Y3
+	VCMPPD  $0x04, Y3, Y9, Y3
+	VDIVPD  Y9, Y2, Y5
+	VANDPD  Y3, Y5, Y5
+	VMOVUPD Y5, 32(DI)(AX*8)
+	VMULPD  Y1, Y6, Y6
+	VSQRTPD Y6, Y10
+	VXORPD  Y3, Y3, Y3
+	VCMPPD  $0x04, Y3, Y10, Y3
+	VDIVPD  Y10, Y2, Y6
+	VANDPD  Y3, Y6, Y6
+	VMOVUPD Y6, 64(DI)(AX*8)
+	VMULPD  Y1, Y7, Y7
+	VSQRTPD Y7, Y11
+	VXORPD  Y3, Y3, Y3
+	VCMPPD  $0x04, Y3, Y11, Y3
+	VDIVPD  Y11, Y2, Y7
+	VANDPD  Y3, Y7, Y7
+	VMOVUPD Y7, 96(DI)(AX*8)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Y4
+	VMULPD  Y1, Y4, Y4
+	VSQRTPD Y4, Y8
+	VXORPD  Y3, Y3, Y3
+	VCMPPD  $0x04, Y3, Y8, Y3
+	VDIVPD  Y8, Y2, Y4
+	VANDPD  Y3, Y4, Y4
+	VMOVUPD Y4, (DI)(AX*8)
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (SI)(AX*8), Y0, Y4
+	VMULPD     Y1, Y4, Y4
+	VSQRTPD    Y4, Y8
+	VXORPD     Y3, Y3, Y3
+	VCMPPD     $0x04, Y3, Y8, Y3
+	VDIVPD     Y8, Y2, Y4
+	VANDPD     Y3, Y4, Y4
+	VMASKMOVPD Y4, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func abs256(dst *float64, src *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·abs256(SB), NOSPLIT, $0-24
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD ·expConst+2016(SB), Y1
+	XORL    AX, AX
+	SUBQ    $0x10, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Y2
+	VMOVUPD 32(SI)(AX*8), Y3
+	VMOVUPD 64(SI)(AX*8), Y4
+	VMOVUPD 96(SI)(AX*8), Y5
+	VPAND   Y1, Y2, Y2
+	VMOVUPD Y2, (DI)(AX*8)
+	VPAND   Y1, Y3, Y3
+	VMOVUPD Y3, 32(DI)(AX*8)
+	VPAND   Y1, Y4, Y4
+	VMOVUPD Y4, 64(DI)(AX*8)
+	VPAND   Y1, Y5, Y5
+	VMOVUPD Y5, 96(DI)(AX*8)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Y2
+	VPAND   Y1, Y2, Y2
+	VMOVUPD Y2, (DI)(AX*8)
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (SI)(AX*8), Y0, Y2
+	VPAND      Y1, Y2, Y2
+	VMASKMOVPD Y2, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func positive256(dst *float64, src *float64, n int, c float64, o float64)
+// Requires: AVX, FMA3
+TEXT ·positive256(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD o+32(FP), Y2
+	VXORPD       Y3, Y3, Y3
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Y4
+	VMOVUPD     32(SI)(AX*8), Y5
+	VMOVUPD     64(SI)(AX*8), Y6
+	VMOVUPD     96(SI)(AX*8), Y7
+	VFMADD213PD Y2, Y1, Y4
+	VMAXPD      Y4, Y3, Y4
+	VMOVUPD     Y4, (DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y5
+	VMAXPD      Y5, Y3, Y5
+	VMOVUPD     Y5, 32(DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y6
+	VMAXPD      Y6, Y3, Y6
+	VMOVUPD     Y6, 64(DI)(AX*8)
+	VFMADD213PD Y2, Y1, Y7
+	VMAXPD      Y7, Y3, Y7
+	VMOVUPD     Y7, 96(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Y4
+	VFMADD213PD Y2, Y1, Y4
+	VMAXPD      Y4, Y3, Y4
+	VMOVUPD     Y4, (DI)(AX*8)
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (SI)(AX*8), Y0, Y4
+	VFMADD213PD Y2, Y1, Y4
+	VMAXPD      Y4, Y3, Y4
+	VMASKMOVPD  Y4, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func step256(dst *float64, src *float64, n int)
+// Requires: AVX
+TEXT ·step256(SB), NOSPLIT, $0-24
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD ·expConst+160(SB), Y2
+	VXORPD  Y1, Y1, Y1
+	XORL    AX, AX
+	SUBQ    $0x10, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Y4
+	VMOVUPD 32(SI)(AX*8), Y5
+	VMOVUPD 64(SI)(AX*8), Y6
+	VMOVUPD 96(SI)(AX*8), Y7
+	VCMPPD  $0x11, Y4, Y1, Y8
+	VANDPD  Y2, Y8, Y8
+	VCMPPD  $0x03, Y4, Y4, Y3
+	VANDPD  Y3, Y4, Y4
+	VORPD   Y8, Y4, Y4
+	VMOVUPD Y4, (DI)(AX*8)
+	VCMPPD  $0x11, Y5, Y1, Y9
+	VANDPD  Y2, Y9, Y9
+	VCMPPD  $0x03, Y5, Y5, Y3
+	VANDPD  Y3, Y5, Y5
+	VORPD   Y9, Y5, Y5
+	VMOVUPD Y5, 32(DI)(AX*8)
+	VCMPPD  $0x11, Y6, Y1, Y10
+	VANDPD  Y2, Y10, Y10
+	VCMPPD  $0x03, Y6, Y6, Y3
+	VANDPD  Y3, Y6, Y6
+	VORPD   Y10, Y6, Y6
+	VMOVUPD Y6, 64(DI)(AX*8)
+	VCMPPD  $0x11, Y7, Y1, Y11
+	VANDPD  Y2, Y11, Y11
+	VCMPPD  $0x03, Y7, Y7, Y3
+	VANDPD  Y3, Y7, Y7
+	VORPD   Y11, Y7, Y7
+	VMOVUPD Y7, 96(DI)(AX*8)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Y4
+	VCMPPD  $0x11, Y4, Y1, Y8
+	VANDPD  Y2, Y8, Y8
+	VCMPPD  $0x03, Y4, Y4, Y3
+	VANDPD  Y3, Y4, Y4
+	VORPD   Y8, Y4, Y4
+	VMOVUPD Y4, (DI)(AX*8)
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ       $0x04, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       lanemasks<>+0(SB), R15
+	VMOVUPD    32(R15)(CX*8), Y0
+	VMASKMOVPD (SI)(AX*8), Y0, Y4
+	VCMPPD     $0x11, Y4, Y1, Y8
+	VANDPD     Y2, Y8, Y8
+	VCMPPD     $0x03, Y4, Y4, Y3
+	VANDPD     Y3, Y4, Y4
+	VORPD      Y8, Y4, Y4
+	VMASKMOVPD Y4, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func polynomial256(dst *float64, src *float64, n int, coef *float64, d int)
+// Requires: AVX, FMA3
+TEXT ·polynomial256(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	MOVQ    coef+24(FP), DX
+	MOVQ    d+32(FP), R8
+	DECQ    R8
+	XORL    AX, AX
+	SUBQ    $0x18, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VBROADCASTSD (DX)(R8*8), Y13
+	VMOVUPD      (SI)(AX*8), Y1
+	VMOVAPD      Y13, Y7
+	VMOVUPD      32(SI)(AX*8), Y2
+	VMOVAPD      Y13, Y8
+	VMOVUPD      64(SI)(AX*8), Y3
+	VMOVAPD      Y13, Y9
+	VMOVUPD      96(SI)(AX*8), Y4
+	VMOVAPD      Y13, Y10
+	VMOVUPD      128(SI)(AX*8), Y5
+	VMOVAPD      Y13, Y11
+	VMOVUPD      160(SI)(AX*8), Y6
+	VMOVAPD      Y13, Y12
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient6done
+	PCALIGN      $0x20
+
+coefficient6:
+	VBROADCASTSD -8(DX)(R9*8), Y13
+	VFMADD213PD  Y13, Y1, Y7
+	VFMADD213PD  Y13, Y2, Y8
+	VFMADD213PD  Y13, Y3, Y9
+	VFMADD213PD  Y13, Y4, Y10
+	VFMADD213PD  Y13, Y5, Y11
+	VFMADD213PD  Y13, Y6, Y12
+	DECQ         R9
+	JNZ          coefficient6
+
+coefficient6done:
+	VMOVUPD Y7, (DI)(AX*8)
+	VMOVUPD Y8, 32(DI)(AX*8)
+	VMOVUPD Y9, 64(DI)(AX*8)
+	VMOVUPD Y10, 96(DI)(AX*8)
+	VMOVUPD Y11, 128(DI)(AX*8)
+	VMOVUPD Y12, 160(DI)(AX*8)
+	ADDQ    $0x18, AX
+	SUBQ    $0x18, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x18, CX
+	SUBQ    $0x04, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VBROADCASTSD (DX)(R8*8), Y13
+	VMOVUPD      (SI)(AX*8), Y1
+	VMOVAPD      Y13, Y7
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient1done
+	PCALIGN      $0x20
+
+coefficient1:
+	VBROADCASTSD -8(DX)(R9*8), Y13
+	VFMADD213PD  Y13, Y1, Y7
+	DECQ         R9
+	JNZ          coefficient1
+
+coefficient1done:
+	VMOVUPD Y7, (DI)(AX*8)
+	ADDQ    $0x04, AX
+	SUBQ    $0x04, CX
+	JGE     single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VBROADCASTSD (DX)(R8*8), Y13
+	VMASKMOVPD   (SI)(AX*8), Y0, Y1
+	VMOVAPD      Y13, Y7
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient1taildone
+	PCALIGN      $0x20
+
+coefficient1tail:
+	VBROADCASTSD -8(DX)(R9*8), Y13
+	VFMADD213PD  Y13, Y1, Y7
+	DECQ         R9
+	JNZ          coefficient1tail
+
+coefficient1taildone:
+	VMASKMOVPD Y7, Y0, (DI)(AX*8)
 
 done:
 	VZEROUPPER

@@ -31,6 +31,11 @@ func rootPole512(k *float64, slope *float64, s *float64, n int, c float64, p *[3
 //go:noescape
 func log1p512(dst *float64, src *float64, n int, c float64)
 
+// log512 sets dst[j] = log(c·src[j]) for j < n.
+//
+//go:noescape
+func log512(dst *float64, src *float64, n int, c float64)
+
 // rationalSlopes512 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
 // for j < n.
 //
@@ -47,6 +52,11 @@ func cosine512(dst *float64, src *float64, n int, c float64, b float64)
 //
 //go:noescape
 func cosineSine512(dst *float64, sine *float64, src *float64, n int, c float64, b float64)
+
+// sine512 sets dst[j] = b·sin(2πu) with u = c·src[j] for j < n.
+//
+//go:noescape
+func sine512(dst *float64, src *float64, n int, c float64, b float64)
 
 // squaredDistances512 sets dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])² for j < n; without
 // weights if w is nil. d ≥ 1.
@@ -65,6 +75,12 @@ func innerProducts512(dst *float64, n int, x *float64, w *float64, y *float64, s
 //
 //go:noescape
 func differences512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+
+// mismatches512 sets dst[j] = Σ_q w[q]·[x[q] ≠ y[index[q]·stride + j]] for j < n; without
+// weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func mismatches512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
 
 // sinSquares512 sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;
 // without weights if w is nil. d ≥ 1.
@@ -108,6 +124,35 @@ func weightedSquares512x2(sums *float64, x *float64, w *float64, n int, y *float
 //go:noescape
 func weightedSquares512x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
 
+// weightedMismatches512x8 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 8.
+//
+//go:noescape
+func weightedMismatches512x8(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedMismatches512x4 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 4.
+//
+//go:noescape
+func weightedMismatches512x4(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedMismatches512x2 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 2.
+//
+//go:noescape
+func weightedMismatches512x2(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedMismatches512x1 sets sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]] over j < n, for
+// q < 1.
+//
+//go:noescape
+func weightedMismatches512x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// sum512 returns Σ a[j] over j < n.
+//
+//go:noescape
+func sum512(a *float64, n int) float64
+
 // dot512 returns Σ a[j]·b[j] over j < n.
 //
 //go:noescape
@@ -142,3 +187,43 @@ func affine512(dst *float64, a *float64, n int, c float64, o float64)
 //
 //go:noescape
 func combine512(dst *float64, a *float64, b *float64, n int, p float64, q float64)
+
+// mulCombine512 sets dst[j] = a[j]·b[j] + p·c[j] for j < n.
+//
+//go:noescape
+func mulCombine512(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
+
+// sqrt512 sets dst[j] = √(c·src[j]) for j < n.
+//
+//go:noescape
+func sqrt512(dst *float64, src *float64, n int, c float64)
+
+// inverse512 sets dst[j] = 1/(c·src[j] + o) for j < n.
+//
+//go:noescape
+func inverse512(dst *float64, src *float64, n int, c float64, o float64)
+
+// rootInverse512 sets dst[j] = 1/√(c·src[j]) for j < n, and 0 where the root is.
+//
+//go:noescape
+func rootInverse512(dst *float64, src *float64, n int, c float64)
+
+// abs512 sets dst[j] = |src[j]| for j < n.
+//
+//go:noescape
+func abs512(dst *float64, src *float64, n int)
+
+// positive512 sets dst[j] = max(c·src[j] + o, 0) for j < n.
+//
+//go:noescape
+func positive512(dst *float64, src *float64, n int, c float64, o float64)
+
+// step512 sets dst[j] = 1 for j < n where src[j] > 0, otherwise 0.
+//
+//go:noescape
+func step512(dst *float64, src *float64, n int)
+
+// polynomial512 sets dst[j] = Σ_{k<d} coef[k]·src[j]^k for j < n. d ≥ 1.
+//
+//go:noescape
+func polynomial512(dst *float64, src *float64, n int, coef *float64, d int)

@@ -737,22 +737,22 @@ single:
 	VMINPD      Z20, Z4, Z20
 	VSUBPD      Z20, Z19, Z19
 	VADDPD      Z1, Z20, Z21
-	VSUBPD      Z20, Z21, Z23
-	VSUBPD      Z23, Z21, Z25
+	VSUBPD      Z20, Z21, Z24
+	VSUBPD      Z24, Z21, Z25
 	VSUBPD      Z25, Z20, Z22
 	VMOVUPD     Z1, Z25
-	VSUBPD      Z23, Z25, Z23
-	VADDPD      Z23, Z22, Z22
+	VSUBPD      Z24, Z25, Z24
+	VADDPD      Z24, Z22, Z22
 	VDIVPD      Z21, Z22, Z22
 	VPADDQ      Z6, Z21, Z21
-	VPSRLQ      $0x34, Z21, Z23
-	VPORQ       Z9, Z23, Z23
-	VSUBPD      Z5, Z23, Z23
+	VPSRLQ      $0x34, Z21, Z24
+	VPORQ       Z9, Z24, Z24
+	VSUBPD      Z5, Z24, Z24
 	VPANDQ      Z8, Z21, Z21
 	VPADDQ      Z7, Z21, Z21
-	VSUBPD      Z25, Z21, Z24
-	VADDPD      Z2, Z24, Z25
-	VDIVPD      Z25, Z24, Z25
+	VSUBPD      Z1, Z21, Z23
+	VADDPD      Z2, Z23, Z25
+	VDIVPD      Z25, Z23, Z25
 	VMULPD      Z25, Z25, Z26
 	VMOVUPD     Z18, Z21
 	VFMADD213PD Z17, Z26, Z21
@@ -762,16 +762,16 @@ single:
 	VFMADD213PD Z13, Z26, Z21
 	VFMADD213PD Z12, Z26, Z21
 	VMULPD      Z26, Z21, Z21
-	VMULPD      Z3, Z24, Z26
-	VMULPD      Z24, Z26, Z26
+	VMULPD      Z3, Z23, Z26
+	VMULPD      Z23, Z26, Z26
 	VADDPD      Z26, Z21, Z21
-	VFMADD231PD Z11, Z23, Z22
+	VFMADD231PD Z11, Z24, Z22
 	VFMADD231PD Z25, Z21, Z22
 	VSUBPD      Z22, Z26, Z26
-	VSUBPD      Z26, Z24, Z24
-	VFMADD231PD Z10, Z23, Z24
-	VADDPD      Z19, Z24, Z24
-	VMOVUPD     Z24, (DI)(AX*8)
+	VSUBPD      Z26, Z23, Z23
+	VFMADD231PD Z10, Z24, Z23
+	VADDPD      Z19, Z23, Z23
+	VMOVUPD     Z23, (DI)(AX*8)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, CX
 	JGE         single
@@ -789,22 +789,22 @@ tailenter:
 	VMINPD      Z20, Z4, Z20
 	VSUBPD      Z20, Z19, Z19
 	VADDPD      Z1, Z20, Z21
-	VSUBPD      Z20, Z21, Z23
-	VSUBPD      Z23, Z21, Z25
+	VSUBPD      Z20, Z21, Z24
+	VSUBPD      Z24, Z21, Z25
 	VSUBPD      Z25, Z20, Z22
 	VMOVUPD     Z1, Z25
-	VSUBPD      Z23, Z25, Z23
-	VADDPD      Z23, Z22, Z22
+	VSUBPD      Z24, Z25, Z24
+	VADDPD      Z24, Z22, Z22
 	VDIVPD      Z21, Z22, Z22
 	VPADDQ      Z6, Z21, Z21
-	VPSRLQ      $0x34, Z21, Z23
-	VPORQ       Z9, Z23, Z23
-	VSUBPD      Z5, Z23, Z23
+	VPSRLQ      $0x34, Z21, Z24
+	VPORQ       Z9, Z24, Z24
+	VSUBPD      Z5, Z24, Z24
 	VPANDQ      Z8, Z21, Z21
 	VPADDQ      Z7, Z21, Z21
-	VSUBPD      Z25, Z21, Z24
-	VADDPD      Z2, Z24, Z25
-	VDIVPD      Z25, Z24, Z25
+	VSUBPD      Z1, Z21, Z23
+	VADDPD      Z2, Z23, Z25
+	VDIVPD      Z25, Z23, Z25
 	VMULPD      Z25, Z25, Z26
 	VMOVUPD     Z18, Z21
 	VFMADD213PD Z17, Z26, Z21
@@ -814,16 +814,152 @@ tailenter:
 	VFMADD213PD Z13, Z26, Z21
 	VFMADD213PD Z12, Z26, Z21
 	VMULPD      Z26, Z21, Z21
-	VMULPD      Z3, Z24, Z26
-	VMULPD      Z24, Z26, Z26
+	VMULPD      Z3, Z23, Z26
+	VMULPD      Z23, Z26, Z26
 	VADDPD      Z26, Z21, Z21
-	VFMADD231PD Z11, Z23, Z22
+	VFMADD231PD Z11, Z24, Z22
 	VFMADD231PD Z25, Z21, Z22
 	VSUBPD      Z22, Z26, Z26
-	VSUBPD      Z26, Z24, Z24
-	VFMADD231PD Z10, Z23, Z24
-	VADDPD      Z19, Z24, Z24
-	VMOVUPD     Z24, K1, (DI)(AX*8)
+	VSUBPD      Z26, Z23, Z23
+	VFMADD231PD Z10, Z24, Z23
+	VADDPD      Z19, Z23, Z23
+	VMOVUPD     Z23, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func log512(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX512F
+TEXT ·log512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD ·expConst+160(SB), Z1
+	VBROADCASTSD ·expConst+1600(SB), Z2
+	VBROADCASTSD ·expConst+1632(SB), Z3
+	VBROADCASTSD ·expConst+1664(SB), Z4
+	VBROADCASTSD ·expConst+1696(SB), Z5
+	VBROADCASTSD ·expConst+1728(SB), Z6
+	VBROADCASTSD ·expConst+1760(SB), Z7
+	VBROADCASTSD ·expConst+1792(SB), Z8
+	VBROADCASTSD ·expConst+1824(SB), Z9
+	VBROADCASTSD ·expConst+32(SB), Z10
+	VBROADCASTSD ·expConst+64(SB), Z11
+	VBROADCASTSD ·expConst+1376(SB), Z12
+	VBROADCASTSD ·expConst+1408(SB), Z13
+	VBROADCASTSD ·expConst+1440(SB), Z14
+	VBROADCASTSD ·expConst+1472(SB), Z15
+	VBROADCASTSD ·expConst+1504(SB), Z16
+	VBROADCASTSD ·expConst+1536(SB), Z17
+	VBROADCASTSD ·expConst+1568(SB), Z18
+	VBROADCASTSD ·expConst+1856(SB), Z19
+	VBROADCASTSD ·expConst+1888(SB), Z20
+	VBROADCASTSD ·expConst+1920(SB), Z21
+	VBROADCASTSD ·expConst+1952(SB), Z22
+	VBROADCASTSD ·expConst+1984(SB), Z23
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z24
+	VMULPD      Z0, Z24, Z24
+	VPXORQ      Z26, Z26, Z26
+	VMOVAPD     Z24, Z25
+	VMOVAPD     Z5, Z29
+	VCMPPD      $0x11, Z19, Z24, K2
+	VMULPD      Z20, Z24, K2, Z25
+	VADDPD      Z21, Z29, K2, Z29
+	VPADDQ      Z6, Z25, Z25
+	VPSRLQ      $0x34, Z25, Z28
+	VPORQ       Z9, Z28, Z28
+	VSUBPD      Z29, Z28, Z28
+	VPANDQ      Z8, Z25, Z25
+	VPADDQ      Z7, Z25, Z25
+	VSUBPD      Z1, Z25, Z27
+	VADDPD      Z2, Z27, Z29
+	VDIVPD      Z29, Z27, Z29
+	VMULPD      Z29, Z29, Z30
+	VMOVUPD     Z18, Z25
+	VFMADD213PD Z17, Z30, Z25
+	VFMADD213PD Z16, Z30, Z25
+	VFMADD213PD Z15, Z30, Z25
+	VFMADD213PD Z14, Z30, Z25
+	VFMADD213PD Z13, Z30, Z25
+	VFMADD213PD Z12, Z30, Z25
+	VMULPD      Z30, Z25, Z25
+	VMULPD      Z3, Z27, Z30
+	VMULPD      Z27, Z30, Z30
+	VADDPD      Z30, Z25, Z25
+	VFMADD231PD Z11, Z28, Z26
+	VFMADD231PD Z29, Z25, Z26
+	VSUBPD      Z26, Z30, Z30
+	VSUBPD      Z30, Z27, Z27
+	VFMADD231PD Z10, Z28, Z27
+	VPXORQ      Z30, Z30, Z30
+	VCMPPD      $0x16, Z4, Z24, K2
+	VMOVAPD     Z24, K2, Z27
+	VCMPPD      $0x00, Z30, Z24, K2
+	VMOVAPD     Z22, K2, Z27
+	VCMPPD      $0x11, Z30, Z24, K2
+	VMOVAPD     Z23, K2, Z27
+	VMOVUPD     Z27, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z24
+	VMULPD      Z0, Z24, Z24
+	VPXORQ      Z26, Z26, Z26
+	VMOVAPD     Z24, Z25
+	VMOVAPD     Z5, Z29
+	VCMPPD      $0x11, Z19, Z24, K2
+	VMULPD      Z20, Z24, K2, Z25
+	VADDPD      Z21, Z29, K2, Z29
+	VPADDQ      Z6, Z25, Z25
+	VPSRLQ      $0x34, Z25, Z28
+	VPORQ       Z9, Z28, Z28
+	VSUBPD      Z29, Z28, Z28
+	VPANDQ      Z8, Z25, Z25
+	VPADDQ      Z7, Z25, Z25
+	VSUBPD      Z1, Z25, Z27
+	VADDPD      Z2, Z27, Z29
+	VDIVPD      Z29, Z27, Z29
+	VMULPD      Z29, Z29, Z30
+	VMOVUPD     Z18, Z25
+	VFMADD213PD Z17, Z30, Z25
+	VFMADD213PD Z16, Z30, Z25
+	VFMADD213PD Z15, Z30, Z25
+	VFMADD213PD Z14, Z30, Z25
+	VFMADD213PD Z13, Z30, Z25
+	VFMADD213PD Z12, Z30, Z25
+	VMULPD      Z30, Z25, Z25
+	VMULPD      Z3, Z27, Z30
+	VMULPD      Z27, Z30, Z30
+	VADDPD      Z30, Z25, Z25
+	VFMADD231PD Z11, Z28, Z26
+	VFMADD231PD Z29, Z25, Z26
+	VSUBPD      Z26, Z30, Z30
+	VSUBPD      Z30, Z27, Z27
+	VFMADD231PD Z10, Z28, Z27
+	VPXORQ      Z30, Z30, Z30
+	VCMPPD      $0x16, Z4, Z24, K2
+	VMOVAPD     Z24, K2, Z27
+	VCMPPD      $0x00, Z30, Z24, K2
+	VMOVAPD     Z22, K2, Z27
+	VCMPPD      $0x11, Z30, Z24, K2
+	VMOVAPD     Z23, K2, Z27
+	VMOVUPD     Z27, K1, (DI)(AX*8)
 
 done:
 	VZEROUPPER
@@ -1224,6 +1360,174 @@ tailenter:
 	VMOVAPD      Z1, Z23
 	VFNMADD231PD Z2, Z22, Z23
 	VMOVUPD      Z23, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sine512(dst *float64, src *float64, n int, c float64, b float64)
+// Requires: AVX, AVX512F
+TEXT ·sine512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD b+32(FP), Z1
+	VADDPD       Z1, Z1, Z1
+	VBROADCASTSD ·expConst+832(SB), Z2
+	VBROADCASTSD ·expConst+864(SB), Z3
+	VBROADCASTSD ·expConst+896(SB), Z4
+	VBROADCASTSD ·expConst+928(SB), Z5
+	VBROADCASTSD ·expConst+960(SB), Z6
+	VBROADCASTSD ·expConst+992(SB), Z7
+	VBROADCASTSD ·expConst+1024(SB), Z8
+	VBROADCASTSD ·expConst+1056(SB), Z9
+	VBROADCASTSD ·expConst+1088(SB), Z10
+	VBROADCASTSD ·expConst+1120(SB), Z11
+	VBROADCASTSD ·expConst+1152(SB), Z12
+	VBROADCASTSD ·expConst+1184(SB), Z13
+	VBROADCASTSD ·expConst+1216(SB), Z14
+	VBROADCASTSD ·expConst+1248(SB), Z15
+	VBROADCASTSD ·expConst+1280(SB), Z16
+	VBROADCASTSD ·expConst+1312(SB), Z17
+	VBROADCASTSD ·expConst+1344(SB), Z18
+	VBROADCASTSD ·expConst+160(SB), Z19
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Z20
+	VMULPD      Z0, Z20, Z20
+	VMOVUPD     64(SI)(AX*8), Z23
+	VMULPD      Z0, Z23, Z23
+	VRNDSCALEPD $0x08, Z20, Z21
+	VSUBPD      Z21, Z20, Z20
+	VMULPD      Z20, Z20, Z21
+	VMOVUPD     Z10, Z22
+	VFMADD213PD Z9, Z21, Z22
+	VFMADD213PD Z8, Z21, Z22
+	VFMADD213PD Z7, Z21, Z22
+	VFMADD213PD Z6, Z21, Z22
+	VFMADD213PD Z5, Z21, Z22
+	VFMADD213PD Z4, Z21, Z22
+	VFMADD213PD Z3, Z21, Z22
+	VFMADD213PD Z2, Z21, Z22
+	VMULPD      Z20, Z22, Z22
+	VMOVUPD     Z18, Z20
+	VFMADD213PD Z17, Z21, Z20
+	VFMADD213PD Z16, Z21, Z20
+	VFMADD213PD Z15, Z21, Z20
+	VFMADD213PD Z14, Z21, Z20
+	VFMADD213PD Z13, Z21, Z20
+	VFMADD213PD Z12, Z21, Z20
+	VFMADD213PD Z11, Z21, Z20
+	VFMADD213PD Z19, Z21, Z20
+	VRNDSCALEPD $0x08, Z23, Z24
+	VSUBPD      Z24, Z23, Z23
+	VMULPD      Z23, Z23, Z24
+	VMOVUPD     Z10, Z25
+	VFMADD213PD Z9, Z24, Z25
+	VFMADD213PD Z8, Z24, Z25
+	VFMADD213PD Z7, Z24, Z25
+	VFMADD213PD Z6, Z24, Z25
+	VFMADD213PD Z5, Z24, Z25
+	VFMADD213PD Z4, Z24, Z25
+	VFMADD213PD Z3, Z24, Z25
+	VFMADD213PD Z2, Z24, Z25
+	VMULPD      Z23, Z25, Z25
+	VMOVUPD     Z18, Z23
+	VFMADD213PD Z17, Z24, Z23
+	VFMADD213PD Z16, Z24, Z23
+	VFMADD213PD Z15, Z24, Z23
+	VFMADD213PD Z14, Z24, Z23
+	VFMADD213PD Z13, Z24, Z23
+	VFMADD213PD Z12, Z24, Z23
+	VFMADD213PD Z11, Z24, Z23
+	VFMADD213PD Z19, Z24, Z23
+	VMULPD      Z22, Z20, Z22
+	VMULPD      Z1, Z22, Z22
+	VMOVUPD     Z22, (DI)(AX*8)
+	VMULPD      Z25, Z23, Z25
+	VMULPD      Z1, Z25, Z25
+	VMOVUPD     Z25, 64(DI)(AX*8)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z20
+	VMULPD      Z0, Z20, Z20
+	VRNDSCALEPD $0x08, Z20, Z21
+	VSUBPD      Z21, Z20, Z20
+	VMULPD      Z20, Z20, Z21
+	VMOVUPD     Z10, Z22
+	VFMADD213PD Z9, Z21, Z22
+	VFMADD213PD Z8, Z21, Z22
+	VFMADD213PD Z7, Z21, Z22
+	VFMADD213PD Z6, Z21, Z22
+	VFMADD213PD Z5, Z21, Z22
+	VFMADD213PD Z4, Z21, Z22
+	VFMADD213PD Z3, Z21, Z22
+	VFMADD213PD Z2, Z21, Z22
+	VMULPD      Z20, Z22, Z22
+	VMOVUPD     Z18, Z20
+	VFMADD213PD Z17, Z21, Z20
+	VFMADD213PD Z16, Z21, Z20
+	VFMADD213PD Z15, Z21, Z20
+	VFMADD213PD Z14, Z21, Z20
+	VFMADD213PD Z13, Z21, Z20
+	VFMADD213PD Z12, Z21, Z20
+	VFMADD213PD Z11, Z21, Z20
+	VFMADD213PD Z19, Z21, Z20
+	VMULPD      Z22, Z20, Z22
+	VMULPD      Z1, Z22, Z22
+	VMOVUPD     Z22, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z20
+	VMULPD      Z0, Z20, Z20
+	VRNDSCALEPD $0x08, Z20, Z21
+	VSUBPD      Z21, Z20, Z20
+	VMULPD      Z20, Z20, Z21
+	VMOVUPD     Z10, Z22
+	VFMADD213PD Z9, Z21, Z22
+	VFMADD213PD Z8, Z21, Z22
+	VFMADD213PD Z7, Z21, Z22
+	VFMADD213PD Z6, Z21, Z22
+	VFMADD213PD Z5, Z21, Z22
+	VFMADD213PD Z4, Z21, Z22
+	VFMADD213PD Z3, Z21, Z22
+	VFMADD213PD Z2, Z21, Z22
+	VMULPD      Z20, Z22, Z22
+	VMOVUPD     Z18, Z20
+	VFMADD213PD Z17, Z21, Z20
+	VFMADD213PD Z16, Z21, Z20
+	VFMADD213PD Z15, Z21, Z20
+	VFMADD213PD Z14, Z21, Z20
+	VFMADD213PD Z13, Z21, Z20
+	VFMADD213PD Z12, Z21, Z20
+	VFMADD213PD Z11, Z21, Z20
+	VFMADD213PD Z19, Z21, Z20
+	VMULPD      Z22, Z20, Z22
+	VMULPD      Z1, Z22, Z22
+	VMOVUPD     Z22, K1, (DI)(AX*8)
 
 done:
 	VZEROUPPER
@@ -1934,6 +2238,242 @@ pcolumn1tail:
 	VMOVUPD.Z    (R12)(AX*8), K1, Z10
 	VSUBPD.Z     Z10, Z8, K1, Z10
 	VADDPD       Z10, Z0, Z0
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMOVUPD      Z0, K1, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func mismatches512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int)
+// Requires: AVX, AVX512F
+TEXT ·mismatches512(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	MOVQ         x+16(FP), SI
+	MOVQ         w+24(FP), BX
+	MOVQ         y+32(FP), DX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	MOVQ         d+56(FP), R10
+	SHLQ         $0x03, R8
+	VBROADCASTSD ·expConst+160(SB), Z16
+	TESTQ        BX, BX
+	JZ           plainstart
+	XORL         AX, AX
+	SUBQ         $0x40, CX
+	JL           wsingleenter
+	PCALIGN      $0x20
+
+wblock:
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VBROADCASTSD (BX)(R11*8), Z9
+	VCMPPD       $0x04, (R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
+	VCMPPD       $0x04, 64(R12)(AX*8), Z8, K3
+	VADDPD       Z9, Z1, K3, Z1
+	VCMPPD       $0x04, 128(R12)(AX*8), Z8, K4
+	VADDPD       Z9, Z2, K4, Z2
+	VCMPPD       $0x04, 192(R12)(AX*8), Z8, K5
+	VADDPD       Z9, Z3, K5, Z3
+	VCMPPD       $0x04, 256(R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z4, K2, Z4
+	VCMPPD       $0x04, 320(R12)(AX*8), Z8, K3
+	VADDPD       Z9, Z5, K3, Z5
+	VCMPPD       $0x04, 384(R12)(AX*8), Z8, K4
+	VADDPD       Z9, Z6, K4, Z6
+	VCMPPD       $0x04, 448(R12)(AX*8), Z8, K5
+	VADDPD       Z9, Z7, K5, Z7
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn8
+	VMOVUPD      Z0, (DI)(AX*8)
+	VMOVUPD      Z1, 64(DI)(AX*8)
+	VMOVUPD      Z2, 128(DI)(AX*8)
+	VMOVUPD      Z3, 192(DI)(AX*8)
+	VMOVUPD      Z4, 256(DI)(AX*8)
+	VMOVUPD      Z5, 320(DI)(AX*8)
+	VMOVUPD      Z6, 384(DI)(AX*8)
+	VMOVUPD      Z7, 448(DI)(AX*8)
+	ADDQ         $0x40, AX
+	SUBQ         $0x40, CX
+	JGE          wblock
+
+wsingleenter:
+	ADDQ    $0x40, CX
+	SUBQ    $0x08, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VPXORQ  Z0, Z0, Z0
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VBROADCASTSD (BX)(R11*8), Z9
+	VCMPPD       $0x04, (R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMOVUPD      Z0, (DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x08, CX
+	JZ      wdone
+	MOVL    $0x00000001, R15
+	SHLL    CL, R15
+	DECL    R15
+	KMOVW   R15, K1
+	VPXORQ  Z0, Z0, Z0
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VBROADCASTSD (BX)(R11*8), Z9
+	VMOVUPD.Z    (R12)(AX*8), K1, Z10
+	VCMPPD       $0x04, Z10, Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMOVUPD      Z0, K1, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x40, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock:
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	VMOVUPD Z16, Z9
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn8:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VCMPPD       $0x04, (R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
+	VCMPPD       $0x04, 64(R12)(AX*8), Z8, K3
+	VADDPD       Z9, Z1, K3, Z1
+	VCMPPD       $0x04, 128(R12)(AX*8), Z8, K4
+	VADDPD       Z9, Z2, K4, Z2
+	VCMPPD       $0x04, 192(R12)(AX*8), Z8, K5
+	VADDPD       Z9, Z3, K5, Z3
+	VCMPPD       $0x04, 256(R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z4, K2, Z4
+	VCMPPD       $0x04, 320(R12)(AX*8), Z8, K3
+	VADDPD       Z9, Z5, K3, Z5
+	VCMPPD       $0x04, 384(R12)(AX*8), Z8, K4
+	VADDPD       Z9, Z6, K4, Z6
+	VCMPPD       $0x04, 448(R12)(AX*8), Z8, K5
+	VADDPD       Z9, Z7, K5, Z7
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn8
+	VMOVUPD      Z0, (DI)(AX*8)
+	VMOVUPD      Z1, 64(DI)(AX*8)
+	VMOVUPD      Z2, 128(DI)(AX*8)
+	VMOVUPD      Z3, 192(DI)(AX*8)
+	VMOVUPD      Z4, 256(DI)(AX*8)
+	VMOVUPD      Z5, 320(DI)(AX*8)
+	VMOVUPD      Z6, 384(DI)(AX*8)
+	VMOVUPD      Z7, 448(DI)(AX*8)
+	ADDQ         $0x40, AX
+	SUBQ         $0x40, CX
+	JGE          pblock
+
+psingleenter:
+	ADDQ    $0x40, CX
+	SUBQ    $0x08, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VPXORQ  Z0, Z0, Z0
+	VMOVUPD Z16, Z9
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VCMPPD       $0x04, (R12)(AX*8), Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMOVUPD      Z0, (DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x08, CX
+	JZ      pdone
+	MOVL    $0x00000001, R15
+	SHLL    CL, R15
+	DECL    R15
+	KMOVW   R15, K1
+	VPXORQ  Z0, Z0, Z0
+	VMOVUPD Z16, Z9
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Z8
+	VMOVUPD.Z    (R12)(AX*8), K1, Z10
+	VCMPPD       $0x04, Z10, Z8, K2
+	VADDPD       Z9, Z0, K2, Z0
 	INCQ         R11
 	CMPQ         R11, R10
 	JLT          pcolumn1tail
@@ -3207,6 +3747,480 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightedMismatches512x8(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX, AVX512F
+TEXT ·weightedMismatches512x8(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Z11
+	VPXORQ       Z3, Z3, Z3
+	VBROADCASTSD 8(SI), Z12
+	VPXORQ       Z4, Z4, Z4
+	VBROADCASTSD 16(SI), Z13
+	VPXORQ       Z5, Z5, Z5
+	VBROADCASTSD 24(SI), Z14
+	VPXORQ       Z6, Z6, Z6
+	VBROADCASTSD 32(SI), Z15
+	VPXORQ       Z7, Z7, Z7
+	VBROADCASTSD 40(SI), Z16
+	VPXORQ       Z8, Z8, Z8
+	VBROADCASTSD 48(SI), Z17
+	VPXORQ       Z9, Z9, Z9
+	VBROADCASTSD 56(SI), Z18
+	VPXORQ       Z10, Z10, Z10
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	MOVQ         8(R9), R11
+	IMULQ        R8, R11
+	ADDQ         BX, R11
+	MOVQ         16(R9), R12
+	IMULQ        R8, R12
+	ADDQ         BX, R12
+	MOVQ         24(R9), R13
+	IMULQ        R8, R13
+	ADDQ         BX, R13
+	MOVQ         32(R9), R14
+	IMULQ        R8, R14
+	ADDQ         BX, R14
+	MOVQ         40(R9), SI
+	IMULQ        R8, SI
+	ADDQ         BX, SI
+	MOVQ         48(R9), DI
+	IMULQ        R8, DI
+	ADDQ         BX, DI
+	IMULQ        56(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Z2
+	VMOVUPD (R10)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z11, K2
+	VADDPD  Z2, Z3, K2, Z3
+	VMOVUPD (R11)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z12, K3
+	VADDPD  Z2, Z4, K3, Z4
+	VMOVUPD (R12)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z13, K4
+	VADDPD  Z2, Z5, K4, Z5
+	VMOVUPD (R13)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z14, K5
+	VADDPD  Z2, Z6, K5, Z6
+	VMOVUPD (R14)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z15, K2
+	VADDPD  Z2, Z7, K2, Z7
+	VMOVUPD (SI)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z16, K3
+	VADDPD  Z2, Z8, K3, Z8
+	VMOVUPD (DI)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z17, K4
+	VADDPD  Z2, Z9, K4, Z9
+	VMOVUPD (R8)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z18, K5
+	VADDPD  Z2, Z10, K5, Z10
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (DX)(AX*8), K1, Z2
+	VMOVUPD.Z (R10)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z11, K2
+	VADDPD    Z2, Z3, K2, Z3
+	VMOVUPD.Z (R11)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z12, K3
+	VADDPD    Z2, Z4, K3, Z4
+	VMOVUPD.Z (R12)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z13, K4
+	VADDPD    Z2, Z5, K4, Z5
+	VMOVUPD.Z (R13)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z14, K5
+	VADDPD    Z2, Z6, K5, Z6
+	VMOVUPD.Z (R14)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z15, K2
+	VADDPD    Z2, Z7, K2, Z7
+	VMOVUPD.Z (SI)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z16, K3
+	VADDPD    Z2, Z8, K3, Z8
+	VMOVUPD.Z (DI)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z17, K4
+	VADDPD    Z2, Z9, K4, Z9
+	VMOVUPD.Z (R8)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z18, K5
+	VADDPD    Z2, Z10, K5, Z10
+
+done:
+	MOVQ          sums+0(FP), DI
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, (DI)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPD        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPD        X0, X4, X4
+	VUNPCKHPD     X4, X4, X0
+	VADDSD        X0, X4, X4
+	VMOVSD        X4, 8(DI)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VUNPCKHPD     X5, X5, X0
+	VADDSD        X0, X5, X5
+	VMOVSD        X5, 16(DI)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPD        X0, X6, X6
+	VUNPCKHPD     X6, X6, X0
+	VADDSD        X0, X6, X6
+	VMOVSD        X6, 24(DI)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPD        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VADDPD        X0, X7, X7
+	VUNPCKHPD     X7, X7, X0
+	VADDSD        X0, X7, X7
+	VMOVSD        X7, 32(DI)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPD        Y0, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X0
+	VADDPD        X0, X8, X8
+	VUNPCKHPD     X8, X8, X0
+	VADDSD        X0, X8, X8
+	VMOVSD        X8, 40(DI)
+	VEXTRACTF64X4 $0x01, Z9, Y0
+	VADDPD        Y0, Y9, Y9
+	VEXTRACTF128  $0x01, Y9, X0
+	VADDPD        X0, X9, X9
+	VUNPCKHPD     X9, X9, X0
+	VADDSD        X0, X9, X9
+	VMOVSD        X9, 48(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPD        Y0, Y10, Y10
+	VEXTRACTF128  $0x01, Y10, X0
+	VADDPD        X0, X10, X10
+	VUNPCKHPD     X10, X10, X0
+	VADDSD        X0, X10, X10
+	VMOVSD        X10, 56(DI)
+	VZEROUPPER
+	RET
+
+// func weightedMismatches512x4(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX, AVX512F
+TEXT ·weightedMismatches512x4(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Z7
+	VPXORQ       Z3, Z3, Z3
+	VBROADCASTSD 8(SI), Z8
+	VPXORQ       Z4, Z4, Z4
+	VBROADCASTSD 16(SI), Z9
+	VPXORQ       Z5, Z5, Z5
+	VBROADCASTSD 24(SI), Z10
+	VPXORQ       Z6, Z6, Z6
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	MOVQ         8(R9), R11
+	IMULQ        R8, R11
+	ADDQ         BX, R11
+	MOVQ         16(R9), R12
+	IMULQ        R8, R12
+	ADDQ         BX, R12
+	IMULQ        24(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Z2
+	VMOVUPD (R10)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z7, K2
+	VADDPD  Z2, Z3, K2, Z3
+	VMOVUPD (R11)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z8, K3
+	VADDPD  Z2, Z4, K3, Z4
+	VMOVUPD (R12)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z9, K4
+	VADDPD  Z2, Z5, K4, Z5
+	VMOVUPD (R8)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z10, K5
+	VADDPD  Z2, Z6, K5, Z6
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (DX)(AX*8), K1, Z2
+	VMOVUPD.Z (R10)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z7, K2
+	VADDPD    Z2, Z3, K2, Z3
+	VMOVUPD.Z (R11)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z8, K3
+	VADDPD    Z2, Z4, K3, Z4
+	VMOVUPD.Z (R12)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z9, K4
+	VADDPD    Z2, Z5, K4, Z5
+	VMOVUPD.Z (R8)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z10, K5
+	VADDPD    Z2, Z6, K5, Z6
+
+done:
+	MOVQ          sums+0(FP), DI
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, (DI)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPD        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPD        X0, X4, X4
+	VUNPCKHPD     X4, X4, X0
+	VADDSD        X0, X4, X4
+	VMOVSD        X4, 8(DI)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VUNPCKHPD     X5, X5, X0
+	VADDSD        X0, X5, X5
+	VMOVSD        X5, 16(DI)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPD        X0, X6, X6
+	VUNPCKHPD     X6, X6, X0
+	VADDSD        X0, X6, X6
+	VMOVSD        X6, 24(DI)
+	VZEROUPPER
+	RET
+
+// func weightedMismatches512x2(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX, AVX512F
+TEXT ·weightedMismatches512x2(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Z5
+	VPXORQ       Z3, Z3, Z3
+	VBROADCASTSD 8(SI), Z6
+	VPXORQ       Z4, Z4, Z4
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	IMULQ        8(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Z2
+	VMOVUPD (R10)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z5, K2
+	VADDPD  Z2, Z3, K2, Z3
+	VMOVUPD (R8)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z6, K3
+	VADDPD  Z2, Z4, K3, Z4
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (DX)(AX*8), K1, Z2
+	VMOVUPD.Z (R10)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z5, K2
+	VADDPD    Z2, Z3, K2, Z3
+	VMOVUPD.Z (R8)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z6, K3
+	VADDPD    Z2, Z4, K3, Z4
+
+done:
+	MOVQ          sums+0(FP), DI
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, (DI)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPD        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPD        X0, X4, X4
+	VUNPCKHPD     X4, X4, X0
+	VADDSD        X0, X4, X4
+	VMOVSD        X4, 8(DI)
+	VZEROUPPER
+	RET
+
+// func weightedMismatches512x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX, AVX512F
+TEXT ·weightedMismatches512x1(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Z4
+	VPXORQ       Z3, Z3, Z3
+	IMULQ        (R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD (DX)(AX*8), Z2
+	VMOVUPD (R8)(AX*8), Z0
+	VCMPPD  $0x04, Z0, Z4, K2
+	VADDPD  Z2, Z3, K2, Z3
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (DX)(AX*8), K1, Z2
+	VMOVUPD.Z (R8)(AX*8), K1, Z0
+	VCMPPD    $0x04, Z0, Z4, K2
+	VADDPD    Z2, Z3, K2, Z3
+
+done:
+	MOVQ          sums+0(FP), DI
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, (DI)
+	VZEROUPPER
+	RET
+
+// func sum512(a *float64, n int) float64
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sum512(SB), NOSPLIT, $0-24
+	MOVQ    a+0(FP), DI
+	MOVQ    n+8(FP), CX
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	XORL    AX, AX
+	SUBQ    $0x20, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VMOVUPD (DI)(AX*8), Z4
+	VADDPD  Z4, Z0, Z0
+	VMOVUPD 64(DI)(AX*8), Z5
+	VADDPD  Z5, Z1, Z1
+	VMOVUPD 128(DI)(AX*8), Z6
+	VADDPD  Z6, Z2, Z2
+	VMOVUPD 192(DI)(AX*8), Z7
+	VADDPD  Z7, Z3, Z3
+	ADDQ    $0x20, AX
+	SUBQ    $0x20, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (DI)(AX*8), Z4
+	VADDPD  Z4, Z0, Z0
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (DI)(AX*8), K1, Z4
+	VADDPD    Z4, Z0, Z0
+
+done:
+	VADDPD        Z1, Z0, Z0
+	VADDPD        Z3, Z2, Z2
+	VADDPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPD        Y4, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X4
+	VADDPD        X4, X0, X0
+	VUNPCKHPD     X0, X0, X4
+	VADDSD        X4, X0, X0
+	MOVSD         X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
 // func dot512(a *float64, b *float64, n int) float64
 // Requires: AVX, AVX512F, SSE2
 TEXT ·dot512(SB), NOSPLIT, $0-32
@@ -3674,6 +4688,616 @@ tailenter:
 	VMULPD      Z0, Z2, Z2
 	VFMADD231PD Z1, Z6, Z2
 	VMOVUPD     Z2, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulCombine512(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
+// Requires: AVX, AVX512F
+TEXT ·mulCombine512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         c+24(FP), BX
+	MOVQ         n+32(FP), CX
+	VBROADCASTSD p+40(FP), Z0
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Z1
+	VMOVUPD     (DX)(AX*8), Z5
+	VMOVUPD     (BX)(AX*8), Z9
+	VMOVUPD     64(SI)(AX*8), Z2
+	VMOVUPD     64(DX)(AX*8), Z6
+	VMOVUPD     64(BX)(AX*8), Z10
+	VMOVUPD     128(SI)(AX*8), Z3
+	VMOVUPD     128(DX)(AX*8), Z7
+	VMOVUPD     128(BX)(AX*8), Z11
+	VMOVUPD     192(SI)(AX*8), Z4
+	VMOVUPD     192(DX)(AX*8), Z8
+	VMOVUPD     192(BX)(AX*8), Z12
+	VMULPD      Z0, Z9, Z9
+	VFMADD231PD Z5, Z1, Z9
+	VMOVUPD     Z9, (DI)(AX*8)
+	VMULPD      Z0, Z10, Z10
+	VFMADD231PD Z6, Z2, Z10
+	VMOVUPD     Z10, 64(DI)(AX*8)
+	VMULPD      Z0, Z11, Z11
+	VFMADD231PD Z7, Z3, Z11
+	VMOVUPD     Z11, 128(DI)(AX*8)
+	VMULPD      Z0, Z12, Z12
+	VFMADD231PD Z8, Z4, Z12
+	VMOVUPD     Z12, 192(DI)(AX*8)
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z1
+	VMOVUPD     (DX)(AX*8), Z5
+	VMOVUPD     (BX)(AX*8), Z9
+	VMULPD      Z0, Z9, Z9
+	VFMADD231PD Z5, Z1, Z9
+	VMOVUPD     Z9, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z1
+	VMOVUPD.Z   (DX)(AX*8), K1, Z5
+	VMOVUPD.Z   (BX)(AX*8), K1, Z9
+	VMULPD      Z0, Z9, Z9
+	VFMADD231PD Z5, Z1, Z9
+	VMOVUPD     Z9, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrt512(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX512F
+TEXT ·sqrt512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Z1
+	VMOVUPD 64(SI)(AX*8), Z2
+	VMOVUPD 128(SI)(AX*8), Z3
+	VMOVUPD 192(SI)(AX*8), Z4
+	VMULPD  Z0, Z1, Z1
+	VSQRTPD Z1, Z1
+	VMOVUPD Z1, (DI)(AX*8)
+	VMULPD  Z0, Z2, Z2
+	VSQRTPD Z2, Z2
+	VMOVUPD Z2, 64(DI)(AX*8)
+	VMULPD  Z0, Z3, Z3
+	VSQRTPD Z3, Z3
+	VMOVUPD Z3, 128(DI)(AX*8)
+	VMULPD  Z0, Z4, Z4
+	VSQRTPD Z4, Z4
+	VMOVUPD Z4, 192(DI)(AX*8)
+	ADDQ    $0x20, AX
+	SUBQ    $0x20, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Z1
+	VMULPD  Z0, Z1, Z1
+	VSQRTPD Z1, Z1
+	VMOVUPD Z1, (DI)(AX*8)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (SI)(AX*8), K1, Z1
+	VMULPD    Z0, Z1, Z1
+	VSQRTPD   Z1, Z1
+	VMOVUPD   Z1, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func inverse512(dst *float64, src *float64, n int, c float64, o float64)
+// Requires: AVX, AVX512F
+TEXT ·inverse512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD o+32(FP), Z1
+	VBROADCASTSD ·expConst+160(SB), Z2
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Z3
+	VMOVUPD     64(SI)(AX*8), Z4
+	VMOVUPD     128(SI)(AX*8), Z5
+	VMOVUPD     192(SI)(AX*8), Z6
+	VFMADD213PD Z1, Z0, Z3
+	VDIVPD      Z3, Z2, Z3
+	VMOVUPD     Z3, (DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z4
+	VDIVPD      Z4, Z2, Z4
+	VMOVUPD     Z4, 64(DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z5
+	VDIVPD      Z5, Z2, Z5
+	VMOVUPD     Z5, 128(DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z6
+	VDIVPD      Z6, Z2, Z6
+	VMOVUPD     Z6, 192(DI)(AX*8)
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z3
+	VFMADD213PD Z1, Z0, Z3
+	VDIVPD      Z3, Z2, Z3
+	VMOVUPD     Z3, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z3
+	VFMADD213PD Z1, Z0, Z3
+	VDIVPD      Z3, Z2, Z3
+	VMOVUPD     Z3, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rootInverse512(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX512F
+TEXT ·rootInverse512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD ·expConst+160(SB), Z1
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD  (SI)(AX*8), Z3
+	VMOVUPD  64(SI)(AX*8), Z4
+	VMOVUPD  128(SI)(AX*8), Z5
+	VMOVUPD  192(SI)(AX*8), Z6
+	VMULPD   Z0, Z3, Z3
+	VSQRTPD  Z3, Z7
+	VPXORQ   Z2, Z2, Z2
+	VCMPPD   $0x04, Z2, Z7, K2
+	VDIVPD.Z Z7, Z1, K2, Z3
+	VMOVUPD  Z3, (DI)(AX*8)
+	VMULPD   Z0, Z4, Z4
+	VSQRTPD  Z4, Z8
+	VPXORQ   Z2, Z2, Z2
+	VCMPPD   $0x04, Z2, Z8, K2
+	VDIVPD.Z Z8, Z1, K2, Z4
+	VMOVUPD  Z4, 64(DI)(AX*8)
+	VMULPD   Z0, Z5, Z5
+	VSQRTPD  Z5, Z9
+	VPXORQ   Z2, Z2, Z2
+	VCMPPD   $0x04, Z2, Z9, K2
+	VDIVPD.Z Z9, Z1, K2, Z5
+	VMOVUPD  Z5, 128(DI)(AX*8)
+	VMULPD   Z0, Z6, Z6
+	VSQRTPD  Z6, Z10
+	VPXORQ   Z2, Z2, Z2
+	VCMPPD   $0x04, Z2, Z10, K2
+	VDIVPD.Z Z10, Z1, K2, Z6
+	VMOVUPD  Z6, 192(DI)(AX*8)
+	ADDQ     $0x20, AX
+	SUBQ     $0x20, CX
+	JGE      block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD  (SI)(AX*8), Z3
+	VMULPD   Z0, Z3, Z3
+	VSQRTPD  Z3, Z7
+	VPXORQ   Z2, Z2, Z2
+	VCMPPD   $0x04, Z2, Z7, K2
+	VDIVPD.Z Z7, Z1, K2, Z3
+	VMOVUPD  Z3, (DI)(AX*8)
+	ADDQ     $0x08, AX
+	SUBQ     $0x08, CX
+	JGE      single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (SI)(AX*8), K1, Z3
+	VMULPD    Z0, Z3, Z3
+	VSQRTPD   Z3, Z7
+	VPXORQ    Z2, Z2, Z2
+	VCMPPD    $0x04, Z2, Z7, K2
+	VDIVPD.Z  Z7, Z1, K2, Z3
+	VMOVUPD   Z3, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func abs512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·abs512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD ·expConst+2016(SB), Z0
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD (SI)(AX*8), Z1
+	VMOVUPD 64(SI)(AX*8), Z2
+	VMOVUPD 128(SI)(AX*8), Z3
+	VMOVUPD 192(SI)(AX*8), Z4
+	VPANDQ  Z0, Z1, Z1
+	VMOVUPD Z1, (DI)(AX*8)
+	VPANDQ  Z0, Z2, Z2
+	VMOVUPD Z2, 64(DI)(AX*8)
+	VPANDQ  Z0, Z3, Z3
+	VMOVUPD Z3, 128(DI)(AX*8)
+	VPANDQ  Z0, Z4, Z4
+	VMOVUPD Z4, 192(DI)(AX*8)
+	ADDQ    $0x20, AX
+	SUBQ    $0x20, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD (SI)(AX*8), Z1
+	VPANDQ  Z0, Z1, Z1
+	VMOVUPD Z1, (DI)(AX*8)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (SI)(AX*8), K1, Z1
+	VPANDQ    Z0, Z1, Z1
+	VMOVUPD   Z1, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func positive512(dst *float64, src *float64, n int, c float64, o float64)
+// Requires: AVX, AVX512F
+TEXT ·positive512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD o+32(FP), Z1
+	VPXORQ       Z2, Z2, Z2
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD     (SI)(AX*8), Z3
+	VMOVUPD     64(SI)(AX*8), Z4
+	VMOVUPD     128(SI)(AX*8), Z5
+	VMOVUPD     192(SI)(AX*8), Z6
+	VFMADD213PD Z1, Z0, Z3
+	VMAXPD      Z3, Z2, Z3
+	VMOVUPD     Z3, (DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z4
+	VMAXPD      Z4, Z2, Z4
+	VMOVUPD     Z4, 64(DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z5
+	VMAXPD      Z5, Z2, Z5
+	VMOVUPD     Z5, 128(DI)(AX*8)
+	VFMADD213PD Z1, Z0, Z6
+	VMAXPD      Z6, Z2, Z6
+	VMOVUPD     Z6, 192(DI)(AX*8)
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, CX
+	JGE         block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD     (SI)(AX*8), Z3
+	VFMADD213PD Z1, Z0, Z3
+	VMAXPD      Z3, Z2, Z3
+	VMOVUPD     Z3, (DI)(AX*8)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x08, CX
+	JZ          done
+	MOVL        $0x00000001, R15
+	SHLL        CL, R15
+	DECL        R15
+	KMOVW       R15, K1
+	VMOVUPD.Z   (SI)(AX*8), K1, Z3
+	VFMADD213PD Z1, Z0, Z3
+	VMAXPD      Z3, Z2, Z3
+	VMOVUPD     Z3, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func step512(dst *float64, src *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·step512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD ·expConst+160(SB), Z1
+	VPXORQ       Z0, Z0, Z0
+	XORL         AX, AX
+	SUBQ         $0x20, CX
+	JL           singleenter
+	PCALIGN      $0x20
+
+block:
+	VMOVUPD   (SI)(AX*8), Z3
+	VMOVUPD   64(SI)(AX*8), Z4
+	VMOVUPD   128(SI)(AX*8), Z5
+	VMOVUPD   192(SI)(AX*8), Z6
+	VCMPPD    $0x11, Z3, Z0, K2
+	VCMPPD    $0x03, Z3, Z3, K3
+	VMOVAPD.Z Z3, K3, Z3
+	VMOVAPD   Z1, K2, Z3
+	VMOVUPD   Z3, (DI)(AX*8)
+	VCMPPD    $0x11, Z4, Z0, K2
+	VCMPPD    $0x03, Z4, Z4, K3
+	VMOVAPD.Z Z4, K3, Z4
+	VMOVAPD   Z1, K2, Z4
+	VMOVUPD   Z4, 64(DI)(AX*8)
+	VCMPPD    $0x11, Z5, Z0, K2
+	VCMPPD    $0x03, Z5, Z5, K3
+	VMOVAPD.Z Z5, K3, Z5
+	VMOVAPD   Z1, K2, Z5
+	VMOVUPD   Z5, 128(DI)(AX*8)
+	VCMPPD    $0x11, Z6, Z0, K2
+	VCMPPD    $0x03, Z6, Z6, K3
+	VMOVAPD.Z Z6, K3, Z6
+	VMOVAPD   Z1, K2, Z6
+	VMOVUPD   Z6, 192(DI)(AX*8)
+	ADDQ      $0x20, AX
+	SUBQ      $0x20, CX
+	JGE       block
+
+singleenter:
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VMOVUPD   (SI)(AX*8), Z3
+	VCMPPD    $0x11, Z3, Z0, K2
+	VCMPPD    $0x03, Z3, Z3, K3
+	VMOVAPD.Z Z3, K3, Z3
+	VMOVAPD   Z1, K2, Z3
+	VMOVUPD   Z3, (DI)(AX*8)
+	ADDQ      $0x08, AX
+	SUBQ      $0x08, CX
+	JGE       single
+
+tailenter:
+	ADDQ      $0x08, CX
+	JZ        done
+	MOVL      $0x00000001, R15
+	SHLL      CL, R15
+	DECL      R15
+	KMOVW     R15, K1
+	VMOVUPD.Z (SI)(AX*8), K1, Z3
+	VCMPPD    $0x11, Z3, Z0, K2
+	VCMPPD    $0x03, Z3, Z3, K3
+	VMOVAPD.Z Z3, K3, Z3
+	VMOVAPD   Z1, K2, Z3
+	VMOVUPD   Z3, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func polynomial512(dst *float64, src *float64, n int, coef *float64, d int)
+// Requires: AVX, AVX512F
+TEXT ·polynomial512(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	MOVQ    coef+24(FP), DX
+	MOVQ    d+32(FP), R8
+	DECQ    R8
+	XORL    AX, AX
+	SUBQ    $0x40, CX
+	JL      singleenter
+	PCALIGN $0x20
+
+block:
+	VBROADCASTSD (DX)(R8*8), Z16
+	VMOVUPD      (SI)(AX*8), Z0
+	VMOVAPD      Z16, Z8
+	VMOVUPD      64(SI)(AX*8), Z1
+	VMOVAPD      Z16, Z9
+	VMOVUPD      128(SI)(AX*8), Z2
+	VMOVAPD      Z16, Z10
+	VMOVUPD      192(SI)(AX*8), Z3
+	VMOVAPD      Z16, Z11
+	VMOVUPD      256(SI)(AX*8), Z4
+	VMOVAPD      Z16, Z12
+	VMOVUPD      320(SI)(AX*8), Z5
+	VMOVAPD      Z16, Z13
+	VMOVUPD      384(SI)(AX*8), Z6
+	VMOVAPD      Z16, Z14
+	VMOVUPD      448(SI)(AX*8), Z7
+	VMOVAPD      Z16, Z15
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient8done
+	PCALIGN      $0x20
+
+coefficient8:
+	VBROADCASTSD -8(DX)(R9*8), Z16
+	VFMADD213PD  Z16, Z0, Z8
+	VFMADD213PD  Z16, Z1, Z9
+	VFMADD213PD  Z16, Z2, Z10
+	VFMADD213PD  Z16, Z3, Z11
+	VFMADD213PD  Z16, Z4, Z12
+	VFMADD213PD  Z16, Z5, Z13
+	VFMADD213PD  Z16, Z6, Z14
+	VFMADD213PD  Z16, Z7, Z15
+	DECQ         R9
+	JNZ          coefficient8
+
+coefficient8done:
+	VMOVUPD Z8, (DI)(AX*8)
+	VMOVUPD Z9, 64(DI)(AX*8)
+	VMOVUPD Z10, 128(DI)(AX*8)
+	VMOVUPD Z11, 192(DI)(AX*8)
+	VMOVUPD Z12, 256(DI)(AX*8)
+	VMOVUPD Z13, 320(DI)(AX*8)
+	VMOVUPD Z14, 384(DI)(AX*8)
+	VMOVUPD Z15, 448(DI)(AX*8)
+	ADDQ    $0x40, AX
+	SUBQ    $0x40, CX
+	JGE     block
+
+singleenter:
+	ADDQ    $0x40, CX
+	SUBQ    $0x08, CX
+	JL      tailenter
+	PCALIGN $0x20
+
+single:
+	VBROADCASTSD (DX)(R8*8), Z16
+	VMOVUPD      (SI)(AX*8), Z0
+	VMOVAPD      Z16, Z8
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient1done
+	PCALIGN      $0x20
+
+coefficient1:
+	VBROADCASTSD -8(DX)(R9*8), Z16
+	VFMADD213PD  Z16, Z0, Z8
+	DECQ         R9
+	JNZ          coefficient1
+
+coefficient1done:
+	VMOVUPD Z8, (DI)(AX*8)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     single
+
+tailenter:
+	ADDQ         $0x08, CX
+	JZ           done
+	MOVL         $0x00000001, R15
+	SHLL         CL, R15
+	DECL         R15
+	KMOVW        R15, K1
+	VBROADCASTSD (DX)(R8*8), Z16
+	VMOVUPD.Z    (SI)(AX*8), K1, Z0
+	VMOVAPD      Z16, Z8
+	MOVQ         R8, R9
+	TESTQ        R9, R9
+	JZ           coefficient1taildone
+	PCALIGN      $0x20
+
+coefficient1tail:
+	VBROADCASTSD -8(DX)(R9*8), Z16
+	VFMADD213PD  Z16, Z0, Z8
+	DECQ         R9
+	JNZ          coefficient1tail
+
+coefficient1taildone:
+	VMOVUPD Z8, K1, (DI)(AX*8)
 
 done:
 	VZEROUPPER

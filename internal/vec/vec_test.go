@@ -237,6 +237,13 @@ func TestDots(t *testing.T) {
 			sum2, abs2 = sum2+a[j]*b[j], abs2+math.Abs(a[j]*b[j])
 			sum3, abs3 = sum3+a[j]*b[j]*c[j], abs3+math.Abs(a[j]*b[j]*c[j])
 		}
+		sum1, abs1 := 0.0, 0.0
+		for _, v := range a {
+			sum1, abs1 = sum1+v, abs1+math.Abs(v)
+		}
+		if got := Sum(a); math.Abs(got-sum1) > float64(n+2)*eps*abs1 || Sum(a) != got {
+			t.Fatalf("length %d: sums %v and %v, want %v", n, got, Sum(a), sum1)
+		}
 		got2, got3 := Dot(a, b), TripleDot(a, b, c)
 		if math.Abs(got2-sum2) > float64(n+2)*eps*abs2 || math.Abs(got3-sum3) > float64(n+2)*eps*abs3 {
 			t.Fatalf("length %d: sums %v and %v, want %v and %v", n, got2, got3, sum2, sum3)
@@ -266,6 +273,20 @@ func TestElementwise(t *testing.T) {
 		copy(dst, a)
 		Mul(dst, dst, b)
 		d.near("Mul in place", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
+
+		c := d.normal(n)
+		sum := func(j int) float64 { return a[j]*b[j] - 0.7*c[j] }
+		tol := func(j int) float64 { return eps * (math.Abs(a[j]*b[j]) + math.Abs(c[j])) }
+		MulCombine(dst, a, b, c, -0.7)
+		d.near("MulCombine", dst, sum, tol)
+		swapped := d.output(n)
+		MulCombine(swapped, b, a, c, -0.7)
+		d.near("MulCombine with its factors exchanged", swapped, func(j int) float64 { return dst[j] }, exactly)
+		for k, name := range []string{"a", "b", "c"} {
+			rows := [][]float64{append([]float64(nil), a...), append([]float64(nil), b...), append([]float64(nil), c...)}
+			MulCombine(rows[k], rows[0], rows[1], rows[2], -0.7)
+			d.near("MulCombine in place of "+name, rows[k], func(j int) float64 { return dst[j] }, exactly)
+		}
 	})
 }
 
@@ -328,8 +349,8 @@ func TestNonFinite(t *testing.T) {
 					}
 				}
 				row[bad] = inf
-				if got := Dot(row, ones); got != inf {
-					t.Fatalf("Dot with Inf at %d of %d: %v", bad, n, got)
+				if got := Dot(row, ones); got != inf || Sum(row) != inf {
+					t.Fatalf("Dot and Sum with Inf at %d of %d: %v, %v", bad, n, got, Sum(row))
 				}
 				sums := []float64{0, 0}
 				WeightedSquares(sums, []float64{inf, 1}, ones, append(row, ones...), n, []int{1, 0})
@@ -337,8 +358,15 @@ func TestNonFinite(t *testing.T) {
 					t.Fatalf("WeightedSquares with Inf at %d of %d: %v", bad, n, sums)
 				}
 				row[bad] = nan
-				if !same(Dot(row, ones), nan) || !same(TripleDot(ones, ones, row), nan) {
-					t.Fatalf("sums with NaN at %d of %d: %v, %v", bad, n, Dot(row, ones), TripleDot(ones, ones, row))
+				if !same(Sum(row), nan) || !same(Dot(row, ones), nan) || !same(TripleDot(ones, ones, row), nan) {
+					t.Fatalf("sums with NaN at %d of %d: %v, %v, %v", bad, n, Sum(row), Dot(row, ones), TripleDot(ones, ones, row))
+				}
+				MulCombine(k, ones, row, ones, 1)
+				MulCombine(slope, ones, ones, row, 1)
+				for j := range k {
+					if j == bad != (k[j] != k[j]) || j == bad != (slope[j] != slope[j]) {
+						t.Fatalf("MulCombine with NaN at %d of %d: element %d is %v, %v", bad, n, j, k[j], slope[j])
+					}
 				}
 				SquaredDistances(k, []float64{1}, nil, row, n, []int{0})
 				for j, v := range k {
@@ -383,6 +411,25 @@ func TestBounds(t *testing.T) {
 			"Mul":                      func() { Mul(short, long, long) },
 			"Scale":                    func() { Scale(short, long, 1) },
 			"Combine":                  func() { Combine(long, long, short, 1, 1) },
+			"MulCombine":               func() { MulCombine(long, long, long, short, 1) },
+			"Sqrt":                     func() { Sqrt(short, long, 1) },
+			"Inverse":                  func() { Inverse(short, long, 1, 1) },
+			"RootInverse":              func() { RootInverse(short, long, 1) },
+			"Polynomial":               func() { Polynomial(short, long, long) },
+			"Polynomial coefficients":  func() { Polynomial(nil, nil, short[:0]) },
+			"Log":                      func() { Log(short, long, 1) },
+			"Sine":                     func() { Sine(short, long, 1, 1) },
+			"Abs":                      func() { Abs(short, long) },
+			"Positive":                 func() { Positive(short, long, 1, 1) },
+			"Step":                     func() { Step(short, long) },
+			"Tanh":                     func() { Tanh(short, long, 1) },
+			"Arcsine":                  func() { Arcsine(short, long, 1) },
+			"Power":                    func() { Power(short, long, 1, 1) },
+			"Mismatches point":         func() { Mismatches(long[:1], short[:1], nil, long, 1, []int{0, 1}) },
+			"Mismatches weights":       func() { Mismatches(long[:1], long, short[:1], long, 1, []int{0, 1}) },
+			"Mismatches columns":       func() { Mismatches(short[:2], short, nil, long, 2, []int{0, 2}) },
+			"WeightedMismatches":       func() { WeightedMismatches(long, long, long, long, 1, []int{1}) },
+			"WeightedMismatches sums":  func() { WeightedMismatches(short[:1], long, long[:1], long, 1, []int{0, 1}) },
 		} {
 			func() {
 				defer func() {

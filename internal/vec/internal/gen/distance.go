@@ -17,13 +17,14 @@ const (
 	squares  columnMode = iota // w·(x − y)²
 	products                   // w·(x·y), in this order: symmetric to the last bit
 	plain                      // w·(x − y)
+	unequal                    // w·[x ≠ y]
 )
 
 // columnSums keeps a block of dst in registers while it goes through the
 // columns, so that every column is read once and dst is written once.
 func (t *isa) columnSums(mode columnMode) {
-	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences"}[mode] + t.Suffix
-	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])"}[mode]
+	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences", unequal: "mismatches"}[mode] + t.Suffix
+	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])", unequal: "[x[q] ≠ y[index[q]·stride + j]]"}[mode]
 	t.function(name, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
 		name+" sets dst[j] = Σ_q w[q]·"+term+" for j < n; without",
 		"weights if w is nil. d ≥ 1.")
@@ -37,9 +38,16 @@ func (t *isa) columnSums(mode columnMode) {
 	if t.Wide() {
 		scaled = t.allocs(3)
 	}
+	var one operand.Op
+	if mode == unequal {
+		one = t.constant(cOne)
+	}
 	columns := func(weights bool, vectors int, label string) {
 		for v := range vectors {
 			t.Zero(acc[v])
+		}
+		if mode == unequal && !weights {
+			VMOVUPD(one, wq)
 		}
 		XORL(q.As32(), q.As32())
 		Align(32)
@@ -53,6 +61,15 @@ func (t *isa) columnSums(mode columnMode) {
 		}
 		for v := range vectors {
 			e := diff[v%len(diff)]
+			if mode == unequal {
+				var m operand.Op = t.at(col, i, v)
+				if t.masked {
+					t.load(t.at(col, i, v), e)
+					m = e
+				}
+				t.addUnequal(m, xq, wq, acc[v], e, v)
+				continue
+			}
 			if mode == products {
 				t.load(t.at(col, i, v), e)
 				if weights {
@@ -118,12 +135,29 @@ func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(w
 	both(false, "p")
 }
 
-// weightedSquares takes a group of columns at a time, one accumulator each, so
-// that the weights are read once for all of them.
-func (t *isa) weightedSquares(columns int) {
-	name := fmt.Sprintf("weightedSquares%sx%d", t.Suffix, columns)
+// addUnequal adds w to acc where m ≠ x; lane masks alternate with v.
+func (t *isa) addUnequal(m operand.Op, x, w, acc, scratch reg.Register, v int) {
+	if t.Wide() {
+		k := []reg.Register{reg.K2, reg.K3, reg.K4, reg.K5}[v%4]
+		VCMPPD(operand.Imm(notEqual), m, x, k)
+		VADDPD(w, acc, k, acc)
+		return
+	}
+	VCMPPD(operand.Imm(notEqual), m, x, scratch)
+	VANDPD(w, scratch, scratch)
+	VADDPD(scratch, acc, acc)
+}
+
+// weightedSums takes a group of columns at a time, one accumulator each, so
+// that the weights are read once for all of them. mode is squares or unequal.
+func (t *isa) weightedSums(mode columnMode, columns int) {
+	name, term := "weightedSquares", "(x[q] − y[index[q]·stride + j])²"
+	if mode == unequal {
+		name, term = "weightedMismatches", "[x[q] ≠ y[index[q]·stride + j]]"
+	}
+	name = fmt.Sprintf("%s%sx%d", name, t.Suffix, columns)
 	t.function(name, "func(sums, x, w *float64, n int, y *float64, stride int, index *int)",
-		fmt.Sprintf("%s sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for", name),
+		fmt.Sprintf("%s sets sums[q] = Σ_j w[j]·%s over j < n, for", name, term),
 		fmt.Sprintf("q < %d.", columns))
 	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
 	params([]string{"sums", "x", "w", "n", "y", "stride", "index"}, sums, x, w, n, y, stride, index)
@@ -151,6 +185,11 @@ func (t *isa) weightedSquares(columns int) {
 		t.load(t.at(w, i, 0), wj)
 		for q := range columns {
 			d, s := e[0], e[1]
+			if mode == unequal { // w is 0 in lanes that the mask leaves out
+				t.load(t.at(pointers[q], i, 0), d)
+				t.addUnequal(d, xq[q], wj, acc[q], d, q)
+				continue
+			}
 			if t.masked {
 				t.load(t.at(pointers[q], i, 0), d)
 				t.sub(d, xq[q], d)

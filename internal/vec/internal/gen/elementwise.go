@@ -74,4 +74,24 @@ func (t *isa) elementwise() {
 		}
 	})
 	Ret()
+
+	name = "mulCombine" + t.Suffix
+	t.function(name, "func(dst, a, b, c *float64, n int, p float64)", name+" sets dst[j] = a[j]·b[j] + p·c[j] for j < n.")
+	third := reg.RBX
+	params([]string{"dst", "a", "b", "c", "n"}, dst, a, b, third, n)
+	p, x, y = t.scalar("p"), t.allocs(unroll), t.allocs(unroll)
+	z := t.allocs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v := range vectors {
+			t.load(t.at(a, i, v), x[v])
+			t.load(t.at(b, i, v), y[v])
+			t.load(t.at(third, i, v), z[v])
+		}
+		for v := range vectors {
+			VMULPD(p, z[v], z[v])
+			VFMADD231PD(y[v], x[v], z[v])
+			t.store(z[v], t.at(dst, i, v))
+		}
+	})
+	Ret()
 }

@@ -38,6 +38,14 @@ const (
 	cHalfRoot = cTwo + 5
 	cMantissa = cTwo + 6
 	cJoin     = cTwo + 7
+
+	// Logarithm of what is not normal, absolute values.
+	cNormal   = cTwo + 8
+	cFactor   = cTwo + 9
+	cPower    = cTwo + 10
+	cMinusInf = cTwo + 11
+	cNaN      = cTwo + 12
+	cNoSign   = cTwo + 13
 )
 
 // constant is an element of expConst: where registers abound it is loaded
@@ -277,8 +285,7 @@ func (t *isa) rootDecay(mode rootMode) {
 
 // quotient sets dst = a/b, or 0 where b = 0.
 func (t *isa) quotient(b, a, dst, scratch reg.Register) {
-	const notEqual = 4 // or unordered: NaN stays
-	t.Zero(scratch)
+	t.Zero(scratch) // and NaN stays
 	if t.Wide() {
 		VCMPPD(operand.Imm(notEqual), scratch, b, reg.K2)
 		VDIVPD_Z(b, a, reg.K2, dst)

@@ -11,7 +11,7 @@ import (
 // isa is an instruction set, and the state of the function that is being written.
 type isa struct {
 	ISA
-	maxColumns int // columns that weightedSquares takes at a time
+	maxColumns int // columns that weightedSums takes at a time
 	// used counts the vector registers that alloc has given out.
 	used int
 	// masked says that the loads and stores of the loop body that is being
@@ -169,6 +169,27 @@ func (t *isa) sub(b, a, dst reg.Register) {
 	if t.masked {
 		VANDPD(t.mask, dst, dst)
 	}
+}
+
+// Comparisons of VCMPPD, which none of them makes raise an exception; those with
+// "not" are true for NaN.
+const (
+	equal          = 0
+	unordered      = 3
+	notEqual       = 4
+	less           = 17
+	notLessOrEqual = 22
+)
+
+// choose sets dst to value where a stands in the relation to b.
+func (t *isa) choose(relation uint64, b operand.Op, a reg.Register, value operand.Op, dst, scratch reg.Register) {
+	if t.Wide() {
+		VCMPPD(operand.Imm(relation), b, a, reg.K2)
+		VMOVAPD(value, reg.K2, dst)
+		return
+	}
+	VCMPPD(operand.Imm(relation), b, a, scratch)
+	VBLENDVPD(scratch, value, dst, dst)
 }
 
 // total leaves the sum of the lanes of r in the lowest lane of r; s is scratch.

@@ -25,55 +25,125 @@ func (t *isa) or(b operand.Op, a, dst reg.Register) {
 	VPOR(b, a, dst)
 }
 
-// log1p generates log(1 + c·src) by the method of package vec's constants.go.
+// logarithm holds the constants of logarithms.
+type logarithm struct {
+	t                                 *isa
+	one, two, half, largest, exponent operand.Op
+	shift, halfRoot, mantissa, join   operand.Op
+	ln2Hi, ln2Lo                      operand.Op
+	poly                              []operand.Op
+}
+
+func (t *isa) newLogarithm() *logarithm {
+	return &logarithm{
+		t: t, one: t.constant(cOne), two: t.constant(cTwo), half: t.constant(cHalf), largest: t.constant(cLargest), exponent: t.constant(cExponent),
+		shift: t.constant(cShift), halfRoot: t.constant(cHalfRoot), mantissa: t.constant(cMantissa), join: t.constant(cJoin),
+		ln2Hi: t.constant(cLn2Hi), ln2Lo: t.constant(cLn2Lo), poly: t.constants(cLog, cTwo-cLog),
+	}
+}
+
+// logRegs are the registers of one vector: u holds a normal positive number
+// and lost what is to be added to its logarithm; both are destroyed. f receives
+// the sum. e, s and z are scratch.
+type logRegs struct{ u, lost, f, e, s, z reg.Register }
+
+func (t *isa) logRegs() logRegs {
+	return logRegs{u: t.alloc(), lost: t.alloc(), f: t.alloc(), e: t.alloc(), s: t.alloc(), z: t.alloc()}
+}
+
+// emit computes f = log u + lost by the method of package vec's constants.go.
+// exponent, the constant or that and a power of 2 by which u is too large, may
+// be s.
+func (l *logarithm) emit(r logRegs, exponent operand.Op) {
+	t, u, lost, f, e, s, z := l.t, r.u, r.lost, r.f, r.e, r.s, r.z
+	// u = 2^e·(1 + f)
+	VPADDQ(l.shift, u, u)
+	VPSRLQ(operand.Imm(52), u, e)
+	t.or(l.join, e, e)
+	VSUBPD(exponent, e, e)
+	t.and(l.mantissa, u, u)
+	VPADDQ(l.halfRoot, u, u)
+	VSUBPD(l.one, u, f)
+	VADDPD(l.two, f, s)
+	VDIVPD(s, f, s)
+	VMULPD(s, s, z)
+	t.horner(l.poly, z, u)
+	VMULPD(z, u, u)
+	VMULPD(l.half, f, z)
+	VMULPD(f, z, z) // f²/2
+	VADDPD(z, u, u)
+	VFMADD231PD(l.ln2Lo, e, lost)
+	VFMADD231PD(s, u, lost)
+	VSUBPD(lost, z, z)
+	VSUBPD(z, f, f)
+	VFMADD231PD(l.ln2Hi, e, f)
+}
+
+// log1p generates log(1 + c·src).
 func (t *isa) log1p() {
 	name := "log1p" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(1 + c·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
 	params([]string{"dst", "src", "n"}, dst, src, n)
-	c := t.scalar("c")
-	one, two, half, largest, exponent := t.constant(cOne), t.constant(cTwo), t.constant(cHalf), t.constant(cLargest), t.constant(cExponent)
-	shift, halfRoot, mantissa, join := t.constant(cShift), t.constant(cHalfRoot), t.constant(cMantissa), t.constant(cJoin)
-	ln2Hi, ln2Lo, poly := t.constant(cLn2Hi), t.constant(cLn2Lo), t.constants(cLog, 7)
-	rest, x, u, lost, e, f, s, z := t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc()
+	c, l := t.scalar("c"), t.newLogarithm()
+	rest, x, r := t.alloc(), t.alloc(), t.logRegs()
+	u, lost, e, s := r.u, r.lost, r.e, r.s
 	t.loop("", n, i, 1, func(int) {
 		t.load(t.at(src, i, 0), rest)
 		VMULPD(c, rest, rest)
 		VMOVAPD(rest, x)
-		t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, largest, x, u)
+		t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, l.largest, x, u)
 		VSUBPD(x, rest, rest) // infinity where src is, otherwise 0
 		// u + lost = 1 + x
-		VADDPD(one, x, u)
+		VADDPD(l.one, x, u)
 		VSUBPD(x, u, e)
 		VSUBPD(e, u, s)
 		VSUBPD(s, x, lost)
-		VMOVUPD(one, s)
+		VMOVUPD(l.one, s)
 		VSUBPD(e, s, e)
 		VADDPD(e, lost, lost)
 		VDIVPD(u, lost, lost)
-		// u = 2^e·(1 + f)
-		VPADDQ(shift, u, u)
-		VPSRLQ(operand.Imm(52), u, e)
-		t.or(join, e, e)
-		VSUBPD(exponent, e, e)
-		t.and(mantissa, u, u)
-		VPADDQ(halfRoot, u, u)
-		VSUBPD(s, u, f)
-		VADDPD(two, f, s)
-		VDIVPD(s, f, s)
-		VMULPD(s, s, z)
-		t.horner(poly, z, u)
-		VMULPD(z, u, u)
-		VMULPD(half, f, z)
-		VMULPD(f, z, z) // f²/2
-		VADDPD(z, u, u)
-		VFMADD231PD(ln2Lo, e, lost)
-		VFMADD231PD(s, u, lost)
-		VSUBPD(lost, z, z)
-		VSUBPD(z, f, f)
-		VFMADD231PD(ln2Hi, e, f)
-		VADDPD(rest, f, f)
-		t.store(f, t.at(dst, i, 0))
+		l.emit(r, l.exponent)
+		VADDPD(rest, r.f, r.f)
+		t.store(r.f, t.at(dst, i, 0))
+	})
+	Ret()
+}
+
+// log generates log(c·src). Subnormal numbers are made normal first; what has
+// no finite logarithm is put in at the end.
+func (t *isa) log() {
+	name := "log" + t.Suffix
+	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(c·src[j]) for j < n.")
+	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
+	params([]string{"dst", "src", "n"}, dst, src, n)
+	c, l := t.scalar("c"), t.newLogarithm()
+	normal, factor, power := t.constant(cNormal), t.constant(cFactor), t.constant(cPower)
+	minusInf, nan := t.constant(cMinusInf), t.constant(cNaN)
+	x, r := t.alloc(), t.logRegs()
+	t.loop("", n, i, 1, func(int) {
+		t.load(t.at(src, i, 0), x)
+		VMULPD(c, x, x)
+		t.Zero(r.lost)
+		if t.Wide() {
+			VMOVAPD(x, r.u)
+			VMOVAPD(l.exponent, r.s)
+			VCMPPD(operand.Imm(less), normal, x, reg.K2)
+			VMULPD(factor, x, reg.K2, r.u)
+			VADDPD(power, r.s, reg.K2, r.s)
+		} else {
+			VCMPPD(operand.Imm(less), normal, x, r.z)
+			VMULPD(factor, x, r.u)
+			VBLENDVPD(r.z, r.u, x, r.u)
+			VANDPD(power, r.z, r.s)
+			VADDPD(l.exponent, r.s, r.s)
+		}
+		l.emit(r, r.s)
+		t.Zero(r.z)
+		t.choose(notLessOrEqual, l.largest, x, x, r.f, r.s) // infinity and NaN
+		t.choose(equal, r.z, x, minusInf, r.f, r.s)
+		t.choose(less, r.z, x, nan, r.f, r.s)
+		t.store(r.f, t.at(dst, i, 0))
 	})
 	Ret()
 }

@@ -4,8 +4,9 @@
 //
 // The routines: the exponential and what is built on it (exp.go), the logarithm
 // (log.go), sines and cosines (turns.go), sums over columns (distance.go), sums
-// over rows (reduce.go) and elementwise arithmetic (elementwise.go). Each is
-// generated for two instruction sets from the same text; isa.go holds what differs.
+// over rows (reduce.go), elementwise arithmetic (elementwise.go) and other functions
+// of an element (functions.go). Each is generated for two instruction sets from the
+// same text; isa.go holds what differs.
 //
 // The generator is a module of its own, as internal/asm, which it shares with that
 // of cpu/blas.
@@ -24,19 +25,27 @@ func (t *isa) routines() {
 	t.rootDecay(withSlope)
 	t.rootDecay(withPole)
 	t.log1p()
+	t.log()
 	t.rationalSlopes()
 	t.cosine(false)
 	t.cosine(true)
+	t.sine()
 	t.columnSums(squares)
 	t.columnSums(products)
 	t.columnSums(plain)
+	t.columnSums(unequal)
 	t.sinSquares()
 	t.sinSquaresSlope()
 	t.sinSums()
-	for g := t.maxColumns; g >= 1; g /= 2 {
-		t.weightedSquares(g)
+	for _, mode := range []columnMode{squares, unequal} {
+		for g := t.maxColumns; g >= 1; g /= 2 {
+			t.weightedSums(mode, g)
+		}
 	}
+	t.dot(1)
 	t.dot(2)
 	t.dot(3)
 	t.elementwise()
+	t.functions()
+	t.polynomial()
 }

@@ -7,14 +7,18 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// dot generates the sum of products of two or three rows. Four accumulators
+// dot generates the sum of one row, or of products of two or three. Four accumulators
 // cover the latency of an FMA; they are added pairwise at the end.
 func (t *isa) dot(factors int) {
 	name, signature, doc := "dot"+t.Suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
 	args := []string{"a", "b", "n"}
 	a, b, c, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	regs := []reg.Register{a, b, n}
-	if factors == 3 {
+	switch factors {
+	case 1:
+		name, signature, doc = "sum"+t.Suffix, "func(a *float64, n int) float64", "Σ a[j]"
+		args, regs = []string{"a", "n"}, []reg.Register{a, n}
+	case 3:
 		name, signature, doc = "tripleDot"+t.Suffix, "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
 		args, regs = []string{"a", "b", "c", "n"}, []reg.Register{a, b, c, n}
 	}
@@ -28,6 +32,10 @@ func (t *isa) dot(factors int) {
 	t.loop("", n, i, unroll, func(vectors int) {
 		for v := range vectors {
 			t.load(t.at(a, i, v), x[v])
+			if factors == 1 {
+				VADDPD(x[v], acc[v], acc[v])
+				continue
+			}
 			t.load(t.at(b, i, v), y)
 			if factors == 3 {
 				VMULPD(y, x[v], x[v])

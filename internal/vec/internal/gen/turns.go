@@ -106,6 +106,33 @@ func (t *isa) cosine(withSine bool) {
 	Ret()
 }
 
+// sine generates b·sin(2πu) alone, as cosine does.
+func (t *isa) sine() {
+	name := "sine" + t.Suffix
+	t.function(name, "func(dst, src *float64, n int, c, b float64)",
+		name+" sets dst[j] = b·sin(2πu) with u = c·src[j] for j < n.")
+	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
+	params([]string{"dst", "src", "n"}, dst, src, n)
+	c, twice := t.scalar("c"), t.scalar("b")
+	VADDPD(twice, twice, twice)
+	w := t.newTurns(true)
+	const unroll = 2
+	rows := t.turnRegs(unroll)
+	t.loop("", n, i, unroll, func(vectors int) {
+		for v, r := range rows[:vectors] {
+			t.load(t.at(src, i, v), r.r)
+			VMULPD(c, r.r, r.r)
+		}
+		w.emit(rows[:vectors])
+		for v, r := range rows[:vectors] {
+			VMULPD(r.s, r.r, r.s)
+			VMULPD(twice, r.s, r.s)
+			t.store(r.s, t.at(dst, i, v))
+		}
+	})
+	Ret()
+}
+
 // sinSquares generates the sum over columns of w·sin²(πu), as columnSums does.
 func (t *isa) sinSquares() {
 	name := "sinSquares" + t.Suffix

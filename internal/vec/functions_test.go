@@ -1,0 +1,396 @@
+package vec
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// maxFunctionULP bounds the errors of hyperbolic tangents and arcsines, in units
+// in the last place.
+const maxFunctionULP = 4.0
+
+// function is a function of one element: run applies it, want computes it for
+// one, and tol says how far from that it may be.
+type function struct {
+	name string
+	run  func(dst, src []float64)
+	want func(x float64) float64
+	tol  func(x, want float64) float64
+}
+
+var testCoefficients = []float64{0.5, -1.5, 0.75, 2, -0.125, 0.0625, 1, -3}
+
+// functionsWith lists the functions with the factor c.
+func functionsWith(c float64) []function {
+	exactly := func(x, want float64) float64 { return 0 }
+	relative := func(x, want float64) float64 { return 4 * eps * math.Abs(want) }
+	const o = -0.7
+	list := []function{
+		{"Sqrt", func(dst, src []float64) { Sqrt(dst, src, c) }, func(x float64) float64 { return math.Sqrt(c * x) }, exactly},
+		{"Inverse", func(dst, src []float64) { Inverse(dst, src, c, o) }, func(x float64) float64 { return 1 / (c*x + o) },
+			func(x, want float64) float64 { return 2 * eps * math.Abs(want) * (1 + math.Abs(o*want)) }},
+		{"RootInverse", func(dst, src []float64) { RootInverse(dst, src, c) }, func(x float64) float64 {
+			if c*x == 0 {
+				return 0
+			}
+			return 1 / math.Sqrt(c*x)
+		}, exactly},
+		{"Log", func(dst, src []float64) { Log(dst, src, c) }, func(x float64) float64 {
+			frac, e := math.Frexp(c * x) // math.Log is wrong for some subnormal numbers on some processors
+			if l := math.Log(frac); e > -1000 || frac <= 0 {
+				return math.Log(c * x)
+			} else {
+				return l + float64(e)*math.Ln2
+			}
+		}, relative},
+		{"Sine", func(dst, src []float64) { Sine(dst, src, c, 3) }, func(x float64) float64 { return 3 * SinTurns(c*x) },
+			func(x, want float64) float64 { return 3 * maxTurnAbs }},
+		{"Abs", Abs, math.Abs, exactly},
+		{"Positive", func(dst, src []float64) { Positive(dst, src, c, o) }, func(x float64) float64 { return math.Max(c*x+o, 0) },
+			func(x, want float64) float64 { return eps * (math.Abs(o) + want) }},
+		{"Step", Step, func(x float64) float64 {
+			switch {
+			case x > 0:
+				return 1
+			case x <= 0:
+				return 0
+			}
+			return x
+		}, exactly},
+		{"Tanh", func(dst, src []float64) { Tanh(dst, src, c) }, func(x float64) float64 { return math.Tanh(c * x) }, exactly},
+		{"Arcsine", func(dst, src []float64) { Arcsine(dst, src, c) }, func(x float64) float64 { return math.Asin(c * x) },
+			func(x, want float64) float64 { return 1e-12 * math.Abs(want) }}, // of math.Asin itself: see arcsineGo
+		{"Power", func(dst, src []float64) { Power(dst, src, c, 2.5) }, func(x float64) float64 { return math.Pow(c*x, 2.5) }, exactly},
+	}
+	for d := 1; d <= len(testCoefficients); d++ {
+		coef := testCoefficients[:d]
+		horner := func(x float64, of func(float64) float64) float64 {
+			p := of(coef[d-1])
+			for k := d - 2; k >= 0; k-- {
+				p = p*x + of(coef[k])
+			}
+			return p
+		}
+		list = append(list, function{fmt.Sprintf("Polynomial, %d coefficients", d), func(dst, src []float64) { Polynomial(dst, src, coef) },
+			func(x float64) float64 { return horner(x, func(c float64) float64 { return c }) },
+			func(x, want float64) float64 { return 2 * float64(d-1) * eps * horner(math.Abs(x), math.Abs) }})
+	}
+	return list
+}
+
+// wrong tells that got is not want within tol; NaN and infinities must agree.
+func wrong(got, want, tol float64) bool {
+	if want != want || math.IsInf(want, 0) || got == want {
+		return got != want && (got == got || want == want)
+	}
+	return !(math.Abs(got-want) <= tol)
+}
+
+// TestFunctionRows checks every length and surroundings, numbers of both signs
+// and zeros, and the result in place of the argument.
+func TestFunctionRows(t *testing.T) {
+	list := functionsWith(0.3)
+	lengths(t, func(d data, n int) {
+		src := d.fill(n, func() float64 {
+			if d.rng.IntN(9) == 0 {
+				return 0
+			}
+			return 2 * d.rng.NormFloat64()
+		})
+		copied := append([]float64(nil), src...)
+		dst, inPlace := d.output(n), d.output(n)
+		for _, f := range list {
+			f.run(dst, src)
+			for j, x := range src {
+				if want := f.want(x); x != copied[j] || wrong(dst[j], want, f.tol(x, want)) {
+					t.Fatalf("%s, length %d: element %d is %v for %v, want %v", f.name, n, j, dst[j], x, want)
+				}
+			}
+			copy(inPlace, src)
+			f.run(inPlace, inPlace)
+			for j, v := range inPlace {
+				if wrong(v, dst[j], 0) {
+					t.Fatalf("%s in place, length %d: element %d is %v, otherwise %v", f.name, n, j, v, dst[j])
+				}
+			}
+		}
+	})
+}
+
+// TestFunctionSpecial puts numbers that are special to one of the functions into
+// every lane in turn, among harmless ones.
+func TestFunctionSpecial(t *testing.T) {
+	inf := math.Inf(1)
+	special := []float64{
+		0, math.Copysign(0, -1), 1, -1, inf, -inf, math.NaN(), math.MaxFloat64, -math.MaxFloat64, 5e-324, -5e-324,
+		1e-310, -1e-310, 0x1p-1022, math.Nextafter(0x1p-1022, 0), math.Nextafter(0x1p-1022, 1),
+		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.7, -0.7, 1e154, 1e-154,
+	}
+	const other = 0.5
+	for _, c := range []float64{1, -1, 0} {
+		list := functionsWith(c)
+		forVariants(t, func(t *testing.T) {
+			for _, f := range list {
+				harmless := f.want(other)
+				for _, x := range special {
+					want := f.want(x)
+					for n := 1; n <= 17; n++ {
+						src, dst := make([]float64, n), make([]float64, n)
+						for bad := range n {
+							for j := range src {
+								src[j] = other
+							}
+							src[bad] = x
+							f.run(dst, src)
+							for j, v := range dst {
+								if j == bad && wrong(v, want, f.tol(x, want)) || j != bad && wrong(v, harmless, f.tol(other, harmless)) {
+									t.Fatalf("%s of %v, factor %v, at %d of %d: element %d is %v, want %v there", f.name, x, c, bad, n, j, v, want)
+								}
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// bigLog returns log x for x > 0.
+func bigLog(x float64) *big.Float {
+	frac, e := math.Frexp(x)
+	sum := new(big.Float).SetPrec(bigPrec).Mul(bigLn2, bigFloat(float64(e)))
+	return sum.Add(sum, bigLogNear(bigFloat(frac), math.Log(frac)))
+}
+
+// bigTanh returns tanh x = (e^2x − 1)/(e^2x + 1).
+func bigTanh(x float64) *big.Float {
+	if math.Abs(x) < 1e-20 { // x − x³/3
+		cube := bigFloat(x)
+		cube.Mul(cube, bigFloat(x)).Mul(cube, bigFloat(x)).Quo(cube, bigFloat(3))
+		return cube.Sub(bigFloat(x), cube)
+	}
+	e := bigExp(2 * max(-300, min(300, x)))
+	return e.Quo(new(big.Float).Sub(e, bigFloat(1)), new(big.Float).Add(e, bigFloat(1)))
+}
+
+// bigArcsine returns arcsin x: y + δ next to an approximation y, with
+// s = (x − sin y)/cos y and δ = s + s²·tan(y)/2; above ½ it is
+// π/2 − 2·arcsin √((1 − x)/2).
+func bigArcsine(x *big.Float) *big.Float {
+	approx, _ := x.Float64()
+	if approx < 0 {
+		r := bigArcsine(new(big.Float).Neg(x))
+		return r.Neg(r)
+	}
+	if approx > 0.5 {
+		r := new(big.Float).SetPrec(bigPrec).Sub(bigFloat(1), x)
+		r.Quo(r, bigFloat(2))
+		r = bigArcsine(r.Sqrt(r))
+		half := new(big.Float).SetPrec(bigPrec).Quo(bigPi, bigFloat(2))
+		return half.Sub(half, r.Mul(r, bigFloat(2)))
+	}
+	y := bigFloat(math.Asin(approx))
+	sin, cos := bigSine(y, 1), bigSine(y, 0)
+	s := new(big.Float).SetPrec(bigPrec).Sub(x, sin)
+	s.Quo(s, cos)
+	second := sin.Quo(sin, cos)
+	second.Mul(second, s).Mul(second, s).Quo(second, bigFloat(2))
+	return y.Add(y, s.Add(s, second))
+}
+
+func TestBigFunctions(t *testing.T) {
+	for _, c := range []struct {
+		got  *big.Float
+		want string
+	}{
+		{bigLog(2), "0.69314718055994530941723212145817656807550013436026"},
+		{bigLog(0x1p-1074), "-744.44007192138126231410729844608163411309158433"},
+		{bigTanh(1), "0.76159415595576488811945828260479359041276859725794"},
+		{bigArcsine(bigFloat(0.5)), "0.52359877559829887307710723054658381403286156656252"},
+		{bigArcsine(bigFloat(1)), "1.5707963267948966192313216916397514420985846996876"},
+		{bigArcsine(bigFloat(-0.75)), "-0.848062078981481008052944338998418080073366213263"},
+	} {
+		want, _, err := big.ParseFloat(c.want, 10, bigPrec, big.ToNearestEven)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff := new(big.Float).Sub(c.got, want)
+		if diff.Quo(diff, want); diff.Abs(diff).Cmp(big.NewFloat(1e-36)) > 0 {
+			t.Errorf("%.45g, want %s", c.got, c.want)
+		}
+	}
+}
+
+func TestFunctionErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 1))
+	count := 1000
+	if testing.Short() || raceEnabled {
+		count = 300
+	}
+	random := func(points []float64, f func() []float64) []float64 {
+		for range count {
+			points = append(points, f()...)
+		}
+		return points
+	}
+	uniform := func(a, b float64) float64 { return a + (b-a)*rng.Float64() }
+	for _, f := range []struct {
+		name   string
+		run    func(dst, src []float64, c float64)
+		want   func(x float64) *big.Float
+		max    float64
+		points []float64
+	}{
+		{"Log", Log, bigLog, maxLogULP, random(
+			[]float64{5e-324, 1e-323, 0x1p-1022, math.Nextafter(0x1p-1022, 0), math.MaxFloat64, 2, 0.5, math.Sqrt2, math.Sqrt2 / 2, math.Nextafter(1, 0), math.Nextafter(1, 2)},
+			func() []float64 {
+				return []float64{
+					math.Exp(uniform(-708, 709)), uniform(0.5, 2), 1 + 1e-3*rng.NormFloat64(), 1 + 1e-9*rng.NormFloat64(),
+					math.Ldexp(rng.Float64(), -1022-rng.IntN(50)) + 5e-324, math.Ldexp(math.Sqrt2+1e-9*rng.NormFloat64(), rng.IntN(2000)-1000),
+				}
+			})},
+		{"Tanh", Tanh, bigTanh, maxFunctionULP, random([]float64{5e-324, 1e-300, 0.625, 1000, -1000, 44, 22, 19},
+			func() []float64 {
+				return []float64{uniform(-1, 1), uniform(-20, 20), math.Exp(uniform(-80, 5)), 0.625 + 1e-6*rng.NormFloat64(), -math.Exp(uniform(-700, 0))}
+			})},
+		{"Arcsine", Arcsine, func(x float64) *big.Float { return bigArcsine(bigFloat(x)) }, maxFunctionULP, random([]float64{5e-324, 1e-300, 1, -1, 0.7, 0.5, math.Nextafter(1, 0)},
+			func() []float64 {
+				return []float64{uniform(-1, 1), math.Exp(uniform(-80, 0)), 1 - math.Exp(uniform(-38, -1)), math.Exp(uniform(-36, -1)) - 1}
+			})},
+	} {
+		want := make([]*big.Float, len(f.points))
+		for j, x := range f.points {
+			want[j] = f.want(x)
+		}
+		forVariants(t, func(t *testing.T) {
+			got := make([]float64, len(want))
+			f.run(got, f.points, 1)
+			worst, at := 0.0, 0.0
+			for j, x := range f.points {
+				if u := ulps(got[j], want[j]); u > worst {
+					worst, at = u, x
+				}
+			}
+			t.Logf("%s: %d points, largest error %.3f units at %v", f.name, len(want), worst, at)
+			if worst > f.max {
+				t.Errorf("%s: error %.3f units at %v, want at most %v", f.name, worst, at, f.max)
+			}
+		})
+	}
+}
+
+// TestPolynomialErrors takes exact values: the error is that of Horner's scheme.
+func TestPolynomialErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 1))
+	coef, src := make([]float64, 12), make([]float64, 300)
+	for k := range coef {
+		coef[k] = rng.NormFloat64()
+	}
+	for j := range src {
+		src[j] = 2 * rng.NormFloat64()
+	}
+	forVariants(t, func(t *testing.T) {
+		got := make([]float64, len(src))
+		for d := 1; d <= len(coef); d++ {
+			Polynomial(got, src, coef[:d])
+			for j, x := range src {
+				want, power, size := new(big.Float).SetPrec(4*bigPrec), new(big.Float).SetPrec(4*bigPrec).SetInt64(1), 0.0
+				for k, c := range coef[:d] {
+					want.Add(want, new(big.Float).SetPrec(4*bigPrec).Mul(power, bigFloat(c)))
+					power.Mul(power, bigFloat(x))
+					size += math.Abs(c) * math.Pow(math.Abs(x), float64(k))
+				}
+				diff, _ := want.Sub(want, bigFloat(got[j])).Float64()
+				if math.Abs(diff) > float64(d-1)*eps*size {
+					t.Fatalf("%d coefficients at %v: %v is off by %v", d, x, got[j], diff)
+				}
+			}
+		}
+	})
+}
+
+// TestSineBesideCosine: alone and beside the cosine it is the same.
+func TestSineBesideCosine(t *testing.T) {
+	points := turnPoints()
+	forVariants(t, func(t *testing.T) {
+		n := len(points)
+		alone, cosine, beside := make([]float64, n), make([]float64, n), make([]float64, n)
+		Sine(alone, points, 0.9, 1.5)
+		CosineSine(cosine, beside, points, 0.9, 1.5)
+		for j, v := range alone {
+			if v != beside[j] {
+				t.Fatalf("1.5·sin(2π·0.9·%v) is %v alone, %v beside the cosine", points[j], v, beside[j])
+			}
+		}
+	})
+}
+
+// levels makes d columns of n small integers, and a point.
+func (d data) levels(n, dims int) (x, w, y []float64, stride int, index []int) {
+	x, w, y, stride, index = d.points(n, dims)
+	for _, row := range [][]float64{x, y} {
+		for j := range row {
+			row[j] = float64(d.rng.IntN(3))
+		}
+	}
+	return x, w, y, stride, index
+}
+
+func TestMismatches(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for _, dims := range []int{0, 1, 2, 3, 7, 8, 26}[:2+n%6] {
+			x, w, y, stride, index := d.levels(n, dims)
+			for _, weights := range [][]float64{nil, w} {
+				dst := d.output(n)
+				Mismatches(dst, x, weights, y, stride, index)
+				d.near(fmt.Sprintf("Mismatches, %d columns", dims), dst, func(j int) float64 {
+					sum := 0.0
+					for q, c := range index {
+						switch {
+						case x[q] == y[c*stride+j]:
+						case weights == nil:
+							sum++
+						default:
+							sum += w[q]
+						}
+					}
+					return sum
+				}, func(int) float64 { return 0 }) // the order of the columns is that of the index
+			}
+		}
+	})
+}
+
+func TestWeightedMismatches(t *testing.T) {
+	lengths(t, func(d data, n int) {
+		for _, dims := range []int{0, 1, 2, 3, 7, 15, 17} { // groups of every size
+			x, _, y, stride, index := d.levels(n, dims)
+			w, sums := d.normal(n), d.output(dims)
+			WeightedMismatches(sums, x, w, y, stride, index)
+			size := 0.0
+			for _, v := range w {
+				size += math.Abs(v)
+			}
+			d.near("WeightedMismatches", sums, func(q int) float64 {
+				sum := 0.0
+				for j, v := range w {
+					if x[q] != y[index[q]*stride+j] {
+						sum += v
+					}
+				}
+				return sum
+			}, func(q int) float64 { return float64(n) * eps * size })
+			// A column's sum does not depend on the others.
+			for q := range index {
+				one := []float64{0}
+				WeightedMismatches(one, x[q:], w, y, stride, index[q:q+1])
+				if one[0] != sums[q] {
+					t.Fatalf("column %d of %d alone: %v, with the others %v", q, dims, one[0], sums[q])
+				}
+			}
+		}
+	})
+}
