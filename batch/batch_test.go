@@ -334,7 +334,12 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})
+	crossover := &device.Crossover{Path: filepath.Join(dir, "crossover.json"), Measure: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }}
+	found := device.Find(t.Context(), drivers).Findings
+	if _, err := crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +355,7 @@ func TestPlan(t *testing.T) {
 	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
-	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }})
+	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type PlanOptions struct {
 	Program string
 	// Drivers are the kinds of devices, Crossover as in [device.Request].
 	Drivers   []device.Driver
-	Crossover func(ctx context.Context, accelerator, host device.Backend) (int, error)
+	Crossover *device.Crossover
 	// Accelerated takes "auto" for an accelerator: where the jobs will run there is
 	// one.
 	Accelerated bool
@@ -127,6 +127,7 @@ func addInputs(m *rundir.Manifest, jobs []spec.JobSpec) error {
 // which a job then may take, or the host.
 type autoDevice struct {
 	o     PlanOptions
+	found *device.Found
 	asked bool
 	host  string
 	// kind is that of the accelerator, which is taken from this number of rows on.
@@ -134,7 +135,16 @@ type autoDevice struct {
 	from int
 }
 
+// forSize decides for a job of n rows. No accelerator is opened for jobs that it is
+// known not to pay for.
 func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
+	if c.found == nil {
+		found := device.Find(ctx, c.o.Drivers)
+		c.found, c.host = &found, found.Host()
+	}
+	if !c.asked && !c.o.Accelerated && !c.found.MayPay(device.Request{N: n, Crossover: c.o.Crossover}) {
+		return c.host, nil
+	}
 	if !c.asked {
 		if err := c.ask(ctx); err != nil {
 			return "", err
@@ -147,8 +157,8 @@ func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
 }
 
 func (c *autoDevice) ask(ctx context.Context) error {
-	found := device.Find(ctx, c.o.Drivers)
-	c.asked, c.host, c.from = true, found.Host(), math.MaxInt
+	found := c.found
+	c.asked, c.from = true, math.MaxInt
 	if c.o.Accelerated {
 		if c.kind = found.AcceleratorKind(); c.kind != "" {
 			c.from = 0
@@ -167,11 +177,6 @@ func (c *autoDevice) ask(ctx context.Context) error {
 	if c.o.Crossover == nil {
 		return nil
 	}
-	host, _, err := found.Open(ctx, device.Request{Device: c.host})
-	if err != nil {
-		return err
-	}
-	defer host[0].Close()
-	c.from, err = c.o.Crossover(ctx, auto[0], host[0])
+	c.from, err = found.Crossover(ctx, c.o.Crossover.Of, choice.Device, auto[0])
 	return err
 }

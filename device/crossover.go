@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -87,37 +88,90 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 	return best, nil
 }
 
-// CachedCrossover returns a function for [Request] that measures once for each
-// pair of devices and remembers the result in a file of the user's cache
-// directory; renew measures again. A cache that cannot be read or written is
-// no failure.
-func CachedCrossover(renew bool) func(ctx context.Context, accelerator, host Backend) (int, error) {
-	path := ""
-	if dir, err := os.UserCacheDir(); err == nil {
-		path = filepath.Join(dir, "gpfit", "crossover.json")
-	}
-	return cachedCrossover(path, renew, MeasureCrossover)
+// Crossover says from how many points on an accelerator takes less time than the
+// host, and remembers what it measured in a file of the user's cache directory.
+// A cache that cannot be read or written is no failure.
+type Crossover struct {
+	// Path is the file, "" for none.
+	Path string
+	// Measure is usually [MeasureCrossover].
+	Measure func(ctx context.Context, accelerator, host Backend) (int, error)
 }
 
-func cachedCrossover(path string, renew bool, measure func(ctx context.Context, accelerator, host Backend) (int, error)) func(ctx context.Context, accelerator, host Backend) (int, error) {
-	return func(ctx context.Context, accelerator, host Backend) (int, error) {
-		key := accelerator.Info().Description + " | " + host.Info().Description
-		known := map[string]int{}
-		if text, err := os.ReadFile(path); err == nil {
-			_ = json.Unmarshal(text, &known)
-		}
-		if n, ok := known[key]; ok && n > 0 && !renew {
-			return n, nil
-		}
-		n, err := measure(ctx, accelerator, host)
-		if err != nil {
-			return 0, err
-		}
-		known[key] = n
-		if text, err := json.MarshalIndent(known, "", "  "); err == nil && path != "" {
-			_ = os.MkdirAll(filepath.Dir(path), 0o755)
-			_ = atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
+// NewCrossover returns the crossovers of this machine, by [MeasureCrossover].
+func NewCrossover() *Crossover {
+	c := &Crossover{Measure: MeasureCrossover}
+	if dir, err := os.UserCacheDir(); err == nil {
+		c.Path = filepath.Join(dir, "gpfit", "crossover.json")
+	}
+	return c
+}
+
+// opensFrom is the number of points from which an accelerator is opened where no
+// crossover is known: opening one takes seconds (context, libraries, compilation,
+// self-test), and below this a whole fit takes less on the host.
+const opensFrom = 1000
+
+// worthOpening says, without opening anything, why an accelerator is not for a job
+// of n points, or "".
+func (c *Crossover) worthOpening(accelerator, host Finding, n int) string {
+	from, known := c.read()[crossoverKey(accelerator, host)]
+	switch {
+	case known && n >= from:
+	case known:
+		return paysFrom(accelerator.Name, from, n)
+	case n < opensFrom:
+		return fmt.Sprintf("%s was not opened: that takes longer than a job of n = %d on the host", accelerator.Name, n)
+	}
+	return ""
+}
+
+func paysFrom(name string, from, n int) string {
+	if from == NeverPays {
+		return fmt.Sprintf("%s was not faster than the host at any size tried", name)
+	}
+	return fmt.Sprintf("%s pays from n = %d on, this job has %d", name, from, n)
+}
+
+// Of returns the crossover of two open devices that were found as these: the one
+// that is known, or it measures.
+func (c *Crossover) Of(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error) {
+	if n, ok := c.read()[crossoverKey(found, hostFound)]; ok {
 		return n, nil
 	}
+	return c.Renew(ctx, found, hostFound, accelerator, host)
+}
+
+// Renew measures and remembers.
+func (c *Crossover) Renew(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error) {
+	n, err := c.Measure(ctx, accelerator, host)
+	if err != nil {
+		return 0, err
+	}
+	known := c.read()
+	known[crossoverKey(found, hostFound)] = n
+	if text, err := json.MarshalIndent(known, "", "  "); err == nil && c.Path != "" {
+		_ = os.MkdirAll(filepath.Dir(c.Path), 0o755)
+		_ = atomicfile.Write(c.Path, func(w io.Writer) error { _, err := w.Write(text); return err })
+	}
+	return n, nil
+}
+
+// read returns what is known.
+func (c *Crossover) read() map[string]int {
+	known := map[string]int{}
+	if text, err := os.ReadFile(c.Path); err == nil {
+		_ = json.Unmarshal(text, &known)
+	}
+	for key, n := range known {
+		if n <= 0 {
+			delete(known, key)
+		}
+	}
+	return known
+}
+
+// crossoverKey names a pair of devices by what is known of them unopened.
+func crossoverKey(accelerator, host Finding) string {
+	return accelerator.Detail + " | " + host.Detail
 }

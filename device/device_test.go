@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,7 +60,14 @@ func TestDispatch(t *testing.T) {
 	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}}, "", &closed}
 	pair := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}, {"cuda:1", false, true, "H200"}}, "", &closed}
 	broken := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}}, "cuda:0", &closed}
-	at1000 := func(context.Context, Backend, Backend) (int, error) { return 1000, nil }
+	at := func(n int) *Crossover {
+		return &Crossover{Measure: func(context.Context, Backend, Backend) (int, error) { return n, nil }}
+	}
+	known := at(50)
+	known.Path = filepath.Join(t.TempDir(), "crossover.json")
+	if _, err := known.Renew(context.Background(), pair.findings[0], cpu.findings[0], nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	mine, plain := &kernel.Program{Text: "mine"}, &kernel.Program{Text: "rbf"}
 	cases := []struct {
 		req     Request
@@ -72,9 +80,14 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "auto"}, []Driver{two, cpu}, "cuda:1", "too old"},
 		{Request{Device: "auto"}, []Driver{cpu}, "cpu", "first usable"},
 		{Request{Device: "auto"}, []Driver{broken, cpu}, "cpu", "self-test failed"},
-		{Request{Device: "auto", N: 999, Crossover: at1000}, []Driver{pair, cpu}, "cpu", "cuda:0 pays from n = 1000 on, this job has 999"},
-		{Request{Device: "auto", N: 1000, Crossover: at1000}, []Driver{pair, cpu}, "cuda:0", "first usable"},
-		{Request{Device: "cuda:0", N: 10, Crossover: at1000}, []Driver{pair, cpu}, "cuda:0", "asked for"},
+		{Request{Device: "auto", N: 1999, Crossover: at(2000)}, []Driver{pair, cpu}, "cpu", "cuda:0 pays from n = 2000 on, this job has 1999"},
+		{Request{Device: "auto", N: 2000, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Device: "auto", N: 9000, Crossover: at(NeverPays)}, []Driver{pair, cpu}, "cpu", "cuda:0 was not faster"},
+		{Request{Device: "cuda:0", N: 10, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "asked for"},
+		// What is known, or how small the job is, decides without opening.
+		{Request{Device: "auto", N: 999, Crossover: at(1)}, []Driver{broken, cpu}, "cpu", "cuda:0 was not opened"},
+		{Request{Device: "auto", N: 49, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays from n = 50 on"},
+		{Request{Device: "auto", N: 50, Crossover: known}, []Driver{pair, cpu}, "cuda:0", "first usable"},
 		{Request{Device: "cpu"}, []Driver{two, cpu}, "cpu", "asked for"},
 		{Request{Device: "cpu:0"}, []Driver{two, cpu}, "cpu:0", "asked for"},
 		{Request{Device: "cuda:1"}, []Driver{two, cpu}, "cuda:1", "asked for"},
@@ -116,29 +129,30 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-func TestCachedCrossover(t *testing.T) {
-	var closed []string
-	gpu, cpu := Exact{}.On(fakeDevice{name: "cuda:0", closed: &closed}), Exact{}.On(fakeDevice{name: "cpu", closed: &closed})
-	path := t.TempDir() + "/a/crossover.json"
+func TestCrossover(t *testing.T) {
+	gpu, cpu, other := Finding{Name: "cuda:0", Detail: "H200"}, Finding{Name: "cpu", Detail: "8 cores"}, Finding{Name: "cuda:1", Detail: "H100"}
 	measured := 0
-	measure := func(context.Context, Backend, Backend) (int, error) { measured++; return 512 * measured, nil }
+	c := &Crossover{
+		Path:    t.TempDir() + "/a/crossover.json",
+		Measure: func(context.Context, Backend, Backend) (int, error) { measured++; return 512 * measured, nil },
+	}
 	for _, want := range []struct {
-		renew       bool
+		ask         func(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error)
 		n, measured int
-	}{{false, 512, 1}, {false, 512, 1}, {true, 1024, 2}, {false, 1024, 2}} {
-		n, err := cachedCrossover(path, want.renew, measure)(context.Background(), gpu, cpu)
+	}{{c.Of, 512, 1}, {c.Of, 512, 1}, {c.Renew, 1024, 2}, {c.Of, 1024, 2}} {
+		n, err := want.ask(context.Background(), gpu, cpu, nil, nil)
 		if err != nil || n != want.n || measured != want.measured {
 			t.Errorf("crossover %d after %d measurements, error %v; want %+v", n, measured, err, want)
 		}
 	}
 	// Another pair is measured for itself, and a damaged file is no failure.
-	if n, _ := cachedCrossover(path, false, measure)(context.Background(), Exact{}.On(fakeDevice{name: "cuda:1", closed: &closed}), cpu); n != 1536 {
+	if n, _ := c.Of(context.Background(), other, cpu, nil, nil); n != 1536 {
 		t.Errorf("crossover of another device %d", n)
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
+	if err := os.WriteFile(c.Path, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := cachedCrossover(path, false, measure)(context.Background(), gpu, cpu); n != 2048 || err != nil {
+	if n, err := c.Of(context.Background(), gpu, cpu, nil, nil); n != 2048 || err != nil {
 		t.Errorf("crossover %d with a damaged cache, error %v", n, err)
 	}
 }

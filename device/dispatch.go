@@ -2,8 +2,8 @@ package device
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gpfit/kernel"
@@ -27,9 +27,9 @@ type Request struct {
 	// cannot be had; "" means none.
 	Fallback string
 	Options  Options
-	// Crossover returns the n from which an accelerator is faster than the host,
-	// for example by [CachedCrossover]; nil means that it always is.
-	Crossover func(ctx context.Context, accelerator, host Backend) (int, error)
+	// Crossover says from which n an accelerator is faster than the host; nil means
+	// that it always is.
+	Crossover *Crossover
 }
 
 // Dispatch finds the devices of this machine and opens those of a request; see
@@ -111,6 +111,10 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend,
 			passed = append(passed, g.refusal())
 			continue
 		}
+		if why := f.notWorthOpening(req, g); why != "" {
+			passed = append(passed, why)
+			continue
+		}
 		backends, err := f.backends(ctx, req, g.Name)
 		if ctx.Err() != nil {
 			closeAll(backends)
@@ -134,19 +138,57 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend,
 	return nil, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
-// tooSmall says why a job does not pay on an accelerator, or "".
+// weighs says that a job's size decides about an accelerator, and returns what was
+// found of the host.
+func (f Found) weighs(req Request, g Finding) (host Finding, ok bool) {
+	host, err := f.named(f.Host())
+	return host, err == nil && !g.Host && req.N > 0 && req.Crossover != nil
+}
+
+// notWorthOpening says why a job is not for an accelerator, from what is known
+// without opening it, or "".
+func (f Found) notWorthOpening(req Request, g Finding) string {
+	host, ok := f.weighs(req, g)
+	if !ok {
+		return ""
+	}
+	return req.Crossover.worthOpening(g, host, req.N)
+}
+
+// MayPay says, without opening anything, whether auto might take an accelerator for
+// a request.
+func (f Found) MayPay(req Request) bool {
+	return slices.ContainsFunc(f.Accelerators(), func(g Finding) bool { return f.notWorthOpening(req, g) == "" })
+}
+
+// tooSmall says why a job does not pay on an accelerator that is open, or "".
 func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator Backend) (string, error) {
-	if g.Host || req.N == 0 || req.Crossover == nil {
+	if _, ok := f.weighs(req, g); !ok {
 		return "", nil
 	}
-	host, err := f.backends(ctx, req, f.Host())
-	if err != nil {
-		return "", nil // there is no host device to compare with
-	}
-	defer closeAll(host)
-	n, err := req.Crossover(ctx, accelerator, host[0])
+	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
 	if err != nil || req.N >= n {
 		return "", err
 	}
-	return fmt.Sprintf("%s pays from n = %d on, this job has %d", g.Name, n, req.N), nil
+	return paysFrom(g.Name, n, req.N), nil
+}
+
+// Crossover opens the host beside an open accelerator that is called name, and asks
+// for their crossover: what is known or measured ([Crossover.Of]), or measured
+// ([Crossover.Renew]).
+func (f Found) Crossover(ctx context.Context, ask func(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error), name string, accelerator Backend) (int, error) {
+	found, err := f.named(name)
+	if err != nil {
+		return 0, err
+	}
+	hostFound, err := f.named(f.Host())
+	if err != nil {
+		return 0, err
+	}
+	host, err := f.backends(ctx, Request{}, hostFound.Name)
+	if err != nil {
+		return 0, err
+	}
+	defer closeAll(host)
+	return ask(ctx, found, hostFound, accelerator, host[0])
 }

@@ -125,13 +125,14 @@ func TestGPU(t *testing.T) {
 // knowCrossover writes the cache that a measurement would leave.
 func (g *gpu) knowCrossover(t *testing.T, n int) {
 	t.Helper()
-	describe := func(name string) string {
-		_, stderr := g.report(t, nil, "nlml", "../../examples/co2.csv", "--device", name)
-		_, rest, _ := strings.Cut(stderr, "device "+name+": ")
-		description, _, _ := strings.Cut(rest, " (asked for)")
-		return description
+	var r struct {
+		Devices []struct{ Name, Detail string }
 	}
-	text, err := json.Marshal(map[string]int{describe("cuda:0") + " | " + describe("cpu"): n})
+	_, stdout, _ := g.run(t, nil, "devices", "--json")
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]int{r.Devices[0].Detail + " | " + r.Devices[len(r.Devices)-1].Detail: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,11 +30,6 @@ func Choose(ctx context.Context, name string) (device.Choice, error) {
 	return device.Find(ctx, Drivers()).Choose(name)
 }
 
-// Crossover measures from how many rows on a GPU pays, or remembers it.
-func Crossover() func(ctx context.Context, gpu, cpu device.Backend) (int, error) {
-	return device.CachedCrossover(false)
-}
-
 // CPU describes the processor.
 func CPU() string { return cpu.Driver{}.Probe(context.Background())[0].Detail }
 
@@ -80,7 +75,7 @@ func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *ker
 		runtime.GOMAXPROCS(f.threads)
 	}
 	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: f.Device, N: n, Kernel: prog, Fallback: f.Fallback, Options: f.options(), Crossover: Crossover(),
+		Device: f.Device, N: n, Kernel: prog, Fallback: f.Fallback, Options: f.options(), Crossover: device.NewCrossover(),
 	}, Drivers())
 	if err != nil {
 		return nil, err
@@ -172,7 +167,8 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 // Calibrate measures from which size on the GPU that is called name pays, and
 // says so.
 func Calibrate(ctx context.Context, name string) (string, error) {
-	b, _, err := device.Dispatch(ctx, device.Request{Device: name}, Drivers())
+	found := device.Find(ctx, Drivers())
+	b, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
 		return "", err
 	}
@@ -181,13 +177,12 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	if b[0].Info().Host {
 		return "nothing to calibrate: there is no GPU that can be used", nil
 	}
-	c, err := cpu.New(device.Options{})
+	n, err := found.Crossover(ctx, device.NewCrossover().Renew, name, b[0])
 	if err != nil {
 		return "", err
 	}
-	n, err := device.CachedCrossover(true)(ctx, b[0], c)
 	if n == device.NeverPays {
-		return name + " was not faster than the CPU at any size tried", err
+		return name + " was not faster than the CPU at any size tried", nil
 	}
-	return fmt.Sprintf("%s pays from n = %d on", name, n), err
+	return fmt.Sprintf("%s pays from n = %d on", name, n), nil
 }

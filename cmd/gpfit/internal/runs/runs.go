@@ -22,6 +22,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/device"
 )
 
 // BatchFlags say how a batch is run.
@@ -90,7 +91,7 @@ func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
 	return batch.PlanOptions{
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
-		Drivers: devices.Drivers(), Crossover: devices.Crossover(), OnWarning: msg.Warn,
+		Drivers: devices.Drivers(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
 	}
 }
 
