@@ -16,12 +16,19 @@ ptx=("$here/../kernels/gpfit.ptx")
 for path in "$@"; do ptx+=("$(realpath -e "$path")"); done
 cd "$here"
 
-check() { # folder of the toolkit, architectures
-  # The tests of the calls need no toolkit and run with all others.
-  GPFIT_CUDA_TOOLKIT=$1 CGO_ENABLED=1 go test -count=1 -v . | grep -E '^(---|FAIL|ok|panic)|_test\.go|^\s+(driver|mathlib)\.h:|header: '
-  GPFIT_CUDA_TOOLKIT=$1 CGO_ENABLED=0 go test -count=1 -run '^Test(Exports|Load)$' .
-  local ptxas
-  ptxas=$(find "$1"/bin "$1"/nvidia -name ptxas 2>/dev/null | head -n 1) || true
+check() { # folder of the toolkit, architectures; called where set -e has no effect
+  local ptxas log
+  log=$(mktemp)
+  export GPFIT_CUDA_TOOLKIT=$1
+  if ! CGO_ENABLED=1 go test -count=1 -v . >"$log" 2>&1 ||
+    ! CGO_ENABLED=0 go test -count=1 -v -run '^Test(Exports|Load)$' . >>"$log" 2>&1; then
+    cat "$log"
+    rm -f "$log"
+    return 1
+  fi
+  grep '_test\.go:' "$log" | sort -u
+  rm -f "$log"
+  ptxas=$(find "$1"/bin "$1"/nvidia -name ptxas 2>/dev/null | head -n 1)
   [ -x "$ptxas" ] || { echo "check.sh: no ptxas in $1" >&2; return 1; }
   ./ptxas.sh "$ptxas" "$2" "${ptx[@]}"
 }

@@ -12,7 +12,10 @@ if [ "${1:-}" = --one ]; then
   ptxas=$2 arch=$3 file=$4
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  if ! "$ptxas" -v -arch="$arch" -o "$work/out" "$file" >"$work/log" 2>&1 || grep -iE '(warning|error) *:' "$work/log"; then
+  # As package kernels does for the device that it loads them on.
+  target=$([ "${arch#sm_}" -ge 90 ] && echo sm_90 || echo sm_80)
+  sed "s/^\.target sm_80$/.target $target/" "$file" >"$work/in"
+  if ! "$ptxas" -v -arch="$arch" -o "$work/out" "$work/in" >"$work/log" 2>&1 || grep -iE '(warning|error) *:' "$work/log"; then
     sed 's/^/  /' "$work/log" >&2
     echo "$file: ptxas does not assemble it for $arch" >&2
     exit 1

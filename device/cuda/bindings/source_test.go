@@ -156,16 +156,25 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// TestCopyLayout: memcpy2D has the fields that the table has.
+// TestCopyLayout: memcpy2D has the fields that the table has, in its order.
 func TestCopyLayout(t *testing.T) {
 	layout := readSource(t, "driver").copyLayout()
 	if len(layout) != len(copyFields) {
 		t.Fatalf("memcpy2D has %d fields, CUDA_MEMCPY2D %d", len(layout), len(copyFields))
 	}
+	short := strings.NewReplacer("InBytes", "", "Memory", "")
+	for i, f := range layout {
+		if f.name != "_" && !strings.EqualFold(f.name, short.Replace(copyFields[i])) {
+			t.Errorf("field %d of memcpy2D is %s, of CUDA_MEMCPY2D %s", i, f.name, copyFields[i])
+		}
+	}
 }
 
 // field is where a field lies in a struct and how long it is.
-type field struct{ offset, size int64 }
+type field struct {
+	name         string
+	offset, size int64
+}
 
 // copyLayout is that of driver's memcpy2D.
 func (s *source) copyLayout() []field {
@@ -174,10 +183,9 @@ func (s *source) copyLayout() []field {
 	for v := range st.Fields() {
 		vars = append(vars, v)
 	}
-	sizes := types.SizesFor("gc", "amd64")
 	var out []field
-	for i, offset := range sizes.Offsetsof(vars) {
-		out = append(out, field{offset, sizes.Sizeof(vars[i].Type())})
+	for i, offset := range goSizes.Offsetsof(vars) {
+		out = append(out, field{vars[i].Name(), offset, goSizes.Sizeof(vars[i].Type())})
 	}
 	return out
 }
