@@ -1,0 +1,282 @@
+package bindings
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"testing"
+
+	"golang.org/x/tools/go/ast/astutil"
+)
+
+// site is a call of a bound function.
+type site struct {
+	position string
+	args     []ast.Expr
+}
+
+// sites finds the calls by address, or by Handle.run, of each function bound. An
+// index that is a parameter stands for every constant that the enclosing function
+// is called with.
+func (s *source) sites() (map[string][]site, error) {
+	found := map[string][]site{}
+	for _, f := range s.Syntax {
+		for n := range ast.Preorder(f) {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || call.Ellipsis.IsValid() { // run hands its own arguments on
+				continue
+			}
+			index := s.index(call)
+			if index == nil {
+				continue
+			}
+			names, err := s.names(f, call, index)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				found[name] = append(found[name], site{s.position(call), call.Args[1:]})
+			}
+		}
+	}
+	return found, nil
+}
+
+// index is what says which function a call is of; nil for other calls.
+func (s *source) index(call *ast.CallExpr) ast.Expr {
+	obj := s.callee(call)
+	if obj == nil || obj.Pkg() != s.Types {
+		return nil
+	}
+	switch obj.Name() {
+	case "call":
+		if at, ok := call.Args[0].(*ast.IndexExpr); ok {
+			return at.Index
+		}
+	case "run":
+		if sig := obj.Type().(*types.Signature); sig.Recv() != nil && sig.Variadic() {
+			return call.Args[0]
+		}
+	}
+	return nil
+}
+
+func (s *source) callee(call *ast.CallExpr) types.Object {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return s.TypesInfo.Uses[f]
+	case *ast.SelectorExpr:
+		return s.TypesInfo.Uses[f.Sel]
+	}
+	return nil
+}
+
+// names are the functions that an index in a call can stand for.
+func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, error) {
+	id, ok := index.(*ast.Ident)
+	if !ok {
+		return nil, fmt.Errorf("%s: the index of the function is no name", s.position(call))
+	}
+	if name := s.symbols[id.Name]; name != "" && s.value(index) != nil {
+		return []string{name}, nil
+	}
+	function, at := s.parameter(f, call, s.TypesInfo.Uses[id])
+	var names []string
+	for _, f := range s.Syntax {
+		for n := range ast.Preorder(f) {
+			if c, ok := n.(*ast.CallExpr); ok && function != nil && s.callee(c) == function {
+				if id, ok := c.Args[at].(*ast.Ident); ok {
+					names = append(names, s.symbols[id.Name])
+				}
+			}
+		}
+	}
+	if len(names) == 0 || slices.Contains(names, "") {
+		return nil, fmt.Errorf("%s: cannot tell which function %s is", s.position(call), id.Name)
+	}
+	return names, nil
+}
+
+// parameter finds the function around a node that has a parameter, and its place.
+func (s *source) parameter(f *ast.File, n ast.Node, param types.Object) (types.Object, int) {
+	path, _ := astutil.PathEnclosingInterval(f, n.Pos(), n.Pos())
+	for i, node := range path {
+		switch fn := node.(type) {
+		case *ast.FuncDecl:
+			return s.TypesInfo.Defs[fn.Name], s.place(fn.Type, param)
+		case *ast.FuncLit:
+			assigned, ok := path[i+1].(*ast.AssignStmt)
+			if at := s.place(fn.Type, param); ok && at >= 0 {
+				return s.TypesInfo.Defs[assigned.Lhs[0].(*ast.Ident)], at
+			}
+		}
+	}
+	return nil, -1
+}
+
+func (s *source) place(fn *ast.FuncType, param types.Object) int {
+	at := 0
+	for _, field := range fn.Params.List {
+		for _, name := range field.Names {
+			if s.TypesInfo.Defs[name] == param {
+				return at
+			}
+			at++
+		}
+	}
+	return -1
+}
+
+// checkCalls compares every call of a package with the prototypes, and the
+// prototypes with the functions that it binds.
+func (s *source) checkCalls(list []prototype) []string {
+	sites, err := s.sites()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var wrong []string
+	bound := map[string]bool{}
+	for _, name := range s.symbols {
+		bound[name] = true
+		at := slices.IndexFunc(list, func(p prototype) bool { return p.name == name })
+		if at < 0 {
+			wrong = append(wrong, name+" is bound and has no prototype")
+			continue
+		}
+		if len(sites[name]) == 0 {
+			wrong = append(wrong, name+" is bound and never called")
+		}
+		for _, call := range sites[name] {
+			for _, w := range s.checkCall(list[at], call) {
+				wrong = append(wrong, fmt.Sprintf("%s: %s: %s\n\t%s:%d: %s", call.position, name, w, list[at].file, list[at].line, list[at].text))
+			}
+		}
+	}
+	for _, p := range list {
+		if !bound[p.name] {
+			wrong = append(wrong, p.name+" has a prototype and is not bound")
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+func (s *source) checkCall(p prototype, call site) []string {
+	if len(call.args) != len(p.params) {
+		return []string{fmt.Sprintf("%d arguments, not %d", len(call.args), len(p.params))}
+	}
+	var wrong []string
+	if c := ctypes[p.result]; c.kind != enumeration {
+		wrong = append(wrong, "the result is no status")
+	}
+	for i, param := range p.params {
+		a, err := s.classify(call.args[i])
+		if err == nil {
+			err = fits(param, a)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("argument %d, %q: %v", i+1, param, err))
+		}
+	}
+	return wrong
+}
+
+func TestCalls(t *testing.T) {
+	for _, name := range []string{"driver", "mathlib"} {
+		s := readSource(t, name)
+		list := readPrototypes(t, name+".h")
+		for _, w := range s.checkCalls(list) {
+			t.Error(w)
+		}
+		sites, _ := s.sites()
+		n := 0
+		for _, calls := range sites {
+			n += len(calls)
+		}
+		t.Logf("%s: %d functions, %d calls", name, len(s.symbols), n)
+	}
+}
+
+// argument is what a Go expression passes.
+type argument struct {
+	form passed
+	typ  types.Type // of a number, of what a pointer points to
+	name string     // of a constant or a variable
+	zero bool
+}
+
+type passed int
+
+const (
+	aNumber passed = iota
+	aConstant
+	anAddress // of host memory, to typ; to anything where that is nil
+	aHandle
+	onDevice
+)
+
+// classify says what an argument of type uintptr is.
+func (s *source) classify(e ast.Expr) (argument, error) {
+	inner := e
+	if conv, ok := e.(*ast.CallExpr); ok && s.TypesInfo.Types[conv.Fun].IsType() {
+		inner = conv.Args[0]
+	}
+	name := lastName(inner)
+	if v := s.value(inner); v != nil {
+		return argument{form: aConstant, name: name, zero: s.number(inner) == 0}, nil
+	}
+	t := s.TypesInfo.Types[inner].Type
+	if basic, ok := t.Underlying().(*types.Basic); ok {
+		switch {
+		case basic.Kind() == types.UnsafePointer:
+			return argument{form: anAddress, typ: s.pointee(inner)}, nil
+		case isNamed(t, "Ptr"):
+			return argument{form: onDevice, name: name}, nil
+		case types.Identical(t, types.Typ[types.Uintptr]):
+			return argument{form: aHandle, name: name}, nil
+		case basic.Info()&types.IsInteger != 0:
+			return argument{form: aNumber, typ: t, name: name}, nil
+		}
+	}
+	return argument{}, fmt.Errorf("cannot tell what a %s is to C", t)
+}
+
+// pointee is the type behind unsafe.Pointer(x), the element's for an array.
+func (s *source) pointee(e ast.Expr) types.Type {
+	conv, ok := e.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	p, ok := s.TypesInfo.Types[conv.Args[0]].Type.(*types.Pointer)
+	if !ok {
+		return nil
+	}
+	if array, ok := p.Elem().(*types.Array); ok {
+		return array.Elem()
+	}
+	return p.Elem()
+}
+
+func isNamed(t types.Type, name string) bool {
+	n, ok := t.(*types.Named)
+	return ok && n.Obj().Name() == name
+}
+
+// lastName is the name, or the last of a selection.
+func lastName(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.SelectorExpr:
+		return x.Sel.Name
+	case *ast.StarExpr:
+		return lastName(x.X)
+	case *ast.UnaryExpr:
+		if x.Op == token.AND {
+			return lastName(x.X)
+		}
+	}
+	return ""
+}

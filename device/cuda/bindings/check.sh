@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Checks the bindings to CUDA against NVIDIA's headers and libraries of the oldest
+# and the newest CUDA 12 and of CUDA 13, and assembles PTX with their ptxas. It needs
+# Go, gcc, python3 with pip, and the network, but no GPU.
+#
+#   check.sh [FILE|FOLDER...]    PTX to assemble beside gpfit.ptx
+#
+# GPFIT_CUDA_TOOLKIT=/usr/local/cuda checks an installed toolkit and fetches none.
+# GPFIT_TOOLKITS picks from "12.0 12.9 13.5". They are fetched one after the other
+# into GPFIT_TOOLKIT_CACHE (default: the user's cache folder) and deleted after use;
+# GPFIT_TOOLKIT_KEEP=1 keeps them, 4 GB, for the next time. What cannot be fetched is
+# skipped with a message, or with GPFIT_HEADERS_REQUIRED=1 an error.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ptx=("$here/../kernels/gpfit.ptx")
+for path in "$@"; do ptx+=("$(realpath -e "$path")"); done
+cd "$here"
+
+check() { # folder of the toolkit, architectures; called where set -e has no effect
+  local ptxas log
+  log=$(mktemp)
+  export GPFIT_CUDA_TOOLKIT=$1
+  if ! CGO_ENABLED=1 go test -count=1 -v . >"$log" 2>&1 ||
+    ! CGO_ENABLED=0 go test -count=1 -v -run '^Test(Exports|Load)$' . >>"$log" 2>&1; then
+    cat "$log"
+    rm -f "$log"
+    return 1
+  fi
+  grep '_test\.go:' "$log" | sort -u
+  rm -f "$log"
+  ptxas=$(find "$1"/bin "$1"/nvidia -name ptxas 2>/dev/null | head -n 1)
+  [ -x "$ptxas" ] || { echo "check.sh: no ptxas in $1" >&2; return 1; }
+  ./ptxas.sh "$ptxas" "$2" "${ptx[@]}"
+}
+
+if [ -n "${GPFIT_CUDA_TOOLKIT:-}" ]; then
+  check "$GPFIT_CUDA_TOOLKIT" "${GPFIT_ARCHITECTURES:-sm_80 sm_90}"
+  exit
+fi
+cache=${GPFIT_TOOLKIT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-toolkits}
+skipped=()
+for version in ${GPFIT_TOOLKITS:-12.0 12.9 13.5}; do
+  folder=$cache/$version
+  if [ ! -e "$folder/complete" ]; then
+    rm -rf "$folder"
+    if ! ./fetch.sh "$version" "$folder"; then
+      rm -rf "$folder"
+      [ -z "${GPFIT_HEADERS_REQUIRED:-}" ] || { echo "check.sh: CUDA $version cannot be fetched" >&2; exit 1; }
+      skipped+=("$version")
+      continue
+    fi
+    touch "$folder/complete"
+  fi
+  case $version in
+  12.0) architectures='sm_80 sm_86 sm_90' ;; # what it knows
+  *) architectures='sm_80 sm_90 sm_100 sm_120' ;;
+  esac
+  printf -- '-- CUDA %s, %s MB (%d s)\n' "$version" "$(du -sm "$folder" | cut -f1)" $SECONDS
+  status=0
+  (check "$folder" "$architectures") || status=1
+  [ -n "${GPFIT_TOOLKIT_KEEP:-}" ] || rm -rf "$folder"
+  [ $status = 0 ] || exit 1
+done
+if [ ${#skipped[@]} -gt 0 ]; then
+  printf '\n*** SKIPPED: the bindings are NOT checked against CUDA %s, which cannot be fetched ***\n\n' "${skipped[*]}" >&2
+else
+  echo "bindings agree ($SECONDS s)"
+fi

@@ -1,0 +1,201 @@
+package bindings
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestHeaders: the prototypes, types, constants, statuses and layouts are those of
+// the headers.
+func TestHeaders(t *testing.T) {
+	k := needToolkit(t)
+	functions := 0
+	for _, name := range []string{"driver", "mathlib"} {
+		list := readPrototypes(t, name+".h")
+		functions += len(list)
+		for _, w := range append(k.checkPrototypes(t, list), k.checkNames(t, list)...) {
+			t.Error(w)
+		}
+	}
+	d, m := readSource(t, "driver"), readSource(t, "mathlib")
+	groups := []struct {
+		what  string
+		lines []string
+	}{
+		{"types", typeAsserts()},
+		{"enumerators", append(constantAsserts(d), constantAsserts(m)...)},
+		{"error codes and statuses", append(codeAsserts(d), statusAsserts(m)...)},
+		{"fields", layoutAsserts(d)},
+	}
+	count := ""
+	for _, g := range groups {
+		for _, w := range k.compile(t, headers+strings.Join(g.lines, "\n")+"\n") {
+			t.Errorf("%s: %s: %s", k.name(), g.what, w)
+		}
+		count += fmt.Sprintf(", %d %s", len(g.lines), g.what)
+	}
+	if !t.Failed() {
+		t.Logf("%s: %d functions%s agree", k.name(), functions, count)
+	}
+}
+
+var errorAt = regexp.MustCompile(`^prototypes:(\d+):\d+: error: (.*)$`)
+
+// checkPrototypes compiles pointers of our types to NVIDIA's functions, and
+// compares the names of parameters.
+func (k *toolkit) checkPrototypes(t *testing.T, list []prototype) []string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(headers)
+	for _, p := range list {
+		fmt.Fprintf(&b, "#undef %s\n", p.name)
+	}
+	for i, p := range list {
+		if p.since > k.version {
+			continue
+		}
+		pointer := strings.Replace(p.text, p.name, fmt.Sprintf("(*gpfit_%d)", i), 1)
+		pointer, _, _ = strings.Cut(pointer, ";")
+		fmt.Fprintf(&b, "#line %d \"prototypes\"\n%s = %s;\n", i+1, pointer, p.name)
+	}
+	problems := make([]string, len(list))
+	var wrong []string
+	for _, w := range k.compile(t, b.String()) {
+		if at := errorAt.FindStringSubmatch(w); at != nil {
+			i, _ := strconv.Atoi(at[1])
+			problems[i-1] = at[2]
+		} else {
+			wrong = append(wrong, w)
+		}
+	}
+	for i, p := range list {
+		declared := k.declares(p.name)
+		if problems[i] == "" && p.since <= k.version && !sameNames(p.text, declared) {
+			problems[i] = "the parameters have other names"
+		}
+		if problems[i] != "" {
+			wrong = append(wrong, fmt.Sprintf("%s: %s: %s\n\t%s:%d: %s\n\tin CUDA's header: %s", p.name, k.name(), problems[i], p.file, p.line, p.text, declared))
+		}
+	}
+	return wrong
+}
+
+var lastWord = regexp.MustCompile(`(\w+) ?[,)]`)
+
+// sameNames compares the names of the parameters of two prototypes.
+func sameNames(a, b string) bool {
+	return slices.Equal(lastWord.FindAllString(a, -1), lastWord.FindAllString(strings.ReplaceAll(b, " ,", ","), -1))
+}
+
+var versionSuffix = regexp.MustCompile(`_v\d+`)
+
+// checkNames: the header's macro for a name without a version, which C programs
+// use, leads to the function that is bound.
+func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(plainHeaders + "#define GPFIT_STRING(x) #x\n#define GPFIT_EXPAND(x) GPFIT_STRING(x)\n")
+	for _, p := range list {
+		if first := replaced[p.name]; first != 0 && k.version >= first {
+			continue
+		}
+		plain := versionSuffix.ReplaceAllString(p.name, "")
+		fmt.Fprintf(&b, "_Static_assert(__builtin_strcmp(GPFIT_EXPAND(%s), %q) == 0, \"%s is bound, and %s in C is another function\");\n",
+			plain, p.name, p.name, plain)
+	}
+	return k.compile(t, b.String())
+}
+
+// typeAsserts are on sizes, and on what is a pointer.
+func typeAsserts() []string {
+	class := map[kind]int{integer: 1, enumeration: 1, handle: 5, real: 8} // as GCC numbers them
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(ctypes)) {
+		c := ctypes[name]
+		line := fmt.Sprintf("_Static_assert(sizeof(%s) == %d", name, c.size)
+		if c.kind != aggregate {
+			line += fmt.Sprintf(" && __builtin_classify_type((%s)0) == %d", name, class[c.kind])
+		}
+		line += fmt.Sprintf(", %q);", name)
+		lines = append(lines, since(lateTypes[name], line))
+	}
+	return lines
+}
+
+func since(version int, line string) string {
+	if version == 0 {
+		return line
+	}
+	return fmt.Sprintf("#if CUDA_VERSION >= %d\n%s\n#endif", version, line)
+}
+
+// constantAsserts are on the values of enumerators and on the enumeration that each
+// is of.
+func constantAsserts(s *source) []string {
+	var lines []string
+	values := s.integers()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c := constants[name]
+		if c.name != "" {
+			line := fmt.Sprintf("%s gpfit_%s = %s; %s", c.ctype, name, c.name, equal(c.name, values[name]))
+			lines = append(lines, since(lateTypes[c.ctype], line))
+		}
+	}
+	return lines
+}
+
+func equal(name string, value int64) string {
+	return fmt.Sprintf("_Static_assert(%s == %d, \"%s is not %d\");", name, value, name, value)
+}
+
+// codeAsserts are on the error codes that driver names.
+func codeAsserts(s *source) []string {
+	var lines []string
+	for key, value := range elements(s.variable("codes")) {
+		lines = append(lines, equal(s.text(value.(*ast.CompositeLit).Elts[0]), s.number(key)))
+	}
+	return lines
+}
+
+// statusAsserts are on the statuses that mathlib names.
+func statusAsserts(s *source) []string {
+	var lines []string
+	for variable, prefix := range map[string]string{"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_"} {
+		for key, value := range elements(s.variable(variable)) {
+			lines = append(lines, equal(prefix+s.text(value), s.number(key)))
+		}
+	}
+	return lines
+}
+
+// layoutAsserts are on the fields of CUDA_MEMCPY2D.
+func layoutAsserts(s *source) []string {
+	var lines []string
+	for i, f := range s.copyLayout() {
+		lines = append(lines, fmt.Sprintf(
+			"_Static_assert(offsetof(CUDA_MEMCPY2D, %[1]s) == %[2]d && sizeof(((CUDA_MEMCPY2D *)0)->%[1]s) == %[3]d, \"%[1]s\");",
+			copyFields[i], f.offset, f.size))
+	}
+	return lines
+}
+
+// TestShim: what driver/include/cuda.h declares for gorgonia.org/cu is what the real
+// header declares for the old names.
+func TestShim(t *testing.T) {
+	k := needToolkit(t)
+	shim, err := filepath.Abs("../driver/include")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.flags = append([]string{"-I" + shim}, k.flags...)
+	for _, w := range k.compile(t, headers) {
+		t.Errorf("%s: %s", k.name(), w)
+	}
+}

@@ -1,0 +1,129 @@
+package bindings
+
+// kind says how a C type is passed.
+type kind int
+
+const (
+	integer kind = iota
+	enumeration
+	handle // an opaque pointer
+	real
+	aggregate
+)
+
+// ctype is a type that prototypes use, with its size in bytes. The headers test
+// compares both with the compiler's.
+type ctype struct {
+	kind kind
+	size int64
+}
+
+var ctypes = map[string]ctype{
+	"char":          {integer, 1},
+	"unsigned char": {integer, 1},
+	"int":           {integer, 4},
+	"unsigned int":  {integer, 4},
+	"int64_t":       {integer, 8},
+	"size_t":        {integer, 8},
+	"float":         {real, 4},
+	"double":        {real, 8},
+
+	"CUdevice":             {integer, 4},
+	deviceAddress:          {integer, 8},
+	"CUresult":             {enumeration, 4},
+	"CUdevice_attribute":   {enumeration, 4},
+	"CUfunction_attribute": {enumeration, 4},
+	"CUcomputemode":        {enumeration, 4},
+	"CUmemorytype":         {enumeration, 4},
+	"CUjit_option":         {enumeration, 4},
+	"CUcontext":            {handle, 8},
+	"CUevent":              {handle, 8},
+	"CUfunction":           {handle, 8},
+	"CUmodule":             {handle, 8},
+	"CUstream":             {handle, 8},
+	"CUDA_MEMCPY2D":        {aggregate, 128},
+
+	"cublasStatus_t":              {enumeration, 4},
+	"cublasDiagType_t":            {enumeration, 4},
+	"cublasFillMode_t":            {enumeration, 4},
+	"cublasOperation_t":           {enumeration, 4},
+	"cublasSideMode_t":            {enumeration, 4},
+	"cudaDataType":                {enumeration, 4},
+	"cusolverDeterministicMode_t": {enumeration, 4},
+	"cusolverStatus_t":            {enumeration, 4},
+	"libraryPropertyType":         {enumeration, 4},
+	"cublasHandle_t":              {handle, 8},
+	"cudaStream_t":                {handle, 8},
+	"cusolverDnHandle_t":          {handle, 8},
+	"cusolverDnParams_t":          {handle, 8},
+}
+
+// deviceAddress is the type that cuda.h gives addresses in device memory.
+const deviceAddress = "CUdeviceptr"
+
+// lateTypes came after CUDA 12.0, with a function that is optional.
+var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020}
+
+// goEnums are the Go types that hold values of one C enumeration.
+var goEnums = map[string]string{
+	"Code":              "CUresult",
+	"FunctionAttribute": "CUfunction_attribute",
+	"Transpose":         "cublasOperation_t",
+	"Side":              "cublasSideMode_t",
+}
+
+// enumerator is a value of a C enumeration.
+type enumerator struct{ ctype, name string }
+
+// constants are the Go constants of packages driver and mathlib that CUDA defines.
+var constants = map[string]enumerator{
+	"memoryHost":            {"CUmemorytype", "CU_MEMORYTYPE_HOST"},
+	"memoryDevice":          {"CUmemorytype", "CU_MEMORYTYPE_DEVICE"},
+	"attrClock":             {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_CLOCK_RATE"},
+	"attrMultiprocessors":   {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"},
+	"attrComputeMode":       {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE"},
+	"attrMemoryClock":       {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE"},
+	"attrMemoryBus":         {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH"},
+	"attrComputeMajor":      {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR"},
+	"attrComputeMinor":      {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR"},
+	"computeModeProhibited": {"CUcomputemode", "CU_COMPUTEMODE_PROHIBITED"},
+	"errorLogBuffer":        {"CUjit_option", "CU_JIT_ERROR_LOG_BUFFER"},
+	"errorLogBufferSize":    {"CUjit_option", "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"},
+	"MaxThreadsPerBlock":    {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"},
+	"StaticSharedBytes":     {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"},
+	"ConstantBytes":         {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES"},
+	"LocalBytes":            {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES"},
+	"Registers":             {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_NUM_REGS"},
+	"Success":               {"CUresult", "CUDA_SUCCESS"},
+	"CodeInvalidValue":      {"CUresult", "CUDA_ERROR_INVALID_VALUE"},
+	"CodeOutOfMemory":       {"CUresult", "CUDA_ERROR_OUT_OF_MEMORY"},
+	"CodeStubLibrary":       {"CUresult", "CUDA_ERROR_STUB_LIBRARY"},
+	"CodeNoDevice":          {"CUresult", "CUDA_ERROR_NO_DEVICE"},
+	"CodeNotFound":          {"CUresult", "CUDA_ERROR_NOT_FOUND"},
+	"CodeIllegalAddress":    {"CUresult", "CUDA_ERROR_ILLEGAL_ADDRESS"},
+	"CodeUnknown":           {"CUresult", "CUDA_ERROR_UNKNOWN"},
+
+	"NoTrans":              {"cublasOperation_t", "CUBLAS_OP_N"},
+	"Trans":                {"cublasOperation_t", "CUBLAS_OP_T"},
+	"Left":                 {"cublasSideMode_t", "CUBLAS_SIDE_LEFT"},
+	"Right":                {"cublasSideMode_t", "CUBLAS_SIDE_RIGHT"},
+	"lower":                {"cublasFillMode_t", "CUBLAS_FILL_MODE_LOWER"},
+	"upper":                {"cublasFillMode_t", "CUBLAS_FILL_MODE_UPPER"},
+	"nonUnit":              {"cublasDiagType_t", "CUBLAS_DIAG_NON_UNIT"},
+	"real64":               {"cudaDataType", "CUDA_R_64F"},
+	"deterministicResults": {"cusolverDeterministicMode_t", "CUSOLVER_DETERMINISTIC_RESULTS"},
+}
+
+// ownConstants are those that CUDA does not know.
+var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true}
+
+// copyFields are the fields of CUDA_MEMCPY2D in the order of driver's memcpy2D.
+var copyFields = []string{
+	"srcXInBytes", "srcY", "srcMemoryType", "srcHost", "srcDevice", "srcArray", "srcPitch",
+	"dstXInBytes", "dstY", "dstMemoryType", "dstHost", "dstDevice", "dstArray", "dstPitch",
+	"WidthInBytes", "Height",
+}
+
+// replaced are functions for which a later cuda.h has a macro to a newer version,
+// by the first CUDA that has, which libcuda exports beside the one bound.
+var replaced = map[string]int{"cuEventElapsedTime": 13000}
