@@ -387,7 +387,7 @@ func TestOptions(t *testing.T) {
 	s, err := spec.Parse("s.yaml", []byte(`
 data: [a.csv]
 kernels:
-  - {kernel: rbf, ard: true, mean: linear, standardize: x, max_jitter: 0.1, restarts: 3, max_evals: 9,
+  - {kernel: rbf, ard: true, mean: linear, standardize: x, require_psd: true, max_jitter: 0.1, restarts: 3, max_evals: 9,
      set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}, tie: {noise_variance: signal_variance},
      prior: {lengthscale: "lognormal(0, 1)"}, noise: none, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
 seeds: [5]
@@ -400,7 +400,7 @@ seeds: [5]
 		t.Fatal(err)
 	}
 	want := fit.Options{
-		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", MaxJitter: 0.1,
+		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", RequirePSD: true, MaxJitter: 0.1,
 		Set:    []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
 		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
 		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},

@@ -181,7 +181,7 @@ func fitOptions(j spec.JobSpec) fit.Options {
 	o := j.Options
 	f := fit.Options{
 		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
-		MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Criterion(value(o.Objective)),
+		RequirePSD: value(o.RequirePSD), MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Criterion(value(o.Objective)),
 		LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
 		Settings: hyperopt.Settings{Method: descent.MethodNamed(value(o.Optimizer)), Coarse: hyperopt.Coarse(value(o.Coarse)), Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
 	}

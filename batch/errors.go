@@ -56,7 +56,7 @@ func kindOf(err error) string {
 		return KindNotPD
 	case isData(err), as[*device.NonFiniteError](err), errors.Is(err, fs.ErrNotExist):
 		return KindData
-	case as[*fit.OptionError](err), as[*kernel.ParseError](err), as[*kernel.CompileError](err):
+	case as[*fit.OptionError](err), as[*kernel.ParseError](err), as[*kernel.CompileError](err), as[*kernel.KernelhoodError](err):
 		return KindOption
 	}
 	return KindOther

@@ -37,8 +37,68 @@ def differences(a, b):
     return a[:, None, :] - b[None, :, :]
 
 
+def feature(f, a, b):
+    """What an operation starts from: a sum over columns with weights."""
+    a, b, w = a[:, f["columns"]], b[:, f["columns"]], np.array(f["weights"])
+    shape = (len(a), len(b))
+    return {
+        "squared_distance": lambda: differences(a, b) ** 2 @ w,
+        "inner_product": lambda: (a * w) @ b.T,
+        "sin_squares": lambda: np.sin(np.pi * differences(a, b) / np.array(f["periods"])) ** 2 @ w,
+        "differences": lambda: differences(a, b) @ w,
+        "mismatches": lambda: (differences(a, b) != 0) @ w,
+        "first": lambda: np.broadcast_to((a @ w)[:, None], shape),
+        "second": lambda: np.broadcast_to((b @ w)[None, :], shape),
+        "first_norm": lambda: np.broadcast_to((a * a @ w)[:, None], shape),
+        "second_norm": lambda: np.broadcast_to((b * b @ w)[None, :], shape),
+    }[f["kind"]]()
+
+
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "inverse_sqrt": lambda v: np.where(v == 0, 0, 1 / np.sqrt(np.where(v == 0, 1, v))),
+    "log_or_0": lambda v: np.log(np.where(v == 0, 1, v)),
+    "sin_turns": lambda v: np.sin(2 * np.pi * (v - np.round(v))),
+    "cos_turns": lambda v: np.cos(2 * np.pi * (v - np.round(v))),
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "abs": np.abs,
+    "positive": lambda v: np.maximum(v, 0),
+    "step": lambda v: np.where(v > 0, 1.0, 0.0),
+}
+
+
+def operations(node, a, b):
+    """The value of a leaf by its operations, each on earlier ones."""
+    values = []
+    for o in node["operations"]:
+        args = [values[i] for i in o.get("of", [])]
+        if o["op"] == "number":
+            v = np.full((len(a), len(b)), o["number"])
+        elif o["op"] == "feature":
+            v = feature(node["features"][o["feature"]], a, b)
+        elif o["op"] == "sum":
+            v = sum((c * x for c, x in zip(o["coefficients"], args)), o.get("constant", 0.0))
+        elif o["op"] == "product":
+            v = np.prod([x ** float(p) for x, p in zip(args, o["powers"])], axis=0)
+        elif o["op"] == "power":
+            v = args[0] ** o["exponent"]
+        elif o["op"] == "decay":
+            t = np.sqrt(args[0])
+            v = np.polynomial.polynomial.polyval(t, o["coefficients"]) * np.exp(-t)
+        else:
+            v = FUNCTIONS[o["op"]](args[0])
+        values.append(v)
+    return values[-1]
+
+
 def leaf(node, a, b):
     """A leaf's values for all pairs of rows of a and b, in scaled units."""
+    if "operations" in node:
+        return operations(node, a, b)
     a, b = a[:, node["columns"]], b[:, node["columns"]]
     p = {name: np.array(v) for name, v in node.get("parameters", {}).items()}
     family = node["family"]

@@ -62,6 +62,8 @@ def leaf(node):
     if family in ("matern12", "matern32", "matern52"):
         nu = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}[family]
         return OnColumns(fixed(gp.Matern, length_scale=1.0, nu=nu), columns, scale)
+    if family == "matern":
+        return OnColumns(fixed(gp.Matern, length_scale=1.0, nu=node["order"]), columns, scale)
     if family == "rq":
         return OnColumns(fixed(gp.RationalQuadratic, length_scale=1.0, alpha=float(p["alpha"])), columns, scale)
     if family == "periodic":
@@ -77,7 +79,7 @@ def leaf(node):
         return OnColumns(fixed(gp.DotProduct, sigma_0=float(np.sqrt(p["offset"]))) ** node["degree"], columns, scale)
     if family == "constant":
         return fixed(gp.ConstantKernel, constant_value=1.0)
-    raise NotExpressible(f"scikit-learn has no kernel that equals {family!r}")
+    raise NotExpressible(f"scikit-learn has no kernel that equals {node.get('formula', family)!r}")
 
 
 def product(factors):

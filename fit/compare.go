@@ -40,7 +40,7 @@ type candidateExpr struct {
 func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
-		e, err := kernel.Parser{Custom: r.opts.Kernels}.Parse(text)
+		e, err := kernel.Parser{Families: r.opts.Kernels}.Parse(text)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,8 @@ type Job struct {
 }
 
 // Prepare checks data and options. Errors: [*DataError], [*OptionError],
-// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError].
+// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError], and with
+// RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options) (*Job, error) {
 	opts, how, err := opts.checked()
 	if err != nil {
@@ -40,6 +41,9 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	}
 	p, err := newParameters(s, m, opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
 	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
@@ -84,6 +88,13 @@ func (j *Job) Kernel() string { return j.model.program.Text }
 
 // Program returns the compiled kernel, for the choice of a device.
 func (j *Job) Program() *kernel.Program { return j.model.program }
+
+// CheckKernel looks on training rows whether the kernel can be a covariance function,
+// at the start values and around them: whether the matrix of covariances is symmetric
+// and has no eigenvalue below 0. It takes O(points³) for each check.
+func (j *Job) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
+	return checkKernel(j.sample, j.model.program, j.params, o)
+}
 
 // Warnings returns what was noticed in the data; they are in reports too.
 func (j *Job) Warnings() []string { return slices.Concat(j.sample.warnings, j.params.warnings) }

@@ -143,21 +143,12 @@ func TestPeriodicFit(t *testing.T) {
 
 // sech is a kernel of the user's own, 1/cosh(r), the Fourier transform of
 // another hyperbolic secant and so positive definite on one column.
-type sech struct{}
-
-func (sech) Name() string { return "sech" }
-
-func (sech) Params(int, bool) ([]kernel.CustomParam, error) {
-	return []kernel.CustomParam{{Name: "lengthscale", Kind: kernel.Lengthscale}}, nil
-}
-
-func (sech) Value(theta, x, y, grad []float64) float64 {
-	r := (x[0] - y[0]) / theta[0]
-	v := 1 / math.Cosh(r)
-	if grad != nil {
-		grad[0] = v * math.Tanh(r) * r
-	}
-	return v
+var sech = &kernel.Family{
+	Name: "sech", Parameters: []kernel.Parameter{{Name: "lengthscale", Kind: kernel.Lengthscale}},
+	Function: func(p *kernel.Pair) *kernel.Node {
+		r := p.Distance("lengthscale")
+		return p.Div(p.Scale(2, p.Exp(p.Neg(r))), p.Add(p.Number(1), p.Exp(p.Scale(-2, r))))
+	},
 }
 
 // TestCustomKernel: a kernel of one's own from the expression to predictions
@@ -168,7 +159,7 @@ func TestCustomKernel(t *testing.T) {
 	for i := 0; i < d.N; i += 4 {
 		d.Test[i] = true
 	}
-	own := []kernel.Custom{sech{}}
+	own := []*kernel.Family{sech}
 	out := mustFit(t, d, Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
 	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
 		t.Errorf("status %s, test scores %+v", r.Status, *r.Test)

@@ -31,7 +31,7 @@ func newModel(s *sample, o Options) (*model, error) {
 	}
 	m := &model{}
 	var err error
-	if m.expr, err = (kernel.Parser{Custom: o.Kernels}).Parse(text); err != nil {
+	if m.expr, err = (kernel.Parser{Families: o.Kernels}).Parse(text); err != nil {
 		return nil, err
 	}
 	if o.ARD {

@@ -64,9 +64,15 @@ type Options struct {
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
-	// Kernels are kernels of the user's own that Kernel may name. Only the CPU
-	// evaluates them.
-	Kernels []kernel.Custom
+	// Kernels are kernels of the user's own that Kernel may name, each with its
+	// function written once; all devices evaluate them. A model file holds their
+	// names alone, so that [gp.Load] needs them, too. What needs no name can be a
+	// formula in Kernel: formula(exp(-r/a), a=1).
+	Kernels []*kernel.Family
+	// RequirePSD makes an error of a kernel with a formula or one of Kernels whose
+	// matrix on up to 300 training rows is asymmetric or has an eigenvalue below 0
+	// at the start values. Otherwise that is a warning.
+	RequirePSD bool
 	// Mean is the mean function in the text form of package mean; empty means
 	// zero. MeanFit says how its coefficients are found.
 	Mean    string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gpfit/kernel"
@@ -57,8 +58,15 @@ type node struct {
 	Family     string         `json:"family,omitempty"`
 	Columns    []int          `json:"columns,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
-	// Degree is that of a polynomial.
-	Degree int `json:"degree,omitempty"`
+	// Degree is that of a polynomial, Order the number in the brackets of another
+	// family.
+	Degree int      `json:"degree,omitempty"`
+	Order  *float64 `json:"order,omitempty"`
+	// Formula is that of a leaf that is one.
+	Formula string `json:"formula,omitempty"`
+	// Features and Operations compute a leaf whose family not every program knows.
+	Features   []pairFeature `json:"features,omitempty"`
+	Operations []operation   `json:"operations,omitempty"`
 	// Children are the terms of a sum, the factors of a product.
 	Children []*node `json:"children,omitempty"`
 }
@@ -163,14 +171,15 @@ func (m *Model) export() (*export, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(prog.Customs) > 0 {
-		return nil, fmt.Errorf("gp: the kernel %s is one's own: no other program could evaluate it", prog.Customs[0].Kernel.Name())
-	}
 	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
+	tree, err := x.node(expr, "")
+	if err != nil {
+		return nil, err
+	}
 	e := &export{
 		Type: "gpfit export", SchemaVersion: ExportVersion, N: m.N(), D: len(m.Columns),
 		FeatureNames: m.FeatureNames, Columns: m.Columns, TargetName: m.TargetName,
-		KernelText: m.Kernel, Kernel: x.node(expr, ""), Mean: m.exportMean(), Noise: m.exportNoise(),
+		KernelText: m.Kernel, Kernel: tree, Mean: m.exportMean(), Noise: m.exportNoise(),
 		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
 	}
 	if x.used != prog.NumParams {
@@ -217,23 +226,45 @@ type exporter struct {
 }
 
 // node exports e, whose parameters have names that begin with prefix.
-func (x *exporter) node(e kernel.Expr, prefix string) *node {
+func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 	out := &node{}
+	var parts []kernel.Expr
 	switch e := e.(type) {
 	case *kernel.Leaf:
 		out.Type, out.Family, out.Parameters = "leaf", e.Family.Name, map[string]any{}
-		out.Columns, out.Degree = x.positions(e), e.Degree
+		out.Columns, out.Formula = x.positions(e), e.Formula()
+		out.number(e)
 	case kernel.Sum:
-		out.Type = "sum"
-		for i, t := range e {
-			out.Children = append(out.Children, x.node(t, childPrefix(prefix, i)))
-		}
+		out.Type, parts = "sum", e
 	case kernel.Product:
-		out.Type = "product"
-		for i, f := range e {
-			out.Children = append(out.Children, x.node(f, childPrefix(prefix, i)))
-		}
+		out.Type, parts = "product", e
 	}
+	for i, part := range parts {
+		child, err := x.node(part, childPrefix(prefix, i))
+		if err != nil {
+			return nil, err
+		}
+		out.Children = append(out.Children, child)
+	}
+	x.place(out, prefix)
+	if l, ok := e.(*kernel.Leaf); ok && !slices.Contains(plainFamilies, l.Family.Name) {
+		return out, x.compiled(l, out)
+	}
+	return out, nil
+}
+
+// number exports the number in a leaf's brackets.
+func (n *node) number(l *kernel.Leaf) {
+	switch name, v := l.Number(); {
+	case name == "degree":
+		n.Degree = int(v)
+	case name != "":
+		n.Order = &v
+	}
+}
+
+// place puts the parameters with a prefix where they belong.
+func (x *exporter) place(out *node, prefix string) {
 	for _, p := range x.prog.Params {
 		name, ok := strings.CutPrefix(p.Name, prefix)
 		if !ok || strings.Contains(name, ".") {
@@ -250,7 +281,6 @@ func (x *exporter) node(e kernel.Expr, prefix string) *node {
 			out.Parameters[name] = values[0]
 		}
 	}
-	return out
 }
 
 // childPrefix is the path of the i-th term or factor, as in names of parameters.

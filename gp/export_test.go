@@ -11,12 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/kernel"
 	"gpfit/mean"
 )
 
@@ -44,7 +46,7 @@ func python(t *testing.T, module string) string {
 func exampleModel(t testing.TB, text string, withMean bool) *Model {
 	t.Helper()
 	m := newModel(t, 40)
-	m.Kernel, m.Jitter = text, 0.01
+	m.Kernel, m.Kernels, m.Jitter = text, []*kernel.Family{tent}, 0.01
 	if !withMean {
 		m.Mean = Mean{}
 	}
@@ -81,6 +83,15 @@ var exportKernels = []string{
 	"rbf(dims=0)*(matern32 + matern52(dims=2))*(rbf + matern12)",
 	"rq", "rq(ard, dims=[2, 0])", "periodic", "periodic(ard)", "periodic(dims=2)*rbf", "linear", "linear(ard) + rbf", "linear(dims=0) + constant",
 	"poly", "poly(3, ard)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
+}
+
+// compiledKernels hold leaves that are exported as operations.
+var compiledKernels = []string{
+	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear",
+	"gibbs(dims=2)", "gibbs + rbf", "hamming*rbf", "hamming(ard) + matern32",
+	"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "formula(exp(-(r/a)^g), a=1, g=1)*periodic", "formula((1 + r2)^-b, b=1, ard)",
+	"formula(sigmoid(5*(x - 0.3))*sigmoid(5*(y - 0.3)), dims=0)*rbf + formula(1)", "formula(tanh(xx)*tanh(yy) + log1p(xx)*log1p(yy) + exp(-mismatches))",
+	"formula(pos(1 - r/a)^4*(1 + 4*r/a)/sqrt((1 + abs(x))*(1 + abs(y))), a=3, dims=2) + formula(sin(x)*sin(y)*asin(tanh(x)/2)*asin(tanh(y)/2), dims=0)*rbf", "tent(dims=0) + rbf",
 }
 
 // exchange is an exported model and rows to predict for, as files.
@@ -201,7 +212,7 @@ func TestReadModel(t *testing.T) {
 			exchanges = append(exchanges, newExchange(t, m, what, format, rows))
 		}
 	}
-	for i, text := range append([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, exportKernels...) {
+	for i, text := range slices.Concat([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, compiledKernels, exportKernels) {
 		m := exampleModel(t, text, i%2 == 1)
 		exchanges = append(exchanges, newExchange(t, m, text, "json", newRows(9)), newExchange(t, m, text, "npz", newRows(9)))
 	}
@@ -275,7 +286,7 @@ func TestReadGroups(t *testing.T) {
 func TestToSklearn(t *testing.T) {
 	interpreter := python(t, "sklearn")
 	var exchanges []exchange
-	for _, text := range exportKernels {
+	for _, text := range append([]string{"matern(3.5)*rbf", "matern(1.5, ard)"}, exportKernels...) {
 		exchanges = append(exchanges, newExchange(t, exampleModel(t, text, false), text, "json", newRows(9)))
 	}
 	tables, err := runPython(t, interpreter, "to_sklearn", exchanges...)
@@ -290,7 +301,8 @@ func TestToSklearn(t *testing.T) {
 	weigh(t, known)
 	for want, m := range map[string]*Model{
 		"no mean function": exampleModel(t, "rbf", true), "noise differs from row to row": known,
-		"no kernel that equals 'cosine'": exampleModel(t, "rbf + cosine(dims=0)", false),
+		"no kernel that equals 'cosine'":    exampleModel(t, "rbf + cosine(dims=0)", false),
+		"no kernel that equals 'exp(-r/a)'": exampleModel(t, "rbf + formula(exp(-r/a), a=1)", false),
 	} {
 		if _, err := runPython(t, interpreter, "to_sklearn", newExchange(t, m, want, "json", newRows(2))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, want a message that says %q", err, want)
@@ -307,7 +319,7 @@ func TestExportSchema(t *testing.T) {
 	}
 	models := exportModels(t)
 	models["groups"] = noisyModel(t, 20)
-	for i, text := range exportKernels {
+	for i, text := range slices.Concat(exportKernels, compiledKernels) {
 		models[text] = exampleModel(t, text, i%2 == 1)
 	}
 	for text, m := range models {
@@ -327,6 +339,9 @@ func TestExportSchema(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 		for _, c := range [][2]string{{`"jitter"`, `"jiter"`}, {`"family":"`, `"family":"x`}, {`"columns":[`, `"columns":[-1,`}, {`"least_squares"`, `"least"`}, {`"n":`, `"n":-`}} {
+			if c[0] == `"family":"` && strings.Contains(whole, `"operations"`) {
+				c = [2]string{`"op":"`, `"op":"x`}
+			}
 			broken := strings.Replace(whole, c[0], c[1], 1)
 			if broken == whole || check(broken) == nil {
 				t.Errorf("%s: the schema accepts %s for %s", text, c[1], c[0])

@@ -208,7 +208,7 @@ func (c *checksumWriter) finish() error {
 // Load reads a model file and checks that it is whole and unchanged. The
 // factor, if the file has one, is read when it is needed. Kernels of the user's
 // own that the model names must be given. Errors: [*FileError].
-func Load(path string, kernels ...kernel.Custom) (*Model, error) {
+func Load(path string, kernels ...*kernel.Family) (*Model, error) {
 	m, err := load(path, kernels)
 	if err != nil {
 		var fe *FileError
@@ -220,7 +220,7 @@ func Load(path string, kernels ...kernel.Custom) (*Model, error) {
 	return m, nil
 }
 
-func load(path string, kernels []kernel.Custom) (*Model, error) {
+func load(path string, kernels []*kernel.Family) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,13 @@ package gp
 
 import (
 	"context"
+	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/kernel"
 )
@@ -16,16 +20,12 @@ import (
 //	∂/∂x* (m(x*) + k*ᵀα) = ∂m/∂x* + Σ_i α_i ∂k(x*, x_i)/∂x*
 //
 // evaluated on the host, O(nd) a row. Where the kernel has a kink (matern12 at a
-// training point) it is the mean of both sides. Errors: [*kernel.CompileError]
-// if a kernel of the user's own has no such derivative.
+// training point) it is the mean of both sides.
 func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]float64, error) {
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
 	scaled, err := mod.scaledRows(rows, m)
 	if err != nil {
-		return nil, err
-	}
-	if err := p.prog.CheckInputGradient(); err != nil {
 		return nil, err
 	}
 	grad := make([]float64, m*d)
@@ -40,6 +40,111 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 		}
 	}
 	return out, nil
+}
+
+// solveColumns is how many right-hand sides the variances of derivatives solve for
+// at once, at least one point's.
+const solveColumns = 64
+
+// GradientStd returns the posterior standard deviations of the function's
+// derivatives by the features at m rows, laid out as by [Posterior.MeanGradient];
+// 0 for features that are not in use. From the derivatives of the covariance
+// (Rasmussen & Williams 2006, section 9.4), for column c with k_c = ∂k(x*, X)/∂x*_c,
+//
+//	∂²k(x, x′)/∂x_c∂x′_c − k_cᵀΣ⁻¹k_c,   both at x = x′ = x*,
+//
+// and, where the mean's coefficients were found by least squares, what not knowing
+// them adds. Cost 2n²d flops a row. Errors: [*kernel.KinkError] for a kernel with a
+// kink at distance 0, such as matern12.
+func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
+	mod := p.model
+	all, d := len(mod.FeatureNames), len(mod.Columns)
+	scaled, err := mod.scaledRows(rows, m)
+	if err != nil {
+		return nil, err
+	}
+	prior, err := kernel.NewSlopes(p.prog, mod.Theta)
+	if err != nil {
+		return nil, err
+	}
+	variance := make([]float64, m*d)
+	for i := range m {
+		if err := prior.Variance(variance[i*d:(i+1)*d], scaled[i*d:(i+1)*d]); err != nil {
+			return nil, err
+		}
+	}
+	step := max(1, solveColumns/d)
+	for i := 0; i < m; i += step {
+		end := min(i+step, m)
+		if err := p.reduceSlopes(ctx, scaled[i*d:end*d], variance[i*d:end*d]); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]float64, m*all)
+	for i := range m {
+		for q, c := range mod.Columns {
+			// Rounding can take a variance of 0 below it.
+			out[i*all+c] = math.Sqrt(max(variance[i*d+q], 0)) * mod.Scaling.YScale / mod.Scaling.XScale[q]
+		}
+	}
+	return out, nil
+}
+
+// reduceSlopes takes what the data tell of the derivatives at scaled points, a row
+// of all columns each, from their prior variances.
+func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64) error {
+	mod, columns := p.model, len(variance)
+	n, d, x := mod.N(), len(mod.Columns), p.model.points()
+	xs := kernel.NewPoints(scaled, columns/d, d)
+	slopes := make([]float64, n*columns)
+	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, i int) {
+		piece := make([]float64, rowPiece*d)
+		for j := 0; j < n; j += rowPiece {
+			end := min(j+rowPiece, n)
+			e.RowSlopes(piece, xs, i, x, j, end)
+			for c := range d {
+				copy(slopes[(i*d+c)*n+j:], piece[c*(end-j):(c+1)*(end-j)])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	solved := slices.Clone(slopes)
+	if err := p.ws.Solve(ctx, solved, columns); err != nil {
+		return err
+	}
+	for k := range variance {
+		variance[k] -= floats.Dot(slopes[k*n:(k+1)*n], solved[k*n:(k+1)*n])
+	}
+	return p.addMeanSlopes(ctx, scaled, slopes, variance)
+}
+
+// addMeanSlopes adds RᵀM⁻¹R of the derivatives, as [Posterior.meanUncertainty] does
+// for values: R = ∂h − HᵀΣ⁻¹k_c.
+func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance []float64) error {
+	mod := p.model
+	n, d, q := mod.N(), len(mod.Columns), len(mod.Mean.Basis)
+	if !mod.Mean.LeastSquares || q == 0 {
+		return nil
+	}
+	if err := p.leastSquares(ctx); err != nil {
+		return err
+	}
+	w := make([]float64, q*len(variance))
+	for k := range variance {
+		for j, f := range mod.Mean.Basis {
+			w[k*q+j] = -floats.Dot(p.solved[j*n:(j+1)*n], slopes[k*n:(k+1)*n])
+			if f.Column == k%d {
+				w[k*q+j] += f.Slope(scaled[k])
+			}
+		}
+	}
+	p.gls.Whiten(w)
+	for k := range variance {
+		variance[k] += floats.Dot(w[k*q:(k+1)*q], w[k*q:(k+1)*q])
+	}
+	return nil
 }
 
 // rowPiece is the length of the rows that an evaluator sees, so that its scratch

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+
+	"gpfit/kernel"
 )
 
 // TestMeanGradient compares with central differences of predicted means, in
@@ -49,6 +52,52 @@ func TestMeanGradient(t *testing.T) {
 				if math.Abs(grad[3*i+c]-want) > 1e-6*(m.Scaling.YScale/scale+math.Abs(want)) {
 					t.Errorf("%s: row %d, feature %d: derivative %v, central difference %v", what, i, c, grad[3*i+c], want)
 				}
+			}
+		}
+	}
+}
+
+// TestGradientStd compares with the variance of a difference of the function's values
+// at two rows, which comes from the joint covariance.
+func TestGradientStd(t *testing.T) {
+	models := exportModels(t)
+	for i, text := range []string{"cosine(dims=0)*rbf + rbf", "matern32*linear + periodic", "rq + poly(2)"} {
+		models[text] = exampleModel(t, text, i%2 == 1)
+	}
+	ctx := context.Background()
+	for what, m := range models {
+		p := condition(t, m)
+		row := newRows(1)
+		got, err := p.GradientStd(ctx, row, 1)
+		if strings.Contains(m.Kernel, "matern12") {
+			if !errors.As(err, new(*kernel.KinkError)) {
+				t.Errorf("%s: error %v, want that of a kink", what, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for c := range 3 {
+			if c == 1 { // the unused feature
+				if got[c] != 0 {
+					t.Errorf("%s: deviation %v of the derivative by the unused feature", what, got[c])
+				}
+				continue
+			}
+			// The square root of an error of 1e-14 over a step of 2e-3, and a
+			// truncation of step², or for kernels of finite smoothness step.
+			step := 1e-3 * m.Scaling.XScale[c/2]
+			pair := slices.Concat(row, row)
+			pair[c] -= step
+			pair[3+c] += step
+			j, err := p.Joint(ctx, pair, 2, JointOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := math.Sqrt(max(j.Cov[0]-2*j.Cov[1]+j.Cov[3], 0)) / (2 * step)
+			if unit := m.Scaling.YScale / m.Scaling.XScale[c/2]; math.Abs(got[c]-want) > 3e-3*want+1e-4*unit {
+				t.Errorf("%s, feature %d: deviation of the derivative %v, from a difference %v", what, c, got[c], want)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ type Model struct {
 	Rows []float64 `json:"-"`
 	// Kernels are kernels of the user's own that Kernel names; a model file holds
 	// only the name.
-	Kernels []kernel.Custom `json:"-"`
+	Kernels []*kernel.Family `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
 }
@@ -81,7 +81,7 @@ func (m *Model) Program() (*kernel.Program, error) {
 }
 
 func (m *Model) expr() (kernel.Expr, error) {
-	return kernel.Parser{Custom: m.Kernels}.Parse(m.Kernel)
+	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
 }
 
 // validate checks that the parts fit together.

@@ -69,17 +69,13 @@ func (m *Model) HasLinearTerm() (bool, error) {
 // linearTerm returns the columns of a program that is a linear kernel and the
 // prior variances of their weights.
 func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []float64, ok bool) {
-	code := prog.Code
-	scaled := len(code) == 2 && code[1].Op == kernel.OpScale
-	if len(code) == 0 || code[0].Op != kernel.OpLinear || len(code) > 1 && !scaled {
+	index, factor, ok := prog.LinearIn(theta)
+	if !ok || prog.Features[index].Kind != kernel.InnerProduct {
 		return nil, nil, false
 	}
-	f := prog.Features[code[0].Feature]
+	f := prog.Features[index]
 	for q := range f.Dims {
-		v := 1.0
-		if scaled {
-			v = theta[code[1].Param]
-		}
+		v := factor
 		if f.Param >= 0 {
 			v /= theta[f.Param+q] * theta[f.Param+q]
 		}

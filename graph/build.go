@@ -6,13 +6,13 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/kernel/pair"
 	"gpfit/mean"
 )
 
@@ -87,16 +87,14 @@ func (v *variable) set(z []float64) {
 	}
 }
 
-// buildMutex serialises the building of graphs: Gorgonia keeps global state
-// that the race detector reports otherwise.
-var buildMutex sync.Mutex
-
 // maxSalts bounds the attempts at a graph without colliding hashes; one
 // collision among a hundred nodes has odds of about 1 in a million.
 const maxSalts = 8
 
 // Build compiles the objective of spec on the workspace ws, which must hold
-// the points spec.X. The objective owns the workspace's calls from then on.
+// the points spec.X. The objective owns the workspace's calls from then on. No
+// kernel can be compiled meanwhile, by Derive and Prior neither: [pair.Building]
+// is locked.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
 	if spec.X.N != n || len(spec.Y) == 0 || len(spec.Y)%n != 0 || spec.X.D != spec.Program.D {
@@ -114,8 +112,8 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	if err := spec.Noise.check(n); err != nil {
 		return nil, err
 	}
-	buildMutex.Lock()
-	defer buildMutex.Unlock()
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
 	for salt := range uint64(maxSalts) {
 		b := &builder{spec: spec, graph: gorgonia.NewGraph(), solver: newSolver(ws, spec)}
 		b.solver.salt = salt

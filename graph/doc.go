@@ -15,6 +15,9 @@
 // solver (solver.go) drives. The ops' derivatives in gradops.go are again ops
 // on handles, so that one n×n buffer serves for all.
 //
+// [Objective.WriteDOT] draws the graph (draw.go), with the covariance function of a
+// pair (drawpair.go).
+//
 // LOO (loo.go) can stand in place of NLML. [NegLogPrior] makes the nodes of priors
 // (prior.go, priornodes.go), [Tied] those of ties (derive.go).
 //

@@ -348,19 +348,6 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func TestDOT(t *testing.T) {
-	f := newFixture(t, "rbf(ard)", 20, 2, nil)
-	var b strings.Builder
-	if err := f.obj.WriteDOT(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, word := range []string{"digraph", "Kernel", "AddNoise", "NLML", "KernelGrad", "log lengthscale"} {
-		if !strings.Contains(b.String(), word) {
-			t.Errorf("no %q in the graph:\n%s", word, b.String())
-		}
-	}
-}
-
 func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 	f := newFixture(b, "rbf", 500, 8, nil)
 	z := f.z(3)

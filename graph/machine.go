@@ -98,15 +98,3 @@ func (m *machine) value(n *gorgonia.Node) gorgonia.Value {
 	}
 	return m.values[i]
 }
-
-// bind gives the values of the last run to the nodes, for the export.
-func (m *machine) bind() error {
-	for i, s := range m.steps {
-		if s.op != nil && m.values[i] != nil {
-			if err := gorgonia.UnsafeLet(s.node, m.values[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}

@@ -3,8 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"io"
-	"regexp"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -151,23 +149,4 @@ func (o *Objective) Mean() (beta, covariance []float64) {
 		return nil, nil
 	}
 	return slices.Clone(s.beta), s.gls.Covariance()
-}
-
-// doublePort matches how Gorgonia names the ends of edges, NODE:NODE:anchor,
-// which Graphviz does not understand.
-var doublePort = regexp.MustCompile(`(Node_0x[0-9a-f]+):Node_0x[0-9a-f]+:anchor`)
-
-// WriteDOT writes the expression graph, derivatives included, as Gorgonia
-// exports it in the language of Graphviz, with the values of the last
-// evaluation.
-func (o *Objective) WriteDOT(w io.Writer) error {
-	buildMutex.Lock()
-	defer buildMutex.Unlock()
-	if o.last != nil {
-		if err := o.last.bind(); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(w, doublePort.ReplaceAllString(o.graph.ToDot(), "$1:anchor"))
-	return err
 }

@@ -25,6 +25,8 @@ type baseOp struct {
 	shape  tensor.Shape
 }
 
+func (o *baseOp) base() *baseOp { return o }
+
 func (o *baseOp) Arity() int { return len(o.inputs) }
 
 // Type returns a fresh type: Gorgonia returns it to a pool after use.

@@ -70,3 +70,28 @@ func BenchmarkSweep(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCompile writes an expression down, has Gorgonia differentiate it and
+// compiles both: what a fit pays once.
+func BenchmarkCompile(b *testing.B) {
+	for _, text := range []string{
+		"rbf", "rbf(ard)*periodic + rq",
+		"rbf(ard) + matern32 + periodic*rq + linear + matern52(ard)*cosine + poly(3) + rbf*matern12",
+	} {
+		b.Run(text, func(b *testing.B) {
+			e, err := Parse(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				p, err := Compile(e, Columns(8))
+				if err != nil {
+					b.Fatal(err)
+				}
+				e := NewEvaluator(p)
+				e.Bind(make([]float64, p.NumParams))
+				e.derivatives()
+			}
+		})
+	}
+}

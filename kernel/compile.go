@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"gpfit/kernel/pair"
 )
 
 // CompileError reports an expression that does not fit the data.
@@ -49,38 +51,28 @@ func Columns(d int) []int {
 // Several linear(ard) or poly(ard) leaves in one product keep all their
 // lengthscales; only the products of these matter then.
 func Compile(e Expr, labels []int) (*Program, error) {
-	c := compiler{prog: &Program{D: len(labels), Text: e.String()}, labels: labels, whole: e}
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	c := compiler{prog: &Program{D: len(labels), Text: e.String(), graph: pair.NewGraph()}, labels: labels, whole: e}
 	if err := c.top(e, ""); err != nil {
 		return nil, err
 	}
-	c.prog.Depth = c.maxDepth
+	c.prog.root = c.graph().Add(c.terms...)
+	if err := c.prog.finish(); err != nil {
+		return nil, err
+	}
 	return c.prog, nil
 }
 
 type compiler struct {
-	prog            *Program
-	whole           Expr
-	labels          []int
-	depth, maxDepth int
+	prog   *Program
+	whole  Expr
+	labels []int
+	// terms are the nodes of the outermost sum.
+	terms []*Node
 }
 
-func (c *compiler) emit(in Instr) {
-	c.prog.Code = append(c.prog.Code, in)
-	switch in.Op {
-	case OpAdd, OpMul:
-		c.depth--
-	case OpScale:
-	default:
-		c.depth++
-	}
-	c.maxDepth = max(c.maxDepth, c.depth)
-}
-
-func (c *compiler) join(op Op, i int) {
-	if i > 0 {
-		c.emit(Instr{Op: op, Feature: -1, Param: -1, Shape: -1})
-	}
-}
+func (c *compiler) graph() *pair.Graph { return c.prog.graph }
 
 // fail is an error about a part of the expression.
 func (c *compiler) fail(part Expr, format string, args ...any) error {
@@ -98,16 +90,16 @@ func (c *compiler) top(e Expr, prefix string) error {
 			if err := c.top(t, childPrefix(prefix, i)); err != nil {
 				return err
 			}
-			c.join(OpAdd, i)
 		}
 		return nil
 	}
-	t := termRange{text: e.String(), code: len(c.prog.Code), theta: c.prog.NumParams, param: len(c.prog.Params)}
-	if err := c.product(e, prefix, scaling{own: true}); err != nil {
+	t := termRange{text: e.String(), theta: c.prog.NumParams, param: len(c.prog.Params)}
+	node, err := c.product(e, prefix, scaling{own: true})
+	if err != nil {
 		return err
 	}
-	t.codeEnd, t.thetaEnd, t.paramEnd = len(c.prog.Code), c.prog.NumParams, len(c.prog.Params)
-	c.prog.terms = append(c.prog.terms, t)
+	t.root, t.thetaEnd, t.paramEnd = node, c.prog.NumParams, len(c.prog.Params)
+	c.prog.terms, c.terms = append(c.prog.terms, t), append(c.terms, node)
 	return nil
 }
 
@@ -120,24 +112,24 @@ type scaling struct {
 
 // sum compiles a sum within a product. Without own, one of its terms goes
 // without a variance: the first that would have one.
-func (c *compiler) sum(s Sum, prefix string, sc scaling) error {
+func (c *compiler) sum(s Sum, prefix string, sc scaling) (*Node, error) {
+	var terms []*Node
 	for i, t := range s {
 		inner := scaling{own: true, relative: sc.relative}
 		if !sc.own && (!setsScale(t) || i == len(s)-1) {
 			inner.own, sc.own = false, true
 		}
-		var err error
-		if nested, ok := t.(Sum); ok {
-			err = c.sum(nested, childPrefix(prefix, i), inner)
-		} else {
-			err = c.product(t, childPrefix(prefix, i), inner)
+		compile := c.product
+		if _, ok := t.(Sum); ok {
+			compile = func(e Expr, prefix string, sc scaling) (*Node, error) { return c.sum(e.(Sum), prefix, sc) }
 		}
+		node, err := compile(t, childPrefix(prefix, i), inner)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		c.join(OpAdd, i)
+		terms = append(terms, node)
 	}
-	return nil
+	return c.graph().Add(terms...), nil
 }
 
 // setsScale tells a leaf or product whose size follows from lengthscales of
@@ -145,7 +137,7 @@ func (c *compiler) sum(s Sum, prefix string, sc scaling) error {
 func setsScale(e Expr) bool {
 	switch e := e.(type) {
 	case *Leaf:
-		return e.ARD && e.Family.feature == InnerProduct && e.Family.hasColumns()
+		return e.ARD && e.Family.scalesInner()
 	case Product:
 		return slices.ContainsFunc(e, setsScale)
 	}
@@ -160,57 +152,67 @@ type factorState struct {
 	scaling
 	// start is a signal variance given in the text.
 	start []float64
-	// linear are the isotropic linear leaves' columns.
-	linear [][]int
+	// measured are the leaves whose values have units of the inputs.
+	measured []measured
+}
+
+// measured is a leaf whose values have units of its columns to a power.
+type measured struct {
+	dims  []int
+	input float64
 }
 
 // product compiles a term of a sum: a leaf or a product.
-func (c *compiler) product(e Expr, prefix string, sc scaling) error {
+func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	st := factorState{scaling: sc, hasScale: setsScale(e)}
-	if err := c.factors(e, prefix, &st); err != nil {
-		return err
+	node, err := c.factors(e, prefix, &st)
+	if err != nil {
+		return nil, err
 	}
 	if st.hasScale || !sc.own {
 		if st.start != nil {
-			return c.fail(e, "signal_variance given in %q: this term has none of its own", e)
+			return nil, c.fail(e, "signal_variance given in %q: this term has none of its own", e)
 		}
-		return nil
+		return node, nil
 	}
-	p := Param{Name: prefix + "signal_variance", Kind: Variance, Size: 1, Start: st.start, Units: Units{Target: 2}}
+	p := Param{Name: prefix + signalVariance, Kind: Variance, Size: 1, Start: st.start, Units: Units{Target: 2}}
 	if sc.relative {
 		p.Kind, p.Units.Target = Weight, 0
 	}
-	if len(st.linear) == 1 {
-		p.Dims, p.Units.Input = st.linear[0], -2
+	if len(st.measured) == 1 {
+		p.Dims, p.Units.Input = st.measured[0].dims, -st.measured[0].input
 	}
-	c.emit(Instr{Op: OpScale, Feature: -1, Param: c.param(p), Shape: -1})
-	return nil
+	variance := c.graph().Parameter(c.param(p), p.Name)
+	return c.graph().Mul(variance, node), nil
 }
 
 // factors compiles the factors of a product, or a single leaf.
-func (c *compiler) factors(e Expr, prefix string, st *factorState) error {
+func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error) {
 	switch e := e.(type) {
 	case *Leaf:
 		if v := e.Start[signalVariance]; v != nil {
 			if st.start != nil || len(v) != 1 {
-				return c.fail(e, "signal_variance is one number, once in a product")
+				return nil, c.fail(e, "signal_variance is one number, once in a product")
 			}
 			st.start = v
 		}
 		return c.leaf(e, prefix, st)
 	case Product:
+		var nodes []*Node
 		for i, f := range e {
-			if err := c.factors(f, childPrefix(prefix, i), st); err != nil {
-				return err
+			node, err := c.factors(f, childPrefix(prefix, i), st)
+			if err != nil {
+				return nil, err
 			}
-			c.join(OpMul, i)
+			nodes = append(nodes, node)
 		}
+		return c.graph().Mul(nodes...), nil
 	case Sum:
 		sc := scaling{own: st.own && !st.hasScale, relative: st.relative || st.hasScale}
 		st.hasScale = true
 		return c.sum(e, prefix, sc)
 	}
-	return nil
+	return nil, c.fail(e, "unknown part %T", e)
 }
 
 func childPrefix(prefix string, i int) string {
@@ -225,65 +227,61 @@ func (c *compiler) param(p Param) int {
 	return p.Offset
 }
 
-func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) error {
+// leaf places the parameters of a leaf and writes its function down.
+func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) {
 	dims, labels, err := c.columns(l)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if l.Family.custom != nil {
-		return c.customLeaf(l, prefix, dims, labels)
-	}
-	in := Instr{Op: l.Family.Op, Feature: -1, Param: -1, Shape: -1, Degree: l.degree()}
-	f := Feature{Kind: l.Family.feature, Dims: dims, Param: -1, Period: -1}
-	for _, s := range l.Family.slots {
-		p := Param{Name: prefix + s.name, Kind: s.kind, Size: 1, Units: s.units}
-		if s.use == onlyARD && !l.ARD {
-			if l.Start[s.name] != nil {
-				return c.fail(l, "%s: %s has a %s only with ard", l, l.Family.Name, s.name)
+	p := &Pair{Graph: c.graph(), program: c.prog, leaf: l, dims: dims, placed: map[string]*Param{}}
+	parameters, input := l.Family.parametersOf(l.ARD)
+	for _, q := range parameters {
+		if q.Count == OnlyARD && !l.ARD {
+			if l.Start[q.Name] != nil {
+				return nil, c.fail(l, "%s: %s has a %s only with ard", l, l.Family.Name, q.Name)
 			}
 			continue
 		}
-		if s.use != single {
-			p.Dims = dims
+		param, err := c.parameter(l, q, prefix, dims, labels, st)
+		if err != nil {
+			return nil, err
 		}
-		if s.use != single && l.ARD {
-			p.Size, p.Vector, p.labels = len(dims), true, labels
-		}
-		if setsScale(l) && !st.relative {
-			// θ of (θ₀ + Σ x x'/ρ²)^p takes the p-th part of the target's units.
-			part := 1 / float64(max(1, in.Degree))
-			if s.kind == InnerScale {
-				p.Units.Target = -part
-			} else {
-				p.Units.Target = 2 * part
-			}
-		}
-		if err := c.setStart(&p, l, l.Start[s.name]); err != nil {
-			return err
-		}
-		offset := c.param(p)
-		switch {
-		case s.use == single:
-			in.Shape = offset
-		case s.kind == Period && f.Kind == SinSquares:
-			f.Period, f.Periods = offset, p.Size
-		case l.ARD:
-			f.Param = offset
-		default:
-			in.Param = offset
-		}
+		c.param(*param)
+		param.Offset = c.prog.NumParams - param.Size
+		p.placed[q.Name] = param
 	}
 	if setsScale(l) {
 		st.relative = true // one leaf has the units of the target
 	}
-	if l.Family.Op == OpLinear && !l.ARD {
-		st.linear = append(st.linear, dims)
+	if input != 0 {
+		st.measured = append(st.measured, measured{dims, input})
 	}
-	if l.Family.hasColumns() {
-		in.Feature = c.feature(f)
+	node := l.Family.Function(p)
+	if err := p.Err(); err != nil {
+		return nil, c.fail(l, "%v", err)
 	}
-	c.emit(in)
-	return nil
+	return node, nil
+}
+
+// parameter is one that a leaf has, without its place in θ.
+func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels []int, st *factorState) (*Param, error) {
+	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf()}
+	if q.Count != One || p.Units.Input != 0 {
+		p.Dims = dims
+	}
+	if q.Count != One && l.ARD {
+		p.Size, p.Vector, p.labels = len(dims), true, labels
+	}
+	if setsScale(l) && !st.relative {
+		// θ of (θ₀ + Σ x x'/ρ²)^p takes the p-th part of the target's units.
+		part := 1 / float64(max(1, l.degree()))
+		if q.Kind == InnerScale {
+			p.Units.Target = -part
+		} else {
+			p.Units.Target = 2 * part
+		}
+	}
+	return p, c.setStart(p, l, l.Start[q.Name])
 }
 
 // columns returns the positions and labels of the columns that l acts on.
@@ -313,17 +311,6 @@ func (c *compiler) setStart(p *Param, l *Leaf, v []float64) error {
 		return c.fail(l, "%s: %d start values for %s, which has %d", l, len(v), p.Name, p.Size)
 	}
 	return nil
-}
-
-// feature returns the index of f, shared with an equal one if there is one.
-func (c *compiler) feature(f Feature) int {
-	for i, g := range c.prog.Features {
-		if g.Kind == f.Kind && g.Param == f.Param && g.Period == f.Period && slices.Equal(g.Dims, f.Dims) {
-			return i
-		}
-	}
-	c.prog.Features = append(c.prog.Features, f)
-	return len(c.prog.Features) - 1
 }
 
 func labelText(labels []int) string {

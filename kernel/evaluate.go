@@ -1,97 +1,66 @@
 package kernel
 
-import (
-	"slices"
-
-	"gpfit/internal/vec"
-)
+import "gpfit/kernel/code"
 
 // Evaluator runs a program on the CPU, a row of pairs at a time. It holds the
 // scratch space of one goroutine; use one for each.
 type Evaluator struct {
-	prog *Program
-	ops  []operation
-	// theta is θ; inverse holds 1/θ and invSquare 1/θ² for every element.
-	theta, inverse, invSquare []float64
-	// points[f] holds the coordinates that feature f uses of the one point of
-	// a row of pairs, frequencies[f] its inverse periods.
-	points, frequencies [][]float64
-	// features[f] is a row of feature f; values[c] holds results of
-	// instructions; first[c] and other[c] are room for the derivatives of a
-	// leaf c.
-	features, values, first, other [][]float64
-	// adjoints[c] is the derivative of the result by instruction c, up to a
-	// factor; products[c] is room for it where the consumer is a product.
-	adjoints []scaledRow
-	products [][]float64
-	// derivative[c] is that of leaf c.
-	derivative []leafSlope
-	// sines[f] is the row Σ u sin(2πu) of a feature SinSquares with one period.
-	sines [][]float64
-	// weights and column are rows for the derivatives by single columns;
-	// columnSums and columnSines hold one number for each.
-	weights, column, columnSums, columnSines []float64
-	width                                    int
-	pair                                     customPair
+	prog  *Program
+	theta []float64
+	value routine
+	// gradient is made on the first call that needs it.
+	gradient *gradientRun
+	measures measures
+	ones     []float64
 }
 
-// scaledRow stands for the row factor·row.
-type scaledRow struct {
-	row    []float64
-	factor float64
+// gradientRun runs a program's derivatives.
+type gradientRun struct {
+	*Gradient
+	routine
+	// columnSums are the sums by columns of one row of pairs.
+	columnSums [][]float64
+	// byInputs runs the derivatives by the features for those by the inputs.
+	byInputs *inputRun
+	measures *measures
+	pairs    pairs
 }
 
-// operation is an instruction and what is known of it before the first row.
-type operation struct {
-	Instr
-	// family is that of a leaf.
-	family *Family
-	// left and right are the operands of Add and Mul, or left that of Scale,
-	// as indices of instructions.
-	left, right int
-	// row is the index of its result in values. A Scale right behind a leaf
-	// has the leaf's: the leaf does its work, amplitude being its parameter,
-	// otherwise −1.
-	row, amplitude int
+// columns adds up the columns of a feature.
+func (g *gradientRun) columns(c int, weights []float64) {
+	k := g.Columns[c].Feature
+	g.measures.sumColumns(g.columnSums[c], &g.Features[k], k, weights, g.pairs)
+}
+
+// inputRun runs the derivatives by the inputs.
+type inputRun struct {
+	routine
+	// features are those that the value depends on, factors uniform factors of its
+	// derivatives.
+	features []int
+	factors  []code.ID
+	prog     *Program
+	measures *measures
+	pairs    pairs
+	// grad takes sums over the row, or slopes a number for each pair and column.
+	grad, slopes []float64
+}
+
+func (r *inputRun) columns(c int, weights []float64) {
+	k := r.features[c]
+	if r.slopes != nil {
+		r.measures.addSlopes(r.slopes, &r.prog.Features[k], k, uniform(r.uniforms, r.factors[c]), weights, r.pairs)
+		return
+	}
+	r.measures.addInputs(r.grad, &r.prog.Features[k], k, uniform(r.uniforms, r.factors[c]), weights, r.pairs)
 }
 
 // NewEvaluator returns an evaluator for prog. Call Bind before use.
 func NewEvaluator(prog *Program) *Evaluator {
 	e := &Evaluator{prog: prog}
-	var stack []int
-	for i, in := range prog.Code {
-		op := operation{Instr: in, row: i, amplitude: -1}
-		top := len(stack)
-		switch in.Op {
-		case OpAdd, OpMul:
-			op.left, op.right = stack[top-2], stack[top-1]
-			stack = append(stack[:top-2], i)
-		case OpScale:
-			op.left = stack[top-1]
-			if leaf := &e.ops[op.left]; leaf.family != nil {
-				leaf.amplitude, op.row = in.Param, leaf.row
-			}
-			stack[top-1] = i
-		default:
-			op.family = familyByOp(in.Op)
-			stack = append(stack, i)
-		}
-		e.ops = append(e.ops, op)
-	}
-	longest := 0
-	for _, f := range prog.Features {
-		e.points = append(e.points, make([]float64, len(f.Dims)))
-		longest = max(longest, len(f.Dims))
-	}
-	for i, f := range prog.Features {
-		e.frequencies = append(e.frequencies, nil)
-		if f.Kind == SinSquares {
-			e.frequencies[i] = make([]float64, len(f.Dims))
-		}
-	}
-	e.columnSums, e.columnSines = make([]float64, longest), make([]float64, longest)
-	e.adjoints, e.derivative = make([]scaledRow, len(e.ops)), make([]leafSlope, len(e.ops))
-	e.pair.init(prog)
+	s := newSelection(prog.List, prog.List.Needed(prog.Value), len(prog.Features))
+	s.result(prog.Value)
+	e.value = s.routine()
 	return e
 }
 
@@ -99,49 +68,22 @@ func NewEvaluator(prog *Program) *Evaluator {
 // is not kept.
 func (e *Evaluator) Bind(theta []float64) {
 	e.theta = append(e.theta[:0], theta...)
-	e.inverse, e.invSquare = e.inverse[:0], e.invSquare[:0]
-	for _, v := range theta {
-		e.inverse, e.invSquare = append(e.inverse, 1/v), append(e.invSquare, 1/(v*v))
+	e.value.bind(e.theta)
+	if e.gradient != nil {
+		e.gradient.bind(e.theta)
 	}
-	for k, f := range e.prog.Features {
-		for q := range e.frequencies[k] {
-			e.frequencies[k][q] = e.inverse[f.Period+min(q, f.Periods-1)]
-		}
+	if e.gradient != nil && e.gradient.byInputs != nil {
+		e.gradient.byInputs.bind(e.theta)
 	}
-}
-
-// grow makes every row of scratch at least m long.
-func (e *Evaluator) grow(m int) {
-	if m <= e.width && e.values != nil {
-		return
-	}
-	e.width = m
-	// A cache line between rows of 4 KiB keeps them out of each other's sets.
-	stride := (m+7)&^7 + 8
-	features, code := len(e.prog.Features), len(e.prog.Code)
-	room := make([]float64, (2*features+4*code+2)*stride)
-	row := func() []float64 {
-		r := room[:m:m]
-		room = room[stride:]
-		return r
-	}
-	rows := func(n int) [][]float64 {
-		out := make([][]float64, n)
-		for i := range out {
-			out[i] = row()
-		}
-		return out
-	}
-	e.features, e.sines, e.weights, e.column = rows(features), rows(features), row(), row()
-	e.values, e.products = rows(code), rows(code)
-	e.first, e.other = rows(code), rows(code)
+	e.measures.bind(e.prog, e.theta)
 }
 
 // Row writes k(x_i, y_j) for j0 ≤ j < j1 to dst[0 : j1−j0].
 func (e *Evaluator) Row(dst []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.measure(x, i, y, j0, m, false)
-	e.forward(dst[:m], false)
+	e.value.room(m)
+	e.measures.measure(e.value.rows, e.prog.Features, pairs{x, i, y, j0}, m)
+	e.value.run(dst[:m])
 }
 
 // Diagonal writes k(x_i, x_i) for i0 ≤ i < i1 to dst[0 : i1−i0].
@@ -153,146 +95,95 @@ func (e *Evaluator) Diagonal(dst []float64, x *Points, i0, i1 int) {
 		return
 	}
 	m := i1 - i0
-	e.grow(m)
-	for _, f := range e.features {
-		clear(f[:m])
+	e.value.room(m)
+	for f := range e.prog.Features {
+		clear(e.value.rows[f][:m])
 	}
-	e.forward(dst[:m], false)
-}
-
-// Stationary tells a program of the differences of points alone, whose
-// diagonal is constant.
-func (p *Program) Stationary() bool {
-	return len(p.Customs) == 0 && !slices.ContainsFunc(p.Features, func(f Feature) bool { return f.Kind == InnerProduct })
+	e.value.run(dst[:m])
 }
 
 // RowGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂log θ_p, over j0 ≤ j < j1, to
 // grad[p] for every p.
 func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
-	m := j1 - j0
-	e.measure(x, i, y, j0, m, true)
-	e.forward(e.result(len(e.ops)-1, m), true)
-	e.reverse(adj[:m], sink{theta: grad, y: y, j0: j0})
+	g, m := e.derivatives(), j1-j0
+	g.room(m)
+	g.pairs = pairs{x, i, y, j0}
+	e.measures.measure(g.rows, g.Features, g.pairs, m)
+	g.run(adj[:m])
+	g.Assemble(grad, e.theta, g.uniforms, g.sums, g.columnSums)
 }
 
 // RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to
 // grad, which has D elements. Only the first argument moves, also where the
 // points are the same. Where k has a kink (matern12 at distance 0) it takes the
-// mean of both sides, 0. It adds NaN for a leaf that [Program.CheckInputGradient]
-// refuses.
+// mean of both sides, 0.
 func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
+	e.inputs(adj[:j1-j0], grad[:e.prog.D], nil, pairs{x, i, y, j0})
+}
+
+// RowSlopes writes ∂k(x_i, y_j)/∂x_ic, j0 ≤ j < j1, to slopes[c·(j1−j0)+j−j0] for
+// every column c: what [Evaluator.RowInputGradient] adds up.
+func (e *Evaluator) RowSlopes(slopes []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
-	e.measure(x, i, y, j0, m, false)
-	e.forward(e.result(len(e.ops)-1, m), true)
-	e.reverse(adj[:m], sink{input: grad[:e.prog.D], y: y, j0: j0})
+	for len(e.ones) < m {
+		e.ones = append(e.ones, 1)
+	}
+	clear(slopes[:m*e.prog.D])
+	e.inputs(e.ones[:m], nil, slopes, pairs{x, i, y, j0})
 }
 
-// measure fills the features of the pairs (x_i, y_j), j0 ≤ j < j0+m. Distances
-// are sums over differences of coordinates: the shorter form through inner
-// products cancels. With slopes, what the derivative by a period needs is left
-// behind as well.
-func (e *Evaluator) measure(x *Points, i int, y *Points, j0, m int, slopes bool) {
-	e.grow(m)
-	e.pair.set(x, i, y, j0)
-	for k, f := range e.prog.Features {
-		point, row, w := e.points[k], e.features[k][:m], e.columnWeights(f)
-		for q, c := range f.Dims {
-			point[q] = x.X[c*x.N+i]
+func (e *Evaluator) inputs(adj, grad, slopes []float64, p pairs) {
+	g, m := e.derivatives(), len(adj)
+	if g.byInputs == nil {
+		g.byInputs = newInputRun(e.prog, g.Gradient, &e.measures)
+		g.byInputs.bind(e.theta)
+	}
+	r := g.byInputs
+	r.room(m)
+	r.pairs, r.grad, r.slopes = p, grad, slopes
+	e.measures.measure(r.rows, e.prog.Features, p, m)
+	r.run(adj)
+}
+
+func (e *Evaluator) derivatives() *gradientRun {
+	if e.gradient != nil {
+		return e.gradient
+	}
+	g := e.prog.Gradient()
+	s := newSelection(g.List, g.Needed(), len(g.Features))
+	r := &gradientRun{Gradient: g, measures: &e.measures}
+	for _, c := range g.Columns {
+		s.columns(c.Weight)
+		f := &g.Features[c.Feature]
+		size := len(f.Dims)
+		if f.Kind == SinSquares {
+			size *= 2
 		}
-		switch f.Kind {
-		case SquaredDistance:
-			vec.SquaredDistances(row, point, w, y.X[j0:], y.N, f.Dims)
-		case InnerProduct:
-			vec.InnerProducts(row, point, w, y.X[j0:], y.N, f.Dims)
-		case SinSquares:
-			if slopes && f.onePeriod() {
-				vec.SinSquaresSlope(row, e.sines[k][:m], point, e.frequencies[k], y.X[j0:], y.N, f.Dims)
-				continue
-			}
-			vec.SinSquares(row, point, w, e.frequencies[k], y.X[j0:], y.N, f.Dims)
-		case Differences:
-			vec.Differences(row, point, w, y.X[j0:], y.N, f.Dims)
+		r.columnSums = append(r.columnSums, make([]float64, size))
+	}
+	for _, v := range g.Sums { // behind the columns, whose products they share
+		s.sum(v)
+	}
+	r.routine = s.routine()
+	r.routine.sums, r.to = make([]float64, len(g.Sums)), r
+	r.bind(e.theta)
+	e.gradient = r
+	return r
+}
+
+// newInputRun computes the derivatives by all features.
+func newInputRun(prog *Program, g *Gradient, measures *measures) *inputRun {
+	s := newSelection(g.List, g.List.Needed(g.ByFeature...), len(prog.Features))
+	r := &inputRun{prog: prog, measures: measures}
+	for f, d := range g.ByFeature {
+		if d == code.None {
+			continue
 		}
+		factor, core := g.List.Factor(d)
+		s.columns(core)
+		r.features, r.factors = append(r.features, f), append(r.factors, factor)
 	}
+	r.routine = s.routine()
+	r.to = r
+	return r
 }
-
-// onePeriod tells a feature of an isotropic periodic leaf.
-func (f *Feature) onePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
-
-// columnWeights returns the weights of a feature's columns, or nil if all are 1.
-func (e *Evaluator) columnWeights(f Feature) []float64 {
-	switch {
-	case f.Param < 0:
-		return nil
-	case f.Kind == Differences:
-		return e.inverse[f.Param : f.Param+len(f.Dims)]
-	}
-	return e.invSquare[f.Param : f.Param+len(f.Dims)]
-}
-
-// leafScale returns the factor w from a leaf's feature to the argument of its
-// formula.
-func (e *Evaluator) leafScale(op *operation) float64 {
-	switch {
-	case op.Param < 0:
-		return 1
-	case op.family.power == 1:
-		return e.inverse[op.Param]
-	}
-	return e.invSquare[op.Param]
-}
-
-// forward runs the code on the rows of features. The result of the last
-// instruction goes to out, the others stay in values; with slopes, the leaves
-// leave their derivatives behind as well.
-func (e *Evaluator) forward(out []float64, slopes bool) {
-	m, last := len(out), len(e.ops)-1
-	for c := range e.ops {
-		op := &e.ops[c]
-		dst := e.values[op.row][:m]
-		if op.row == e.ops[last].row {
-			dst = out
-		}
-		switch op.Op {
-		case OpAdd:
-			vec.Add(dst, e.result(op.left, m), e.result(op.right, m))
-		case OpMul:
-			vec.Mul(dst, e.result(op.left, m), e.result(op.right, m))
-		case OpScale:
-			if op.row == c {
-				vec.Scale(dst, e.result(op.left, m), e.theta[op.Param])
-			}
-		case OpCustom:
-			e.pair.value(dst, &e.prog.Customs[op.Feature], e.theta, e.amplitude(op))
-		default:
-			e.forwardLeaf(dst, c, slopes)
-		}
-	}
-}
-
-// amplitude is the factor of a leaf with a Scale right behind it.
-func (e *Evaluator) amplitude(op *operation) float64 {
-	if op.amplitude < 0 {
-		return 1
-	}
-	return e.theta[op.amplitude]
-}
-
-func (e *Evaluator) forwardLeaf(dst []float64, c int, slopes bool) {
-	op, m := &e.ops[c], len(dst)
-	in := leafInput{w: e.leafScale(op), a: e.amplitude(op), degree: op.Degree, first: e.first[c][:m], other: e.other[c][:m]}
-	if op.Feature >= 0 {
-		in.s = e.features[op.Feature][:m]
-	}
-	if op.family.hasShape() {
-		in.shape = e.theta[op.Shape]
-	}
-	if slopes {
-		e.derivative[c] = op.family.slope(dst, in)
-	} else {
-		op.family.value(dst, in)
-	}
-}
-
-// result is the row of instruction c, of length m.
-func (e *Evaluator) result(c, m int) []float64 { return e.values[e.ops[c].row][:m] }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,9 @@ type Leaf struct {
 	// ARD gives every column its own lengthscale (automatic relevance
 	// determination), and its own period.
 	ARD bool
-	// Degree is that of poly; 0 means 2.
+	// Degree is that of poly. Of other families with a number it is the place of
+	// theirs among those that they may have, from 1: p + 1 for matern of the order
+	// ν = p + ½, q + 1 for wendland. 0 means the default.
 	Degree int
 	// Dims are the columns it acts on; nil means all.
 	Dims []int
@@ -36,13 +37,31 @@ type Leaf struct {
 
 // degree is that of a leaf that has one, otherwise 0.
 func (l *Leaf) degree() int {
+	n := l.Family.number()
 	switch {
-	case !l.Family.hasDegree():
+	case n == nil:
 		return 0
 	case l.Degree == 0:
-		return 2
+		return n.standard
 	}
 	return l.Degree
+}
+
+// Formula returns the text of a leaf that is a formula, "" of others.
+func (l *Leaf) Formula() string {
+	if f := l.Family.formula; f != nil {
+		return f.String()
+	}
+	return ""
+}
+
+// Number returns the number in the leaf's brackets, such as the degree of poly or
+// the order of matern, and its name; "" if its family has none.
+func (l *Leaf) Number() (name string, value float64) {
+	if n := l.Family.number(); n != nil {
+		return n.name, n.of(l.degree())
+	}
+	return "", 0
 }
 
 // Sum is the sum of its terms.
@@ -57,8 +76,11 @@ func (Product) isExpr() {}
 
 func (l *Leaf) String() string {
 	var args []string
-	if p := l.degree(); p > 0 {
-		args = append(args, strconv.Itoa(p))
+	if text := l.Formula(); text != "" {
+		args = append(args, text)
+	}
+	if name, v := l.Number(); name != "" {
+		args = append(args, strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	if l.ARD {
 		args = append(args, "ard")
@@ -66,20 +88,12 @@ func (l *Leaf) String() string {
 	if l.Dims != nil {
 		args = append(args, "dims="+textform.List(l.Dims))
 	}
-	for _, name := range l.startNames() {
+	for _, name := range l.Family.parameterNames() {
 		if v, ok := l.Start[name]; ok {
 			args = append(args, name+"="+textform.List(v))
 		}
 	}
 	return textform.Call(l.Family.Name, args)
-}
-
-// startNames are the parameters with start values, in order.
-func (l *Leaf) startNames() []string {
-	if l.Family.custom == nil {
-		return l.Family.parameterNames()
-	}
-	return slices.Sorted(maps.Keys(l.Start))
 }
 
 func (s Sum) String() string {
@@ -163,13 +177,27 @@ func same(a, b Expr) bool {
 	return false
 }
 
+// Unproved tells an expression with a formula or a family of the user's own, of which
+// nobody has shown that it is a covariance function; [CheckKernelhood] looks.
+func Unproved(e Expr) bool {
+	switch e := e.(type) {
+	case *Leaf:
+		return !slices.Contains(families, e.Family)
+	case Sum:
+		return slices.ContainsFunc(e, Unproved)
+	case Product:
+		return slices.ContainsFunc(e, Unproved)
+	}
+	return false
+}
+
 // WithARD returns a copy of e in which every leaf has one lengthscale and
-// period per column. Leaves without either, and those of the user's own, which
-// may not have the choice, stay as they are.
+// period per column. Leaves without either stay as they are, and so do formulas,
+// which say themselves what they divide by.
 func WithARD(e Expr) Expr {
 	switch e := e.(type) {
 	case *Leaf:
-		if !e.Family.hasColumns() {
+		if !e.Family.takesARD() {
 			return e
 		}
 		c := *e

@@ -1,114 +1,141 @@
 package kernel
 
-// Family is one kind of leaf: a covariance function k(s) with unit variance, of
-// a feature s of the two points.
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/internal/textform"
+	"gpfit/kernel/pair"
+)
+
+// Node is a number of a pair of points, as a node of a Gorgonia expression.
+type Node = pair.Node
+
+// Family is one kind of leaf: a covariance function with unit variance, written
+// as an expression. Its derivatives and what the CPU and a GPU run follow from that.
 type Family struct {
 	// Name is the word of the text form, for example "matern32".
 	Name string
-	// Op is the instruction that evaluates it.
-	Op Op
-	// feature is what it reads, with 1/θ[Param]^power as the feature's scale
-	// where it is isotropic; its parameters are slots, in order.
-	feature FeatureKind
-	power   int
-	slots   []slot
-	// value writes a·k(w·s) for a row of features s.
-	value func(dst []float64, in leafInput)
-	// slope writes a·k to the row k as value does, and returns its derivatives.
-	slope func(k []float64, in leafInput) leafSlope
-	// custom is set for a family of the user's.
-	custom Custom
+	// Parameters are those that its leaves have, in order; all are positive. The
+	// signal variance is not among them: the term has it.
+	Parameters []Parameter
+	// Degree says that leaves have a whole number, 2 if not given, which
+	// [Pair.Degree] returns; MaxDegree is the largest.
+	MaxDegree int
+	// Function writes k(x, x′) down. It is called once for each leaf.
+	Function func(p *Pair) *Node
+	// linear tells the family whose variance has the units of the inputs.
+	linear bool
+	// own is the number of a built-in family that is no degree.
+	own *number
+	// formula is that of a family that is one.
+	formula *formula
 }
 
-// slot is a parameter that leaves of a family have.
-type slot struct {
-	name  string
-	kind  Kind
+// Parameter is a parameter that leaves of a family have.
+type Parameter struct {
+	// Name is a word such as "lengthscale".
+	Name string
+	// Kind chooses start value, bounds and units; 0 means [Shape].
+	Kind Kind
+	// Count says how many of it a leaf has.
+	Count Count
+	// units are those of Kind where it does not say them.
 	units Units
-	use   use
 }
 
-// use says how many of a parameter a leaf has: one for each column with ard and
-// one without, the same but none without ard, or always one.
-type use uint8
+// Count says how many of a parameter a leaf has.
+type Count uint8
 
+// The counts.
 const (
-	perColumn use = iota
-	onlyARD
-	single
+	// One is one, always.
+	One Count = iota
+	// PerColumn is one for each column with ard, and one without.
+	PerColumn
+	// OnlyARD is one for each column with ard, and none without.
+	OnlyARD
 )
+
+func (q Parameter) kind() Kind {
+	if q.Kind == 0 {
+		return Shape
+	}
+	return q.Kind
+}
+
+func (q Parameter) unitsOf() Units {
+	switch q.kind() {
+	case Lengthscale, Period, InnerScale:
+		return Units{Input: 1}
+	}
+	return q.units
+}
 
 const signalVariance = "signal_variance"
 
-var (
-	lengthscale = slot{"lengthscale", Lengthscale, Units{Input: 1}, perColumn}
-	// sineScale is compared with a sine, innerScale divides inner products.
-	sineScale  = slot{"lengthscale", Shape, Units{}, perColumn}
-	innerScale = slot{"lengthscale", InnerScale, Units{Input: 1}, onlyARD}
-	period     = slot{"period", Period, Units{Input: 1}, perColumn}
-	alpha      = slot{"alpha", Shape, Units{}, single}
-	offset     = slot{"offset", Offset, Units{}, single}
-)
-
-// families lists every leaf, in the order of their help text, with sums over
-// the columns c and Δ_c = x_c − x'_c.
-//
-// With r² = s = Σ Δ_c²/ρ_c², after Rasmussen & Williams, Gaussian Processes for
-// Machine Learning (2006), eq. 4.9, 4.14–4.17 and 4.19:
-//
-//	rbf       exp(−r²/2)                       dk/ds = −½ k
-//	matern12  exp(−r)                          dk/ds = −½ exp(−t)/t,         t = r
-//	matern32  (1 + √3 r) exp(−√3 r)            dk/ds = −3/2 exp(−t),         t = √3 r
-//	matern52  (1 + √5 r + 5r²/3) exp(−√5 r)    dk/ds = −5/6 (1 + t) exp(−t), t = √5 r
-//	rq        (1 + r²/(2α))^−α                 dk/ds = −½ k/(1 + t),         t = r²/(2α)
-//	                                           dk/dlog α = α k (t/(1 + t) − log(1 + t))
-//
-// With s = Σ sin²(πΔ_c/p_c)/ρ_c², on one column eq. 4.31 (on several, the form
-// with sin of the distance is not positive definite):
-//
-//	periodic  exp(−2s)                         dk/ds = −2k
-//
-// With s = Σ Δ_c/p_c, the real part of a character and so positive definite in
-// any dimension (Bochner's theorem, eq. 4.5):
-//
-//	cosine    cos(2πs)                         dk/ds = −2π sin(2πs)
-//
-// With s = Σ x_c x'_c, or Σ x_c x'_c/ρ_c² with ard, table 4.1:
-//
-//	linear    s                                dk/ds = 1
-//	poly      (o + s)^p                        dk/ds = p (o + s)^(p−1) = dk/do
-//
-// And of no column:
-//
-//	constant  1
-var families = []*Family{
-	{Name: "rbf", Op: OpRBF, power: 2, slots: []slot{lengthscale}, value: rbfValue, slope: rbfSlope},
-	matern("matern12", OpMatern12, 1, [3]float64{1, 0, 0}, [3]float64{-0.5, 0, 0}),
-	matern("matern32", OpMatern32, 3, [3]float64{1, 1, 0}, [3]float64{0, -1.5, 0}),
-	matern("matern52", OpMatern52, 5, [3]float64{1, 1, 1.0 / 3}, [3]float64{0, -5.0 / 6, -5.0 / 6}),
-	{Name: "rq", Op: OpRQ, power: 2, slots: []slot{lengthscale, alpha}, value: rqValue, slope: rqSlope},
-	{Name: "periodic", Op: OpPeriodic, feature: SinSquares, power: 2, slots: []slot{sineScale, period}, value: periodicValue, slope: periodicSlope},
-	{Name: "linear", Op: OpLinear, feature: InnerProduct, slots: []slot{innerScale}, value: linearValue, slope: linearSlope},
-	{Name: "poly", Op: OpPoly, feature: InnerProduct, slots: []slot{innerScale, offset}, value: polyValue, slope: polySlope},
-	{Name: "cosine", Op: OpCosine, feature: Differences, power: 1, slots: []slot{period}, value: cosineValue, slope: cosineSlope},
-	{Name: "constant", Op: OpConstant, value: constantValue, slope: constantSlope},
+// number is what a family has in its brackets before anything else: one of count
+// numbers, first, first + 1, …
+type number struct {
+	name, what string
+	first      float64
+	count      int
+	// standard is the place, from 1, of the one that is meant without any.
+	standard int
 }
 
-// hasColumns tells the families that read a feature.
-func (f *Family) hasColumns() bool { return f.Op != OpConstant && f.custom == nil }
+// of is the number at a place from 1.
+func (n *number) of(place int) float64 { return n.first + float64(place-1) }
 
-// hasShape tells the families with a parameter of their own beside those that
-// scale the columns.
-func (f *Family) hasShape() bool { return f.Op == OpRQ || f.Op == OpPoly }
+// number is that of a family, nil if it has none.
+func (f *Family) number() *number {
+	if f.own != nil || f.MaxDegree == 0 {
+		return f.own
+	}
+	return &number{name: "degree", what: "a whole number", first: 1, count: f.MaxDegree, standard: 2}
+}
 
-// hasDegree tells the families with an integer degree.
-func (f *Family) hasDegree() bool { return f.Op == OpPoly }
+// check returns an error about a family of the user's; known finds those before it.
+func (f *Family) check(known func(name string) *Family) error {
+	if !textform.IsName(f.Name) || known(f.Name) != nil || f.Name == formulaName {
+		return fmt.Errorf("kernel: a kernel of one's own cannot be called %q: it must be a word that is not in use", f.Name)
+	}
+	if f.Function == nil {
+		return fmt.Errorf("kernel: %s has no function", f.Name)
+	}
+	names := map[string]bool{}
+	for _, q := range f.Parameters {
+		if names[q.Name] || isReserved(q.Name) && q.Name != ardScale || !textform.IsName(q.Name) {
+			return fmt.Errorf("kernel: %s: parameter %q is there twice or is no word that is free", f.Name, q.Name)
+		}
+		if names[q.Name] = true; q.Kind == Variance || q.Kind == Weight {
+			return fmt.Errorf("kernel: %s: parameter %s: the term of a kernel has its signal variance without being asked", f.Name, q.Name)
+		}
+	}
+	return nil
+}
+
+// isReserved tells words that mean something else where a parameter's name stands:
+// arguments of leaves, what ard divides formulas by, and parameters of the model
+// around a kernel.
+func isReserved(name string) bool {
+	return slices.Contains([]string{signalVariance, "ard", "dims", "degree", ardScale, "noise_variance"}, name) || strings.HasPrefix(name, "mean_")
+}
+
+// takesARD tells the families that [WithARD] changes.
+func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
+
+// scalesInner tells the families whose lengthscales, with ard, set their size.
+func (f *Family) scalesInner() bool {
+	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Kind == InnerScale })
+}
 
 // parameterNames lists what may be given as start values, in order.
 func (f *Family) parameterNames() []string {
 	var names []string
-	for _, s := range f.slots {
-		names = append(names, s.name)
+	for _, q := range f.Parameters {
+		names = append(names, q.Name)
 	}
 	return append(names, signalVariance)
 }
@@ -120,13 +147,4 @@ func Families() []string {
 		names[i] = f.Name
 	}
 	return names
-}
-
-func familyByOp(op Op) *Family {
-	for _, f := range families {
-		if f.Op == op {
-			return f
-		}
-	}
-	return nil
 }

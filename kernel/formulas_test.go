@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
-	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -70,6 +70,80 @@ var definitions = map[string]definition{
 		}
 		return math.Cos(2 * math.Pi * sum), size
 	},
+	// By the recursion of the reverse Bessel polynomials θ_n = (2n−1)θ_(n−1) + t²θ_(n−2).
+	"matern": func(x, y []float64, degree int, p func(string, int) float64) (float64, float64) {
+		order := float64(degree - 1)
+		bessel := func(t float64) float64 {
+			before, now := 1.0, 1.0
+			for n := 1.0; n <= order; n++ {
+				next := (2*n-1)*now + t*t*before
+				if n == 1 {
+					next = 1 + t
+				}
+				before, now = now, next
+			}
+			return now
+		}
+		return stationary(func(r float64, _ func(string, int) float64) float64 {
+			t := math.Sqrt(2*order+1) * r
+			return bessel(t) / bessel(0) * math.Exp(-t)
+		})(x, y, 0, p)
+	},
+	// R&W eq. 4.21.
+	"wendland": func(x, y []float64, degree int, p func(string, int) float64) (float64, float64) {
+		v, _ := stationary(func(r float64, _ func(string, int) float64) float64 {
+			if r >= 1 {
+				return 0
+			}
+			j := math.Floor(float64(len(x))/2) + float64(degree)
+			switch degree {
+			case 1:
+				return math.Pow(1-r, j)
+			case 2:
+				return math.Pow(1-r, j+1) * ((j+1)*r + 1)
+			}
+			return math.Pow(1-r, j+2) * ((j*j+4*j+3)*r*r + (3*j+6)*r + 3) / 3
+		})(x, y, 0, p)
+		return v, 10
+	},
+	// R&W eq. 4.29, with augmented vectors.
+	"arcsine": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+		inner := func(x, y []float64) float64 {
+			sum := p("offset", 0)
+			for q := range x {
+				sum += x[q] / p("lengthscale", q) * (y[q] / p("lengthscale", q))
+			}
+			return sum
+		}
+		root := math.Sqrt(1+2*inner(x, x)) * math.Sqrt(1+2*inner(y, y))
+		size := 1 + 1/(1-math.Abs(2*inner(x, y)/root))
+		return 2 / math.Pi * math.Asin(2*inner(x, y)/root), size
+	},
+	// R&W eq. 4.32.
+	"gibbs": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+		squared := func(x []float64) float64 {
+			mean := 0.0
+			for _, v := range x {
+				mean += v / float64(len(x))
+			}
+			return math.Pow(p("lengthscale_low", 0), 1-mean) * math.Pow(p("lengthscale_high", 0), 1+mean)
+		}
+		a, b, sum := squared(x), squared(y), 0.0
+		for q := range x {
+			sum += (x[q] - y[q]) * (x[q] - y[q])
+		}
+		return math.Pow(2*math.Sqrt(a*b)/(a+b), float64(len(x))/2) * math.Exp(-sum/(a+b)), 10
+	},
+	// The product over columns of 1 on the diagonal and exp(−1/ρ²) beside it.
+	"hamming": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+		v := 1.0
+		for q := range x {
+			if x[q] != y[q] {
+				v *= math.Exp(-1 / (p("lengthscale", q) * p("lengthscale", q)))
+			}
+		}
+		return v, 1
+	},
 	"constant": func(_, _ []float64, _ int, _ func(string, int) float64) (float64, float64) { return 1, 1 },
 }
 
@@ -81,18 +155,32 @@ func TestFamiliesAgainstFormulas(t *testing.T) {
 			t.Fatalf("no reference formula for %s", name)
 		}
 		for _, args := range []string{"", "ard", "dims=[2, 0]", "ard, dims=[2, 0]"} {
-			degrees := []int{0}
-			if name == "poly" {
-				degrees = []int{1, 2, 3, 7}
+			for _, number := range numbers[name] {
+				text := strings.TrimSuffix(name+"("+number+", "+args, ", ") + ")"
+				p := mustCompile(t, text, d)
+				e, _ := Parse(text)
+				checkFormula(t, p, e.(*Leaf).Degree, formula)
 			}
-			for _, degree := range degrees {
-				text := name + "(" + args + ")"
-				if degree > 0 && args != "" {
-					text = name + "(" + strconv.Itoa(degree) + ", " + args + ")"
-				} else if degree > 0 {
-					text = name + "(" + strconv.Itoa(degree) + ")"
-				}
-				checkFormula(t, mustCompile(t, text, d), degree, formula)
+			if numbers[name] == nil {
+				checkFormula(t, mustCompile(t, name+"("+args+")", d), 0, formula)
+			}
+		}
+	}
+}
+
+// numbers are those in the brackets of families that have one.
+var numbers = map[string][]string{
+	"poly": {"1", "2", "degree=3", "7"}, "matern": {"0.5", "1.5", "nu=3.5", "10.5"}, "wendland": {"0", "q=1", "2"},
+}
+
+// TestMaternOrders: families with names of their own are of orders that matern has.
+func TestMaternOrders(t *testing.T) {
+	for nu, name := range map[string]string{"0.5": "matern12", "1.5": "matern32", "2.5": "matern52"} {
+		got, want := mustCompile(t, "matern("+nu+")", 2), mustCompile(t, name, 2)
+		for _, x := range [][]float64{{0, 0}, {0.3, -1}, {20, 3}} {
+			theta := []float64{0.8, 1.5}
+			if a, b := eval(got, theta, x, []float64{0, 0}), eval(want, theta, x, []float64{0, 0}); math.Abs(a-b) > relTol*b {
+				t.Errorf("matern(%s) at %v: %v, %s %v", nu, x, a, name, b)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,17 +123,17 @@ func TestGradients(t *testing.T) {
 func leafOf(d int) *rapid.Generator[Expr] {
 	return rapid.Custom(func(t *rapid.T) Expr {
 		l := &Leaf{Family: rapid.SampledFrom(families).Draw(t, "family"), ARD: rapid.Bool().Draw(t, "ard")}
-		if l.Family.hasDegree() {
-			l.Degree = rapid.IntRange(1, 4).Draw(t, "degree")
+		if n := l.Family.number(); n != nil {
+			l.Degree = rapid.IntRange(1, min(4, n.count)).Draw(t, "degree")
 		}
 		if rapid.Bool().Draw(t, "hasDims") {
 			l.Dims = rapid.SliceOfNDistinct(rapid.IntRange(0, d-1), 1, d, rapid.ID).Draw(t, "dims")
 		}
 		if rapid.Bool().Draw(t, "hasStart") {
 			l.Start = map[string][]float64{}
-			for _, s := range l.Family.slots {
-				if s.use != onlyARD || l.ARD {
-					l.Start[s.name] = []float64{rapid.Float64Range(1e-3, 1e3).Draw(t, "start")}
+			for _, s := range l.Family.Parameters {
+				if s.Count != OnlyARD || l.ARD {
+					l.Start[s.Name] = []float64{rapid.Float64Range(1e-3, 1e3).Draw(t, "start")}
 				}
 			}
 		}
@@ -322,7 +323,9 @@ func TestErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
 		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
-		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)"} {
+		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)",
+		"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)", "formula((1+a*r2)^-b**2,ard,a=1,b=.5e1)*matern(3.5)", "formula(pos(1-r)^4*(dot-xx)/-yy)",
+		"formula(tanh(x)*sigmoid(--y), dims=0)", "wendland(0)+formula(mismatches", "formula(log1p(abs(asin(1))))", "formula(2^3^c, c=1)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -335,9 +338,16 @@ func FuzzParse(f *testing.F) {
 		if err != nil || again.String() != e.String() {
 			t.Fatalf("%q prints as %q, which reads back as %v, %v", text, e, again, err)
 		}
-		if p, err := Compile(e, Columns(3)); err == nil && len(p.Names()) != p.NumParams {
+		p, err := Compile(e, Columns(3))
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		if len(p.Names()) != p.NumParams {
 			t.Fatalf("%q: %d names for %d parameters", text, len(p.Names()), p.NumParams)
 		}
+		theta := slices.Repeat([]float64{1.5}, p.NumParams)
+		eval(p, theta, []float64{1, 2, 3}, []float64{1, -2, 0})
 	})
 }
 

@@ -16,17 +16,18 @@ type Kernelhood struct {
 	I, J      int
 	// Smallest and Largest are the extreme eigenvalues of the matrix of
 	// covariances, Tolerance what rounding can take the smallest below 0:
-	// 1e-14·n·Largest.
-	Smallest, Largest, Tolerance float64
+	// 1e-14·n·Largest. AsymmetryTolerance is what it can do to a covariance:
+	// 1e-13 of the largest.
+	Smallest, Largest, Tolerance, AsymmetryTolerance float64
 	// NonFinite says that a covariance was NaN or infinite, that of I and J.
 	NonFinite bool
 }
 
 // OK reports whether the sample is consistent with a covariance function:
-// symmetric to the last bit, and no eigenvalue below −Tolerance. That the
-// function is one does not follow.
+// symmetric up to rounding, and no eigenvalue below −Tolerance. That the function is
+// one does not follow.
 func (h Kernelhood) OK() bool {
-	return !h.NonFinite && h.Asymmetry == 0 && h.Smallest >= -h.Tolerance
+	return !h.NonFinite && h.Asymmetry <= h.AsymmetryTolerance && h.Smallest >= -h.Tolerance
 }
 
 // String says it in a sentence.
@@ -34,13 +35,26 @@ func (h Kernelhood) String() string {
 	switch {
 	case h.NonFinite:
 		return fmt.Sprintf("no covariance function: k(x%d, x%d) is not a finite number", h.I, h.J)
-	case h.Asymmetry != 0:
+	case h.Asymmetry > h.AsymmetryTolerance:
 		return fmt.Sprintf("no covariance function: k(x%d, x%d) and k(x%d, x%d) differ by %.3g", h.I, h.J, h.J, h.I, h.Asymmetry)
 	case h.Smallest < -h.Tolerance:
 		return fmt.Sprintf("no covariance function: on these %d points the matrix has the eigenvalue %.3g (largest %.3g, rounding explains %.1g)", h.N, h.Smallest, h.Largest, -h.Tolerance)
 	}
 	return fmt.Sprintf("symmetric and positive semidefinite on these %d points: eigenvalues from %.3g to %.3g", h.N, h.Smallest, h.Largest)
 }
+
+// KernelhoodError reports a function that is no covariance function.
+type KernelhoodError struct {
+	// Text is the expression.
+	Text string
+	Kernelhood
+}
+
+func (e *KernelhoodError) Error() string { return "kernel " + e.Text + ": " + e.Kernelhood.String() }
+
+// asymmetryTolerance is what rounding can make of a symmetric function of some
+// operations, relative to the largest covariance.
+const asymmetryTolerance = 1e-13
 
 // CheckKernelhood forms the n×n matrix of covariances of the points and looks
 // for what a covariance function cannot have. It costs O(n³): some hundred
@@ -63,6 +77,7 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 	h := Kernelhood{N: n}
 	for i := range n {
 		for j := range n {
+			h.AsymmetryTolerance = max(h.AsymmetryTolerance, asymmetryTolerance*math.Abs(k[i*n+j]))
 			if v := k[i*n+j]; math.IsNaN(v) || math.IsInf(v, 0) {
 				h.NonFinite, h.I, h.J = true, i, j
 				return h, nil

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,9 +14,6 @@ import (
 // stack.
 const maxDepth = 100
 
-// MaxDegree is the largest degree of poly.
-const MaxDegree = 100
-
 // ParseError reports a kernel expression that cannot be read. It is the error
 // of all text forms, those of means and priors too: What says which.
 type ParseError = textform.Error
@@ -25,8 +21,8 @@ type ParseError = textform.Error
 // Parser reads the text form of kernels. The zero value knows the built-in
 // families.
 type Parser struct {
-	// Custom are kernels of the user's own that the text may name.
-	Custom []Custom
+	// Families are kernels of the user's own that the text may name.
+	Families []*Family
 }
 
 // Parse reads text with the built-in families; see [Parser.Parse].
@@ -37,18 +33,20 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	sum     = product { "+" product }
 //	product = factor { "*" factor }
 //	factor  = name [ "(" argument { "," argument } ")" ] | "(" sum ")"
+//	        | "formula" "(" formula { "," argument } ")"
 //
-// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or
-// for poly its degree, `poly(3)` or `poly(degree=3)`; a list is a number or
-// `[n, n, …]`. Errors are [*ParseError], or say what is wrong with the name of
-// a kernel in p.Custom.
+// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the
+// number of a family that has one, `poly(3)` or `poly(degree=3)`; a list is a
+// number or `[n, n, …]`. A formula is arithmetic on what a pair of points has; see
+// the package's comment. Errors are [*ParseError], or say what is wrong with the
+// name of a kernel in p.Families.
 func (p Parser) Parse(text string) (Expr, error) {
 	q := &parser{Scanner: textform.Scanner{What: "kernel", Text: text}, families: families}
-	for _, c := range p.Custom {
-		if !textform.IsName(c.Name()) || q.family(c.Name()) != nil {
-			return nil, fmt.Errorf("kernel: a kernel of one's own cannot be called %q: it must be a word that is not in use", c.Name())
+	for _, f := range p.Families {
+		if err := f.check(q.family); err != nil {
+			return nil, err
 		}
-		q.families = append(q.families[:len(q.families):len(q.families)], &Family{Name: c.Name(), Op: OpCustom, custom: c})
+		q.families = append(q.families[:len(q.families):len(q.families)], f)
 	}
 	e, err := q.sum(0)
 	if err == nil && !q.AtEnd() {
@@ -79,7 +77,7 @@ func (p *parser) familyNames() []string {
 	for i, f := range p.families {
 		names[i] = f.Name
 	}
-	return names
+	return append(names, formulaName)
 }
 
 func (p *parser) sum(depth int) (Expr, error) {
@@ -119,9 +117,12 @@ func (p *parser) factor(depth int) (Expr, error) {
 		}
 		return e, p.Expect(')')
 	}
-	name, _, err := p.OneOf("kernel", p.familyNames())
+	name, start, err := p.OneOf("kernel", p.familyNames())
 	if err != nil {
 		return nil, err
+	}
+	if name == formulaName {
+		return p.formula(start)
 	}
 	leaf := &Leaf{Family: p.family(name)}
 	if p.Accept('(') && !p.Accept(')') {
@@ -133,11 +134,10 @@ func (p *parser) factor(depth int) (Expr, error) {
 
 func (p *parser) argument(leaf *Leaf) (err error) {
 	name, start := p.Word()
-	isName := textform.IsName(name)
-	custom := leaf.Family.custom != nil && isName // knows its parameters when compiled
+	number := leaf.Family.number()
 	switch {
-	case leaf.Family.hasDegree() && (name == "degree" || name != "" && !isName):
-		return p.degree(leaf, start, name)
+	case number != nil && (name == number.name || name != "" && !textform.IsName(name)):
+		return p.number(leaf, number, start, name)
 	case name == "ard":
 		if leaf.ARD {
 			return p.Fail(start, "argument \"ard\" is given twice")
@@ -150,7 +150,7 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 		}
 		leaf.Dims, err = p.Dims()
 		return err
-	case slices.Contains(leaf.Family.parameterNames(), name) || custom:
+	case slices.Contains(leaf.Family.parameterNames(), name):
 		if leaf.Start[name] != nil {
 			return p.Fail(start, "argument %q is given twice", name)
 		}
@@ -161,8 +161,8 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 		return err
 	}
 	known := append([]string{"ard", "dims"}, leaf.Family.parameterNames()...)
-	if leaf.Family.hasDegree() {
-		known = append([]string{"degree"}, known...)
+	if number != nil {
+		known = append([]string{number.name}, known...)
 	}
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
@@ -170,22 +170,23 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 	return p.Fail(start, "%s has no argument %q%s: known are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
 }
 
-// degree reads the degree of poly, alone or as degree=.
-func (p *parser) degree(leaf *Leaf, start int, name string) error {
+// number reads the number of a leaf, alone or with its name.
+func (p *parser) number(leaf *Leaf, n *number, start int, name string) error {
 	if leaf.Degree != 0 {
-		return p.Fail(start, "the degree is given twice")
+		return p.Fail(start, "the %s is given twice", n.name)
 	}
-	if name != "degree" {
+	if name != n.name {
 		p.Pos = start
 	} else if err := p.Expect('='); err != nil {
 		return err
 	}
 	text, start := p.Value()
-	v, err := strconv.Atoi(text)
-	if err != nil || v < 1 || v > MaxDegree {
-		return p.Fail(start, "the degree is a whole number from 1 to %d, not %q", MaxDegree, text)
+	v, err := strconv.ParseFloat(text, 64)
+	place := v - n.first + 1
+	if err != nil || place != math.Trunc(place) || place < 1 || place > float64(n.count) {
+		return p.Fail(start, "the %s is %s from %v to %v, not %q", n.name, n.what, n.first, n.of(n.count), text)
 	}
-	leaf.Degree = v
+	leaf.Degree = int(place)
 	return nil
 }
 

@@ -4,58 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"gpfit/kernel/code"
+	"gpfit/kernel/pair"
 )
-
-// Op is an instruction of a [Program].
-type Op uint8
-
-// The instructions. A leaf pushes its value; Add and Mul replace the two
-// topmost values by their sum or product; Scale multiplies the topmost value
-// by a parameter. With s the leaf's feature and w its scale ([Instr.Param]),
-// the leaves push
-//
-//	OpRBF       exp(−½ws)
-//	OpMatern12  exp(−r),                       r = √(ws)
-//	OpMatern32  (1 + √3 r) exp(−√3 r)
-//	OpMatern52  (1 + √5 r + 5r²/3) exp(−√5 r)
-//	OpRQ        (1 + ws/(2α))^−α,              α = θ[Shape]
-//	OpPeriodic  exp(−2ws)
-//	OpCosine    cos(2πws)
-//	OpLinear    ws
-//	OpPoly      (θ[Shape] + ws)^Degree
-//	OpConstant  1
-//	OpCustom    the value of Customs[Feature]
-const (
-	OpRBF Op = iota + 1
-	OpMatern12
-	OpMatern32
-	OpMatern52
-	OpAdd
-	OpMul
-	OpScale
-	OpRQ
-	OpPeriodic
-	OpCosine
-	OpLinear
-	OpPoly
-	OpConstant
-	OpCustom
-)
-
-// Instr is one instruction.
-type Instr struct {
-	Op Op
-	// Feature is the index of the feature that a leaf reads; of the element of
-	// Customs for OpCustom; −1 for OpConstant.
-	Feature int
-	// Param is the offset in θ of the factor of Scale, or of the one parameter
-	// that scales the feature of an isotropic leaf: w = 1/θ[Param], squared but
-	// for OpCosine. It is −1 where the instruction has none, and then w = 1.
-	Param int
-	// Shape is the offset in θ of the α of OpRQ or the offset of OpPoly; of no
-	// meaning elsewhere. Degree is that of OpPoly, at least 1.
-	Shape, Degree int
-}
 
 // FeatureKind says what a [Feature] is computed from.
 type FeatureKind uint8
@@ -74,6 +26,18 @@ const (
 	SinSquares
 	// Differences is Σ_c w_c Δ_c, the phase of a wave in turns.
 	Differences
+	// Mismatches is Σ_c w_c [x_c ≠ x'_c].
+	Mismatches
+	// First is Σ_c x_c and Second is Σ_c x'_c, both without weights.
+	First
+	Second
+	// FirstNorm is Σ_c w_c x_c² and SecondNorm is Σ_c w_c x'_c².
+	FirstNorm
+	SecondNorm
+	// SinePhases is Σ_c u sin(2πu) with u = Δ_c/p_c, without weights. It belongs to
+	// a SinSquares with one period and no weights, to whose derivative by the log
+	// of the period it is proportional, and stands in gradients only.
+	SinePhases
 )
 
 // Feature is a quantity of a pair of points that leaves share.
@@ -85,9 +49,20 @@ type Feature struct {
 	// columns are divided by, or −1.
 	Param int
 	// Period is the offset in θ of the first of Periods (1 or len(Dims))
-	// periods of SinSquares; of no meaning elsewhere.
+	// periods of SinSquares and SinePhases; of no meaning elsewhere.
 	Period, Periods int
 }
+
+// Power is that of the parameters at Param that the columns are divided by.
+func (f *Feature) Power() int {
+	if f.Kind == Differences {
+		return 1
+	}
+	return 2
+}
+
+// OnePeriod tells a SinSquares whose derivative by its one period is a feature.
+func (f *Feature) OnePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
 
 // Kind says what a parameter is, for start values and bounds.
 type Kind uint8
@@ -152,26 +127,27 @@ func (p Param) ElementNames() []string {
 	return names
 }
 
-// Program is a compiled covariance function on points of D columns: features
-// of a pair, and a postfix list of instructions. It is immutable and safe for
-// concurrent use.
+// Program is a compiled covariance function on points of D columns: features of a
+// pair, and operations on them. It is immutable and safe for concurrent use.
 type Program struct {
 	// D is the number of columns of X.
 	D int
 	// Text is the expression it was compiled from.
 	Text string
-	// Features and Code are what backends run.
+	// Features are what the operations start from.
 	Features []Feature
-	Code     []Instr
-	// Customs are the user's own leaves among them.
-	Customs []CustomLeaf
-	// Depth is the largest number of values on the stack.
-	Depth int
+	// List holds the operations for a value without derivatives, Value says which
+	// of them is k(x, x′).
+	List  *code.List
+	Value code.ID
 	// Params describes θ, a vector of NumParams positive numbers.
 	Params    []Param
 	NumParams int
 	// terms are those of the outermost sum.
-	terms []termRange
+	terms    []termRange
+	gradient func() *Gradient
+	graph    *pair.Graph
+	root     *Node
 }
 
 // Names returns the names of all elements of θ in order.
@@ -181,6 +157,17 @@ func (p *Program) Names() []string {
 		names = append(names, q.ElementNames()...)
 	}
 	return names
+}
+
+// LinearIn tells a program that is factor·s of one feature s, and returns them.
+func (p *Program) LinearIn(theta []float64) (feature int, factor float64, ok bool) {
+	coef, core := p.List.Factor(p.Value)
+	if core == code.None || p.List.At(core).Op != code.Feature {
+		return 0, 0, false
+	}
+	uniforms := make([]float64, len(p.List.Values))
+	p.List.Uniforms(uniforms, theta, p.List.Needed(p.Value))
+	return p.List.At(core).Index, uniform(uniforms, coef), true
 }
 
 // CheckTheta returns an error if theta is not NumParams positive finite

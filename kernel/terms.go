@@ -1,6 +1,6 @@
 package kernel
 
-import "slices"
+import "gpfit/kernel/pair"
 
 // Term is one term of the outermost sum of an expression.
 type Term struct {
@@ -23,10 +23,10 @@ func (t Term) Theta(whole []float64) []float64 {
 	return theta
 }
 
-// termRange says where in a program a term is.
+// termRange says which parameters of a program are a term's.
 type termRange struct {
 	text                             string
-	code, codeEnd                    int
+	root                             *Node
 	theta, thetaEnd, param, paramEnd int
 }
 
@@ -39,9 +39,14 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts := outerTerms(e)
 	terms := make([]Term, len(prog.terms))
 	for i, r := range prog.terms {
-		terms[i] = Term{Text: r.text, Program: prog.part(r)}
+		part, err := prog.part(r, parts[i], labels)
+		if err != nil {
+			return nil, err
+		}
+		terms[i] = Term{Text: r.text, Program: part}
 		for p := r.theta; p < r.thetaEnd; p++ {
 			terms[i].Params = append(terms[i].Params, p)
 		}
@@ -49,51 +54,31 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	return terms, nil
 }
 
-// part cuts a term out of a program: its code, its features and customs
-// numbered anew, its parameters from 0 on.
-func (p *Program) part(r termRange) *Program {
-	q := &Program{D: p.D, Text: r.text, Code: slices.Clone(p.Code[r.code:r.codeEnd]), NumParams: r.thetaEnd - r.theta}
-	shift := func(offset int) int {
-		if offset < 0 {
-			return offset
-		}
-		return offset - r.theta
+// outerTerms lists the terms of the outermost sum, sums within sums included.
+func outerTerms(e Expr) []Expr {
+	sum, ok := e.(Sum)
+	if !ok {
+		return []Expr{e}
 	}
-	for _, param := range p.Params[r.param:r.paramEnd] {
-		param.Offset = shift(param.Offset)
-		q.Params = append(q.Params, param)
+	var out []Expr
+	for _, t := range sum {
+		out = append(out, outerTerms(t)...)
 	}
-	features := map[int]int{}
-	depth := 0
-	for i := range q.Code {
-		in := &q.Code[i]
-		in.Param, in.Shape = shift(in.Param), shift(in.Shape)
-		switch in.Op {
-		case OpAdd, OpMul:
-			depth--
-			continue
-		case OpScale:
-			continue
-		case OpCustom:
-			leaf := p.Customs[in.Feature]
-			leaf.Param = shift(leaf.Param)
-			in.Feature = len(q.Customs)
-			q.Customs = append(q.Customs, leaf)
-		case OpConstant:
-		default:
-			f, ok := features[in.Feature]
-			if !ok {
-				f = len(q.Features)
-				features[in.Feature] = f
-				feature := p.Features[in.Feature]
-				feature.Param, feature.Period = shift(feature.Param), shift(feature.Period)
-				q.Features = append(q.Features, feature)
-			}
-			in.Feature = f
-		}
-		depth++
-		q.Depth = max(q.Depth, depth)
+	return out
+}
+
+// part compiles a term alone and gives its parameters the names that they have in
+// the whole.
+func (p *Program) part(r termRange, e Expr, labels []int) (*Program, error) {
+	c := compiler{prog: &Program{D: p.D, Text: r.text, graph: pair.NewGraph()}, labels: labels, whole: e}
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	if err := c.top(e, ""); err != nil {
+		return nil, err
 	}
-	q.terms = []termRange{{text: r.text, codeEnd: len(q.Code), thetaEnd: q.NumParams, paramEnd: len(q.Params)}}
-	return q
+	c.prog.root = c.graph().Add(c.terms...)
+	for i, param := range p.Params[r.param:r.paramEnd] {
+		c.prog.Params[i].Name = param.Name
+	}
+	return c.prog, c.prog.finish()
 }

@@ -98,6 +98,7 @@ type Options struct {
 	// Scores may be [loo]; the splits are a batch's cross-validation.
 	Scores     []string `yaml:"scores,omitempty" json:"scores,omitempty"`
 	StdErrors  *bool    `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
+	RequirePSD *bool    `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
 	MaxJitter  *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
 	Restarts   *int     `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	MaxEvals   *int     `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`

@@ -33,7 +33,7 @@ def line(r):
         return f"{r['device']}: {r['description']}"
     if kind == "kernels":
         spilled = [f"{k['name']} {k['local_bytes']} bytes" for k in r["kernels"] if k["local_bytes"] > 0]
-        return f"kernels compiled in {r['seconds_load']:.2f} s, at most {max(k['registers'] for k in r['kernels'])} registers; spilled: {', '.join(spilled) or 'none'}"
+        return f"kernels of {r.get('of', 'the module')} compiled in {r['seconds_load']:.2f} s, at most {max(k['registers'] for k in r['kernels'])} registers; spilled: {', '.join(spilled) or 'none'}"
     if kind == "dgemm":
         return f"dgemm n = {r['n']:6}: {r['gflops']:9.1f} GFLOP/s"
     if kind == "stages":

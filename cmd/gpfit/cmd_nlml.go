@@ -33,7 +33,7 @@ would take. Nothing is optimised.`,
 	f.ModelFlags.Add(s)
 	f.AddNoise(s, &f.DataFlags)
 	f.ScoreFlags.Add(s)
-	s.StringVar(&f.graph, "graph", "", "also write the expression graph to `FILE`, for Graphviz (dot -Tsvg FILE)")
+	s.StringVar(&f.graph, "graph", "", "also draw the expression graph and its derivatives into `FILE`, for Graphviz (dot -Tsvg FILE)")
 	f.Flags.Add(s)
 	return cmd
 }

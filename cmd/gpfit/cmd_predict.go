@@ -46,6 +46,8 @@ and, where asked for,
                     (and of the scaling), and posterior mean and deviation of each
                     term of a sum of kernels, k1, k2, …; the means add up to mean
   gradient_NAME     with --gradient: derivative of the mean by that feature
+  gradient_std_NAME with --gradient-std: standard deviation of the function's
+                    derivative by that feature, for kernels without a kink
   draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
 In the columns of a model of several targets, each has its name and a point in
@@ -72,6 +74,7 @@ interval along one feature, with the training data.`,
 	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
 	s.BoolVar(&f.predict.Terms, "terms", false, "predict each term of a sum of kernels apart, too")
 	s.BoolVar(&f.predict.Gradient, "gradient", false, "derivatives of the mean by the features, too")
+	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "standard deviations of the function's derivatives, too: 2n² operations a row and feature")
 	flags.AddJoint(s, &f.predict.Sampling, 0)
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	flags.CommandLineOnly(s, "out")

@@ -18,6 +18,9 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		if err := w.bind(prog, theta); err != nil {
 			return err
 		}
+		if err := w.bindGradient(theta); err != nil {
+			return err
+		}
 		on, err := w.prepareContract(adj)
 		if err != nil {
 			return err
@@ -41,11 +44,11 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		if err := w.gpu.run(w.restoreDiagonal()); err != nil {
 			return err
 		}
-		return w.collect(grad, diag)
+		return w.collect(grad, theta, diag)
 	})
 }
 
-// prepareContract puts the vectors of adj on the device and clears the gradient.
+// prepareContract puts the vectors of adj on the device and clears the sums.
 func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err error) {
 	count := int64(len(adj.Outer))
 	if err := w.memory.need(&w.vectors, (w.n+1)*count); err != nil {
@@ -53,7 +56,7 @@ func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err
 	}
 	outer := w.vectors.at.Offset(8 * w.n * count)
 	on = kernels.Adjoint{Inv: adj.Inv, Vectors: w.vectors.at, Outer: outer, Count: count}
-	if err := w.gpu.clear(w.program.grad.at, int64(w.program.of.NumParams)); err != nil {
+	if err := w.gpu.clear(w.program.sums.at, int64(w.program.gradient.Rows())); err != nil {
 		return on, err
 	}
 	if err := w.gpu.upload(w.vectors.at, adj.Vectors); err != nil {
@@ -93,7 +96,7 @@ func (w *Workspace) contract(ctx context.Context, on kernels.Adjoint) error {
 }
 
 func (w *Workspace) contractColumns(ctx context.Context, on kernels.Adjoint, j0, j1 int64) error {
-	if err := w.gpu.run(kernels.Contract(w.program.Program, w.points, on, j0, j1, w.diag.at, w.program.grad.at, w.program.work)...); err != nil {
+	if err := w.run(kernels.Contract(w.program.gradient.Function, w.points, on, j0, j1, w.diag.at, w.program.sums.at, w.program.work)...); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -148,14 +151,13 @@ func (w *Workspace) multiplyInverse(ctx context.Context, i0, i1, cols int64, b, 
 }
 
 // collect brings the results to the host; the gradient is added.
-func (w *Workspace) collect(grad, diag []float64) error {
-	sum := make([]float64, len(grad))
-	if err := w.gpu.download(sum, w.program.grad.at); err != nil {
+func (w *Workspace) collect(grad, theta, diag []float64) error {
+	f := &w.program.gradient
+	sums := make([]float64, f.Rows())
+	if err := w.gpu.download(sums, w.program.sums.at); err != nil {
 		return err
 	}
-	for i, v := range sum {
-		grad[i] += v
-	}
+	f.Assemble(grad, theta, f.values, sums)
 	return w.gpu.download(diag, w.diag.at)
 }
 

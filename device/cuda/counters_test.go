@@ -8,6 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/ptx"
 	"gpfit/kernel/kerneltest"
 )
 
@@ -74,7 +75,7 @@ func TestWorkOfGradient(t *testing.T) {
 		t.Errorf("%d bytes of matrix", work.MatrixBytes)
 	}
 	// Of the rest, the scratch space of the contraction does not grow with n.
-	scratch, partial := kernels.ContractSpace(ws.(*Workspace).program.Encoded, ws.(*Workspace).program.work.Blocks)
+	scratch, partial := kernels.ContractSpace(ws.(*Workspace).program.gradient.Kernel, ws.(*Workspace).program.work.Blocks)
 	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)
 	}
@@ -116,11 +117,15 @@ func TestLargeSizes(t *testing.T) {
 		t.Errorf("the last element is %d bytes from the first", end.A-a.A)
 	}
 	prog := kerneltest.Program(t, "rbf(ard)", d)
-	enc, err := kernels.Encode(prog)
+	value, err := ptx.New(prog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, x := kernels.Program{Words: 1, Theta: 2, Encoded: enc}, kernels.Points{X: 3, N: n}
+	gradient, err := ptx.NewGradient(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, g, x := kernels.Function{Kernel: value, Uniforms: 1}, kernels.Function{Kernel: gradient, Uniforms: 2}, kernels.Points{X: 3, N: n}
 	v := kernels.Vector{A: 4, N: n}
 	panel := kernels.Matrix{A: 5, LD: n}
 	width := panelWidth(n)
@@ -135,7 +140,7 @@ func TestLargeSizes(t *testing.T) {
 	}
 	for _, pair := range [][]kernels.Launch{
 		kernels.LogDet(a, n, 8, 9),
-		kernels.Contract(p, x, kernels.Adjoint{Inverse: a.At(0, n-width), Middle: panel}, n-width, n, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
+		kernels.Contract(g, x, kernels.Adjoint{Inverse: a.At(0, n-width), Middle: panel}, n-width, n, 11, 12, kernels.ContractWork{Scratch: 13, Partial: 14, Blocks: kernels.ContractBlocks(132)}),
 	} {
 		launches = append(launches, pair[0], pair[1])
 	}
@@ -144,7 +149,7 @@ func TestLargeSizes(t *testing.T) {
 			t.Errorf("%s: %d blocks", l.Kernel, l.Blocks)
 		}
 	}
-	if scratch, partial := kernels.ContractSpace(enc, kernels.ContractBlocks(132)); scratch+partial > reserve/2 {
+	if scratch, partial := kernels.ContractSpace(gradient, kernels.ContractBlocks(132)); scratch+partial > reserve/2 {
 		t.Errorf("%d bytes of scratch", scratch+partial)
 	}
 }

@@ -117,12 +117,9 @@ func (d *Device) measureFlopRate() float64 {
 	return 0.8 * rate
 }
 
-// Supports returns a [*device.UnsupportedKernelError] for a program with leaves
-// written in Go, or one that is too large for the kernels.
-func (d *Device) Supports(prog *kernel.Program) error {
-	_, err := d.gpu.encode(prog)
-	return err
-}
+// Supports returns a [*device.UnsupportedKernelError] for a program that
+// is too large for the kernels.
+func (d *Device) Supports(prog *kernel.Program) error { return d.gpu.supports(prog) }
 
 // NewWorkspace checks x and the memory plan, then allocates.
 func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {

@@ -35,7 +35,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		}
 		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 			j1 := min(j0+w.sizes.fill, w.n)
-			if err := w.gpu.run(kernels.Fill(w.program.Program, w.points, w.matrix, w.noiseOfFill(), j0, j1)); err != nil {
+			if err := w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1)); err != nil {
 				return err
 			}
 			if err := ctx.Err(); err != nil {

@@ -22,6 +22,9 @@ type gpu struct {
 	stream    *driver.Stream
 	module    *driver.Module
 	functions map[string]*driver.Function
+	// compiled holds the modules that were made for a covariance function, by their
+	// text, so that another workspace need not compile them again.
+	compiled map[string]*driver.Module
 	// libraries names cuBLAS and cuSOLVER with their versions.
 	libraries string
 }
@@ -40,7 +43,7 @@ func openGPU(index int) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}}
+	g := &gpu{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}, compiled: map[string]*driver.Module{}}
 	if err := g.load(); err != nil {
 		err = g.translate(err, device.Plan{})
 		_ = g.close() // it cannot tell more than err
@@ -80,6 +83,9 @@ func (g *gpu) close() error {
 	if g.Handle != nil {
 		errs = append(errs, g.Handle.Close())
 	}
+	for _, m := range g.compiled {
+		errs = append(errs, m.Unload())
+	}
 	return errors.Join(append(errs, g.module.Unload(), g.stream.Destroy(), g.dev.Close())...)
 }
 
@@ -93,17 +99,38 @@ func (g *gpu) do(f func() error) error {
 	})
 }
 
-// run starts kernels, one after the other.
+// run starts kernels on matrices, one after the other.
 func (g *gpu) run(launches ...kernels.Launch) error {
 	for _, l := range launches {
 		if l.Blocks == 0 {
 			continue
 		}
-		if err := g.functions[l.Kernel].Launch(g.stream, l.Blocks, kernels.Threads, l.Args...); err != nil {
+		if err := g.start(g.functions[l.Kernel], l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (g *gpu) start(f *driver.Function, l kernels.Launch) error {
+	return f.Launch(g.stream, l.Blocks, kernels.Threads, l.Args...)
+}
+
+// generated returns a kernel made for a covariance function, compiling it if it is the
+// first of its text.
+func (g *gpu) generated(l kernels.Launch) (*driver.Function, error) {
+	text, err := l.Text(g.info.Major, g.info.Minor)
+	if err != nil {
+		return nil, err
+	}
+	module := g.compiled[string(text)]
+	if module == nil {
+		if module, err = g.dev.LoadModule(text); err != nil {
+			return nil, err
+		}
+		g.compiled[string(text)] = module
+	}
+	return module.Function(l.Kernel)
 }
 
 func (g *gpu) synchronize() error { return g.stream.Synchronize() }
@@ -131,10 +158,6 @@ func (g *gpu) timed(f func() error) (time.Duration, error) {
 }
 
 func (g *gpu) upload(dst kernels.Ptr, src []float64) error {
-	return driver.CopyToDevice(g.stream, dst, src)
-}
-
-func (g *gpu) uploadWords(dst kernels.Ptr, src []int32) error {
 	return driver.CopyToDevice(g.stream, dst, src)
 }
 

@@ -98,7 +98,7 @@ func (w *Workspace) crossCovariances(points kernels.Ptr, xs *kernel.Points, r0, 
 		return err
 	}
 	test := kernels.Points{X: points, N: cols}
-	return w.gpu.run(kernels.Cross(w.program.Program, w.points, test, 0, cols, out))
+	return w.run(kernels.Cross(w.program.value.Function, w.points, test, 0, cols, out))
 }
 
 // PredictCovariance forms V = L⁻¹·K*, a column for each point, in blocks, and then

@@ -3,12 +3,14 @@ package cuda
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels/ptx"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -68,31 +70,18 @@ func TestNoRoomLater(t *testing.T) {
 	}
 }
 
-// mine is a kernel of a user's own.
-type mine struct{}
-
-func (mine) Name() string                                     { return "mine" }
-func (mine) Params(int, bool) ([]kernel.CustomParam, error)   { return nil, nil }
-func (mine) Value(_, _, _ []float64, _ []float64) (k float64) { return 1 }
-
-// TestUnsupportedKernel wants a kernel written in Go to be refused with a typed
+// TestUnsupportedKernel wants a kernel that is too large to be refused with a typed
 // error, before anything is allocated, and the CPU to be taken for it.
 func TestUnsupportedKernel(t *testing.T) {
 	emulator.Check(t)
-	expr, err := kernel.Parser{Custom: []kernel.Custom{mine{}}}.Parse("rbf + mine")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	const columns = 200
+	prog := kerneltest.Program(t, strings.Repeat("rbf(ard) + ", 350)+"rbf", columns)
 	b := openBare(t, 0)
 	defer mustClose(t, b)
 	check := func(what string, err error) {
 		t.Helper()
 		var unsupported *device.UnsupportedKernelError
-		if !errors.As(err, &unsupported) || unsupported.Device != "cuda:0" || unsupported.Kernel != prog.Text || !strings.Contains(err.Error(), "Go") {
+		if !errors.As(err, &unsupported) || unsupported.Device != "cuda:0" || unsupported.Kernel != prog.Text || !errors.As(err, new(*ptx.LimitError)) {
 			t.Errorf("%s: error %v, want an UnsupportedKernelError", what, err)
 		}
 	}
@@ -101,17 +90,14 @@ func TestUnsupportedKernel(t *testing.T) {
 	if err := b.Supports(j.prog); err != nil {
 		t.Error(err)
 	}
-	tooDeep := kerneltest.Program(t, "rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf*(rbf + rbf)))))", 2)
-	if err := b.Supports(tooDeep); !errors.As(err, new(*device.UnsupportedKernelError)) {
-		t.Errorf("a stack of %d: error %v", tooDeep.Depth, err)
-	}
-	ws, err := b.NewWorkspace(context.Background(), j.x)
+	ws, err := b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ws.Close()
 	calls := emulator.Calls("cuMemAlloc_v2")
-	check("Fill", ws.Fill(context.Background(), prog, []float64{1, 1, 1}, j.noise))
+	theta := slices.Repeat([]float64{1}, prog.NumParams)
+	check("Fill", ws.Fill(context.Background(), prog, theta, j.noise))
 	if more := emulator.Calls("cuMemAlloc_v2") - calls; more != 0 {
 		t.Errorf("%d allocations by a Fill that is refused", more)
 	}

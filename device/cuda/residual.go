@@ -55,7 +55,7 @@ func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error
 	v, y := kernels.Matrix{A: solution.at, LD: w.n}, kernels.Matrix{A: product.at, LD: w.n}
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
-		if err := w.gpu.run(kernels.Multiply(w.program.Program, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0))); err != nil {
+		if err := w.run(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0))); err != nil {
 			return 0, err
 		}
 		if err := w.worked(ctx, 0); err != nil {

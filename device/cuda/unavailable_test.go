@@ -109,7 +109,7 @@ func TestSecondDevice(t *testing.T) {
 func TestSelfTestRefuses(t *testing.T) {
 	emulator.Need(t)
 	for _, entry := range []string{
-		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contractone", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
+		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contract", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
 		"gpfit_setdiag", "gpfit_copy", "gpfit_mirror", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
 		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDtrmm_v2_64", "cublasDsymm_v2_64", "cusolverDnXpotrf", "cusolverDnXtrtri",
 	} {

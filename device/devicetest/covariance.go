@@ -25,7 +25,7 @@ type pair struct {
 }
 
 // leaf is a covariance function of one family: the columns that it acts on, its
-// degree, and where in θ its parameters are, one for all columns or one for each.
+// number, from 1, and where in θ its parameters are, one for all columns or one for each.
 type leaf struct {
 	columns []int
 	degree  int
@@ -67,6 +67,9 @@ func (p pair) inner() complex128 {
 	}
 	return sum
 }
+
+// formulaText is a formula with what no family has.
+const formulaText = "formula((1 + a*r2)^-b, a=1, b=1.5)"
 
 // formulas are the families by name. R&W is Rasmussen & Williams, Gaussian
 // Processes for Machine Learning (2006).
@@ -116,7 +119,78 @@ var formulas = map[string]func(p pair) complex128{
 		}
 		return power
 	},
+	// R&W eq. 4.14 by the recursion of the reverse Bessel polynomials.
+	"matern": func(p pair) complex128 {
+		t, before, now, atZero := complex(math.Sqrt(float64(2*p.degree-1)), 0)*p.distance(), complex128(1), complex128(1), 1.0
+		for n := 1; n < p.degree; n++ {
+			next := 1 + t
+			if n > 1 {
+				next = complex(float64(2*n-1), 0)*now + t*t*before
+				atZero *= float64(2*n - 1)
+			}
+			before, now = now, next
+		}
+		return now / complex(atZero, 0) * cmplx.Exp(-t)
+	},
+	// R&W eq. 4.21, with j = ⌊d/2⌋ + q + 1.
+	"wendland": func(p pair) complex128 {
+		r, q := p.distance(), p.degree-1
+		if real(r) >= 1 {
+			return 0
+		}
+		j := complex(float64(len(p.columns)/2+q+1), 0)
+		return cmplx.Pow(1-r, j+complex(float64(q), 0)) * []complex128{1, (j+1)*r + 1, ((j*j+4*j+3)*r*r + (3*j+6)*r + 3) / 3}[q]
+	},
+	// Williams, Neural Computation 10 (1998), 1203, eq. 11.
+	"arcsine": func(p pair) complex128 {
+		inner := func(x, y []float64) complex128 {
+			both := p
+			both.x, both.y = x, y
+			return 2 * (p.parameter("offset", 0) + both.inner())
+		}
+		return 2 / math.Pi * arcsine(inner(p.x, p.y)/cmplx.Sqrt((1+inner(p.x, p.x))*(1+inner(p.y, p.y))))
+	},
+	// Gibbs, Bayesian Gaussian Processes for Regression and Classification (1997),
+	// eq. 3.20, with the same lengthscale in all directions.
+	"gibbs": func(p pair) complex128 {
+		d := complex(float64(len(p.columns)), 0)
+		squared := func(x []float64) complex128 {
+			mean := complex128(0)
+			for _, c := range p.columns {
+				mean += complex(x[c], 0) / d
+			}
+			return cmplx.Pow(p.parameter("lengthscale_low", 0), 1-mean) * cmplx.Pow(p.parameter("lengthscale_high", 0), 1+mean)
+		}
+		a, b, sum := squared(p.x), squared(p.y), complex128(0)
+		for q := range p.columns {
+			sum += p.difference(q) * p.difference(q)
+		}
+		return cmplx.Pow(2*cmplx.Sqrt(a*b)/(a+b), d/2) * cmplx.Exp(-sum/(a+b))
+	},
+	// Hutter, Hoos & Leyton-Brown, LION 5 (2011), eq. 1, with weights 1/ρ².
+	"hamming": func(p pair) complex128 {
+		sum := complex128(0)
+		for q := range p.columns {
+			if p.difference(q) != 0 {
+				rho := p.parameter("lengthscale", q)
+				sum += 1 / (rho * rho)
+			}
+		}
+		return cmplx.Exp(-sum)
+	},
+	// The one formula that is tested, formulaText.
+	"formula": func(p pair) complex128 {
+		r := p.distance()
+		return cmplx.Pow(1+p.parameter("a", 0)*r*r, -p.parameter("b", 0))
+	},
 	"constant": func(pair) complex128 { return 1 },
+}
+
+// arcsine is arcsin z where z has a tiny imaginary part, which cmplx.Asin loses: one
+// of Newton's steps from the real part's.
+func arcsine(z complex128) complex128 {
+	w := complex(math.Asin(real(z)), 0)
+	return w - (cmplx.Sin(w)-z)/cmplx.Cos(w)
 }
 
 // covariance is k(x, y) as a function of θ, in complex numbers.
@@ -227,10 +301,7 @@ func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
 	if out.columns == nil {
 		out.columns = kernel.Columns(b.d)
 	}
-	if out.degree == 0 {
-		out.degree = 2
-	}
-	for _, name := range []string{"lengthscale", "period", "alpha", "offset"} {
+	for _, name := range []string{"lengthscale", "period", "alpha", "offset", "lengthscale_low", "lengthscale_high", "a", "b"} {
 		if place, ok := b.take(prefix + name); ok {
 			out.places[name] = []int{place}
 		}

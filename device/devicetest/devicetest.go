@@ -50,11 +50,15 @@ func kernels() []string {
 			out = append(out, name)
 		case "poly":
 			out = append(out, "poly(1)", "poly(3)", "poly(2, ard)")
+		case "matern":
+			out = append(out, "matern(1.5)", "matern(4.5, ard)")
+		case "wendland":
+			out = append(out, "wendland(0)", "wendland(1, ard)", "wendland(2)")
 		default:
 			out = append(out, name, name+"(ard)")
 		}
 	}
-	return append(out, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
+	return append(out, formulaText, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
 		"rq(ard) + linear(dims=0)*cosine(dims=1)", "periodic(ard)*rbf(dims=1) + constant",
 		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)")
 }

@@ -13,8 +13,9 @@ type Predict struct {
 	// Probability is that of the interval for a new observation, between 0 and 1.
 	Probability float64
 	// Terms asks for each term of a sum of kernels apart, Gradient for the
-	// derivatives of the mean by the features.
-	Terms, Gradient bool
+	// derivatives of the mean by the features, GradientStd for the standard
+	// deviations of the function's.
+	Terms, Gradient, GradientStd bool
 	// Sampling asks for more of the joint distribution of all rows.
 	Sampling
 }
@@ -74,6 +75,15 @@ func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Ta
 		}
 		for c, name := range p.Model().FeatureNames {
 			r.Add("gradient_"+name, Of(gradient, in.N, c), "gradient", name)
+		}
+	}
+	if o.GradientStd {
+		std, err := p.GradientStd(ctx, in.X, in.N)
+		if err != nil {
+			return err
+		}
+		for c, name := range p.Model().FeatureNames {
+			r.Add("gradient_std_"+name, Of(std, in.N, c), "gradient_std", name)
 		}
 	}
 	if !o.Wanted() {

@@ -166,15 +166,6 @@ func BenchmarkSum(b *testing.B) {
 	})
 }
 
-func BenchmarkMulCombine(b *testing.B) {
-	x, y, z, dst := benchRow(), benchRow(), benchRow(), make([]float64, benchLen)
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			MulCombine(dst, x, y, z, 0.5)
-		}
-	})
-}
-
 func BenchmarkMismatches(b *testing.B) {
 	dst := make([]float64, benchLen)
 	benchColumns(b, func(x, w, y []float64, index []int) { Mismatches(dst, x, w, y, benchStride, index) })

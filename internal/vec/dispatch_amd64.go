@@ -120,17 +120,6 @@ func tripleDot(a, b, c []float64) float64 {
 	return tripleDotGo(a, b, c)
 }
 
-func add(dst, a, b []float64) {
-	switch active {
-	case avx512:
-		add512(&dst[0], &a[0], &b[0], len(a))
-	case avx2:
-		add256(&dst[0], &a[0], &b[0], len(a))
-	default:
-		addGo(dst, a, b)
-	}
-}
-
 func mul(dst, a, b []float64) {
 	switch active {
 	case avx512:

@@ -102,17 +102,6 @@ func polynomial(dst, src, coef []float64) {
 	}
 }
 
-func mulCombine(dst, a, b, c []float64, p float64) {
-	switch active {
-	case avx512:
-		mulCombine512(&dst[0], &a[0], &b[0], &c[0], len(a), p)
-	case avx2:
-		mulCombine256(&dst[0], &a[0], &b[0], &c[0], len(a), p)
-	default:
-		mulCombineGo(dst, a, b, c, p)
-	}
-}
-
 func sum(a []float64) float64 {
 	switch active {
 	case avx512:

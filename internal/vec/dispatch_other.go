@@ -24,8 +24,6 @@ func dot(a, b []float64) float64 { return dotGo(a, b) }
 
 func tripleDot(a, b, c []float64) float64 { return tripleDotGo(a, b, c) }
 
-func add(dst, a, b []float64) { addGo(dst, a, b) }
-
 func mul(dst, a, b []float64) { mulGo(dst, a, b) }
 
 func scale(dst, a []float64, c float64) { scaleGo(dst, a, c) }
@@ -33,8 +31,6 @@ func scale(dst, a []float64, c float64) { scaleGo(dst, a, c) }
 func combine(dst, a, b []float64, p, q float64) { combineGo(dst, a, b, p, q) }
 
 func log1p(dst, src []float64, c float64) { log1pGo(dst, src, c) }
-
-func rationalSlopes(slope, l, k, s []float64, c float64) { rationalSlopesGo(slope, l, k, s, c) }
 
 func cosine(dst, src []float64, c, b float64) { cosineGo(dst, src, c, b) }
 
@@ -61,8 +57,6 @@ func sinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 }
 
 func affine(dst, a []float64, c, o float64) { affineGo(dst, a, c, o) }
-
-func mulCombine(dst, a, b, c []float64, p float64) { mulCombineGo(dst, a, b, c, p) }
 
 func sum(a []float64) float64 { return sumGo(a) }
 

@@ -13,17 +13,6 @@ func log1p(dst, src []float64, c float64) {
 	}
 }
 
-func rationalSlopes(slope, l, k, s []float64, c float64) {
-	switch active {
-	case avx512:
-		rationalSlopes512(&slope[0], &l[0], &k[0], &s[0], len(s), c)
-	case avx2:
-		rationalSlopes256(&slope[0], &l[0], &k[0], &s[0], len(s), c)
-	default:
-		rationalSlopesGo(slope, l, k, s, c)
-	}
-}
-
 func cosine(dst, src []float64, c, b float64) {
 	switch active {
 	case avx512:

@@ -140,12 +140,6 @@ func tripleDotGo(a, b, c []float64) float64 {
 	return sum
 }
 
-func addGo(dst, a, b []float64) {
-	for j, v := range a {
-		dst[j] = v + b[j]
-	}
-}
-
 func mulGo(dst, a, b []float64) {
 	for j, v := range a {
 		dst[j] = v * b[j]
@@ -161,11 +155,5 @@ func scaleGo(dst, a []float64, c float64) {
 func combineGo(dst, a, b []float64, p, q float64) {
 	for j, v := range a {
 		dst[j] = p*v + q*b[j]
-	}
-}
-
-func mulCombineGo(dst, a, b, c []float64, p float64) {
-	for j, v := range a {
-		dst[j] = float64(v*b[j]) + p*c[j] // symmetric where products are fused
 	}
 }

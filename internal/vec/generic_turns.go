@@ -142,14 +142,6 @@ func log1pGo(dst, src []float64, c float64) {
 	}
 }
 
-func rationalSlopesGo(slope, l, k, s []float64, c float64) {
-	for j, v := range s {
-		t := c * v
-		r := 1 / (1 + t)
-		slope[j], l[j] = k[j]*r, k[j]*(t*r-l[j])
-	}
-}
-
 func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {

@@ -225,16 +225,10 @@ func TestTurnRows(t *testing.T) {
 		d.near("Cosine", k, cos, absolute)
 		d.near("CosineSine", k2, cos, absolute)
 		d.near("CosineSine, sine", sine, func(j int) float64 { return 3 * math.Sin(2*math.Pi*0.7*src[j]) }, absolute)
-		l, slope := d.output(n), d.output(n)
+		l := d.output(n)
 		Log1p(l, s, 0.3)
 		log := func(j int) float64 { return math.Log1p(0.3 * s[j]) }
 		d.near("Log1p", l, log, func(j int) float64 { return 3 * eps * log(j) })
-		RationalSlopes(slope, l, src, s, 0.3)
-		d.near("RationalSlopes", slope, func(j int) float64 { return src[j] / (1 + 0.3*s[j]) }, func(j int) float64 { return 4 * eps * math.Abs(src[j]) })
-		d.near("RationalSlopes, shape", l, func(j int) float64 {
-			x := 0.3 * s[j]
-			return src[j] * (x/(1+x) - math.Log1p(x))
-		}, func(j int) float64 { return 4 * eps * math.Abs(src[j]) * (1 + log(j)) })
 		Affine(k, src, 0.3, -0.7)
 		d.near("Affine", k, func(j int) float64 { return 0.3*src[j] - 0.7 }, func(int) float64 { return eps * 2 })
 		Cosine(src, src, 0, 3) // in place

@@ -65,19 +65,6 @@ func Log1p(dst, src []float64, c float64) {
 	}
 }
 
-// RationalSlopes turns l[j] = log(1 + t) with t = c·s[j], the result of [Log1p],
-// and k[j] into
-//
-//	slope[j] = k[j]/(1 + t),   l[j] = k[j]·(t/(1 + t) − log(1 + t))
-//
-// for the length of s: what the derivatives of (1 + t)^−α are made of.
-func RationalSlopes(slope, l, k, s []float64, c float64) {
-	n := len(s)
-	if slope, l, k = first(slope, n), first(l, n), first(k, n); n > 0 {
-		rationalSlopes(slope, l, k, s, c)
-	}
-}
-
 // Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
 // error is below 1.2e-15·|b| for the u that was rounded, however large; it is
 // exactly b where src[j] is 0, and NaN where u is infinite.
@@ -272,13 +259,6 @@ func TripleDot(a, b, c []float64) float64 {
 	return tripleDot(a, b, c)
 }
 
-// Add sets dst[j] = a[j] + b[j] for the length of a.
-func Add(dst, a, b []float64) {
-	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
-		add(dst, a, b)
-	}
-}
-
 // Mul sets dst[j] = a[j]·b[j] for the length of a.
 func Mul(dst, a, b []float64) {
 	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
@@ -304,14 +284,5 @@ func Combine(dst, a, b []float64, p, q float64) {
 func Affine(dst, a []float64, c, o float64) {
 	if dst = first(dst, len(a)); len(a) > 0 {
 		affine(dst, a, c, o)
-	}
-}
-
-// MulCombine sets dst[j] = a[j]·b[j] + p·c[j] for the length of a; dst may be a,
-// b or c. It is symmetric in a and b to the last bit.
-func MulCombine(dst, a, b, c []float64, p float64) {
-	n := len(a)
-	if dst, b, c = first(dst, n), first(b, n), first(c, n); n > 0 {
-		mulCombine(dst, a, b, c, p)
 	}
 }

@@ -36,12 +36,6 @@ func log1p256(dst *float64, src *float64, n int, c float64)
 //go:noescape
 func log256(dst *float64, src *float64, n int, c float64)
 
-// rationalSlopes256 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
-// for j < n.
-//
-//go:noescape
-func rationalSlopes256(slope *float64, l *float64, k *float64, s *float64, n int, c float64)
-
 // cosine256 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
 //
 //go:noescape
@@ -151,12 +145,7 @@ func dot256(a *float64, b *float64, n int) float64
 //go:noescape
 func tripleDot256(a *float64, b *float64, c *float64, n int) float64
 
-// add256 sets dst[j] = a[j] + b[j] for j < n.
-//
-//go:noescape
-func add256(dst *float64, a *float64, b *float64, n int)
-
-// mul256 sets dst[j] = a[j] · b[j] for j < n.
+// mul256 sets dst[j] = a[j]·b[j] for j < n.
 //
 //go:noescape
 func mul256(dst *float64, a *float64, b *float64, n int)
@@ -175,11 +164,6 @@ func affine256(dst *float64, a *float64, n int, c float64, o float64)
 //
 //go:noescape
 func combine256(dst *float64, a *float64, b *float64, n int, p float64, q float64)
-
-// mulCombine256 sets dst[j] = a[j]·b[j] + p·c[j] for j < n.
-//
-//go:noescape
-func mulCombine256(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
 
 // sqrt256 sets dst[j] = √(c·src[j]) for j < n.
 //

@@ -36,12 +36,6 @@ func log1p512(dst *float64, src *float64, n int, c float64)
 //go:noescape
 func log512(dst *float64, src *float64, n int, c float64)
 
-// rationalSlopes512 sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],
-// for j < n.
-//
-//go:noescape
-func rationalSlopes512(slope *float64, l *float64, k *float64, s *float64, n int, c float64)
-
 // cosine512 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
 //
 //go:noescape
@@ -163,12 +157,7 @@ func dot512(a *float64, b *float64, n int) float64
 //go:noescape
 func tripleDot512(a *float64, b *float64, c *float64, n int) float64
 
-// add512 sets dst[j] = a[j] + b[j] for j < n.
-//
-//go:noescape
-func add512(dst *float64, a *float64, b *float64, n int)
-
-// mul512 sets dst[j] = a[j] · b[j] for j < n.
+// mul512 sets dst[j] = a[j]·b[j] for j < n.
 //
 //go:noescape
 func mul512(dst *float64, a *float64, b *float64, n int)
@@ -187,11 +176,6 @@ func affine512(dst *float64, a *float64, n int, c float64, o float64)
 //
 //go:noescape
 func combine512(dst *float64, a *float64, b *float64, n int, p float64, q float64)
-
-// mulCombine512 sets dst[j] = a[j]·b[j] + p·c[j] for j < n.
-//
-//go:noescape
-func mulCombine512(dst *float64, a *float64, b *float64, c *float64, n int, p float64)
 
 // sqrt512 sets dst[j] = √(c·src[j]) for j < n.
 //

@@ -7,6 +7,8 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/ptx"
+	"gpfit/kernel"
 )
 
 // kernelInfo is what the driver's compiler made of a kernel.
@@ -20,7 +22,10 @@ type kernelInfo struct {
 	MaxThreads    int `json:"max_threads"`
 }
 
-// kernels loads the module without the rest of the backend: where a device cannot
+// functions are covariance functions whose kernels are looked at, on 8 columns.
+var functions = []string{"rbf(ard)", "matern52(ard)", "periodic", "rbf(ard) + matern32 + periodic"}
+
+// kernels loads the kernels without the rest of the backend: where a device cannot
 // be opened, this tells the driver from the libraries and the self-test.
 func (j *job) kernels() (err error) {
 	info, ok := gpu(j.device)
@@ -36,6 +41,49 @@ func (j *job) kernels() (err error) {
 	if err != nil {
 		return err
 	}
+	var names []string
+	for _, k := range kernels.Table() {
+		names = append(names, k.Name)
+	}
+	if err := j.compile(dev, "matrices", code, names...); err != nil {
+		return err
+	}
+	target, err := ptx.Target(info.Major, info.Minor)
+	if err != nil {
+		return err
+	}
+	for _, text := range functions {
+		for _, e := range ptx.Entries() {
+			code, err := generated(text, e, target)
+			if err != nil {
+				return err
+			}
+			if err := j.compile(dev, text, code, e.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func generated(text string, e *ptx.Entry, target string) ([]byte, error) {
+	expr, err := kernel.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := kernel.Compile(expr, kernel.Columns(8))
+	if err != nil {
+		return nil, err
+	}
+	k, err := ptx.For(prog, e)
+	if err != nil {
+		return nil, err
+	}
+	return k.Text(e, target), nil
+}
+
+// compile loads a module and tells what became of the kernels in it.
+func (j *job) compile(dev *driver.Device, of string, code []byte, names ...string) (err error) {
 	start := time.Now()
 	module, err := dev.LoadModule(code)
 	if err != nil {
@@ -44,12 +92,12 @@ func (j *job) kernels() (err error) {
 	seconds := time.Since(start).Seconds()
 	defer func() { err = errors.Join(err, module.Unload()) }()
 	var all []kernelInfo
-	for _, k := range kernels.Table() {
-		f, err := module.Function(k.Name)
+	for _, name := range names {
+		f, err := module.Function(name)
 		if err != nil {
 			return err
 		}
-		one := kernelInfo{Name: k.Name}
+		one := kernelInfo{Name: name}
 		for a, to := range map[driver.FunctionAttribute]*int{
 			driver.Registers: &one.Registers, driver.LocalBytes: &one.LocalBytes, driver.StaticSharedBytes: &one.SharedBytes,
 			driver.ConstantBytes: &one.ConstantBytes, driver.MaxThreadsPerBlock: &one.MaxThreads,
@@ -62,6 +110,6 @@ func (j *job) kernels() (err error) {
 		}
 		all = append(all, one)
 	}
-	j.emit(map[string]any{"type": "kernels", "device": j.device, "bytes": len(code), "seconds_load": seconds, "kernels": all})
+	j.emit(map[string]any{"type": "kernels", "device": j.device, "of": of, "bytes": len(code), "seconds_load": seconds, "kernels": all})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/ptx"
 	"gpfit/internal/bench"
 )
 
@@ -76,7 +77,7 @@ func TestDgemm(t *testing.T) {
 func TestKernels(t *testing.T) {
 	emulator.Need(t)
 	found := lines(t, "kernels", "kernels")
-	if all, ok := found[0]["kernels"].([]any); !ok || len(all) != len(kernels.Table()) {
+	if all, ok := found[0]["kernels"].([]any); !ok || len(all) != len(kernels.Table()) || len(found) != 1+len(ptx.Entries())*len(functions) {
 		t.Errorf("%v", found)
 	}
 }

@@ -4,9 +4,7 @@
 #   ptxas.sh PTXAS 'sm_80 sm_90' FILE|FOLDER...
 #
 # It fails if ptxas refuses or warns, and if the registers of an entry named
-# gpfit_contract... do not suffice, so that it keeps some in memory ("spills"). In
-# gpfit.ptx two may: gpfit_contract, which interprets any kernel, and on sm_120
-# gpfit_contractone, by 24 to 32 bytes.
+# gpfit_contract... do not suffice, so that it keeps some in memory ("spills").
 set -euo pipefail
 if [ "${1:-}" = --one ]; then
   ptxas=$2 arch=$3 file=$4
@@ -20,15 +18,9 @@ if [ "${1:-}" = --one ]; then
     echo "$file: ptxas does not assemble it for $arch" >&2
     exit 1
   fi
-  case $(basename "$file")/$arch in
-  gpfit.ptx/sm_120) may='gpfit_contract gpfit_contractone' ;;
-  gpfit.ptx/*) may=gpfit_contract ;;
-  *) may= ;;
-  esac
-  awk -v may="$may" -v where="$file for $arch" '
+  awk -v where="$file for $arch" '
     /Function properties for/ { entry = $NF }
     /bytes spill stores/ && entry ~ /^gpfit_contract/ && !/ 0 bytes spill stores, 0 bytes spill loads/ {
-      if (index(" " may " ", " " entry " ")) next
       print where ": " entry " spills: " $0; failed = 1
     }
     END { exit failed }' "$work/log" >&2

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,11 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 64 << 20})) }
+
+// testKernels has kernels axpy, geometry and fault.
+//
+//go:embed testdata/kernels.ptx
+var testKernels []byte
 
 // open opens the emulated device and closes it at the end of the test.
 func open(t *testing.T) *driver.Device {
@@ -193,7 +199,7 @@ func TestBlocks(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	m, err := d.LoadModule([]byte("any bytes"))
+	m, err := d.LoadModule(testKernels)
 	must(t, err)
 	axpy, err := m.Function("axpy")
 	must(t, err)
@@ -239,13 +245,13 @@ func TestLaunch(t *testing.T) {
 func TestModuleErrors(t *testing.T) {
 	d := open(t)
 	var e *driver.Error
-	if _, err := d.LoadModule([]byte("broken")); !errors.As(err, &e) || !e.InvalidModule() || !strings.Contains(err.Error(), "emulated syntax error on line 1") {
+	if _, err := d.LoadModule([]byte("broken")); !errors.As(err, &e) || !e.InvalidModule() || !strings.Contains(err.Error(), "ptxas: line 1: error: syntax error") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := d.LoadModule(nil); err == nil {
 		t.Error("empty module")
 	}
-	m, err := d.LoadModule([]byte(".version 7.8\n.visible .entry geometry(\n)\n{ret;}"))
+	m, err := d.LoadModule([]byte(".version 7.8\n.target sm_80\n.visible .entry geometry(\n)\n{ret;}"))
 	must(t, err)
 	defer m.Unload()
 	if _, err := m.Function("geo"); !errors.As(err, &e) || e.Code != driver.CodeNotFound {

@@ -54,7 +54,7 @@ func work(d *driver.Device) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Free(p)) }()
-	m, err := d.LoadModule([]byte("x"))
+	m, err := d.LoadModule(testKernels)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func TestKernelFault(t *testing.T) {
 	d, err := driver.Open(0)
 	must(t, err)
 	defer d.Close()
-	m, err := d.LoadModule([]byte("x"))
+	m, err := d.LoadModule(testKernels)
 	must(t, err)
 	f, err := m.Function("fault")
 	must(t, err)

@@ -14,10 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"golang.org/x/sys/cpu"
-
-	"gpfit/device/cuda/kernels/source"
+	"gpfit/internal/filelock"
 )
 
 //go:embed csrc
@@ -52,23 +51,42 @@ var build = sync.OnceValues(func() (*Paths, error) {
 	}
 	parent := filepath.Join(base, "gpfit-emulator")
 	root := filepath.Join(parent, key)
-	if _, err := os.Stat(root); err != nil {
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			return nil, err
-		}
-		if err := with.compileInto(parent, root); err != nil {
-			return nil, err
-		}
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return nil, err
 	}
-	return paths(root), nil
+	return paths(root), with.compileOnce(parent, root)
 })
+
+// compileOnce builds what is not there yet. Of test packages that run at the same time
+// one compiles, the others wait for it, as long as that may take.
+func (with toolchain) compileOnce(parent, root string) error {
+	there := func() bool {
+		_, err := os.Stat(root)
+		return err == nil
+	}
+	if there() {
+		return nil
+	}
+	lock, err := os.OpenFile(filepath.Join(parent, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	// Where there are no locks, several compile, which is only slower.
+	_ = filelock.Try(lock, true, 5*time.Minute)
+	if there() {
+		return nil
+	}
+	return with.compileInto(parent, root)
+}
 
 func paths(root string) *Paths {
 	return &Paths{Root: root, Driver: filepath.Join(root, "driver", "libcuda.so.1")}
 }
 
-// toolchain is a C compiler for the libraries and a C++ compiler for the kernels.
-type toolchain struct{ cc, cxx string }
+// toolchain is a C compiler for the libraries and a C++ compiler for what executes
+// PTX, with the flag that makes it use all of this processor, if it has one.
+type toolchain struct{ cc, cxx, native string }
 
 // compilers finds them: $CC, cc, gcc or clang, and $CXX, c++, g++ or clang++.
 func compilers() (with toolchain, err error) {
@@ -78,7 +96,30 @@ func compilers() (with toolchain, err error) {
 	if with.cxx = first(os.Getenv("CXX"), "c++", "g++", "clang++"); with.cxx == "" {
 		return with, errors.New("there is no C++ compiler (c++, g++, clang++, or $CXX)")
 	}
+	for _, flag := range []string{"-march=native", "-mcpu=native"} {
+		if _, err := with.macros(flag); err == nil {
+			with.native = flag
+			break
+		}
+	}
 	return with, nil
+}
+
+// macros returns what the C++ compiler defines with a flag, which tells its version
+// and the processor's instructions.
+func (with toolchain) macros(flags ...string) ([]byte, error) {
+	return exec.Command(with.cxx, append(flags, "-dM", "-E", "-x", "c++", "/dev/null")...).Output()
+}
+
+// objectFlags compile what executes PTX: multiplications and additions are fused only
+// where PTX says so, integers wrap around.
+func (with toolchain) objectFlags() []string {
+	list := []string{"-std=c++17", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+		"-fwrapv", "-fvisibility=hidden", "-Wall"}
+	if with.native != "" {
+		list = append(list, with.native)
+	}
+	return list
 }
 
 // first returns the path of the first program that there is.
@@ -94,17 +135,15 @@ func first(names ...string) string {
 // files returns all sources, by their names without folders.
 func files() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	for _, from := range []embed.FS{sources, source.Files} {
-		err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			all[filepath.Base(path)], err = from.ReadFile(path)
+	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
-		})
-		if err != nil {
-			return nil, err
 		}
+		all[filepath.Base(path)], err = sources.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }
@@ -126,7 +165,12 @@ func (with toolchain) fingerprint() (string, error) {
 		}
 		h.Write(version)
 	}
-	fmt.Fprint(h, runtime.GOARCH, flags, kernelFlags(), plan)
+	macros, err := with.macros(with.objectFlags()...)
+	if err != nil {
+		return "", fmt.Errorf("%s does not run: %w", with.cxx, err)
+	}
+	h.Write(macros)
+	fmt.Fprint(h, runtime.GOARCH, flags, with.objectFlags(), plan)
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 
@@ -151,8 +195,7 @@ func (with toolchain) compileInto(parent, root string) error {
 			return err
 		}
 	}
-	args := append(kernelFlags(), "-c", "-o", "kernels.o", "kernels.cpp")
-	if err := run(src, with.cxx, args...); err != nil {
+	if err := with.compileObjects(src); err != nil {
 		return err
 	}
 	for _, l := range plan {
@@ -172,6 +215,27 @@ func (with toolchain) compileInto(parent, root string) error {
 	return nil
 }
 
+// objects are compiled from C++.
+var objects = []string{"ptx_arithmetic.o", "ptx_memory.o", "ptx_conversions.o", "ptx_decode.o", "ptx_device.o", "ptx_registers.o",
+	"ptx_parser.o", "ptx_block.o", "ptx_exchange.o", "ptx_lexer.o"}
+
+// compileObjects compiles as many at a time as there are processors.
+func (with toolchain) compileObjects(src string) error {
+	failed := make([]error, len(objects))
+	turns := make(chan struct{}, runtime.NumCPU())
+	var all sync.WaitGroup
+	for i, object := range objects {
+		turns <- struct{}{}
+		all.Go(func() {
+			from := strings.TrimSuffix(object, ".o") + ".cpp"
+			failed[i] = run(src, with.cxx, append(with.objectFlags(), "-c", "-o", object, from)...)
+			<-turns
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
 // run runs a compiler in a folder.
 func run(dir, compiler string, args ...string) error {
 	cmd := exec.Command(compiler, args...)
@@ -184,17 +248,6 @@ func run(dir, compiler string, args ...string) error {
 
 var flags = []string{"-std=gnu11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Werror"}
 
-// kernelFlags compile our kernels: no contraction to fused multiply-add beyond what
-// the sources ask for, on any processor, but the processor's instruction for that.
-func kernelFlags() []string {
-	list := []string{"-std=c++17", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-fvisibility=hidden", "-ftls-model=initial-exec",
-		"-Wall", "-Wno-unused-function", "-DGPFIT_EMULATOR"}
-	if cpu.X86.HasFMA {
-		list = append(list, "-mfma")
-	}
-	return list
-}
-
 // library is one shared library to build.
 type library struct {
 	path    string   // in the root
@@ -205,7 +258,7 @@ type library struct {
 
 // plan builds each library of CUDA 12 and CUDA 13 once; layouts copies them.
 var plan = []library{
-	{path: "driver/libcuda.so.1", sources: []string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_testkernels.c", "kernels.o"}},
+	{path: "driver/libcuda.so.1", sources: append([]string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c"}, objects...)},
 
 	{path: "12/libnvJitLink.so.12", sources: []string{"empty.c"}},
 	{path: "12/libcublasLt.so.12", sources: []string{"empty.c"}},
@@ -239,7 +292,7 @@ func (l library) link(cc, root, src string) error {
 	}
 	// The needed libraries need others, which the linker must find too.
 	args = append(args, "-Wl,-rpath-link,"+filepath.Dir(out), "-lpthread", "-ldl", "-lm")
-	if slices.Contains(l.sources, "kernels.o") {
+	if slices.Contains(l.sources, objects[0]) {
 		args = append(args, "-lstdc++")
 	}
 	return run(src, cc, args...)

@@ -62,16 +62,6 @@ func SetMemory(device int, bytes int64) {
 	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))
 }
 
-// SetReverse makes the threads of a block run from the last to the first, from
-// barrier to barrier: results that differ show a missing barrier.
-func SetReverse(device int, on bool) {
-	var flag uintptr
-	if on {
-		flag = 1
-	}
-	control("gpfit_emu_set_reverse", uintptr(device), flag)
-}
-
 // Threads returns how many threads have made calls in the context of a device
 // since the last reset.
 func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(device))) }
@@ -86,8 +76,8 @@ func Blocks() int { return int(control("gpfit_emu_blocks")) }
 func Handles() int { return int(control("gpfit_emu_handles")) }
 
 // Violations returns how often memory was misused: a call with an address outside
-// every allocation, or a write before one, seen when it is freed. A kernel that goes
-// beyond one ends the process.
+// every allocation, a write before one by a math library, seen when it is freed (one
+// beyond it ends the process), or a kernel that broke a rule, whose launch failed.
 func Violations() int { return int(control("gpfit_emu_violations")) }
 
 // Check makes the test fail at its end if memory was misused, or if more is

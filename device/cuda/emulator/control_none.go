@@ -33,9 +33,6 @@ func Used(device int) int64 { panic(none) }
 // SetMemory panics.
 func SetMemory(device int, bytes int64) { panic(none) }
 
-// SetReverse panics.
-func SetReverse(device int, on bool) { panic(none) }
-
 // Threads panics.
 func Threads(device int) int { panic(none) }
 

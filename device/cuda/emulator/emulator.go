@@ -1,8 +1,8 @@
 // Package emulator is an emulated NVIDIA GPU for tests: a libcuda.so.1 whose
-// device memory is host memory and whose launches run our kernels (kernels/source),
-// compiled as C++ for the CPU, and stand-ins of cuBLAS and cuSOLVER in C. All of it
-// is in folder csrc and built by the tests with the machine's C and C++ compilers,
-// once for a state of the sources: it is kept in the user's cache folder.
+// device memory is host memory and whose launches execute the PTX that was loaded,
+// and stand-ins of cuBLAS and cuSOLVER in C. All of it is in folder csrc and built by
+// the tests with the machine's C and C++ compilers, once for a state of the sources:
+// it is kept in the user's cache folder.
 //
 // C code reads its configuration from the environment when it is loaded, and a
 // process can load one libcuda only. A test package therefore starts itself
@@ -26,6 +26,20 @@
 // [Calls], [Used] and [Check] say what was called, what is still allocated and
 // whether memory was misused. Device memory is filled with NaN when allocated and
 // ends at a page that cannot be touched.
+//
+// A module's text is decoded when it is loaded (csrc/ptx_parser.cpp, ptx_decode.cpp);
+// what is no PTX that is known here is refused, with the line in the log. All threads
+// of a block execute an instruction together; where they part, those that are least
+// far in the text go first, until they meet the others (ptx_block.cpp). Known are the
+// instructions of float64, of integers of 32 and 64 bits and of predicates, memory of
+// all spaces, barrier 0 and shfl.sync; neither atomics, functions nor textures.
+//
+// Every access of a kernel is checked (ptx_memory.cpp): alignment, the bounds of
+// allocations and of shared and local memory, reads of shared and local memory that the
+// block never wrote, and races in shared memory: two threads that touch the same place
+// between barriers, one of them writing. So are barriers that only some threads reach.
+// Such a launch fails with the code of a real device and says on standard error which
+// kernel, line of PTX, block and thread it was. Registers begin as NaN.
 package emulator
 
 import (

@@ -1,11 +1,11 @@
 package emulator_test
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
@@ -28,22 +28,6 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 	return d, p
 }
 
-// geometry launches a kernel that writes 7 integers at p.
-func geometry(t *testing.T, d *driver.Device, s *driver.Stream, p driver.Ptr) {
-	t.Helper()
-	m, err := d.LoadModule([]byte("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := m.Function("geometry")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Launch(s, 1, 1, uint64(p)), m.Unload()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestMisuseOfMemoryShows(t *testing.T) {
 	d, p := open(t)
 	before := emulator.Violations()
@@ -57,39 +41,16 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if n := emulator.Violations() - before; n != 1 {
 		t.Errorf("%d violations", n)
 	}
-	// A kernel that writes before its memory.
-	geometry(t, d, s, p.Offset(-8))
-	blocks := emulator.Blocks()
-	if err := d.Free(p); err != nil {
-		t.Error(err)
-	}
-	if n := emulator.Violations() - before; n != 2 || emulator.Blocks() != blocks-1 {
-		t.Errorf("%d violations", n)
+	// What writes before its memory is found out when that is freed.
+	before = emulator.Violations()
+	address := uintptr(p) - 1
+	**(**byte)(unsafe.Pointer(&address)) = 0
+	if err := d.Free(p); err != nil || emulator.Violations() != before+1 {
+		t.Errorf("error %v, %d violations", err, emulator.Violations()-before)
 	}
 	if err := s.Destroy(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestKernelBeyondItsMemory has a kernel write beyond the end of its memory, in a
-// process of its own, which must not survive it.
-func TestKernelBeyondItsMemory(t *testing.T) {
-	const beyond = "GPFIT_TEST_BEYOND"
-	if os.Getenv(beyond) == "" {
-		emulator.Need(t)
-		cmd := exec.Command(os.Args[0], "-test.run=^TestKernelBeyondItsMemory$")
-		cmd.Env = append(os.Environ(), beyond+"=1")
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "SIGSEGV") {
-			t.Errorf("error %v\n%s", err, out)
-		}
-		return
-	}
-	d, p := open(t)
-	s, err := d.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	geometry(t, d, s, p.Offset(104-6*8))
 }
 
 func TestSetMemory(t *testing.T) {

@@ -24,12 +24,12 @@ func TestContract(t *testing.T) {
 			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
-			on := m.program(prog, theta)
+			on, uniforms := m.gradient(prog, theta)
 			const inv = 0.75
 			type result struct {
 				x                           *kernel.Points
 				s, middle, vectors, factors []float64
-				diag, grad                  kernels.Ptr
+				diag, sums                  kernels.Ptr
 			}
 			var results []result
 			for k, n := range sizesOf(i) {
@@ -52,9 +52,9 @@ func TestContract(t *testing.T) {
 				if r.middle != nil {
 					middle.A = m.put(r.middle)
 				}
-				r.diag, r.grad = m.blank(int64(n)), m.put(make([]float64, prog.NumParams))
+				r.diag, r.sums = m.blank(int64(n)), m.put(make([]float64, on.Rows()))
 				work := kernels.ContractWork{Blocks: []int64{1, 3, 100}[k%3]}
-				scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
+				scratch, partial := kernels.ContractSpace(on.Kernel, work.Blocks)
 				work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
 				width := []int{n, 32, 50, 100}[k%4]
 				for j0 := 0; j0 < n; j0 += width {
@@ -62,7 +62,7 @@ func TestContract(t *testing.T) {
 					if r.middle != nil {
 						adj.Middle = middle.At(0, int64(j0))
 					}
-					l := kernels.Contract(on, x, adj, int64(j0), int64(min(j0+width, n)), r.diag, r.grad, work)
+					l := kernels.Contract(on, x, adj, int64(j0), int64(min(j0+width, n)), r.diag, r.sums, work)
 					m.launch(l...)
 				}
 				results = append(results, r)
@@ -99,51 +99,15 @@ func TestContract(t *testing.T) {
 					e.RowGradient(want, g, r.x, j, r.x, 0, j+1)
 					e.RowGradient(scale, magnitude, r.x, j, r.x, 0, j+1)
 				}
-				for q, got := range m.floats(r.grad) {
+				grad := make([]float64, prog.NumParams)
+				on.Assemble(grad, theta, uniforms, m.floats(r.sums))
+				for q, got := range grad {
 					if !near(got, want[q], scale[q]) {
 						t.Errorf("n = %d: derivative by %s is %v, want %v (terms add up to %v)", n, prog.Names()[q], got, want[q], scale[q])
 					}
 				}
 			}
 		})
-	}
-}
-
-// TestContractSharedLengthscales has two leaves on the same lengthscales, which
-// [kernel.Compile] does not make.
-func TestContractSharedLengthscales(t *testing.T) {
-	const n, d = 100, 5
-	rng := seeded(11)
-	prog := &kernel.Program{D: d, Depth: 2, NumParams: d, Features: []kernel.Feature{{Dims: kernel.Columns(d), Param: 0}}, Code: []kernel.Instr{
-		{Op: kernel.OpRBF, Param: -1}, {Op: kernel.OpMatern32, Param: -1}, {Op: kernel.OpMul, Param: -1},
-	}}
-	x, theta := somePoints(rng, n, d), []float64{1, 2, 3, 2, 1}
-	s := normals(rng, n*n)
-	m := newMachine(t)
-	on := m.program(prog, theta)
-	work := kernels.ContractWork{Blocks: 2}
-	scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
-	work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
-	grad := m.put(make([]float64, d))
-	adj := kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}
-	l := kernels.Contract(on, m.points(x), adj, 0, n, m.blank(n), grad, work)
-	m.launch(l...)
-	m.run()
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
-	want, scale := make([]float64, d), make([]float64, d)
-	for j := 1; j < n; j++ {
-		g, magnitude := s[j*n:j*n+j], make([]float64, j) // twice one half
-		for i := range g {
-			magnitude[i] = abs(g[i])
-		}
-		e.RowGradient(want, g, x, j, x, 0, j)
-		e.RowGradient(scale, magnitude, x, j, x, 0, j)
-	}
-	for q, got := range m.floats(grad) {
-		if !near(got, want[q], scale[q]) {
-			t.Errorf("derivative by lengthscale %d is %v, want %v", q, got, want[q])
-		}
 	}
 }
 
@@ -154,26 +118,27 @@ func TestContractRepeats(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf(ard) + matern32*matern12(ard)", 11)
 	m := newMachine(t)
 	const n = 200
-	on, x := m.program(prog, someTheta(rng, prog)), m.points(somePoints(rng, n, 11))
+	on, _ := m.gradient(prog, someTheta(rng, prog))
+	x := m.points(somePoints(rng, n, 11))
 	diag, adj := m.blank(n), kernels.Adjoint{
 		Inv: 0.5, Inverse: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n}, Middle: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n},
 		Vectors: m.put(normals(rng, 3*n)), Outer: m.put(normals(rng, 3)), Count: 3,
 	}
 	work := kernels.ContractWork{Blocks: 7}
-	scratch, partial := kernels.ContractSpace(on.Encoded, work.Blocks)
+	scratch, partial := kernels.ContractSpace(on.Kernel, work.Blocks)
 	work.Scratch, work.Partial = m.blank(scratch/8), m.blank(partial/8)
 	var grads []kernels.Ptr
 	for range 4 {
-		grad := m.put(make([]float64, prog.NumParams))
-		l := kernels.Contract(on, x, adj, 0, n, diag, grad, work)
+		sums := m.put(make([]float64, on.Rows()))
+		l := kernels.Contract(on, x, adj, 0, n, diag, sums, work)
 		m.launch(l...)
-		grads = append(grads, grad)
+		grads = append(grads, sums)
 	}
 	m.run()
 	for _, g := range grads[1:] {
 		for q, v := range m.floats(g) {
 			if v != m.floats(grads[0])[q] {
-				t.Errorf("%s: %v, then %v", prog.Names()[q], m.floats(grads[0])[q], v)
+				t.Errorf("row %d: %v, then %v", q, m.floats(grads[0])[q], v)
 			}
 		}
 	}

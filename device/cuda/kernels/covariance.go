@@ -1,10 +1,15 @@
 package kernels
 
-// The tile of pairs that a block works on, see source/program.h.
+import (
+	"math"
+
+	"gpfit/device/cuda/kernels/ptx"
+)
+
+// The tile of pairs that a block works on, see package ptx.
 const (
 	tileRows = 64
 	tileCols = 32
-	pairs    = tileRows * tileCols / Threads
 )
 
 func checkNoise(noise Vector, n int64) {
@@ -13,25 +18,25 @@ func checkNoise(noise Vector, n int64) {
 
 // Fill writes columns j0 ≤ j < j1 of the lower triangle of K + diag(noise) to a,
 // an n×n matrix; noise holds one variance or n.
-func Fill(prog Program, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
+func Fill(f Function, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && a.LD >= x.N, "columns of n, leading dimension", j0, j1, x.N, a.LD)
 	checkNoise(noise, x.N)
 	blocks := tiles(x.N-j0, tileRows) * tiles(j1-j0, tileCols)
-	return launch("gpfit_fill", blocks, prog.Words, prog.Theta, x.X, x.N, a.A, a.LD, j0, j1, noise.A, noise.N)
+	return launchOf(f, &ptx.Fill, blocks, x.X, x.N, a.A, a.LD, j0, j1, noise.A, noise.N)
 }
 
 // Cross writes k(x_i, x*_r) to element (i, r−r0) of out, for all points x and test
 // points r0 ≤ r < r1.
-func Cross(prog Program, x, xs Points, r0, r1 int64, out Matrix) Launch {
+func Cross(f Function, x, xs Points, r0, r1 int64, out Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= xs.N && out.LD >= x.N, "test points of m, leading dimension", r0, r1, xs.N, out.LD)
 	blocks := tiles(x.N, tileRows) * tiles(r1-r0, tileCols)
-	return launch("gpfit_cross", blocks, prog.Words, prog.Theta, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
+	return launchOf(f, &ptx.Cross, blocks, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
 }
 
 // Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0 of y, for the n×m
 // matrix v and Σ = K + diag(noise) generated anew. The work is that of a full
 // matrix K per 4 columns of v. It must not be in place.
-func Multiply(prog Program, x Points, noise Vector, i0, i1 int64, v Matrix, m int64, y Matrix) Launch {
+func Multiply(f Function, x Points, noise Vector, i0, i1 int64, v Matrix, m int64, y Matrix) Launch {
 	require(0 <= i0 && i0 <= i1 && i1 <= x.N && m >= 0 && v.LD >= x.N && y.LD >= i1-i0,
 		"rows of n, columns, leading dimensions", i0, i1, x.N, m, v.LD, y.LD)
 	checkNoise(noise, x.N)
@@ -39,7 +44,7 @@ func Multiply(prog Program, x Points, noise Vector, i0, i1 int64, v Matrix, m in
 	if m == 0 {
 		blocks = 0
 	}
-	return launch("gpfit_multiply", blocks, prog.Words, prog.Theta, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
+	return launchOf(f, &ptx.Multiply, blocks, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
 }
 
 // ContractBlocks is the largest number of blocks that [Contract] uses on a device
@@ -49,9 +54,8 @@ func ContractBlocks(multiprocessors int) int64 { return 2 * int64(max(multiproce
 
 // ContractSpace returns the bytes of scratch memory and of partial sums that
 // [Contract] needs with up to blocks blocks.
-func ContractSpace(enc *Encoded, blocks int64) (scratch, partial int64) {
-	perBlock := int64(enc.rows+enc.slots*pairs) * Threads * 8
-	return blocks * perBlock, blocks * int64(enc.Params) * 8
+func ContractSpace(gradient *ptx.Kernel, blocks int64) (scratch, partial int64) {
+	return 8 * blocks * int64(gradient.Scratch()), 8 * blocks * int64(gradient.Rows())
 }
 
 // ContractWork is the memory of a contraction, sized by [ContractSpace].
@@ -72,23 +76,21 @@ type Adjoint struct {
 }
 
 // Contract takes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with
-// column j0. It adds their part of ⟨G, ∂K/∂log θ_p⟩, elements off the diagonal
-// counted twice, to grad[p], and writes G_jj to diag[j]. The two launches go in this
-// order; zero grad before the first panel.
-func Contract(prog Program, x Points, adj Adjoint, j0, j1 int64, diag, grad Ptr, work ContractWork) []Launch {
+// column j0. It adds their part of Σ_pairs G·value, elements off the diagonal counted
+// twice, to sums[r] for every row r of f, a gradient, and writes G_jj to diag[j]. The
+// two launches go in this order; zero sums before the first panel.
+func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
 		"columns of n, leading dimensions, vectors, blocks", j0, j1, x.N, s.LD, m.LD, adj.Count, work.Blocks)
-	blocks := min(work.Blocks, tiles(j1, tileRows)*tiles(j1-j0, tileCols))
-	name := "gpfit_contract"
-	if prog.Encoded.single {
-		name = "gpfit_contractone"
-	}
-	contract := launch(name, blocks, prog.Words, prog.Theta, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
+	all := tiles(j1, tileRows) * tiles(j1-j0, tileCols)
+	require(all <= math.MaxInt32, "tiles", all)
+	blocks := min(work.Blocks, all)
+	contract := launchOf(f, &ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
-	reduce := Reduce(work.Partial, blocks, Vector{grad, int64(prog.Encoded.Params)}, true)
+	rows := int64(f.Rows())
 	if blocks == 0 {
-		reduce = Reduce(work.Partial, 0, Vector{}, true)
+		rows = 0
 	}
-	return []Launch{contract, reduce}
+	return []Launch{contract, Reduce(work.Partial, blocks, Vector{sums, rows}, true)}
 }

@@ -67,7 +67,7 @@ func TestFill(t *testing.T) {
 			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
-			on := m.program(prog, theta)
+			on := m.value(prog, theta)
 			type result struct {
 				a          kernels.Ptr
 				ld, j0, j1 int
@@ -102,7 +102,7 @@ func TestCross(t *testing.T) {
 			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
-			on := m.program(prog, theta)
+			on := m.value(prog, theta)
 			type result struct {
 				out           kernels.Ptr
 				ld, r0, r1, m int
@@ -153,7 +153,7 @@ func TestMultiply(t *testing.T) {
 			prog := kerneltest.Program(t, p.text, p.d)
 			theta := someTheta(rng, prog)
 			m := newMachine(t)
-			on := m.program(prog, theta)
+			on := m.value(prog, theta)
 			type result struct {
 				y        kernels.Ptr
 				i0, i1   int

@@ -46,7 +46,7 @@ func TestExp(t *testing.T) {
 	prog := kerneltest.Program(t, "matern12", 1)
 	m := newMachine(t)
 	out := m.blank(int64(len(xs)))
-	m.launch(kernels.Cross(m.program(prog, []float64{1, 1}), m.points(&kernel.Points{N: len(xs), D: 1, X: xs}),
+	m.launch(kernels.Cross(m.value(prog, []float64{1, 1}), m.points(&kernel.Points{N: len(xs), D: 1, X: xs}),
 		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(xs))}))
 	m.run()
 	worst := 0.0
@@ -76,7 +76,7 @@ func TestExp(t *testing.T) {
 func column(t *testing.T, text string, theta, x []float64) []float64 {
 	m := newMachine(t)
 	out := m.blank(int64(len(x)))
-	m.launch(kernels.Cross(m.program(kerneltest.Program(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
+	m.launch(kernels.Cross(m.value(kerneltest.Program(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
 		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(x))}))
 	m.run()
 	return m.floats(out)
@@ -205,7 +205,7 @@ func TestLargeMatrix(t *testing.T) {
 	prog := kerneltest.Program(t, "matern32(ard)", 2)
 	theta := []float64{1, 2, 0.5}
 	m := newMachine(t)
-	on, onX := m.program(prog, theta), m.points(x)
+	on, onX := m.value(prog, theta), m.points(x)
 	from := int64(n-cols) * n * 8
 	last := make([]float64, n*cols)
 	for k := range last {

@@ -30,7 +30,7 @@ compile() { # architecture, output
   (cd source && "$clang" -x cuda --cuda-device-only -nocudainc -nocudalib \
     --target=x86_64-linux-gnu --cuda-gpu-arch="$1" \
     -Xclang -target-feature -Xclang +ptx78 \
-    -std=c++17 -O3 -Wall -Werror -S -o "$2" gpfit.cu)
+    -std=c++17 -O3 -Wall -Werror -S -o "$2" matrix.cu)
 }
 
 compile sm_80 "$work/sm_80.ptx"

@@ -1,7 +1,6 @@
 package kernels_test
 
 import (
-	"errors"
 	"math"
 	"regexp"
 	"slices"
@@ -10,7 +9,8 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/kernel"
+	"gpfit/device/cuda/kernels/ptx"
+	"gpfit/kernel/kerneltest"
 )
 
 func module(t *testing.T, major, minor int) string {
@@ -105,89 +105,22 @@ func TestModuleHabits(t *testing.T) {
 		if bytes > 48<<10 {
 			t.Errorf("%s has %d bytes of shared memory", name, bytes)
 		}
-		local := strings.Contains(body, "__local_depot")
-		stack := slices.Contains([]string{"gpfit_fill", "gpfit_cross", "gpfit_multiply"}, name)
-		if local && !stack {
+		if strings.Contains(body, "__local_depot") {
 			t.Errorf("%s keeps arrays in local memory: a loop is not unrolled", name)
 		}
 	}
 }
 
-func TestEncodeLimits(t *testing.T) {
-	leaf := kernel.Instr{Op: kernel.OpRBF, Param: 0}
-	add := kernel.Instr{Op: kernel.OpAdd, Param: -1}
-	feature := []kernel.Feature{{Dims: []int{0}, Param: -1}}
-	code := func(leaves int) []kernel.Instr {
-		return append(slices.Repeat([]kernel.Instr{leaf}, leaves), slices.Repeat([]kernel.Instr{add}, leaves-1)...)
-	}
-	chain := []kernel.Instr{leaf}
-	for range 600 {
-		chain = append(chain, leaf, add)
-	}
-	wide := kernel.Feature{Param: -1, Dims: make([]int, kernels.MaxDims+1)}
-	base := kernel.Program{D: 1, Features: feature, NumParams: 1}
-	with := func(change func(p *kernel.Program)) *kernel.Program {
-		p := base
-		change(&p)
-		return &p
-	}
-	if _, err := kernels.Encode(with(func(p *kernel.Program) { p.Code = code(kernels.MaxDepth) })); err != nil {
-		t.Error(err)
-	}
-	for what, p := range map[string]*kernel.Program{
-		"stack":        with(func(p *kernel.Program) { p.Code = code(kernels.MaxDepth + 1) }),
-		"instructions": with(func(p *kernel.Program) { p.Code = chain }),
-		"parameters":   with(func(p *kernel.Program) { p.Code, p.NumParams = code(1), kernels.MaxParams+1 }),
-		"features": with(func(p *kernel.Program) {
-			p.Code, p.Features = code(1), slices.Repeat(feature, kernels.MaxFeatures+1)
-		}),
-		"columns": with(func(p *kernel.Program) { p.Code, p.Features = code(1), []kernel.Feature{wide} }),
-	} {
-		_, err := kernels.Encode(p)
-		var limit *kernels.LimitError
-		if !errors.As(err, &limit) || !strings.Contains(err.Error(), what) || limit.Got <= limit.Limit {
-			t.Errorf("%s: error %v", what, err)
-		}
-	}
-	for what, p := range map[string]*kernel.Program{
-		"no code":         &base,
-		"two results":     with(func(p *kernel.Program) { p.Code = []kernel.Instr{leaf, leaf} }),
-		"no operand":      with(func(p *kernel.Program) { p.Code = []kernel.Instr{add} }),
-		"unknown op":      with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: 99}} }),
-		"unknown column":  with(func(p *kernel.Program) { p.Code, p.D = code(1), 0 }),
-		"unknown feature": with(func(p *kernel.Program) { p.Code, p.Features = code(1), nil }),
-		"no lengthscale":  with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: kernel.OpRBF, Param: -1}} }),
-		"parameter twice": with(func(p *kernel.Program) {
-			p.Code, p.Features = code(1), []kernel.Feature{{Dims: []int{0}, Param: 0}}
-		}),
-		"inner product for distances": with(func(p *kernel.Program) {
-			p.Code, p.Features = code(1), []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
-		}),
-		"no shape": with(func(p *kernel.Program) { p.Code = []kernel.Instr{{Op: kernel.OpRQ, Param: 0, Shape: -1}} }),
-		"no degree": with(func(p *kernel.Program) {
-			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPoly, Param: -1}}, []kernel.Feature{{Kind: kernel.InnerProduct, Dims: []int{0}, Param: -1}}
-		}),
-		"no period": with(func(p *kernel.Program) {
-			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpPeriodic}}, []kernel.Feature{{Kind: kernel.SinSquares, Dims: []int{0}, Param: -1, Period: 1, Periods: 1}}
-		}),
-		"shape among lengthscales": with(func(p *kernel.Program) {
-			p.Code, p.Features = []kernel.Instr{{Op: kernel.OpRQ, Param: -1}}, []kernel.Feature{{Dims: []int{0}, Param: 0}}
-		}),
-	} {
-		if _, err := kernels.Encode(p); err == nil {
-			t.Errorf("%s: no error", what)
-		}
-	}
-	custom := with(func(p *kernel.Program) {
-		p.Code, p.Customs = []kernel.Instr{{Op: kernel.OpCustom, Param: -1}}, make([]kernel.CustomLeaf, 1)
-	})
-	if _, err := kernels.Encode(custom); !errors.Is(err, kernels.ErrCustom) {
-		t.Errorf("a leaf written in Go: error %v", err)
-	}
-}
-
 func TestLaunchGeometry(t *testing.T) {
-	prog := kernels.Program{Encoded: &kernels.Encoded{Params: 3}}
+	value, err := ptx.New(kerneltest.Program(t, "rbf(ard)", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gradient, err := ptx.NewGradient(kerneltest.Program(t, "rbf(ard)", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, derivatives := kernels.Function{Kernel: value}, kernels.Function{Kernel: gradient}
 	// The largest matrix: indices and grids have room.
 	const n = 131_072
 	x := kernels.Points{X: 1, N: n}
@@ -196,11 +129,11 @@ func TestLaunchGeometry(t *testing.T) {
 		t.Errorf("fill of n = %d: %+v", n, l)
 	}
 	work := kernels.ContractWork{Blocks: kernels.ContractBlocks(132)}
-	c := kernels.Contract(prog, x, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: 2, LD: n}}, n-256, n, 4, 5, work)
-	if c[0].Blocks != 264 || c[1].Blocks != 3 || c[1].Args[1] != 264 {
+	c := kernels.Contract(derivatives, x, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: 2, LD: n}}, n-256, n, 4, 5, work)
+	if c[0].Blocks != 264 || c[1].Blocks != 16 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
-	if c[0].Args[13] != math.Float64bits(0.5) || c[0].Args[9] != n {
+	if c[0].Args[12] != math.Float64bits(0.5) || c[0].Args[8] != n {
 		t.Errorf("arguments of the contraction: %v", c[0].Args)
 	}
 	if l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5); l.Blocks != 0 {
@@ -210,9 +143,11 @@ func TestLaunchGeometry(t *testing.T) {
 		"leading dimension": func() { kernels.Fill(prog, x, kernels.Matrix{LD: n - 1}, kernels.Vector{N: 1}, 0, n) },
 		"columns":           func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 1}, 0, n+1) },
 		"noise":             func() { kernels.Fill(prog, x, kernels.Matrix{LD: n}, kernels.Vector{N: 2}, 0, n) },
-		"panel":             func() { kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: 5}}, 0, n, 0, 0, work) },
+		"panel": func() {
+			kernels.Contract(derivatives, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: 5}}, 0, n, 0, 0, work)
+		},
 		"middle panel": func() {
-			kernels.Contract(prog, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: n}, Middle: kernels.Matrix{A: 1, LD: 5}}, 0, n, 0, 0, work)
+			kernels.Contract(derivatives, x, kernels.Adjoint{Inverse: kernels.Matrix{LD: n}, Middle: kernels.Matrix{A: 1, LD: 5}}, 0, n, 0, 0, work)
 		},
 		"symmetric columns": func() { kernels.SymmetricColumns(kernels.Matrix{LD: n}, n, 0, n, 0, kernels.Matrix{LD: n - 1}) },
 	} {

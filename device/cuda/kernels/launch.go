@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels/ptx"
 )
 
 // Ptr is an address in device memory, Matrix a column-major matrix there.
@@ -15,19 +16,38 @@ type (
 
 // Launch is one kernel launch, in blocks of [Threads].
 type Launch struct {
-	// Kernel is a name from [Table].
+	// Kernel is a name from [Table], or an entry of Of.
 	Kernel string
+	// Of is the covariance function that the kernel is made for; nil of others.
+	Of *ptx.Kernel
 	// Blocks may be 0, which a driver would refuse: there is nothing to do.
 	Blocks uint32
 	// Args holds the 8 bytes of every parameter.
 	Args []uint64
+	// entry is Kernel where there is an Of.
+	entry *ptx.Entry
 }
 
 // launch checks args against the table; what is wrong there is a mistake in this
 // package.
 func launch(name string, blocks int64, args ...any) Launch {
 	k := find(name)
-	if k == nil || len(k.Params) != len(args) {
+	if k == nil {
+		panic("kernels: no " + name)
+	}
+	return launchEntry(k, blocks, args...)
+}
+
+// launchOf is a launch of a kernel made for f.
+func launchOf(f Function, k *Kernel, blocks int64, args ...any) Launch {
+	l := launchEntry(k, blocks, append([]any{f.Uniforms}, args...)...)
+	l.Of, l.entry = f.Kernel, k
+	return l
+}
+
+func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
+	name := k.Name
+	if len(k.Params) != len(args) {
 		panic("kernels: arguments of " + name)
 	}
 	if blocks < 0 || blocks > math.MaxInt32 {
@@ -51,6 +71,16 @@ func launch(name string, blocks int64, args ...any) Launch {
 		l.Args = append(l.Args, bits)
 	}
 	return l
+}
+
+// Text returns the PTX of the covariance function's kernel for a device of the given
+// compute capability.
+func (l *Launch) Text(major, minor int) ([]byte, error) {
+	target, err := ptx.Target(major, minor)
+	if err != nil {
+		return nil, err
+	}
+	return l.Of.Text(l.entry, target), nil
 }
 
 // require panics on sizes that a kernel must not be launched with.
@@ -82,9 +112,9 @@ type Points struct {
 	N int64
 }
 
-// Program is an encoded program and its parameters in device memory.
-type Program struct {
-	// Words is the address of Encoded.Words, Theta that of θ in natural units.
-	Words, Theta Ptr
-	Encoded      *Encoded
+// Function is a covariance function, or its derivatives, with its uniforms in device
+// memory.
+type Function struct {
+	*ptx.Kernel
+	Uniforms Ptr
 }

@@ -14,6 +14,7 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/kernels/ptx"
 	"gpfit/kernel"
 )
 
@@ -25,10 +26,10 @@ const tolerance = 1e-13
 const poison = -7.25e77
 
 func TestMain(m *testing.M) {
-	os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 1 << 40}))
+	os.Exit(emulator.Main(m, emulator.Config{Memory: 1 << 40}))
 }
 
-// A machine collects buffers and launches and runs them on the emulated devices. A
+// A machine collects buffers and launches and runs them on the emulated device. A
 // buffer's address is its number + 1 in the upper bits and a byte offset in the
 // lower.
 type machine struct {
@@ -92,31 +93,23 @@ func (m *machine) launch(launches ...kernels.Launch) {
 	}
 }
 
-// run runs the queue twice, the threads of a block in ascending and descending
-// order, and wants the same bits.
+// run runs the queue.
 func (m *machine) run() {
 	m.t.Helper()
-	emulator.SetReverse(1, true)
-	var results [2][][]byte
-	for k := range results {
-		var err error
-		if results[k], err = m.runOn(k); err != nil {
-			m.t.Fatal(err)
-		}
+	results, err := m.runOn(nil)
+	if err != nil {
+		m.t.Fatal(err)
 	}
-	for i, data := range results[0] {
-		if !bytes.Equal(data, results[1][i]) {
-			m.t.Error("the result depends on the order of threads: a barrier is missing")
-		}
+	for i, data := range results {
 		m.buffers[i].data = data
 	}
 	m.queue, m.done = nil, true
 }
 
-// runOn runs the queue on a device, with memory of its own for each buffer, and
-// returns what is in them then.
-func (m *machine) runOn(device int) (out [][]byte, err error) {
-	d, err := driver.Open(device)
+// runOn runs the queue, with memory of its own for each buffer, and returns what is
+// in them then. All launches are of the module with the given text, if there is one.
+func (m *machine) runOn(given []byte) (out [][]byte, err error) {
+	d, err := driver.Open(0)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +119,12 @@ func (m *machine) runOn(device int) (out [][]byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Destroy()) }()
-	module, err := d.LoadModule([]byte(".visible"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, module.Unload()) }()
+	modules := map[string]*driver.Module{}
+	defer func() {
+		for _, module := range modules {
+			err = errors.Join(err, module.Unload())
+		}
+	}()
 	at := make([]driver.Ptr, len(m.buffers))
 	defer func() {
 		for _, p := range at {
@@ -146,7 +140,18 @@ func (m *machine) runOn(device int) (out [][]byte, err error) {
 		}
 	}
 	for _, l := range m.queue {
-		f, err := module.Function(l.Kernel)
+		text := given
+		if text == nil {
+			if text, err = textOf(l); err != nil {
+				return nil, err
+			}
+		}
+		if modules[string(text)] == nil {
+			if modules[string(text)], err = d.LoadModule(text); err != nil {
+				return nil, err
+			}
+		}
+		f, err := modules[string(text)].Function(l.Kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -163,6 +168,14 @@ func (m *machine) runOn(device int) (out [][]byte, err error) {
 	return out, nil
 }
 
+// textOf is the module of a launch.
+func textOf(l kernels.Launch) ([]byte, error) {
+	if l.Of == nil {
+		return kernels.Module(8, 0)
+	}
+	return l.Text(8, 0)
+}
+
 // words are the bytes as what the driver copies.
 func words(b []byte) []int32 {
 	if len(b) == 0 {
@@ -175,6 +188,9 @@ func words(b []byte) []int32 {
 // place of their numbers.
 func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
 	table := kernels.Table()
+	for _, e := range ptx.Entries() {
+		table = append(table, *e)
+	}
 	k := slices.IndexFunc(table, func(k kernels.Kernel) bool { return k.Name == l.Kernel })
 	args := slices.Clone(l.Args)
 	for i, arg := range args {
@@ -207,14 +223,28 @@ func (m *machine) ints(p kernels.Ptr) []int64 {
 	return out
 }
 
-// program puts prog and theta into the machine.
-func (m *machine) program(prog *kernel.Program, theta []float64) kernels.Program {
+// value puts a covariance function at theta into the machine, gradient its derivatives,
+// of which uniforms are the uniform values.
+func (m *machine) value(prog *kernel.Program, theta []float64) kernels.Function {
 	m.t.Helper()
-	enc, err := kernels.Encode(prog)
+	f, _ := m.function(prog, theta, ptx.New)
+	return f
+}
+
+func (m *machine) gradient(prog *kernel.Program, theta []float64) (f kernels.Function, uniforms []float64) {
+	m.t.Helper()
+	return m.function(prog, theta, ptx.NewGradient)
+}
+
+func (m *machine) function(prog *kernel.Program, theta []float64, compile func(*kernel.Program) (*ptx.Kernel, error)) (kernels.Function, []float64) {
+	m.t.Helper()
+	k, err := compile(prog)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return kernels.Program{Words: m.put(enc.Words), Theta: m.put(theta), Encoded: enc}
+	words := make([]float64, k.Size())
+	values := k.Uniforms(words, theta)
+	return kernels.Function{Kernel: k, Uniforms: m.put(words)}, values
 }
 
 func (m *machine) points(x *kernel.Points) kernels.Points {

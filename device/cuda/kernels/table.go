@@ -1,47 +1,32 @@
 package kernels
 
-// ParamKind is the type of a kernel parameter; all have 8 bytes.
-type ParamKind uint8
+import "gpfit/device/cuda/kernels/ptx"
 
-// The kinds.
-const (
-	Pointer ParamKind = iota + 1
-	Int
-	Double
+// Kernel is a kernel and its parameters, all of 8 bytes.
+type (
+	Kernel    = ptx.Entry
+	Param     = ptx.Param
+	ParamKind = ptx.ParamKind
 )
 
-// Param is a parameter of a kernel.
-type Param struct {
-	Name string
-	Kind ParamKind
-}
-
-// Kernel is an entry of the module.
-type Kernel struct {
-	Name   string
-	Params []Param
-}
+// The kinds of parameters.
+const (
+	Pointer = ptx.Pointer
+	Int     = ptx.Int
+	Double  = ptx.Double
+)
 
 // Threads is the number of threads in a block of every kernel.
-const Threads = 256
+const Threads = ptx.Threads
 
-// Table lists every kernel of the module.
+// Table lists every kernel of the module that [Module] returns.
 func Table() []Kernel {
 	out := make([]Kernel, len(table))
 	copy(out, table)
 	return out
 }
 
-var contractParams = []Param{p("prog"), p("theta"), p("x"), i("n"), p("s"), i("lds"), p("middle"), i("ldm"), i("j0"), i("j1"),
-	p("vectors"), p("outer"), i("count"), f("inv"), p("diag"), p("scratch"), p("partial")}
-
 var table = []Kernel{
-	entry("gpfit_fill", p("prog"), p("theta"), p("x"), i("n"), p("a"), i("lda"), i("j0"), i("j1"), p("noise"), i("noises")),
-	entry("gpfit_cross", p("prog"), p("theta"), p("x"), i("n"), p("xs"), i("m"), i("r0"), i("r1"), p("out"), i("ldo")),
-	entry("gpfit_multiply", p("prog"), p("theta"), p("x"), i("n"), p("noise"), i("noises"), i("i0"), i("i1"),
-		p("v"), i("ldv"), i("m"), p("y"), i("ldy")),
-	entry("gpfit_contract", contractParams...),
-	entry("gpfit_contractone", contractParams...),
 	entry("gpfit_reduce", p("parts"), i("count"), p("out"), i("add")),
 	entry("gpfit_logdiag", p("a"), i("lda"), i("n"), p("parts")),
 	entry("gpfit_firstbad", p("x"), i("count"), i("stride"), i("positive"), p("first")),
@@ -56,10 +41,10 @@ var table = []Kernel{
 	entry("gpfit_writerows", p("a"), i("lda"), i("n"), i("r0"), i("r1"), p("b"), i("ldb")),
 }
 
-func entry(name string, params ...Param) Kernel { return Kernel{name, params} }
-func p(name string) Param                       { return Param{name, Pointer} }
-func i(name string) Param                       { return Param{name, Int} }
-func f(name string) Param                       { return Param{name, Double} }
+func entry(name string, params ...Param) Kernel { return Kernel{Name: name, Params: params} }
+func p(name string) Param                       { return Param{Name: name, Kind: Pointer} }
+func i(name string) Param                       { return Param{Name: name, Kind: Int} }
+func f(name string) Param                       { return Param{Name: name, Kind: Double} }
 
 func find(name string) *Kernel {
 	for k := range table {

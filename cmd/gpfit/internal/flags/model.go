@@ -31,9 +31,10 @@ type ModelFlags struct {
 // Add declares the flags.
 func (f *ModelFlags) Add(s *pflag.FlagSet) {
 	o := &f.Fit
-	s.StringVar(&o.Kernel, "kernel", "rbf", "covariance function, an `EXPRESSION` such as 'rbf(ard)' or 'rbf + matern32'")
+	s.StringVar(&o.Kernel, "kernel", "rbf", "covariance function, an `EXPRESSION` such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' says more")
 	s.BoolVar(&o.ARD, "ard", false, "one lengthscale per column in every leaf of the kernel")
 	s.StringVar(&o.Mean, "mean", "zero", "mean function, an `EXPRESSION` of zero, constant, linear, poly(DEGREE), bumps(COUNT) and +, such as 'linear + bumps(5, dims=0)'")
+	s.BoolVar(&o.RequirePSD, "require-psd", false, "refuse a kernel with a formula that is no covariance function on a sample of the rows, instead of warning")
 	Completions(s, "kernel", kernel.Families()...)
 	Completions(s, "mean", mean.Kinds()...)
 	Choice(s, &f.meanFit, "mean-fit", "auto", "coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another flag names one",

@@ -208,7 +208,6 @@ API long gpfit_emu_threads(int i) { return emu_devices[i].nthreads; }
 API long gpfit_emu_retained(int i) { return emu_devices[i].retained; }
 API long gpfit_emu_violations(void) { return violations; }
 API void gpfit_emu_set_memory(int i, long bytes) { emu_devices[i].memory = bytes; }
-API void gpfit_emu_set_reverse(int i, int on) { emu_devices[i].reverse = on; }
 
 /* Initialisation, errors, devices. */
 

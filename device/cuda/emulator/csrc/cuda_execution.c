@@ -101,26 +101,28 @@ API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
 	return *ms = (float)(y->ms - x->ms), 0;
 }
 
-/* Modules and kernels. */
-
-struct module {
-	struct handle h;
-	char *text; /* the image, if it is PTX */
-};
+/* Modules and kernels. A module's functions end with it. */
 
 struct function {
 	struct handle h;
+	struct function *next;
+	struct module *module; /* NULL when that is unloaded */
+	const void *kernel;
 	char name[128];
 };
 
+struct module {
+	struct handle h;
+	struct emu_ptx *ptx;
+	struct function *functions;
+};
+
 static CUresult load(void **m, const char *image, char *log, size_t size) {
-	if (!strncmp(image, "broken", 6)) {
-		if (log && size)
-			snprintf(log, size, "ptxas: emulated syntax error on line 1");
+	struct emu_ptx *ptx = emu_ptx_load(image, log, size);
+	if (!ptx)
 		return INVALID_PTX;
-	}
 	struct module *mod = emu_handle(MODULE, sizeof *mod);
-	mod->text = strstr(image, ".entry") ? strdup(image) : NULL;
+	mod->ptx = ptx;
 	return *m = mod, 0;
 }
 
@@ -142,24 +144,18 @@ API CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *op
 	return load(m, image, log, size);
 }
 
+/* The functions themselves stay: the caller may still hold them. */
 API CUresult cuModuleUnload(void *m) {
 	ENTER(CONTEXT);
 	if (!emu_valid(m, MODULE))
 		return INVALID_HANDLE;
-	free(((struct module *)m)->text);
+	struct module *mod = m;
+	pthread_mutex_lock(&emu_lock);
+	for (struct function *f = mod->functions; f; f = f->next)
+		f->module = NULL;
+	pthread_mutex_unlock(&emu_lock);
+	emu_ptx_unload(mod->ptx);
 	emu_release(m);
-	return 0;
-}
-
-/* Whether the PTX text has an entry of that name. */
-static int has_entry(const char *text, const char *name) {
-	size_t n = strlen(name);
-	for (const char *p = text; (p = strstr(p, ".entry")); p++) {
-		const char *q = p + strlen(".entry");
-		q += strspn(q, " \t\n");
-		if (!strncmp(q, name, n) && !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$", q[n]))
-			return 1;
-	}
 	return 0;
 }
 
@@ -167,24 +163,35 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
 	ENTER(CONTEXT);
 	if (!emu_valid(m, MODULE))
 		return INVALID_HANDLE;
-	const char *text = ((struct module *)m)->text;
-	if (text && !has_entry(text, name))
+	struct module *mod = m;
+	const void *kernel = emu_ptx_kernel(mod->ptx, name);
+	if (!kernel)
 		return NOT_FOUND;
-	struct function *fn = emu_handle(FUNCTION, sizeof *fn); /* lives as long as the process, as its module may */
-	__atomic_sub_fetch(&fn->h.dev->handles, 1, __ATOMIC_RELAXED);
+	struct function *fn = emu_handle(FUNCTION, sizeof *fn);
+	__atomic_sub_fetch(&fn->h.dev->handles, 1, __ATOMIC_RELAXED); /* nothing releases it */
+	fn->module = mod;
+	fn->kernel = kernel;
 	snprintf(fn->name, sizeof fn->name, "%s", name);
+	pthread_mutex_lock(&emu_lock);
+	fn->next = mod->functions;
+	mod->functions = fn;
+	pthread_mutex_unlock(&emu_lock);
 	return *f = fn, 0;
+}
+
+static int valid_function(void *f) {
+	return emu_valid(f, FUNCTION) && ((struct function *)f)->module;
 }
 
 enum { MAX_THREADS_PER_BLOCK = 0, STATIC_SHARED = 1, REGISTERS = 4 };
 
 API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	ENTER(CONTEXT);
-	if (!emu_valid(f, FUNCTION))
+	if (!valid_function(f))
 		return INVALID_HANDLE;
 	switch (attribute) {
 	case MAX_THREADS_PER_BLOCK: return *v = 1024, 0;
-	case STATIC_SHARED: return *v = 0, 0;
+	case STATIC_SHARED: return *v = emu_ptx_static_shared(((struct function *)f)->kernel), 0;
 	case REGISTERS: return *v = 64, 0;
 	}
 	return INVALID_VALUE;
@@ -193,7 +200,7 @@ API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, void *s, void **params, void **extra) {
 	ENTER(CONTEXT);
-	if (!emu_valid(f, FUNCTION) || !emu_valid(s, STREAM))
+	if (!valid_function(f) || !emu_valid(s, STREAM))
 		return INVALID_HANDLE;
 	struct function *fn = f;
 	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
@@ -202,9 +209,8 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	int e = emu_enter(fn->name, FREE); /* faults of one kernel */
 	if (e)
 		return e == SILENT ? 0 : e;
-	e = emu_run_test_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, params);
-	if (e == NOT_FOUND)
-		e = emu_run_kernel(fn->name, gx, gy, gz, bx, by, bz, shared, emu_current->reverse, params);
+	unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+	e = emu_ptx_launch(fn->module->ptx, fn->kernel, grid, block, shared, params);
 	if (emu_is_sticky(e))
 		emu_current->sticky = e;
 	return e;

@@ -34,6 +34,19 @@ API int gpfit_emu_in_range(const void *p, size_t n) {
 	return ok;
 }
 
+struct extent *emu_extents(size_t *n) {
+	pthread_mutex_lock(&emu_lock);
+	*n = 0;
+	for (struct region *r = regions; r; r = r->next)
+		*n += r->dev == emu_current;
+	struct extent *all = malloc((*n + 1) * sizeof *all), *to = all;
+	for (struct region *r = regions; r; r = r->next)
+		if (r->dev == emu_current)
+			*to++ = (struct extent){r->base, r->size};
+	pthread_mutex_unlock(&emu_lock);
+	return all;
+}
+
 /* The number of allocations. */
 API long gpfit_emu_blocks(void) {
 	long n = 0;

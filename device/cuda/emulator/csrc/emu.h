@@ -30,7 +30,6 @@ struct device {
 	int index, major, minor, mode;
 	long long memory, used;
 	int retained, sticky;
-	int reverse; /* threads of a block run in descending order */
 	long threads[MAX_THREADS];
 	int nthreads;
 	long handles;
@@ -71,12 +70,21 @@ void emu_violation(const char *what);
 void emu_bury(struct device *d);
 /* Whether [p, p+n) lies in one live allocation; counts a violation if not. */
 API int gpfit_emu_in_range(const void *p, size_t n);
-/* Run a kernel to its end (kernels.cpp, cuda_testkernels.c); params[i] points to its
- * i-th parameter of 8 bytes. They return a CUDA code: NOT_FOUND for another name,
- * INVALID_VALUE for a grid or block that no kernel there can run with. */
-int emu_run_kernel(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, int reverse, void **params);
-int emu_run_test_kernel(const char *name, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, void **params);
+/* The current device's allocations, to be freed. */
+struct extent {
+	void *base;
+	size_t size;
+};
+struct extent *emu_extents(size_t *n);
+
+/* PTX (ptx_device.cpp): a module of a text, or NULL and a line in the log; a kernel of
+ * it, or NULL; a launch to its end. params[i] points to the i-th parameter. A launch
+ * returns a CUDA code: INVALID_VALUE for a block that the kernel cannot run with. */
+struct emu_ptx *emu_ptx_load(const char *text, char *log, size_t size);
+void emu_ptx_unload(struct emu_ptx *m);
+const void *emu_ptx_kernel(const struct emu_ptx *m, const char *name);
+int emu_ptx_static_shared(const void *kernel);
+int emu_ptx_launch(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3],
+                   unsigned shared, void **params);
 
 #endif

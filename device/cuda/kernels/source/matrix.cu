@@ -1,11 +1,18 @@
 // Sums, triangles and blocks of column-major matrices.
 #include "elementary.h"
 
-// sumBlock returns the sum of every thread's v in thread 0.
+// sumBlock returns the sum of every thread's v in thread 0, added up in pairs.
 DEVICE double sumBlock(double *red, double v) {
+    int t = thread();
     barrier();
-    red[thread()] = v;
-    sumSegments(red, Threads);
+    red[t] = v;
+    barrier();
+    for (int step = Threads / 2; step > 0; step /= 2) {
+        if (t < step) {
+            red[t] += red[t + step];
+        }
+        barrier();
+    }
     return red[0];
 }
 

@@ -1,5 +1,5 @@
-// What the kernels need from their surroundings: as CUDA compiled by clang
-// without any CUDA files, or as C++ on the CPU (GPFIT_EMULATOR).
+// What the kernels need from their surroundings: CUDA, compiled by clang without any
+// CUDA files.
 //
 // Every kernel runs in blocks of Threads threads on a one-dimensional grid, and
 // every parameter is a pointer, an i64 or a double: 8 bytes. Indices into
@@ -10,14 +10,8 @@ typedef long long i64;
 
 constexpr int Threads = 256;
 
-#ifdef GPFIT_EMULATOR
-#include "emulator.h"
-#else
-
 #define KERNEL extern "C" __attribute__((global, launch_bounds(256, 2))) void
 #define DEVICE static inline __attribute__((device, always_inline))
-#define DEVICE_METHOD __attribute__((device, always_inline)) inline
-#define UNROLL _Pragma("unroll")
 // One object in the shared memory of a block.
 #define SHARED(type, name) static __attribute__((shared)) type name
 
@@ -27,25 +21,8 @@ DEVICE i64 blocks() { return (unsigned)__nvvm_read_ptx_sreg_nctaid_x(); }
 // All threads of the block wait for one another.
 DEVICE void barrier() { __syncthreads(); }
 
-#endif
-
 DEVICE i64 least(i64 a, i64 b) { return a < b ? a : b; }
-DEVICE i64 most(i64 a, i64 b) { return a > b ? a : b; }
 DEVICE i64 tilesOf(i64 n, i64 size) { return (n + size - 1) / size; }
 
 // The index of element (i, j) of a column-major matrix.
 DEVICE i64 at(i64 i, i64 j, i64 ld) { return i + j * ld; }
-
-// Adds up red[0 … Threads) in segments of width (a power of two), each sum left
-// in the first element of its segment. The order is fixed by the width. Starts
-// and ends with a barrier.
-DEVICE void sumSegments(double *red, int width) {
-    int t = thread();
-    barrier();
-    for (int step = width / 2; step > 0; step /= 2) {
-        if (t % width < step) {
-            red[t] += red[t + step];
-        }
-        barrier();
-    }
-}

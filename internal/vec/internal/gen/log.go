@@ -147,32 +147,3 @@ func (t *isa) log() {
 	})
 	Ret()
 }
-
-// rationalSlopes generates k/(1 + t) and k·(t/(1 + t) − l), t = c·s.
-func (t *isa) rationalSlopes() {
-	name := "rationalSlopes" + t.Suffix
-	t.function(name, "func(slope, l, k, s *float64, n int, c float64)",
-		name+" sets slope[j] = k[j]/(1 + t) and l[j] = k[j]·(t/(1 + t) − l[j]), t = c·s[j],", "for j < n.")
-	slope, l, k, s, n, i := reg.RDI, reg.RBX, reg.RDX, reg.RSI, reg.RCX, reg.RAX
-	params([]string{"slope", "l", "k", "s", "n"}, slope, l, k, s, n)
-	c, one := t.scalar("c"), t.alloc()
-	VMOVUPD(t.constant(cOne), one)
-	const unroll = 2
-	x, u, v := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
-	t.loop("", n, i, unroll, func(vectors int) {
-		for j := range vectors {
-			t.load(t.at(s, i, j), x[j])
-			VMULPD(c, x[j], x[j])
-			VADDPD(one, x[j], u[j])
-			VDIVPD(u[j], one, u[j])
-			t.load(t.at(l, i, j), v[j])
-			VFMSUB231PD(u[j], x[j], v[j])
-			t.load(t.at(k, i, j), x[j])
-			VMULPD(x[j], v[j], v[j])
-			VMULPD(x[j], u[j], u[j])
-			t.store(v[j], t.at(l, i, j))
-			t.store(u[j], t.at(slope, i, j))
-		}
-	})
-	Ret()
-}

@@ -26,7 +26,6 @@ func (t *isa) routines() {
 	t.rootDecay(withPole)
 	t.log1p()
 	t.log()
-	t.rationalSlopes()
 	t.cosine(false)
 	t.cosine(true)
 	t.sine()

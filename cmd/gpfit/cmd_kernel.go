@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit"
+	"gpfit/gp"
+)
+
+func newKernel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kernel",
+		Short: "Check covariance functions",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  noCommand,
+	}
+	cmd.AddCommand(newKernelCheck())
+	for _, sub := range cmd.Commands() {
+		flags.Finish(sub)
+	}
+	return cmd
+}
+
+type kernelCheckFlags struct {
+	flags.DataFlags
+	flags.ModelFlags
+	check   fit.KernelCheckOptions
+	columns int
+	json    bool
+}
+
+func newKernelCheck() *cobra.Command {
+	var f kernelCheckFlags
+	cmd := &cobra.Command{
+		Use:   "check EXPR [DATA]",
+		Short: "Whether an expression is a covariance function, as far as a sample of points tells",
+		Long: `Read a kernel and look on some points for what a covariance function cannot have: a
+matrix of covariances that is not symmetric, or that has an eigenvalue below 0 by
+more than rounding explains. The points are rows of DATA, scaled as a fit scales
+them, or standard normal ones of --columns columns. The parameters are the start
+values of a fit, and some random ones around them.
+
+A kernel that passes may still be none: elsewhere, or at other parameters. One that
+does not pass is none, and the exit code is 10.
+
+` + formulaHelp,
+		Example: `  gpfit kernel check 'formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)' --columns 1
+  gpfit kernel check 'formula(exp(-(r/a)^g), a=1, g=1.5)*periodic(dims=0)' data.csv --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 || len(args) == 2 {
+				return nil
+			}
+			return flags.WrongArgs(len(args), []string{"EXPR", "[DATA]"})
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runKernelCheck(cmd, args, &f) },
+	}
+	s := flags.InOrder(cmd)
+	s.IntVar(&f.check.Points, "points", 300, "number of points at most; the time grows with its cube")
+	s.IntVar(&f.check.Draws, "draws", 4, "parameter vectors around the start values")
+	s.IntVar(&f.columns, "columns", 3, "columns of random points, without DATA")
+	var model pflag.FlagSet
+	f.ModelFlags.Add(&model)
+	for _, name := range []string{"ard", "set", "standardize"} {
+		s.AddFlag(model.Lookup(name))
+	}
+	f.DataFlags.Add(s)
+	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of --subsample"
+	s.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+	return cmd
+}
+
+// formulaHelp is what the help says of formulas.
+const formulaHelp = `A kernel is made of families, + and *, and of formulas: formula(exp(-r/a), a=1) has
+the parameter a, with its start value. In a formula stand numbers, pi, + - * / ^, the
+functions exp, log, log1p, sqrt, sin, cos, tanh, asin, abs, sigmoid and pos (the
+positive part), and of two points x and x':
+
+  r, r2        their distance and its square; with ard, each column is divided by a
+               lengthscale
+  dot          the inner product; xx and yy: those of either point with itself
+  x, y         the coordinates, on one column
+  mismatches   the number of columns in which they differ`
+
+func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) error {
+	if f.check.Points < 1 || f.check.Draws < 0 || f.columns < 1 {
+		return exit.Usagef("--points and --columns must be positive, and --draws not negative")
+	}
+	f.Fit.Kernel, f.check.Seed = args[0], f.Seed
+	opts, err := f.ModelFlags.Options()
+	if err != nil {
+		return err
+	}
+	data, err := f.points(args[1:], cmd.InOrStdin(), &opts)
+	if err != nil {
+		return err
+	}
+	job, err := fit.Prepare(data, opts)
+	if err != nil {
+		return err
+	}
+	report, err := job.CheckKernel(f.check)
+	if err != nil {
+		return err
+	}
+	if err := output.Report(cmd.OutOrStdout(), f.json, report); err != nil {
+		return err
+	}
+	return report.Err()
+}
+
+// points reads DATA, if it is there, or draws a table.
+func (f *kernelCheckFlags) points(path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
+	if len(path) > 0 {
+		return f.Read(path[0], stdin)
+	}
+	opts.Standardize = gp.StandardizeNone
+	rng := rand.New(rand.NewPCG(f.Seed, 2))
+	data := fit.Data{N: max(2, f.check.Points), D: f.columns, TargetName: "y"}
+	for c := range data.D {
+		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))
+	}
+	for range data.N {
+		for range data.D {
+			data.X = append(data.X, rng.NormFloat64())
+		}
+		data.Y = append(data.Y, rng.NormFloat64())
+	}
+	return data, nil
+}

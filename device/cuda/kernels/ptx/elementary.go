@@ -1,0 +1,186 @@
+package ptx
+
+import "math"
+
+// expPolynomial are the coefficients of (eʳ − 1 − r)/r² for |r| ≤ ½ ln 2, highest
+// first: 1/2, 1/6 and a fit that minimises the relative error of eʳ, 6.2e-18.
+var expPolynomial = []float64{
+	0x1.ada71bb20750ep-26, 0x1.289c0005e391cp-22, 0x1.71dee944309afp-19, 0x1.a019af048b04ap-16, 0x1.a01a015a5e626p-13,
+	0x1.6c16c17b6c8e8p-10, 0x1.1111111119571p-7, 0x1.55555555536c5p-5, 0x1.5555555555555p-3, 0.5,
+}
+
+// reduced is x = m·ln 2 + r with |r| ≤ ½ ln 2, ln 2 in two parts (Cody & Waite,
+// Software Manual for the Elementary Functions, 1980, ch. 6). whole is m, in 32 bits.
+// The bias 3·2⁵¹ leaves round(x/ln 2) in the low word; it and the parts of ln 2 are
+// those of fdlibm.
+func (w *writer) reduced(x vec) (whole, r vec) {
+	const bias = 0x1.8p52
+	shifted := w.fma(x, 0x1.71547652b82fep+0, bias)
+	m := w.sub(shifted, bias)
+	r = w.fma(m, -0x1.62e42fee00000p-1, x)
+	return w.each("cvt.u32.u64", w.each("mov.b64", shifted)), w.fma(m, -0x1.a39ef35793c76p-33, r)
+}
+
+// power2 is 2^m for integers −1022 ≤ m ≤ 1023; beyond, it is not meant to be used.
+func (w *writer) power2(m vec) vec {
+	high := w.each("shl.b32", w.each("add.s32", m, "1023"), "20")
+	out := make(vec, len(m))
+	for p := range m {
+		out[p] = w.reg('d')
+		w.put("mov.b64 %s, {%s, %s}", out[p], "0", high[p])
+	}
+	return out
+}
+
+// leastExp bounds the arguments whose exponential counts as 0: below, results near
+// the subnormals begin.
+const leastExp = -708
+
+// expRaw is eˣ for −708 ≤ x ≤ 709, within 1 ulp, exactly 1 at 0; NaN for NaN, and
+// anything beyond.
+func (w *writer) expRaw(x vec) vec {
+	m, r := w.reduced(x)
+	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
+	return w.mul(p, w.power2(m))
+}
+
+// expNegative is eˣ for x ≤ 0, 0 below −708.
+func (w *writer) expNegative(x vec) vec {
+	small := w.is("lt", x, float64(leastExp))
+	return w.choose(0.0, w.expRaw(x), small)
+}
+
+// exp is eˣ·(1+c) for any x and small c, right where it overflows and nearly so
+// where it is subnormal; c may be nil.
+func (w *writer) exp(x, c vec) vec {
+	x = w.choose(710.0, x, w.is("gt", x, 710.0))
+	x = w.choose(-750.0, x, w.is("lt", x, -750.0))
+	m, r := w.reduced(x)
+	if c != nil {
+		r = w.add(r, c)
+	}
+	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
+	half := w.each("shr.s32", m, "1")
+	return w.mul(w.mul(p, w.power2(half)), w.power2(w.each("sub.s32", m, half)))
+}
+
+// logParts is log x = high + (f − low) for 0 < x < ∞; beyond, it is not meant to be
+// used.
+//
+// x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 + R(s²))):
+// __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.
+func (w *writer) logParts(x vec) (high, f, low vec) {
+	subnormal := w.is("lt", x, 0x1p-1022)
+	x = w.choose(w.mul(x, 0x1p54), x, subnormal)
+	bits := w.each("mov.b64", x)
+	top := w.each("cvt.u32.u64", w.each("shr.u64", bits, "32"))
+	// A mantissa above √2 counts as one below 1.
+	top = w.each("add.s32", top, "0x95f62") // 2²⁰ − the first bits of √2
+	m := w.each("sub.s32", w.each("shr.u32", top, "20"), w.each("selp.b32", "1077", "1023", subnormal))
+	top = w.each("add.s32", w.each("and.b32", top, "0xfffff"), "0x3fe6a09e")
+	y := make(vec, len(x))
+	for p := range x {
+		y[p] = w.reg('d')
+		w.put("mov.b64 %s, {%s, %s}", y[p], w.do("cvt.u32.u64", bits[p]), top[p])
+	}
+	f = w.sub(y, 1.0)
+	s := w.each("div.rn.f64", f, w.add(f, 2.0))
+	z, half := w.mul(s, s), w.mul(w.mul(f, 0.5), f)
+	r := w.mul(z, w.polynomial(z, 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
+		2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01))
+	exponent := w.each("cvt.rn.f64.s32", m)
+	low = w.sub(half, w.fma(s, w.add(half, r), w.mul(exponent, 1.90821492927058770002e-10)))
+	return w.mul(exponent, 6.93147180369123816490e-01), f, low
+}
+
+// log is log x within 1 ulp; −∞ for 0, NaN for x < 0.
+func (w *writer) log(x vec) vec {
+	high, f, low := w.logParts(x)
+	out := w.sub(high, w.sub(low, f))
+	out = w.choose(math.Inf(-1), out, w.is("eq", x, 0.0))
+	// What is not below ∞ stays: ∞ and NaN.
+	out = w.choose(out, x, w.is("lt", x, math.Inf(1)))
+	return w.choose(math.NaN(), out, w.is("lt", x, 0.0))
+}
+
+// logOnePlus is log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded sum,
+// and what rounding lost of it, divided by it.
+func (w *writer) logOnePlus(t vec) vec {
+	u := w.add(t, 1.0)
+	high, f, low := w.logParts(u)
+	back := w.sub(u, t)
+	lost := w.add(w.sub(t, w.sub(u, back)), w.sub(1.0, back))
+	out := w.add(w.sub(high, w.sub(low, f)), w.each("div.rn.f64", lost, u))
+	return w.choose(out, u, w.is("lt", u, math.Inf(1)))
+}
+
+// power is a^b for a ≥ 0 and the same b for all pairs: e^(b·log a) with the logarithm
+// and the product in two parts each, so that |b·log a| does not multiply the error.
+func (w *writer) power(a vec, b string) vec {
+	high, f, low := w.logParts(a)
+	sum := w.add(high, f)
+	lost := w.sub(f, w.sub(sum, high)) // |high| ≥ |f|, or high is 0
+	l := w.sub(sum, low)
+	rest := w.add(w.sub(w.sub(sum, l), low), lost)
+	l = w.choose(math.Inf(-1), l, w.is("eq", a, 0.0))
+	l = w.choose(l, a, w.is("lt", a, math.Inf(1)))
+	l = w.choose(math.NaN(), l, w.is("lt", a, 0.0))
+	h := w.mul(l, b)
+	c := w.fma(l, b, w.neg(h))
+	c = w.fma(rest, b, c)
+	finite := w.is("lt", w.each("abs.f64", h), math.Inf(1))
+	out := w.exp(h, w.choose(c, 0.0, finite))
+	return w.choose(1.0, out, w.each("setp.eq.f64", vec(repeat(b, len(a))), 0.0))
+}
+
+func repeat(s string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = s
+	}
+	return out
+}
+
+// turn returns sin πu and, where cosine asks for it, cos πu, up to a sign that they
+// share, which their squares and their product do not have. u − round(u) is exact.
+// The polynomials in its square and their errors are those of package internal/vec.
+func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
+	r := w.sub(u, w.each("cvt.rni.f64.f64", u))
+	z := w.mul(r, r)
+	sin = w.mul(r, w.polynomial(z, 0x1.9d462020fcc78p-21, -0x1.6f7acdb8f6580p-16, 0x1.e8f3675ee37ddp-12, -0x1.e3074dfaf87afp-8,
+		0x1.5078348551854p-4, -0x1.32d2cce627c86p-1, 0x1.466bc6775aa7dp+1, -0x1.4abbce625be52p+2, 0x1.921fb54442d18p+1))
+	if cosine {
+		cos = w.polynomial(z, 0x1.179a329ef4140p-18, -0x1.b6a6feabe52e9p-14, 0x1.f9d2c1f3b2167p-10, -0x1.a6d1f12b0bef2p-6,
+			0x1.e1f5068620bcbp-3, -0x1.55d3c7e3c9051p+0, 0x1.03c1f081b5a9fp+2, -0x1.3bd3cc9be45dep+2, 1)
+	}
+	return sin, cos
+}
+
+// tanh is tanh a, within 4 ulp: with E = e^(−2|a|) − 1, which keeps its digits near
+// 0, it is −E/(2 + E) with the sign of a.
+func (w *writer) tanh(a vec) vec {
+	x := w.mul(w.each("abs.f64", a), -2.0)
+	x = w.choose(float64(leastExp), x, w.is("lt", x, float64(leastExp)))
+	m, r := w.reduced(x)
+	q := w.fma(w.mul(r, r), w.polynomial(r, expPolynomial...), r)
+	scale := w.power2(m)
+	e := w.fma(q, scale, w.sub(scale, 1.0))
+	t := w.each("div.rn.f64", e, w.add(e, 2.0)) // of −|a|
+	return w.choose(t, w.neg(t), w.is("lt", a, 0.0))
+}
+
+// arcsine is arcsin a within 3 ulp, NaN beyond [−1, 1]. For |a| ≥ ½ it is
+// π/2 − 2 arcsin √((1 − |a|)/2): __ieee754_asin of fdlibm, coefficients pS0 … qS4.
+func (w *writer) arcsine(a vec) vec {
+	size := w.each("abs.f64", a)
+	small := w.is("lt", size, 0.5)
+	z := w.choose(w.mul(a, a), w.fma(size, -0.5, 0.5), small)
+	s := w.choose(size, w.each("sqrt.rn.f64", z), small)
+	p := w.polynomial(z, 3.47933107596021167570e-05, 7.91534994289814532176e-04, -4.00555345006794114027e-02,
+		2.01212532134862925881e-01, -3.25565818622400915405e-01, 1.66666666666666657415e-01)
+	q := w.polynomial(z, 7.70381505559019352791e-02, -6.88283971605453293030e-01, 2.02094576023350569471e+00, -2.40339491173441421878e+00, 1)
+	t := w.fma(s, w.each("div.rn.f64", w.mul(z, p), q), s)
+	far := w.add(w.fma(t, -2.0, 1.57079632679489655800e+00), 6.12323399573676603587e-17)
+	t = w.choose(t, far, small)
+	return w.choose(w.neg(t), t, w.is("lt", a, 0.0))
+}

@@ -1,0 +1,202 @@
+package ptx
+
+import (
+	"slices"
+
+	"gpfit/kernel"
+)
+
+// termCost is about how many operations a column's part of a feature takes.
+var termCost = map[kernel.FeatureKind]int{
+	kernel.SquaredDistance: 3, kernel.InnerProduct: 2, kernel.SinSquares: 16, kernel.Differences: 2, kernel.Mismatches: 3,
+	kernel.First: 1, kernel.Second: 1, kernel.FirstNorm: 2, kernel.SecondNorm: 2, kernel.SinePhases: 10,
+}
+
+// measure computes the features of the pairs of a pass: those of the same columns in
+// one sweep. Distances are sums over differences of coordinates, as the CPU has them.
+func (b *body) measure() {
+	for i := range b.k.sweeps {
+		s, cost := &b.k.sweeps[i], 0
+		for _, f := range s.features {
+			b.features[f] = b.zeros()
+			b.live.born(f)
+			cost += termCost[b.k.features[f].Kind]
+		}
+		b.eachColumn(s, cost, func(c column) {
+			t := terms{body: b, column: c}
+			t.x, t.y = b.coordinates(c)
+			for _, f := range s.features {
+				t.add(b.features[f], s, f)
+			}
+		})
+		for _, f := range s.features {
+			if b.k.features[f].Kind == kernel.SinePhases { // so far of sin πu·cos πu
+				b.features[f] = b.mul(b.features[f], 2.0)
+			}
+		}
+	}
+}
+
+// zeros are registers with 0 for sums.
+func (b *body) zeros() vec {
+	out := make(vec, b.pairs())
+	for p := range out {
+		out[p] = b.do("mov.f64", number(0))
+	}
+	return out
+}
+
+// terms are what a column adds to features; what several need is computed once.
+type terms struct {
+	*body
+	column
+	x, y, difference, square vec
+	// u is Δ/p for the frequency that was last asked for, sin and cos are those of πu.
+	u, sin, cos vec
+}
+
+func (t *terms) delta() vec {
+	if t.difference == nil {
+		t.difference = t.sub(t.x, t.y)
+	}
+	return t.difference
+}
+
+func (t *terms) squared() vec {
+	if t.square == nil {
+		t.square = t.mul(t.delta(), t.delta())
+	}
+	return t.square
+}
+
+// waves sets u, sin and cos for the frequency in a field.
+func (t *terms) waves(field int, cosine bool) {
+	t.u = t.mul(t.delta(), t.field(t.column, field))
+	t.sin, t.cos = t.turn(t.u, cosine)
+}
+
+// add adds the column's part of feature f to sum.
+func (t *terms) add(sum vec, s *sweep, f int) {
+	feature := &t.k.features[f]
+	var weight any
+	field := s.field[f]
+	if feature.Param >= 0 {
+		weight = t.field(t.column, field)
+		field++
+	}
+	switch feature.Kind {
+	case kernel.SquaredDistance:
+		t.addSquare(sum, t.delta, t.squared, weight)
+	case kernel.InnerProduct:
+		t.addProduct(sum, t.x, t.y, weight)
+	case kernel.FirstNorm:
+		t.addProduct(sum, t.x, t.x, weight)
+	case kernel.SecondNorm:
+		t.addProduct(sum, t.y, t.y, weight)
+	case kernel.SinSquares:
+		phases := t.k.phases(s, f)
+		t.waves(field, phases >= 0)
+		t.addProduct(sum, t.sin, t.sin, weight)
+		if phases >= 0 {
+			t.into(t.features[phases], "fma.rn.f64", t.u, t.mul(t.sin, t.cos), t.features[phases])
+		}
+	case kernel.SinePhases:
+		if !slices.ContainsFunc(s.features, func(g int) bool { return t.k.phases(s, g) == f }) {
+			t.waves(field, true)
+			t.into(sum, "fma.rn.f64", t.u, t.mul(t.sin, t.cos), sum)
+		}
+	case kernel.Differences:
+		t.addTerm(sum, t.delta(), weight)
+	case kernel.Mismatches:
+		t.into(sum, "add.rn.f64", sum, t.mismatch(or(weight, 1.0)))
+	case kernel.First:
+		t.addTerm(sum, t.x, weight)
+	case kernel.Second:
+		t.addTerm(sum, t.y, weight)
+	}
+}
+
+// phases is the SinePhases that goes with a SinSquares, -1 for none.
+func (k *Kernel) phases(s *sweep, f int) int {
+	for _, g := range s.features {
+		if k.features[f].OnePeriod() && k.features[g].Kind == kernel.SinePhases && k.features[g].Period == k.features[f].Period {
+			return g
+		}
+	}
+	return -1
+}
+
+func or(weight, otherwise any) any {
+	if weight == nil {
+		return otherwise
+	}
+	return weight
+}
+
+// mismatch is v where the coordinates differ, and 0 elsewhere.
+func (t *terms) mismatch(v any) vec { return t.choose(v, 0.0, t.is("neu", t.x, t.y)) }
+
+// addSquare adds a square, which others may need, too, where it has a weight.
+func (t *terms) addSquare(sum vec, base, square func() vec, weight any) {
+	if weight == nil {
+		t.into(sum, "fma.rn.f64", base(), base(), sum)
+		return
+	}
+	t.into(sum, "fma.rn.f64", square(), weight, sum)
+}
+
+func (t *terms) addProduct(sum, a, b vec, weight any) {
+	if weight != nil {
+		b = t.mul(b, weight)
+	}
+	t.into(sum, "fma.rn.f64", a, b, sum)
+}
+
+func (t *terms) addTerm(sum, a vec, weight any) {
+	if weight == nil {
+		t.into(sum, "add.rn.f64", sum, a)
+		return
+	}
+	t.into(sum, "fma.rn.f64", a, weight, sum)
+}
+
+// weighted is Σ_pairs w·term for what the column adds to feature f without its
+// weight, and for SinSquares Σ_pairs w·u·sin 2πu, too.
+func (t *terms) weighted(w vec, s *sweep, f int) []string {
+	feature := &t.k.features[f]
+	switch feature.Kind {
+	case kernel.SquaredDistance:
+		return []string{t.dot(t.mul(t.delta(), w), t.delta())}
+	case kernel.InnerProduct:
+		return []string{t.dot(t.mul(t.x, w), t.y)}
+	case kernel.FirstNorm:
+		return []string{t.dot(t.mul(t.x, w), t.x)}
+	case kernel.SecondNorm:
+		return []string{t.dot(t.mul(t.y, w), t.y)}
+	case kernel.Differences:
+		return []string{t.dot(t.delta(), w)}
+	case kernel.Mismatches:
+		return []string{t.total(t.mismatch(w))}
+	}
+	t.waves(s.field[f]+fields(feature)-1, true)
+	sw := t.mul(t.sin, w)
+	phases := t.dot(t.mul(sw, t.cos), t.u)
+	return []string{t.dot(sw, t.sin), t.do("add.rn.f64", phases, phases)}
+}
+
+// dot is Σ_pairs a·b, total Σ_pairs a.
+func (b *body) dot(a, c vec) string {
+	sum := b.do("mul.rn.f64", a[0], c[0])
+	for p := 1; p < len(a); p++ {
+		sum = b.do("fma.rn.f64", a[p], c[p], sum)
+	}
+	return sum
+}
+
+func (b *body) total(a vec) string {
+	sum := a[0]
+	for _, v := range a[1:] {
+		sum = b.do("add.rn.f64", sum, v)
+	}
+	return sum
+}

@@ -1,0 +1,192 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gpfit/kernel"
+)
+
+// checkPoints is the number of training rows on which a kernel that nobody has
+// proved is checked before a fit.
+const checkPoints = 300
+
+// KernelCheckOptions say how [Job.CheckKernel] looks for what a covariance function
+// cannot have.
+type KernelCheckOptions struct {
+	// Points is the largest number of training rows to take; 0 means 300.
+	Points int
+	// Draws is the number of parameter vectors around the start values, which are
+	// multiplied by exp(z/2) with standard normal z.
+	Draws int
+	// Seed draws rows and parameters.
+	Seed uint64
+}
+
+// KernelReport is the verdict on a kernel; the tags name it in JSON.
+type KernelReport struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	Kernel        string `json:"kernel"`
+	// Points and D are numbers of rows and columns.
+	Points int `json:"points"`
+	D      int `json:"d"`
+	// OK says that nothing speaks against a covariance function; Verdict says it in
+	// a sentence.
+	OK      bool   `json:"ok"`
+	Verdict string `json:"verdict"`
+	// Parameters are the start values by name, in scaled units.
+	Parameters map[string]float64 `json:"parameters"`
+	// Checks are one for the start values and one for each draw.
+	Checks   []KernelCheck `json:"checks"`
+	Warnings []string      `json:"warnings"`
+	names    []string
+	err      error
+}
+
+// KernelCheck is what was found at some parameters.
+type KernelCheck struct {
+	Parameters         map[string]float64 `json:"parameters"`
+	OK                 bool               `json:"ok"`
+	Finite             bool               `json:"finite"`
+	Asymmetry          float64            `json:"asymmetry"`
+	SmallestEigenvalue float64            `json:"smallest_eigenvalue"`
+	LargestEigenvalue  float64            `json:"largest_eigenvalue"`
+	Verdict            string             `json:"verdict"`
+}
+
+// checkKernel looks on a sample's rows whether a kernel can be a covariance function,
+// at the start values and around them.
+func checkKernel(s *sample, prog *kernel.Program, p *parameters, o KernelCheckOptions) (*KernelReport, error) {
+	rng := rand.New(rand.NewPCG(o.Seed, 1))
+	x := drawnRows(s.points, o.Points, rng)
+	r := &KernelReport{
+		Type: "kernel_check", SchemaVersion: 1, Kernel: prog.Text, Points: x.N, D: x.D, OK: true, names: prog.Names(), Warnings: append([]string{}, s.warnings...),
+		Verdict: fmt.Sprintf("nothing speaks against a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
+	}
+	if o.Draws > 0 {
+		r.Verdict += fmt.Sprintf(" and at %d others around them", o.Draws)
+	}
+	start := p.kernelStart(prog)
+	r.Parameters = byName(r.names, start)
+	for draw := range 1 + o.Draws {
+		theta := slices.Clone(start)
+		if draw > 0 {
+			for i := range theta {
+				theta[i] *= math.Exp(rng.NormFloat64() / 2)
+			}
+		}
+		h, err := kernel.CheckKernelhood(prog, theta, x)
+		if err != nil {
+			return nil, err
+		}
+		r.add(h, theta)
+	}
+	return r, nil
+}
+
+// add takes a check into the report.
+func (r *KernelReport) add(h kernel.Kernelhood, theta []float64) {
+	r.Checks = append(r.Checks, KernelCheck{
+		Parameters: byName(r.names, theta), OK: h.OK(), Finite: !h.NonFinite, Asymmetry: h.Asymmetry,
+		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Verdict: h.String(),
+	})
+	if h.OK() || !r.OK {
+		return
+	}
+	r.OK, r.err = false, &kernel.KernelhoodError{Text: r.Kernel, Kernelhood: h}
+	r.Verdict = h.String()
+	if len(r.Checks) > 1 {
+		r.Verdict += ", at " + r.parameterText(theta)
+	}
+}
+
+func (r *KernelReport) parameterText(theta []float64) string {
+	words := make([]string, len(theta))
+	for i, v := range theta {
+		words[i] = fmt.Sprintf("%s=%.4g", r.names[i], v)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Err returns a [*kernel.KernelhoodError] unless the report is OK.
+func (r *KernelReport) Err() error { return r.err }
+
+// Text prints the report for people.
+func (r *KernelReport) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-22s %s\n%-22s %d rows, %d columns\n\nparameter              start value\n", "kernel", r.Kernel, "checked on", r.Points, r.D)
+	for _, name := range r.names {
+		fmt.Fprintf(&b, "  %-20s %11.6g\n", name, r.Parameters[name])
+	}
+	fmt.Fprintf(&b, "\nparameters       asymmetry  smallest eigenvalue   largest\n")
+	for i, c := range r.Checks {
+		what := "start values"
+		if i > 0 {
+			what = fmt.Sprintf("draw %d", i)
+		}
+		if !c.Finite {
+			fmt.Fprintf(&b, "  %-14s %s\n", what, c.Verdict)
+			continue
+		}
+		fmt.Fprintf(&b, "  %-14s %9.2g %20.3g %9.3g\n", what, c.Asymmetry, c.SmallestEigenvalue, c.LargestEigenvalue)
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Verdict)
+	return b.String()
+}
+
+// byName makes a map of values.
+func byName(names []string, values []float64) map[string]float64 {
+	out := map[string]float64{}
+	for i, name := range names {
+		out[name] = values[i]
+	}
+	return out
+}
+
+// kernelStart are the start values of the kernel's parameters, ties followed.
+func (p *parameters) kernelStart(prog *kernel.Program) []float64 {
+	theta := make([]float64, prog.NumParams)
+	for i := range theta {
+		theta[i] = p.free[p.elements[i].index].Start
+	}
+	return theta
+}
+
+// drawnRows returns so many of the points, drawn at random, or all.
+func drawnRows(x *kernel.Points, limit int, rng *rand.Rand) *kernel.Points {
+	if limit == 0 {
+		limit = checkPoints
+	}
+	rows := rng.Perm(x.N)[:min(limit, x.N)]
+	slices.Sort(rows)
+	out := &kernel.Points{N: len(rows), D: x.D}
+	for c := range x.D {
+		column := x.Column(c)
+		for _, i := range rows {
+			out.X = append(out.X, column[i])
+		}
+	}
+	return out
+}
+
+// checkUnproved checks a kernel with a formula or a family of the user's own. What
+// speaks against it is a warning, or, if it is required to be a covariance function, a
+// [*kernel.KernelhoodError].
+func checkUnproved(s *sample, m *model, p *parameters, required bool) error {
+	if !kernel.Unproved(m.expr) {
+		return nil
+	}
+	r, err := checkKernel(s, m.program, p, KernelCheckOptions{Seed: 1})
+	if err != nil || r.OK {
+		return err
+	}
+	if required {
+		return r.err
+	}
+	p.warnings = append(p.warnings, fmt.Sprintf("kernel %s: %s; what the fit says of uncertainty may mean nothing", r.Kernel, r.Verdict))
+	return nil
+}

@@ -1,0 +1,57 @@
+package fit
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// TestUnprovedKernels: formulas and kernels of one's own are checked before a fit,
+// and families that are built in are not.
+func TestUnprovedKernels(t *testing.T) {
+	d := synthetic(60)
+	flat := &kernel.Family{Name: "flat", Function: func(p *kernel.Pair) *kernel.Node { return p.Sub(p.Number(0.1), p.Exp(p.Neg(p.Distance("")))) }}
+	skew := &kernel.Family{Name: "skew", Function: func(p *kernel.Pair) *kernel.Node { return p.Exp(p.Difference("")) }}
+	for text, want := range map[string]string{
+		"rbf + linear": "", "formula(exp(-r/a), a=1)*rbf": "", "formula(1 - r)": "has the eigenvalue -", "rbf + rbf*(flat + constant)": "has the eigenvalue -",
+		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",
+	} {
+		o := Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
+		job, err := Prepare(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warnings := strings.Join(job.Warnings(), " "); strings.Contains(warnings, "no covariance function") != (want != "") || !strings.Contains(warnings, want) {
+			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
+		}
+		o.RequirePSD = true
+		_, err = Prepare(d, o)
+		var none *kernel.KernelhoodError
+		if errors.As(err, &none) != (want != "") || none != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestFormulaFit: a formula is fitted as the family that it spells out, and its
+// parameters are reported in original units.
+func TestFormulaFit(t *testing.T) {
+	d := synthetic(80)
+	formula := mustFit(t, d, Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	family := mustFit(t, d, Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	if math.Abs(formula.NLML-family.NLML) > 1e-5 {
+		t.Errorf("NLML %v, that of rbf %v", formula.NLML, family.NLML)
+	}
+	for what, values := range map[string][2]map[string]float64{
+		"scaled": {formula.Parameters, family.Parameters}, "original": {formula.ParametersOriginalUnits, family.ParametersOriginalUnits},
+	} {
+		rho := values[1]["lengthscale"]
+		if b := values[0]["b"]; math.Abs(2*b*rho*rho-1) > 1e-3 {
+			t.Errorf("%s units: b = %v beside a lengthscale of %v", what, b, rho)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package gp
+
+import (
+	"fmt"
+	"slices"
+
+	"gpfit/kernel"
+	"gpfit/kernel/code"
+)
+
+// operation computes a value of a pair of points from earlier ones. Op is the name
+// of its function; examples/EXPORT.md lists them.
+type operation struct {
+	Op string `json:"op"`
+	// Of are the operations, by their places in the list, whose values it takes.
+	Of []int `json:"of,omitempty"`
+	// Feature, Coefficients, Constant, Powers, Exponent and Number are those of
+	// "feature", "sum", "product", "power", "number"; Coefficients are also those
+	// of "decay".
+	Feature      *int      `json:"feature,omitempty"`
+	Coefficients []float64 `json:"coefficients,omitempty"`
+	Constant     *float64  `json:"constant,omitempty"`
+	Powers       []int     `json:"powers,omitempty"`
+	Exponent     *float64  `json:"exponent,omitempty"`
+	Number       *float64  `json:"number,omitempty"`
+}
+
+// pairFeature is a sum over columns (positions in X) with a weight each.
+type pairFeature struct {
+	Kind    string    `json:"kind"`
+	Columns []int     `json:"columns"`
+	Weights []float64 `json:"weights"`
+	// Periods are there for "sin_squares".
+	Periods []float64 `json:"periods,omitempty"`
+}
+
+// plainFamilies are those whose name says to another program what they are. Leaves of
+// others are exported as operations.
+var plainFamilies = []string{"rbf", "matern12", "matern32", "matern52", "rq", "periodic", "cosine", "linear", "poly", "constant"}
+
+var featureNames = map[kernel.FeatureKind]string{
+	kernel.SquaredDistance: "squared_distance", kernel.InnerProduct: "inner_product", kernel.SinSquares: "sin_squares",
+	kernel.Differences: "differences", kernel.Mismatches: "mismatches", kernel.First: "first", kernel.Second: "second",
+	kernel.FirstNorm: "first_norm", kernel.SecondNorm: "second_norm",
+}
+
+var operationNames = map[code.Op]string{
+	code.Exp: "exp", code.Log: "log", code.LogOrZero: "log_or_0", code.Log1p: "log1p", code.Sqrt: "sqrt", code.RootInverse: "inverse_sqrt",
+	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
+}
+
+// compiled adds to a leaf's node what computes its value, at the parameters that the
+// node has.
+func (x *exporter) compiled(l *kernel.Leaf, out *node) error {
+	prog, err := kernel.Compile(l, x.labels)
+	if err != nil {
+		return err
+	}
+	w := operationWriter{prog: prog, theta: leafTheta(prog, out), places: map[code.ID]int{}}
+	w.uniforms = make([]float64, len(prog.List.Values))
+	need := prog.List.Needed(prog.Value)
+	prog.List.Uniforms(w.uniforms, w.theta, need)
+	for id := range prog.List.Values {
+		if v := &prog.List.Values[id]; need[id] && !v.Uniform {
+			if err := w.add(code.ID(id), v); err != nil {
+				return err
+			}
+		}
+	}
+	if prog.List.At(prog.Value).Uniform {
+		w.out = append(w.out, operation{Op: "number", Number: &w.uniforms[prog.Value]})
+	}
+	out.Operations = w.out
+	for _, f := range prog.Features {
+		out.Features = append(out.Features, w.feature(&f))
+	}
+	return nil
+}
+
+// leafTheta are the parameters of a leaf alone, with a signal variance of 1, which
+// stands elsewhere in the tree.
+func leafTheta(prog *kernel.Program, leaf *node) []float64 {
+	theta := make([]float64, prog.NumParams)
+	for _, p := range prog.Params {
+		values := theta[p.Offset : p.Offset+p.Size]
+		switch v := leaf.Parameters[p.Name].(type) {
+		case []float64:
+			copy(values, v)
+		case float64:
+			values[0] = v
+		default:
+			values[0] = 1
+		}
+	}
+	return theta
+}
+
+// operationWriter turns operations into their form for other programs.
+type operationWriter struct {
+	prog            *kernel.Program
+	theta, uniforms []float64
+	// places say where in out an operation is.
+	places map[code.ID]int
+	out    []operation
+}
+
+func (w *operationWriter) add(id code.ID, v *code.Value) error {
+	o := operation{Op: operationNames[v.Op]}
+	for _, a := range v.Args {
+		o.Of = append(o.Of, w.places[a])
+	}
+	switch v.Op {
+	case code.Feature:
+		o.Op, o.Feature = "feature", &v.Index
+	case code.Sum:
+		o.Op = "sum"
+		for _, c := range v.Coef {
+			o.Coefficients = append(o.Coefficients, w.uniforms[c])
+		}
+		if v.Offset != code.None {
+			o.Constant = &w.uniforms[v.Offset]
+		}
+	case code.Product:
+		o.Op, o.Powers = "product", v.Powers
+	case code.Power:
+		o.Op, o.Exponent = "power", &w.uniforms[v.Coef[0]]
+	case code.Decay:
+		o.Op, o.Coefficients = "decay", v.Poly[1:]
+		if v.Poly[0] != 0 {
+			return fmt.Errorf("gp: export of %s: a decay with a pole", w.prog.Text)
+		}
+	}
+	if o.Op == "" {
+		return fmt.Errorf("gp: export of %s: there is no name for operation %d", w.prog.Text, v.Op)
+	}
+	w.places[id] = len(w.out)
+	w.out = append(w.out, o)
+	return nil
+}
+
+func (w *operationWriter) feature(f *kernel.Feature) pairFeature {
+	out := pairFeature{Kind: featureNames[f.Kind], Columns: f.Dims, Weights: slices.Repeat([]float64{1}, len(f.Dims))}
+	for q := range f.Dims {
+		if f.Param >= 0 {
+			for range f.Power() {
+				out.Weights[q] /= w.theta[f.Param+q]
+			}
+		}
+		if f.Kind == kernel.SinSquares {
+			out.Periods = append(out.Periods, w.theta[f.Period+min(q, f.Periods-1)])
+		}
+	}
+	return out
+}

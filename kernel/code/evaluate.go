@@ -1,0 +1,144 @@
+package code
+
+import (
+	"fmt"
+	"math"
+)
+
+// Uniforms computes the values that need tells among the uniform ones, for
+// parameters theta, into out, which has an element for each value.
+func (l *List) Uniforms(out, theta []float64, need []bool) {
+	for id := range l.Values {
+		if need[id] && l.Values[id].Uniform {
+			out[id] = l.compute(&l.Values[id], out, theta, nil)
+		}
+	}
+}
+
+// Evaluate computes all values that the given ones depend on, for one pair with the
+// given features: the plain meaning of a list, which backends are compared with.
+func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
+	values, need := make([]float64, len(l.Values)), l.Needed(roots...)
+	for id := range l.Values {
+		if need[id] {
+			values[id] = l.compute(&l.Values[id], values, theta, features)
+		}
+	}
+	out := make([]float64, len(roots))
+	for i, r := range roots {
+		if r != None {
+			out[i] = values[r]
+		}
+	}
+	return out
+}
+
+func (l *List) compute(v *Value, values, theta, features []float64) float64 {
+	switch v.Op {
+	case Number:
+		return v.Number
+	case Parameter:
+		return theta[v.Index]
+	case Feature:
+		return features[v.Index]
+	case Sum:
+		sum := 0.0
+		if v.Offset != None {
+			sum = values[v.Offset]
+		}
+		for i, a := range v.Args {
+			sum += values[v.Coef[i]] * values[a]
+		}
+		return sum
+	case Product:
+		product := 1.0
+		if v.Uniform {
+			product = v.Number
+		}
+		for i, a := range v.Args {
+			product *= powInt(values[a], v.Powers[i])
+		}
+		return product
+	case Power:
+		return apply(v, values[v.Args[0]], values[v.Coef[0]])
+	}
+	return apply(v, values[v.Args[0]], 0)
+}
+
+// powInt multiplies; math.Pow is right to the last bit less often.
+func powInt(x float64, p int) float64 {
+	if p < 0 {
+		return 1 / powInt(x, -p)
+	}
+	out := 1.0
+	for ; p > 0; p /= 2 {
+		if p%2 == 1 {
+			out *= x
+		}
+		x *= x
+	}
+	return out
+}
+
+// apply computes a function of one argument, or of a base and an exponent.
+func apply(v *Value, a, exponent float64) float64 {
+	switch v.Op {
+	case Exp:
+		return math.Exp(a)
+	case Log:
+		return math.Log(a)
+	case LogOrZero:
+		if a == 0 {
+			return 0
+		}
+		return math.Log(a)
+	case Log1p:
+		return math.Log1p(a)
+	case Sqrt:
+		return math.Sqrt(a)
+	case RootInverse:
+		if a == 0 {
+			return 0
+		}
+		return 1 / math.Sqrt(a)
+	case Sine:
+		return math.Sin(2 * math.Pi * (a - math.RoundToEven(a)))
+	case Cosine:
+		return math.Cos(2 * math.Pi * (a - math.RoundToEven(a)))
+	case Tanh:
+		return math.Tanh(a)
+	case Arcsine:
+		return math.Asin(a)
+	case Abs:
+		return math.Abs(a)
+	case Positive:
+		return max(a, 0)
+	case Step:
+		switch {
+		case a > 0:
+			return 1
+		case a <= 0:
+			return 0
+		}
+		return a
+	case Power:
+		return math.Pow(a, exponent)
+	case Decay:
+		return decay(v.Poly, math.Sqrt(a))
+	}
+	panic(fmt.Sprintf("code: no function %d", v.Op))
+}
+
+func decay(poly []float64, t float64) float64 {
+	if math.IsInf(t, 1) {
+		return 0
+	}
+	sum := 0.0
+	for k := len(poly) - 1; k > 0; k-- {
+		sum = sum*t + poly[k]
+	}
+	if t > 0 {
+		sum += poly[0] / t
+	}
+	return sum * math.Exp(-t)
+}

@@ -1,0 +1,260 @@
+package code
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// ID names a value of a list: its index.
+type ID int32
+
+// None stands for no value.
+const None ID = -1
+
+// Op is an operation.
+type Op uint8
+
+// The operations, with a the value of Args[0].
+const (
+	// Number is the number Value.Number.
+	Number Op = iota
+	// Parameter is θ[Index], which is positive.
+	Parameter
+	// Feature is the pair's feature number Index.
+	Feature
+	// Sum is Σ_i Coef[i]·Args[i], and Offset if that is not None; Coef and Offset
+	// are uniform. Of a uniform Sum the coefficients are numbers.
+	Sum
+	// Product is Π_i Args[i]^Powers[i], a uniform one times Value.Number.
+	Product
+	// Exp is e^a, Log is log a, Log1p is log(1 + a) for a ≥ 0.
+	Exp
+	Log
+	Log1p
+	// LogOrZero is log a, and 0 where a is 0: it stands in derivatives beside a
+	// factor that is 0 there.
+	LogOrZero
+	// Sqrt is √a. RootInverse is 1/√a, and 0 where a is 0: it stands in
+	// derivatives of distances, whose limit there is a mean of both sides.
+	Sqrt
+	RootInverse
+	// Sine is sin 2πa and Cosine is cos 2πa.
+	Sine
+	Cosine
+	Tanh
+	Arcsine
+	// Abs is |a|, Positive is max(a, 0), and Step is 1 where a > 0 and 0 elsewhere.
+	Abs
+	Positive
+	Step
+	// Power is a^Coef[0] for a ≥ 0, with a uniform exponent.
+	Power
+	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. Where t is 0 the term of
+	// t^−1 counts as 0.
+	Decay
+)
+
+// Value is an operation on earlier values.
+type Value struct {
+	Op   Op
+	Args []ID
+	// Coef and Offset are those of a Sum, Powers those of a Product.
+	Coef   []ID
+	Offset ID
+	Powers []int
+	Number float64
+	Index  int
+	// Poly are the coefficients of Decay, from that of t^−1 on.
+	Poly []float64
+	// Uniform tells a value that is the same for all pairs.
+	Uniform bool
+	// Sign is what is known of its sign.
+	Sign Sign
+}
+
+// Sign is what is known of the sign of a value.
+type Sign uint8
+
+// The signs. AtLeast0 and AtMost0 contain 0, Above0 and Below0 do not.
+const (
+	Unknown Sign = iota
+	AtLeast0
+	Above0
+	AtMost0
+	Below0
+)
+
+// NotNegative tells values of at least 0.
+func (s Sign) NotNegative() bool { return s == AtLeast0 || s == Above0 }
+
+// NotPositive tells values of at most 0.
+func (s Sign) NotPositive() bool { return s == AtMost0 || s == Below0 }
+
+func (s Sign) times(t Sign) Sign {
+	switch {
+	case s == Unknown || t == Unknown:
+		return Unknown
+	case (s == Above0 || s == Below0) && (t == Above0 || t == Below0):
+		if s == t {
+			return Above0
+		}
+		return Below0
+	case s.NotNegative() == t.NotNegative():
+		return AtLeast0
+	}
+	return AtMost0
+}
+
+// List is a list of values. The zero value is empty and ready for use.
+type List struct {
+	Values []Value
+	known  map[string]ID
+}
+
+// At returns the value v.
+func (l *List) At(v ID) *Value { return &l.Values[v] }
+
+// put returns the value that equals v, adding it if there is none.
+func (l *List) put(v Value) ID {
+	if v.Op != Sum {
+		v.Offset = None
+	}
+	v.Uniform = v.Op != Feature
+	for _, a := range v.Args {
+		v.Uniform = v.Uniform && l.At(a).Uniform
+	}
+	key := v.key()
+	if id, ok := l.known[key]; ok {
+		return id
+	}
+	if l.known == nil {
+		l.known = map[string]ID{}
+	}
+	v.Sign = l.sign(v)
+	id := ID(len(l.Values))
+	l.Values = append(l.Values, v)
+	l.known[key] = id
+	return id
+}
+
+// key tells values apart that are not equal.
+func (v *Value) key() string {
+	b := make([]byte, 0, 128)
+	put := func(x uint64) { b = binary.LittleEndian.AppendUint64(b, x) }
+	put(uint64(v.Op) | uint64(len(v.Args))<<8 | uint64(len(v.Coef))<<24 | uint64(len(v.Poly))<<40)
+	put(uint64(uint32(v.Offset)) | uint64(v.Index)<<32)
+	put(math.Float64bits(v.Number))
+	for i, a := range v.Args {
+		power := 0
+		if v.Powers != nil {
+			power = v.Powers[i]
+		}
+		put(uint64(uint32(a)) | uint64(uint32(power))<<32)
+	}
+	for _, c := range v.Coef {
+		put(uint64(c))
+	}
+	for _, p := range v.Poly {
+		put(math.Float64bits(p))
+	}
+	return string(b)
+}
+
+func (l *List) sign(v Value) Sign {
+	arg := Unknown
+	if len(v.Args) > 0 {
+		arg = l.At(v.Args[0]).Sign
+	}
+	switch v.Op {
+	case Number:
+		return signOf(v.Number)
+	case Parameter, Exp:
+		return Above0
+	case Feature:
+		return v.Sign
+	case Sum:
+		return l.signOfSum(v)
+	case Product:
+		return l.signOfProduct(v)
+	case Sqrt, RootInverse, Log1p, Abs, Positive, Step, Power:
+		return AtLeast0
+	case Tanh, Arcsine:
+		return arg
+	}
+	return Unknown
+}
+
+func signOf(x float64) Sign {
+	switch {
+	case x > 0:
+		return Above0
+	case x < 0:
+		return Below0
+	case x == 0:
+		return AtLeast0
+	}
+	return Unknown
+}
+
+func (l *List) signOfSum(v Value) Sign {
+	var terms []Sign
+	for i, a := range v.Args {
+		terms = append(terms, l.At(a).Sign.times(l.At(v.Coef[i]).Sign))
+	}
+	if v.Offset != None {
+		terms = append(terms, l.At(v.Offset).Sign)
+	}
+	switch {
+	case !slices.ContainsFunc(terms, func(s Sign) bool { return !s.NotNegative() }):
+		if slices.Contains(terms, Above0) {
+			return Above0
+		}
+		return AtLeast0
+	case !slices.ContainsFunc(terms, func(s Sign) bool { return !s.NotPositive() }):
+		if slices.Contains(terms, Below0) {
+			return Below0
+		}
+		return AtMost0
+	}
+	return Unknown
+}
+
+func (l *List) signOfProduct(v Value) Sign {
+	sign := Above0
+	if v.Uniform {
+		sign = signOf(v.Number)
+	}
+	for i, a := range v.Args {
+		s := l.At(a).Sign
+		if v.Powers[i]%2 == 0 {
+			if s = AtLeast0; l.At(a).Sign == Above0 || l.At(a).Sign == Below0 {
+				s = Above0
+			}
+		}
+		sign = sign.times(s)
+	}
+	return sign
+}
+
+// Needed tells which values the given ones depend on, themselves included.
+func (l *List) Needed(roots ...ID) []bool {
+	needed := make([]bool, len(l.Values))
+	for _, r := range roots {
+		if r != None {
+			needed[r] = true
+		}
+	}
+	for id := len(l.Values) - 1; id >= 0; id-- {
+		if v := &l.Values[id]; needed[id] {
+			for _, list := range [][]ID{v.Args, v.Coef, {v.Offset}} {
+				for _, a := range list {
+					if a != None {
+						needed[a] = true
+					}
+				}
+			}
+		}
+	}
+	return needed
+}

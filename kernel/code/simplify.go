@@ -1,0 +1,353 @@
+package code
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Num returns the number x.
+func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}) }
+
+// Param returns θ[index].
+func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
+
+// Feat returns the pair's feature, of which a sign may be known.
+func (l *List) Feat(index int, sign Sign) ID {
+	return l.put(Value{Op: Feature, Index: index, Sign: sign})
+}
+
+// number tells a number and returns it.
+func (l *List) number(a ID) (float64, bool) {
+	v := l.At(a)
+	return v.Number, v.Op == Number
+}
+
+// Factor returns the uniform factor of a, None for 1, and what it is multiplied
+// with, which is None where a is uniform. It leaves the list as it is.
+func (l *List) Factor(a ID) (coef, core ID) {
+	switch v := l.At(a); {
+	case v.Uniform:
+		return a, None
+	case v.Op == Sum && len(v.Args) == 1 && v.Offset == None:
+		return v.Coef[0], v.Args[0]
+	}
+	return None, a
+}
+
+// split is Factor with the number 1 for no factor.
+func (l *List) split(a ID) (coef, core ID) {
+	if coef, core = l.Factor(a); coef == None {
+		coef = l.Num(1)
+	}
+	return coef, core
+}
+
+// linear is Σ coef·core + offset while it is put together.
+type linear struct {
+	cores  []ID
+	coefs  map[ID]ID
+	offset ID
+}
+
+// Add returns a + b.
+func (l *List) Add(a, b ID) ID { return l.combine(a, b, 1) }
+
+// Sub returns a − b.
+func (l *List) Sub(a, b ID) ID { return l.combine(a, b, -1) }
+
+// Neg returns −a.
+func (l *List) Neg(a ID) ID { return l.Mul(l.Num(-1), a) }
+
+func (l *List) combine(a, b ID, sign float64) ID {
+	if l.At(a).Uniform && l.At(b).Uniform {
+		return l.addUniform(a, b, sign)
+	}
+	sum := linear{coefs: map[ID]ID{}, offset: l.Num(0)}
+	l.collect(&sum, a, 1)
+	l.collect(&sum, b, sign)
+	return l.ofLinear(sum)
+}
+
+// collect adds sign·a to a sum. Sums of several terms with a factor stay whole,
+// so that the factor does not hide that they are equal.
+func (l *List) collect(sum *linear, a ID, sign float64) {
+	v := *l.At(a)
+	if v.Uniform {
+		sum.offset = l.addUniform(sum.offset, a, sign)
+		return
+	}
+	term := func(coef, core ID) {
+		coef = l.Mul(l.Num(sign), coef)
+		if before, ok := sum.coefs[core]; ok {
+			coef = l.addUniform(before, coef, 1)
+		} else {
+			sum.cores = append(sum.cores, core)
+		}
+		sum.coefs[core] = coef
+	}
+	if v.Op != Sum {
+		term(l.Num(1), a)
+		return
+	}
+	for i, core := range v.Args {
+		term(v.Coef[i], core)
+	}
+	if v.Offset != None {
+		sum.offset = l.addUniform(sum.offset, v.Offset, sign)
+	}
+}
+
+func (l *List) ofLinear(sum linear) ID {
+	v := Value{Op: Sum, Offset: None}
+	slices.Sort(sum.cores)
+	for _, core := range sum.cores {
+		if x, ok := l.number(sum.coefs[core]); !ok || x != 0 {
+			v.Args, v.Coef = append(v.Args, core), append(v.Coef, sum.coefs[core])
+		}
+	}
+	if x, ok := l.number(sum.offset); !ok || x != 0 {
+		v.Offset = sum.offset
+	}
+	switch {
+	case len(v.Args) == 0:
+		return sum.offset
+	case len(v.Args) == 1 && v.Offset == None:
+		if x, ok := l.number(v.Coef[0]); ok && x == 1 {
+			return v.Args[0]
+		}
+	}
+	return l.put(v)
+}
+
+// addUniform is a + sign·b of uniform values: a sum of monomials with numbers as
+// coefficients.
+func (l *List) addUniform(a, b ID, sign float64) ID {
+	v, offset := Value{Op: Sum, Offset: None}, 0.0
+	add := func(term ID, factor float64) {
+		m := l.monomialOf(term)
+		factor *= m.number
+		m.number = 1
+		if len(m.powers) == 0 {
+			offset += factor
+			return
+		}
+		core := l.ofMonomial(m)
+		i := slices.Index(v.Args, core)
+		if i < 0 {
+			i = len(v.Args)
+			v.Args, v.Coef = append(v.Args, core), append(v.Coef, l.Num(0))
+		}
+		v.Coef[i] = l.Num(l.At(v.Coef[i]).Number + factor)
+	}
+	for _, side := range []struct {
+		id   ID
+		sign float64
+	}{{a, 1}, {b, sign}} {
+		s := *l.At(side.id)
+		if s.Op != Sum {
+			add(side.id, side.sign)
+			continue
+		}
+		for i, t := range s.Args {
+			add(t, side.sign*l.At(s.Coef[i]).Number)
+		}
+		if s.Offset != None {
+			offset += side.sign * l.At(s.Offset).Number
+		}
+	}
+	keep := Value{Op: Sum, Offset: None}
+	for i, t := range v.Args {
+		if l.At(v.Coef[i]).Number != 0 {
+			keep.Args, keep.Coef = append(keep.Args, t), append(keep.Coef, v.Coef[i])
+		}
+	}
+	if offset != 0 {
+		keep.Offset = l.Num(offset)
+	}
+	switch {
+	case len(keep.Args) == 0:
+		return l.Num(offset)
+	case len(keep.Args) == 1 && keep.Offset == None:
+		m := l.monomialOf(keep.Args[0])
+		m.number *= l.At(keep.Coef[0]).Number
+		return l.ofMonomial(m)
+	}
+	return l.put(keep)
+}
+
+// monomial is number·Π base^power of values that are all uniform or all not.
+type monomial struct {
+	number float64
+	powers map[ID]int
+}
+
+func (l *List) monomialOf(a ID) monomial {
+	v := l.At(a)
+	m := monomial{1, map[ID]int{}}
+	switch {
+	case v.Op == Number:
+		m.number = v.Number
+	case v.Op == Product:
+		if v.Uniform {
+			m.number = v.Number
+		}
+		for i, b := range v.Args {
+			m.powers[b] = v.Powers[i]
+		}
+	default:
+		m.powers[a] = 1
+	}
+	return m
+}
+
+func (m monomial) times(o monomial, power int) monomial {
+	m.number *= math.Pow(o.number, float64(power))
+	for b, p := range o.powers {
+		m.powers[b] += p * power
+	}
+	return m
+}
+
+func (l *List) ofMonomial(m monomial) ID {
+	v := Value{Op: Product}
+	for b, p := range m.powers {
+		if p != 0 {
+			v.Args = append(v.Args, b)
+		}
+	}
+	if len(v.Args) == 0 || m.number == 0 {
+		return l.Num(m.number)
+	}
+	slices.Sort(v.Args)
+	for _, b := range v.Args {
+		v.Powers = append(v.Powers, m.powers[b])
+	}
+	if l.At(v.Args[0]).Uniform {
+		v.Number = m.number
+	}
+	if len(v.Args) == 1 && v.Powers[0] == 1 && m.number == 1 {
+		return v.Args[0]
+	}
+	return l.put(v)
+}
+
+// Mul returns a·b.
+func (l *List) Mul(a, b ID) ID { return l.times(a, b, 1) }
+
+// Div returns a/b.
+func (l *List) Div(a, b ID) ID { return l.times(a, b, -1) }
+
+// PowInt returns a^power.
+func (l *List) PowInt(a ID, power int) ID { return l.times(l.Num(1), a, power) }
+
+// times returns a·b^power.
+func (l *List) times(a, b ID, power int) ID {
+	coefA, coreA := l.split(a)
+	coefB, coreB := l.split(b)
+	coef := l.ofMonomial(l.monomialOf(coefA).times(l.monomialOf(coefB), power))
+	core := coreA
+	switch {
+	case coreB == None || power == 0:
+	case coreA == None:
+		core = l.product(monomial{1, map[ID]int{}}.times(l.monomialOf(coreB), power))
+	default:
+		core = l.product(l.monomialOf(coreA).times(l.monomialOf(coreB), power))
+	}
+	return l.scaled(coef, core)
+}
+
+// scaled returns coef·core, where core may itself have a factor or be None.
+func (l *List) scaled(coef, core ID) ID {
+	if core == None {
+		return coef
+	}
+	inner, core := l.split(core)
+	coef = l.ofMonomial(l.monomialOf(coef).times(l.monomialOf(inner), 1))
+	if core == None {
+		return coef
+	}
+	return l.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
+}
+
+// product returns a product of values that are not uniform: one exponential for
+// all, roots paired.
+func (l *List) product(m monomial) ID {
+	l.pairRoots(m)
+	exponent, found := l.Num(0), false
+	for _, b := range sortedKeys(m.powers) {
+		if v := *l.At(b); v.Op == Exp && m.powers[b] != 0 {
+			exponent, found = l.Add(exponent, l.Mul(l.Num(float64(m.powers[b])), v.Args[0])), true
+			delete(m.powers, b)
+		}
+	}
+	if !found {
+		return l.ofMonomial(m)
+	}
+	e := l.Exp(l.joinLogs(exponent, m))
+	if l.At(e).Uniform {
+		return l.scaled(e, l.ofMonomial(m))
+	}
+	m.powers[e]++
+	return l.ofMonomial(m)
+}
+
+// joinLogs moves factors (1 + a)^p into an exponent that has log(1 + a).
+func (l *List) joinLogs(exponent ID, m monomial) ID {
+	if l.At(exponent).Op != Sum {
+		return exponent
+	}
+	for _, a := range slices.Clone(l.At(exponent).Args) {
+		if v := *l.At(a); v.Op == Log1p {
+			base := l.Add(l.Num(1), v.Args[0])
+			exponent = l.Add(exponent, l.Mul(l.Num(float64(m.powers[base])), a))
+			delete(m.powers, base)
+		}
+	}
+	return exponent
+}
+
+// pairRoots replaces √a·√a by a, and what stands beside 1/√a: there a/√a is √a and
+// √a/√a is 1.
+func (l *List) pairRoots(m monomial) {
+	for _, b := range sortedKeys(m.powers) {
+		v := *l.At(b)
+		if v.Op != RootInverse && v.Op != Sqrt {
+			continue
+		}
+		inner := l.monomialOf(v.Args[0])
+		root, inverse := l.unary(Sqrt, v.Args[0]), l.unary(RootInverse, v.Args[0])
+		for m.powers[inverse] > 0 && contains(m, inner) {
+			m.powers[inverse]--
+			m.powers[root]++
+			m = m.times(inner, -1)
+		}
+		for m.powers[inverse] > 0 && m.powers[root] > 0 {
+			m.powers[inverse]--
+			m.powers[root]--
+		}
+		for m.powers[root] > 1 {
+			m.powers[root] -= 2
+			m = m.times(inner, 1)
+		}
+	}
+}
+
+// contains tells whether m has all factors of part.
+func contains(m, part monomial) bool {
+	for b, p := range part.powers {
+		if m.powers[b] < p {
+			return false
+		}
+	}
+	return true
+}
+
+func sortedKeys(m map[ID]int) []ID {
+	var keys []ID
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare[ID])
+	return keys
+}

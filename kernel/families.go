@@ -1,0 +1,153 @@
+package kernel
+
+import "math"
+
+var (
+	lengthscale = Parameter{Name: "lengthscale", Kind: Lengthscale, Count: PerColumn}
+	// sineScale is compared with a sine, innerScale divides inner products.
+	sineScale  = Parameter{Name: "lengthscale", Kind: Shape, Count: PerColumn}
+	innerScale = Parameter{Name: "lengthscale", Kind: InnerScale, Count: OnlyARD}
+	period     = Parameter{Name: "period", Kind: Period, Count: PerColumn}
+	// indicatorScale divides numbers of mismatches.
+	indicatorScale = Parameter{Name: "lengthscale", Kind: Shape, Count: PerColumn}
+	// The lengthscale that changes over a column is one at −1 and the other at 1.
+	lowScale  = Parameter{Name: "lengthscale_low", Kind: Lengthscale}
+	highScale = Parameter{Name: "lengthscale_high", Kind: Lengthscale}
+	alpha     = Parameter{Name: "alpha", Kind: Shape}
+	offset    = Parameter{Name: "offset", Kind: Offset}
+)
+
+// families lists every leaf, in the order of their help text, with r² = Σ Δ_c²/ρ_c²
+// over the columns c and Δ_c = x_c − x'_c. "R&W" is Rasmussen & Williams, Gaussian
+// Processes for Machine Learning (2006).
+var families = []*Family{
+	{ // exp(−r²/2), R&W eq. 4.9.
+		Name: "rbf", Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node { return p.Exp(p.Scale(-0.5, p.SquaredDistance("lengthscale"))) },
+	},
+	// (1, 1 + t and 1 + t + t²/3)·exp(−t) with t = r, √3 r and √5 r, R&W eq. 4.17.
+	matern("matern12", 1, 1),
+	matern("matern32", 3, 1, 1),
+	matern("matern52", 5, 1, 1, 1.0/3),
+	{ // Of any order ν = p + ½, R&W eq. 4.16.
+		Name: "matern", Parameters: []Parameter{lengthscale},
+		own: &number{name: "nu", what: "half an odd number", first: 0.5, count: 11, standard: 3},
+		Function: func(p *Pair) *Node {
+			order := p.Degree() - 1
+			return p.Decay(p.Scale(float64(2*order+1), p.SquaredDistance("lengthscale")), maternPolynomial(order)...)
+		},
+	},
+	{ // (1 + r²/(2α))^−α, R&W eq. 4.19.
+		Name: "rq", Parameters: []Parameter{lengthscale, alpha},
+		Function: func(p *Pair) *Node {
+			a := p.Parameter("alpha")
+			t := p.Div(p.SquaredDistance("lengthscale"), p.Scale(2, a))
+			return p.Exp(p.Neg(p.Mul(a, p.Log1p(t))))
+		},
+	},
+	{ // exp(−2 Σ sin²(πΔ_c/p_c)/ρ_c²), on one column R&W eq. 4.31. On several, the
+		// form with the sine of the distance is not positive definite.
+		Name: "periodic", Parameters: []Parameter{sineScale, period},
+		Function: func(p *Pair) *Node { return p.Exp(p.Scale(-2, p.SineSquares("lengthscale", "period"))) },
+	},
+	{ // Σ x_c x'_c, with ard Σ x_c x'_c/ρ_c², R&W table 4.1.
+		Name: "linear", Parameters: []Parameter{innerScale}, linear: true,
+		Function: func(p *Pair) *Node { return p.InnerProduct("lengthscale") },
+	},
+	{ // (o + Σ x_c x'_c)^degree, R&W table 4.1.
+		Name: "poly", Parameters: []Parameter{innerScale, offset}, MaxDegree: 100,
+		Function: func(p *Pair) *Node {
+			return p.PowInt(p.Add(p.Parameter("offset"), p.InnerProduct("lengthscale")), p.Degree())
+		},
+	},
+	{ // cos(2π Σ Δ_c/p_c), the real part of a character and so positive definite in
+		// any dimension: Bochner's theorem, R&W eq. 4.5.
+		Name: "cosine", Parameters: []Parameter{period},
+		Function: func(p *Pair) *Node { return p.CosineOfTurns(p.Difference("period")) },
+	},
+	{ // Wendland's piecewise polynomials, 0 from r = 1 on and 2q times
+		// differentiable, R&W eq. 4.21.
+		Name: "wendland", Parameters: []Parameter{lengthscale},
+		own:      &number{name: "q", what: "a whole number", first: 0, count: 3, standard: 2},
+		Function: wendland,
+	},
+	{ // The neural network's, with the variance o of its biases: R&W eq. 4.29 with
+		// (2/π) asin(2s/√((1 + 2v)(1 + 2v'))), s = o + Σ x_c x'_c/ρ_c², v = o + Σ x_c²/ρ_c².
+		Name: "arcsine", Parameters: []Parameter{lengthscale, offset},
+		Function: func(p *Pair) *Node {
+			o := p.Parameter("offset")
+			twice := func(a *Node) *Node { return p.Scale(2, p.Add(o, a)) }
+			first, second := p.Norms("lengthscale")
+			size := p.Mul(p.Add(p.Number(1), twice(first)), p.Add(p.Number(1), twice(second)))
+			return p.Scale(2/math.Pi, p.Arcsine(p.Div(twice(p.InnerProduct("lengthscale")), p.Sqrt(size))))
+		},
+	},
+	{ // Gibbs's, with a lengthscale ℓ(x) that changes with the mean of the columns.
+		Name: "gibbs", Parameters: []Parameter{lowScale, highScale},
+		Function: gibbs,
+	},
+	{ // exp(−Σ [x_c ≠ x'_c]/ρ_c²), for categories: what rbf is on a column of 0 and 1
+		// for each category. Hutter, Hoos & Leyton-Brown, LION 5 (2011), eq. 1.
+		Name: "hamming", Parameters: []Parameter{indicatorScale},
+		Function: func(p *Pair) *Node { return p.Exp(p.Neg(p.Mismatches("lengthscale"))) },
+	},
+	{ // 1
+		Name:     "constant",
+		Function: func(p *Pair) *Node { return p.Number(1) },
+	},
+}
+
+// matern is (Σ_k poly_k t^k)·exp(−t) with t² = factor·r².
+func matern(name string, factor float64, poly ...float64) *Family {
+	return &Family{
+		Name: name, Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node { return p.Decay(p.Scale(factor, p.SquaredDistance("lengthscale")), poly...) },
+	}
+}
+
+// maternPolynomial returns the coefficients of p!/(2p)! Σ_i (p+i)!/(i!(p−i)!)·(2t)^(p−i),
+// from that of t⁰ on, which is 1.
+func maternPolynomial(p int) []float64 {
+	out := []float64{1}
+	for k := 1; k <= p; k++ {
+		out = append(out, out[k-1]*float64(2*(p-k+1))/float64((2*p-k+1)*k))
+	}
+	return out
+}
+
+// wendland is (1 − r)₊^(j+q) times a polynomial of degree q, with j = ⌊d/2⌋ + q + 1 on
+// d columns, on which it is positive definite.
+func wendland(p *Pair) *Node {
+	q := p.Degree() - 1
+	j := len(p.dims)/2 + q + 1
+	square := p.SquaredDistance("lengthscale")
+	r := p.Sqrt(square)
+	k := p.PowInt(p.Positive(p.Sub(p.Number(1), r)), j+q)
+	linear := p.Number(1)
+	switch q {
+	case 1:
+		linear = p.Add(linear, p.Scale(float64(j+1), r))
+	case 2:
+		linear = p.Add(linear, p.Scale(float64(j+2), r), p.Scale(float64(j*j+4*j+3)/3, square))
+	}
+	return p.Mul(k, linear)
+}
+
+// gibbs is (2ℓℓ'/(ℓ² + ℓ'²))^(d/2)·exp(−Σ Δ_c²/(ℓ² + ℓ'²)) on d columns, R&W eq. 4.32,
+// with log ℓ linear in the mean m of the columns: ℓ = √(low·high)·e^(slope·m). The first
+// factor is cosh(slope·(m − m'))^(−d/2).
+func gibbs(p *Pair) *Node {
+	d := len(p.dims)
+	low, high := p.Parameter("lengthscale_low"), p.Parameter("lengthscale_high")
+	slope := p.Scale(0.5/float64(d), p.Log(p.Div(high, low)))
+	first, second := p.Coordinates()
+	squared := func(x *Node) *Node { return p.Mul(low, high, p.Exp(p.Mul(p.Number(2), slope, x))) }
+	turn := p.Mul(slope, p.Difference(""))
+	ratio := p.Div(p.Number(2), p.Add(p.Exp(turn), p.Exp(p.Neg(turn))))
+	if d%2 == 1 {
+		ratio = p.Sqrt(ratio)
+	} else {
+		d /= 2
+	}
+	return p.Mul(p.PowInt(ratio, d), p.Exp(p.Neg(p.Div(p.SquaredDistance(""), p.Add(squared(first), squared(second))))))
+}

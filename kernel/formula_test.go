@@ -1,0 +1,260 @@
+package kernel
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestFormulasAsFamilies: a formula is the family that it spells out.
+func TestFormulasAsFamilies(t *testing.T) {
+	const d = 3
+	for _, c := range []struct{ formula, family string }{
+		{"formula(exp(-r2/(2*a^2)), a=1)", "rbf"},
+		{"formula(exp(-r^2/2), ard)", "rbf(ard)"},
+		{"formula(exp(-r/a), a=1)", "matern12"},
+		{"formula((1 + sqrt(3)*r/a)*exp(-sqrt(3)*r/a), a=1)", "matern32"},
+		{"formula((1 + r2/(2*b*a**2))^-b, a=1, b=1)", "rq"},
+		{"formula(exp(-b*log1p(r2/(2*b*a**2))), a=1, b=1)", "rq"},
+		{"formula(exp(-2*sin(pi*abs(x - y)/b)^2/a^2), a=1, b=1, dims=1)", "periodic(dims=1)"},
+		{"formula(cos(2*pi*(x - y)/b), b=1, dims=2)", "cosine(dims=2)"},
+		{"formula(dot)", "linear"},
+		{"formula((a + dot)^3, a=1)", "poly(3)"},
+		{"formula(exp(-mismatches/a^2), a=1)", "hamming"},
+		{"formula(exp(-mismatches), ard)", "hamming(ard)"},
+		{"formula(2/pi*asin(2*(a + dot)/sqrt((1 + 2*(a + xx))*(1 + 2*(a + yy)))), a=1, ard)", "arcsine(ard)"},
+		{"formula(pos(1 - r)^4*(1 + 4*r), ard)", "wendland(ard)"},
+		{"formula(1)", "constant"},
+	} {
+		p, q := mustCompile(t, c.formula, d), mustCompile(t, c.family, d)
+		rng := rand.New(rand.NewPCG(3, 1))
+		theta := randomTheta(rng, p)
+		other := make([]float64, q.NumParams)
+		for i, name := range q.Names() {
+			at := slices.Index(p.Names(), name)
+			if at < 0 {
+				at = slices.Index(p.Names(), map[string]string{"lengthscale": "a", "alpha": "b", "period": "b", "offset": "a"}[name])
+			}
+			other[i] = theta[at]
+		}
+		x := randomPoints(rng, 7, d)
+		e, f := NewEvaluator(p), NewEvaluator(q)
+		e.Bind(theta)
+		f.Bind(other)
+		got, want := make([]float64, x.N), make([]float64, x.N)
+		for i := range x.N {
+			e.Row(got, x, i, x, 0, x.N)
+			f.Row(want, x, i, x, 0, x.N)
+			for j := range got {
+				if math.Abs(got[j]-want[j]) > 1e-11*(1+math.Abs(want[j])) {
+					t.Errorf("%s: k(x%d, x%d) = %v, %s %v", c.formula, i, j, got[j], c.family, want[j])
+				}
+			}
+		}
+		checkGradient(t, p, 5)
+	}
+}
+
+// TestFormulaAtDistance0: derivatives exist where points meet, whatever the
+// exponent.
+func TestFormulaAtDistance0(t *testing.T) {
+	for _, text := range []string{"formula(exp(-(r/a)^g), a=1, g=1)", "formula(exp(-r^0.3))", "formula(r2^1.5*exp(-r))", "formula(exp(-sqrt(r)), ard)", "formula(1/(1 + (r/a)^g), a=1, g=0.5)"} {
+		p := mustCompile(t, text, 2)
+		x := NewPoints([]float64{1, 2, 1, 2, 0, 3}, 3, 2)
+		for _, g := range []float64{0.3, 1, 1.7} {
+			theta := slices.Repeat([]float64{g}, p.NumParams)
+			e, grad, input := NewEvaluator(p), make([]float64, p.NumParams), make([]float64, 2)
+			e.Bind(theta)
+			e.RowGradient(grad, []float64{1, 1, 1}, x, 0, x, 0, 3)
+			e.RowInputGradient(input, []float64{1, 1, 1}, x, 0, x, 0, 3)
+			for _, v := range append(grad, input...) {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Errorf("%s at %v: derivatives %v, %v", text, g, grad, input)
+				}
+			}
+		}
+	}
+}
+
+func TestFormulaText(t *testing.T) {
+	for text, want := range map[string]string{
+		"formula( exp( - r /a),a=1 )":                "formula(exp(-r/a), a=1)",
+		"formula(((1+(r))))":                         "formula(1 + r)",
+		"formula(1-(2-3)-4)":                         "formula(1 - (2 - 3) - 4)",
+		"formula(r/(a/b)/c*d, a=1,b=2,c=3,d=4)":      "formula(r/(a/b)/c*d, a=1, b=2, c=3, d=4)",
+		"formula((r**2)**3**2)":                      "formula((r^2)^3^2)",
+		"formula(-r^2 + (-r)^2 - -r)":                "formula(-r^2 + (-r)^2 - -r)",
+		"formula(r^-(1/2))":                          "formula(r^-(1/2))",
+		"formula(r^(-1e-3)*1E3*.5*2.)":               "formula(r^-0.001*1000*0.5*2)",
+		"formula(-(a*r), a=2, dims=[1,0], ard)":      "formula(-(a*r), ard, dims=[1, 0], a=2)",
+		"formula(exp(-r), lengthscale=2, ard) + rbf": "formula(exp(-r), ard, lengthscale=2) + rbf",
+		"formula(1, signal_variance=3)*rbf":          "formula(1, signal_variance=3)*rbf",
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if e.String() != want {
+			t.Errorf("%s prints as %s, want %s", text, e, want)
+		}
+	}
+}
+
+func TestFormulaErrors(t *testing.T) {
+	for _, c := range []struct{ text, msg, at string }{
+		{"formula", "in brackets", "formula"},
+		{"formula()", "expected a number", ")"},
+		{"rbf*formula(exp(-rr))", `did you mean "r"`, "rr"},
+		{"formula(exp(-r/scael), scale=1)", `no argument "scale"`, "scale="},
+		{"formula(exp(-r/a))", "needs a start value, a=1", "a)"},
+		{"formula(exp(-r/a), a=1, b=1)", `no argument "b"`, "b="},
+		{"formula(exq(-r))", `did you mean "exp"`, "exq"},
+		{"formula(exp + 1)", "argument stands in brackets", "exp"},
+		{"formula(exp(-r)", "found the end", ""},
+		{"formula(exp(-r) rbf)", "operator", "rbf"},
+		{"formula(2^r)", "same for all points", "r)"},
+		{"formula(1 + )", "expected a number", ")"},
+		{"formula(1 % 2)", "operator", "%"},
+		{"formula(1e999)", "no number", "1e999"},
+		{"formula(exp(-r/lengthscale), lengthscale=1)", "cannot be called", "lengthscale)"},
+		{"formula(exp(-r/a), a=-1)", "positive number", "-1"},
+		{"formula(exp(-r/a), a=1, a=1)", "twice", "a=1)"},
+		{"formula(exp(-r/a), a=1, lengthscale=1, b)", "no argument", "b)"},
+		{"formula(" + strings.Repeat("(", 200) + "1", "nested", strings.Repeat("(", 99) + "1"},
+		{"formula(" + strings.Repeat("-", 200) + "1", "nested", strings.Repeat("-", 99) + "1"},
+		{"formula(r" + strings.Repeat("+r", 500) + ")", "at most 500", ""},
+	} {
+		_, err := Parse(c.text)
+		e, ok := err.(*ParseError)
+		if !ok {
+			t.Errorf("%.60s: error %v, want a ParseError", c.text, err)
+			continue
+		}
+		if !strings.Contains(e.Msg, c.msg) || c.at != "" && !strings.HasPrefix(c.text[e.Pos:], c.at) {
+			t.Errorf("%.60s: %q at %d, want %q at %q", c.text, e.Msg, e.Pos, c.msg, c.at)
+		}
+	}
+	for text, msg := range map[string]string{
+		"formula(x*y)": "one column", "rbf + formula(x*y, ard)": "one column", "formula(1/0)": "not a finite", "formula(r/a, a=[1, 2])": "start values",
+		"formula(r, lengthscale=2)": "only with ard",
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Compile(e, Columns(2)); err == nil || !strings.Contains(err.Error(), msg) {
+			t.Errorf("%s: %v, want %q", text, err, msg)
+		}
+	}
+}
+
+func TestFormulaUnits(t *testing.T) {
+	for text, want := range map[string]map[string]float64{
+		"exp(-r/a)":                          {"a": 1},
+		"exp(-a*r2)":                         {"a": -2},
+		"exp(-(r/a)^g)":                      {"a": 1, "g": 0},
+		"exp(-a*r^0.5)":                      {"a": -0.5},
+		"(1 + r2/(2*b*a^2))^-b":              {"a": 1, "b": 0},
+		"exp(-r)*a":                          {"a": 0}, // contradicts itself
+		"a + dot":                            {"a": 2, "value": 2},
+		"(a + dot/b)^2":                      {"a": 2, "b": 0, "value": 4},
+		"tanh(a*dot + b)":                    {"a": -2, "b": 0},
+		"exp(-r/a)*cos(2*pi*(r/b + c))":      {"a": 1, "b": 1, "c": 0},
+		"exp(-a*b*r)":                        {"a": -1, "b": 0},
+		"x*y*exp(-abs(x - y)/a)":             {"a": 1, "value": 2},
+		"exp(-r*a)*sqrt(dot + b)":            {"a": -1, "b": 2, "value": 1},
+		"pos(1 - r/a)^4*mismatches*(b + xx)": {"a": 1, "b": 2, "value": 2},
+		"exp(-r/a) + exp(-r/b)*c":            {"a": 1, "b": 1, "c": 0},
+		"sin(a*x)*sin(a*y)/log(b*r)":         {"a": -1, "b": -1},
+		"1":                                  {},
+	} {
+		start := ""
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if name != "value" {
+				start += ", " + name + "=1"
+			}
+		}
+		p := mustCompile(t, "formula("+text+start+")", 1)
+		for _, q := range p.Params {
+			wantInput := want[q.Name]
+			if q.Kind == Variance {
+				wantInput = -want["value"]
+			}
+			if q.Units.Input != wantInput {
+				t.Errorf("%s: %s has units of the inputs to the power %v, want %v", text, q.Name, q.Units.Input, wantInput)
+			}
+			if (q.Kind == Lengthscale) != (q.Units.Input == 1) {
+				t.Errorf("%s: %s has units %v and is of kind %d", text, q.Name, q.Units.Input, q.Kind)
+			}
+		}
+	}
+	for _, q := range mustCompile(t, "formula(exp(-r*a), ard, a=1)", 2).Params {
+		if want := map[Kind]float64{Lengthscale: 1}[q.Kind]; q.Units.Input != want {
+			t.Errorf("with ard %s has units %v, want %v", q.Name, q.Units.Input, want)
+		}
+	}
+}
+
+// sane draws formulas whose values are finite and differentiable almost
+// everywhere.
+func sane(depth int) *rapid.Generator[string] {
+	leaf := rapid.SampledFrom([]string{"r", "r2", "dot", "xx", "yy", "mismatches", "u", "v", "0.5", "2", "pi"})
+	if depth == 0 {
+		return leaf
+	}
+	inner := sane(depth - 1)
+	form := rapid.SampledFrom([]string{
+		"exp(-abs(@)/(1 + abs(@)))", "log1p(abs(@))", "log(1 + (@)^2)", "sqrt(1 + abs(@))", "sin(@)", "cos(@)", "tanh(@)", "asin(tanh(@)/2)",
+		"pos(@)", "sigmoid(@)", "(@) + (@)", "(@) - (@)", "(@)*(@)", "(@)/(1 + (@)^2)", "-(@)", "(1 + abs(@))^-0.5", "abs(@)^u",
+	})
+	return rapid.Custom(func(t *rapid.T) string {
+		text := form.Draw(t, "form")
+		for strings.Contains(text, "@") {
+			text = strings.Replace(text, "@", inner.Draw(t, "part"), 1)
+		}
+		return text
+	})
+}
+
+func TestRandomFormulas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := "formula(" + sane(2).Draw(t, "formula")
+		var given []string
+		for _, name := range []string{"u", "v"} { // in no other word than formula
+			if strings.Contains(text[len("formula"):], name) {
+				given = append(given, name+"=1.5")
+			}
+		}
+		e, err := Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(e.String())
+		if err != nil || again.String() != e.String() {
+			t.Fatalf("%s prints as %s, which reads back as %v, %v", text, e, again, err)
+		}
+		p, err := Compile(e, Columns(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := randomPoints(rand.New(rand.NewPCG(1, 2)), 6, 2)
+		ev, theta := NewEvaluator(p), make([]float64, p.NumParams)
+		for i := range theta {
+			theta[i] = 0.7
+		}
+		ev.Bind(theta)
+		row, grad, input := make([]float64, 6), make([]float64, p.NumParams), make([]float64, 2)
+		ev.Row(row, x, 2, x, 0, 6)
+		ev.RowGradient(grad, row, x, 2, x, 0, 6)
+		ev.RowInputGradient(input, row, x, 2, x, 0, 6)
+		for _, v := range slices.Concat(row, grad, input) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("%s: values %v, derivatives %v, %v", e, row, grad, input)
+			}
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package kernel
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
+)
+
+// maxOperations and maxFormulaParameters bound the size of a formula.
+const maxOperations, maxFormulaParameters = 500, 50
+
+// formulaParser reads a formula from the parser's text:
+//
+//	sum     = product { ("+" | "-") product }
+//	product = unary { ("*" | "/") unary }
+//	unary   = "-" unary | power
+//	power   = atom [ ("^" | "**") unary ]
+//	atom    = number | name | name "(" sum ")" | "(" sum ")"
+type formulaParser struct {
+	*textform.Scanner
+	operations int
+}
+
+// formula reads the arguments of formula(…) and makes a leaf of them.
+func (p *parser) formula(start int) (Expr, error) {
+	if !p.Accept('(') {
+		return nil, p.Fail(start, "a formula stands in brackets: formula(exp(-r/a), a=1)")
+	}
+	q := &formulaParser{Scanner: &p.Scanner}
+	f, err := q.sum(0)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(f.parameterNames()); n > maxFormulaParameters {
+		return nil, p.Fail(start, "a formula has at most %d parameters, not %d", maxFormulaParameters, n)
+	}
+	leaf := &Leaf{Family: newFormula(f)}
+	if p.Accept(',') {
+		err = p.List(')', func() error { return p.argument(leaf) })
+	} else if !p.Accept(')') {
+		err = p.Expected("an operator, ',' or ')'")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return leaf, p.checkStarts(f, leaf)
+}
+
+// checkStarts says which names of a formula are neither known nor given.
+func (p *parser) checkStarts(f *formula, leaf *Leaf) (err error) {
+	known := append(variableNames(), piName)
+	f.visit(func(g *formula) {
+		if err == nil && g.isParameter() && leaf.Start[g.name] == nil {
+			hint := suggest.DidYouMean(g.name, append(known, slices.Sorted(maps.Keys(leaf.Start))...))
+			err = p.Fail(g.pos, "%q is no variable%s: known are %s; a parameter needs a start value, %s=1", g.name, hint, strings.Join(known, ", "), g.name)
+		}
+	})
+	return err
+}
+
+// make returns an operation, of which a formula may have so many.
+func (p *formulaParser) make(op formulaOp, pos int, args ...*formula) (*formula, error) {
+	if p.operations++; p.operations > maxOperations {
+		return nil, p.Fail(pos, "a formula has at most %d operations", maxOperations)
+	}
+	return &formula{op: op, args: args, pos: pos}, nil
+}
+
+// operator is a sign and its operation. A longer sign comes before one that it
+// begins with.
+type operator struct {
+	sign string
+	op   formulaOp
+}
+
+var (
+	sumOperators     = []operator{{"+", opAdd}, {"-", opSubtract}}
+	productOperators = []operator{{"*", opMultiply}, {"/", opDivide}}
+	powerOperators   = []operator{{"**", opPower}, {"^", opPower}}
+)
+
+// accept reads one of the operators if it is next.
+func (p *formulaParser) accept(operators []operator) (op formulaOp, pos int, ok bool) {
+	if p.AtEnd() {
+		return 0, p.Pos, false
+	}
+	for _, o := range operators {
+		if strings.HasPrefix(p.Text[p.Pos:], o.sign) {
+			pos = p.Pos
+			p.Pos += len(o.sign)
+			return o.op, pos, true
+		}
+	}
+	return 0, p.Pos, false
+}
+
+// chain reads operands with operators between them, from the left.
+func (p *formulaParser) chain(operators []operator, operand func() (*formula, error)) (*formula, error) {
+	left, err := operand()
+	for err == nil {
+		op, pos, ok := p.accept(operators)
+		if !ok {
+			break
+		}
+		var right *formula
+		if right, err = operand(); err == nil {
+			left, err = p.make(op, pos, left, right)
+		}
+	}
+	return left, err
+}
+
+func (p *formulaParser) sum(depth int) (*formula, error) {
+	return p.chain(sumOperators, func() (*formula, error) {
+		return p.chain(productOperators, func() (*formula, error) { return p.unary(depth) })
+	})
+}
+
+func (p *formulaParser) unary(depth int) (*formula, error) {
+	if depth > maxDepth {
+		return nil, p.Fail(p.Pos, "more than %d nested brackets, signs and powers", maxDepth)
+	}
+	pos := p.Pos
+	if p.Accept('-') {
+		arg, err := p.unary(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return p.make(opNegate, pos, arg)
+	}
+	base, err := p.atom(depth)
+	if err != nil {
+		return nil, err
+	}
+	op, pos, ok := p.accept(powerOperators)
+	if !ok {
+		return base, nil
+	}
+	exponent, err := p.unary(depth + 1)
+	if err != nil {
+		return nil, err
+	}
+	if variable := variableIn(exponent); variable != nil {
+		return nil, p.Fail(variable.pos, "an exponent is the same for all points: %q cannot be in it; write exp(…*log(…))", variable.name)
+	}
+	return p.make(op, pos, base, exponent)
+}
+
+// variableIn returns a variable of a formula, if there is one.
+func variableIn(f *formula) (found *formula) {
+	f.visit(func(g *formula) {
+		if found == nil && g.op == opName && isVariable(g.name) {
+			found = g
+		}
+	})
+	return found
+}
+
+// atom reads a number, a name, a call or a sum in brackets.
+func (p *formulaParser) atom(depth int) (*formula, error) {
+	if p.Accept('(') {
+		f, err := p.sum(depth + 1)
+		if err == nil {
+			err = p.Expect(')')
+		}
+		return f, err
+	}
+	if p.AtEnd() {
+		return nil, p.Expected("a number, a variable, a function or '('")
+	}
+	if text := formulaNumber.FindString(p.Text[p.Pos:]); text != "" {
+		return p.number(text)
+	}
+	name, pos := p.Word()
+	if !textform.IsName(name) {
+		p.Pos = pos
+		return nil, p.Expected("a number, a variable, a function or '('")
+	}
+	if p.Accept('(') {
+		return p.call(name, pos, depth)
+	}
+	if formulaFunctions[name] != nil {
+		return nil, p.Fail(pos, "%s is a function: its argument stands in brackets", name)
+	}
+	if isReserved(name) {
+		return nil, p.Fail(pos, "a parameter of a formula cannot be called %s: choose another name", name)
+	}
+	f, err := p.make(opName, pos)
+	if err == nil {
+		f.name = name
+	}
+	return f, err
+}
+
+var formulaNumber = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?`)
+
+func (p *formulaParser) number(text string) (*formula, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return nil, p.Fail(p.Pos, "%s is no number that can be computed with", text)
+	}
+	f, err := p.make(opNumber, p.Pos)
+	if err == nil {
+		f.number = v
+	}
+	p.Pos += len(text)
+	return f, err
+}
+
+func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
+	if formulaFunctions[name] == nil {
+		known := slices.Sorted(maps.Keys(formulaFunctions))
+		return nil, p.Fail(pos, "unknown function %q%s: known are %s", name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+	}
+	arg, err := p.sum(depth + 1)
+	if err == nil {
+		err = p.Expect(')')
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.make(opCall, pos, arg)
+	if err == nil {
+		f.name = name
+	}
+	return f, err
+}

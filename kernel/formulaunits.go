@@ -1,0 +1,179 @@
+package kernel
+
+import (
+	"math/big"
+	"slices"
+	"strconv"
+)
+
+// dimension is the power of the inputs' units that a quantity has: a number and a
+// sum of the powers of parameters, which are unknown.
+type dimension struct {
+	number *big.Rat
+	powers map[string]*big.Rat
+}
+
+func fixedDimension(x int64) dimension { return dimension{number: big.NewRat(x, 1)} }
+
+// plus returns d + factor·e.
+func (d dimension) plus(e dimension, factor *big.Rat) dimension {
+	scaled := func(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, factor) }
+	out := dimension{new(big.Rat).Add(d.number, scaled(e.number)), map[string]*big.Rat{}}
+	for name, x := range d.powers {
+		out.powers[name] = x
+	}
+	for name, x := range e.powers {
+		sum := scaled(x)
+		if before := out.powers[name]; before != nil {
+			sum.Add(sum, before)
+		}
+		out.powers[name] = sum
+	}
+	return out
+}
+
+var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
+
+// analysis finds the dimensions of a formula. Equations are dimensions that must
+// be 0.
+type analysis struct {
+	ard       bool
+	equations []dimension
+}
+
+// units returns the exponents of the inputs' units that parameters and the value
+// of a formula have, from the rules that both sides of a sum have the same and
+// that arguments of functions have none. Where they leave a choice it is 0. Where
+// they contradict one another, as for exp(-r), nothing has units.
+func (f *formula) units(ard bool) (parameters map[string]float64, value float64) {
+	a := analysis{ard: ard}
+	whole := a.of(f)
+	names := f.parameterNames()
+	solution, ok := solve(a.equations, names)
+	parameters = map[string]float64{}
+	for _, name := range names {
+		if parameters[name] = 0; ok {
+			parameters[name], _ = solution[name].Float64()
+		}
+	}
+	if !ok {
+		return parameters, 0
+	}
+	total := new(big.Rat).Set(whole.number)
+	for name, x := range whole.powers {
+		total.Add(total, new(big.Rat).Mul(x, solution[name]))
+	}
+	value, _ = total.Float64()
+	return parameters, value
+}
+
+// none says that a quantity has no units.
+func (a *analysis) none(d dimension) dimension {
+	a.equations = append(a.equations, d)
+	return fixedDimension(0)
+}
+
+func (a *analysis) of(f *formula) dimension {
+	switch f.op {
+	case opNumber:
+		return fixedDimension(0)
+	case opName:
+		return a.named(f)
+	case opNegate:
+		return a.of(f.args[0])
+	case opCall:
+		return a.call(f)
+	case opPower:
+		return a.power(f)
+	}
+	left, right := a.of(f.args[0]), a.of(f.args[1])
+	switch f.op {
+	case opMultiply:
+		return left.plus(right, one)
+	case opDivide:
+		return left.plus(right, minusOne)
+	}
+	a.none(left.plus(right, minusOne))
+	return left
+}
+
+func (a *analysis) named(f *formula) dimension {
+	for _, v := range formulaVariables {
+		switch {
+		case v.name != f.name:
+		case v.scaled && a.ard:
+			return fixedDimension(0)
+		default:
+			return fixedDimension(v.input)
+		}
+	}
+	if f.name == piName {
+		return fixedDimension(0)
+	}
+	return dimension{new(big.Rat), map[string]*big.Rat{f.name: one}}
+}
+
+func (a *analysis) call(f *formula) dimension {
+	arg := a.of(f.args[0])
+	switch f.name {
+	case "abs", "pos":
+		return arg
+	case "sqrt":
+		return fixedDimension(0).plus(arg, big.NewRat(1, 2))
+	}
+	return a.none(arg)
+}
+
+func (a *analysis) power(f *formula) dimension {
+	base := a.of(f.args[0])
+	if x, ok := f.args[1].constant(); ok {
+		// The decimal number, not its binary neighbour.
+		if exact, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64)); ok && len(exact.String()) < 60 {
+			return fixedDimension(0).plus(base, exact)
+		}
+	}
+	a.none(a.of(f.args[1]))
+	return a.none(base)
+}
+
+// solve returns the unknowns that make all equations 0, those that are free 0
+// themselves, or that there are none: Gauss and Jordan's elimination.
+func solve(equations []dimension, unknowns []string) (map[string]*big.Rat, bool) {
+	pivots := map[string]dimension{}
+	for _, e := range equations {
+		e = fixedDimension(0).plus(e, one)
+		for name, row := range pivots {
+			e = e.without(name, row)
+		}
+		i := slices.IndexFunc(unknowns, func(name string) bool { return e.powers[name] != nil && e.powers[name].Sign() != 0 })
+		switch {
+		case i >= 0:
+			name := unknowns[i]
+			e = fixedDimension(0).plus(e, new(big.Rat).Inv(e.powers[name]))
+			for other, row := range pivots {
+				pivots[other] = row.without(name, e)
+			}
+			pivots[name] = e
+		case e.number.Sign() != 0:
+			return nil, false
+		}
+	}
+	out := map[string]*big.Rat{}
+	for _, name := range unknowns {
+		out[name] = new(big.Rat)
+		if row, ok := pivots[name]; ok {
+			out[name].Neg(row.number)
+		}
+	}
+	return out, true
+}
+
+// without takes a multiple of row, in which the unknown has the factor 1, off e
+// such that it is gone.
+func (e dimension) without(name string, row dimension) dimension {
+	x := e.powers[name]
+	if x == nil || x.Sign() == 0 {
+		return e
+	}
+	return e.plus(row, new(big.Rat).Neg(x))
+}

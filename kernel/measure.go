@@ -1,0 +1,218 @@
+package kernel
+
+import (
+	"math"
+
+	"gpfit/internal/vec"
+)
+
+// pairs are the pairs (x_i, y_j) of a row, from j0 on.
+type pairs struct {
+	x  *Points
+	i  int
+	y  *Points
+	j0 int
+}
+
+// others are the coordinates of the row's other points: column c begins at
+// c·y.N.
+func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
+
+// measures computes features of rows of pairs, and the sums of their columns.
+type measures struct {
+	// inverse holds 1/θ and invSquare 1/θ² for every element.
+	inverse, invSquare []float64
+	// points[f] are the coordinates that feature f takes of the row's one point,
+	// frequencies[f] its inverse periods.
+	points, frequencies [][]float64
+	row                 []float64
+}
+
+func (s *measures) bind(prog *Program, theta []float64) {
+	s.inverse, s.invSquare = s.inverse[:0], s.invSquare[:0]
+	for _, v := range theta {
+		s.inverse, s.invSquare = append(s.inverse, 1/v), append(s.invSquare, 1/(v*v))
+	}
+	if s.points == nil {
+		for _, f := range prog.Features {
+			s.points = append(s.points, make([]float64, len(f.Dims)))
+			s.frequencies = append(s.frequencies, make([]float64, len(f.Dims)))
+		}
+	}
+	for k, f := range prog.Features {
+		if f.Kind != SinSquares {
+			continue
+		}
+		for q := range f.Dims {
+			s.frequencies[k][q] = s.inverse[f.Period+min(q, f.Periods-1)]
+		}
+	}
+}
+
+// weights returns the weights of a feature's columns, or nil if all are 1.
+func (s *measures) weights(f *Feature) []float64 {
+	switch {
+	case f.Param < 0:
+		return nil
+	case f.Power() == 1:
+		return s.inverse[f.Param : f.Param+len(f.Dims)]
+	}
+	return s.invSquare[f.Param : f.Param+len(f.Dims)]
+}
+
+// measure fills rows[f] with feature f of m pairs. Distances are sums over
+// differences of coordinates: the shorter form through inner products cancels.
+// Behind the program's features there may be SinePhases of them.
+func (s *measures) measure(rows [][]float64, features []Feature, p pairs, m int) {
+	phases := len(s.points) // of the next SinSquares that has them
+	for k := range s.points {
+		f, point, row := &features[k], s.points[k], rows[k][:m]
+		w, y := s.weights(f), p.others()
+		for q, c := range f.Dims {
+			point[q] = p.x.X[c*p.x.N+p.i]
+		}
+		switch f.Kind {
+		case SquaredDistance:
+			vec.SquaredDistances(row, point, w, y, p.y.N, f.Dims)
+		case InnerProduct:
+			vec.InnerProducts(row, point, w, y, p.y.N, f.Dims)
+		case Differences:
+			vec.Differences(row, point, w, y, p.y.N, f.Dims)
+		case SinSquares:
+			if phases < len(features) && f.OnePeriod() && features[phases].Period == f.Period {
+				vec.SinSquaresSlope(row, rows[phases][:m], point, s.frequencies[k], y, p.y.N, f.Dims)
+				phases++
+				continue
+			}
+			vec.SinSquares(row, point, w, s.frequencies[k], y, p.y.N, f.Dims)
+		case Mismatches:
+			vec.Mismatches(row, point, w, y, p.y.N, f.Dims)
+		default:
+			s.ofOnePoint(row, f, point, w, y, p.y.N)
+		}
+	}
+}
+
+// ofOnePoint are the features of one of the two points.
+func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, stride int) {
+	clear(row)
+	for q, c := range f.Dims {
+		weight, x := 1.0, point[q]
+		if w != nil {
+			weight = w[q]
+		}
+		for j, other := range y[c*stride:][:len(row)] {
+			switch f.Kind {
+			case First:
+				row[j] += x
+			case Second:
+				row[j] += other
+			case FirstNorm:
+				row[j] += weight * x * x
+			case SecondNorm:
+				row[j] += weight * other * other
+			}
+		}
+	}
+}
+
+// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds
+// to feature number k without its weight, and for SinSquares sums[d+q] =
+// Σ_j weights[j]·u sin(2πu).
+func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p pairs) {
+	d, point, y := len(f.Dims), s.points[k], p.others()
+	switch f.Kind {
+	case SquaredDistance:
+		vec.WeightedSquares(sums, point, weights, y, p.y.N, f.Dims)
+	case SinSquares:
+		vec.SinSums(sums[:d], sums[d:], point, s.frequencies[k], weights, y, p.y.N, f.Dims)
+	case Mismatches:
+		vec.WeightedMismatches(sums, point, weights, y, p.y.N, f.Dims)
+	case InnerProduct:
+		for q, c := range f.Dims {
+			sums[q] = point[q] * vec.Dot(weights, y[c*p.y.N:])
+		}
+	case Differences:
+		for q := range f.Dims {
+			sums[q] = s.weightedDifferences(f, q, point, weights, p)
+		}
+	case FirstNorm:
+		total := vec.Sum(weights)
+		for q := range f.Dims {
+			sums[q] = total * point[q] * point[q]
+		}
+	case SecondNorm:
+		for q, c := range f.Dims {
+			column := y[c*p.y.N:][:len(weights)]
+			sums[q] = vec.TripleDot(weights, column, column)
+		}
+	}
+}
+
+// weightedDifferences returns Σ_j w_j (x_c − y_jc) of the feature's q-th column.
+func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p pairs) float64 {
+	row := s.scratch(len(w))
+	vec.Differences(row, point[q:], nil, p.others(), p.y.N, f.Dims[q:q+1])
+	return vec.Dot(w, row)
+}
+
+// addInputs adds factor·Σ_j weights[j]·∂s(j)/∂x_c of feature number k to grad[c]:
+//
+//	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
+//
+// A mismatch has none: its columns are categories.
+func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p pairs) {
+	for q, c := range f.Dims {
+		if row := s.inputSlope(f, k, q, len(weights), p); row != nil {
+			grad[c] += factor * vec.Dot(weights, row)
+		}
+	}
+}
+
+// addSlopes adds factor·weights[j]·∂s(j)/∂x_c to slopes[c·len(weights)+j].
+func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64, weights []float64, p pairs) {
+	m := len(weights)
+	for q, c := range f.Dims {
+		if row := s.inputSlope(f, k, q, m, p); row != nil {
+			vec.Mul(row, row, weights)
+			vec.Combine(slopes[c*m:][:m], slopes[c*m:][:m], row, 1, factor)
+		}
+	}
+}
+
+// inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch;
+// nil for 0.
+func (s *measures) inputSlope(f *Feature, k, q, m int, p pairs) []float64 {
+	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
+	if w := s.weights(f); w != nil {
+		weight = w[q]
+	}
+	row := s.scratch(m)
+	switch f.Kind {
+	case SquaredDistance:
+		vec.Differences(row, s.points[k][q:q+1], nil, p.others(), p.y.N, f.Dims[q:q+1])
+		vec.Scale(row, row, 2*weight)
+	case InnerProduct:
+		vec.Scale(row, y, weight)
+	case SinSquares:
+		frequency := s.frequencies[k][q]
+		for j, v := range y {
+			row[j] = math.Pi * frequency * weight * vec.SinTurns((point-v)*frequency)
+		}
+	case Differences, First:
+		vec.Affine(row, y, 0, weight)
+	case FirstNorm:
+		vec.Affine(row, y, 0, 2*weight*point)
+	default:
+		return nil
+	}
+	return row
+}
+
+// scratch returns a row of length m.
+func (s *measures) scratch(m int) []float64 {
+	if len(s.row) < m {
+		s.row = make([]float64, m)
+	}
+	return s.row[:m]
+}

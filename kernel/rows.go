@@ -1,0 +1,256 @@
+package kernel
+
+import (
+	"gpfit/internal/vec"
+	"gpfit/kernel/code"
+)
+
+// routine is a list of operations on rows: what the CPU does for the values of a
+// [code.List]. The first rows are features.
+type routine struct {
+	list  *code.List
+	need  []bool
+	steps []step
+	// uniforms are the uniform values at the bound θ.
+	uniforms []float64
+	// rows are scratch of length width, count of them.
+	rows         [][]float64
+	count, width int
+	// given is the row that the caller gives, or wants written; sums and to take
+	// results.
+	given []float64
+	sums  []float64
+	to    columnTaker
+}
+
+// step is one operation on rows; p and q are uniform values, None for 1 and 0.
+type step struct {
+	do    operation
+	dst   int
+	a, b  int
+	p, q  code.ID
+	value *code.Value
+	index int
+	// with and also are the coefficients of a Decay and of one with t^−1.
+	with, also [3]float64
+}
+
+type operation func(r *routine, s *step, m int)
+
+// columnTaker takes what a routine finds for the sums by columns.
+type columnTaker interface {
+	// columns takes the weights of a row of pairs for the c-th of them.
+	columns(c int, weights []float64)
+}
+
+// given is the number of the row that the caller gives, or wants written.
+const given = -1
+
+func (r *routine) bind(theta []float64) {
+	if r.uniforms == nil {
+		r.uniforms = make([]float64, len(r.list.Values))
+	}
+	r.list.Uniforms(r.uniforms, theta, r.need)
+}
+
+// room makes every row of scratch at least m long.
+func (r *routine) room(m int) {
+	if m <= r.width && r.rows != nil {
+		return
+	}
+	r.width = m
+	// A cache line between rows of 4 KiB keeps them out of each other's sets.
+	stride := (m+7)&^7 + 8
+	room := make([]float64, r.count*stride)
+	r.rows = make([][]float64, r.count)
+	for i := range r.rows {
+		r.rows[i] = room[i*stride:][:m:m]
+	}
+}
+
+// run executes the steps on rows of the length of row, which is the result or
+// what the values are multiplied with where they are added up.
+func (r *routine) run(row []float64) {
+	r.given = row
+	for i := range r.steps {
+		s := &r.steps[i]
+		s.do(r, s, len(row))
+	}
+	r.given = nil // it is not ours to keep
+}
+
+func (r *routine) row(i, m int) []float64 {
+	if i == given {
+		return r.given
+	}
+	return r.rows[i][:m]
+}
+
+// p and q are the uniform values of a step.
+func (r *routine) p(s *step) float64 {
+	if s.p == code.None {
+		return 1
+	}
+	return r.uniforms[s.p]
+}
+
+func (r *routine) q(s *step) float64 {
+	if s.q == code.None {
+		return 0
+	}
+	return r.uniforms[s.q]
+}
+
+// The operations, with dst, a and b for the rows of those names.
+
+func doFill(r *routine, s *step, m int) {
+	dst, p := r.row(s.dst, m), r.p(s)
+	for j := range dst {
+		dst[j] = p
+	}
+}
+
+func doScale(r *routine, s *step, m int) {
+	vec.Scale(r.row(s.dst, m), r.row(s.a, m), r.p(s))
+}
+
+func doAffine(r *routine, s *step, m int) {
+	vec.Affine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
+}
+
+// doCombine is p·a + q·b, and doAdd a + q·b.
+func doCombine(r *routine, s *step, m int) {
+	vec.Combine(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m), r.p(s), r.q(s))
+}
+
+func doMul(r *routine, s *step, m int) {
+	vec.Mul(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m))
+}
+
+func doInverse(r *routine, s *step, m int) {
+	vec.Inverse(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
+}
+
+// doExp is q·e^(p·a), q = 1 where there is none.
+func doExp(r *routine, s *step, m int) {
+	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
+}
+
+// doDecline is e^−a.
+func doDecline(r *routine, s *step, m int) {
+	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), -1, 1)
+}
+
+// doAddInverse adds the term of 1/t, which is in a, to a Decay's polynomial.
+func doAddInverse(r *routine, s *step, m int) {
+	dst := r.row(s.dst, m)
+	vec.Combine(dst, dst, r.row(s.a, m), 1, s.value.Poly[0])
+}
+
+// doDamp multiplies by e^−t, which is in a; where that is 0, a polynomial of any
+// size becomes 0.
+func doDamp(r *routine, s *step, m int) {
+	dst := r.row(s.dst, m)
+	for j, e := range r.row(s.a, m) {
+		if e == 0 {
+			dst[j] = 0
+		} else {
+			dst[j] *= e
+		}
+	}
+}
+
+// amplitude is q as a factor.
+func (r *routine) amplitude(s *step) float64 {
+	if s.q == code.None {
+		return 1
+	}
+	return r.uniforms[s.q]
+}
+
+func doCosine(r *routine, s *step, m int) {
+	vec.Cosine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
+}
+
+func doSine(r *routine, s *step, m int) {
+	vec.Sine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
+}
+
+// doCosineSine writes the sine to row b.
+func doCosineSine(r *routine, s *step, m int) {
+	vec.CosineSine(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), 1)
+}
+
+func times(v [3]float64, a float64) [3]float64 { return [3]float64{a * v[0], a * v[1], a * v[2]} }
+
+// doDecay takes t = √(p·a).
+func doDecay(r *routine, s *step, m int) {
+	vec.RootDecay(r.row(s.dst, m), r.row(s.a, m), r.p(s), times(s.with, r.amplitude(s)))
+}
+
+// doDecaySlope writes the one with t^−1 to row b.
+func doDecaySlope(r *routine, s *step, m int) {
+	vec.RootDecaySlope(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), s.with, s.also)
+}
+
+func doPolynomial(r *routine, s *step, m int) {
+	vec.Polynomial(r.row(s.dst, m), r.row(s.a, m), s.value.Poly[1:])
+}
+
+func doFunction(r *routine, s *step, m int) {
+	dst, a, p := r.row(s.dst, m), r.row(s.a, m), r.p(s)
+	switch s.value.Op {
+	case code.Log1p:
+		vec.Log1p(dst, a, p)
+	case code.Log:
+		vec.Log(dst, a, p)
+	case code.Sqrt:
+		vec.Sqrt(dst, a, p)
+	case code.RootInverse:
+		vec.RootInverse(dst, a, p)
+	case code.Tanh:
+		vec.Tanh(dst, a, p)
+	case code.Arcsine:
+		vec.Arcsine(dst, a, p)
+	case code.Power:
+		vec.Power(dst, a, p, r.q(s))
+	case code.Positive:
+		vec.Positive(dst, a, p, r.q(s))
+	case code.Abs:
+		vec.Scale(dst, a, p)
+		vec.Abs(dst, dst)
+	case code.Step:
+		vec.Scale(dst, a, p)
+		vec.Step(dst, dst)
+	case code.LogOrZero:
+		vec.Log(dst, a, p)
+		for j, v := range a {
+			if v == 0 {
+				dst[j] = 0
+			}
+		}
+	}
+}
+
+// doSum, doDot and doTripleDot are sums of the given row, alone, times a, and
+// times a and b.
+func doSum(r *routine, s *step, m int) { r.sums[s.index] = vec.Sum(r.given) }
+
+func doDot(r *routine, s *step, m int) {
+	r.sums[s.index] = vec.Dot(r.given, r.row(s.a, m))
+}
+
+func doTripleDot(r *routine, s *step, m int) {
+	r.sums[s.index] = vec.TripleDot(r.given, r.row(s.a, m), r.row(s.b, m))
+}
+
+// doColumns hands on the given row, times a if there is one.
+func doColumns(r *routine, s *step, m int) {
+	if s.a == given {
+		r.to.columns(s.index, r.given)
+		return
+	}
+	weights := r.row(s.dst, m)
+	vec.Mul(weights, r.given, r.row(s.a, m))
+	r.to.columns(s.index, weights)
+}

@@ -1,0 +1,388 @@
+package kernel
+
+import (
+	"slices"
+
+	"gpfit/kernel/code"
+)
+
+// selection chooses the steps for the values of a list.
+type selection struct {
+	list *code.List
+	need []bool
+	// uses counts what needs a value as a row; where[v] is the row of a value.
+	uses  []int
+	where map[code.ID]int
+	// powers are rows of powers.
+	powers map[[2]int]int
+	out    routine
+	sums   int
+	cols   int
+}
+
+func newSelection(list *code.List, need []bool, features int) *selection {
+	s := &selection{list: list, need: need, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}}
+	s.out = routine{list: list, need: need, count: features}
+	for id := range list.Values {
+		if need[id] && !list.Values[id].Uniform {
+			for _, a := range list.Values[id].Args {
+				s.uses[a]++
+			}
+		}
+	}
+	return s
+}
+
+func (s *selection) routine() routine { return s.out }
+
+func (s *selection) newRow() int {
+	s.out.count++
+	return s.out.count - 1
+}
+
+func (s *selection) emit(t step) int {
+	s.out.steps = append(s.out.steps, t)
+	return t.dst
+}
+
+// result writes a value to the given row.
+func (s *selection) result(v code.ID) {
+	coef, core := s.list.Factor(v)
+	if core == code.None {
+		s.emit(step{do: doFill, dst: given, p: coef})
+		return
+	}
+	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(core, value, coef) {
+		return
+	}
+	if s.list.At(core).Op == code.Sum && s.one(coef) {
+		s.linear(given, s.list.At(core))
+		return
+	}
+	s.emit(step{do: doScale, dst: given, a: s.row(core), p: coef})
+}
+
+func (s *selection) one(v code.ID) bool {
+	return v == code.None || s.list.At(v).Op == code.Number && s.list.At(v).Number == 1
+}
+
+// amplified writes coef·value to the given row in one step, if there is one.
+func (s *selection) amplified(core code.ID, v *code.Value, coef code.ID) bool {
+	var do operation
+	switch {
+	case v.Op == code.Exp:
+		do = doExp
+	case v.Op == code.Cosine:
+		do = doCosine
+	case v.Op == code.Sine:
+		do = doSine
+	case v.Op == code.Decay && short(v):
+		do = doDecay
+	default:
+		return false
+	}
+	p, a := s.argument(v)
+	t := step{do: do, dst: given, a: a, p: p, q: coef, value: v}
+	if v.Op == code.Decay {
+		copy(t.with[:], v.Poly[1:])
+	}
+	s.emit(t)
+	return true
+}
+
+// argument returns the row and the factor that the argument of a function is.
+func (s *selection) argument(v *code.Value) (factor code.ID, row int) {
+	coef, core := s.list.Factor(v.Args[0])
+	return coef, s.row(core)
+}
+
+// short tells a Decay without t^−1 and of degree 2 at most.
+func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
+
+// row returns the row that a value is in, computing it if it is in none.
+func (s *selection) row(v code.ID) int {
+	if r, ok := s.where[v]; ok {
+		return r
+	}
+	value := s.list.At(v)
+	r := 0
+	switch value.Op {
+	case code.Feature:
+		r = value.Index
+	case code.Sum:
+		r = s.linear(s.newRow(), value)
+	case code.Product:
+		r = s.product(value)
+	case code.Exp:
+		p, a := s.argument(value)
+		r = s.emit(step{do: doExp, dst: s.newRow(), a: a, p: p, q: code.None})
+	case code.Sine, code.Cosine:
+		r = s.wave(v, value)
+	case code.Decay:
+		r = s.decay(v, value)
+	case code.Positive, code.Power:
+		r = s.withTwo(value)
+	default:
+		p, a := s.argument(value)
+		r = s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: value})
+	}
+	s.where[v] = r
+	return r
+}
+
+// withTwo are the functions that take two numbers.
+func (s *selection) withTwo(v *code.Value) int {
+	if v.Op == code.Power {
+		p, a := s.argument(v)
+		return s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: v.Coef[0], value: v})
+	}
+	p, a, q := s.affine(v.Args[0])
+	return s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: q, value: v})
+}
+
+// affine returns a value as p·a + q, computing the row a.
+func (s *selection) affine(v code.ID) (p code.ID, a int, q code.ID) {
+	if value := s.list.At(v); value.Op == code.Sum && len(value.Args) == 1 {
+		return value.Coef[0], s.row(value.Args[0]), value.Offset
+	}
+	return code.None, s.row(v), code.None
+}
+
+// linear computes a Sum.
+func (s *selection) linear(dst int, v *code.Value) int {
+	if len(v.Args) == 1 {
+		return s.emit(step{do: doAffine, dst: dst, a: s.row(v.Args[0]), p: v.Coef[0], q: v.Offset})
+	}
+	rows := make([]int, len(v.Args))
+	for i, a := range v.Args {
+		rows[i] = s.row(a)
+	}
+	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1]})
+	for i := 2; i < len(rows); i++ {
+		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i]})
+	}
+	if v.Offset != code.None {
+		s.emit(step{do: doAffine, dst: dst, a: dst, p: code.None, q: v.Offset})
+	}
+	return dst
+}
+
+// product computes a Product from a smaller one that is there, if there is one.
+func (s *selection) product(v *code.Value) int {
+	left := map[code.ID]int{}
+	for i, a := range v.Args {
+		left[a] = v.Powers[i]
+	}
+	rows := s.knownPart(v, left)
+	for i, a := range v.Args {
+		if p := left[a]; p != 0 {
+			rows = append(rows, s.power(v.Args[i], p))
+		}
+	}
+	return s.multiply(rows)
+}
+
+func (s *selection) multiply(rows []int) int {
+	out := rows[0]
+	for _, r := range rows[1:] {
+		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
+	}
+	return out
+}
+
+// knownPart takes the largest product out of left that has a row or will have one.
+func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
+	best, size := code.None, 1
+	for id := range s.list.Values {
+		other := &s.list.Values[id]
+		if !s.need[id] || other == v || other.Op != code.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
+			continue
+		}
+		if _, there := s.where[code.ID(id)]; there {
+			best, size = code.ID(id), len(other.Args)
+		}
+	}
+	if best == code.None {
+		return nil
+	}
+	other := s.list.At(best)
+	for i, a := range other.Args {
+		left[a] -= other.Powers[i]
+	}
+	return []int{s.row(best)}
+}
+
+func divides(v *code.Value, left map[code.ID]int) bool {
+	for i, a := range v.Args {
+		if p := v.Powers[i]; p > 0 && left[a] < p || p < 0 && left[a] > p {
+			return false
+		}
+	}
+	return true
+}
+
+// power returns the row of a^p.
+func (s *selection) power(a code.ID, p int) int {
+	key := [2]int{int(a), p}
+	if r, ok := s.powers[key]; ok {
+		return r
+	}
+	r := s.newPower(a, p)
+	s.powers[key] = r
+	return r
+}
+
+// newPower computes a^p by multiplications, from the highest bit of p down.
+func (s *selection) newPower(a code.ID, p int) int {
+	if p < 0 {
+		if p == -1 {
+			c, row, o := s.affine(a)
+			return s.emit(step{do: doInverse, dst: s.newRow(), a: row, p: c, q: o})
+		}
+		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: code.None, q: code.None})
+	}
+	row := s.row(a)
+	if p == 1 {
+		return row
+	}
+	bit := 1
+	for bit <= p/2 {
+		bit *= 2
+	}
+	dst := s.newRow()
+	out := row
+	for bit /= 2; bit > 0; bit /= 2 {
+		out = s.emit(step{do: doMul, dst: dst, a: out, b: out})
+		if p&bit != 0 {
+			s.emit(step{do: doMul, dst: dst, a: dst, b: row})
+		}
+	}
+	return out
+}
+
+// wave computes a sine or cosine, and its partner beside it if that is needed.
+func (s *selection) wave(v code.ID, value *code.Value) int {
+	p, a := s.argument(value)
+	partner := s.partner(v, func(o *code.Value) bool {
+		return (o.Op == code.Sine || o.Op == code.Cosine) && o.Op != value.Op
+	})
+	do := doCosine
+	if value.Op == code.Sine {
+		do = doSine
+	}
+	if partner == code.None {
+		return s.emit(step{do: do, dst: s.newRow(), a: a, p: p, q: code.None})
+	}
+	cosine, sine := s.newRow(), s.newRow()
+	s.emit(step{do: doCosineSine, dst: cosine, b: sine, a: a, p: p})
+	if value.Op == code.Sine {
+		s.where[partner] = cosine
+		return sine
+	}
+	s.where[partner] = sine
+	return cosine
+}
+
+// partner finds a value of the same argument.
+func (s *selection) partner(v code.ID, fits func(o *code.Value) bool) code.ID {
+	for id := range s.list.Values {
+		o := &s.list.Values[id]
+		if s.need[id] && code.ID(id) != v && len(o.Args) == 1 && slices.Equal(o.Args, s.list.At(v).Args) && fits(o) {
+			if _, there := s.where[code.ID(id)]; !there {
+				return code.ID(id)
+			}
+		}
+	}
+	return code.None
+}
+
+// decay computes a Decay: two of one argument in one step, if they are short.
+func (s *selection) decay(v code.ID, value *code.Value) int {
+	p, a := s.argument(value)
+	slope := func(o *code.Value) bool { return o.Op == code.Decay && len(o.Poly) <= 3 }
+	if short(value) || slope(value) {
+		other := s.partner(v, func(o *code.Value) bool {
+			return o.Op == code.Decay && (short(value) && slope(o) || slope(value) && short(o))
+		})
+		switch {
+		case other != code.None && short(value) && slope(s.list.At(other)):
+			return s.decayPair(a, p, v, other, v)
+		case other != code.None:
+			return s.decayPair(a, p, other, v, v)
+		case short(value):
+			t := step{do: doDecay, dst: s.newRow(), a: a, p: p, q: code.None}
+			copy(t.with[:], value.Poly[1:])
+			return s.emit(t)
+		}
+		t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
+		copy(t.also[:], value.Poly)
+		s.emit(t)
+		return t.b
+	}
+	return s.longDecay(value, p, a)
+}
+
+// decayPair computes two Decays at once and returns the row of want.
+func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int {
+	t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
+	copy(t.with[:], s.list.At(value).Poly[1:])
+	copy(t.also[:], s.list.At(slope).Poly)
+	s.emit(t)
+	s.where[value], s.where[slope] = t.dst, t.b
+	return s.where[want]
+}
+
+// longDecay computes root, exponential and polynomial one after the other.
+func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
+	root := s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: &code.Value{Op: code.Sqrt}})
+	exp := s.emit(step{do: doDecline, dst: s.newRow(), a: root})
+	poly := s.emit(step{do: doPolynomial, dst: s.newRow(), a: root, value: v})
+	if v.Poly[0] != 0 {
+		inverse := s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: &code.Value{Op: code.RootInverse}})
+		s.emit(step{do: doAddInverse, dst: poly, a: inverse, value: v})
+	}
+	return s.emit(step{do: doDamp, dst: poly, a: exp})
+}
+
+// sum adds up the given row times a value, which has no uniform factor.
+func (s *selection) sum(v code.ID) {
+	t := step{do: doSum, index: s.sums}
+	s.sums++
+	if v == code.None {
+		s.emit(t)
+		return
+	}
+	value := s.list.At(v)
+	if _, there := s.where[v]; there || value.Op != code.Product || s.uses[v] > 0 || value.Powers[len(value.Args)-1] < 0 && value.Powers[0] < 0 {
+		t.do, t.a = doDot, s.row(v)
+		s.emit(t)
+		return
+	}
+	left := map[code.ID]int{}
+	for i, a := range value.Args {
+		left[a] = value.Powers[i]
+	}
+	rows := s.knownPart(value, left)
+	for _, a := range value.Args {
+		if p := left[a]; p != 0 {
+			rows = append(rows, s.power(a, p))
+		}
+	}
+	switch len(rows) {
+	case 1:
+		t.do, t.a = doDot, rows[0]
+	default:
+		t.do, t.a, t.b = doTripleDot, rows[0], s.multiply(rows[1:])
+	}
+	s.emit(t)
+}
+
+// columns hands on the given row times a value.
+func (s *selection) columns(v code.ID) {
+	t := step{do: doColumns, a: given, index: s.cols}
+	s.cols++
+	if v != code.None {
+		t.a, t.dst = s.row(v), s.newRow()
+	}
+	s.emit(t)
+}

@@ -1,0 +1,245 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"gpfit/kernel/code"
+	"gpfit/kernel/pair"
+)
+
+// Slopes computes the prior variance of the derivatives of a function whose
+// covariance is a program's.
+type Slopes struct {
+	prog  *Program
+	theta []float64
+	grad  *Gradient
+	// seconds[f] are the derivatives of the derivative by feature f, compiled for
+	// the features that change to first order when one point of an equal pair moves.
+	seconds []*pair.Function
+}
+
+// KinkError says that the functions of a covariance function have no derivatives.
+type KinkError struct{ Text string }
+
+func (e *KinkError) Error() string {
+	return fmt.Sprintf("kernel: functions with the covariance %s have no derivatives: it has a kink at distance 0", e.Text)
+}
+
+// NewSlopes prepares for the parameters theta. The error is a [*KinkError].
+func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
+	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*pair.Function, len(p.Features))}
+	for f, d := range s.grad.ByFeature {
+		if d == code.None {
+			continue
+		}
+		kind := p.Features[f].Kind
+		if kind == SquaredDistance && s.kink(d) {
+			return nil, &KinkError{p.Text}
+		}
+		if !kind.moves() {
+			continue
+		}
+		second, err := differentiateAgain(s.grad.List, d, len(p.Features), p.NumParams)
+		if err != nil {
+			return nil, &KinkError{p.Text}
+		}
+		s.seconds[f] = second
+	}
+	return s, nil
+}
+
+func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair.Function, error) {
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	g, root := pair.Raise(list, d)
+	return g.Compile(root, true, features, params)
+}
+
+// moves tells the features that change to first order with one point of an equal
+// pair. The others have a minimum or a jump there.
+func (k FeatureKind) moves() bool {
+	switch k {
+	case InnerProduct, Differences, First, Second, FirstNorm, SecondNorm:
+		return true
+	}
+	return false
+}
+
+// kink tells a derivative by a squared distance that grows like 1/distance.
+func (s *Slopes) kink(d code.ID) bool {
+	need := s.grad.List.Needed(d)
+	for id, v := range s.grad.List.Values {
+		if need[id] && v.Op == code.Decay && v.Poly[0] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Variance writes ∂²k(x, x′)/∂x_c∂x′_c at x′ = x, the prior variance of the
+// derivative by column c (Rasmussen & Williams 2006, section 9.4), to out. By the
+// chain rule, with the features s_f of the pair,
+//
+//	Σ_f (∂k/∂s_f)·∂²s_f/∂x_c∂x′_c + Σ_f Σ_g (∂²k/∂s_f∂s_g)·(∂s_f/∂x_c)·(∂s_g/∂x′_c).
+//
+// x has D coordinates. The error is a [*KinkError].
+func (s *Slopes) Variance(out, x []float64) error {
+	features := make([]float64, len(s.prog.Features))
+	for f := range features {
+		features[f] = s.equalPair(f, x)
+	}
+	clear(out)
+	for f, d := range s.grad.ByFeature {
+		if d == code.None {
+			continue
+		}
+		first, err := s.first(f, d, features)
+		if err != nil {
+			return err
+		}
+		var second []float64
+		if s.seconds[f] != nil {
+			second = s.seconds[f].List.Evaluate(s.theta, features, s.seconds[f].ByFeature...)
+		}
+		for c := range out {
+			if mixed := s.mixed(f, c); mixed != 0 {
+				out[c] += first * mixed
+			}
+			for g, v := range second {
+				if slopes := s.slope(f, c, x, false) * s.slope(g, c, x, true); slopes != 0 {
+					out[c] += v * slopes
+				}
+			}
+		}
+	}
+	for _, v := range out {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return &KinkError{s.prog.Text}
+		}
+	}
+	return nil
+}
+
+// equalPair is a feature of (x, x).
+func (s *Slopes) equalPair(f int, x []float64) float64 {
+	feature, sum := &s.prog.Features[f], 0.0
+	for q, c := range feature.Dims {
+		switch feature.Kind {
+		case InnerProduct, FirstNorm, SecondNorm:
+			sum += s.weight(feature, q) * x[c] * x[c]
+		case First, Second:
+			sum += x[c]
+		}
+	}
+	return sum
+}
+
+func (s *Slopes) weight(f *Feature, q int) float64 {
+	if f.Param < 0 {
+		return 1
+	}
+	return math.Pow(s.theta[f.Param+q], -float64(f.Power()))
+}
+
+// column is the sum of w over the places where a feature has column c.
+func (s *Slopes) column(f, c int, w func(feature *Feature, q int) float64) float64 {
+	sum, feature := 0.0, &s.prog.Features[f]
+	for q, col := range feature.Dims {
+		if col == c {
+			sum += w(feature, q)
+		}
+	}
+	return sum
+}
+
+// mixed is ∂²s_f/∂x_c∂x′_c at an equal pair.
+func (s *Slopes) mixed(f, c int) float64 {
+	return s.column(f, c, func(feature *Feature, q int) float64 {
+		switch feature.Kind {
+		case SquaredDistance:
+			return -2 * s.weight(feature, q)
+		case InnerProduct:
+			return s.weight(feature, q)
+		case SinSquares:
+			turns := math.Pi / s.theta[feature.Period+min(q, feature.Periods-1)]
+			return -2 * turns * turns * s.weight(feature, q)
+		}
+		return 0
+	})
+}
+
+// slope is ∂s_f/∂x_c at an equal pair, or ∂s_f/∂x′_c.
+func (s *Slopes) slope(f, c int, x []float64, second bool) float64 {
+	return s.column(f, c, func(feature *Feature, q int) float64 {
+		w := s.weight(feature, q)
+		switch k := feature.Kind; {
+		case k == InnerProduct:
+			return w * x[c]
+		case k == Differences && !second:
+			return w
+		case k == Differences:
+			return -w
+		case k == First && !second, k == Second && second:
+			return 1
+		case k == FirstNorm && !second, k == SecondNorm && second:
+			return 2 * w * x[c]
+		}
+		return 0
+	})
+}
+
+// first is ∂k/∂s_f at an equal pair. Where it has a root of a squared distance in a
+// denominator, it is the limit at distance 0.
+func (s *Slopes) first(f int, d code.ID, features []float64) (float64, error) {
+	list, roots := s.grad.List, false
+	for id, need := range list.Needed(d) {
+		roots = roots || need && list.Values[id].Op == code.RootInverse
+	}
+	at := func(r float64) float64 {
+		moved := append([]float64(nil), features...)
+		moved[f] = r * r
+		return list.Evaluate(s.theta, moved, d)[0]
+	}
+	if !roots || s.prog.Features[f].Kind.moves() {
+		return list.Evaluate(s.theta, features, d)[0], nil
+	}
+	return s.limit(at, s.scale(f, features))
+}
+
+// scale is a distance at which the covariance has changed by a tenth.
+func (s *Slopes) scale(f int, features []float64) float64 {
+	moved := append([]float64(nil), features...)
+	at := func(r float64) float64 {
+		moved[f] = r * r
+		return s.prog.List.Evaluate(s.theta, moved, s.prog.Value)[0]
+	}
+	whole, r := at(0), math.Ldexp(1, -60)
+	for r < math.Ldexp(1, 60) && !(math.Abs(at(r)-whole) > 0.1*math.Abs(whole)) {
+		r *= 2
+	}
+	return r
+}
+
+// limit extrapolates to 0 by polynomials in r (Richardson), from halvings of a
+// twentieth of the scale: the error is of the order of 1e-9 then. What doubles with
+// each halving has no limit.
+func (s *Slopes) limit(at func(float64) float64, scale float64) (float64, error) {
+	const levels = 7
+	var table [levels]float64
+	r := scale / 20
+	for i := range table {
+		table[i] = at(r)
+		r /= 2
+	}
+	if last, before := math.Abs(table[levels-1]), math.Abs(table[levels-2]); !(last < 1.5*before) && last > 0 {
+		return 0, &KinkError{s.prog.Text}
+	}
+	for order := 1; order < levels; order++ {
+		power := math.Ldexp(1, order)
+		for i := levels - 1; i >= order; i-- {
+			table[i] = (power*table[i] - table[i-1]) / (power - 1)
+		}
+	}
+	return table[levels-1], nil
+}
