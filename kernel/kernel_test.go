@@ -319,28 +319,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
-		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
-		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e, err := Parse(text)
-		if err != nil {
-			_ = err.Error()
-			return
-		}
-		again, err := Parse(e.String())
-		if err != nil || again.String() != e.String() {
-			t.Fatalf("%q prints as %q, which reads back as %v, %v", text, e, again, err)
-		}
-		if p, err := Compile(e, Columns(3)); err == nil && len(p.Names()) != p.NumParams {
-			t.Fatalf("%q: %d names for %d parameters", text, len(p.Names()), p.NumParams)
-		}
-	})
-}
-
 func TestDiagonal(t *testing.T) {
 	p := mustCompile(t, "rbf + matern32*matern12", 2)
 	theta := []float64{1, 2, 1, 1, 3}
