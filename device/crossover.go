@@ -106,6 +106,9 @@ func cachedCrossover(path string, renew bool, measure func(ctx context.Context, 
 		if text, err := os.ReadFile(path); err == nil {
 			_ = json.Unmarshal(text, &known)
 		}
+		if known == nil { // the file said null
+			known = map[string]int{}
+		}
 		if n, ok := known[key]; ok && n > 0 && !renew {
 			return n, nil
 		}
