@@ -23,6 +23,9 @@ var decimal = regexp.MustCompile(`^[+-]?[0-9]{1,20}([.][0-9]{1,20})?([eE][+-]?[0
 // slowRead reads a table without a header by encoding/csv and strconv. sure says
 // that it is one by anyone's rules: finite decimal numbers in rows of one length.
 func slowRead(text []byte) (rows [][]float64, sure bool) {
+	if bytes.IndexByte(text, 0) >= 0 {
+		return nil, false // a comment may not have it either
+	}
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	r.Comment = '#'
 	for {
@@ -35,7 +38,7 @@ func slowRead(text []byte) (rows [][]float64, sure bool) {
 		}
 		var row []float64
 		for _, cell := range record {
-			cell = strings.TrimSpace(cell)
+			cell = strings.Trim(cell, " \t\r\n")
 			v, err := strconv.ParseFloat(cell, 64)
 			if err != nil || !decimal.MatchString(cell) {
 				return nil, false
