@@ -139,14 +139,6 @@ func TestNamesInPages(t *testing.T) {
 	}
 }
 
-// runLine runs the program in this process.
-func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, messages strings.Builder
-	code = run(t.Context(), args, strings.NewReader(""), &out, &messages)
-	return code, out.String(), messages.String()
-}
-
 // checkMarkup fails for elements that run, fetch or stand in for a name, and for
 // attributes that are scripts.
 func checkMarkup(t *testing.T, file, text string) {
