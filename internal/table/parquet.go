@@ -237,7 +237,7 @@ func (in *parquetRows) load() error {
 			if u.pages != nil {
 				u.pages.Close()
 			}
-			if err := checkPages(in.file, &in.meta.RowGroups[in.group-1].Columns[u.index].MetaData); err != nil {
+			if err := checkClaims(in.file, &in.meta.RowGroups[in.group-1].Columns[u.index].MetaData); err != nil {
 				return err
 			}
 			u.page, u.pages = nil, chunks[u.index].Pages()

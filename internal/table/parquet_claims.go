@@ -33,8 +33,8 @@ func checkSchema(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// checkPages looks at the headers of a column's pages before the library does.
-func checkPages(r io.ReaderAt, m *format.ColumnMetaData) error {
+// checkClaims looks at the headers of a column's pages before the library does.
+func checkClaims(r io.ReaderAt, m *format.ColumnMetaData) error {
 	at := m.DataPageOffset
 	if m.DictionaryPageOffset != 0 {
 		at = m.DictionaryPageOffset
@@ -59,26 +59,26 @@ func checkPages(r io.ReaderAt, m *format.ColumnMetaData) error {
 	return nil
 }
 
-// page is what the header of a page says.
-type page struct {
+// pageClaims are what the header of a page says.
+type pageClaims struct {
 	data                             int64 // where its bytes begin
 	compressed, uncompressed, values int64
 	levels                           int64 // bytes of a page of version 2 that are not compressed
 }
 
 // readPage reads the header at an offset; io.EOF says that there is nothing.
-func readPage(r io.ReaderAt, at, end int64) (page, error) {
+func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 	const most = 16 << 20
 	for window := int64(4 << 10); ; window *= 16 {
 		text := make([]byte, min(window, end-at))
 		n, err := r.ReadAt(text, at)
 		if n == 0 {
-			return page{}, io.EOF
+			return pageClaims{}, io.EOF
 		}
 		if err != nil && err != io.EOF {
-			return page{}, err
+			return pageClaims{}, err
 		}
-		var p page
+		var p pageClaims
 		t := thrift{text: text[:n]}
 		t.structure(nil, p.take)
 		switch {
@@ -86,13 +86,13 @@ func readPage(r io.ReaderAt, at, end int64) (page, error) {
 			p.data = at + int64(t.at)
 			return p, nil
 		case t.bad || n < len(text) || window >= min(most, end-at):
-			return page{}, errors.New("the header of a page cannot be read")
+			return pageClaims{}, errors.New("the header of a page cannot be read")
 		}
 	}
 }
 
 // take takes a number of the header, by the fields that lead to it (parquet.thrift).
-func (p *page) take(path []int64, v int64) {
+func (p *pageClaims) take(path []int64, v int64) {
 	switch {
 	case len(path) == 1 && path[0] == 2:
 		p.uncompressed = v
@@ -105,7 +105,7 @@ func (p *page) take(path []int64, v int64) {
 	}
 }
 
-func (p *page) check(r io.ReaderAt, codec format.CompressionCodec) error {
+func (p *pageClaims) check(r io.ReaderAt, codec format.CompressionCodec) error {
 	switch {
 	case p.compressed < 0 || p.uncompressed < 0 || p.values < 0 || p.levels < 0 || p.levels > p.compressed:
 		return errors.New("a page of a negative size")
