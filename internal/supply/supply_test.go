@@ -72,7 +72,7 @@ func TestBOM(t *testing.T) {
 		t.Skip("builds the program")
 	}
 	program := filepath.Join(t.TempDir(), "gpfit")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/gpfit")
+	cmd := exec.Command("go", "build", "-o", program, "./cmd/gpfit")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
