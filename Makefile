@@ -8,6 +8,12 @@
 #   make test-cuda             the same without it
 #   make bindings              the calls of CUDA against NVIDIA's headers and
 #                              libraries, 3 GB fetched; PTX=FOLDER assembles more
+#   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
+#   make fuzz-short            the same for two seconds, as in CI
+#   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
+#   make reliability-fuzz      fuzzing, ten minutes a target
+#   make reliability-soak      ten minutes of evaluations without growth, many fits at once
+#   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
 #
 # The headers are fetched with pip; GPFIT_CUDA_INCLUDE=/usr/local/cuda/include
 # uses those of a toolkit. Neither build needs a GPU, a driver or a toolkit.
@@ -18,7 +24,12 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings
+.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply
+
+FUZZTIME ?= 1m
+# FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
+FUZZPACKAGES ?=
+SOAK ?= 10m
 
 gpfit-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) build -tags cu -o gpfit-cu ./cmd/gpfit
@@ -37,3 +48,25 @@ test-cuda:
 
 bindings:
 	device/cuda/bindings/check.sh $(PTX)
+
+fuzz:
+	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)
+
+fuzz-short:
+	.ci/fuzz 2s $(FUZZPACKAGES)
+
+sbom:
+	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
+	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
+
+reliability-fuzz:
+	.ci/fuzz 10m
+
+reliability-soak:
+	GPFIT_SOAK=$(SOAK) $(GO) test -count=1 -timeout 0 ./fit -run 'TestSoak|TestManyFits' -v
+	$(GO) test -count=1 -race ./fit -run 'TestManyFits|TestSoak' -short
+
+reliability-supply:
+	$(GO) test -count=1 ./internal/supply
+	$(GO) test -count=1 ./cmd/gpfit -run 'TestOffline|TestUmask|TestNamesInPages|TestReleased|TestReleases' -v
+	.ci/reproducible

@@ -163,6 +163,9 @@ func (c *Crossover) read() map[string]int {
 	if text, err := os.ReadFile(c.Path); err == nil {
 		_ = json.Unmarshal(text, &known)
 	}
+	if known == nil { // the file said null
+		known = map[string]int{}
+	}
 	for key, n := range known {
 		if n <= 0 {
 			delete(known, key)

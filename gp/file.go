@@ -325,13 +325,17 @@ func openNumbers(archive *zip.Reader, name string) (io.ReadCloser, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	r, err := npyio.NewReader(entry)
+	r, err := npyReader(entry)
 	if err != nil {
 		entry.Close()
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
 	size := 1
 	for _, s := range r.Header.Descr.Shape {
+		if s < 0 || s > 0 && size > math.MaxInt/8/s {
+			entry.Close()
+			return nil, 0, fmt.Errorf("%s: an array of shape %v", name, r.Header.Descr.Shape)
+		}
 		size *= s
 	}
 	if r.Header.Descr.Type != "<f8" || r.Header.Descr.Fortran {
@@ -339,6 +343,16 @@ func openNumbers(archive *zip.Reader, name string) (io.ReadCloser, int, error) {
 		return nil, 0, fmt.Errorf("%s: not an array of float64 in C order", name)
 	}
 	return entry, size, nil
+}
+
+// npyReader reads the header of an array. npyio panics on some that are damaged.
+func npyReader(entry io.Reader) (r *npyio.Reader, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the NumPy header is damaged")
+		}
+	}()
+	return npyio.NewReader(entry)
 }
 
 func readArray(archive *zip.Reader, name string) ([]float64, error) {

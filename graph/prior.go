@@ -145,9 +145,13 @@ func (p Prior) LogDensity(x float64) float64 {
 	}
 	f := p.family().form(p.Args)
 	sum := f.constant + f.lx*x + f.qx*(x-f.cx)*(x-f.cx)/2
-	if f.lz != 0 || f.qz != 0 {
-		z := math.Log(x)
+	switch z := math.Log(x); { // −∞ at 0, where its square outweighs it
+	case f.qz != 0 && x == 0:
+		return z
+	case f.qz != 0:
 		sum += f.lz*z + f.qz*(z-f.cz)*(z-f.cz)/2
+	case f.lz != 0:
+		sum += f.lz * z
 	}
 	d := max(0, math.Abs(x-f.centre)-f.radius)
 	return -(sum + f.qb*d*d/2)

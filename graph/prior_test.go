@@ -173,26 +173,3 @@ func TestParsePriorErrors(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
-
-func FuzzParsePrior(f *testing.F) {
-	for _, text := range []string{"lognormal(0,1)", "gamma(shape=2, rate=.5)", "smoothedbox(-1,1)", "uniform(1, 2)x", "normal(", "halfnormal(1e308)"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := graph.ParsePrior(text)
-		if err != nil {
-			var pe *graph.PriorError
-			if !errors.As(err, &pe) || pe.Pos < 0 || pe.Pos > len(text) || err.Error() == "" {
-				t.Fatalf("error %#v", err)
-			}
-			return
-		}
-		q, err := graph.ParsePrior(p.String())
-		if err != nil || q.Family != p.Family || !slices.Equal(q.Args, p.Args) {
-			t.Fatalf("%q read back as %+v, %v", p, q, err)
-		}
-		if v := p.LogDensity(1); math.IsNaN(v) {
-			t.Fatalf("log density of %s at 1 is NaN", p)
-		}
-	})
-}

@@ -3,7 +3,6 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -318,37 +317,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("θ = %v accepted", theta)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
-		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
-		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)",
-		"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)", "formula((1+a*r2)^-b**2,ard,a=1,b=.5e1)*matern(3.5)", "formula(pos(1-r)^4*(dot-xx)/-yy)",
-		"formula(tanh(x)*sigmoid(--y), dims=0)", "wendland(0)+formula(mismatches", "formula(log1p(abs(asin(1))))", "formula(2^3^c, c=1)"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e, err := Parse(text)
-		if err != nil {
-			_ = err.Error()
-			return
-		}
-		again, err := Parse(e.String())
-		if err != nil || again.String() != e.String() {
-			t.Fatalf("%q prints as %q, which reads back as %v, %v", text, e, again, err)
-		}
-		p, err := Compile(e, Columns(3))
-		if err != nil {
-			_ = err.Error()
-			return
-		}
-		if len(p.Names()) != p.NumParams {
-			t.Fatalf("%q: %d names for %d parameters", text, len(p.Names()), p.NumParams)
-		}
-		theta := slices.Repeat([]float64{1.5}, p.NumParams)
-		eval(p, theta, []float64{1, 2, 3}, []float64{1, -2, 0})
-	})
 }
 
 func TestDiagonal(t *testing.T) {

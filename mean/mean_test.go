@@ -85,26 +85,6 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e, err := Parse(text)
-		if err != nil {
-			var pe *ParseError
-			if !errors.As(err, &pe) || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
-				t.Fatalf("%q: %v", text, err)
-			}
-			return
-		}
-		again, err := Parse(e.String())
-		if err != nil || !cmp.Equal(e, again) {
-			t.Fatalf("%q → %q → %v, %v", text, e.String(), again, err)
-		}
-	})
-}
-
 func points(n, d int) (*kernel.Points, []float64) {
 	rng := rand.New(rand.NewPCG(5, uint64(n)))
 	rows := make([]float64, n*d)

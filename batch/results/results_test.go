@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"io"
 	"math"
 	"reflect"
@@ -191,23 +189,8 @@ func TestHTML(t *testing.T) {
 			}
 		}
 		// Void elements apart, the page is XML too.
-		d := xml.NewDecoder(strings.NewReader(page))
-		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-		elements := map[string]int{}
-		for {
-			token, err := d.Token()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%v in\n%s", err, page)
-			}
-			if start, ok := token.(xml.StartElement); ok {
-				elements[start.Name.Local]++
-			}
-		}
-		if len(all) == 10 && elements["svg"] != 8 {
-			t.Errorf("%d plots, want 4 for each of 2 data sets", elements["svg"])
+		if n := elements(t, page)["svg"]; len(all) == 10 && n != 8 {
+			t.Errorf("%d plots, want 4 for each of 2 data sets", n)
 		}
 	}
 }

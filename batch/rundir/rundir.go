@@ -181,10 +181,28 @@ func Open(dir string) (*Run, error) {
 	if err := json.Unmarshal(text, &r.Manifest); err != nil || r.Type != "gpfit run" {
 		return nil, &Error{Path: path, Msg: fmt.Sprintf("is damaged: %v", err), Err: err}
 	}
-	if r.SchemaVersion > SchemaVersion {
+	if r.SchemaVersion > SchemaVersion || r.SchemaVersion < 1 {
 		return nil, &Error{Path: path, Msg: fmt.Sprintf("has schema version %d, this gpfit reads up to %d: use a newer gpfit", r.SchemaVersion, SchemaVersion)}
 	}
+	if err := r.checkJobs(); err != nil {
+		return nil, &Error{Path: path, Msg: "is damaged: " + err.Error(), Err: err}
+	}
 	return r, nil
+}
+
+// checkJobs sees to it that every job has files of its own, in the run's folders.
+func (r *Run) checkJobs() error {
+	seen := make(map[string]bool, len(r.Jobs))
+	for _, j := range r.Jobs {
+		if !spec.IsID(j.ID) {
+			return fmt.Errorf("%q is no name of a job", j.ID)
+		}
+		if seen[j.ID] {
+			return fmt.Errorf("two jobs are named %s", j.ID)
+		}
+		seen[j.ID] = true
+	}
+	return nil
 }
 
 // OpenLocked opens a run to work on it. Errors: [*InUseError], [*Error].

@@ -13,6 +13,12 @@ const maxID = 200
 // validName is what job ids are made of.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_+-]{1,80}$`)
 
+// IsID says whether id is of the form that job ids have: parts like names, with
+// points between them.
+func IsID(id string) bool { return len(id) <= maxID && validID.MatchString(id) }
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)*$`)
+
 // baseName is a file's name without folders and extensions.
 func baseName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")

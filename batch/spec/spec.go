@@ -237,7 +237,7 @@ func ParseBytes(text string) (Bytes, error) {
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v > 0) || v*u.factor > 1<<60 {
+		if err != nil || !(v*u.factor >= 1) || v*u.factor > 1<<60 {
 			break
 		}
 		return Bytes(v * u.factor), nil

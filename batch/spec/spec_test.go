@@ -337,22 +337,3 @@ func TestExamples(t *testing.T) {
 		t.Error("no spec among the examples")
 	}
 }
-
-// FuzzParse: no text ends the program, and what is accepted can be expanded or
-// refused with an error.
-func FuzzParse(f *testing.F) {
-	f.Add(full)
-	f.Add("data: [a.csv]\nkernels: [rbf]\nseeds: &a [1]\nsplits: *a\n")
-	f.Add("data: [{path: a, <<: {b: c}}]\nkernels: [? rbf : 1]\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse("s.yaml", []byte(text))
-		if err != nil {
-			var se *Error
-			if !errors.As(err, &se) || se.Msg == "" {
-				t.Fatalf("%T: %v", err, err)
-			}
-			return
-		}
-		_, _ = s.Expand(t.TempDir(), Options{})
-	})
-}

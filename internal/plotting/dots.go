@@ -75,7 +75,7 @@ func (d *Dots) draw() (*plot.Plot, error) {
 	var ticks []plot.Tick
 	for i, row := range d.Rows {
 		y := float64(len(d.Rows) - 1 - i)
-		ticks = append(ticks, plot.Tick{Value: y, Label: row.Name})
+		ticks = append(ticks, plot.Tick{Value: y, Label: printable(row.Name)})
 		if err := addDots(p, row, y); err != nil {
 			return nil, err
 		}

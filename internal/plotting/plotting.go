@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -51,7 +52,7 @@ func Format(path string) (string, error) {
 // newPlot returns an empty plot in the project's looks.
 func newPlot(title, xLabel string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text = title, xLabel
+	p.Title.Text, p.X.Label.Text = printable(title), printable(xLabel)
 	sans(&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font)
 	p.Title.TextStyle.Font.Size = vg.Points(11)
 	p.Title.Padding, p.X.Label.Padding = vg.Points(6), vg.Points(4)
@@ -59,6 +60,17 @@ func newPlot(title, xLabel string) *plot.Plot {
 	grid.Horizontal.Color, grid.Vertical.Color = gridColor, gridColor
 	p.Add(grid)
 	return p
+}
+
+// printable is a text with � for what an SVG file cannot hold: control characters,
+// and bytes that are no UTF-8 (XML 1.0, §2.2).
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r == '\uFFFE' || r == '\uFFFF' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 func sans(fonts ...*font.Font) {
@@ -71,7 +83,7 @@ func sans(fonts ...*font.Font) {
 func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
 	p, legend := newPlot(title, xLabel), plot.NewLegend()
 	sans(&p.Y.Label.TextStyle.Font, &legend.TextStyle.Font)
-	p.Y.Label.Text, p.Y.Label.Padding = yLabel, vg.Points(4)
+	p.Y.Label.Text, p.Y.Label.Padding = printable(yLabel), vg.Points(4)
 	p.X.Padding, p.Y.Padding = 0, 0
 	legend.Top, legend.Left = true, true
 	legend.ThumbnailWidth = vg.Points(26)

@@ -27,6 +27,7 @@ type parquetRows struct {
 	head
 	file   *os.File
 	groups []parquet.RowGroup
+	meta   *format.FileMetaData
 	leaves []*parquet.Column // the columns; nil for one that has columns of its own
 	used   []parquetColumn
 	at     []int // for each column its place in used, or −1
@@ -93,11 +94,14 @@ func (in *parquetRows) open() error {
 	if err := checkFooter(in.file, info.Size()); err != nil {
 		return err
 	}
+	if err := checkSchema(in.file, info.Size()); err != nil {
+		return err
+	}
 	pf, err := parquet.OpenFile(in.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
 	}
-	in.groups, in.total = pf.RowGroups(), pf.NumRows()
+	in.groups, in.total, in.meta = pf.RowGroups(), pf.NumRows(), pf.Metadata()
 	sum := int64(0)
 	for _, g := range in.groups {
 		if g.NumRows() < 0 {
@@ -232,6 +236,9 @@ func (in *parquetRows) load() error {
 			u := &in.used[i]
 			if u.pages != nil {
 				u.pages.Close()
+			}
+			if err := checkClaims(in.file, &in.meta.RowGroups[in.group-1].Columns[u.index].MetaData); err != nil {
+				return err
 			}
 			u.page, u.pages = nil, chunks[u.index].Pages()
 		}

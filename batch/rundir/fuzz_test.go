@@ -1,0 +1,126 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gpfit/internal/fuzzguard"
+)
+
+// FuzzRecord: whatever is in the record of a job, it is refused as damaged, with its
+// bytes as they were, or read as far as there are whole lines; what is appended then
+// follows what was read, and nothing of it is lost.
+func FuzzRecord(f *testing.F) {
+	event, err := json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	line := string(event) + "\n"
+	for _, text := range []string{"", line, line + line[:20], line + line, "\n", "{}\n", "null\n", "[]\n", line[:10] + "\n" + line, `{"type":"done","report":{"nlml":"x"},"fingerprint":"f"}` + "\n"} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	r := &Run{Dir: dir}
+	job := PlannedJob{Fingerprint: "f"}
+	job.ID = "a"
+	if err := os.MkdirAll(filepath.Join(dir, "jobs"), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzzguard.Run(t, func() { checkRecord(t, r, job, text) })
+	})
+}
+
+func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
+	path := r.Path("jobs", job.ID)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, statusErr := r.Status(job)
+	c, err := r.Claim(job)
+	if (statusErr == nil) != (err == nil) {
+		t.Fatalf("status: %v, claim: %v", statusErr, err)
+	}
+	if err != nil {
+		if kept, _ := os.ReadFile(path); !errors.As(err, new(*Error)) || !bytes.Equal(kept, text) {
+			t.Fatalf("error %#v; %q became %q", err, text, kept)
+		}
+		return
+	}
+	defer c.Release()
+	if len(c.Record) != len(before.Record) {
+		t.Fatalf("%d events of a status, %d of a claim", len(before.Record), len(c.Record))
+	}
+	if err := c.Append(JobEvent{Type: Failed, Kind: "data", Error: "a\nb"}); err != nil {
+		t.Fatal(err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if kept, _ := os.ReadFile(path); !bytes.HasPrefix(kept, whole) || bytes.Count(kept, []byte("\n")) != bytes.Count(whole, []byte("\n"))+1 {
+		t.Fatalf("%q became %q", text, kept)
+	}
+	after, err := r.Status(job)
+	if err != nil || after.State != StateFailed || len(after.Record) != len(before.Record)+1 || after.Record.Last().Error != "a\nb" {
+		t.Fatalf("%q: %+v, %v", text, after, err)
+	}
+}
+
+// FuzzOpen: whatever run.json holds, it is refused with an [*Error], or is a run
+// that, written anew, reads back to the same bytes, and whose jobs have files in its
+// folders and nowhere else.
+func FuzzOpen(f *testing.F) {
+	for _, text := range []string{
+		`{"type":"gpfit run","schema_version":1,"created":"2026-01-01T00:00:00Z","inputs":[],"jobs":[{"job":"a","data":"a","kernel":"k","seed":1,"fingerprint":"f"}]}`,
+		`{"type":"gpfit run","schema_version":1,"jobs":[{"job":"../../a"}]}`, `{"type":"gpfit run","schema_version":9}`, `{"type":"gpfit run","schema_version":-1}`,
+		`{"type":"gpfit run","schema_version":1,"jobs":[{"job":"a","options":{"set":{"x":1},"memory":5,"target":"1"}},{"job":"a"}]}`, "null", "{}", "",
+	} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fuzzguard.Run(t, func() { checkManifest(t, dir, text) })
+	})
+}
+
+func checkManifest(t *testing.T, dir string, text []byte) {
+	if err := os.WriteFile(filepath.Join(dir, "run.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		if !errors.As(err, new(*Error)) {
+			t.Fatalf("%#v", err)
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for _, j := range r.Jobs {
+		for kind := range extensions {
+			if p := r.Path(kind, j.ID); filepath.Dir(p) != filepath.Join(dir, kind) {
+				t.Fatalf("a job with the file %s", p)
+			}
+		}
+		if seen[j.ID] {
+			t.Fatalf("two jobs %q", j.ID)
+		}
+		seen[j.ID] = true
+	}
+	kept := make([][]byte, 2)
+	for i := range kept {
+		if err := write(dir, &r.Manifest, nil); err != nil {
+			t.Fatal(err)
+		}
+		if kept[i], err = os.ReadFile(filepath.Join(dir, "run.json")); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = Open(dir); err != nil {
+			t.Fatalf("%q became %q: %v", text, kept[i], err)
+		}
+	}
+	if !bytes.Equal(kept[0], kept[1]) {
+		t.Fatalf("%q, then %q", kept[0], kept[1])
+	}
+}

@@ -1,0 +1,87 @@
+package spec
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"gpfit/internal/fuzzguard"
+	"gpfit/internal/table"
+)
+
+// FuzzParse: no text costs much; an error is an [*Error] at a place of the text;
+// what is accepted expands to jobs of different names that are names of files, each
+// of which JSON keeps as it is, or to an error with a type.
+func FuzzParse(f *testing.F) {
+	f.Add(full)
+	f.Add("data: [a.csv]\nkernels: [rbf]\nseeds: &a [1]\nsplits: *a\n")
+	f.Add("data: [{path: a, <<: {b: c}}]\nkernels: [? rbf : 1]\n")
+	f.Add("data:\n- {path: ../é.csv.gz, split_mask: m.csv, splits: [0, 3]}\nkernels: [rbf + linear, 'rq*cosine']\nseeds: [1, 18446744073709551615]\nexclude: [{seed: 1}]\n")
+	f.Add("a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\ndata: [*b,*b,*b,*b]\nkernels: [rbf]\n")
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzguard.Run(t, func() { checkSpec(t, text, dir) })
+	})
+}
+
+func checkSpec(t *testing.T, text, dir string) {
+	s, err := Parse("s.yaml", []byte(text))
+	if err != nil {
+		var se *Error
+		lines := strings.Count(text, "\n") + strings.Count(text, "\r") + 1
+		if !errors.As(err, &se) || se.Msg == "" || se.Line < 0 || se.Line > lines || se.Column < 0 {
+			t.Fatalf("%T: %v", err, err)
+		}
+		return
+	}
+	jobs, err := s.Expand(dir, Options{})
+	if err != nil {
+		if !errors.As(err, new(*Error)) && !errors.As(err, new(*table.Error)) {
+			t.Fatalf("%T: %v", err, err)
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for _, j := range jobs {
+		if seen[j.ID] || !IsID(j.ID) {
+			t.Fatalf("job %q of %d", j.ID, len(jobs))
+		}
+		seen[j.ID] = true
+		checkJob(t, j)
+	}
+}
+
+// checkJob: a job is the same job when it comes from run.json.
+func checkJob(t *testing.T, j JobSpec) {
+	kept, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again JobSpec
+	if err := json.Unmarshal(kept, &again); err != nil || again.Fingerprint(nil) != j.Fingerprint(nil) {
+		t.Fatalf("%s reads back as %+v, %v", kept, again, err)
+	}
+}
+
+// FuzzParseBytes: an amount is positive, bounded, and the same with its unit as a
+// count of bytes.
+func FuzzParseBytes(f *testing.F) {
+	for _, text := range []string{"4GiB", "500 MB", "1.5K", "0B", "-1B", "nanB", "infGB", "1e30TB", "1e-30B", " 7 B ", "GiB"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := ParseBytes(text)
+		if err != nil {
+			return
+		}
+		if b < 1 || b > 1<<60 {
+			t.Fatalf("%q is %d bytes", text, b)
+		}
+		kept, err := json.Marshal(b)
+		var again Bytes
+		if err != nil || json.Unmarshal(kept, &again) != nil || again != b {
+			t.Fatalf("%q is %d, read back %d, %v", text, b, again, err)
+		}
+	})
+}

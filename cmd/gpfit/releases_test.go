@@ -1,0 +1,243 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
+)
+
+// releaseTolerance is relative, to the size of a column's numbers: factors are of
+// another processor and of other loops, and the kernels' matrices have condition
+// numbers up to 1e8 or so.
+const releaseTolerance = 1e-6
+
+// forEachRelease runs a test in a copy of every release's samples.
+func forEachRelease(t *testing.T, test func(t *testing.T, dir string)) {
+	t.Helper()
+	versions, err := filepath.Glob("testdata/releases/[0-9]*")
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, v := range versions {
+		t.Run(filepath.Base(v), func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(v)); err != nil {
+				t.Fatal(err)
+			}
+			test(t, dir)
+		})
+	}
+}
+
+// TestReleasesHaveSamples: this version has its samples, too.
+func TestReleasesHaveSamples(t *testing.T) {
+	if _, err := os.Stat(filepath.Join("testdata/releases", version)); err != nil {
+		t.Errorf("%v: run testdata/releases/make.sh", err)
+	}
+}
+
+// TestReleasedModels: models of every release predict what they predicted then.
+func TestReleasedModels(t *testing.T) {
+	forEachRelease(t, func(t *testing.T, dir string) {
+		models, err := filepath.Glob(filepath.Join(dir, "*.gpfit"))
+		if err != nil || len(models) < 3 {
+			t.Fatalf("%d models, %v", len(models), err)
+		}
+		for _, m := range models {
+			code, stdout, stderr := runLine(t, "predict", m, filepath.Join(dir, "new.csv"), "--device", "cpu", "--threads", "1")
+			if code != 0 {
+				t.Errorf("%s: exit code %d\n%s", m, code, stderr)
+				continue
+			}
+			want, err := os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameNumbers(t, filepath.Base(m), stdout, string(want))
+		}
+	})
+}
+
+// sameNumbers compares tables with a header: columns of a release stay, new ones
+// may come.
+func sameNumbers(t *testing.T, what, got, want string) {
+	t.Helper()
+	g, w := columnsOf(t, got), columnsOf(t, want)
+	for name, values := range w {
+		if len(g[name]) != len(values) {
+			t.Errorf("%s: column %s has %d rows, want %d", what, name, len(g[name]), len(values))
+			continue
+		}
+		scale := 0.0
+		for _, v := range values {
+			scale = max(scale, math.Abs(v))
+		}
+		for i, v := range values {
+			if d := math.Abs(g[name][i] - v); !(d <= releaseTolerance*scale) {
+				t.Errorf("%s: %s of row %d is %v, was %v", what, name, i, g[name][i], v)
+			}
+		}
+	}
+}
+
+func columnsOf(t *testing.T, text string) map[string][]float64 {
+	t.Helper()
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(lines) < 2 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	out := map[string][]float64{}
+	for c, name := range lines[0] {
+		for _, line := range lines[1:] {
+			v, err := strconv.ParseFloat(line[c], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[name] = append(out[name], v)
+		}
+	}
+	return out
+}
+
+// TestReleasedRuns: a run directory of every release is shown, keeps what it has,
+// and is finished by resume, with the numbers of then.
+func TestReleasedRuns(t *testing.T) {
+	forEachRelease(t, func(t *testing.T, dir string) {
+		run := filepath.Join(dir, "run")
+		for _, folder := range []string{"jobs", "models", "checkpoints", "logs"} { // no file system of samples keeps empty ones
+			if err := os.MkdirAll(filepath.Join(run, folder), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		manifest, err := os.ReadFile(filepath.Join(run, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, _ := json.Marshal(dir)
+		moved := strings.ReplaceAll(string(manifest), "@DIR@", strings.Trim(string(path), `"`))
+		if err := os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		record := filepath.Join(run, "jobs", "data.rbf.seed-1.jsonl")
+		done, err := os.ReadFile(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := runLine(t, "resume", run, "--quiet"); code != 0 {
+			t.Fatalf("resume: exit code %d\n%s", code, stderr)
+		}
+		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
+			t.Errorf("a job that was done has now the record %s, %v", now, err)
+		}
+		want, err := os.ReadFile(filepath.Join(dir, "run.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := runLine(t, "show", run, "--format", "csv")
+		if code != 0 {
+			t.Fatalf("show: exit code %d\n%s", code, stderr)
+		}
+		sameJobs(t, stdout, string(want))
+		if code, _, stderr := runLine(t, "report", run, "--out", filepath.Join(dir, "page.html")); code != 0 {
+			t.Errorf("report: exit code %d\n%s", code, stderr)
+		}
+	})
+}
+
+// sameJobs compares what two tables say of the jobs and of their objective.
+func sameJobs(t *testing.T, got, want string) {
+	t.Helper()
+	cells := func(text string) []map[string]string {
+		lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []map[string]string
+		for _, line := range lines[1:] {
+			row := map[string]string{}
+			for c, name := range lines[0] {
+				row[name] = line[c]
+			}
+			out = append(out, row)
+		}
+		return out
+	}
+	g, w := cells(got), cells(want)
+	if len(g) != len(w) || len(w) == 0 {
+		t.Fatalf("%d jobs, want %d", len(g), len(w))
+	}
+	for i := range w {
+		for _, name := range []string{"job", "state", "expression", "n", "d", "seed"} {
+			if g[i][name] != w[i][name] {
+				t.Errorf("job %d: %s is %q, was %q", i, name, g[i][name], w[i][name])
+			}
+		}
+		a, _ := strconv.ParseFloat(g[i]["nlml"], 64)
+		if b, err := strconv.ParseFloat(w[i]["nlml"], 64); err != nil || math.Abs(a-b) > 1e-4*(1+math.Abs(b)) {
+			t.Errorf("job %d: NLML %v, was %v", i, a, b)
+		}
+	}
+}
+
+// TestReleasedCheckpoints: the checkpoint of every release is gone on with, to the
+// NLML of then, or refused with advice; one of a form that is unknown is refused.
+func TestReleasedCheckpoints(t *testing.T) {
+	forEachRelease(t, func(t *testing.T, dir string) {
+		text, err := os.ReadFile(filepath.Join(dir, "fit.ckpt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resume := func(name string, text []byte) (int, string, string) {
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return runLine(t, "fit", filepath.Join(dir, "data.csv"), "--features", "a,b", "--target", "y", "--kernel", "matern52", "--restarts", "40",
+				"--device", "cpu", "--threads", "1", "--quiet", "--json", "--checkpoint", path, "--out", filepath.Join(dir, name+".gpfit"))
+		}
+		code, stdout, stderr := resume("again.ckpt", text)
+		switch {
+		case code == 0:
+			whole, err := os.ReadFile(filepath.Join(dir, "whole.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, b := nlml(t, stdout), nlml(t, string(whole)); math.Abs(a-b) > 1e-4*(1+math.Abs(b)) {
+				t.Errorf("NLML %v, was %v", a, b)
+			}
+		case code != exit.Usage && code != exit.Data || !strings.Contains(stderr, "delete it to begin anew"):
+			// Another processor has other bits, another version other evaluations.
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		t.Logf("exit code %d on %s/%s", code, runtime.GOOS, runtime.GOARCH)
+		old := strings.Replace(string(text), "gpfit-checkpoint ", "gpfit-checkpoint 0", 1)
+		if code, _, stderr := resume("old.ckpt", []byte(old)); code == 0 || !strings.Contains(stderr, "another version of gpfit") {
+			t.Errorf("another form: exit code %d: %s", code, stderr)
+		}
+	})
+}
+
+func nlml(t *testing.T, report string) float64 {
+	t.Helper()
+	var r struct{ NLML float64 }
+	if err := json.Unmarshal([]byte(report), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.NLML
+}
+
+// runLine runs the program in this process.
+func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, messages strings.Builder
+	code = run(t.Context(), args, strings.NewReader(""), &out, &messages)
+	return code, out.String(), messages.String()
+}

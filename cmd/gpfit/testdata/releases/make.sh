@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Makes the samples of a release, which later ones must read (releases_test.go):
+#
+#   cmd/gpfit/testdata/releases/make.sh            with the version of this tree
+#
+# A folder VERSION holds the data, models of several kinds with their predictions,
+# a run directory, one job of which was interrupted, and the checkpoint of a fit that
+# was killed, with what the fit comes to. Nothing in it is made anew
+# after the release.
+set -euo pipefail
+cd "$(dirname "$0")"
+go build -o /tmp/gpfit-release ../..
+gpfit() { /tmp/gpfit-release "$@"; }
+export GPFIT_CPU=generic # the same bits on every processor of the architecture
+version=$(gpfit version | cut -d' ' -f2)
+[ ! -e "$version" ] || { echo "$version is there already"; exit 1; }
+mkdir "$version"
+cd "$version"
+awk 'BEGIN {
+  print "a,b,lab,y,z"
+  for (i = 0; i < 40; i++) printf "%.3f,%.3f,%s,%.4f,%.4f\n", i/4, (i*7)%11/3, i%2 ? "p" : "q", sin(i/5) + (i*13%7)/40, cos(i/6) + (i*5%9)/50
+}' > data.csv
+head -8 data.csv | cut -d, -f1-3 > new.csv
+fit() { gpfit fit data.csv --features a,b --device cpu --quiet "$@" >/dev/null; }
+fit --target y --kernel 'rbf(ard) + matern32' --out one.gpfit --save-factor
+fit --target y --mean 'poly(2, dims=0)' --noise-group lab --kernel 'periodic*rbf' --out groups.gpfit
+fit --target y,z --mean linear --kernel 'rq' --out targets.gpfit
+for m in one groups targets; do gpfit predict $m.gpfit new.csv --device cpu --out $m.csv; done
+
+cat > study.yaml <<'SPEC'
+defaults: {device: cpu, threads: 1, features: [a, b], target: y}
+data: [data.csv]
+kernels: [rbf, rbf(ard) + linear]
+SPEC
+gpfit batch study.yaml --out run --quiet --cores 1 >/dev/null
+gpfit show run --format csv > run.csv
+# The second job as a kill leaves it: begun, with half of its evaluations.
+job=data.rbf-ard+linear.seed-1
+head -1 run/jobs/$job.jsonl > begun && mv begun run/jobs/$job.jsonl
+rm -f run/models/$job.gpfit run/logs/* run/lock
+# Neither the folder nor the machine is part of the sample.
+sed -i "s|$PWD|@DIR@|g" run/run.json
+sed -i 's/"host":"[^"]*","pid":[0-9]*/"host":"sample","pid":1/' run/jobs/*
+sed -i 's/,[^,]*,[0-9]*,models/,sample,1,models/' run.csv
+
+# A fit that is killed leaves its checkpoint; whole.json is what it comes to.
+fit() { gpfit fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet --json "$@"; }
+fit --out whole.gpfit > whole.json
+rm whole.gpfit
+/tmp/gpfit-release fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet \
+  --checkpoint fit.ckpt --out killed.gpfit &
+while [ "$(cat fit.ckpt 2>/dev/null | wc -l)" -lt 20 ]; do kill -0 $! || { echo "the fit ended before it was killed"; exit 1; }; done
+kill -KILL $!
+wait || true
+head -20 fit.ckpt > cut && mv cut fit.ckpt

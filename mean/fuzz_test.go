@@ -1,0 +1,46 @@
+package mean
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/fuzzguard"
+)
+
+// FuzzParse: no text costs much; an error is a [*ParseError] that points into the
+// text; an expression prints as a text that reads back to an equal one; and its
+// functions are as many as it says and finite.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)", "bumps(1000)+bumps(999)", "poly(10)+linear"} {
+		f.Add(text)
+	}
+	x, _ := points(5, 3)
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzguard.Run(t, func() {
+			e, err := Parse(text)
+			if err != nil {
+				var pe *ParseError
+				if !errors.As(err, &pe) || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
+					t.Fatalf("%q: %v", text, err)
+				}
+				return
+			}
+			again, err := Parse(e.String())
+			if err != nil || !cmp.Equal(e, again) {
+				t.Fatalf("%q → %q → %v, %v", text, e.String(), again, err)
+			}
+			b, err := e.Basis(x, []int{0, 1, 2})
+			if err != nil {
+				return
+			}
+			h := b.Evaluate(x)
+			if b.Validate(3) != nil || len(h) != len(b)*x.N || slices.ContainsFunc(h, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+				t.Fatalf("%q: %d functions, %d values: %v", text, len(b), len(h), b.Validate(3))
+			}
+		})
+	})
+}
