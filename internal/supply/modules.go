@@ -58,7 +58,7 @@ type listed struct {
 func list(dir string, more ...string) (map[string]listed, error) {
 	out := map[string]listed{}
 	for _, tags := range []string{"", "cu", "nogpu"} {
-		args := append([]string{"list", "-e", "-deps", "-tags", tags, "-json=Dependency"}, more...)
+		args := append([]string{"list", "-e", "-deps", "-tags", tags, "-json=Module"}, more...)
 		cmd := exec.Command("go", append(args, "./...")...)
 		cmd.Dir, cmd.Stderr = dir, os.Stderr
 		text, err := cmd.Output()
@@ -66,14 +66,14 @@ func list(dir string, more ...string) (map[string]listed, error) {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
 		for d := json.NewDecoder(strings.NewReader(string(text))); ; {
-			var p struct{ Dependency *listed }
+			var p struct{ Module *listed }
 			if err := d.Decode(&p); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				return nil, err
 			}
-			if p.Dependency != nil && !p.Dependency.Main {
-				out[p.Dependency.Path] = *p.Dependency
+			if p.Module != nil && !p.Module.Main {
+				out[p.Module.Path] = *p.Module
 			}
 		}
 	}
