@@ -116,7 +116,7 @@ func cachedCrossover(path string, renew bool, measure func(ctx context.Context, 
 		known[key] = n
 		if text, err := json.MarshalIndent(known, "", "  "); err == nil && path != "" {
 			_ = os.MkdirAll(filepath.Dir(path), 0o755)
-			_ = atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+			_ = atomicfile.Write(ctx, path, func(w io.Writer) error { _, err := w.Write(text); return err })
 		}
 		return n, nil
 	}

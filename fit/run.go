@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 		return o.posterior.SaveWithFactor(path)
 	}
 	return o.Model.Save(path)
+}
+
+// WriteModel writes what SaveModel writes.
+func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
+	if withFactor {
+		return o.posterior.WriteWithFactor(w)
+	}
+	return o.Model.Write(w)
 }
 
 // Close frees the device's memory.

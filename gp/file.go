@@ -3,6 +3,7 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -58,32 +59,40 @@ type fileHeader struct {
 }
 
 // Save writes the model to path, whole or not at all.
-func (m *Model) Save(path string) error { return m.save(path, nil) }
+func (m *Model) Save(path string) error { return save(path, m.Write) }
+
+// Write writes the model as its file has it.
+func (m *Model) Write(w io.Writer) error { return m.writeValid(w, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
 //
 // Errors: [*FileError], [*device.UnsupportedError] where the posterior's method has
 // no factor.
-func (p *Posterior) SaveWithFactor(path string) error {
+func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
+
+// WriteWithFactor writes the model as its file has it, with the Cholesky factor.
+func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
 	if err != nil {
 		return err
 	}
-	return p.whole.save(path, factor)
+	return p.whole.writeValid(w, factor)
 }
 
-func (m *Model) save(path string, factor device.FactorStore) error {
-	if err := m.validate(); err != nil {
-		return fmt.Errorf("gp: model to save: %w", err)
-	}
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		return m.write(w, factor, SchemaVersion)
-	})
-	if err != nil {
+func save(path string, write func(io.Writer) error) error {
+	if err := atomicfile.Write(context.Background(), path, write); err != nil {
 		return &FileError{Path: path, Msg: "cannot write the model", Err: err}
 	}
 	return nil
+}
+
+// writeValid writes nothing of a model that could not be read back.
+func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
+	if err := m.validate(); err != nil {
+		return fmt.Errorf("gp: model to save: %w", err)
+	}
+	return m.write(w, factor, SchemaVersion)
 }
 
 func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {

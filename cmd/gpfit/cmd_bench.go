@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
 	"gpfit/internal/bench"
@@ -97,7 +98,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err != nil || f.plot == "" {
 		return err
 	}
-	if err := bench.Plot(results).Write(f.plot); err != nil {
+	if err := bench.Plot(results).Write(ctx, f.plot); err != nil {
 		return err
 	}
 	msg.Note("plot written to %s", f.plot)
@@ -127,7 +128,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 			return exit.Usagef("--plot %v", err)
 		}
 	}
-	return nil
+	return output.Check([]output.Target{{Flag: "plot", Path: f.plot}}, f.data)
 }
 
 // table reads --data or makes the synthetic table.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/internal/atomicfile"
 )
 
 type fitFlags struct {
@@ -86,6 +89,15 @@ func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 	return o, err
 }
 
+// saveModel writes the model of an outcome.
+func saveModel(ctx context.Context, path string, o *fit.Outcome, withFactor bool) error {
+	err := atomicfile.Write(ctx, path, func(w io.Writer) error { return o.WriteModel(w, withFactor) })
+	if err != nil {
+		return fmt.Errorf("%s: cannot write the model: %w", path, err)
+	}
+	return nil
+}
+
 func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
 	opts, err := f.options(msg)
@@ -95,7 +107,8 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if f.out == "" {
 		f.out = output.ModelName(path)
 	}
-	if err := output.CheckModel(f.out, f.force); err != nil {
+	checkpoint := []output.Target{{Flag: "checkpoint", Path: opts.Checkpoint}}
+	if err := output.CheckModel(f.out, f.force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}
 	data, err := f.Read(path, cmd.InOrStdin())
@@ -128,7 +141,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
-	saveErr := o.SaveModel(f.out, f.saveFactor)
+	saveErr := saveModel(cmd.Context(), f.out, o, f.saveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = f.out
 	}

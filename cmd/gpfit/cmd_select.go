@@ -97,7 +97,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 		return err
 	}
 	if f.out != "" {
-		if err := output.CheckModel(f.out, f.force); err != nil {
+		if err := output.CheckModel(f.out, f.force, nil, f.Inputs(path)...); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if f.out != "" {
-		if saveErr = r.Outcome.SaveModel(f.out, false); saveErr == nil {
+		if saveErr = saveModel(cmd.Context(), f.out, r.Outcome, false); saveErr == nil {
 			r.ModelFile = f.out
 			r.Report.ModelFile = f.out
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 )
 
 // BatchFlags say how a batch is run.
@@ -92,6 +94,23 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
 		Drivers: devices.Drivers(), Crossover: devices.Crossover(), OnWarning: msg.Warn,
 	}
+}
+
+// CheckOutput keeps a command that shows a run from writing to one of its files,
+// but for its page, or to what its jobs read.
+func CheckOutput(out string, r *rundir.Run) error {
+	inputs := []string{r.SpecPath}
+	for _, in := range r.Inputs {
+		inputs = append(inputs, in.Path)
+	}
+	// A file that is gone while the run goes on is none to keep.
+	_ = filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && path != r.Path("", "report")+".html" {
+			inputs = append(inputs, path)
+		}
+		return nil
+	})
+	return output.Check([]output.Target{{Flag: "out", Path: out}}, inputs...)
 }
 
 // Submit hands the run to Slurm, with flags for "gpfit resume". specified are the
