@@ -15,6 +15,9 @@ import (
 // stack.
 const maxDepth = 100
 
+// MaxLeaves bounds the leaves of a kernel.
+const MaxLeaves = 1000
+
 // MaxDegree is the largest degree of poly.
 const MaxDegree = 100
 
@@ -63,6 +66,7 @@ func (p Parser) Parse(text string) (Expr, error) {
 type parser struct {
 	textform.Scanner
 	families []*Family
+	leaves   int
 }
 
 func (p *parser) family(name string) *Family {
@@ -119,9 +123,12 @@ func (p *parser) factor(depth int) (Expr, error) {
 		}
 		return e, p.Expect(')')
 	}
-	name, _, err := p.OneOf("kernel", p.familyNames())
+	name, start, err := p.OneOf("kernel", p.familyNames())
 	if err != nil {
 		return nil, err
+	}
+	if p.leaves++; p.leaves > MaxLeaves {
+		return nil, p.Fail(start, "more than %d terms and factors", MaxLeaves)
 	}
 	leaf := &Leaf{Family: p.family(name)}
 	if p.Accept('(') && !p.Accept(')') {

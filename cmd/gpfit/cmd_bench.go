@@ -28,6 +28,12 @@ type benchFlags struct {
 	plot      string
 }
 
+// The limits of a measurement.
+const (
+	maxRepeat  = 10_000
+	maxColumns = 1 << 20
+)
+
 func newBench() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
@@ -114,10 +120,10 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 		return exit.Usagef("--target %s: measurements are of one target", f.Target)
 	case len(f.sizes) == 0:
 		return exit.Usagef("--n: no numbers of rows")
-	case f.repeat < 1:
-		return exit.Usagef("--repeat %d: must be at least 1", f.repeat)
-	case f.d < 1:
-		return exit.Usagef("--d %d: must be at least 1", f.d)
+	case f.repeat < 1 || f.repeat > maxRepeat:
+		return exit.Usagef("--repeat %d: must be from 1 to %d", f.repeat, maxRepeat)
+	case f.d < 1 || f.d > maxColumns:
+		return exit.Usagef("--d %d: must be from 1 to %d", f.d, maxColumns)
 	case f.data != "" && s.Changed("d"):
 		return exit.Usagef("--d is for a synthetic table: leave it out with --data")
 	case f.data != "" && s.Changed("seed") && f.Subsample == 0:
@@ -137,6 +143,9 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	if f.data == "" {
 		if f.Target != "" || len(f.Features) > 0 || f.Subsample != 0 {
 			return fit.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
+		}
+		if err := bench.CheckSize(n, f.d); err != nil {
+			return fit.Data{}, err
 		}
 		return bench.Synthetic(n, f.d, f.Seed), nil
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
@@ -80,9 +79,6 @@ and ends with the same bits as a fit that was never stopped.`,
 // options turns the flags into fit's options.
 func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 	o, err := f.Options(msg)
-	if err == nil && (o.Settings.Restarts < 0 || o.Settings.MaxEvaluations < 0) {
-		err = exit.Usagef("--restarts and --max-evals must not be negative")
-	}
 	o.Settings.Seed = f.Seed
 	o.Settings.Callback = msg.Iteration
 	o.OnWarning = msg.Say

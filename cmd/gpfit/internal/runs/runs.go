@@ -55,14 +55,19 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
 }
 
+// maxWorkers bounds what runs at once: beyond it a number is a mistake.
+const maxWorkers = 100_000
+
 // Check finds mistakes in the flags and completes the options.
 func (f *BatchFlags) Check() error {
 	f.Drivers = devices.Drivers()
-	if f.Cores < 0 || f.JobsPerDevice < 1 {
-		return exit.Usagef("--cores must not be negative, --gpu-jobs at least 1")
-	}
-	if f.Slurm.Tasks < 0 || f.Slurm.CPUs < 0 {
-		return exit.Usagef("--slurm-tasks and --slurm-cpus must not be negative")
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"cores", f.Cores, 0}, {"gpu-jobs", f.JobsPerDevice, 1}, {"slurm-tasks", f.Slurm.Tasks, 0}, {"slurm-cpus", f.Slurm.CPUs, 0}} {
+		if n.value < n.least || n.value > maxWorkers {
+			return exit.Usagef("--%s %d: must be from %d to %d", n.flag, n.value, n.least, maxWorkers)
+		}
 	}
 	if f.memory != "" {
 		b, err := spec.ParseBytes(f.memory)
