@@ -23,7 +23,9 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 func main() {
@@ -52,7 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	}
 	code := exit.Code(ctx, err)
-	fmt.Fprintf(stderr, "gpfit: %v\n", err)
+	messages.Error(stderr, err, code != exit.Usage && code != exit.Data)
 	if code == exit.Usage {
 		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")
 	}
@@ -98,5 +100,5 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return exit.Usagef("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
+	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), suggest.DidYouMean(args[0], names))
 }

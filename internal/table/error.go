@@ -3,6 +3,8 @@ package table
 import (
 	"fmt"
 	"strings"
+
+	"gpfit/internal/textform"
 )
 
 // Error is what is wrong with a table, and where. The command line maps it to
@@ -67,15 +69,8 @@ func (e *Error) place() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// quote is text from a file as shown in a message: in double quotes, escaped,
-// and cut where it is long.
-func quote(s string) string {
-	const most = 60
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
-}
+// quote is text from a file as shown in a message.
+func quote(s string) string { return textform.Quote(s) }
 
 // count is a number and the thing counted, in the plural where it belongs.
 func count(n int, thing string) string {

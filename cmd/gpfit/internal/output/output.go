@@ -6,10 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/textform"
 )
 
 // WriteError is a failure to write, which is no fault of the input.
@@ -22,7 +24,7 @@ func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := io.WriteString(w, r.Text())
+	_, err := io.WriteString(w, textform.Printable(r.Text(), math.MaxInt))
 	return err
 }
 
