@@ -53,11 +53,13 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
+	case is[*gp.SizeError](err):
+		return Device
 	case is[*UsageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err):
 		return Usage
-	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err), is[*gp.NoiseError](err):
+	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err):
 		return Data
-	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
+	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err):
 		return Device
 	}
 	return Failure
