@@ -53,7 +53,7 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
-	case is[*gp.SizeError](err):
+	case is[*gp.SizeError](err), is[*table.SizeError](err):
 		return Device
 	case is[*UsageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err):
 		return Usage
