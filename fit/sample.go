@@ -115,7 +115,7 @@ func (s *sample) chooseColumns() error {
 	var names []string
 	constant := constantColumns(s.x, s.n(), d)
 	for c := range d {
-		if slices.Contains(constant, c) {
+		if _, ok := slices.BinarySearch(constant, c); ok {
 			names = append(names, fmt.Sprintf("%q", s.data.FeatureNames[c]))
 			continue
 		}

@@ -30,13 +30,15 @@ func (s *Batch) check() error {
 	if err := s.checkOptions("defaults", s.Defaults); err != nil {
 		return err
 	}
+	names := map[string]bool{}
 	for i := range s.Data {
-		if err := s.checkData(i); err != nil {
+		if err := s.checkData(i, names); err != nil {
 			return err
 		}
 	}
+	names = map[string]bool{}
 	for i := range s.Kernels {
-		if err := s.checkKernel(i); err != nil {
+		if err := s.checkKernel(i, names); err != nil {
 			return err
 		}
 	}
@@ -77,7 +79,8 @@ func duplicate[T comparable](list []T) int {
 	return -1
 }
 
-func (s *Batch) checkData(i int) error {
+// checkData checks a data set; names are those of the ones before.
+func (s *Batch) checkData(i int, names map[string]bool) error {
 	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
 	switch {
 	case d.Path == "":
@@ -90,11 +93,10 @@ func (s *Batch) checkData(i int) error {
 	if !validName.MatchString(d.Name) {
 		return s.errorAt(at+".name", nil, "name %q: must be letters, digits, _, + and -", d.Name)
 	}
-	for _, other := range s.Data[:i] {
-		if other.Name == d.Name {
-			return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
-		}
+	if names[d.Name] {
+		return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
 	}
+	names[d.Name] = true
 	if d.Splits != nil && d.SplitMask == "" {
 		return s.errorAt(at+".splits", nil, "splits need a split_mask")
 	}
@@ -117,7 +119,8 @@ func (s *Batch) checkSplits(at string, splits *Splits) error {
 	return nil
 }
 
-func (s *Batch) checkKernel(i int) error {
+// checkKernel checks a kernel; names are those of the ones before.
+func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
@@ -131,11 +134,10 @@ func (s *Batch) checkKernel(i int) error {
 	if !validName.MatchString(k.Name) {
 		return s.errorAt(at+".name", nil, "name %q: must be at most 80 letters, digits, _, + and -", k.Name)
 	}
-	for _, other := range s.Kernels[:i] {
-		if other.Name == k.Name {
-			return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
-		}
+	if names[k.Name] {
+		return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
 	}
+	names[k.Name] = true
 	return s.checkOptions(at, k.Options)
 }
 
