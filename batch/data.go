@@ -9,11 +9,13 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 )
 
@@ -146,7 +148,9 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	if value(j.Options.Missing) == "drop" {
 		o.Missing = table.MissingDrop
 	}
-	o.Subsample, o.Seed = value(j.Options.Subsample), j.Seed
+	if o.Subsample, o.Seed = value(j.Options.Subsample), j.Seed; o.Subsample == 0 {
+		o.MaxRows = device.MaxRows(hostmem.Free())
+	}
 	t, err := table.Read(j.Path, o)
 	if err != nil {
 		return fit.Data{}, nil, err

@@ -80,14 +80,33 @@ func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
 type JobsFailedError struct {
 	Failed []Failure
 	Total  int
+	// Planned says that the jobs have not been run, and will fail.
+	Planned bool
 }
 
 func (e *JobsFailedError) Error() string {
+	if e.Planned {
+		return fmt.Sprintf("%d of %d jobs will fail, as the warnings say", len(e.Failed), e.Total)
+	}
 	return fmt.Sprintf("%d of %d jobs failed", len(e.Failed), e.Total)
 }
 
 // Failure is a job that failed, and why.
 type Failure struct{ Job, Kind, Error string }
+
+// CheckPlan returns a [*JobsFailedError] if jobs of a plan cannot be fitted.
+func CheckPlan(jobs []rundir.PlannedJob) error {
+	e := &JobsFailedError{Total: len(jobs), Planned: true}
+	for _, j := range jobs {
+		if j.N == 0 {
+			e.Failed = append(e.Failed, Failure{Job: j.ID, Kind: KindOther})
+		}
+	}
+	if e.Failed == nil {
+		return nil
+	}
+	return e
+}
 
 // ChangedError reports inputs that are not what they were when the run was
 // made. The command line maps it to exit code 10.

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -66,21 +67,16 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		return nil, err
 	}
 	hashes := m.Hashes()
-	load, auto := newLoader(hashes, jobs), autoDevice{o: o}
+	sizes, auto := sizer{load: newLoader(hashes, jobs), known: map[string]jobSize{}}, autoDevice{o: o}
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		job := rundir.PlannedJob{JobSpec: j}
-		task, err := load.prepare(j, nil)
-		load.release(j)
-		if err != nil {
+		size := sizes.of(j)
+		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
 			// It fails alone, when its turn comes.
-			if o.OnWarning != nil {
-				o.OnWarning(j.ID + ": will fail: " + firstLine(err))
-			}
-		} else {
-			job.N, job.D = task.N(), task.D()
+			o.OnWarning(j.ID + ": will fail: " + firstLine(size.err))
 		}
 		if value(j.Options.Threads) == 0 {
 			threads := min(max(1, (job.N+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
@@ -97,6 +93,43 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		m.Jobs = append(m.Jobs, job)
 	}
 	return m, nil
+}
+
+// sizer prepares jobs to see how large they are, and whether they can be fitted:
+// those that differ in their seeds alone once.
+type sizer struct {
+	load  *loader
+	known map[string]jobSize
+}
+
+// jobSize are training rows and columns, or why there are none.
+type jobSize struct {
+	n, d int
+	err  error
+}
+
+func (s *sizer) of(j spec.JobSpec) jobSize {
+	defer s.load.release(j)
+	key := j
+	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
+	if value(j.Options.Subsample) == 0 {
+		key.Seed = 0
+	}
+	text, err := json.Marshal(key)
+	if err != nil {
+		return jobSize{err: err}
+	}
+	size, ok := s.known[string(text)]
+	if ok {
+		return size
+	}
+	if job, err := s.load.prepare(j, nil); err != nil {
+		size.err = err
+	} else {
+		size.n, size.d = job.N(), job.D()
+	}
+	s.known[string(text)] = size
+	return size
 }
 
 // addInputs hashes every file that the jobs read.

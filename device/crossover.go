@@ -152,7 +152,7 @@ func (c *Crossover) Renew(ctx context.Context, found, hostFound Finding, acceler
 	known[crossoverKey(found, hostFound)] = n
 	if text, err := json.MarshalIndent(known, "", "  "); err == nil && c.Path != "" {
 		_ = os.MkdirAll(filepath.Dir(c.Path), 0o755)
-		_ = atomicfile.Write(c.Path, func(w io.Writer) error { _, err := w.Write(text); return err })
+		_ = atomicfile.Write(ctx, c.Path, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
 	return n, nil
 }

@@ -38,10 +38,13 @@ type Driver interface {
 	Open(ctx context.Context, name string, opts Options) (Device, error)
 }
 
+// MaxThreads bounds Options.Threads: each has buffers of its own.
+const MaxThreads = 1024
+
 // Options are what a user may ask of a device. The zero value takes the
 // device's defaults.
 type Options struct {
-	// Threads is the number of CPU threads, 0 for all.
+	// Threads is the number of CPU threads, 0 for all, at most MaxThreads.
 	Threads int
 }
 

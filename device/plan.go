@@ -3,6 +3,7 @@ package device
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -142,6 +143,14 @@ func (e *MemoryError) largest() string {
 		return ""
 	}
 	return " (" + slices.MaxFunc(there, func(a, b Need) int { return cmp.Compare(a.Bytes, b.Bytes) }).What + ")"
+}
+
+// MaxRows is the number of rows from which an n×n matrix fits in no device's
+// memory: a tebibyte, or sixteen times what the host has free if that is more.
+// Reading a table need not go on beyond it.
+func MaxRows(hostFree int64) int {
+	const largest = 1 << 40
+	return int(math.Sqrt(max(largest, 16*float64(hostFree)) / 8))
 }
 
 // FormatBytes prints a number of bytes in binary units, such as "1.5 GiB".

@@ -76,6 +76,7 @@ func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters ma
 		out.Folds = append(out.Folds, *scores)
 	}
 	out.pool(n, j.sample)
+	out.Warnings = append(out.Warnings, undefinedWarning(out.NLPD, "cross-validation")...)
 	return out, nil
 }
 

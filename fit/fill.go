@@ -114,6 +114,7 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 // addTests adds the scores of held-out rows, for each target.
 func (r *Report) addTests(tests []*TestScores) {
 	for i, scores := range tests {
+		r.Warnings = append(r.Warnings, undefinedWarning(scores.NLPD, "held-out rows")...)
 		if r.Targets == nil {
 			r.Test = scores
 		} else {

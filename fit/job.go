@@ -46,7 +46,11 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
-	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+	j := &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}
+	if err := j.checkUnits(); err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
 // residualFrom is the number of points from which a factor is checked where the

@@ -187,6 +187,12 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
 		return o, how, optionErrorf("--coarse %s: must be auto, on or off", c)
 	}
+	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
+		return o, how, optionErrorf("--restarts %d: must be from 0 to %d", r, hyperopt.MaxRestarts)
+	}
+	if o.Settings.MaxEvaluations < 0 {
+		return o, how, optionErrorf("--max-evals %d: must not be negative", o.Settings.MaxEvaluations)
+	}
 	return o, how, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -33,6 +34,14 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 		return o.posterior.SaveWithFactor(path)
 	}
 	return o.Model.Save(path)
+}
+
+// WriteModel writes what SaveModel writes.
+func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
+	if withFactor {
+		return o.posterior.WriteWithFactor(w)
+	}
+	return o.Model.Write(w)
 }
 
 // Close frees the device's memory.
@@ -68,7 +77,7 @@ func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*grap
 		return nil, err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return &r, nil
+	return &r, r.checkFinite()
 }
 
 // evaluateStart evaluates value and gradient at the start values.
@@ -96,8 +105,17 @@ func (j *Job) explainStart(err error) error {
 		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out --noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow --max-jitter", err)
 	case device.IsNotPD(err):
 		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow --max-jitter", err)
+	case isNonFinite(err):
+		return fmt.Errorf("%w: the data or the parameters are at the end of double precision; let --standardize scale inputs and targets, or set other parameters", err)
 	}
 	return err
+}
+
+// isNonFinite says whether a value, a gradient or an element of a matrix was no
+// number.
+func isNonFinite(err error) bool {
+	var element *device.NonFiniteError
+	return errors.As(err, &element) || descent.IsInfeasible(err)
 }
 
 // isCondition says whether the mean's coefficients could not be found.
@@ -179,6 +197,9 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
 	out.Report.addStdErrors(stdErrors, result.Status)
+	if err := out.Report.checkFinite(); err != nil {
+		return nil, j.withBest(errors.Join(cancelled, err), result)
+	}
 	return out, cancelled
 }
 
@@ -250,6 +271,10 @@ func (j *Job) withBest(err error, r *hyperopt.Result) error {
 // where it is not the noise variance that could be raised.
 func (j *Job) explainFit(err error) error {
 	var start *descent.StartError
+	var element *device.NonFiniteError
+	if errors.As(err, &element) {
+		return j.explainStart(err)
+	}
 	if errors.As(err, &start) && (j.opts.NoNoise || isCondition(err)) {
 		return j.explainStart(start.Err)
 	}

@@ -40,6 +40,9 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*sample, error) {
 	if err := s.chooseColumns(); err != nil {
 		return nil, err
 	}
+	if err := s.checkRange(); err != nil {
+		return nil, err
+	}
 	n := s.n()
 	for i := range s.t() {
 		scaling := gp.NewScaling(how, s.x, s.y[i*n:(i+1)*n], s.d())
@@ -112,7 +115,7 @@ func (s *sample) chooseColumns() error {
 	var names []string
 	constant := constantColumns(s.x, s.n(), d)
 	for c := range d {
-		if slices.Contains(constant, c) {
+		if _, ok := slices.BinarySearch(constant, c); ok {
 			names = append(names, fmt.Sprintf("%q", s.data.FeatureNames[c]))
 			continue
 		}
@@ -176,6 +179,9 @@ func (s *sample) addNoise(none bool) error {
 				s.testNoise.Known = append(s.testNoise.Known, v)
 			} else {
 				s.noise.Known = append(s.noise.Known, v/(scale*scale))
+				if notFinite(v / (scale * scale)) {
+					return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %g: too large for a target with a deviation of %g", i+1, d.NoiseColumn, v, scale)}
+				}
 			}
 		}
 		if d.NoiseGroup != nil {

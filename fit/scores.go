@@ -73,6 +73,10 @@ func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneO
 	if err != nil {
 		return nil, fmt.Errorf("leave-one-out: %w", err)
 	}
+	if notFinite(sum) {
+		s.warnings = append(s.warnings, "no leave-one-out score: it is not a finite number; raise noise_variance")
+		return nil, nil
+	}
 	from := s.job.sample
 	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
 	for _, scaling := range from.scalings {

@@ -3,23 +3,17 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
+	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
-	"math"
-	"os"
 	"strings"
-
-	"github.com/sbinet/npyio"
 
 	"gpfit/device"
 	"gpfit/internal/atomicfile"
-	"gpfit/kernel"
 )
 
 // SchemaVersion is the version of the model file that this package writes. It
@@ -58,37 +52,45 @@ type fileHeader struct {
 }
 
 // Save writes the model to path, whole or not at all.
-func (m *Model) Save(path string) error { return m.save(path, nil) }
+func (m *Model) Save(path string) error { return save(path, m.Write) }
+
+// Write writes the model as its file has it.
+func (m *Model) Write(w io.Writer) error { return m.writeValid(w, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
 //
 // Errors: [*FileError], [*device.UnsupportedError] where the posterior's method has
 // no factor.
-func (p *Posterior) SaveWithFactor(path string) error {
+func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
+
+// WriteWithFactor writes the model as its file has it, with the Cholesky factor.
+func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
 	if err != nil {
 		return err
 	}
-	return p.whole.save(path, factor)
+	return p.whole.writeValid(w, factor)
 }
 
-func (m *Model) save(path string, factor device.FactorStore) error {
-	if err := m.validate(); err != nil {
-		return fmt.Errorf("gp: model to save: %w", err)
-	}
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		return m.write(w, factor, SchemaVersion)
-	})
-	if err != nil {
+func save(path string, write func(io.Writer) error) error {
+	if err := atomicfile.Write(context.Background(), path, write); err != nil {
 		return &FileError{Path: path, Msg: "cannot write the model", Err: err}
 	}
 	return nil
 }
 
+// writeValid writes nothing of a model that could not be read back.
+func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
+	if err := m.validate(); err != nil {
+		return fmt.Errorf("gp: model to save: %w", err)
+	}
+	return m.write(w, factor, SchemaVersion)
+}
+
 func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
-	sum := &checksumWriter{w: buffered, hash: sha256.New()}
+	sum := newChecksumWriter(buffered)
 	if err := m.writeArchive(sum, factor, version); err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error
 
 func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int) error {
 	z := zip.NewWriter(w)
-	if err := z.SetComment(commentPrefix + strings.Repeat("0", sha256.Size*2)); err != nil {
+	if err := z.SetComment(emptyComment); err != nil {
 		return err
 	}
 	n, d := m.N(), len(m.Columns)
@@ -134,7 +136,7 @@ func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int
 	for _, array := range arrays {
 		entry, err := createArray(z, array.name, array.shape)
 		if err == nil {
-			err = binary.Write(entry, binary.LittleEndian, array.values)
+			err = writeFloats(entry, array.values)
 		}
 		if err != nil {
 			return err
@@ -172,7 +174,7 @@ func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
 		if err := factor.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
-		if err := binary.Write(entry, binary.LittleEndian, rows[:(r1-r0)*n]); err != nil {
+		if err := writeFloats(entry, rows[:(r1-r0)*n]); err != nil {
 			return err
 		}
 	}
@@ -186,6 +188,11 @@ type checksumWriter struct {
 	hash hash.Hash
 	tail []byte
 }
+
+func newChecksumWriter(w io.Writer) *checksumWriter { return &checksumWriter{w: w, hash: sha256.New()} }
+
+// emptyComment holds the checksum's place.
+var emptyComment = commentPrefix + strings.Repeat("0", sha256.Size*2)
 
 func (c *checksumWriter) Write(p []byte) (int, error) {
 	const keep = sha256.Size * 2
@@ -203,204 +210,4 @@ func (c *checksumWriter) Write(p []byte) (int, error) {
 func (c *checksumWriter) finish() error {
 	_, err := io.WriteString(c.w, hex.EncodeToString(c.hash.Sum(nil)))
 	return err
-}
-
-// Load reads a model file and checks that it is whole and unchanged. The
-// factor, if the file has one, is read when it is needed. Kernels of the user's
-// own that the model names must be given. Errors: [*FileError].
-func Load(path string, kernels ...*kernel.Family) (*Model, error) {
-	m, err := load(path, kernels)
-	if err != nil {
-		var fe *FileError
-		if errors.As(err, &fe) {
-			return nil, err
-		}
-		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
-	}
-	return m, nil
-}
-
-func load(path string, kernels []*kernel.Family) (*Model, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := verify(f, path); err != nil {
-		return nil, err
-	}
-	archive, err := openArchive(f)
-	if err != nil {
-		return nil, err
-	}
-	m, err := readHeader(archive, path)
-	if err != nil {
-		return nil, err
-	}
-	m.Kernels = kernels
-	for name, dst := range map[string]*[]float64{"X": &m.X, "y": &m.Y, "alpha": &m.Alpha} {
-		if *dst, err = readArray(archive, name); err != nil {
-			return nil, err
-		}
-	}
-	for name, dst := range map[string]*[]float64{"noise": &m.TrainNoise, "rows": &m.Rows} {
-		if _, err := archive.Open(name + ".npy"); err != nil {
-			continue
-		}
-		if *dst, err = readArray(archive, name); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := archive.Open("factor.npy"); err == nil {
-		m.factorPath = path
-	}
-	if err := m.validate(); err != nil {
-		return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
-	}
-	return m, nil
-}
-
-// verify compares the checksum in the file's last bytes with its contents.
-func verify(f *os.File, path string) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	const digits = sha256.Size * 2
-	trailer := make([]byte, len(commentPrefix)+digits)
-	body := info.Size() - digits
-	if _, err := f.ReadAt(trailer, info.Size()-int64(len(trailer))); err != nil || !strings.HasPrefix(string(trailer), commentPrefix) {
-		var magic [4]byte
-		if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "PK\x03\x04" {
-			return &FileError{Path: path, Msg: "the file is truncated, or is not a gpfit model"}
-		}
-		return &FileError{Path: path, Msg: "not a gpfit model file"}
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != string(trailer[len(commentPrefix):]) {
-		return &FileError{Path: path, Msg: "the file was altered or damaged: its checksum does not match"}
-	}
-	return nil
-}
-
-func openArchive(f *os.File) (*zip.Reader, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return zip.NewReader(f, info.Size())
-}
-
-func readHeader(archive *zip.Reader, path string) (*Model, error) {
-	entry, err := archive.Open("model.json")
-	if err != nil {
-		return nil, err
-	}
-	defer entry.Close()
-	text, err := io.ReadAll(entry)
-	if err != nil {
-		return nil, err
-	}
-	h := fileHeader{Model: &Model{}}
-	if err := json.Unmarshal(text, &h); err != nil {
-		return nil, err
-	}
-	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
-		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, this gpfit reads up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
-	}
-	if h.SchemaVersion == 1 {
-		if h.Model.Mean, err = upgradeMean(text); err != nil {
-			return nil, &FileError{Path: path, Msg: "the model's mean function cannot be read", Err: err}
-		}
-	}
-	return h.Model, nil
-}
-
-// openNumbers opens an array of the archive behind its header.
-func openNumbers(archive *zip.Reader, name string) (io.ReadCloser, int, error) {
-	entry, err := archive.Open(name + ".npy")
-	if err != nil {
-		return nil, 0, err
-	}
-	r, err := npyReader(entry)
-	if err != nil {
-		entry.Close()
-		return nil, 0, fmt.Errorf("%s: %w", name, err)
-	}
-	size := 1
-	for _, s := range r.Header.Descr.Shape {
-		if s < 0 || s > 0 && size > math.MaxInt/8/s {
-			entry.Close()
-			return nil, 0, fmt.Errorf("%s: an array of shape %v", name, r.Header.Descr.Shape)
-		}
-		size *= s
-	}
-	if r.Header.Descr.Type != "<f8" || r.Header.Descr.Fortran {
-		entry.Close()
-		return nil, 0, fmt.Errorf("%s: not an array of float64 in C order", name)
-	}
-	return entry, size, nil
-}
-
-// npyReader reads the header of an array. npyio panics on some that are damaged.
-func npyReader(entry io.Reader) (r *npyio.Reader, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("the NumPy header is damaged")
-		}
-	}()
-	return npyio.NewReader(entry)
-}
-
-func readArray(archive *zip.Reader, name string) ([]float64, error) {
-	entry, size, err := openNumbers(archive, name)
-	if err != nil {
-		return nil, err
-	}
-	defer entry.Close()
-	raw, err := io.ReadAll(entry)
-	if err != nil || len(raw) != 8*size {
-		return nil, errors.Join(fmt.Errorf("%s: %d bytes for %d numbers", name, len(raw), size), err)
-	}
-	out := make([]float64, size)
-	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
-	return out, nil
-}
-
-// readFactor passes the factor of a model file to a workspace.
-func readFactor(path string, n int, factor device.FactorStore) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	archive, err := openArchive(f)
-	if err != nil {
-		return err
-	}
-	entry, size, err := openNumbers(archive, "factor")
-	if err != nil {
-		return err
-	}
-	defer entry.Close()
-	if size != n*n {
-		return &FileError{Path: path, Msg: "the factor does not fit the data"}
-	}
-	r := bufio.NewReaderSize(entry, 1<<20)
-	rows := make([]float64, factorRows*n)
-	for r0 := 0; r0 < n; r0 += factorRows {
-		r1 := min(r0+factorRows, n)
-		if err := binary.Read(r, binary.LittleEndian, rows[:(r1-r0)*n]); err != nil {
-			return err
-		}
-		if err := factor.WriteFactor(r0, r1, rows); err != nil {
-			return err
-		}
-	}
-	return nil
 }

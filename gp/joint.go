@@ -71,7 +71,7 @@ func (e *SizeError) Error() string {
 // covariance of eq. 2.42 for not knowing them.
 //
 // Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
-// [*SizeError], [*device.MemoryError], [*device.UnsupportedError].
+// [*SizeError], [*device.MemoryError], [*device.UnsupportedError], [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
 	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
@@ -111,7 +111,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	j.addProducts(uncertainty, len(mod.Mean.Basis))
 	j.addNoise(noise)
 	j.toOriginal(mod.Scaling)
-	return j, nil
+	return j, j.check()
 }
 
 // Prior returns the distribution at m rows before any data is seen: the mean
@@ -135,7 +135,7 @@ func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOpti
 	}
 	copy(j.Mean, m.means(scaled, n))
 	j.toOriginal(m.Scaling)
-	return j, nil
+	return j, j.check()
 }
 
 // NewPrior returns the zero-mean distribution that a covariance function gives
@@ -156,7 +156,18 @@ func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *ke
 		return nil, err
 	}
 	j.addNoise(noise)
-	return j, nil
+	return j, j.check()
+}
+
+// check returns a [*RangeError] for what is no finite number.
+func (j *Joint) check() error {
+	m := len(j.Mean)
+	for i := range m {
+		if err := checkResult("covariance", m, j.Cov[i*m:(i+1)*m]); err != nil {
+			return err
+		}
+	}
+	return checkResult("mean", m, j.Mean)
 }
 
 // addPrior replaces Cov by K** + sign·Cov and keeps the largest variance of K**.

@@ -112,7 +112,7 @@ func (m *Model) validate() error {
 			return fmt.Errorf("noise variance %v of training row %d", v, i)
 		}
 	}
-	if err := errors.Join(m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
+	if err := errors.Join(m.validateNumbers(), m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
 		return err
 	}
 	for _, c := range m.Columns {
@@ -250,7 +250,11 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 	for t, mod := range targets {
 		mean := mod.means(scaled, m)
 		floats.Add(mean, means[t*m:(t+1)*m])
-		out = append(out, newPrediction(mod.Scaling, mean, latent, noise))
+		p := newPrediction(mod.Scaling, mean, latent, noise)
+		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }

@@ -60,6 +60,23 @@ func writeFloats(w io.Writer, values []float64) error {
 	return nil
 }
 
+// readFloats is the inverse of writeFloats.
+func readFloats(r io.Reader, values []float64) error {
+	const block = 8192
+	buffer := make([]byte, 8*min(block, len(values)))
+	for len(values) > 0 {
+		buffer = buffer[:8*min(block, len(values))]
+		if _, err := io.ReadFull(r, buffer); err != nil {
+			return err
+		}
+		for i := range len(buffer) / 8 {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(buffer[8*i:]))
+		}
+		values = values[len(buffer)/8:]
+	}
+	return nil
+}
+
 // npyHeader is the head of a .npy file of float64 in C order, version 1.0
 // (numpy.lib.format), padded to a multiple of 64 bytes.
 func npyHeader(shape []int) []byte {

@@ -67,11 +67,42 @@ func moments(v []float64, first, stride int) (mean, std float64) {
 		sum += (v[i] - mean) * (v[i] - mean)
 	}
 	std = math.Sqrt(sum / float64(n))
+	if math.IsInf(sum, 0) || math.IsNaN(sum) || sum < underflow {
+		mean, std = wideMoments(v, first, stride)
+	}
 	// A constant column has rounding errors for a deviation at most.
 	if !(std > 1e-14*math.Abs(mean)) {
 		std = 1
 	}
 	return mean, std
+}
+
+// underflow is a sum of squares that may have lost some of them.
+const underflow = 1e-280
+
+// wideMoments is moments for numbers whose squares are beyond double precision: it
+// brings them to the size of 1 by a power of two.
+func wideMoments(v []float64, first, stride int) (mean, std float64) {
+	largest := 0.0
+	for i := first; i < len(v); i += stride {
+		largest = max(largest, math.Abs(v[i]))
+	}
+	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
+		return mean, std
+	}
+	_, exponent := math.Frexp(largest)
+	n := 0
+	for i := first; i < len(v); i += stride {
+		mean += math.Ldexp(v[i], -exponent)
+		n++
+	}
+	mean /= float64(n)
+	sum := 0.0
+	for i := first; i < len(v); i += stride {
+		diff := math.Ldexp(v[i], -exponent) - mean
+		sum += diff * diff
+	}
+	return math.Ldexp(mean, exponent), math.Ldexp(math.Sqrt(sum/float64(n)), exponent)
 }
 
 // Inputs scales row-major rows of len(XMean) columns to a new slice.

@@ -59,6 +59,9 @@ const (
 // Coarses lists them, the default first.
 func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
 
+// MaxRestarts bounds Settings.Restarts: each has a point and a result in memory.
+const MaxRestarts = 10_000
+
 // Settings tell how to tune. The zero value is ready to use.
 type Settings struct {
 	// Method, MaxEvaluations, the tolerances and Precision are those of
@@ -71,7 +74,7 @@ type Settings struct {
 	Coarse Coarse
 	// Restarts is the number of starts beyond the parameters' own, from a Latin
 	// hypercube. They race, unless the rows are few or Coarse is CoarseOff: then
-	// all run to their end.
+	// all run to their end. At most MaxRestarts.
 	Restarts int
 	// Seed of everything random.
 	Seed uint64
@@ -82,8 +85,8 @@ type Settings struct {
 // Check returns an error if the settings make no sense.
 func (s Settings) Check() error {
 	switch {
-	case s.Restarts < 0:
-		return fmt.Errorf("hyperopt: Restarts is negative: %d", s.Restarts)
+	case s.Restarts < 0 || s.Restarts > MaxRestarts:
+		return fmt.Errorf("hyperopt: Restarts is %d: must be from 0 to %d", s.Restarts, MaxRestarts)
 	case s.Coarse != "" && !slices.Contains(Coarses(), s.Coarse):
 		return fmt.Errorf("hyperopt: Coarse is %q: must be auto, on or off", s.Coarse)
 	}

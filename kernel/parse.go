@@ -14,6 +14,9 @@ import (
 // stack.
 const maxDepth = 100
 
+// MaxLeaves bounds the leaves of a kernel.
+const MaxLeaves = 1000
+
 // ParseError reports a kernel expression that cannot be read. It is the error
 // of all text forms, those of means and priors too: What says which.
 type ParseError = textform.Error
@@ -61,6 +64,7 @@ func (p Parser) Parse(text string) (Expr, error) {
 type parser struct {
 	textform.Scanner
 	families []*Family
+	leaves   int
 }
 
 func (p *parser) family(name string) *Family {
@@ -120,6 +124,9 @@ func (p *parser) factor(depth int) (Expr, error) {
 	name, start, err := p.OneOf("kernel", p.familyNames())
 	if err != nil {
 		return nil, err
+	}
+	if p.leaves++; p.leaves > MaxLeaves {
+		return nil, p.Fail(start, "more than %d terms and factors", MaxLeaves)
 	}
 	if name == formulaName {
 		return p.formula(start)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/batch/rundir"
+	"gpfit/internal/textform"
 )
 
 // SchemaVersion is the version of the JSON lines.
@@ -26,7 +28,12 @@ var Formats = []string{"table", "json", "csv", "parquet"}
 func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 	switch format {
 	case "table":
-		return WriteTable(w, r, rows)
+		var text strings.Builder
+		if err := WriteTable(&text, r, rows); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, textform.Printable(text.String(), math.MaxInt))
+		return err
 	case "json":
 		return WriteJSON(w, r, rows)
 	case "csv":

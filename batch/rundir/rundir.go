@@ -172,7 +172,7 @@ func Open(dir string) (*Run, error) {
 	path := filepath.Join(dir, "run.json")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Path: dir, Msg: "is no run directory (it has no run.json)", Err: err}
+		return nil, &Error{Path: dir, Msg: whyNoRun(dir), Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -203,6 +203,15 @@ func (r *Run) checkJobs() error {
 		seen[j.ID] = true
 	}
 	return nil
+}
+
+// whyNoRun says why there is no run.json. Where Create was stopped before it had
+// written one, its lock is there.
+func whyNoRun(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
+		return "the batch was stopped before its jobs were planned: start it again with 'gpfit batch SPEC --out " + dir + "'"
+	}
+	return "is no run directory (it has no run.json)"
 }
 
 // OpenLocked opens a run to work on it. Errors: [*InUseError], [*Error].

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
@@ -27,18 +30,23 @@ func (s *Batch) check() error {
 	if err := s.checkOptions("defaults", s.Defaults); err != nil {
 		return err
 	}
+	names := map[string]bool{}
 	for i := range s.Data {
-		if err := s.checkData(i); err != nil {
+		if err := s.checkData(i, names); err != nil {
 			return err
 		}
 	}
+	names = map[string]bool{}
 	for i := range s.Kernels {
-		if err := s.checkKernel(i); err != nil {
+		if err := s.checkKernel(i, names); err != nil {
 			return err
 		}
 	}
 	if err := s.checkSplits("splits", s.Splits); err != nil {
 		return err
+	}
+	if masked := func(d DataSet) bool { return d.SplitMask != "" }; s.Splits != nil && !slices.ContainsFunc(s.Data, masked) {
+		return s.errorAt("splits", nil, "splits: no data set has a split_mask, a table with a column for each split")
 	}
 	if i := duplicate(s.Seeds); i >= 0 {
 		return s.errorAt(fmt.Sprintf("seeds[%d]", i), nil, "seed %d is there twice", s.Seeds[i])
@@ -61,15 +69,18 @@ func (s *Batch) check() error {
 }
 
 func duplicate[T comparable](list []T) int {
+	seen := make(map[T]bool, len(list))
 	for i, v := range list {
-		if slices.Contains(list[:i], v) {
+		if seen[v] {
 			return i
 		}
+		seen[v] = true
 	}
 	return -1
 }
 
-func (s *Batch) checkData(i int) error {
+// checkData checks a data set; names are those of the ones before.
+func (s *Batch) checkData(i int, names map[string]bool) error {
 	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
 	switch {
 	case d.Path == "":
@@ -82,11 +93,10 @@ func (s *Batch) checkData(i int) error {
 	if !validName.MatchString(d.Name) {
 		return s.errorAt(at+".name", nil, "name %q: must be letters, digits, _, + and -", d.Name)
 	}
-	for _, other := range s.Data[:i] {
-		if other.Name == d.Name {
-			return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
-		}
+	if names[d.Name] {
+		return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
 	}
+	names[d.Name] = true
 	if d.Splits != nil && d.SplitMask == "" {
 		return s.errorAt(at+".splits", nil, "splits need a split_mask")
 	}
@@ -109,7 +119,8 @@ func (s *Batch) checkSplits(at string, splits *Splits) error {
 	return nil
 }
 
-func (s *Batch) checkKernel(i int) error {
+// checkKernel checks a kernel; names are those of the ones before.
+func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
@@ -123,11 +134,10 @@ func (s *Batch) checkKernel(i int) error {
 	if !validName.MatchString(k.Name) {
 		return s.errorAt(at+".name", nil, "name %q: must be at most 80 letters, digits, _, + and -", k.Name)
 	}
-	for _, other := range s.Kernels[:i] {
-		if other.Name == k.Name {
-			return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
-		}
+	if names[k.Name] {
+		return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
 	}
+	names[k.Name] = true
 	return s.checkOptions(at, k.Options)
 }
 
@@ -139,20 +149,21 @@ func (s *Batch) checkOptions(at string, o Options) error {
 		}
 		return s.errorAt(at+"."+key, nil, "%s %q: must be one of %s%s", key, *value, strings.Join(allowed, ", "), suggest.DidYouMean(*value, allowed))
 	}
-	atLeast := func(key string, value *int, least int) error {
-		if value == nil || *value >= least {
+	upTo := func(key string, value *int, most int) error {
+		if value == nil || 0 <= *value && *value <= most {
 			return nil
 		}
-		return s.errorAt(at+"."+key, nil, "%s %d: must be at least %d", key, *value, least)
+		return s.errorAt(at+"."+key, nil, "%s %d: must be from 0 to %d", key, *value, most)
 	}
 	err := errors.Join(
 		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
 		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
 		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
 		oneOf("optimizer", o.Optimizer, descent.MethodNames()...), oneOf("coarse", o.Coarse, "auto", "on", "off"),
-		atLeast("subsample", o.Subsample, 0),
-		atLeast("restarts", o.Restarts, 0), atLeast("max_evals", o.MaxEvals, 0),
-		atLeast("threads", o.Threads, 0), atLeast("retries", o.Retries, 0),
+		upTo("subsample", o.Subsample, math.MaxInt32),
+		upTo("restarts", o.Restarts, hyperopt.MaxRestarts), upTo("max_evals", o.MaxEvals, math.MaxInt32),
+		upTo("threads", o.Threads, device.MaxThreads), upTo("retries", o.Retries, maxRetries),
+		s.checkFinite(at, o),
 	)
 	if err != nil {
 		return err.(interface{ Unwrap() []error }).Unwrap()[0]
@@ -195,6 +206,34 @@ func (s *Batch) checkOptions(at string, o Options) error {
 		return s.errorAt(at+".features", nil, "features: names no column")
 	}
 	return nil
+}
+
+// maxRetries bounds how often a job is tried again.
+const maxRetries = 1000
+
+// checkFinite finds numbers that no parameter can have: YAML has words for them.
+func (s *Batch) checkFinite(at string, o Options) error {
+	finite := func(key, name string, values ...float64) error {
+		for _, v := range values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return s.errorAt(at+"."+key+"."+name, nil, "%s of %s is %v: must be a finite number", key, name, v)
+			}
+		}
+		return nil
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
+		errs = append(errs, finite("set", name, o.Set[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Fix)) {
+		if v := o.Fix[name]; v != nil {
+			errs = append(errs, finite("fix", name, *v))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
+		errs = append(errs, finite("bounds", name, o.Bounds[name]...))
+	}
+	return cmp.Or(errs...)
 }
 
 // checkMatch finds names that are none: a match that never holds is a mistake.

@@ -166,7 +166,7 @@ func TestErrors(t *testing.T) {
 		{ok + "defaults: {set: {lengthscale: }}\n", "lengthscale has no value"},
 		{ok + "defaults:\n", "s.yaml:3:1: defaults has no value"},
 		{ok + "defaults: {restarts: x}\n", "s.yaml:3:22: a string where whole number is needed"},
-		{ok + "defaults: {restarts: -1}\n", "s.yaml:3:12: restarts -1: must be at least 0"},
+		{ok + "defaults: {restarts: -1}\n", "s.yaml:3:12: restarts -1: must be from 0 to 10000"},
 		{ok + "defaults: {mean: linaer}\n", "s.yaml:3:12: "},
 		{ok + "defaults: {prior: {noise_variance: lognormal(}}\n", "prior of noise_variance: "},
 		{ok + "defaults: {target: 'a,b'}\n", "one target"},
@@ -176,6 +176,14 @@ func TestErrors(t *testing.T) {
 		{ok + "defaults: {standardize: yx}\n", "must be xy, x, y or none"},
 		{ok + "defaults: {bounds: {lengthscale: [2, 1]}}\n", "lower < upper"},
 		{ok + "defaults: {max_jitter: -1}\n", "must be a number from 0"},
+		{ok + "defaults: {max_jitter: .inf}\n", "must be a number from 0"},
+		{ok + "defaults: {bounds: {lengthscale: [1, .inf]}}\n", "s.yaml:3:21: bounds of lengthscale is +Inf: must be a finite number"},
+		{ok + "defaults: {bounds: {lengthscale: [.nan, 1]}}\n", "must be a finite number"},
+		{ok + "defaults: {set: {lengthscale: -.inf}}\n", "set of lengthscale is -Inf: must be a finite number"},
+		{ok + "defaults: {fix: {noise_variance: .nan}}\n", "fix of noise_variance is NaN: must be a finite number"},
+		{ok + "defaults: {restarts: 1000000000000}\n", "must be from 0 to 10000"},
+		{ok + "defaults: {threads: 100000}\n", "must be from 0 to 1024"},
+		{ok + "splits: [7]\n", "s.yaml:3:1: splits: no data set has a split_mask"},
 		{ok + "defaults: {memory: 4 parsecs}\n", "not an amount of memory"},
 		{"data: [a.csv]\nkernels:\n  - rbf\n  - rbf + mattern32\n", `s.yaml:4:5: kernel: unknown kernel "mattern32"`},
 		{"data: [a.csv, b/a.csv]\nkernels: [rbf]\n", `s.yaml:1:15: a second data set named "a"`},
@@ -284,14 +292,14 @@ func TestSchemaAgrees(t *testing.T) {
 		}
 	}
 	schema := compileSchema(t)
-	const ok = "data: [a.csv]\nkernels: [rbf]\n"
+	const ok, masked = "data: [a.csv]\nkernels: [rbf]\n", "data: [{path: a.csv, split_mask: m.csv}]\nkernels: [rbf]\n"
 	for _, text := range []string{
 		full, ok,
 		"data: [a.csv]\n", ok + "sedes: [1]\n", ok + "defaults: {restrats: 1}\n", ok + "defaults: {restarts: -1}\n",
 		ok + "defaults: {restarts: x}\n", ok + "defaults: {restarts: 1.5}\n", ok + "defaults: {target: 3, header: no}\n",
 		ok + "defaults: {missing: keep}\n", ok + "defaults: {subsample: -1}\n", ok + "defaults: {prior: {a: 1}}\n", ok + "defaults: {tie: {a: b}, scores: [loo]}\n", ok + "defaults: {memory: 4GiB}\n", ok + "defaults: {memory: 4}\n", ok + "defaults: {memory: 4 parsecs}\n",
 		ok + "defaults: {bounds: {a: [1]}}\n", ok + "defaults: {fix: {a: }}\n", ok + "defaults: {set: {a: }}\n", ok + "defaults: {set: {a: b}}\n",
-		ok + "seeds: [1, 1]\n", ok + "seeds: [-1]\n", ok + "splits: all\n", ok + "splits: some\n", ok + "splits: [0, a]\n", ok + "splits: []\n",
+		ok + "seeds: [1, 1]\n", ok + "seeds: [-1]\n", masked + "splits: all\n", ok + "splits: some\n", masked + "splits: [0, a]\n", ok + "splits: []\n",
 		ok + "exclude: [{}]\n", ok + "exclude: [{data: [a]}]\n", ok + "slurm: {tasks: -1}\n", ok + "slurm: {tasks: 2}\n", ok + "slurm: {width: 2}\n",
 		"data: [{name: a/b, path: a}]\nkernels: [rbf]\n", "data: [{name: a}]\nkernels: [rbf]\n", "data: ['']\nkernels: [rbf]\n",
 		"data: [a]\nkernels: [{kernel: rbf, ard: true}]\n", "data: [a]\nkernels: [{name: a}]\n", "data: [a]\nkernels: [{kernel: rbf, path: a}]\n",

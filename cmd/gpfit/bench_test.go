@@ -148,7 +148,7 @@ func TestBenchErrors(t *testing.T) {
 		{[]string{"--n", "10", "--device", "cpu,quantum"}, exit.Device, "quantum"},
 		{[]string{"--n", "10", "--device", "cpu,cpu"}, exit.Usage, "twice"},
 		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exit.Data, "missing.csv"},
-		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exit.Failure, "folder.svg"},
+		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exit.Usage, "folder.svg"},
 	} {
 		code, _, stderr := runBenchTest(t, append([]string{"bench"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.say) {

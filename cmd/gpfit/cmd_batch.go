@@ -41,7 +41,8 @@ threads that the spec gives it. Everything about the run is in its directory:
 "gpfit show" makes tables of it, "gpfit report" a page, "gpfit resume" goes on
 after Ctrl-C, a crash or a kill, from the checkpoints, to the same bits.
 
-A job that fails does not stop the others; the exit code is then 3. With
+A job that fails does not stop the others; the exit code is then 3, as it is that
+of --dry-run where a job will fail. At most 1,000,000 jobs make a batch. With
 --engine slurm a job array is submitted. Without a scheduler, or with another
 one, start the same command with --shard 0/4, 1/4, … on machines that share the
 run directory.`,
@@ -101,7 +102,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		if err != nil {
 			return err
 		}
-		return results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates)
+		return errors.Join(results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates), batch.CheckPlan(m.Jobs))
 	}
 	if f.out == "" {
 		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"

@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
 	"gpfit/internal/bench"
@@ -26,6 +27,12 @@ type benchFlags struct {
 	d, repeat int
 	plot      string
 }
+
+// The limits of a measurement.
+const (
+	maxRepeat  = 10_000
+	maxColumns = 1 << 20
+)
 
 func newBench() *cobra.Command {
 	var f benchFlags
@@ -97,7 +104,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err != nil || f.plot == "" {
 		return err
 	}
-	if err := bench.Plot(results).Write(f.plot); err != nil {
+	if err := bench.Plot(results).Write(ctx, f.plot); err != nil {
 		return err
 	}
 	msg.Note("plot written to %s", f.plot)
@@ -113,10 +120,10 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 		return exit.Usagef("--target %s: measurements are of one target", f.Target)
 	case len(f.sizes) == 0:
 		return exit.Usagef("--n: no numbers of rows")
-	case f.repeat < 1:
-		return exit.Usagef("--repeat %d: must be at least 1", f.repeat)
-	case f.d < 1:
-		return exit.Usagef("--d %d: must be at least 1", f.d)
+	case f.repeat < 1 || f.repeat > maxRepeat:
+		return exit.Usagef("--repeat %d: must be from 1 to %d", f.repeat, maxRepeat)
+	case f.d < 1 || f.d > maxColumns:
+		return exit.Usagef("--d %d: must be from 1 to %d", f.d, maxColumns)
 	case f.data != "" && s.Changed("d"):
 		return exit.Usagef("--d is for a synthetic table: leave it out with --data")
 	case f.data != "" && s.Changed("seed") && f.Subsample == 0:
@@ -127,7 +134,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 			return exit.Usagef("--plot %v", err)
 		}
 	}
-	return nil
+	return output.Check([]output.Target{{Flag: "plot", Path: f.plot}}, f.data)
 }
 
 // table reads --data or makes the synthetic table.
@@ -136,6 +143,9 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	if f.data == "" {
 		if f.Target != "" || len(f.Features) > 0 || f.Subsample != 0 {
 			return fit.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
+		}
+		if err := bench.CheckSize(n, f.d); err != nil {
+			return fit.Data{}, err
 		}
 		return bench.Synthetic(n, f.d, f.Seed), nil
 	}

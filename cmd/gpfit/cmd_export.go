@@ -29,7 +29,7 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 			if format == "npz" {
 				write = m.ExportNPZ
 			}
-			return f.Write(cmd.OutOrStdout(), write)
+			return f.Write(cmd.Context(), cmd.OutOrStdout(), write)
 		},
 	}
 	s := flags.InOrder(cmd)

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/internal/atomicfile"
 )
 
 type fitFlags struct {
@@ -77,13 +79,19 @@ and ends with the same bits as a fit that was never stopped.`,
 // options turns the flags into fit's options.
 func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
 	o, err := f.Options(msg)
-	if err == nil && (o.Settings.Restarts < 0 || o.Settings.MaxEvaluations < 0) {
-		err = exit.Usagef("--restarts and --max-evals must not be negative")
-	}
 	o.Settings.Seed = f.Seed
 	o.Settings.Callback = msg.Iteration
 	o.OnWarning = msg.Say
 	return o, err
+}
+
+// saveModel writes the model of an outcome.
+func saveModel(ctx context.Context, path string, o *fit.Outcome, withFactor bool) error {
+	err := atomicfile.Write(ctx, path, func(w io.Writer) error { return o.WriteModel(w, withFactor) })
+	if err != nil {
+		return fmt.Errorf("%s: cannot write the model: %w", path, err)
+	}
+	return nil
 }
 
 func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
@@ -95,7 +103,8 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if f.out == "" {
 		f.out = output.ModelName(path)
 	}
-	if err := output.CheckModel(f.out, f.force); err != nil {
+	checkpoint := []output.Target{{Flag: "checkpoint", Path: opts.Checkpoint}}
+	if err := output.CheckModel(f.out, f.force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}
 	data, err := f.Read(path, cmd.InOrStdin())
@@ -128,7 +137,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
-	saveErr := o.SaveModel(f.out, f.saveFactor)
+	saveErr := saveModel(cmd.Context(), f.out, o, f.saveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = f.out
 	}

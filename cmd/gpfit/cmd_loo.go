@@ -63,7 +63,7 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 		return err
 	}
 	s := l.Summary()
-	err = f.Write(cmd.OutOrStdout(), func(w io.Writer) error {
+	err = f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
 		return columns.Write(w, f.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
 	})
 	if err != nil {

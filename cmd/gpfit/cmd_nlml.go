@@ -44,6 +44,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := output.Check([]output.Target{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
+		return err
+	}
 	data, err := f.Read(path, cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -55,7 +58,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	defer job.Close()
 	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
-		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(f.graph, o.WriteDOT) }
+		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(ctx, f.graph, o.WriteDOT) }
 	}
 	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
 	if err == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 
@@ -85,23 +84,36 @@ interval along one feature, with the training data.`,
 }
 
 // check finds mistakes in the flags before any work.
-func (f *predictFlags) check(inputs ...string) error {
+func (f *predictFlags) check() error {
 	if p := f.predict.Probability; !(p > 0 && p < 1) {
 		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
 	}
-	if err := flags.CheckJoint(&f.predict.Sampling); err != nil {
-		return err
+	return flags.CheckJoint(&f.predict.Sampling)
+}
+
+// outputs are the files to be written: each of several targets has a covariance of
+// its own.
+func (f *predictFlags) outputs(m *gp.Model) []output.Target {
+	files := []output.Target{{Flag: "out", Path: f.out}, {Flag: "plot", Path: f.plot}}
+	if len(m.Targets) == 0 {
+		return append(files, output.Target{Flag: "cov", Path: f.predict.Covariance})
 	}
-	return errors.Join(output.Keep("out", f.out, inputs...), output.Keep("cov", f.predict.Covariance, inputs...))
+	for _, t := range m.Targets {
+		files = append(files, output.Target{Flag: "cov", Path: f.predict.CovarianceFile(t.Name)})
+	}
+	return files
 }
 
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	if err := f.check(modelPath, dataPath); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
+		return err
+	}
+	if err := output.Check(f.outputs(model), modelPath, dataPath); err != nil {
 		return err
 	}
 	f.predict.OnNote = msg.Say
@@ -132,13 +144,13 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		return err
 	}
 	defer done()
-	err = output.File(cmd.OutOrStdout(), f.out, func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
+	err = output.File(ctx, cmd.OutOrStdout(), f.out, func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
 	msg.Clear()
 	for _, w := range in.Warnings()[len(warnings):] {
 		msg.Warn(w)
 	}
 	if err == nil && plot != nil {
-		err = plot.Write(f.plot)
+		err = plot.Write(ctx, f.plot)
 	}
 	return err
 }

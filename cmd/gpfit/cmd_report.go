@@ -8,6 +8,7 @@ import (
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/internal/atomicfile"
 )
 
@@ -31,6 +32,14 @@ func runReport(cmd *cobra.Command, dir, out string) error {
 	if err != nil {
 		return err
 	}
+	if out == "" {
+		out = r.Path("", "report") + ".html"
+	}
+	if out != "-" {
+		if err := runs.CheckOutput(out, r); err != nil {
+			return err
+		}
+	}
 	rows, err := results.Collect(r)
 	if err != nil {
 		return err
@@ -38,10 +47,7 @@ func runReport(cmd *cobra.Command, dir, out string) error {
 	if out == "-" {
 		return results.WriteHTML(cmd.OutOrStdout(), r, rows)
 	}
-	if out == "" {
-		out = r.Path("", "report") + ".html"
-	}
-	if err := atomicfile.Write(out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
+	if err := atomicfile.Write(cmd.Context(), out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
 		return err
 	}
 	messages.New(cmd.ErrOrStderr(), false).Note("page written to %s", out)

@@ -97,10 +97,10 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	for _, c := range at.used {
 		r.Add(at.names[c], columns.Of(at.x, at.n, c), "inputs", at.names[c])
 	}
-	if err := f.joint.Add(joint, &r, at.target); err != nil {
+	if err := f.joint.Add(cmd.Context(), joint, &r, at.target); err != nil {
 		return err
 	}
-	return output.File(cmd.OutOrStdout(), f.out, func(w io.Writer) error {
+	return output.File(cmd.Context(), cmd.OutOrStdout(), f.out, func(w io.Writer) error {
 		return columns.Write(w, f.JSON, map[string]any{"type": "sample"}, r)
 	})
 }
@@ -128,7 +128,10 @@ func (f *sampleFlags) check(args []string) error {
 	case f.TellNoise() && (f.prior != "" || !f.joint.Observed):
 		return exit.Usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
 	}
-	return errors.Join(flags.CheckJoint(&f.joint), output.Keep("out", f.out, args...), output.Keep("cov", f.joint.Covariance, args...))
+	if err := flags.CheckJoint(&f.joint); err != nil {
+		return err
+	}
+	return output.Check([]output.Target{{Flag: "out", Path: f.out}, {Flag: "cov", Path: f.joint.Covariance}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.

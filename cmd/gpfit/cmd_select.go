@@ -77,8 +77,8 @@ func (f *selectFlags) options(msg *messages.Writer) (fit.Options, fit.SelectOpti
 		return o, s, exit.Usagef("--target %s: kernels are compared on one target; take them one by one", f.Target)
 	case o.Kernel != "rbf":
 		return o, s, exit.Usagef("--kernel is for one kernel; give --kernels, once for each")
-	case min(o.Settings.Restarts, o.Settings.MaxEvaluations, s.MaxTerms, s.Budget, s.CrossValidation.Folds) < 0:
-		return o, s, exit.Usagef("--restarts, --max-evals, --max-terms, --budget and --folds must not be negative")
+	case min(s.MaxTerms, s.Budget, s.CrossValidation.Folds) < 0:
+		return o, s, exit.Usagef("--max-terms, --budget and --folds must not be negative")
 	case !s.Greedy && (s.MaxTerms != 0 || s.Budget != 0):
 		return o, s, exit.Usagef("--max-terms and --budget go with --greedy")
 	}
@@ -97,7 +97,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 		return err
 	}
 	if f.out != "" {
-		if err := output.CheckModel(f.out, f.force); err != nil {
+		if err := output.CheckModel(f.out, f.force, nil, f.Inputs(path)...); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if f.out != "" {
-		if saveErr = r.Outcome.SaveModel(f.out, false); saveErr == nil {
+		if saveErr = saveModel(cmd.Context(), f.out, r.Outcome, false); saveErr == nil {
 			r.ModelFile = f.out
 			r.Report.ModelFile = f.out
 		}

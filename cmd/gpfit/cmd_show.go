@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/internal/suggest"
 )
 
@@ -48,9 +49,12 @@ func runShow(cmd *cobra.Command, dir, format, out string) error {
 	if err != nil {
 		return err
 	}
+	if err := runs.CheckOutput(out, r); err != nil {
+		return err
+	}
 	rows, err := results.Collect(r)
 	if err != nil {
 		return err
 	}
-	return output.File(cmd.OutOrStdout(), out, func(w io.Writer) error { return results.Write(w, format, r, rows) })
+	return output.File(cmd.Context(), cmd.OutOrStdout(), out, func(w io.Writer) error { return results.Write(w, format, r, rows) })
 }

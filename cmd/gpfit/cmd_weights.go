@@ -57,5 +57,5 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.JSON, weights) })
+	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.JSON, weights) })
 }

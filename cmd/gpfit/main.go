@@ -8,7 +8,7 @@
 // go to standard output, progress and messages to standard error. Exit codes:
 // 0 success, 1 failure, 2 usage, 3 some jobs of a batch failed, 10 bad input
 // data, 11 run directory in use, 12 device unavailable or too small, 130
-// interrupted.
+// interrupted by Ctrl-C, SIGTERM or SIGHUP.
 package main
 
 import (
@@ -23,14 +23,26 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// signals are those that stop the work cleanly. A terminal that is closed does,
+// unless nohup keeps the program from hearing of it.
+func signals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // run is the whole program, for main and for tests.
@@ -42,7 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	}
 	code := exit.Code(ctx, err)
-	fmt.Fprintf(stderr, "gpfit: %v\n", err)
+	messages.Error(stderr, err, code != exit.Usage && code != exit.Data)
 	if code == exit.Usage {
 		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")
 	}
@@ -60,7 +72,7 @@ Every flag can also be given as an environment variable: --max-evals as
 GPFIT_MAX_EVALS, but for --target, --prior, --set and --out of commands that read
 a MODEL. Flags come first. Exit codes: 0 success, 1 failure, 2 usage, 3 some jobs
 of a batch failed, 10 bad input data, 11 run directory in use, 12 device
-unavailable, too small or lost, 130 interrupted.`,
+unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              noCommand,
@@ -88,5 +100,5 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	return exit.Usagef("unknown command %q%s", args[0], suggest.DidYouMean(args[0], names))
+	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), suggest.DidYouMean(args[0], names))
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 )
 
@@ -92,6 +94,9 @@ func (o *Options) columns(path string) (table.Options, error) {
 	header, err := table.ParseHeader(o.Header)
 	c := table.Options{
 		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed,
+	}
+	if o.Subsample == 0 {
+		c.MaxRows = device.MaxRows(hostmem.Free())
 	}
 	if o.DropMissing {
 		c.Missing = table.MissingDrop

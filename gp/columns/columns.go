@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"gpfit/gp"
 )
 
 // Column is a named column of a result.
@@ -80,8 +82,17 @@ func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
 	return t
 }
 
-// Add writes further rows: parts of the same form every time.
+// Add writes further rows: parts of the same form every time. Errors:
+// [*gp.RangeError] for what is no finite number, before anything of the rows is
+// written.
 func (t *Sheet) Add(parts []TargetColumns) error {
+	for _, p := range parts {
+		for _, c := range p.Columns {
+			if i := slices.IndexFunc(c.Values, func(v float64) bool { return v-v != 0 }); i >= 0 {
+				return &gp.RangeError{What: c.Name, Row: t.rows + i}
+			}
+		}
+	}
 	t.rows += len(parts[0].Columns[0].Values)
 	switch {
 	case t.csv != nil:

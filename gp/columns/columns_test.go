@@ -84,7 +84,7 @@ func TestSampling(t *testing.T) {
 	var notes []string
 	o := Sampling{Draws: 2, Seed: 5, Covariance: filepath.Join(dir, "cov.csv"), OnNote: func(text string) { notes = append(notes, text) }}
 	r := TargetColumns{Target: "y"}
-	if err := o.Add(joint(), &r, "y"); err != nil {
+	if err := o.Add(t.Context(), joint(), &r, "y"); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "cov.y.csv")

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,6 +33,24 @@ type Sampling struct {
 // archive with the mean beside it, text.
 var CovarianceExtensions = []string{".npy", ".npz", ".csv"}
 
+// CovarianceFile is the file for the covariance of a target, which is "" unless
+// there are several.
+func (o *Sampling) CovarianceFile(target string) string {
+	extension := filepath.Ext(o.Covariance)
+	if target == "" || o.Covariance == "" {
+		return o.Covariance
+	}
+	return strings.TrimSuffix(o.Covariance, extension) + "." + strings.Map(inFileName, target) + extension
+}
+
+// inFileName keeps the name of a column from being a path.
+func inFileName(c rune) rune {
+	if c < ' ' || strings.ContainsRune(`/\:`, c) {
+		return '_'
+	}
+	return c
+}
+
 // Wanted says whether anything is.
 func (o *Sampling) Wanted() bool { return o.Covariance != "" || o.Draws > 0 }
 
@@ -45,17 +64,14 @@ func (o *Sampling) note(format string, args ...any) {
 // covariance is gone afterwards. target is the target's name where a model has
 // several: their draws are independent. Errors: those of [gp.Joint.Sampler] and
 // [gp.Sampler.Draw], and of writing the file.
-func (o *Sampling) Add(j *gp.Joint, r *TargetColumns, target string) error {
+func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, target string) error {
 	m := len(j.Mean)
 	if r.Info == nil {
 		r.Info = map[string]any{}
 	}
-	if path := o.Covariance; path != "" {
-		extension := filepath.Ext(path)
-		if r.Target != "" {
-			path = strings.TrimSuffix(path, extension) + "." + r.Target + extension
-		}
-		if err := atomicfile.Write(path, func(w io.Writer) error { return writeCovariance(w, j, extension) }); err != nil {
+	if o.Covariance != "" {
+		path, extension := o.CovarianceFile(r.Target), filepath.Ext(o.Covariance)
+		if err := atomicfile.Write(ctx, path, func(w io.Writer) error { return writeCovariance(w, j, extension) }); err != nil {
 			return err
 		}
 		o.note("covariance of %d rows written to %s", m, path)

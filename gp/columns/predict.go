@@ -93,7 +93,7 @@ func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Ta
 	if err != nil {
 		return err
 	}
-	return o.Add(joint, r, r.Target)
+	return o.Add(ctx, joint, r, r.Target)
 }
 
 // Of is the column c of a row-major matrix of n rows.

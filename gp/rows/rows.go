@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"gpfit/gp"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 )
 
@@ -159,7 +160,7 @@ func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *
 // valid until the next call. Errors: [*gp.NoiseError] where the model needs to
 // know more of a row's noise, and those of the table.
 func (r *ModelRows) Next() (Rows, error) {
-	t, err := r.in.Next(Piece)
+	t, err := r.in.Next(max(1, min(Piece, pieceNumbers/len(r.model.FeatureNames))))
 	if err == io.EOF {
 		return Rows{}, nil
 	}
@@ -189,13 +190,20 @@ func (r *ModelRows) Next() (Rows, error) {
 	return out, nil
 }
 
-// All returns all rows that are left. Errors are those of [ModelRows.Next].
+// pieceNumbers bounds the numbers of a piece of many columns.
+const pieceNumbers = 4 << 20
+
+// All returns all rows that are left. Errors are those of [ModelRows.Next], and
+// [*gp.SizeError].
 func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
 	for {
 		piece, err := r.Next()
 		if err != nil || piece.N == 0 {
 			return all, err
+		}
+		if need, free := int64(8*2*len(all.X)), hostmem.Free(); free > 0 && need > free {
+			return all, &gp.SizeError{What: fmt.Sprintf("holding more than %d rows at once", all.N), Need: need, Free: free}
 		}
 		all.X, all.N = append(all.X, piece.X...), all.N+piece.N
 		all.Noise.Known, all.Noise.Group = append(all.Noise.Known, piece.Noise.Known...), append(all.Noise.Group, piece.Noise.Group...)

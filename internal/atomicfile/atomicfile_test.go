@@ -1,18 +1,21 @@
 package atomicfile
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	put := func(text string, fail error) error {
-		return Write(path, func(w io.Writer) error {
+		return Write(t.Context(), path, func(w io.Writer) error {
 			if _, err := io.WriteString(w, text); err != nil {
 				return err
 			}
@@ -41,7 +44,7 @@ func TestWrite(t *testing.T) {
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("a", link); err == nil {
-		if err := Write(link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }); err != nil {
+		if err := Write(t.Context(), link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }); err != nil {
 			t.Fatal(err)
 		}
 		if text, _ := os.ReadFile(path); string(text) != "four" {
@@ -53,10 +56,33 @@ func TestWrite(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%d files left, want 1: %v", len(entries), entries)
 	}
-	if err := Write(dir, func(io.Writer) error { return nil }); err == nil {
+	if err := Write(t.Context(), dir, func(io.Writer) error { return nil }); err == nil {
 		t.Error("a directory was replaced")
 	}
-	if err := Write(filepath.Join(dir, "no", "such"), func(io.Writer) error { return nil }); err == nil {
+	if err := Write(t.Context(), filepath.Join(dir, "no", "such"), func(io.Writer) error { return nil }); err == nil {
 		t.Error("a file in a missing directory was written")
+	}
+}
+
+// TestPipe: a pipe without a reader is waited for until the context is done, and
+// stays a pipe.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := exec.Command("mkfifo", path).Run(); err != nil {
+		t.Skip("no mkfifo: ", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	write := func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }
+	if err := Write(ctx, path, write); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	read := make(chan string)
+	go func() { text, _ := os.ReadFile(path); read <- string(text) }()
+	if err := Write(t.Context(), path, write); err != nil || <-read != "text" {
+		t.Fatalf("error %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%v, error %v: the pipe was replaced", info, err)
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/hostmem"
 )
 
 // SyntheticText says what [Synthetic] makes, for the header of results.
@@ -29,6 +32,20 @@ func Synthetic(n, d int, seed uint64) fit.Data {
 		data.Y[i] = math.Sin(2*row[0]) + sum/math.Sqrt(float64(d)) + 0.1*rng.NormFloat64()
 	}
 	return data
+}
+
+// CheckSize returns a [*gp.SizeError] for a table that there is no memory for, with
+// its copies, or with more rows than any exact fit can have.
+func CheckSize(n, d int) error {
+	free := hostmem.Free()
+	need := 8 * 4 * float64(n) * float64(d)
+	if most := device.MaxRows(free); n > most {
+		need = max(need, 8*float64(n)*float64(n))
+	}
+	if free > 0 && need > float64(free) {
+		return &gp.SizeError{What: fmt.Sprintf("a measurement of %d rows and %d columns", n, d), Need: int64(min(need, math.MaxInt64/2)), Free: free}
+	}
+	return nil
 }
 
 // FirstRows returns the table of the first n rows of data, which has at least

@@ -3,15 +3,17 @@ package hostmem
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // Free returns the bytes that can be allocated without swapping: what
-// the kernel calls MemAvailable, or what is left of a control group's limit if
-// that is less. 0 means unknown.
+// the kernel calls MemAvailable, or what is left of a control group's limit or of
+// the process's own (ulimit -v, -d) if that is less. 0 means unknown.
 func Free() int64 {
 	last.Lock()
 	defer last.Unlock()
@@ -33,25 +35,94 @@ var last struct {
 
 func read() int64 {
 	free := int64(0)
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-				kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-				free = kib << 10
-			}
-		}
-	}
-	for _, group := range [][2]string{
-		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	} {
-		limit, ok1 := readInt(group[0])
-		used, ok2 := readInt(group[1])
-		if ok1 && ok2 && limit < 1<<60 && (free == 0 || limit-used < free) {
-			free = max(limit-used, 1)
+	for _, left := range append(groupsLeft(), available(), limitLeft()) {
+		if left > 0 && (free == 0 || left < free) {
+			free = left
 		}
 	}
 	return free
+}
+
+// available is the kernel's MemAvailable; 0 means unknown.
+func available() int64 {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// groupsLeft is what is left of the limits of the process's control groups and of
+// all above them.
+func groupsLeft() []int64 {
+	var left []int64
+	for _, version := range []struct{ root, controller, limit, used string }{
+		{"/sys/fs/cgroup", "", "memory.max", "memory.current"},
+		{"/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"},
+	} {
+		for dir := groupOf(version.controller); ; dir = filepath.Dir(dir) {
+			at := filepath.Join(version.root, dir)
+			limit, ok1 := readInt(filepath.Join(at, version.limit))
+			used, ok2 := readInt(filepath.Join(at, version.used))
+			if ok1 && ok2 && limit < 1<<60 {
+				left = append(left, max(limit-used, 1))
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return left
+}
+
+// groupOf is the process's group in the hierarchy of a controller, as a path from
+// its root; "" is version 2.
+func groupOf(controller string) string {
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && fields[1] == controller {
+			return filepath.Clean("/" + fields[2])
+		}
+	}
+	return "/"
+}
+
+// spare is what the runtime maps beyond what is asked of it.
+const spare = 32 << 20
+
+// limitLeft is what is left of the limits on the process's address space and data.
+// 0 means that there are none.
+func limitLeft() int64 {
+	var least int64
+	for _, l := range []struct {
+		resource int
+		used     int // its place in /proc/self/statm, in pages
+	}{{syscall.RLIMIT_AS, 0}, {syscall.RLIMIT_DATA, 5}} {
+		var r syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &r); err != nil || r.Cur > 1<<60 {
+			continue
+		}
+		left := max(int64(r.Cur)-pages(l.used)-spare, 1)
+		if least == 0 || left < least {
+			least = left
+		}
+	}
+	return least
+}
+
+// pages is an entry of /proc/self/statm in bytes, 0 if it cannot be read.
+func pages(entry int) int64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if entry >= len(fields) {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[entry], 10, 64)
+	return n * int64(os.Getpagesize())
 }
 
 func readInt(path string) (int64, bool) {

@@ -2,6 +2,7 @@ package plotting
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"image/color"
 	"slices"
@@ -24,7 +25,7 @@ type Forecast struct {
 }
 
 // Write draws the plot to a file, which is replaced as a whole or not at all.
-func (f *Forecast) Write(path string) error {
+func (f *Forecast) Write(ctx context.Context, path string) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (f *Forecast) Write(path string) error {
 		legend.Add("data", points)
 		lines++
 	}
-	return write(path, format, p, legend, lines)
+	return write(ctx, path, format, p, legend, lines)
 }
 
 // bandColor is the first colour of the palette on white, lightened.

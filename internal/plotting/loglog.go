@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -41,7 +42,7 @@ type LogLog struct {
 }
 
 // Write draws the plot to a file, which is replaced as a whole or not at all.
-func (l *LogLog) Write(path string) error {
+func (l *LogLog) Write(ctx context.Context, path string) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (l *LogLog) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	return write(path, format, p, legend, len(l.Series))
+	return write(ctx, path, format, p, legend, len(l.Series))
 }
 
 // draw returns the plot and its legend.

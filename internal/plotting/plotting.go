@@ -2,6 +2,7 @@
 package plotting
 
 import (
+	"context"
 	"fmt"
 	"image/color"
 	"io"
@@ -93,7 +94,7 @@ func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
 
 // write draws the plot, with its legend of so many lines below it, to a file,
 // which is replaced as a whole or not at all.
-func write(path, format string, p *plot.Plot, legend *plot.Legend, lines int) error {
+func write(ctx context.Context, path, format string, p *plot.Plot, legend *plot.Legend, lines int) error {
 	below := vg.Length(lines) * legendLine
 	height := height + below
 	var canvas vg.CanvasWriterTo
@@ -107,7 +108,7 @@ func write(path, format string, p *plot.Plot, legend *plot.Legend, lines int) er
 	area.Fill(area.Rectangle.Path())
 	p.Draw(draw.Crop(area, margin, -2*margin, margin+below, -margin))
 	legend.Draw(draw.Crop(area, legendIndent, 0, margin, below+margin-height))
-	return atomicfile.Write(path, func(w io.Writer) error {
+	return atomicfile.Write(ctx, path, func(w io.Writer) error {
 		_, err := canvas.WriteTo(w)
 		return err
 	})

@@ -7,6 +7,9 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
+// longest is the length of a word, in bytes, for which another is looked for.
+const longest = 200
+
 // Closest returns the known word that differs least from the one asked for, if
 // it differs in no more than two of its characters or a third of them, case
 // apart.
@@ -17,6 +20,9 @@ func Closest(asked string, known []string) (string, bool) {
 	}
 	best, bestDistance := "", limit+1
 	for _, word := range known {
+		if len(asked) > longest || len(word) > len(asked)+4*limit || len(asked) > len(word)+4*limit {
+			continue // nobody meant this, and comparing takes the product of the lengths
+		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(asked), strings.ToLower(word)); d < bestDistance {
 			best, bestDistance = word, d
 		}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"strconv"
+
+	"gpfit/internal/hostmem"
 )
 
 // arrays is a table of NumPy arrays with as many rows, side by side.
@@ -81,8 +83,12 @@ func (in *arrays) use(numbers, labels []int) error {
 			continue
 		}
 		// A compressed array that is stored by columns: each row needs all of it.
-		all, err := io.ReadAll(a.r)
-		if err != nil {
+		size := int64(a.rows) * int64(a.cols) * int64(a.size)
+		if free := hostmem.Free(); free > 0 && size > free {
+			return tooLarge(&in.head, size, free)
+		}
+		all := make([]byte, size)
+		if _, err := io.ReadFull(a.r, all); err != nil {
 			return in.damaged(a, err)
 		}
 		a.at = bytes.NewReader(all)

@@ -68,10 +68,11 @@ func (in *head) choose(opts Options) (selection, error) {
 // numeric are the columns whose numbers are wanted, each once.
 func (s *selection) numeric() []int {
 	var all []int
+	seen := map[int]bool{}
 	for _, list := range [][]int{{s.target}, s.targets, s.features, s.extra} {
 		for _, c := range list {
-			if c >= 0 && !slices.Contains(all, c) {
-				all = append(all, c)
+			if c >= 0 && !seen[c] {
+				all, seen[c] = append(all, c), true
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package table
 import (
 	"fmt"
 	"strings"
+
+	"gpfit/internal/textform"
 )
 
 // Error is what is wrong with a table, and where. The command line maps it to
@@ -67,15 +69,25 @@ func (e *Error) place() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// quote is text from a file as shown in a message: in double quotes, escaped,
-// and cut where it is long.
-func quote(s string) string {
-	const most = 60
-	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
-	}
-	return fmt.Sprintf("%q", s)
+// SizeError reports a table that is too large, for the memory or for what is to be
+// done with it. The command line maps it to exit code 12.
+type SizeError struct {
+	// Table is the error with its place.
+	Table *Error
 }
+
+func (e *SizeError) Error() string { return e.Table.Error() }
+
+// Unwrap returns the error of the table.
+func (e *SizeError) Unwrap() error { return e.Table }
+
+// tooLarge is the error for a table that needs more bytes than are free.
+func tooLarge(h *head, need, free int64) error {
+	return &SizeError{&Error{Source: h.source, Msg: fmt.Sprintf("the table needs %d MiB of memory, %d MiB are free: take fewer columns, or some of the rows (a subsample)", need>>20, free>>20)}}
+}
+
+// quote is text from a file as shown in a message.
+func quote(s string) string { return textform.Quote(s) }
 
 // count is a number and the thing counted, in the plural where it belongs.
 func count(n int, thing string) string {

@@ -13,7 +13,7 @@ import (
 // openPath opens what path names: a file, or a directory or pattern whose files
 // make one table.
 func openPath(path string, opts Options) (source, error) {
-	names, err := filesOf(path)
+	names, err := Files(path)
 	if err != nil {
 		return nil, err
 	}
@@ -32,10 +32,10 @@ func openPath(path string, opts Options) (source, error) {
 	return in, nil
 }
 
-// filesOf are the files that path names, sorted: itself; or, if it is a
+// Files are the files that path names, sorted: itself; or, if it is a
 // directory, all in it but those whose names begin with a point or an underscore;
 // or those that match it as a pattern.
-func filesOf(path string) ([]string, error) {
+func Files(path string) ([]string, error) {
 	fail := func(msg string, args ...any) ([]string, error) {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf(msg, args...)}
 	}

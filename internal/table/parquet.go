@@ -26,8 +26,9 @@ const (
 type parquetRows struct {
 	head
 	file   *os.File
-	groups []parquet.RowGroup
+	size   int64 // of the file
 	meta   *format.FileMetaData
+	groups []parquet.RowGroup
 	leaves []*parquet.Column // the columns; nil for one that has columns of its own
 	used   []parquetColumn
 	at     []int // for each column its place in used, or −1
@@ -101,7 +102,8 @@ func (in *parquetRows) open() error {
 	if err != nil {
 		return err
 	}
-	in.groups, in.total, in.meta = pf.RowGroups(), pf.NumRows(), pf.Metadata()
+	in.size, in.meta = info.Size(), pf.Metadata()
+	in.groups, in.total = pf.RowGroups(), pf.NumRows()
 	sum := int64(0)
 	for _, g := range in.groups {
 		if g.NumRows() < 0 {
@@ -229,6 +231,9 @@ func (in *parquetRows) load() error {
 			return errors.New("rows are missing at the end")
 		}
 		g := in.groups[in.group]
+		if err := in.checkGroup(in.group); err != nil {
+			return err
+		}
 		in.group++
 		in.left = g.NumRows()
 		chunks := g.ColumnChunks()
@@ -247,6 +252,17 @@ func (in *parquetRows) load() error {
 	in.left -= int64(in.length)
 	for i := range in.used {
 		if err := in.used[i].read(in.length); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkGroup looks at the pages of a row group before they are read.
+func (in *parquetRows) checkGroup(i int) error {
+	for _, u := range in.used {
+		chunk := &in.meta.RowGroups[i].Columns[u.index].MetaData
+		if err := checkPages(in.file, in.size, chunk, in.groups[i].NumRows(), parquet.Kind(chunk.Type)); err != nil {
 			return err
 		}
 	}

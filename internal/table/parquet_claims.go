@@ -26,7 +26,7 @@ func checkSchema(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(text, size-8-int64(len(text))); err != nil {
 		return err
 	}
-	t := thrift{text: text}
+	t := thriftWalk{text: text}
 	if t.structure(nil, nil); t.failed() {
 		return errors.New("its footer cannot be read")
 	}
@@ -79,7 +79,7 @@ func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 			return pageClaims{}, err
 		}
 		var p pageClaims
-		t := thrift{text: text[:n]}
+		t := thriftWalk{text: text[:n]}
 		t.structure(nil, p.take)
 		switch {
 		case !t.failed():

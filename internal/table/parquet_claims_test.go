@@ -46,7 +46,7 @@ func TestThriftClaims(t *testing.T) {
 		{[]byte{0x1e}, false, true},
 		{bytes.Repeat([]byte{0x1c}, 100), false, true},
 	} {
-		r := thrift{text: c.text}
+		r := thriftWalk{text: c.text}
 		if r.structure(nil, nil); r.short != c.short || r.bad != c.bad {
 			t.Errorf("%x: short %v, bad %v", c.text, r.short, r.bad)
 		}

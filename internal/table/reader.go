@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"gpfit/internal/hostmem"
 )
 
 // Read reads the table at path: a file in any of the formats, or several files
@@ -276,8 +278,10 @@ func (r *Reader) readAll() (*Table, error) {
 	room := 0
 	for {
 		if t.N == room {
-			room = r.expect(t.N)
-			t.reserve(room)
+			var err error
+			if room, err = r.grow(t); err != nil {
+				return nil, err
+			}
 		}
 		if err := r.append(t); err == io.EOF {
 			break
@@ -286,6 +290,9 @@ func (r *Reader) readAll() (*Table, error) {
 		}
 		if sample != nil {
 			sample.settle(t)
+		}
+		if most := r.opts.MaxRows; most > 0 && t.N > most {
+			return nil, r.tooMany(most)
 		}
 	}
 	if t.N == 0 {
@@ -298,22 +305,52 @@ func (r *Reader) readAll() (*Table, error) {
 	return t, nil
 }
 
+// tooMany is the error for a table of more rows than anybody can fit exactly.
+func (r *Reader) tooMany(most int) error {
+	return &SizeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("more than %d rows: no device holds the matrix of an exact fit, with a row and a column for each of them; take some rows at random (--subsample)", most)}}
+}
+
+// little is how many bytes of a table are taken without a look at the memory.
+const little = 16 << 20
+
+// grow makes room in t for further rows, as far as there is memory, and returns for
+// how many rows there is room then.
+func (r *Reader) grow(t *Table) (int, error) {
+	// Growing holds the old numbers and the new ones.
+	perRow := int64(8 * (t.D + 3 + len(r.sel.targets) + len(r.sel.extra) + 2*len(r.sel.extraStr)))
+	room := r.expect(t.N)
+	if need := int64(room) * perRow; need > little {
+		free := hostmem.Free()
+		if free > 0 && need > free {
+			room = t.N + t.N/4 + 1
+			need = int64(room) * perRow
+		}
+		if free > 0 && need > free {
+			return 0, tooLarge(r.src.begun(), need, free)
+		}
+	}
+	t.reserve(room)
+	return room, nil
+}
+
 // expect is for how many rows there should be room when n have been read: as
 // many as there will be, as far as that can be foreseen, so that growing does
 // not take twice the memory. A wrong forecast cannot take more than 16 times
 // what has been read.
 func (r *Reader) expect(n int) int {
-	const first, margin = 1 << 12, 1.02
-	if n < first {
-		return first
+	const first, fewest, margin = 1 << 12, 16, 1.02
+	if least := max(fewest, first*8/max(len(r.sel.features), 8)); n < least {
+		return least // no more for a table of many columns
 	}
 	forecast := 0.0
 	if p := r.src.progress(); p > 0 {
 		forecast = margin * float64(n) / p
 	}
 	room := max(n+n/4, int(min(forecast, 16*float64(n))))
-	if s := r.opts.Subsample; s >= n {
-		room = min(room, s+1)
+	for _, most := range []int{r.opts.Subsample, r.opts.MaxRows} {
+		if most >= n && most < math.MaxInt {
+			room = min(room, most+1)
+		}
 	}
 	return room
 }

@@ -86,6 +86,9 @@ type Options struct {
 	// other, if there are more; 0 takes all. Their order stays. The rows that are
 	// not drawn are read and checked, but take no memory.
 	Subsample int
+	// MaxRows, unless 0, is the most rows that a table may have: reading ends with a
+	// [*SizeError] once there are more. A subsample counts, not what it is drawn from.
+	MaxRows int
 	// Seed is that of the subsample.
 	Seed uint64
 	// Comma separates the cells; ' ' stands for runs of blanks and tabs. 0 is a

@@ -2,10 +2,10 @@ package table
 
 import "encoding/binary"
 
-// thrift walks a structure in Thrift's compact protocol, as Parquet's footer and
+// thriftWalk walks a structure in Thrift's compact protocol, as Parquet's footer and
 // page headers are, without taking any memory for it: the Parquet library takes as
 // much as a length claims before it looks whether there are so many bytes.
-type thrift struct {
+type thriftWalk struct {
 	text []byte
 	at   int
 	// short says that the text ended within the structure, bad that it is none.
@@ -21,10 +21,10 @@ const (
 	thriftDepth                                     = 32
 )
 
-func (r *thrift) failed() bool { return r.short || r.bad }
+func (r *thriftWalk) failed() bool { return r.short || r.bad }
 
 // skip passes over n bytes.
-func (r *thrift) skip(n uint64) {
+func (r *thriftWalk) skip(n uint64) {
 	if n > uint64(len(r.text)-r.at) {
 		r.short = true
 		return
@@ -32,14 +32,14 @@ func (r *thrift) skip(n uint64) {
 	r.at += int(n)
 }
 
-func (r *thrift) next() byte {
+func (r *thriftWalk) next() byte {
 	if r.skip(1); r.failed() {
 		return 0
 	}
 	return r.text[r.at-1]
 }
 
-func (r *thrift) uvarint() uint64 {
+func (r *thriftWalk) uvarint() uint64 {
 	v, n := binary.Uvarint(r.text[r.at:])
 	switch {
 	case n == 0:
@@ -52,14 +52,14 @@ func (r *thrift) uvarint() uint64 {
 	return v
 }
 
-func (r *thrift) varint() int64 {
+func (r *thriftWalk) varint() int64 {
 	u := r.uvarint()
 	return int64(u>>1) ^ -int64(u&1)
 }
 
 // structure walks one and hands its fields that are whole numbers to number, unless
 // that is nil, with the numbers of the fields that lead there: path and their own.
-func (r *thrift) structure(path []int64, number func(path []int64, v int64)) {
+func (r *thriftWalk) structure(path []int64, number func(path []int64, v int64)) {
 	if len(path) > thriftDepth {
 		r.bad = true
 	}
@@ -80,7 +80,7 @@ func (r *thrift) structure(path []int64, number func(path []int64, v int64)) {
 }
 
 // value walks a value; in a list a truth value takes a byte, as a field none.
-func (r *thrift) value(kind byte, path []int64, inList bool, number func(path []int64, v int64)) {
+func (r *thriftWalk) value(kind byte, path []int64, inList bool, number func(path []int64, v int64)) {
 	switch {
 	case kind == thriftTrue || kind == thriftFalse:
 		if inList {
@@ -109,7 +109,7 @@ func (r *thrift) value(kind byte, path []int64, inList bool, number func(path []
 	}
 }
 
-func (r *thrift) list(path []int64) {
+func (r *thriftWalk) list(path []int64) {
 	head := r.next()
 	size := uint64(head >> 4)
 	if size == 15 {
@@ -125,7 +125,7 @@ func (r *thrift) list(path []int64) {
 	}
 }
 
-func (r *thrift) pairs(path []int64) {
+func (r *thriftWalk) pairs(path []int64) {
 	size := r.uvarint()
 	if size == 0 || r.claims(2*size) {
 		return
@@ -141,7 +141,7 @@ func (r *thrift) pairs(path []int64) {
 
 // claims says whether there are too few bytes left for so many values, each of
 // which takes one at least.
-func (r *thrift) claims(size uint64) bool {
+func (r *thriftWalk) claims(size uint64) bool {
 	if size > uint64(len(r.text)-r.at) {
 		r.short = true
 	}

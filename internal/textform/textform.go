@@ -24,9 +24,11 @@ type Error struct {
 	Msg string
 }
 
-// Error prints the message, the text and a mark below the faulty character.
+// Error prints the message, the text around the faulty character and a mark below
+// it.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s: %s\n  %s\n  %s^", e.What, e.Msg, e.Text, strings.Repeat(" ", utf8.RuneCountInString(e.Text[:e.Pos])))
+	line, before := excerpt(e.Text, e.Pos)
+	return fmt.Sprintf("%s: %s\n  %s\n  %s^", e.What, e.Msg, line, strings.Repeat(" ", before))
 }
 
 // Scanner reads Text from Pos on. Blanks before what it reads are passed over.
@@ -38,8 +40,13 @@ type Scanner struct {
 
 const blanks = " \t\n\r"
 
-// Fail is an error at pos.
+// Fail is an error at pos. Of a long word among args the beginning is shown.
 func (s *Scanner) Fail(pos int, format string, args ...any) error {
+	for i, arg := range args {
+		if word, ok := arg.(string); ok && len(word) > mostListed {
+			args[i] = strings.ToValidUTF8(word[:mostQuoted], "") + "…"
+		}
+	}
 	return &Error{What: s.What, Text: s.Text, Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -73,7 +80,7 @@ func (s *Scanner) OneOf(kind string, known []string) (name string, start int, er
 	case !IsName(name):
 		err = s.Fail(start, "expected a %s: one of %s", kind, strings.Join(known, ", "))
 	case !slices.Contains(known, name):
-		err = s.Fail(start, "unknown %s %q%s: known are %s", kind, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+		err = s.Fail(start, "unknown %s %s%s: known are %s", kind, Quote(name), suggest.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	return name, start, err
 }
@@ -111,7 +118,7 @@ func (s *Scanner) Expected(what string) error {
 		_, n := utf8.DecodeRuneInString(s.Text[start:])
 		found = s.Text[start : start+n]
 	}
-	return s.Fail(start, "expected %s, found %q", what, found)
+	return s.Fail(start, "expected %s, found %s", what, Quote(found))
 }
 
 // Each has item read one part or more, with sep between them.
@@ -157,7 +164,7 @@ func (s *Scanner) Dims() ([]int, error) {
 		c, err := strconv.Atoi(text)
 		switch {
 		case err != nil || c < 0:
-			return s.Fail(start, "dims needs column numbers from 0, not %q", text)
+			return s.Fail(start, "dims needs column numbers from 0, not %s", Quote(text))
 		case slices.Contains(dims, c):
 			return s.Fail(start, "column %d is given twice", c)
 		}

@@ -3,7 +3,9 @@ package textform
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestMark: the mark stands below the faulty character, whatever the bytes
@@ -13,13 +15,13 @@ func TestMark(t *testing.T) {
 	if word, start := s.Word(); word != "é" || start != 0 {
 		t.Errorf("word %q at %d", word, start)
 	}
-	if err := s.Expect('('); err == nil || err.Error() != "form: expected '(', found \"=\"\n  é\t= x\n    ^" {
+	if err := s.Expect('('); err == nil || err.Error() != "form: expected '(', found \"=\"\n  é = x\n    ^" {
 		t.Errorf("error %q", err)
 	}
 	if !s.Accept('=') {
 		t.Error("there is an equals sign")
 	}
-	if err := s.Expected("more"); err == nil || err.Error() != "form: expected more, found \"x\"\n  é\t= x\n      ^" {
+	if err := s.Expected("more"); err == nil || err.Error() != "form: expected more, found \"x\"\n  é = x\n      ^" {
 		t.Errorf("error %q", err)
 	}
 }
@@ -65,5 +67,33 @@ func TestPrint(t *testing.T) {
 	}
 	if got := Call("f", nil); got != "f" {
 		t.Error(got)
+	}
+}
+
+// TestLong: an error shows a line's worth of a long text, with the mark below the
+// fault, and no character that a terminal would obey.
+func TestLong(t *testing.T) {
+	text := strings.Repeat("é+", 50000) + "\x1b[31m?" + strings.Repeat("+rbf", 50000)
+	e := &Error{What: "kernel", Text: text, Pos: strings.IndexByte(text, '?'), Msg: "bad"}
+	lines := strings.Split(e.Error(), "\n")
+	if len(lines) != 3 || len(e.Error()) > 600 || strings.ContainsRune(e.Error(), '\x1b') {
+		t.Fatalf("%d bytes: %.500q", len(e.Error()), e.Error())
+	}
+	mark := utf8.RuneCountInString(lines[2]) - 1
+	if got := []rune(lines[1])[mark]; got != '?' {
+		t.Errorf("the mark is below %q:\n%s", got, e)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\nb":                      "a\nb",
+		"a\x1b]0;x\x07\u202e\xff\r": `a\x1b]0;x\a\u202e\xff\r`,
+		strings.Repeat("x", 30):     "xxxxxxxxxxxxxxx … xxxxx",
+		"größer":                    "größer",
+	} {
+		if got := Printable(in, 20); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
 	}
 }

@@ -45,9 +45,17 @@ func (f *Flags) Add(s *pflag.FlagSet) {
 	s.StringVar(&f.Device, "device", "auto", "where to compute: auto, a name from 'gpfit devices', or several with commas")
 	flags.Completions(s, "device", "auto", "cpu")
 	s.StringVar(&f.Fallback, "fallback", "", "`DEVICE` to take where --device cannot be had, is lost or too small")
-	s.IntVar(&f.threads, "threads", 0, "CPU threads (default: all)")
+	s.IntVar(&f.threads, "threads", 0, fmt.Sprintf("CPU threads, at most %d (default: all)", device.MaxThreads))
 	s.BoolVar(&f.JSON, "json", false, "print one JSON object instead of text")
 	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
+}
+
+// CheckThreads finds a mistake in --threads before any work.
+func (f *Flags) CheckThreads() error {
+	if f.threads < 0 || f.threads > device.MaxThreads {
+		return exit.Usagef("--threads %d: must be from 0 to %d", f.threads, device.MaxThreads)
+	}
+	return nil
 }
 
 // Opened are open devices.
@@ -68,8 +76,8 @@ func (o *Opened) Close() {
 // matter) and the kernel prog (nil likewise), or with one only the first of them,
 // and says which and why.
 func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *kernel.Program, one bool) (*Opened, error) {
-	if f.threads < 0 {
-		return nil, exit.Usagef("--threads %d: must not be negative", f.threads)
+	if err := f.CheckThreads(); err != nil {
+		return nil, err
 	}
 	if f.threads > 0 {
 		runtime.GOMAXPROCS(f.threads)

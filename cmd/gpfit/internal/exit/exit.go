@@ -53,11 +53,15 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
+	case is[*gp.SizeError](err), is[*table.SizeError](err):
+		return Device
+	case is[*gp.FileError](err): // whatever is wrong in the file
+		return Data
 	case is[*UsageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*kernel.KinkError](err):
 		return Usage
-	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.FileError](err), is[*gp.NoiseError](err), is[*kernel.KernelhoodError](err):
+	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
-	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*gp.SizeError](err):
+	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err):
 		return Device
 	}
 	return Failure

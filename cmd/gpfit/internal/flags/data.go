@@ -50,6 +50,15 @@ func (f *DataFlags) addNoise(s *pflag.FlagSet) {
 // Several says whether --target names several.
 func (f *DataFlags) Several() bool { return strings.Contains(f.Target, ",") }
 
+// Inputs are the files that Read reads.
+func (f *DataFlags) Inputs(path string) []string {
+	mask, _, err := table.ParseMaskFlag(f.mask)
+	if f.mask == "" || err != nil {
+		return []string{path}
+	}
+	return []string{path, mask}
+}
+
 // Read reads the table at path.
 func (f *DataFlags) Read(path string, stdin io.Reader) (fit.Data, error) {
 	o := f.Options

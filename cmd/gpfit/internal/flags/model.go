@@ -3,6 +3,7 @@ package flags
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -72,6 +73,12 @@ func (f *ModelFlags) Options() (fit.Options, error) {
 	if !(o.MaxJitter >= 0) || math.IsInf(o.MaxJitter, 0) {
 		return o, exit.Usagef("--max-jitter %v: must be a number from 0", o.MaxJitter)
 	}
+	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
+		return o, exit.Usagef("--restarts %d: must be from 0 to %d", r, hyperopt.MaxRestarts)
+	}
+	if o.Settings.MaxEvaluations < 0 {
+		return o, exit.Usagef("--max-evals %d: must not be negative", o.Settings.MaxEvaluations)
+	}
 	o.NoNoise = f.noise == "none"
 	o.Settings.Method = descent.MethodNamed(f.optimizer)
 	return o, f.parameterFlags.apply(&o)
@@ -80,7 +87,7 @@ func (f *ModelFlags) Options() (fit.Options, error) {
 // AddTuning declares the flags of how the parameters are tuned.
 func (f *ModelFlags) AddTuning(s *pflag.FlagSet) {
 	o := &f.Fit
-	s.IntVar(&o.Settings.Restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on they begin on half of the rows or less and race over all, with --coarse off each runs to its end over all; the best result is taken")
+	s.IntVar(&o.Settings.Restarts, "restarts", 0, "further starts, from a Latin hypercube; from 200 rows on they begin on half of the rows or less and race over all, with --coarse off each runs to its end over all; the best result is taken; at most "+strconv.Itoa(hyperopt.MaxRestarts))
 	s.IntVar(&o.Settings.MaxEvaluations, "max-evals", 0, "limit on the evaluations of each descent (default 1000)")
 	Choice(s, &f.optimizer, "optimizer", "lbfgs", "%s; the others are for comparison", descent.MethodNames()...)
 	Choice(s, &o.Settings.Coarse, "coarse", hyperopt.CoarseAuto, "tune on growing random subsets before all rows: auto (from 2,000 rows on), on or off", hyperopt.Coarses()...)

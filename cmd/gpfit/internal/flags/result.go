@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -22,7 +23,7 @@ func (f *ResultFlags) Add(s *pflag.FlagSet) {
 
 // Load reads the model of the target.
 func (f *ResultFlags) Load(path string) (*gp.Model, error) {
-	if err := output.Keep("out", f.out, path); err != nil {
+	if err := output.Check([]output.Target{{Flag: "out", Path: f.out}}, path); err != nil {
 		return nil, err
 	}
 	m, err := gp.Load(path)
@@ -33,6 +34,6 @@ func (f *ResultFlags) Load(path string) (*gp.Model, error) {
 }
 
 // Write writes the result.
-func (f *ResultFlags) Write(stdout io.Writer, write func(io.Writer) error) error {
-	return output.File(stdout, f.out, write)
+func (f *ResultFlags) Write(ctx context.Context, stdout io.Writer, write func(io.Writer) error) error {
+	return output.File(ctx, stdout, f.out, write)
 }

@@ -13,7 +13,21 @@ import (
 
 	"gpfit/device"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/textform"
 )
+
+// longest is how many characters of a line of a message are shown.
+const longest = 2000
+
+// Error prints the error that a command ends with. One that tells how to go on may
+// name many parameters, and is longer.
+func Error(w io.Writer, err error, toGoOn bool) {
+	most := longest
+	if toGoOn {
+		most = 100 * longest
+	}
+	fmt.Fprintf(w, "gpfit: %s\n", textform.Printable(err.Error(), most))
+}
 
 // Writer writes messages. On a terminal progress is one line that redraws;
 // elsewhere it is a line per interval.
@@ -56,7 +70,7 @@ func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
 
 func (m *Writer) line(text string) {
 	m.Clear()
-	fmt.Fprintln(m.w, text)
+	fmt.Fprintln(m.w, textform.Printable(text, longest))
 }
 
 // Clear removes the progress line from a terminal.
@@ -108,6 +122,7 @@ func (m *Writer) draw(text string, always bool) {
 	}
 	m.last = time.Now()
 	text = fmt.Sprintf("[%s] %s", time.Since(m.began).Round(time.Second/10), text)
+	text = textform.Printable(text, longest)
 	if !m.terminal {
 		fmt.Fprintln(m.w, "gpfit: "+text)
 		return

@@ -3,15 +3,15 @@
 package output
 
 import (
+	"context"
 	"encoding/json"
 	"io"
-	"os"
+	"math"
 	"path/filepath"
 	"strings"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/gp"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/textform"
 )
 
 // WriteError is a failure to write, which is no fault of the input.
@@ -24,54 +24,16 @@ func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := io.WriteString(w, r.Text())
+	_, err := io.WriteString(w, textform.Printable(r.Text(), math.MaxInt))
 	return err
 }
 
 // File writes the file out, whole or not at all; "" is standard output.
-func File(stdout io.Writer, out string, write func(io.Writer) error) error {
+func File(ctx context.Context, stdout io.Writer, out string, write func(io.Writer) error) error {
 	if out == "" {
 		return write(stdout)
 	}
-	return atomicfile.Write(out, write)
-}
-
-// Keep refuses a file to write, the value of a flag, that is one of those to be
-// read.
-func Keep(flag, out string, inputs ...string) error {
-	info, err := os.Stat(out)
-	if out == "" || err != nil {
-		return nil
-	}
-	for _, path := range inputs {
-		if in, err := os.Stat(path); err == nil && in.Mode().IsRegular() && os.SameFile(info, in) {
-			return exit.Usagef("--%s %s: is a file that is read here; choose another name", flag, out)
-		}
-	}
-	return nil
-}
-
-// CheckModel finds out before the work whether a model can be written to the file
-// of --out, and does not let it replace a file that is something else, unless it
-// is forced to.
-func CheckModel(path string, force bool) error {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return exit.Usagef("--out %s: is a folder", path)
-	case err == nil && !info.Mode().IsRegular():
-		return nil
-	case err == nil && !force:
-		if _, err := gp.Load(path); err != nil && info.Size() > 0 {
-			return exit.Usagef("--out %s: exists and is not a gpfit model; choose another name, or give --force to replace it", path)
-		}
-	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".gpfit-probe*")
-	if err != nil {
-		return exit.Usagef("--out %s: cannot write there: %v", path, err)
-	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	return atomicfile.Write(ctx, out, write)
 }
 
 // ModelName is the file for a model of DATA: its base name with .gpfit for its

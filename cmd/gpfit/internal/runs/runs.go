@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
 )
 
@@ -54,14 +56,19 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
 }
 
+// maxWorkers bounds what runs at once: beyond it a number is a mistake.
+const maxWorkers = 100_000
+
 // Check finds mistakes in the flags and completes the options.
 func (f *BatchFlags) Check() error {
 	f.Drivers = devices.Drivers()
-	if f.Cores < 0 || f.JobsPerDevice < 1 {
-		return exit.Usagef("--cores must not be negative, --gpu-jobs at least 1")
-	}
-	if f.Slurm.Tasks < 0 || f.Slurm.CPUs < 0 {
-		return exit.Usagef("--slurm-tasks and --slurm-cpus must not be negative")
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"cores", f.Cores, 0}, {"gpu-jobs", f.JobsPerDevice, 1}, {"slurm-tasks", f.Slurm.Tasks, 0}, {"slurm-cpus", f.Slurm.CPUs, 0}} {
+		if n.value < n.least || n.value > maxWorkers {
+			return exit.Usagef("--%s %d: must be from %d to %d", n.flag, n.value, n.least, maxWorkers)
+		}
 	}
 	if f.memory != "" {
 		b, err := spec.ParseBytes(f.memory)
@@ -93,6 +100,23 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
 		Drivers: devices.Drivers(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
 	}
+}
+
+// CheckOutput keeps a command that shows a run from writing to one of its files,
+// but for its page, or to what its jobs read.
+func CheckOutput(out string, r *rundir.Run) error {
+	inputs := []string{r.SpecPath}
+	for _, in := range r.Inputs {
+		inputs = append(inputs, in.Path)
+	}
+	// A file that is gone while the run goes on is none to keep.
+	_ = filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && path != r.Path("", "report")+".html" {
+			inputs = append(inputs, path)
+		}
+		return nil
+	})
+	return output.Check([]output.Target{{Flag: "out", Path: out}}, inputs...)
 }
 
 // Submit hands the run to Slurm, with flags for "gpfit resume". specified are the

@@ -3,6 +3,7 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -26,7 +27,7 @@ type TableFlags struct {
 func (f *TableFlags) Options(msg *messages.Writer) (fit.Options, error) {
 	o, err := f.ModelFlags.Options()
 	if err == nil {
-		err = f.Apply(&o)
+		err = cmp.Or(f.Apply(&o), f.CheckThreads())
 	}
 	o.OnProgress, o.Fallback = msg.Progress, f.Reopen()
 	return o, err

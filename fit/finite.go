@@ -1,0 +1,131 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	"gpfit/gp"
+)
+
+// Squares of what is outside of these are not far from where double precision
+// ends, and there are squares everywhere: of distances, deviations and scales.
+const (
+	largestValue      = 1e150
+	smallestDeviation = 1e-150
+)
+
+// checkRange refuses features and targets, those held out too, whose squares are
+// beyond double precision.
+func (s *sample) checkRange() error {
+	n, d := s.n(), s.d()
+	scales := gp.NewScaling(gp.StandardizeX, s.x, nil, d)
+	for c, column := range s.columns {
+		if err := checkColumn(fmt.Sprintf("the column %q", s.data.FeatureNames[column]), s.x, c, d, scales.XScale[c]); err != nil {
+			return err
+		}
+	}
+	held := len(s.testY) / s.t()
+	for i := range s.t() {
+		what, scale := fmt.Sprintf("the target %q", s.targetName(i)), s.targetScale(i)
+		for _, y := range [][]float64{s.y[i*n : (i+1)*n], s.testY[i*held : (i+1)*held]} {
+			if err := checkColumn(what, y, 0, 1, scale); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkColumn looks at every stride-th value from first on, whose deviation is
+// given.
+func checkColumn(what string, v []float64, first, stride int, deviation float64) error {
+	for i := first; i < len(v); i += stride {
+		if math.Abs(v[i]) > largestValue {
+			return &DataError{fmt.Sprintf("%s has the value %g: squares of numbers beyond %g are beyond double precision; divide the column by a power of ten", what, v[i], float64(largestValue))}
+		}
+	}
+	if deviation < smallestDeviation {
+		return &DataError{fmt.Sprintf("%s has a deviation of %g: squares of numbers below %g are beyond double precision; multiply the column by a power of ten", what, deviation, smallestDeviation)}
+	}
+	return nil
+}
+
+// checkUnits refuses a model whose parameters are no numbers in original units.
+func (j *Job) checkUnits() error {
+	values := j.params.values(j.params.start())
+	for t, scaling := range j.sample.scalings {
+		for _, name := range j.originalUnits(t, values).bad() {
+			return &DataError{fmt.Sprintf("%s in original units is beyond double precision: %s", name, rescale)}
+		}
+		for _, v := range j.model.basis.Original(scaling.XMean, scaling.XScale) {
+			if notFinite(v * scaling.YScale) {
+				return &DataError{"the coefficients of the mean in original units are beyond double precision: " + rescale}
+			}
+		}
+	}
+	return nil
+}
+
+const rescale = "the columns' scales differ by too much; multiply or divide some by a power of ten"
+
+// bad lists parameters that are no numbers, in order.
+func (u units) bad() []string {
+	var names []string
+	for _, name := range u.names {
+		if notFinite(u.values[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// checkFinite returns a [*DataError] for a number of a report that is none, but
+// for scores, which may be undefined.
+func (r *Report) checkFinite() error {
+	if path := nonFinite(reflect.ValueOf(r), ""); path != "" {
+		return &DataError{fmt.Sprintf("the result's %s is not a finite number: the data or the parameters are at the end of double precision; raise noise_variance, or %s", path, rescale)}
+	}
+	return nil
+}
+
+// nonFinite is the path of the first float64 in v that is not finite, by the names
+// of JSON; "" if there is none.
+func nonFinite(v reflect.Value, path string) string {
+	if v.Type() == reflect.TypeFor[Number]() {
+		return ""
+	}
+	switch v.Kind() {
+	case reflect.Float64:
+		if notFinite(v.Float()) {
+			return path
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return nonFinite(v.Elem(), path)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if at := nonFinite(v.Index(i), path); at != "" {
+				return at
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if at := nonFinite(it.Value(), fmt.Sprintf("%s %s", path, it.Key())); at != "" {
+				return at
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if at := nonFinite(v.Field(i), strings.TrimSpace(path+" "+name)); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,51 @@
+package fit
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestWildScales: columns at the end of double precision are refused with advice,
+// before any work; those that are not far from it are fitted.
+func TestWildScales(t *testing.T) {
+	for want, scale := range map[string][3]float64{
+		`column "a" has the value`:      {1e160, 1, 1},
+		`column "b" has a deviation of`: {1, 1e-160, 1},
+		`target "y" has the value`:      {1, 1, 1e160},
+		`target "y" has a deviation of`: {1, 1, 1e-300},
+		"":                              {1e140, 1e-140, 1e-140},
+	} {
+		data := Data{N: 6, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+		for i := range 6 {
+			v := float64(i)
+			data.X = append(data.X, scale[0]*v, scale[1]*math.Sin(3*v))
+			data.Y = append(data.Y, scale[2]*math.Cos(v))
+		}
+		_, err := Prepare(data, Options{})
+		var de *DataError
+		if want == "" && err != nil || want != "" && (!errors.As(err, &de) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("scales %v: error %v, want %q", scale, err, want)
+		}
+	}
+}
+
+// TestCheckFinite: a report with a number that is none is an error that names it.
+func TestCheckFinite(t *testing.T) {
+	for want, r := range map[string]Report{
+		"nlml is not":                    {NLML: math.NaN()},
+		"parameters lengthscale is not":  {Parameters: map[string]float64{"lengthscale": math.Inf(1)}},
+		"starts objective is not":        {Starts: []StartReport{{Objective: new(float64)}, {Objective: ptr(math.Inf(-1))}}},
+		"test rmse is not":               {Test: &TestScores{RMSE: math.NaN()}},
+		"std_errors interval95 x is not": {StdErrors: &StdErrors{Interval95: map[string][2]float64{"x": {0, math.NaN()}}}},
+		"":                               {Test: &TestScores{NLPD: Number(math.Inf(1))}},
+	} {
+		err := r.checkFinite()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func ptr(v float64) *float64 { return &v }

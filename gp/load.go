@@ -1,0 +1,260 @@
+package gp
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/internal/hostmem"
+	"gpfit/kernel"
+)
+
+// Load reads a model file and checks that it is whole and unchanged. The
+// factor, if the file has one, is read when it is needed. Kernels of the user's
+// own that the model names must be given. Errors: [*FileError].
+func Load(path string, kernels ...*kernel.Family) (*Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	return loadFrom(f, info.Size(), path, kernels)
+}
+
+// loadFrom reads a model file of size bytes. Errors: [*FileError].
+func loadFrom(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
+	m, err := load(r, size, path, kernels)
+	var fe *FileError
+	if err != nil && !errors.As(err, &fe) {
+		err = &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	return m, err
+}
+
+func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
+	if err := verify(r, size, path); err != nil {
+		return nil, err
+	}
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	h, err := readHeader(archive, path)
+	if err != nil {
+		return nil, err
+	}
+	m := h.Model
+	m.Kernels = kernels
+	if err := h.checkSizes(archive); err != nil {
+		return nil, err
+	}
+	for _, array := range h.arrays() {
+		if *array.into, err = readArray(archive, array.name, array.shape); errors.Is(err, fs.ErrNotExist) && array.optional {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if _, err := archive.Open("factor.npy"); err == nil {
+		m.factorPath = path
+	}
+	if err := m.validate(); err != nil {
+		return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
+	}
+	return m, nil
+}
+
+// verify compares the checksum in the file's last bytes with its contents.
+func verify(f io.ReaderAt, size int64, path string) error {
+	const digits = sha256.Size * 2
+	trailer := make([]byte, len(commentPrefix)+digits)
+	body := size - digits
+	if _, err := f.ReadAt(trailer, max(size-int64(len(trailer)), 0)); err != nil || !strings.HasPrefix(string(trailer), commentPrefix) {
+		var magic [4]byte
+		if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "PK\x03\x04" {
+			return &FileError{Path: path, Msg: "the file is truncated, or is not a gpfit model"}
+		}
+		return &FileError{Path: path, Msg: "not a gpfit model file"}
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != string(trailer[len(commentPrefix):]) {
+		return &FileError{Path: path, Msg: "the file was altered or damaged: its checksum does not match"}
+	}
+	return nil
+}
+
+func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
+	entry, err := archive.Open("model.json")
+	if err != nil {
+		return nil, err
+	}
+	defer entry.Close()
+	text, err := io.ReadAll(io.LimitReader(entry, maxHeader))
+	if err != nil {
+		return nil, err
+	}
+	h := &fileHeader{Model: &Model{}}
+	if err := json.Unmarshal(text, h); err != nil {
+		return nil, err
+	}
+	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
+		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, this gpfit reads up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
+	}
+	if h.SchemaVersion == 1 {
+		if h.Model.Mean, err = upgradeMean(text); err != nil {
+			return nil, &FileError{Path: path, Msg: "the model's mean function cannot be read", Err: err}
+		}
+	}
+	return h, nil
+}
+
+// maxHeader bounds the bytes of model.json.
+const maxHeader = 256 << 20
+
+// modelArray is an array of a model file.
+type modelArray struct {
+	name     string
+	shape    []int
+	into     *[]float64
+	optional bool
+}
+
+// arrays are those that a file has, by its header.
+func (h *fileHeader) arrays() []modelArray {
+	m, columns := h.Model, []int{h.N}
+	if m.Targets != nil {
+		columns = []int{m.T(), h.N}
+	}
+	return []modelArray{
+		{"X", []int{h.N, len(m.Columns)}, &m.X, false}, {"y", columns, &m.Y, false}, {"alpha", columns, &m.Alpha, false},
+		{"noise", []int{h.N}, &m.TrainNoise, true}, {"rows", []int{h.N}, &m.Rows, true},
+	}
+}
+
+// checkSizes compares the numbers of rows and columns that the header claims with
+// the sizes of the entries, which cannot be more than the file, and with the
+// memory, before any is taken.
+func (h *fileHeader) checkSizes(archive *zip.Reader) error {
+	if h.N < 1 || len(h.Columns) < 1 {
+		return fmt.Errorf("model.json claims %d rows and %d columns", h.N, len(h.Columns))
+	}
+	need := 0.0
+	for _, a := range h.arrays() {
+		claimed := 8.0
+		for _, s := range a.shape {
+			claimed *= float64(s)
+		}
+		i := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == a.name+".npy" })
+		switch {
+		case i < 0 && a.optional:
+			continue
+		case i < 0:
+			return fmt.Errorf("%s.npy is missing", a.name)
+		case archive.File[i].Method != zip.Store || archive.File[i].CompressedSize64 != archive.File[i].UncompressedSize64:
+			return fmt.Errorf("%s.npy is compressed", a.name)
+		case float64(archive.File[i].UncompressedSize64) < claimed:
+			return fmt.Errorf("%s.npy has %d bytes, model.json claims %.0f", a.name, archive.File[i].UncompressedSize64, claimed)
+		}
+		need += claimed
+	}
+	if free := hostmem.Free(); free > 0 && need > float64(free) {
+		return &SizeError{What: fmt.Sprintf("a model of %d rows and %d columns", h.N, len(h.Columns)), Need: int64(min(need, math.MaxInt64/2)), Free: free}
+	}
+	return nil
+}
+
+// openNumbers opens an array of the archive behind its header, which is the one
+// that this package writes.
+func openNumbers(archive *zip.Reader, name string, shape []int) (io.ReadCloser, error) {
+	entry, err := archive.Open(name + ".npy")
+	if err != nil {
+		return nil, err
+	}
+	want := npyHeader(shape)
+	header := make([]byte, len(want))
+	if _, err := io.ReadFull(entry, header); err != nil || !bytes.Equal(header, want) {
+		entry.Close()
+		return nil, fmt.Errorf("%s.npy: not an array of float64 of the shape %v in C order", name, shape)
+	}
+	return entry, nil
+}
+
+func readArray(archive *zip.Reader, name string, shape []int) ([]float64, error) {
+	entry, err := openNumbers(archive, name, shape)
+	if err != nil {
+		return nil, err
+	}
+	defer entry.Close()
+	size := 1
+	for _, s := range shape {
+		size *= s
+	}
+	out := make([]float64, size)
+	if err := readFloats(entry, out); err != nil {
+		return nil, fmt.Errorf("%s.npy: %w", name, err)
+	}
+	// The archive's own checksum comes after the last byte.
+	if n, err := entry.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		return nil, fmt.Errorf("%s.npy: more bytes than its shape has, or damaged", name)
+	}
+	return out, nil
+}
+
+// readFactor passes the factor of a model file to a workspace.
+func readFactor(path string, n int, factor device.FactorStore) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return err
+	}
+	entry, err := openNumbers(archive, "factor", []int{n, n})
+	if err != nil {
+		return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
+	}
+	defer entry.Close()
+	r := bufio.NewReaderSize(entry, 1<<20)
+	rows := make([]float64, factorRows*n)
+	for r0 := 0; r0 < n; r0 += factorRows {
+		r1 := min(r0+factorRows, n)
+		if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
+			return err
+		}
+		for i := r0; i < r1; i++ {
+			row := rows[(i-r0)*n : (i-r0)*n+i+1]
+			if firstNonFinite(row) >= 0 || !(row[i] > 0) {
+				return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor is not that of a Cholesky factor", i)}
+			}
+		}
+		if err := factor.WriteFactor(r0, r1, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package journal
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestDamage: a journal in which a single bit is not what was written is refused,
+// or what is taken from it is what was written: its last line may be lost.
+func TestDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	j, err := Open(path, "job", failures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := j.Sequence("a")
+	for i := range 8 {
+		z := []float64{float64(i), math.Pi}
+		if err := errors.Join(s.Record(z, float64(i), nil, nil), s.Record(z, float64(i), []float64{1, -float64(i)}, nil), s.Record(z, 0, nil, &undefined{3})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Journal{past: map[string][]record{}}
+	if _, err := want.read(string(whole), head+"job\n"); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range whole {
+		for bit := range 8 {
+			text := slices.Clone(whole)
+			text[i] ^= 1 << bit
+			got := &Journal{past: map[string][]record{}}
+			if _, err := got.read(string(text), head+"job\n"); err != nil {
+				refused++
+				continue
+			}
+			checkPrefix(t, got.past, want.past["a"], i, bit)
+		}
+	}
+	t.Logf("%d of %d flips refused, the others harmless", refused, 8*len(whole))
+}
+
+// checkPrefix: all but the last records are those that were written.
+func checkPrefix(t *testing.T, got map[string][]record, want []record, at, bit int) {
+	t.Helper()
+	a := got["a"]
+	if len(got) > 1 || len(a) < len(want)-2 {
+		t.Fatalf("bit %d of byte %d: %d streams, %d of %d records", bit, at, len(got), len(a), len(want))
+	}
+	for i, r := range a {
+		if r.kind != want[i].kind || r.point != want[i].point || !slices.Equal(r.numbers, want[i].numbers) {
+			t.Fatalf("bit %d of byte %d: record %d is %v, want %v", bit, at, i, r, want[i])
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package atomicfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	// poll is how often a pipe is looked at that has no reader yet.
+	poll = 20 * time.Millisecond
+	// grace is how long a reader may take once the context is done.
+	grace = 2 * time.Second
+)
+
+// writeDirectly writes to what is no regular file. It waits for the reader of a
+// pipe until ctx is done.
+func writeDirectly(ctx context.Context, path string, write func(io.Writer) error) error {
+	f, err := openDirectly(ctx, path)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Now().Add(grace)) })
+	defer stop()
+	return errors.Join(write(f), f.Close())
+}
+
+// openDirectly opens without blocking, so that a signal ends the wait.
+func openDirectly(ctx context.Context, path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s: nothing reads from this pipe: %w", path, ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+}

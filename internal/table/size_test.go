@@ -1,0 +1,119 @@
+package table
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// endless is a table without end.
+type endless struct{ rows int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	const row = "0.25,0.5\n"
+	n := copy(p, strings.Repeat(row, len(p)/len(row)))
+	e.rows += n / len(row)
+	return n, nil
+}
+
+// TestMaxRows: reading stops soon after the last row that can be of use.
+func TestMaxRows(t *testing.T) {
+	in := &endless{}
+	_, err := ReadFrom(in, "-", Options{MaxRows: 10_000})
+	var se *SizeError
+	if !errors.As(err, &se) || !strings.Contains(err.Error(), "more than 10000 rows") || !strings.Contains(err.Error(), "--subsample") {
+		t.Fatalf("error %v", err)
+	}
+	if in.rows > 100_000 {
+		t.Errorf("%d rows were read", in.rows)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := io.CopyN(z, &endless{}, 9*2_000_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bomb.csv.gz")
+	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) {
+		t.Errorf("%d packed bytes: error %v", packed.Len(), err)
+	}
+	if tab, err := Read(path, Options{MaxRows: 10_000, Subsample: 50}); err != nil || tab.N != 50 {
+		t.Errorf("a subsample: %v", err)
+	}
+}
+
+// TestManyColumns: what a table takes grows with its cells, however few its rows
+// are.
+func TestManyColumns(t *testing.T) {
+	const columns = 400_000
+	line := strings.TrimSuffix(strings.Repeat("1,", columns), ",") + "\n"
+	tab, err := ReadFrom(strings.NewReader(line+line), "-", Options{})
+	if err != nil || tab.N != 2 || tab.D != columns-1 {
+		t.Fatal(err)
+	}
+	if cap(tab.X) > 20*columns {
+		t.Errorf("room for %d numbers", cap(tab.X))
+	}
+}
+
+// TestPageClaims: a page gets no memory that its bytes and its values cannot fill.
+func TestPageClaims(t *testing.T) {
+	header := func(compressed, uncompressed, values int32) *format.PageHeader {
+		h := &format.PageHeader{CompressedPageSize: compressed, UncompressedPageSize: uncompressed}
+		h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues = true, values
+		return h
+	}
+	for i, c := range []struct {
+		h     *format.PageHeader
+		codec format.CompressionCodec
+		kind  parquet.Kind
+		ok    bool
+	}{
+		{header(8000, 8000, 1000), format.Uncompressed, parquet.Double, true},
+		{header(100, 8100, 1000), format.Zstd, parquet.Double, true},
+		{header(100, 8100, 1000), format.Brotli, parquet.ByteArray, true},
+		{header(100, math.MaxInt32, 1000), format.Zstd, parquet.Double, false},
+		{header(100, math.MaxInt32, 1000), format.Snappy, parquet.ByteArray, false},
+		{header(100, math.MaxInt32, 1000), format.Gzip, parquet.ByteArray, false},
+		{header(100, 8000, math.MaxInt32), format.Gzip, parquet.Double, false},
+		{header(math.MaxInt32, 8000, 1000), format.Uncompressed, parquet.Double, false},
+		{header(100, -1, 1000), format.Gzip, parquet.Double, false},
+	} {
+		err := checkPage(c.h, 1<<20-int64(c.h.CompressedPageSize), c.codec, 1000, c.kind)
+		if (err == nil) != c.ok {
+			t.Errorf("case %d: error %v", i, err)
+		}
+	}
+}
+
+// TestClaimedRows: an archive that claims more rows than it has bytes for is
+// refused at once.
+func TestClaimedRows(t *testing.T) {
+	for _, rows := range []int{134_000_000, math.MaxInt64 / 8} {
+		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, 2), }", rows)
+		header += strings.Repeat(" ", 117-len(header)) + "\n"
+		text := "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", 64)
+		path := filepath.Join(t.TempDir(), "claims.npy")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements where") {
+			t.Errorf("%d rows: error %v", rows, err)
+		}
+	}
+}
