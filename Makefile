@@ -6,6 +6,7 @@
 #   make gpfit-static          no GPU code, no libc (tag nogpu)
 #   make test-cu               vet and tests of the CUDA packages with the tag cu
 #   make test-cuda             the same without it
+#   make reliability           the campaigns of docs/reliability.md
 #
 # The headers are fetched with pip; GPFIT_CUDA_INCLUDE=/usr/local/cuda/include
 # uses those of a toolkit. Neither build needs a GPU, a driver or a toolkit.
@@ -16,7 +17,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda
+.PHONY: gpfit-cu gpfit-static test-cu test-cuda reliability
 
 gpfit-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) build -tags cu -o gpfit-cu ./cmd/gpfit
@@ -32,3 +33,10 @@ test-cuda:
 	$(GO) vet ./device/cuda/...
 	GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/...
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
+
+reliability:
+	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
+	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
+	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
+	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
