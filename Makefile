@@ -14,6 +14,7 @@
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
 #   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
+#   make reliability           the campaigns of docs/reliability.md
 #
 # The headers are fetched with pip; GPFIT_CUDA_INCLUDE=/usr/local/cuda/include
 # uses those of a toolkit. Neither build needs a GPU, a driver or a toolkit.
@@ -24,7 +25,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply
+.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -70,3 +71,10 @@ reliability-supply:
 	$(GO) test -count=1 ./internal/supply
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestOffline|TestUmask|TestNamesInPages|TestReleased|TestReleases' -v
 	.ci/reproducible
+
+reliability:
+	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
+	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
+	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
+	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'

@@ -2,55 +2,9 @@ package fit
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
-
-	"gpfit/gp"
 )
-
-// Squares of what is outside of these are not far from where double precision
-// ends, and there are squares everywhere: of distances, deviations and scales.
-const (
-	largestValue      = 1e150
-	smallestDeviation = 1e-150
-)
-
-// checkRange refuses features and targets, those held out too, whose squares are
-// beyond double precision.
-func (s *sample) checkRange() error {
-	n, d := s.n(), s.d()
-	scales := gp.NewScaling(gp.StandardizeX, s.x, nil, d)
-	for c, column := range s.columns {
-		if err := checkColumn(fmt.Sprintf("the column %q", s.data.FeatureNames[column]), s.x, c, d, scales.XScale[c]); err != nil {
-			return err
-		}
-	}
-	held := len(s.testY) / s.t()
-	for i := range s.t() {
-		what, scale := fmt.Sprintf("the target %q", s.targetName(i)), s.targetScale(i)
-		for _, y := range [][]float64{s.y[i*n : (i+1)*n], s.testY[i*held : (i+1)*held]} {
-			if err := checkColumn(what, y, 0, 1, scale); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkColumn looks at every stride-th value from first on, whose deviation is
-// given.
-func checkColumn(what string, v []float64, first, stride int, deviation float64) error {
-	for i := first; i < len(v); i += stride {
-		if math.Abs(v[i]) > largestValue {
-			return &DataError{fmt.Sprintf("%s has the value %g: squares of numbers beyond %g are beyond double precision; divide the column by a power of ten", what, v[i], float64(largestValue))}
-		}
-	}
-	if deviation < smallestDeviation {
-		return &DataError{fmt.Sprintf("%s has a deviation of %g: squares of numbers below %g are beyond double precision; multiply the column by a power of ten", what, deviation, smallestDeviation)}
-	}
-	return nil
-}
 
 // checkUnits refuses a model whose parameters are no numbers in original units.
 func (j *Job) checkUnits() error {
@@ -80,8 +34,6 @@ func (u units) bad() []string {
 	}
 	return names
 }
-
-func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // checkFinite returns a [*DataError] for a number of a report that is none, but
 // for scores, which may be undefined.

@@ -46,11 +46,7 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
-	j := &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}
-	if err := j.checkUnits(); err != nil {
-		return nil, err
-	}
-	return j, nil
+	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
 // residualFrom is the number of points from which a factor is checked where the

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func (o *Outcome) RemoveCheckpoint() error { return o.journal.Remove() }
 // inspect, unless nil, is given the objective afterwards, also after a failure.
 func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*graph.Objective) error) (*Report, error) {
 	began := time.Now()
+	if err := j.checkUnits(); err != nil {
+		return nil, err
+	}
 	s, err := j.open(ctx, b)
 	if err != nil {
 		return nil, err
@@ -87,6 +91,7 @@ func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error)
 	ev := descent.NewOracle(s, nil)
 	f, err := ev.Value(ctx, e.z)
 	if err == nil && !math.IsInf(f, 1) {
+		s.warnCondition()
 		_, err = ev.Gradient(ctx, e.z, e.grad)
 	}
 	if err == nil {
@@ -130,7 +135,7 @@ func isCondition(err error) bool {
 // caller closes the outcome if it is not nil.
 func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if err := j.sample.checkTargets(); err != nil {
+	if err := cmp.Or(j.sample.checkTargets(), j.checkUnits()); err != nil {
 		return nil, err
 	}
 	var log *journal.Journal
@@ -220,6 +225,7 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	if err != nil {
 		return nil, err
 	}
+	s.warnCondition()
 	loo, err := s.scoreLeaveOneOut(ctx, result.X)
 	if err != nil {
 		return nil, err

@@ -141,6 +141,28 @@ func (s *sample) chooseColumns() error {
 	return nil
 }
 
+// checkRange refuses features and targets, those held out too, whose squares are
+// beyond double precision.
+func (s *sample) checkRange() error {
+	n, d := s.n(), s.d()
+	scales := gp.NewScaling(gp.StandardizeX, s.x, nil, d)
+	for c, column := range s.columns {
+		if err := checkColumn(fmt.Sprintf("the column %q", s.data.FeatureNames[column]), s.x, c, d, scales.XScale[c]); err != nil {
+			return err
+		}
+	}
+	held := len(s.testY) / s.t()
+	for i := range s.t() {
+		what, scale := fmt.Sprintf("the target %q", s.targetName(i)), s.targetScale(i)
+		for _, y := range [][]float64{s.y[i*n : (i+1)*n], s.testY[i*held : (i+1)*held]} {
+			if err := checkColumn(what, y, 0, 1, scale); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // checkTargets refuses a target that is constant.
 func (s *sample) checkTargets() error {
 	n := s.n()

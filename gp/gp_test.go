@@ -220,6 +220,7 @@ func TestDamage(t *testing.T) {
 			refused(fmt.Sprintf("bit %d of byte %d changed", bit, i), text)
 		}
 	}
+	t.Logf("%d bits", 8*len(whole))
 	for i := 0; i < len(whole); i += 11 {
 		refused("a truncated file", whole[:i])
 	}

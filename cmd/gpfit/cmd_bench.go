@@ -134,7 +134,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 			return exit.Usagef("--plot %v", err)
 		}
 	}
-	return output.Check([]output.Target{{Flag: "plot", Path: f.plot}}, f.data)
+	return output.Check([]output.Destination{{Flag: "plot", Path: f.plot}}, f.data)
 }
 
 // table reads --data or makes the synthetic table.

@@ -51,6 +51,11 @@ squares within each evaluation, and their uncertainty is in predictions.
 Noise is one variance for all rows, one for each group of rows (--noise-group), or
 known for each row (--noise-column), the estimated variance on top.
 
+Limits: a kernel has at most 1,000 leaves. Without --subsample reading stops at
+the row from which no device could hold the n×n matrix (about 370,000, or more on
+a host with more than 64 GiB free). Columns whose values are beyond 1e150, or vary
+by less than 1e-150, are refused.
+
 Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
 
 Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
@@ -103,7 +108,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if f.out == "" {
 		f.out = output.ModelName(path)
 	}
-	checkpoint := []output.Target{{Flag: "checkpoint", Path: opts.Checkpoint}}
+	checkpoint := []output.Destination{{Flag: "checkpoint", Path: opts.Checkpoint}}
 	if err := output.CheckModel(f.out, f.force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}

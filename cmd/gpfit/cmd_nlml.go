@@ -44,7 +44,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := output.Check([]output.Target{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
+	if err := output.Check([]output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
 		return err
 	}
 	data, err := f.Read(path, cmd.InOrStdin())

@@ -93,13 +93,13 @@ func (f *predictFlags) check() error {
 
 // outputs are the files to be written: each of several targets has a covariance of
 // its own.
-func (f *predictFlags) outputs(m *gp.Model) []output.Target {
-	files := []output.Target{{Flag: "out", Path: f.out}, {Flag: "plot", Path: f.plot}}
+func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
+	files := []output.Destination{{Flag: "out", Path: f.out}, {Flag: "plot", Path: f.plot}}
 	if len(m.Targets) == 0 {
-		return append(files, output.Target{Flag: "cov", Path: f.predict.Covariance})
+		return append(files, output.Destination{Flag: "cov", Path: f.predict.Covariance})
 	}
 	for _, t := range m.Targets {
-		files = append(files, output.Target{Flag: "cov", Path: f.predict.CovarianceFile(t.Name)})
+		files = append(files, output.Destination{Flag: "cov", Path: f.predict.CovarianceFile(t.Name)})
 	}
 	return files
 }

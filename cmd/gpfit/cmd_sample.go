@@ -131,7 +131,7 @@ func (f *sampleFlags) check(args []string) error {
 	if err := flags.CheckJoint(&f.joint); err != nil {
 		return err
 	}
-	return output.Check([]output.Target{{Flag: "out", Path: f.out}, {Flag: "cov", Path: f.joint.Covariance}}, args...)
+	return output.Check([]output.Destination{{Flag: "out", Path: f.out}, {Flag: "cov", Path: f.joint.Covariance}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.

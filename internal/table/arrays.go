@@ -85,7 +85,7 @@ func (in *arrays) use(numbers, labels []int) error {
 		// A compressed array that is stored by columns: each row needs all of it.
 		size := int64(a.rows) * int64(a.cols) * int64(a.size)
 		if free := hostmem.Free(); free > 0 && size > free {
-			return tooLarge(&in.head, size, free)
+			return tooLarge(in.source, size, free)
 		}
 		all := make([]byte, size)
 		if _, err := io.ReadFull(a.r, all); err != nil {

@@ -69,21 +69,21 @@ func (e *Error) place() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// SizeError reports a table that is too large, for the memory or for what is to be
+// TooLargeError reports a table that is too large, for the memory or for what is to be
 // done with it. The command line maps it to exit code 12.
-type SizeError struct {
+type TooLargeError struct {
 	// Table is the error with its place.
 	Table *Error
 }
 
-func (e *SizeError) Error() string { return e.Table.Error() }
+func (e *TooLargeError) Error() string { return e.Table.Error() }
 
 // Unwrap returns the error of the table.
-func (e *SizeError) Unwrap() error { return e.Table }
+func (e *TooLargeError) Unwrap() error { return e.Table }
 
 // tooLarge is the error for a table that needs more bytes than are free.
-func tooLarge(h *head, need, free int64) error {
-	return &SizeError{&Error{Source: h.source, Msg: fmt.Sprintf("the table needs %d MiB of memory, %d MiB are free: take fewer columns, or some of the rows (a subsample)", need>>20, free>>20)}}
+func tooLarge(source string, need, free int64) error {
+	return &TooLargeError{&Error{Source: source, Msg: fmt.Sprintf("the table needs %d MiB of memory, %d MiB are free: take fewer columns, or some of the rows (a subsample)", need>>20, free>>20)}}
 }
 
 // quote is text from a file as shown in a message.

@@ -307,7 +307,7 @@ func (r *Reader) readAll() (*Table, error) {
 
 // tooMany is the error for a table of more rows than anybody can fit exactly.
 func (r *Reader) tooMany(most int) error {
-	return &SizeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("more than %d rows: no device holds the matrix of an exact fit, with a row and a column for each of them; take some rows at random (--subsample)", most)}}
+	return &TooLargeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("more than %d rows: no device holds the matrix of an exact fit, with a row and a column for each of them; take some rows at random (--subsample)", most)}}
 }
 
 // little is how many bytes of a table are taken without a look at the memory.
@@ -326,7 +326,7 @@ func (r *Reader) grow(t *Table) (int, error) {
 			need = int64(room) * perRow
 		}
 		if free > 0 && need > free {
-			return 0, tooLarge(r.src.begun(), need, free)
+			return 0, tooLarge(r.src.begun().source, need, free)
 		}
 	}
 	t.reserve(room)

@@ -30,7 +30,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestMaxRows(t *testing.T) {
 	in := &endless{}
 	_, err := ReadFrom(in, "-", Options{MaxRows: 10_000})
-	var se *SizeError
+	var se *TooLargeError
 	if !errors.As(err, &se) || !strings.Contains(err.Error(), "more than 10000 rows") || !strings.Contains(err.Error(), "--subsample") {
 		t.Fatalf("error %v", err)
 	}

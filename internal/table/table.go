@@ -87,7 +87,7 @@ type Options struct {
 	// not drawn are read and checked, but take no memory.
 	Subsample int
 	// MaxRows, unless 0, is the most rows that a table may have: reading ends with a
-	// [*SizeError] once there are more. A subsample counts, not what it is drawn from.
+	// [*TooLargeError] once there are more. A subsample counts, not what it is drawn from.
 	MaxRows int
 	// Seed is that of the subsample.
 	Seed uint64

@@ -23,7 +23,7 @@ func (f *ResultFlags) Add(s *pflag.FlagSet) {
 
 // Load reads the model of the target.
 func (f *ResultFlags) Load(path string) (*gp.Model, error) {
-	if err := output.Check([]output.Target{{Flag: "out", Path: f.out}}, path); err != nil {
+	if err := output.Check([]output.Destination{{Flag: "out", Path: f.out}}, path); err != nil {
 		return nil, err
 	}
 	m, err := gp.Load(path)

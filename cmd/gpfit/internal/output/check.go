@@ -10,14 +10,14 @@ import (
 	"gpfit/internal/table"
 )
 
-// Target is a file that a command writes, the value of a flag; "" is none.
-type Target struct{ Flag, Path string }
+// Destination is a file that a command writes, the value of a flag; "" is none.
+type Destination struct{ Flag, Path string }
 
 // Check finds out before the work whether the outputs of a command can be
 // written. None may be one of the inputs, or another output, by whatever name:
 // the last to be written would replace the others. Every command checks all its
 // outputs with one call.
-func Check(outputs []Target, inputs ...string) error {
+func Check(outputs []Destination, inputs ...string) error {
 	read := identities(inputs)
 	for i, out := range outputs {
 		if out.Path == "" {
@@ -43,8 +43,8 @@ func Check(outputs []Target, inputs ...string) error {
 
 // CheckModel is [Check] for the file of --out too, a model, which does not
 // replace a file that is something else unless it is forced to.
-func CheckModel(path string, force bool, others []Target, inputs ...string) error {
-	if err := Check(append([]Target{{"out", path}}, others...), inputs...); err != nil {
+func CheckModel(path string, force bool, others []Destination, inputs ...string) error {
+	if err := Check(append([]Destination{{"out", path}}, others...), inputs...); err != nil {
 		return err
 	}
 	info, err := os.Stat(path)
@@ -58,7 +58,7 @@ func CheckModel(path string, force bool, others []Target, inputs ...string) erro
 }
 
 // probe tries whether there can be a file of that name.
-func (t Target) probe() error {
+func (t Destination) probe() error {
 	info, err := os.Stat(t.Path)
 	if err == nil && info.IsDir() {
 		return exit.Usagef("--%s %s: is a folder", t.Flag, t.Path)

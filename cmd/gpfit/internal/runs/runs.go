@@ -116,7 +116,7 @@ func CheckOutput(out string, r *rundir.Run) error {
 		}
 		return nil
 	})
-	return output.Check([]output.Target{{Flag: "out", Path: out}}, inputs...)
+	return output.Check([]output.Destination{{Flag: "out", Path: out}}, inputs...)
 }
 
 // Submit hands the run to Slurm, with flags for "gpfit resume". specified are the

@@ -1,0 +1,29 @@
+package fit
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestConditionWarning: a report says how many digits are left where there are few.
+func TestConditionWarning(t *testing.T) {
+	data := Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range 40 {
+		x := float64(i) / 8
+		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
+	}
+	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
+		job, err := Prepare(data, Options{Fix: []Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := job.Evaluate(t.Context(), backend, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
+			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
+		}
+	}
+}
