@@ -50,7 +50,7 @@ func kindOf(err error) string {
 		return KindWrite
 	case as[*device.MemoryError](err):
 		return KindMemory
-	case as[*device.LostError](err), as[*device.UnavailableError](err):
+	case as[*device.LostError](err), as[*device.WrongError](err), as[*device.UnavailableError](err):
 		return KindDevice
 	case device.IsNotPD(err):
 		return KindNotPD

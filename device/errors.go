@@ -114,6 +114,23 @@ func (e *LostError) Error() string { return fmt.Sprintf("device %s is lost: %v",
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
+// WrongError reports a device, or libraries on it, that compute wrongly: more than
+// rounding lies between a result and what is known of it.
+type WrongError struct {
+	// Device is its name, for example "cuda:0".
+	Device string
+	// What says which result it is and how far it is off.
+	What string
+}
+
+func (e *WrongError) Error() string {
+	name := e.Device
+	if name == "" {
+		name = "the device"
+	}
+	return fmt.Sprintf("wrong results of %s: do not use this device or its libraries (%s)", name, e.What)
+}
+
 // CheckInputs returns a [*NonFiniteError] for the first NaN or infinity in x,
 // column by column.
 func CheckInputs(x *kernel.Points) error {

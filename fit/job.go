@@ -49,9 +49,9 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
-// residualFrom is the number of points from which a factor is checked where the
-// device can: beyond the sizes that libraries are commonly used at.
-const residualFrom = 40000
+// residualFrom is the number of points from which factors are checked where the
+// device can: the check costs n² operations, less than a hundredth of the factor's.
+const residualFrom = 1000
 
 // newParameters chooses start values and bounds from the data, then takes what
 // the kernel's text and the options say.

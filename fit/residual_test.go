@@ -2,6 +2,8 @@ package fit
 
 import (
 	"context"
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -32,7 +34,7 @@ func TestResidual(t *testing.T) {
 		from     int
 		residual float64
 		words    string // of the error
-	}{{30, 1e-9, ""}, {30, 0.1, "the factor computed by cpu is wrong"}, {31, 0.1, ""}} {
+	}{{30, 1e-9, ""}, {30, 0.1, "wrong results of cpu: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
 		task, err := Prepare(synthetic(30), Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -54,5 +56,80 @@ func TestResidual(t *testing.T) {
 		if checked := c.from <= 30; checked != (r.Residual != nil) || checked && *r.Residual != c.residual {
 			t.Errorf("%+v: residual %v", c, r.Residual)
 		}
+	}
+}
+
+// slipping is the CPU, called a GPU, whose inverse is off by a relative error from
+// the k-th gradient on.
+type slipping struct {
+	device.Backend
+	left *int
+}
+
+func (s slipping) Info() device.Info { return device.Info{Name: "cuda:0"} }
+
+func (s slipping) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	ws, err := s.Backend.NewWorkspace(ctx, x)
+	return slippingWorkspace{ws, s.left}, err
+}
+
+type slippingWorkspace struct {
+	device.Workspace
+	left *int
+}
+
+func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if *w.left--; *w.left < 0 {
+		adj.Inv *= 1 + 1e-6
+	}
+	return w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
+}
+
+// TestWrongGradient: a fit on a device that begins to compute wrong gradients ends
+// with an error that names it, or goes on on the fallback to the same result.
+func TestWrongGradient(t *testing.T) {
+	d := synthetic(90)
+	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
+	for _, k := range []int{0, 3} {
+		task, err := Prepare(d, Options{Kernel: "rbf(ard)"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := k
+		var wrong *device.WrongError
+		if _, err := task.Fit(context.Background(), slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
+			t.Errorf("gradient %d: error %v", k, err)
+		}
+		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
+		if task, err = Prepare(d, Options{Kernel: "rbf(ard)", Fallback: fallback}); err != nil {
+			t.Fatal(err)
+		}
+		left = k
+		out, err := task.Fit(context.Background(), slipping{backend, &left})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
+			t.Errorf("gradient %d: NLML %v on %s, want %v; %q", k, r.NLML, r.Device, want.NLML, r.Warnings)
+		}
+		out.Close()
+	}
+}
+
+// TestWrongFactor: the first factor is checked before the fit goes on from it.
+func TestWrongFactor(t *testing.T) {
+	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
+	task, err := Prepare(synthetic(30), Options{Fallback: fallback})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.residualFrom = 30
+	out, err := task.Fit(context.Background(), checking{backend, 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "went on on cpu from evaluation 1") {
+		t.Errorf("warnings %q", all)
 	}
 }

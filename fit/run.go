@@ -218,6 +218,7 @@ func (j *Job) settings(b device.Backend) hyperopt.Settings {
 // conclude evaluates the result once more on s and reports it, with the model and
 // the scores of held-out rows.
 func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Oracle, result *hyperopt.Result) (*Outcome, error) {
+	s.checked = false // of this factor everything follows
 	f, err := ev.Value(ctx, result.X)
 	if err == nil && math.IsInf(f, 1) {
 		err = ev.Reason()

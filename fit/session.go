@@ -26,6 +26,8 @@ type session struct {
 	asked    int // for values, for messages
 	warnings []string
 	spent    time.Duration // in evaluations
+	// checked says that the factor of the first evaluation on this device was.
+	checked bool
 	// onClose, unless nil, is told when the session is closed.
 	onClose func(*session)
 }
@@ -53,7 +55,9 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 	if err != nil {
 		return err
 	}
-	obj, err := graph.Build(ws, j.spec())
+	spec := j.spec()
+	spec.Device = b.Info().Name
+	obj, err := graph.Build(ws, spec)
 	if err == nil && !slices.Equal(obj.Names(), j.FreeNames()) {
 		err = fmt.Errorf("fit: the graph's parameters are %v", obj.Names())
 	}
@@ -61,7 +65,7 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 		ws.Close()
 		return err
 	}
-	s.ws, s.obj, s.info = ws, obj, b.Info()
+	s.ws, s.obj, s.info, s.checked = ws, obj, b.Info(), false
 	s.ws.OnProgress(j.opts.OnProgress)
 	return nil
 }
@@ -86,8 +90,9 @@ func (s *session) canMove(err error) bool {
 	var lost *device.LostError
 	var memory *device.MemoryError
 	var unsupported *device.UnsupportedKernelError
+	var wrong *device.WrongError
 	return s.owned == nil && s.job.opts.Fallback != nil &&
-		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported))
+		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported) || errors.As(err, &wrong))
 }
 
 // move goes on on the fallback device.
@@ -111,11 +116,16 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 	return nil
 }
 
-// retry calls f, and once more on the fallback if the device failed.
+// retry calls f, which evaluates, and once more on the fallback if the device
+// failed or was wrong.
 func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
 	began := time.Now()
 	defer func() { s.spent += time.Since(began) }()
 	v, err := f()
+	if err == nil && !s.checked && v-v == 0 {
+		_, err = s.residual(context.WithoutCancel(ctx)) // it takes n² operations
+		s.checked = err == nil
+	}
 	if !s.canMove(err) {
 		return v, err
 	}
@@ -157,8 +167,8 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 		return nil, nil
 	}
 	r, err := checker.Residual(ctx)
-	if err == nil && !(r <= maxResidual) {
-		err = fmt.Errorf("fit: the factor computed by %s is wrong: ‖ΣΣ⁻¹e − e‖ = %g on sampled columns; do not use this device or its libraries", s.info.Name, r)
+	if limit := max(maxResidual, s.obj.ResidualLimit()); err == nil && !(r <= limit) {
+		err = &device.WrongError{Device: s.info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled columns, of which rounding explains %.3g", r, limit)}
 	}
 	return &r, err
 }

@@ -53,6 +53,8 @@ type Spec struct {
 	// where Σ is not positive definite; 0 allows none. What was added is in
 	// Terms.Jitter.
 	MaxJitter float64
+	// Device names where the workspace is, for errors.
+	Device string
 }
 
 // Nodes gives derivations and priors access to the free parameters by name.

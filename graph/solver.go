@@ -76,6 +76,9 @@ type solver struct {
 	contracted      bool
 	inv, outer, loo float64
 	grad, diag      []float64
+	identity        identity
+	// device is the name for errors.
+	device string
 }
 
 func newSolver(ws device.Workspace, spec Spec) *solver {
@@ -83,6 +86,7 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
+		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
 	}
 	if !spec.MeanFree {
 		s.h = spec.Mean.Evaluate(spec.X)
@@ -128,6 +132,7 @@ func (s *solver) solve(r []float64) error {
 			return err
 		}
 	}
+	s.setSpread(sides)
 	targets := float64(s.targets)
 	s.terms = Terms{
 		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
@@ -223,6 +228,9 @@ func (s *solver) contract(a *adjointHandle) error {
 	}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
 		s.formed, s.solved = false, false
+		return err
+	}
+	if err := s.checkIdentity(a); err != nil {
 		return err
 	}
 	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo

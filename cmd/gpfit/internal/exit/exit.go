@@ -61,7 +61,7 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
-	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err):
+	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*device.WrongError](err):
 		return Device
 	}
 	return Failure

@@ -1,0 +1,124 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
+// in numbers that are there already. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ of K,
+// with Σα_t = r_t (residuals r from the mean's coefficients, whatever these are),
+// and weights w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
+//
+//	Σ_p w_p ⟨A, ∂K/∂log θ_p⟩ = ⟨A, K⟩ = ⟨A, Σ⟩ − Σ_i A_ii σ_i²
+//	                         = a·n − b Σ_t α_t·r_t − Σ_i A_ii σ_i²,
+//
+// where σ_i² is all that was added to the diagonal. A library that returns a wrong
+// inverse, or a kernel that contracts wrongly, breaks it.
+type identity struct {
+	// weights is nil where no such weights are known; x are the points.
+	weights []float64
+	x       *kernel.Points
+	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions that
+	// α_t was put together from.
+	spread float64
+	// slack is how far the two sides of the last check were apart, in units of the
+	// bound, for tests.
+	slack float64
+}
+
+// identityFactor is by how much rounding may exceed the unit roundoff times
+// |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread. The first term bounds
+// Σ_ij |Σ⁻¹_ij Σ_ij|, which is n times the condition number at most, the second
+// Σ_t Σ_ij |α_i α_j Σ_ij|. The largest seen is a thirtieth of that; see
+// TestIdentityOfHardProblems.
+const identityFactor = 16
+
+// checkIdentity returns a [*device.WrongError] if the contraction with a breaks the
+// identity.
+func (s *solver) checkIdentity(a *adjointHandle) error {
+	if s.identity.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
+		return nil
+	}
+	n := float64(s.ws.N())
+	left, size := 0.0, 0.0
+	for p, w := range s.identity.weights {
+		left += w * s.grad[p]
+		size += math.Abs(w * s.grad[p])
+	}
+	fit := 2 * s.terms.DataFit
+	right := a.inv*n - a.outer*fit
+	for i, v := range s.diag {
+		right -= v * s.noiseOf(i)
+	}
+	trace := s.trace()
+	bound := unitRoundoff * (math.Abs(a.inv)*s.inverseTrace(a)*trace + math.Abs(a.outer)*trace*s.identity.spread + size)
+	s.identity.slack = math.Abs(left-right) / (identityFactor * bound)
+	if !(s.identity.slack > 1) { // what is not finite is the optimiser's to see
+		return nil
+	}
+	return &device.WrongError{
+		Device: s.device,
+		What:   fmt.Sprintf("gradient: n from the trace of Σ⁻¹Σ is off by %.3g, of which rounding explains %.3g", left-right, identityFactor*bound),
+	}
+}
+
+// unitRoundoff is that of float64 numbers.
+const unitRoundoff = 0x1p-53
+
+// noiseOf is what was added to the i-th element of the diagonal.
+func (s *solver) noiseOf(i int) float64 { return s.noise[min(i, len(s.noise)-1)] + s.jitter }
+
+// leastNoise is the smallest element that was added, which no eigenvalue of Σ is below.
+func (s *solver) leastNoise() float64 { return floats.Min(s.noise) + s.jitter }
+
+// trace is that of Σ.
+func (s *solver) trace() float64 {
+	n := s.ws.N()
+	variances := make([]float64, n)
+	e := kernel.NewEvaluator(s.prog)
+	e.Bind(s.theta)
+	e.Diagonal(variances, s.identity.x, 0, n)
+	sum := 0.0
+	for i, v := range variances {
+		sum += v + s.noiseOf(i)
+	}
+	return sum
+}
+
+// inverseTrace is that of Σ⁻¹, whose diagonal follows from the adjoint's; the noise
+// bounds it where that should be wrong.
+func (s *solver) inverseTrace(a *adjointHandle) float64 {
+	inverse := floats.Sum(s.diag) / a.inv
+	for _, v := range s.alpha {
+		inverse += a.outer / a.inv * v * v
+	}
+	return min(math.Abs(inverse), float64(s.ws.N())/s.leastNoise())
+}
+
+// setSpread sets identity.spread from the solutions that alpha was put together
+// from: Σ⁻¹y of all targets, and Σ⁻¹H times the mean's coefficients.
+func (s *solver) setSpread(solutions []float64) {
+	n := s.ws.N()
+	s.identity.spread = 0
+	for t := range s.targets {
+		norm := floats.Norm(solutions[t*n:(t+1)*n], 2)
+		for j := range len(s.h) / n {
+			norm += math.Abs(s.beta[t*len(s.h)/n+j]) * floats.Norm(s.solvedH[j*n:(j+1)*n], 2)
+		}
+		s.identity.spread += norm * floats.Norm(s.alpha[t*n:(t+1)*n], 2)
+	}
+}
+
+// ResidualLimit is what [device.ResidualChecker] cannot exceed by rounding after
+// the last evaluation: 16 times the unit roundoff and the bound tr(Σ)/min σ² of the
+// condition number; +∞ without noise.
+func (o *Objective) ResidualLimit() float64 {
+	s := o.solver
+	return 16 * unitRoundoff * s.trace() / s.leastNoise()
+}

@@ -1,0 +1,129 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/graph"
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// wrong is a workspace whose contraction is off by a relative error of the inverse
+// or of one derivative.
+type wrong struct {
+	device.Workspace
+	inverse, gradient float64
+}
+
+func (w wrong) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	adj.Inv *= 1 + w.inverse
+	err := w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
+	grad[len(grad)-1] *= 1 + w.gradient
+	return err
+}
+
+// identityModels are changes of a fixture that the identity has to stand.
+var identityModels = map[string]func(*graph.Spec){
+	"plain":   nil,
+	"targets": func(s *graph.Spec) { s.Y = append(append([]float64(nil), s.Y...), s.X.X[:s.X.N]...) },
+	"known": func(s *graph.Spec) {
+		s.Noise.Known = make([]float64, s.X.N)
+		for i := range s.Noise.Known {
+			s.Noise.Known[i] = 0.01 * float64(1+i%7)
+		}
+	},
+	"mean": func(s *graph.Spec) {
+		expr, _ := mean.Parse("linear")
+		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
+		for i := range s.Y {
+			s.Y[i] += 1000
+		}
+	},
+	"free mean": func(s *graph.Spec) {
+		expr, _ := mean.Parse("constant")
+		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
+		s.MeanFree = true
+	},
+}
+
+// TestIdentity: an inverse or a derivative that is off by 1e-6 is an error that
+// names the device, and nothing else is.
+func TestIdentity(t *testing.T) {
+	for name, change := range identityModels {
+		for _, text := range []string{"rbf(ard)", "linear(ard)", "matern52+rbf(ard)*(constant+linear)", "constant"} {
+			f := newFixture(t, text, 60, 2, change)
+			f.spec.Device = "cuda:7"
+			z := f.z(3)
+			grad := make([]float64, len(z))
+			for _, w := range []wrong{{f.ws, 0, 0}, {f.ws, 1e-6, 0}, {f.ws, 0, 1e-6}} {
+				obj, err := graph.Build(w, f.spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = obj.ValueGradient(context.Background(), z, grad)
+				var found *device.WrongError
+				isWrong := w.inverse != 0 || w.gradient != 0
+				// The last parameter of some kernels is no part of the identity.
+				weights := f.spec.Program.Homogeneous(f.spec.X)
+				if w.gradient != 0 && weights[len(weights)-1] == 0 {
+					isWrong = false
+				}
+				if errors.As(err, &found) != isWrong || isWrong && !strings.Contains(err.Error(), "cuda:7: do not use this device or its libraries") {
+					t.Errorf("%s, %s, inverse off by %g, derivative by %g: error %v, slack %g", name, text, w.inverse, w.gradient, err, obj.IdentitySlack())
+				}
+				if !isWrong && obj.IdentitySlack() == 0 {
+					t.Errorf("%s, %s: not checked", name, text)
+				}
+			}
+		}
+	}
+}
+
+// TestIdentityOfHardProblems: no false alarm up to condition numbers at which the
+// factorisation fails.
+func TestIdentityOfHardProblems(t *testing.T) {
+	worst := 0.0
+	for name, change := range identityModels {
+		for _, text := range []string{"rbf", "matern52", "rbf+linear(ard)", "poly(2)", "periodic*rbf"} {
+			for _, n := range []int{5, 40, 200} {
+				f := newFixture(t, text, n, 2, change)
+				for _, noise := range []float64{1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
+					for _, size := range []float64{-6, 0, 4} {
+						worst = max(worst, slack(t, f, fmt.Sprint(name, " ", text, " n=", n, " noise ", noise), math.Log(noise), size))
+					}
+				}
+			}
+		}
+	}
+	t.Logf("largest slack %.3g", worst)
+	if worst > 0.3 {
+		t.Errorf("an error of %.3g of what is allowed leaves no room", worst)
+	}
+}
+
+// slack evaluates f at a noise variance and a size of lengthscales.
+func slack(t *testing.T, f *fixture, what string, noise, size float64) float64 {
+	z := make([]float64, len(f.obj.Names()))
+	for i, name := range f.obj.Names() {
+		switch {
+		case name == graph.NoiseVariance:
+			z[i] = noise
+		case strings.Contains(name, "lengthscale"):
+			z[i] = size / 2
+		}
+	}
+	_, err := f.obj.ValueGradient(context.Background(), z, make([]float64, len(z)))
+	if err != nil && !device.IsNotPD(err) && !strings.Contains(err.Error(), "collinear") {
+		t.Errorf("%s, size %g: %v", what, size, err)
+	}
+	if err != nil {
+		return 0
+	}
+	return f.obj.IdentitySlack()
+}
