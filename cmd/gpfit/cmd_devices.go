@@ -8,11 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/device"
 )
 
 type devicesFlags struct {
-	device          string
-	calibrate, json bool
+	device                string
+	calibrate, test, json bool
+	sizes                 []int
 }
 
 func newDevices() *cobra.Command {
@@ -20,31 +23,29 @@ func newDevices() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "Show the devices, and which would be chosen and why",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
+		Long: "Show the devices that were found, and which would be chosen and why. Found does not mean that a device works: " +
+			"--test opens it and compares likelihoods, gradients and predictions with the CPU's.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
 	}
-	cmd.Flags().StringVar(&f.device, "device", "auto", "the device to choose: auto, or a name")
+	cmd.Flags().StringVar(&f.device, "device", device.Auto, "the device to choose: auto, or a name")
 	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure anew from which size on a GPU pays, and remember it")
+	cmd.Flags().BoolVar(&f.test, "test", false, "open the device, or all GPUs, and compare with the CPU; exit code 12 if one does not open or is wrong")
+	cmd.Flags().IntSliceVar(&f.sizes, "n", devices.CheckSizes, "the numbers of points of --test, as memory and time permit")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return cmd
 }
 
 func runDevices(cmd *cobra.Command, f *devicesFlags) error {
-	w := cmd.OutOrStdout()
+	for _, n := range f.sizes {
+		if n < 1 {
+			return exit.Usagef("--n %d: must be positive", n)
+		}
+	}
 	choice, err := devices.Choose(cmd.Context(), f.device)
 	if f.json {
-		type finding struct {
-			Name   string `json:"name"`
-			Usable bool   `json:"usable"`
-			Detail string `json:"detail"`
-		}
-		var found []finding
-		for _, f := range choice.Findings {
-			found = append(found, finding{f.Name, f.Usable, f.Detail})
-		}
-		return errors.Join(err, json.NewEncoder(w).Encode(map[string]any{
-			"type": "devices", "schema_version": 1, "devices": found, "chosen": choice.Device, "reason": choice.Reason,
-		}))
+		return f.printJSON(cmd, choice, err)
 	}
+	w := cmd.OutOrStdout()
 	if f.calibrate {
 		text, err := devices.Calibrate(cmd.Context(), f.device)
 		if err != nil {
@@ -52,15 +53,53 @@ func runDevices(cmd *cobra.Command, f *devicesFlags) error {
 		}
 		fmt.Fprint(w, text, "\n\n")
 	}
+	takes := "takes"
 	for _, f := range choice.Findings {
-		mark := "no "
+		mark := "none "
 		if f.Usable {
-			mark = "yes"
+			mark = "found"
 		}
-		fmt.Fprintf(w, "%-8s  usable: %s  %s\n", f.Name, mark, f.Detail)
+		if f.Name == choice.Device && !f.Host {
+			takes = "tries"
+		}
+		fmt.Fprintf(w, "%-8s  %s  %s\n", f.Name, mark, f.Detail)
 	}
 	if err == nil {
-		fmt.Fprintf(w, "\n--device %s takes %s: %s\n", choice.Asked, choice.Device, choice.Reason)
+		fmt.Fprintf(w, "\n--device %s %s %s: %s\n", choice.Asked, takes, choice.Device, choice.Reason)
+	}
+	if !f.test || err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	some := false
+	err = devices.CheckAll(cmd.Context(), f.device, f.sizes, func(c devices.Check) {
+		some = true
+		fmt.Fprintln(w, c)
+	})
+	if !some {
+		fmt.Fprintln(w, "nothing to test: there is no GPU")
 	}
 	return err
+}
+
+// printJSON prints what was found and chosen, and the outcome of --test.
+func (f *devicesFlags) printJSON(cmd *cobra.Command, choice device.Choice, err error) error {
+	type finding struct {
+		Name   string `json:"name"`
+		Found  bool   `json:"found"`
+		Detail string `json:"detail"`
+	}
+	var found []finding
+	for _, f := range choice.Findings {
+		found = append(found, finding{f.Name, f.Usable, f.Detail})
+	}
+	object := map[string]any{
+		"type": "devices", "schema_version": 1, "devices": found, "chosen": choice.Device, "reason": choice.Reason,
+	}
+	if f.test && err == nil {
+		checks := []devices.Check{}
+		err = devices.CheckAll(cmd.Context(), f.device, f.sizes, func(c devices.Check) { checks = append(checks, c.Finite()) })
+		object["tests"] = checks
+	}
+	return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(object))
 }

@@ -70,9 +70,10 @@ func TestGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if code, stdout, _ := g.run(t, nil, "devices"); code != 0 || !strings.Contains(stdout, "cuda:0    usable: yes") || !strings.Contains(stdout, "--device auto takes cuda:0") {
+	if code, stdout, _ := g.run(t, nil, "devices"); code != 0 || !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "--device auto tries cuda:0") {
 		t.Errorf("devices: exit code %d\n%s", code, stdout)
 	}
+	g.testDevices(t)
 	// A crossover that is known already: the emulated device would be measured
 	// for minutes.
 	g.knowCrossover(t, 100)
@@ -119,6 +120,25 @@ func TestGPU(t *testing.T) {
 	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
 	if r, stderr := g.report(t, broken, "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
 		t.Errorf("a device that does not open: %s\n%s", r.Device, stderr)
+	}
+}
+
+// testDevices runs "gpfit devices --test" on a device that works, and on one that is
+// found but does not open.
+func (g *gpu) testDevices(t *testing.T) {
+	t.Helper()
+	test := []string{"devices", "--test", "--n", "150,97"}
+	if code, stdout, stderr := g.run(t, nil, test...); code != 0 || strings.Count(stdout, "passes") != 2 || !strings.Contains(stdout, "cuda:0    n = 97 ") {
+		t.Errorf("devices --test: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
+	if code, stdout, _ := g.run(t, broken, test...); code != exit.Device || !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "cuda:0  fails: ") {
+		t.Errorf("devices --test of one that does not open: exit code %d\n%s", code, stdout)
+	}
+	code, stdout, _ := g.run(t, broken, append(test, "--json")...)
+	var r struct{ Tests []struct{ Failed string } }
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exit.Device || len(r.Tests) != 1 || !strings.Contains(r.Tests[0].Failed, "cublasCreate") {
+		t.Errorf("devices --test --json: exit code %d, error %v\n%s", code, err, stdout)
 	}
 }
 

@@ -1,0 +1,273 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Check is what a device computed at one size, compared with the CPU.
+type Check struct {
+	Device string `json:"device"`
+	N      int    `json:"n,omitempty"`
+	// Value, Gradient, Prediction are errors relative to the size of the terms, and
+	// Residual is ‖ΣΣ⁻¹e − e‖∞ of the factor.
+	Value      float64 `json:"value"`
+	Gradient   float64 `json:"gradient"`
+	Prediction float64 `json:"prediction"`
+	Residual   float64 `json:"residual"`
+	// Seconds is the time on the device.
+	Seconds float64 `json:"seconds"`
+	// Failed and Skipped say why; both empty means that the check passed.
+	Failed  string `json:"failed,omitempty"`
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// The errors that a check allows: rounding leaves a thousandth of them.
+const (
+	allowedError    = 1e-8
+	allowedResidual = 1e-7
+)
+
+// checkPatience is the longest that a size may be expected to take.
+const checkPatience = 2 * time.Minute
+
+// CheckSizes are the numbers of points that checks take by default.
+var CheckSizes = []int{500, 2000, 5000, 10000}
+
+// String is a line of a table.
+func (c Check) String() string {
+	at := c.Device
+	if c.N > 0 {
+		at = fmt.Sprintf("%-8s  n = %-6d", c.Device, c.N)
+	}
+	switch {
+	case c.Skipped != "":
+		return at + "  skipped: " + c.Skipped
+	case c.Failed != "" && c.Seconds == 0:
+		return at + "  fails: " + c.Failed
+	}
+	line := fmt.Sprintf("%s  errors: value %.1e  gradient %.1e  prediction %.1e  residual %.1e  %.2f s", at, c.Value, c.Gradient, c.Prediction, c.Residual, c.Seconds)
+	if c.Failed != "" {
+		return line + "  fails: " + c.Failed
+	}
+	return line + "  passes"
+}
+
+// Finite returns c with −1 for errors that are not finite, which JSON cannot hold.
+func (c Check) Finite() Check {
+	for _, v := range []*float64{&c.Value, &c.Gradient, &c.Prediction, &c.Residual} {
+		if *v-*v != 0 {
+			*v = -1
+		}
+	}
+	return c
+}
+
+// judge sets Failed.
+func (c *Check) judge() {
+	var off []string
+	for _, e := range []struct {
+		what           string
+		value, allowed float64
+	}{
+		{"value", c.Value, allowedError}, {"gradient", c.Gradient, allowedError},
+		{"prediction", c.Prediction, allowedError}, {"residual", c.Residual, allowedResidual},
+	} {
+		if !(e.value <= e.allowed) {
+			off = append(off, fmt.Sprintf("%s off by %.1e, allowed %.0e", e.what, e.value, e.allowed))
+		}
+	}
+	c.Failed = strings.Join(off, ", ")
+}
+
+// CheckAll opens the accelerators that name stands for, all for auto, and compares
+// them with the CPU at the given sizes; tell is called with each outcome. The error
+// is a device's that does not open or computes wrongly.
+func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) error {
+	found := device.Find(ctx, Drivers())
+	names := strings.Split(name, ",")
+	if name == device.Auto {
+		names = nil
+		for _, f := range found.Accelerators() {
+			names = append(names, f.Name)
+		}
+	}
+	host, err := cpu.New(device.Options{})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	var all error
+	for _, name := range names {
+		all = errors.Join(all, checkDevice(ctx, found, name, host, sizes, tell))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return all
+}
+
+// checkDevice opens a device and compares it at all sizes that there is memory and
+// time for.
+func checkDevice(ctx context.Context, found device.Found, name string, host device.Backend, sizes []int, tell func(Check)) error {
+	opened, _, err := found.Open(ctx, device.Request{Device: name})
+	if err != nil {
+		tell(Check{Device: name, Failed: err.Error()})
+		return err
+	}
+	b := opened[0]
+	defer b.Close()
+	name = b.Info().Name
+	if b.Info().Host {
+		tell(Check{Device: name, Skipped: "it is what others are compared with"})
+		return nil
+	}
+	var wrong error
+	took, last := time.Duration(0), 1
+	for _, n := range slices.Sorted(slices.Values(sizes)) {
+		c := Check{Device: name, N: n}
+		grown := math.Pow(float64(n)/float64(last), 3)
+		if expected := time.Duration(min(took.Seconds()*grown, 1e9) * float64(time.Second)); expected > checkPatience {
+			c.Skipped = fmt.Sprintf("it would take about %v", expected.Round(time.Second))
+			tell(c)
+			return wrong
+		}
+		began := time.Now()
+		err := c.compare(ctx, host, b)
+		var memory *device.MemoryError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &memory):
+			c.Skipped = err.Error()
+		case err != nil:
+			c.Failed = err.Error()
+			wrong = errors.Join(wrong, err)
+		default:
+			if c.judge(); c.Failed != "" {
+				wrong = errors.Join(wrong, &device.WrongError{Device: name, What: fmt.Sprintf("at n = %d: %s", n, c.Failed)})
+			}
+		}
+		took, last = time.Since(began), n
+		tell(c)
+	}
+	return wrong
+}
+
+// compare computes the same on the host and on b.
+func (c *Check) compare(ctx context.Context, host, b device.Backend) error {
+	p, err := newProblem(c.N)
+	if err != nil {
+		return err
+	}
+	want, err := p.on(ctx, host)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	got, err := p.on(ctx, b)
+	if err != nil {
+		return err
+	}
+	c.Seconds = time.Since(began).Seconds()
+	size := math.Abs(want.logDet) + math.Abs(want.fit)
+	c.Value = max(math.Abs(got.logDet-want.logDet), math.Abs(got.fit-want.fit)) / size
+	c.Gradient = apart(got.gradient, want.gradient) / size
+	c.Prediction = max(apart(got.mean, want.mean), apart(got.reduction, want.reduction))
+	c.Residual = got.residual
+	return nil
+}
+
+// apart is the largest difference, NaN if there is one.
+func apart(a, b []float64) float64 {
+	worst := 0.0
+	for i, v := range a {
+		worst = max(worst, math.Abs(v-b[i]))
+	}
+	return worst
+}
+
+// problem is a likelihood with gradient and predictions.
+type problem struct {
+	prog         *kernel.Program
+	x, xs        *kernel.Points
+	theta, noise []float64
+	y            []float64
+}
+
+// newProblem makes points without structure, the same each time.
+func newProblem(n int) (*problem, error) {
+	const d, test = 4, 50
+	expr, err := kernel.Parse("matern52(ard) + rbf")
+	if err != nil {
+		return nil, err
+	}
+	p := &problem{noise: []float64{0.01}, y: make([]float64, n)}
+	if p.prog, err = kernel.Compile(expr, kernel.Columns(d)); err != nil {
+		return nil, err
+	}
+	rows := func(n int, step float64) *kernel.Points {
+		v := make([]float64, n*d)
+		for i := range v {
+			v[i] = 2 * math.Sin(1+step*float64(i))
+		}
+		return kernel.NewPoints(v, n, d)
+	}
+	p.x, p.xs = rows(n, 1.7), rows(test, 0.9)
+	for i := range p.y {
+		p.y[i] = math.Cos(2.3*float64(i)) + math.Sin(p.x.X[i])
+	}
+	for i := range p.prog.NumParams {
+		p.theta = append(p.theta, 0.6+0.1*float64(i))
+	}
+	return p, nil
+}
+
+// answers are what a backend makes of a problem.
+type answers struct {
+	logDet, fit, residual     float64
+	gradient, mean, reduction []float64
+}
+
+func (p *problem) on(ctx context.Context, b device.Backend) (a answers, err error) {
+	ws, err := b.NewWorkspace(ctx, p.x)
+	if err != nil {
+		return a, err
+	}
+	defer ws.Close()
+	n := ws.N()
+	alpha, diag := slices.Clone(p.y), make([]float64, n)
+	a.gradient, a.mean, a.reduction = make([]float64, p.prog.NumParams), make([]float64, p.xs.N), make([]float64, p.xs.N)
+	for _, step := range []func() error{
+		func() error { return ws.Form(ctx, p.prog, p.theta, p.noise) },
+		func() (err error) { a.logDet, _, err = ws.LogDet(); return err },
+		func() error { return ws.Solve(ctx, alpha, 1) },
+		func() (err error) {
+			if checker, ok := ws.(device.ResidualChecker); ok {
+				a.residual, err = checker.Residual(ctx)
+			}
+			return err
+		},
+		func() error {
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, p.prog, p.theta, a.gradient, diag)
+		},
+		func() error { return ws.Predict(ctx, p.prog, p.theta, alpha, p.xs, a.mean, a.reduction) },
+	} {
+		if err := step(); err != nil {
+			return a, err
+		}
+	}
+	for i, v := range p.y {
+		a.fit += v * alpha[i]
+	}
+	return a, nil
+}
