@@ -52,7 +52,7 @@ const reserve = 256 << 20
 // vectors. For large n it times the device, once.
 func (d *Device) Plan(n, columns int) device.Plan {
 	p := d.plan(n, columns)
-	if n >= 2000 {
+	if n >= timedFrom {
 		p.FlopRate = d.flopRate()
 	}
 	return p
@@ -67,6 +67,18 @@ func (d *Device) plan(rows, cols int) device.Plan {
 	p.Middle, p.MiddleFlops = []device.Need{{Device: d.gpu.name, Bytes: 8 * d.sizes.middleElements(n), What: middleTerm}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }
+
+// sizesFor are the steps of n points at the rate of the device. Small jobs have no
+// long ones.
+func (d *Device) sizesFor(n int) sizes {
+	if n < timedFrom {
+		return d.sizes
+	}
+	return d.sizes.at(d.flopRate(), int64(n))
+}
+
+// timedFrom is the number of points from which the device is timed.
+const timedFrom = 2000
 
 // DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
 // returns floating-point operations a second.
@@ -136,7 +148,7 @@ func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Exa
 	if err := plan.Check(d.Info()); err != nil {
 		return nil, err
 	}
-	w, err := newWorkspace(d.gpu, d.sizes, x, plan)
+	w, err := newWorkspace(d.gpu, d.sizesFor(x.N), x, plan)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 
 func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.Matrix, count int64, xs *kernel.Points, mean, reduction []float64) error {
 	m := int64(xs.N)
-	step := min(m, crossWidth(w.n))
+	step := min(m, w.sizes.crossWidth(w.n))
 	if err := w.memory.need(&w.cross, w.n*step); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 
 func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *kernel.Points, reduction []float64) error {
 	m := int64(xs.N)
-	step := min(m, crossWidth(w.n))
+	step := min(m, w.sizes.crossWidth(w.n))
 	var all, points buffer
 	if err := local.need(&all, m*(w.n+m)); err != nil {
 		return err

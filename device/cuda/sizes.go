@@ -1,5 +1,7 @@
 package cuda
 
+import "math"
+
 // sizes are the steps of the large computations. Within one, cuSOLVER, cuBLAS
 // or a kernel works alone; between them progress is reported and the context
 // polled.
@@ -11,10 +13,45 @@ type sizes struct {
 	fill, factor, invert, panel int64
 	// gemm bounds the operations of a product.
 	gemm float64
+	// cross bounds the columns of cross-covariances solved with at a time, 0 for
+	// what [crossWidth] says.
+	cross int64
 }
 
 // defaultSizes: at 50 TFLOP/s a step takes up to a tenth of a second.
 var defaultSizes = sizes{fill: 8192, factor: 8192, invert: 4096, gemm: 5e12}
+
+// longestStep is what a step may take, in seconds: a desktop's watchdog ends kernels
+// after two, and Ctrl-C waits for a step.
+const longestStep = 0.3
+
+// at returns sizes for n points on a card of so many operations a second (0 if
+// unknown): smaller steps than those of s where these would take too long. Rates
+// count by powers of two, so that one measurement gives the sizes of another, but for
+// those next to a power.
+func (s sizes) at(rate float64, n int64) sizes {
+	if !(rate > 0) {
+		return s
+	}
+	_, exponent := math.Frexp(rate)
+	operations := longestStep * math.Ldexp(0.5, exponent)
+	if operations >= s.gemm {
+		return s
+	}
+	const least = 256 // narrower blocks are slower than they are short
+	side := max(least, int64(math.Sqrt(operations/float64(n)))&^63)
+	s.gemm, s.factor, s.invert = operations, min(s.factor, side), min(s.invert, side)
+	s.cross = min(crossWidth(n), max(32, int64(operations/float64(n)/float64(n))))
+	return s
+}
+
+// crossWidth is the number of columns of cross-covariances solved with at a time.
+func (s sizes) crossWidth(n int64) int64 {
+	if s.cross > 0 {
+		return s.cross
+	}
+	return crossWidth(n)
+}
 
 // panelWidth is the number of columns of Σ⁻¹ formed at a time: wide enough for
 // products at full speed, and at most a few per cent of the matrix.
