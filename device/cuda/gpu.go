@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -73,9 +74,20 @@ func (g *gpu) load() error {
 	if err != nil {
 		return err
 	}
-	g.libraries = fmt.Sprintf("cuBLAS %s, cuSOLVER %s", library.BLAS, library.Solver)
+	g.libraries = fmt.Sprintf("cuBLAS %s, cuSOLVER %s", library.BLAS, library.Solver) + emulation(os.Getenv(emulationVariable))
 	g.Handle, err = library.New(g.stream)
 	return err
+}
+
+// emulationVariable makes cuBLAS 13 emulate products of float64 numbers by integers.
+const emulationVariable = "CUBLAS_EMULATE_DOUBLE_PRECISION"
+
+// emulation says so where it is set.
+func emulation(value string) string {
+	if value == "" || value == "0" {
+		return ""
+	}
+	return fmt.Sprintf(", %s=%s: cuBLAS may emulate float64", emulationVariable, value)
 }
 
 func (g *gpu) close() error {

@@ -95,6 +95,6 @@ func (e *NotFoundError) Error() string {
 	if len(e.Looked) > 0 {
 		fmt.Fprintf(&b, " (nothing in %s)", strings.Join(e.Looked, ", "))
 	}
-	fmt.Fprintf(&b, ". Install the CUDA toolkit, or the wheels nvidia-cublas-cu12 and nvidia-cusolver-cu12 with pip, or name the folder in %s", LibraryVariable)
+	fmt.Fprintf(&b, ". Install the CUDA toolkit, or the wheels nvidia-cublas-cu12 and nvidia-cusolver-cu12 with pip (those of CUDA 13 need the system's libstdc++.so.6, too), or name the folder in %s", LibraryVariable)
 	return b.String()
 }
