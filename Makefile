@@ -25,7 +25,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability
+.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -72,9 +72,26 @@ reliability-supply:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestOffline|TestUmask|TestNamesInPages|TestReleased|TestReleases' -v
 	.ci/reproducible
 
-reliability:
+reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
 	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
 	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
+
+# Campaigns of reliability: make reliability runs all parts, which RELIABILITY lists.
+# docs/reliability-campaigns.md says what each does and what came out.
+RELIABILITY += reliability-input reliability-numerics reliability-determinism reliability-crashes reliability-soak reliability-supply
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes
+
+reliability:
+	$(MAKE) --no-print-directory $(RELIABILITY)
+
+reliability-numerics:
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./benchmarks/reliability
+
+reliability-determinism:
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./benchmarks/reliability
+
+reliability-crashes:
+	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal' ./cmd/gpfit

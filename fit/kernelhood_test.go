@@ -37,6 +37,27 @@ func TestUnprovedKernels(t *testing.T) {
 	}
 }
 
+// TestPanickingKernel: a panic in the function of a kernel of one's own is an error, and
+// so is a function that returns nothing.
+func TestPanickingKernel(t *testing.T) {
+	boom := &kernel.Family{Name: "boom", Function: func(*kernel.Pair) *kernel.Node { panic("a mistake") }}
+	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
+	for text, want := range map[string]string{"rbf + boom": "panicked: a mistake", "none*rbf": "no expression"} {
+		_, err := Prepare(synthetic(20), Options{Kernel: text, Kernels: []*kernel.Family{boom, none}})
+		var failed *kernel.CompileError
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestUnprovedLarge: a formula is checked whatever the size of its values.
+func TestUnprovedLarge(t *testing.T) {
+	if _, err := Prepare(synthetic(24), Options{Kernel: "formula(exp(-r/b)*a, a=1e200, b=1)"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFormulaFit: a formula is fitted as the family that it spells out, and its
 // parameters are reported in original units.
 func TestFormulaFit(t *testing.T) {

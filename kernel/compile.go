@@ -256,11 +256,26 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 	if input != 0 {
 		st.measured = append(st.measured, measured{dims, input})
 	}
-	node := l.Family.Function(p)
-	if err := p.Err(); err != nil {
+	node, err := write(l.Family, p)
+	if err != nil {
 		return nil, c.fail(l, "%v", err)
 	}
 	return node, nil
+}
+
+// write calls the function of a family, which may be the user's: a panic in it is an
+// error.
+func write(f *Family, p *Pair) (node *Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the function of %s panicked: %v", f.Name, r)
+		}
+	}()
+	node = f.Function(p)
+	if err = p.Err(); err == nil && node == nil {
+		err = fmt.Errorf("the function of %s returned no expression", f.Name)
+	}
+	return node, err
 }
 
 // parameter is one that a leaf has, without its place in θ.

@@ -87,12 +87,34 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 			}
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(n, k), false) {
+	values, ok := eigenvalues(n, k)
+	if !ok {
 		return h, fmt.Errorf("kernel: the eigenvalues of the covariance matrix were not found")
 	}
-	values := eigen.Values(nil)
 	h.Smallest, h.Largest = values[0], values[n-1]
 	h.Tolerance = 1e-14 * float64(n) * math.Abs(h.Largest)
 	return h, nil
+}
+
+// eigenvalues of a symmetric matrix, ascending; k is overwritten. They are found for
+// elements around 1, by a power of two that leaves their digits as they are: gonum's
+// Dsterf panics on large ones.
+func eigenvalues(n int, k []float64) ([]float64, bool) {
+	largest := 0.0
+	for _, v := range k {
+		largest = max(largest, math.Abs(v))
+	}
+	_, exponent := math.Frexp(largest)
+	for i, v := range k {
+		k[i] = math.Ldexp(v, -exponent)
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mat.NewSymDense(n, k), false) {
+		return nil, false
+	}
+	values := eigen.Values(nil)
+	for i, v := range values {
+		values[i] = math.Ldexp(v, exponent)
+	}
+	return values, true
 }

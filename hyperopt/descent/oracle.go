@@ -144,7 +144,7 @@ func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err 
 	if err == nil {
 		for i, g := range grad {
 			if math.IsNaN(g) || math.IsInf(g, 0) {
-				f, err = math.NaN(), &nonFiniteError{what: fmt.Sprintf("component %d of the gradient", i), value: g}
+				f, err = math.NaN(), &UndefinedError{What: fmt.Sprintf("component %d of the gradient", i), Value: g}
 				break
 			}
 		}
@@ -195,7 +195,7 @@ func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, erro
 	case err == nil && !math.IsNaN(f) && !math.IsInf(f, 0):
 		return f, nil
 	case err == nil:
-		err = &nonFiniteError{what: "the objective", value: f}
+		err = &UndefinedError{What: "the objective", Value: f}
 	case IsInfeasible(err):
 	default:
 		if cause := cancelled(ctx); cause != nil && !errors.Is(err, context.Cause(ctx)) {
@@ -218,14 +218,15 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// nonFiniteError is the reason for an infeasible point that has no error of its
-// own.
-type nonFiniteError struct {
-	what  string
-	value float64
+// UndefinedError is the reason for an infeasible point that has no error of its own: the
+// objective or a component of its gradient is no finite number there.
+type UndefinedError struct {
+	// What is the objective or the component, Value NaN or an infinity.
+	What  string
+	Value float64
 }
 
-func (e *nonFiniteError) Error() string { return fmt.Sprintf("%s is %g", e.what, e.value) }
+func (e *UndefinedError) Error() string { return fmt.Sprintf("%s is %g", e.What, e.Value) }
 
 // Infeasible marks the error for IsInfeasible.
-func (e *nonFiniteError) Infeasible() bool { return true }
+func (e *UndefinedError) Infeasible() bool { return true }

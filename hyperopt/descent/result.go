@@ -94,7 +94,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	var number *nonFiniteError
+	var number *UndefinedError
 	if !errors.As(e.Err, &number) {
 		return fmt.Sprintf("start %d: %v; likely causes are duplicate rows with a tiny noise variance, "+
 			"wildly scaled data, or a lengthscale far beyond the extent of the data: "+

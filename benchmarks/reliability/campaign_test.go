@@ -1,0 +1,52 @@
+package reliability
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+)
+
+// size is how many problems a campaign takes: full under GPFIT_CAMPAIGN=full, short
+// otherwise, or what GPFIT_PROBLEMS says.
+func size(t testing.TB, short, full int) int {
+	t.Helper()
+	if text := os.Getenv("GPFIT_PROBLEMS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("GPFIT_PROBLEMS: %v", err)
+		}
+		return n
+	}
+	if os.Getenv("GPFIT_CAMPAIGN") == "full" {
+		return full
+	}
+	return short
+}
+
+// firstSeed is that of the first problem: 1, or what GPFIT_SEED says. The others count
+// up from it.
+func firstSeed(t testing.TB) uint64 {
+	t.Helper()
+	text := os.Getenv("GPFIT_SEED")
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("GPFIT_SEED: %v", err)
+	}
+	return seed
+}
+
+// backend is the CPU with a fixed number of threads.
+func backend(t testing.TB, threads int) device.Backend {
+	t.Helper()
+	b, err := cpu.New(device.Options{Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,199 @@
+package reliability
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/hyperopt/descent"
+)
+
+// unchecked says that results beyond double precision come as they are: they are counted,
+// and are no failures. To be false as soon as results are checked.
+const unchecked = true
+
+// outcome is what became of a problem: where it ended and with which type of error, or
+// "done", and what must not be.
+type outcome struct {
+	end   string
+	wrong string
+	// beyond says that what is wrong is a number that is not finite.
+	beyond bool
+}
+
+// TestNumerics takes random problems through a value with gradient, a short fit and
+// predictions, each to finite numbers or to a typed error. GPFIT_SEED=17
+// GPFIT_PROBLEMS=1 takes the problem of seed 17 again.
+func TestNumerics(t *testing.T) {
+	count, first := size(t, 120, 2000), firstSeed(t)
+	b := backend(t, 1)
+	ends := map[string]int{}
+	var beyond []string
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	seeds := make(chan uint64)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range seeds {
+				p := newProblem(seed, 400)
+				o := p.run(b)
+				mu.Lock()
+				ends[o.end]++
+				if o.beyond {
+					beyond = append(beyond, fmt.Sprintf("%d: %s", seed, o.wrong))
+				}
+				mu.Unlock()
+				if o.wrong != "" && !(o.beyond && unchecked) {
+					t.Errorf("%s\n%s", p, o.wrong)
+				}
+			}
+		})
+	}
+	for i := range uint64(count) {
+		seeds <- first + i
+	}
+	close(seeds)
+	wg.Wait()
+	t.Logf("%d problems from seed %d on", count, first)
+	if len(beyond) > 0 {
+		t.Logf("%d results beyond double precision, by seed:\n%s", len(beyond), strings.Join(beyond, "\n"))
+	}
+	for _, end := range slices.SortedFunc(maps.Keys(ends), func(a, b string) int { return ends[b] - ends[a] }) {
+		t.Logf("%6d  %s", ends[end], end)
+	}
+}
+
+// run takes the problem through all steps. The fit does not depend on whether the
+// evaluation at the start values succeeded.
+func (p *problem) run(b device.Backend) (o outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			o = outcome{end: "panic", wrong: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}
+		}
+	}()
+	ctx := context.Background()
+	job, err := fit.Prepare(p.data, p.opts)
+	if err != nil {
+		return failed("prepare", err)
+	}
+	report, err := job.Evaluate(ctx, b, nil)
+	start := failed("evaluate", err)
+	if err == nil {
+		start = finiteReport("evaluation", report)
+	}
+	out, err := job.Fit(ctx, b)
+	if err != nil {
+		return failed("fit", err).after(start)
+	}
+	defer out.Close()
+	return p.predict(ctx, b, out).after(finiteReport("fit", &out.Report)).after(start)
+}
+
+// after keeps what was wrong before.
+func (o outcome) after(before outcome) outcome {
+	if before.wrong != "" {
+		o.wrong, o.beyond = before.wrong, before.beyond
+	}
+	return o
+}
+
+// predict conditions the model anew, as one that was read from a file is.
+func (p *problem) predict(ctx context.Context, b device.Backend, out *fit.Outcome) outcome {
+	posterior, err := out.Model.Condition(ctx, b)
+	if err != nil {
+		return failed("condition", err)
+	}
+	defer posterior.Close()
+	predictions, err := posterior.PredictTargets(ctx, p.rows, p.m, gp.RowNoise{})
+	if err != nil {
+		return failed("predict", err)
+	}
+	for _, q := range predictions {
+		if o := finitePrediction(q); o.wrong != "" {
+			return o
+		}
+	}
+	return outcome{end: "done"}
+}
+
+// finiteReport relies on JSON, which has neither NaN nor infinities. Scores may be
+// undefined, and are null then.
+func finiteReport(of string, r *fit.Report) outcome {
+	if _, err := json.Marshal(r); err != nil {
+		return outcome{wrong: fmt.Sprintf("report of the %s: %v", of, err), beyond: true}
+	}
+	return outcome{}
+}
+
+func finitePrediction(q *gp.Prediction) outcome {
+	for name, v := range map[string][]float64{"mean": q.Mean, "std": q.Std, "std_latent": q.StdLatent, "lower95": q.Lower95, "upper95": q.Upper95} {
+		for i, x := range v {
+			beyond := math.IsNaN(x) || math.IsInf(x, 0)
+			if beyond || x < 0 && strings.HasPrefix(name, "std") {
+				return outcome{"done", fmt.Sprintf("prediction %d: %s is %g", i, name, x), beyond}
+			}
+		}
+	}
+	return outcome{}
+}
+
+// failed is the outcome of an error, which must have a type that a program can tell and
+// no panic behind it.
+func failed(step string, err error) outcome {
+	if err == nil {
+		return outcome{}
+	}
+	name := typeOf(err)
+	o := outcome{end: step + ": " + name}
+	var panicked *descent.PanicError
+	switch {
+	case errors.As(err, &panicked):
+		o.wrong = fmt.Sprintf("%s: %v\n%s", step, err, panicked.Stack)
+	case strings.Contains(err.Error(), "panic"):
+		o.wrong = fmt.Sprintf("%s: %v", step, err)
+	case name == "":
+		o.wrong = fmt.Sprintf("%s: an error of no type of its own: %v", step, err)
+	}
+	return o
+}
+
+// typeOf is the name of the innermost exported type of this module in the tree of an
+// error, "" if there is none.
+func typeOf(err error) string {
+	switch u := err.(type) {
+	case interface{ Unwrap() error }:
+		if name := typeOf(u.Unwrap()); name != "" {
+			return name
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range u.Unwrap() {
+			if name := typeOf(inner); name != "" {
+				return name
+			}
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if name := t.Name(); strings.HasPrefix(t.PkgPath(), "gpfit/") && name[0] >= 'A' && name[0] <= 'Z' {
+		return strings.TrimPrefix(t.PkgPath(), "gpfit/") + "." + name
+	}
+	return ""
+}
