@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
@@ -51,10 +52,17 @@ func TestPanickingKernel(t *testing.T) {
 	}
 }
 
-// TestUnprovedLarge: a formula is checked whatever the size of its values.
-func TestUnprovedLarge(t *testing.T) {
-	if _, err := Prepare(synthetic(24), Options{Kernel: "formula(exp(-r/b)*a, a=1e200, b=1)"}); err != nil {
-		t.Error(err)
+// TestUnprovedScales: a formula is checked whatever the size of its values, some of
+// which are tiny beside others.
+func TestUnprovedScales(t *testing.T) {
+	for _, step := range []float64{0, 3, 6, 12} {
+		d := synthetic(24)
+		for i := range d.X {
+			d.X[i] *= math.Pow(10, -step*float64(i))
+		}
+		if _, err := Prepare(d, Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -97,8 +97,9 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 }
 
 // eigenvalues of a symmetric matrix, ascending; k is overwritten. They are found for
-// elements around 1, by a power of two that leaves their digits as they are: gonum's
-// Dsterf panics on large ones.
+// elements around 1, by a power of two that leaves their digits as they are, and if
+// gonum panics, as it does on blocks of tiny elements, for the matrix plus twice the
+// unit matrix, to the precision of its largest.
 func eigenvalues(n int, k []float64) ([]float64, bool) {
 	largest := 0.0
 	for _, v := range k {
@@ -108,13 +109,37 @@ func eigenvalues(n int, k []float64) ([]float64, bool) {
 	for i, v := range k {
 		k[i] = math.Ldexp(v, -exponent)
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(mat.NewSymDense(n, k), false) {
-		return nil, false
+	values, ok := factorize(n, k, 0)
+	if !ok {
+		values, ok = factorize(n, k, 2)
 	}
-	values := eigen.Values(nil)
 	for i, v := range values {
 		values[i] = math.Ldexp(v, exponent)
+	}
+	return values, ok
+}
+
+// factorize is gonum's, of k + shift·I without that in the eigenvalues.
+func factorize(n int, k []float64, shift float64) (values []float64, ok bool) {
+	defer func() {
+		if recover() != nil {
+			values, ok = nil, false
+		}
+	}()
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			a.SetSym(i, j, k[i*n+j])
+		}
+		a.SetSym(i, i, k[i*n+i]+shift)
+	}
+	var eigen mat.EigenSym
+	if ok = eigen.Factorize(a, false); !ok {
+		return nil, false
+	}
+	values = eigen.Values(nil)
+	for i := range values {
+		values[i] -= shift
 	}
 	return values, true
 }
