@@ -1,0 +1,198 @@
+package reliability
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda"
+	"gpfit/device/cuda/emulator"
+	"gpfit/fit"
+	"gpfit/hyperopt"
+)
+
+func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
+
+// calm is a problem whose condition is moderate, with a kernel of any kind.
+func calm(seed uint64) (fit.Data, fit.Options) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	n, d := 60+rng.IntN(340), 1+rng.IntN(8)
+	data := fit.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:d]}
+	for range n * d {
+		data.X = append(data.X, rng.NormFloat64())
+	}
+	for i := range n {
+		data.Y = append(data.Y, math.Sin(2*data.X[i*d])+0.2*rng.NormFloat64())
+	}
+	kernel := pick(rng, "rbf(ard)", "matern12", "matern32(ard)", "matern52", "rq", "periodic", "rbf + linear", "matern32*poly(2)", "wendland(2)",
+		"arcsine + rbf", "gibbs", "formula(exp(-(r/a)^g), a=1, g=1)")
+	return data, fit.Options{Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
+}
+
+// numbers of an evaluation.
+type numbers struct {
+	NLML     float64
+	Gradient map[string]float64
+}
+
+// evaluateCalm evaluates at the start values.
+func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
+	t.Helper()
+	job, err := fit.Prepare(calm(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := job.Evaluate(context.Background(), b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return numbers{r.NLML, r.GradientLog}
+}
+
+// difference is the larger relative one, of NLML and of the gradient by its largest
+// component.
+func difference(a, b numbers) (nlml, gradient float64) {
+	largest := 0.0
+	for name, v := range a.Gradient {
+		largest = max(largest, math.Abs(v))
+		gradient = max(gradient, math.Abs(v-b.Gradient[name]))
+	}
+	return math.Abs(a.NLML-b.NLML) / math.Abs(a.NLML), gradient / largest
+}
+
+// child is the variable that makes a test print what it came to and end.
+const child = "GPFIT_RELIABILITY_CHILD"
+
+// again runs the test in a process of its own and returns what it prints.
+func again(t *testing.T, env ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(append(os.Environ(), child+"=1"), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", env, err, out)
+	}
+	_, out, _ = bytes.Cut(out, []byte("<<<"))
+	out, _, _ = bytes.Cut(out, []byte(">>>"))
+	return out
+}
+
+func answer(v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("<<<%s>>>\n", text)
+}
+
+// TestVariants: instruction sets agree up to rounding.
+func TestVariants(t *testing.T) {
+	count := uint64(size(t, 6, 30))
+	if os.Getenv(child) != "" {
+		var all []numbers
+		for seed := range count {
+			all = append(all, evaluateCalm(t, backend(t, 1), seed))
+		}
+		answer(all)
+		return
+	}
+	const largest = 1e-10
+	var of [3][]numbers
+	for i, variant := range []string{"generic", "avx2", "avx512"} {
+		if variant != "generic" && !hasVariant(variant) {
+			t.Logf("this processor has no %s", variant)
+			continue
+		}
+		if err := json.Unmarshal(again(t, "GPFIT_CPU="+variant), &of[i]); err != nil {
+			t.Fatal(err)
+		}
+		nlml, gradient := 0.0, 0.0
+		for seed := range of[i] {
+			a, b := difference(of[0][seed], of[i][seed])
+			nlml, gradient = max(nlml, a), max(gradient, b)
+			if a > largest || b > largest {
+				t.Errorf("seed %d, %s against generic: NLML %.3g, gradient %.3g", seed, variant, a, b)
+			}
+		}
+		t.Logf("%d problems, %s against generic: NLML %.3g, gradient %.3g", len(of[i]), variant, nlml, gradient)
+	}
+}
+
+func hasVariant(name string) bool {
+	cpuinfo, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && strings.Contains(string(cpuinfo), " "+strings.Replace(name, "avx512", "avx512dq", 1)+" ")
+}
+
+// TestSameBits: repetition and the number of processors that threads run on change no
+// bit of fits; the number of threads is fixed.
+func TestSameBits(t *testing.T) {
+	count := uint64(size(t, 3, 30))
+	if os.Getenv(child) != "" {
+		b := backend(t, 3)
+		var all []map[string]any
+		for seed := range count {
+			all = append(all, fitCalm(t, b, seed))
+		}
+		answer(all)
+		return
+	}
+	want := again(t, "GOMAXPROCS=1")
+	for _, processors := range []string{"1", "2", "4"} {
+		if got := again(t, "GOMAXPROCS="+processors); !bytes.Equal(got, want) || len(got) < 100 {
+			t.Errorf("GOMAXPROCS=%s: other results", processors)
+		}
+	}
+	t.Logf("%d fits: the same bits in 4 processes, with GOMAXPROCS 1 twice, 2 and 4", count)
+}
+
+// fitCalm is the report of a fit without times.
+func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
+	t.Helper()
+	job, err := fit.Prepare(calm(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := job.Fit(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	out.Report.Seconds, out.Report.EvaluationSeconds = 0, 0
+	for i := range out.Report.Path {
+		out.Report.Path[i].Seconds = 0
+	}
+	return map[string]any{"report": out.Report, "alpha": out.Model.Alpha}
+}
+
+// TestGPU: the emulated GPU agrees with the CPU up to rounding, and with itself bit by
+// bit.
+func TestGPU(t *testing.T) {
+	emulator.Need(t)
+	found, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := backend(t, 1)
+	nlml, gradient, count := 0.0, 0.0, size(t, 1, 5)
+	for seed := range uint64(count) {
+		first := evaluateCalm(t, found[0], seed)
+		second := evaluateCalm(t, found[0], seed)
+		if a, b := difference(first, second); a != 0 || b != 0 {
+			t.Errorf("seed %d: other bits when repeated", seed)
+		}
+		a, b := difference(evaluateCalm(t, host, seed), first)
+		nlml, gradient = max(nlml, a), max(gradient, b)
+		if a > 1e-10 || b > 1e-10 {
+			t.Errorf("seed %d: NLML %.3g, gradient %.3g", seed, a, b)
+		}
+	}
+	t.Logf("%d problems, emulated GPU against the CPU: NLML %.3g, gradient %.3g", count, nlml, gradient)
+}

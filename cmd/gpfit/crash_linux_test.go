@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// crashTable writes a table of 300 rows and returns gpfit and the arguments of a fit.
+func crashTable(t *testing.T, dir string) (gpfit string, args []string) {
+	t.Helper()
+	var table bytes.Buffer
+	for i := range 300 {
+		fmt.Fprintf(&table, "%v,%v,%v\n", float64(i)/30, float64(i*i%97), float64(i*7%13)+float64(i)/100)
+	}
+	data := filepath.Join(dir, "data.csv")
+	if err := os.WriteFile(data, table.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return program(t), []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
+}
+
+// TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by
+// SIGTERM in turn, and goes on: model and report are those of an undisturbed fit.
+// GPFIT_KILLS sets the number of signals.
+func TestCrashSignals(t *testing.T) {
+	signals := 6
+	if text := os.Getenv("GPFIT_KILLS"); text != "" {
+		signals, _ = strconv.Atoi(text)
+	}
+	dir := t.TempDir()
+	gpfit, args := crashTable(t, dir)
+	model := filepath.Join(dir, "m.gpfit")
+	began := time.Now()
+	want, err := exec.Command(gpfit, append(args, "--out", model)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := time.Since(began)
+	wantModel, _ := os.ReadFile(model)
+	rng, sent, rounds := rand.New(rand.NewPCG(1, 2)), 0, 0
+	args = append(args, "--out", model, "--force", "--checkpoint", filepath.Join(dir, "ck"))
+	for sent < signals {
+		rounds++
+		_ = os.Remove(model)
+		var out bytes.Buffer
+		for {
+			out.Reset()
+			cmd := exec.Command(gpfit, args...)
+			cmd.Stdout = &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[sent%2]
+			wait := time.Duration(rng.Int64N(int64(alone)))
+			timer := time.AfterFunc(wait, func() { _ = cmd.Process.Signal(sig) })
+			err := cmd.Wait()
+			if timer.Stop(); err == nil {
+				break
+			}
+			var ended *exec.ExitError
+			if !errors.As(err, &ended) || ended.ExitCode() != -1 && ended.ExitCode() != 130 {
+				t.Fatalf("after signal %v: %v", sig, err)
+			}
+			sent++
+		}
+		got, _ := os.ReadFile(model)
+		if !bytes.Equal(got, wantModel) {
+			t.Errorf("round %d: another model", rounds)
+		}
+		if a, b := withoutTimes(t, want), withoutTimes(t, out.Bytes()); a != b {
+			t.Errorf("round %d: another report:\n%s\n%s", rounds, a, b)
+		}
+	}
+	t.Logf("%d signals in %d fits", sent, rounds)
+}
+
+// TestCrashFullDisk: a file system that is full ends a fit with an error that says so;
+// neither a part of a model nor a temporary file is left. With space, the fit goes on.
+func TestCrashFullDisk(t *testing.T) {
+	dir, small := t.TempDir(), t.TempDir()
+	gpfit, args := crashTable(t, dir)
+	if err := syscall.Mount("none", small, "tmpfs", 0, "size=8k"); err != nil {
+		t.Skipf("mounting a small file system: %v", err)
+	}
+	defer func() { _ = syscall.Unmount(small, 0) }()
+	model := filepath.Join(small, "m.gpfit")
+	cmd := exec.Command(gpfit, append(args, "--out", model)...)
+	text, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "no space left") {
+		t.Errorf("model on a full disk: %v\n%s", err, text)
+	}
+	if files, _ := os.ReadDir(small); len(files) > 0 {
+		t.Errorf("left behind: %v", files)
+	}
+	model, checkpoint := filepath.Join(dir, "m.gpfit"), filepath.Join(small, "ck")
+	args = append(args, "--out", model, "--checkpoint", checkpoint)
+	text, err = exec.Command(gpfit, args...).CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "no space left") {
+		t.Errorf("checkpoint on a full disk: %v\n%s", err, text)
+	}
+	if _, err := os.Stat(model); err == nil {
+		t.Error("a model of a fit that failed")
+	}
+	if err := syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command(gpfit, args...).CombinedOutput(); err != nil {
+		t.Errorf("with space: %v\n%s", err, text)
+	}
+}
+
+// TestCrashMemoryLimit: under a limit of address space a fit ends with exit code 0 or 12
+// or by the runtime's own word, and leaves no part of a model.
+func TestCrashMemoryLimit(t *testing.T) {
+	dir := t.TempDir()
+	gpfit, args := crashTable(t, dir)
+	model := filepath.Join(dir, "m.gpfit")
+	for _, kilobytes := range []int{300_000, 600_000, 1_200_000, 4_000_000} {
+		_ = os.Remove(model)
+		line := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, kilobytes)
+		cmd := exec.Command("bash", append([]string{"-c", line, gpfit}, append(args, "--max-evals", "3", "--out", model)...)...)
+		text, err := cmd.CombinedOutput()
+		code := cmd.ProcessState.ExitCode()
+		t.Logf("%d kB: exit code %d", kilobytes, code)
+		_, statErr := os.Stat(model)
+		if code != 0 && code != 2 && code != 12 || (statErr == nil) != (err == nil) {
+			t.Errorf("%d kB: %v, model: %v\n%.2000s", kilobytes, err, statErr, text)
+		}
+		if strings.Contains(string(text), "goroutine") && !strings.Contains(string(text), "out of memory") && !strings.Contains(string(text), "cannot allocate") {
+			t.Errorf("%d kB: neither an error nor a lack of memory:\n%.2000s", kilobytes, text)
+		}
+	}
+}
+
+// TestCrashRunRemoved: a batch whose run directory is removed under it ends with an error
+// of its own, or is done, and does not make the directory anew.
+func TestCrashRunRemoved(t *testing.T) {
+	dir := t.TempDir()
+	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
+	cmd := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet")
+	var text bytes.Buffer
+	cmd.Stderr = &text
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := os.Rename(run, run+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if err == nil || strings.Contains(text.String(), "goroutine ") {
+		t.Errorf("%v\n%.2000s", err, text.String())
+	}
+	if _, err := os.Stat(run); err == nil {
+		t.Error("the run directory is there again")
+	}
+}
