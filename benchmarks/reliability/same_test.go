@@ -104,7 +104,7 @@ func TestVariants(t *testing.T) {
 		answer(all)
 		return
 	}
-	const largest = 1e-10
+	const largest = 1e-12
 	var of [3][]numbers
 	for i, variant := range []string{"generic", "avx2", "avx512"} {
 		if variant != "generic" && !hasVariant(variant) {
@@ -190,7 +190,7 @@ func TestGPU(t *testing.T) {
 		}
 		a, b := difference(evaluateCalm(t, host, seed), first)
 		nlml, gradient = max(nlml, a), max(gradient, b)
-		if a > 1e-10 || b > 1e-10 {
+		if a > 1e-12 || b > 1e-12 {
 			t.Errorf("seed %d: NLML %.3g, gradient %.3g", seed, a, b)
 		}
 	}
