@@ -152,6 +152,9 @@ func (e *Evaluator) derivatives() *gradientRun {
 	g := e.prog.Gradient()
 	s := newSelection(g.List, g.Needed(), len(g.Features))
 	r := &gradientRun{Gradient: g, measures: &e.measures}
+	for _, v := range g.Sums { // before the columns, which take the cache
+		s.sum(v)
+	}
 	for _, c := range g.Columns {
 		s.columns(c.Weight)
 		f := &g.Features[c.Feature]
@@ -160,9 +163,6 @@ func (e *Evaluator) derivatives() *gradientRun {
 			size *= 2
 		}
 		r.columnSums = append(r.columnSums, make([]float64, size))
-	}
-	for _, v := range g.Sums { // behind the columns, whose products they share
-		s.sum(v)
 	}
 	r.routine = s.routine()
 	r.routine.sums, r.to = make([]float64, len(g.Sums)), r

@@ -4,7 +4,7 @@
     python3 benchmarks/rows/compare.py BEFORE AFTER [--rounds 5] [--only TEXT]
 
 Each round runs both, in changing order. A ratio is before/after of one round's
-times, so above 1 the second is faster; medians over rounds are printed.
+times, so above 1 the second is faster; medians over rounds are printed. Kernels that one of them lacks are left out.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ ratios, times = {}, {}
 for k in range(a.rounds):
     order = [a.before, a.after] if k % 2 == 0 else [a.after, a.before]
     got = {p: measure(p) for p in order}
-    for key in got[a.after]:
+    for key in (k for k in got[a.after] if k in got[a.before]):
         for what in ("fill", "contract"):
             before, after = got[a.before][key][what], got[a.after][key][what]
             ratios.setdefault((*key, what), []).append(before / after)
