@@ -9,7 +9,7 @@
 #   make bindings              the calls of CUDA against NVIDIA's headers and
 #                              libraries, 3 GB fetched; PTX=FOLDER assembles more
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
-#   make fuzz-short            the same for two seconds, as in CI
+#   make fuzz-short            the same for two seconds
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
