@@ -110,7 +110,7 @@ func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points
 	g.pairs = pairs{x, i, y, j0}
 	e.measures.measure(g.rows, g.Features, g.pairs, m)
 	g.run(adj[:m])
-	g.Assemble(grad, e.theta, g.uniforms, g.sums, g.columnSums)
+	g.Assemble(grad, e.measures.inverse, g.uniforms, g.sums, g.columnSums)
 }
 
 // RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to

@@ -155,10 +155,11 @@ func (g *Gradient) Needed() []bool {
 	return g.List.Needed(roots...)
 }
 
-// Assemble adds the derivatives by log θ to grad. uniforms are the uniform values
-// at θ, sums those of Sums; columns[i] are the sums of Columns[i], one for each
+// Assemble adds the derivatives by log θ to grad. inverse is 1/θ: the CPU calls this
+// for every row of pairs, which is no place for divisions. uniforms are the uniform
+// values at θ, sums those of Sums; columns[i] are the sums of Columns[i], one for each
 // column, followed for SinSquares by those of u·sin(2πu).
-func (g *Gradient) Assemble(grad, theta, uniforms, sums []float64, columns [][]float64) {
+func (g *Gradient) Assemble(grad, inverse, uniforms, sums []float64, columns [][]float64) {
 	for p, list := range g.parts {
 		for _, t := range list {
 			grad[p] += uniform(uniforms, t.coef) * sums[t.sum]
@@ -171,7 +172,7 @@ func (g *Gradient) Assemble(grad, theta, uniforms, sums []float64, columns [][]f
 			weight := uniform(uniforms, c.Factor)
 			if f.Param >= 0 {
 				for range f.Power() {
-					weight /= theta[f.Param+q]
+					weight *= inverse[f.Param+q]
 				}
 				grad[f.Param+q] -= float64(f.Power()) * weight * columns[i][q]
 			}

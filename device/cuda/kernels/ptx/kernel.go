@@ -280,5 +280,9 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 			sums[p.element] = result[r]
 		}
 	}
-	k.gradient.Assemble(grad, theta, values, sums, columns)
+	inverse := make([]float64, len(theta))
+	for i, v := range theta {
+		inverse[i] = 1 / v
+	}
+	k.gradient.Assemble(grad, inverse, values, sums, columns)
 }
