@@ -10,6 +10,7 @@
 #                              libraries, 3 GB fetched; PTX=FOLDER assembles more
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
 #   make fuzz-short            the same for two seconds
+#   make changelog            the entries of changelog/unreleased as a section
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
@@ -25,7 +26,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
+.PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -56,6 +57,9 @@ fuzz:
 fuzz-short:
 	.ci/fuzz 2s $(FUZZPACKAGES)
 
+changelog:
+	@.ci/changelog
+
 sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
 	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
@@ -82,7 +86,7 @@ reliability-input:
 # Campaigns of reliability: make reliability runs all parts, which RELIABILITY lists.
 # docs/reliability-campaigns.md says what each does and what came out.
 RELIABILITY += reliability-input reliability-numerics reliability-determinism reliability-crashes reliability-soak reliability-supply
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes
+.PHONY: changelog reliability reliability-numerics reliability-determinism reliability-crashes
 
 reliability:
 	$(MAKE) --no-print-directory $(RELIABILITY)

@@ -168,12 +168,12 @@ func solve(equations []dimension, unknowns []string) (map[string]*big.Rat, bool)
 	return out, true
 }
 
-// without takes a multiple of row, in which the unknown has the factor 1, off e
-// such that it is gone.
-func (e dimension) without(name string, row dimension) dimension {
-	x := e.powers[name]
+// without returns d minus the multiple of row that eliminates the unknown. The
+// unknown's factor in row is 1.
+func (d dimension) without(name string, row dimension) dimension {
+	x := d.powers[name]
 	if x == nil || x.Sign() == 0 {
-		return e
+		return d
 	}
-	return e.plus(row, new(big.Rat).Neg(x))
+	return d.plus(row, new(big.Rat).Neg(x))
 }
