@@ -8,24 +8,43 @@ import (
 	"testing"
 )
 
-// TestREADME runs every gpfit command of README.md's shell blocks, in order, as
-// they stand.
-func TestREADME(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
+// the pages of docs and examples, page by page, as they stand.
+func TestDocumentedCommands(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
+	pages = append(pages, "../../README.md", "../../examples/batch/README.md")
+	commands := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := documentedCommands(string(text))
+		commands += len(lines)
+		if len(lines) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			first := runInExamples(t, lines)
+			if filepath.Base(page) == "README.md" && strings.HasPrefix(string(text), "# gpfit\n") {
+				checkREADMEOutput(t, string(text), first)
+			}
+		})
 	}
-	t.Chdir(t.TempDir())
-	if err := os.Symlink(examples, "examples"); err != nil {
-		t.Skipf("SKIPPED: no symbolic links here: %v", err)
+	if commands < 15 {
+		t.Errorf("%d commands found in the documentation", commands)
 	}
-	ran := 0
+}
+
+// documentedCommands returns the arguments of the gpfit commands in the shell blocks of
+// a page.
+func documentedCommands(page string) []string {
+	var commands []string
 	inShell := false
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(page) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
 			inShell = line == "```sh"
@@ -35,21 +54,36 @@ func TestREADME(t *testing.T) {
 		if !ok {
 			command, ok = strings.CutPrefix(line, "gpfit ")
 		}
-		if !inShell || !ok {
-			continue
+		if inShell && ok {
+			commands = append(commands, command)
 		}
-		ran++
+	}
+	return commands
+}
+
+// runInExamples runs commands in a new folder that has the examples. It returns what the
+// first one writes to standard output.
+func runInExamples(t *testing.T, commands []string) string {
+	t.Helper()
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(examples, "examples"); err != nil {
+		t.Skipf("SKIPPED: no symbolic links here: %v", err)
+	}
+	var first string
+	for i, command := range commands {
 		var stdout, stderr strings.Builder
 		if code := run(context.Background(), shellWords(command), strings.NewReader(""), &stdout, &stderr); code != 0 {
-			t.Errorf("%s\nexit code %d\n%s", line, code, stderr.String())
+			t.Errorf("gpfit %s\nexit code %d\n%s", command, code, stderr.String())
 		}
-		if ran == 1 {
-			checkREADMEOutput(t, string(text), stdout.String())
+		if i == 0 {
+			first = stdout.String()
 		}
 	}
-	if ran < 5 {
-		t.Errorf("%d commands found in README.md", ran)
-	}
+	return first
 }
 
 // checkREADMEOutput compares what README.md shows of the first command with
