@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The CO2 model of Rasmussen & Williams (2006), §5.4.3: a trend, seasons that
-# change slowly, what is between them, and correlated noise, all from the year
+# change slowly, medium-term irregularities, and correlated noise, all from the year
 # alone. Fits examples/co2.csv from the book's parameters, forecasts to 2020, and
-# draws co2_forecast.svg. Everything is written to the folder given (default: this
-# one).
+# draws co2_forecast.svg. It writes everything to FOLDER (default: the
+# current folder).
 #
 #   examples/co2_book.sh [FOLDER]
 #
