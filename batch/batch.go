@@ -1,16 +1,16 @@
-// Package batch runs many fits: data sets × kernels × splits × seeds, side by
-// side on the cores and accelerators of a machine, resumable after any crash, and shared
-// by several machines if need be.
+// Package batch runs many fits: data sets × kernels × splits × seeds. It runs
+// them side by side on the cores and accelerators of one machine or several, and
+// a run continues after any crash.
 //
-// [Plan] turns a spec (package spec) into jobs whose every option is decided,
-// package rundir keeps them and what becomes of them in a directory, [Run] does
-// what is not done yet, package results makes tables of it. schedule.go
-// decides what runs when: big jobs first. pool.go decides where: as many side by
-// side as cores and planned memory allow. The path of a job is in task.go: claim →
-// read → fit, with a checkpoint → model → record.
+// [Plan] turns a spec (package spec) into jobs and decides all their options.
+// Package rundir keeps the jobs and their results in a directory. [Run] runs the
+// jobs that are not done, and package results makes tables of them. schedule.go
+// decides when a job runs: big jobs run first. pool.go decides where: it runs as
+// many jobs side by side as the cores and the planned memory allow. task.go has
+// the steps of a job: claim → read → fit, with a checkpoint → model → record.
 //
-// Results do not depend on the number of workers: the threads of a job, on which
-// its last bits depend, are part of the job.
+// Results do not depend on the number of workers. The last bits of a result
+// depend on the number of threads, which is an option of the job.
 package batch
 
 import (
@@ -22,29 +22,30 @@ import (
 	"gpfit/batch/rundir"
 )
 
-// Run does the jobs of r that are not done, with r locked by the caller. Jobs
-// that fail do not stop others: the error is then a [*JobsFailedError], together
-// with the summary. If ctx is cancelled, the jobs that run are left with their
-// checkpoints and ctx's error is returned. Another error means that the run
-// directory could not be used.
+// Run runs the jobs of r that are not done. The caller holds the lock of r. A
+// job that fails does not stop the others; Run then returns a [*JobsFailedError]
+// with the summary. If ctx is cancelled, the running jobs stop and keep their
+// checkpoints, and Run returns ctx's error. Any other error means that Run could
+// not use the run directory.
 func Run(ctx context.Context, r *rundir.Run, o Options) (Summary, error) {
 	s, err := newScheduler(ctx, r, o)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer s.close()
-	// Goroutines that read ahead and write results must not keep evaluations
-	// from the cores: a job that comes back from a write would wait for its turn.
+	// Goroutines that read ahead and write results must not delay evaluations:
+	// without spare threads, a job that returns from a write waits for a core.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.pool.cores+spareThreads)))
 	defer relaxCollector(s.pool.memory)()
 	return s.loop()
 }
 
-// relaxCollector lets the garbage of small jobs, their matrices, lie five times as
-// long: with 200 jobs of 500 rows on two cores collecting it took 8 % of the wall
-// time. Where jobs fill the memory that they may use, the limit makes up for it.
-// What the variables GOGC and GOMEMLIMIT say is left alone. It returns what undoes
-// it.
+// relaxCollector lets the heap grow to five times the live data before the garbage
+// collector runs. Collecting the matrices of 200 jobs of 500 rows took 8 % of the
+// wall time on two cores. The limit makes the collector run earlier if jobs fill
+// the memory that they may use, in bytes. relaxCollector changes nothing if GOGC or
+// GOMEMLIMIT is set or memory is not positive. It returns a function that restores
+// the old settings.
 func relaxCollector(memory int64) (restore func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" || memory <= 0 {
 		return func() {}
@@ -56,7 +57,7 @@ func relaxCollector(memory int64) (restore func()) {
 	}
 }
 
-// spareThreads is how many of Go's threads there are beside those that compute.
-// With 16 programs on two cores two more raised the part of the time within
-// evaluations from 92.0 to 93.1 %, and took a third less time.
+// spareThreads is the number of Go's threads in addition to those that compute.
+// With 16 programs on two cores, two more threads raised the share of time within
+// evaluations from 92.0 to 93.1 %, and the runs took a third less time.
 const spareThreads = 2

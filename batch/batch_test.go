@@ -37,7 +37,8 @@ func writeTable(t testing.TB, path string, n int) {
 	}
 }
 
-// create makes a run of a spec in a new folder with a table of 40 rows, a.csv.
+// create makes a run of a spec in a new folder. The folder has tables of 40 rows,
+// a.csv, and of 200 rows, big.csv, and two that cannot be fitted.
 func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +80,7 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	return rundir.JobStatus{}
 }
 
-// events are the types of a record, with the kinds of failures.
+// events returns the types of the events of a job, with the kinds of failures.
 func events(s rundir.JobStatus) string {
 	var out []string
 	for _, e := range s.Record {
@@ -92,8 +93,8 @@ func events(s rundir.JobStatus) string {
 	return strings.Join(out, " ")
 }
 
-// TestFailures: jobs that fail do not stop others, what is wrong with a job is
-// not tried again, and a resume leaves it unless asked.
+// TestFailures checks that a failed job does not stop others, and that a resume
+// does not retry a job with an error of its own unless RetryFailed is set.
 func TestFailures(t *testing.T) {
 	r := create(t, `
 defaults: {device: cpu, threads: 1}
@@ -117,7 +118,7 @@ kernels:
 		}
 	}
 	if text := status(t, r, "bad.rbf.seed-1").Record.Last().Error; !strings.Contains(text, "bad.csv:2: column 3") {
-		t.Errorf("the error does not say where: %s", text)
+		t.Errorf("the error does not name the place: %s", text)
 	}
 	if _, err = Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) {
 		t.Errorf("again: %v", err)
@@ -133,8 +134,8 @@ kernels:
 	}
 }
 
-// TestLostDevice: the job of a lost GPU goes on on another one, and to the same
-// bits; without another one it fails, unless the spec has a fallback.
+// TestLostDevice checks that the job of a lost GPU continues on another GPU.
+// Without another GPU it fails, unless the spec has a fallback.
 func TestLostDevice(t *testing.T) {
 	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf, matern32]\nseeds: [1, 2]\n"
 	lose := func(d *gpuDriver, which ...string) {
@@ -161,7 +162,7 @@ func TestLostDevice(t *testing.T) {
 		}
 	}
 	if retried != 1 {
-		t.Errorf("%d jobs met the lost device, want the one that found it out", retried)
+		t.Errorf("%d jobs met the lost device, want 1", retried)
 	}
 
 	lose(d, "cuda:0", "cuda:1")
@@ -170,7 +171,7 @@ func TestLostDevice(t *testing.T) {
 	if _, err := Run(t.Context(), r, Options{Drivers: drivers}); !errors.As(err, &failed) || len(failed.Failed) != 4 {
 		t.Errorf("without any device: %v", err)
 	}
-	// A later resume, with the devices back, tries again.
+	// A later resume, when the devices work again, retries the jobs.
 	d.fail = nil
 	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
 		t.Errorf("with the devices back: %+v, %v", sum, err)
@@ -184,13 +185,13 @@ func TestLostDevice(t *testing.T) {
 	for _, j := range r.Jobs {
 		report := status(t, r, j.ID).Record.Last().Report
 		if report.Device != "cpu" || len(report.Warnings) == 0 {
-			t.Errorf("%s: on %s, warnings %v: a fallback must be said", j.ID, report.Device, report.Warnings)
+			t.Errorf("%s: on %s, warnings %v: a warning must report the fallback", j.ID, report.Device, report.Warnings)
 		}
 	}
 }
 
-// TestMemory: a GPU takes as many jobs as fit; one that found too little is
-// tried again, alone; one that never fits is refused with the numbers.
+// TestMemory checks that a GPU takes as many jobs as fit, that a job that finds too
+// little memory runs again alone, and that a job that can never fit fails.
 func TestMemory(t *testing.T) {
 	d := newGPUs(1, 3*8*40*40+100)
 	d.meet = make(chan struct{})
@@ -201,10 +202,10 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.most["cuda:0"] > 3 || d.most["cuda:0"] < 2 {
-		t.Errorf("%d jobs side by side, there is room for 3", d.most["cuda:0"])
+		t.Errorf("%d jobs side by side, want 2 or 3", d.most["cuda:0"])
 	}
 
-	// The device has less than it says as soon as two are there.
+	// The device has less memory than it reports as soon as it has two jobs.
 	d = newGPUs(1, 1<<30)
 	d.fail = func(name string, n int) error {
 		if d.now[name] > 0 {
@@ -232,8 +233,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCores: jobs never take more cores than there are, and one with more
-// threads than cores runs alone.
+// TestCores checks that jobs never take more cores than the machine has, and that a
+// job with more threads than cores runs alone.
 func TestCores(t *testing.T) {
 	p, err := newPool(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40})
 	if err != nil {
@@ -276,7 +277,8 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// TestCancel: a cancelled run leaves what it did and says so, and goes on later.
+// TestCancel checks that a cancelled run returns ctx's error and that a later run
+// finishes the jobs.
 func TestCancel(t *testing.T) {
 	drivers := []device.Driver{cpu.Driver{}}
 	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 20}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
@@ -302,7 +304,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestPanic: a job that panics is a failure of that job.
+// TestPanic checks that a panic fails only the job that panicked.
 func TestPanic(t *testing.T) {
 	d := newGPUs(1, 1<<30)
 	d.fail = func(_ string, n int) error {
@@ -323,7 +325,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestPlan: what results depend on is decided when the run is made.
+// TestPlan checks that Plan decides the device, the threads and the sizes of jobs.
 func TestPlan(t *testing.T) {
 	d := newGPUs(1, 1<<30)
 	drivers := []device.Driver{d, cpu.Driver{}}
@@ -362,7 +364,7 @@ func TestPlan(t *testing.T) {
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
 	}
-	// Where the jobs will run there is an accelerator, if the program knows any.
+	// With Accelerated, "auto" stands for an accelerator if a driver has one.
 	for want, drivers := range map[string][]device.Driver{"cuda": drivers, "cpu": {cpu.Driver{}}} {
 		m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Accelerated: true})
 		if err != nil {
@@ -370,7 +372,7 @@ func TestPlan(t *testing.T) {
 		}
 		for _, j := range m.Jobs {
 			if *j.Options.Device != want {
-				t.Errorf("%s with an accelerator there: %s, want %s", j.ID, *j.Options.Device, want)
+				t.Errorf("%s with Accelerated: %s, want %s", j.ID, *j.Options.Device, want)
 			}
 		}
 	}
@@ -382,7 +384,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestOptions: every option of a spec reaches the fit.
+// TestOptions checks that every option of a spec reaches the fit.
 func TestOptions(t *testing.T) {
 	s, err := spec.Parse("s.yaml", []byte(`
 data: [a.csv]
@@ -427,8 +429,8 @@ func TestParseShard(t *testing.T) {
 	}{
 		{"0/4", "", Shard{0, 4}, ""},
 		{"3/4", "", Shard{3, 4}, ""},
-		{"4/4", "", Shard{}, "not among 0 … 3"},
-		{"-1/4", "", Shard{}, "not among"},
+		{"4/4", "", Shard{}, "not in the range 0 … 3"},
+		{"-1/4", "", Shard{}, "not in the range"},
 		{"a/4", "", Shard{}, "not the index"},
 		{"1/0", "", Shard{}, "not a number of shards"},
 		{"1", "", Shard{}, "must be i/N"},
@@ -436,8 +438,8 @@ func TestParseShard(t *testing.T) {
 		{"auto", "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_COUNT=5", Shard{3, 5}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=8 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=5", Shard{2, 5}, ""},
 		{"auto/8", "JOB_COMPLETION_INDEX=6", Shard{6, 8}, ""},
-		{"auto", "JOB_COMPLETION_INDEX=6", Shard{}, "give auto/N"},
-		{"auto/4", "JOB_COMPLETION_INDEX=6", Shard{}, "not among"},
+		{"auto", "JOB_COMPLETION_INDEX=6", Shard{}, "use auto/N"},
+		{"auto/4", "JOB_COMPLETION_INDEX=6", Shard{}, "not in the range"},
 		{"auto/4", "JOB_COMPLETION_INDEX=x", Shard{}, "not a number"},
 	} {
 		env := map[string]string{}

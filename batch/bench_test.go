@@ -13,13 +13,12 @@ import (
 	"gpfit/device"
 )
 
-// BenchmarkSmallJobs runs 200 jobs of 500 rows, with the threads of one core
-// each and one job for every core, and reports the part of the workers' time
-// that was spent within evaluations:
+// BenchmarkSmallJobs runs 200 jobs of 500 rows on two cores, one thread for each
+// job. It reports the share of the workers' time that was spent within evaluations:
 //
 //	go test ./batch -run '^$' -bench SmallJobs -benchtime 1x -count 5
 //
-// from one start, as is the default, and from two, which race.
+// Each fit has one start, which is the default, or two starts, which race.
 func BenchmarkSmallJobs(b *testing.B) {
 	for _, restarts := range []string{"0", "1"} {
 		b.Run("restarts="+restarts, func(b *testing.B) { benchmarkSmallJobs(b, restarts) })

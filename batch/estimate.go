@@ -8,7 +8,7 @@ import (
 	"gpfit/device"
 )
 
-// Estimate is what a job is expected to need.
+// Estimate holds the memory, operations and time that a job is expected to need.
 type Estimate struct {
 	Job rundir.PlannedJob
 	device.Plan
@@ -16,12 +16,12 @@ type Estimate struct {
 	Seconds float64
 }
 
-// TypicalEvaluations is the number of evaluations with gradient that estimates
-// count for one start of the optimiser.
+// TypicalEvaluations is the number of evaluations with gradient that an estimate
+// assumes for one start of the optimiser.
 const TypicalEvaluations = 40
 
-// Estimates returns the plan of every job, from the host and, where there are
-// accelerators, the first that a job may take.
+// Estimates returns the plan of every job, on the first device that the job may
+// take. The plan is empty if this machine has no such device.
 func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver) ([]Estimate, error) {
 	e := estimator{found: device.Find(ctx, drivers), open: map[deviceKey]device.Backend{}}
 	defer e.close()
@@ -44,26 +44,26 @@ func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 	}
 	e.Plan = b.Plan(j.N, j.D)
 	if e.FlopRate == 0 {
-		// A rough one: small matrices do not reach it.
+		// The rate is a rough guess: small matrices do not reach it.
 		e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
 	}
 	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 	return e
 }
 
-// estimator opens the devices of jobs, each once.
+// estimator opens each device of the jobs once.
 type estimator struct {
 	found device.Found
 	open  map[deviceKey]device.Backend
 }
 
-// deviceKey tells backends apart: those of the host by their threads too.
+// deviceKey identifies a backend. Backends of the host also differ in their threads.
 type deviceKey struct {
 	name    string
 	threads int
 }
 
-// backend returns a backend like that of a job, nil if there is none here.
+// backend returns a backend like the job's, or nil if this machine has none.
 func (e *estimator) backend(ctx context.Context, j rundir.PlannedJob) (device.Backend, error) {
 	key, threads := deviceKey{name: value(j.Options.Device)}, value(j.Options.Threads)
 	if e.found.IsHost(key.name) {

@@ -7,8 +7,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParseShard: a shard is one of those that it counts, prints as i/N and reads
-// back; shards of the same count share every job out, each to one.
+// FuzzParseShard checks that ParseShard returns an error or an index below the
+// count, that the shard printed as i/N parses to the same shard, and that the shard
+// contains the job of its own index but not the next one.
 func FuzzParseShard(f *testing.F) {
 	for _, c := range [][3]string{{"0/3"}, {"auto", "4", "2"}, {"auto/3", "2", ""}, {"3/3"}, {"-1/2"}, {"1/0"}, {" 1/2 "}, {"a/b"}, {"9223372036854775807/9223372036854775807"}, {"auto", "x", "1"}} {
 		f.Add(c[0], c[1], c[2])
@@ -20,7 +21,7 @@ func FuzzParseShard(f *testing.F) {
 			s, err := ParseShard(text, lookup)
 			if err != nil {
 				if err.Error() == "" {
-					t.Fatal("an error without words")
+					t.Fatal("the error has no text")
 				}
 				return
 			}

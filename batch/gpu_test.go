@@ -11,19 +11,20 @@ import (
 	"gpfit/kernel"
 )
 
-// gpuDriver is a kind of device for tests: CPUs that call themselves GPUs, have
-// little memory and fail at will.
+// gpuDriver is a kind of device for tests: CPUs that pretend to be GPUs, have
+// little memory and fail on demand.
 type gpuDriver struct {
 	count  int
 	memory int64
 	mu     sync.Mutex
 	// now and most count the workspaces open on one device.
 	now, most map[string]int
-	// meet, if not nil, is closed when two workspaces are open on one device; until
-	// then their jobs wait, ten seconds at most.
+	// meet, if not nil, is closed when two workspaces are open on one device. Until
+	// then their jobs wait, for at most ten seconds.
 	meet chan struct{}
 	met  sync.Once
-	// fail is asked before a workspace is made.
+	// fail, if not nil, runs before a device opens a workspace of n rows. If it
+	// returns an error, the device returns that error.
 	fail func(name string, n int) error
 }
 

@@ -16,36 +16,36 @@ import (
 	"gpfit/internal/table"
 )
 
-// PlanOptions say how the jobs of a spec are decided.
+// PlanOptions configures [Plan].
 type PlanOptions struct {
-	// SpecPath and SpecText are the spec file; paths in it are relative to it.
+	// SpecPath and SpecText are the path and the content of the spec file. Paths
+	// in the spec are relative to the file.
 	SpecPath string
 	SpecText []byte
-	// Extra options come before all of the spec.
+	// Extra options override those of the spec.
 	Extra spec.Options
-	// Program names this program's version.
+	// Program is the name and version of this program.
 	Program string
-	// Drivers are the kinds of devices, Crossover as in [device.Request].
+	// Drivers are the kinds of devices. Crossover is the same as in [device.Request].
 	Drivers   []device.Driver
 	Crossover *device.Crossover
-	// Accelerated takes "auto" for an accelerator: where the jobs will run there is
-	// one.
+	// Accelerated means that the jobs will run on machines with an accelerator:
+	// "auto" then stands for the accelerator.
 	Accelerated bool
-	// Dir replaces the spec file's folder, if not empty.
+	// Dir, if not empty, replaces the spec file's folder.
 	Dir string
-	// OnWarning is told what is wrong with single jobs.
+	// OnWarning, if not nil, receives a warning for each job that will fail.
 	OnWarning func(text string)
 }
 
-// rowsPerThread is the number of rows for which a job is given a thread, where
-// threads are left to choose: below it further threads wait for one another,
+// rowsPerThread is the number of rows for each thread of a job, if the spec does
+// not set the threads. With fewer rows per thread, threads wait for one another,
 // and jobs side by side use the cores better.
 const rowsPerThread = 4000
 
-// Plan reads a spec's data and decides everything about its jobs that results
-// depend on, so that they do not depend on the machine that a job meets: device
-// and threads. Errors: [*spec.Error], [*table.Error] for a file that is not
-// there.
+// Plan reads the data of a spec and decides the device and the threads of every
+// job, so that results do not depend on the machine that runs a job. Errors:
+// [*spec.Error], [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
 	dir := o.Dir
 	if dir == "" {
@@ -75,7 +75,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		job := rundir.PlannedJob{JobSpec: j}
 		size := sizes.of(j)
 		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
-			// It fails alone, when its turn comes.
+			// Only this job fails, when it runs.
 			o.OnWarning(j.ID + ": will fail: " + firstLine(size.err))
 		}
 		if value(j.Options.Threads) == 0 {
@@ -95,14 +95,15 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 	return m, nil
 }
 
-// sizer prepares jobs to see how large they are, and whether they can be fitted:
-// those that differ in their seeds alone once.
+// sizer prepares jobs to find their sizes and whether they can be fitted. Jobs
+// that differ only in their seeds are prepared once.
 type sizer struct {
 	load  *loader
 	known map[string]jobSize
 }
 
-// jobSize are training rows and columns, or why there are none.
+// jobSize holds the numbers of training rows n and columns d, or the reason why
+// the job cannot be fitted.
 type jobSize struct {
 	n, d int
 	err  error
@@ -156,20 +157,20 @@ func addInputs(m *rundir.Manifest, jobs []spec.JobSpec) error {
 	return nil
 }
 
-// autoDevice decides what [device.Auto] means: the kind of an accelerator, any of
-// which a job then may take, or the host.
+// autoDevice decides what [device.Auto] means: the host or a kind of accelerator.
+// A job may then take any accelerator of that kind.
 type autoDevice struct {
 	o     PlanOptions
 	found *device.Found
 	asked bool
 	host  string
-	// kind is that of the accelerator, which is taken from this number of rows on.
+	// kind is the kind of the accelerator. Jobs of at least from rows take it.
 	kind string
 	from int
 }
 
-// forSize decides for a job of n rows. No accelerator is opened for jobs that it is
-// known not to pay for.
+// forSize returns the device for a job of n rows. It opens no accelerator if
+// an accelerator is known not to pay off for n rows.
 func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
 	if c.found == nil {
 		found := device.Find(ctx, c.o.Drivers)

@@ -11,24 +11,24 @@ import (
 	"gpfit/device"
 )
 
-// pool holds the host's cores and memory and the accelerators, and what of them is
-// in use. Only the scheduler's goroutine calls it, but for open and backend.
+// pool keeps track of the host's cores and memory and of the accelerators. Only
+// the scheduler's goroutine calls it, except for open and backend.
 type pool struct {
 	found device.Found
-	// cores is how many there are, coresUsed those in use, which a job with more
-	// threads than cores may exceed when it runs alone.
+	// cores is the number of cores, and coresUsed the number in use. A job with
+	// more threads than cores takes all of them.
 	cores, coresUsed   int
-	memory, memoryUsed int64 // of the host, in bytes; memory 0 is unlimited
+	memory, memoryUsed int64 // host memory in bytes; memory 0 means no limit
 	accelerators       []*accelerator
-	asked              bool // for accelerators
+	asked              bool // a job has asked for accelerators
 	jobsPerDevice      int
 	running            int
 
 	mu   sync.Mutex
-	free map[int][]device.Backend // of the host by threads, not in use
+	free map[int][]device.Backend // unused backends of the host, by threads
 }
 
-// accelerator is a device beside the host, which jobs share by its memory.
+// accelerator is a device other than the host. Jobs share its memory.
 type accelerator struct {
 	name         string
 	backend      device.Backend
@@ -37,7 +37,8 @@ type accelerator struct {
 	lost         bool
 }
 
-// place is where a job runs and what it takes there.
+// place is a device for a job, with the resources that the job reserves: cores,
+// and bytes of host and device memory.
 type place struct {
 	accelerator *accelerator // nil for the host
 	threads     int
@@ -46,14 +47,15 @@ type place struct {
 	device      int64
 }
 
-// demand is what a job asks of the machine.
+// demand describes what a job requires of the machine.
 type demand struct {
 	job rundir.PlannedJob
-	// alone asks for a device without other jobs, avoid names devices that failed
-	// with the job.
+	// alone asks for a device without other jobs. avoid holds the names of the
+	// devices on which the job has failed.
 	alone bool
 	avoid map[string]bool
-	// onFallback says that the job's own device cannot be had; notes tell why.
+	// onFallback means that the job's own device is unavailable; notes gives the
+	// reason.
 	onFallback bool
 	notes      []string
 }
@@ -67,10 +69,10 @@ func (d *demand) device() string {
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
-// plan is what the job needs on a backend: that of the backend, and the table.
+// plan returns the job's needs on a backend: those of the fit and of the table.
 func (d *demand) plan(b device.Backend) device.Plan {
 	if d.job.N == 0 {
-		return device.Plan{} // it fails when it is read
+		return device.Plan{} // the job fails when it reads its data
 	}
 	table := 32 * int64(d.job.N) * int64(d.job.D+2)
 	return b.Plan(d.job.N, d.job.D).With(device.Need{Bytes: table, What: "the table"})
@@ -94,7 +96,7 @@ func newPool(ctx context.Context, o Options) (*pool, error) {
 	return p, nil
 }
 
-// open opens the device of that name for a number of CPU threads.
+// open opens the named device for the given number of CPU threads.
 func (p *pool) open(ctx context.Context, name string, threads int) (device.Backend, error) {
 	b, _, err := p.found.Open(ctx, device.Request{Device: name, Options: device.Options{Threads: threads}})
 	if err != nil {
@@ -103,8 +105,8 @@ func (p *pool) open(ctx context.Context, name string, threads int) (device.Backe
 	return b[0], nil
 }
 
-// takeHost returns a backend of the host that nobody else uses: backends of one
-// thread count are alike, but calls to one of them compete for its threads.
+// takeHost returns a backend of the host that no other job uses. Backends with the
+// same number of threads are equal, but calls to one backend compete for its threads.
 func (p *pool) takeHost(ctx context.Context, threads int) (device.Backend, error) {
 	p.mu.Lock()
 	if list := p.free[threads]; len(list) > 0 {
@@ -123,7 +125,7 @@ func (p *pool) giveHost(threads int, b device.Backend) {
 	p.free[threads] = append(p.free[threads], b)
 }
 
-// openAccelerators opens every usable one, once, when the first job asks for one.
+// openAccelerators opens every usable accelerator when the first job asks for one.
 func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 	if p.asked {
 		return
@@ -141,11 +143,11 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 	}
 }
 
-// errLater says that a job fits, but not now.
+// errLater means that a job fits the machine, but not now.
 var errLater = errors.New("no room now")
 
-// find looks for a place for a job. Errors: errLater, or why there is none and
-// will be none.
+// find returns a place for a job. Errors: errLater, or the reason why this machine
+// can never run the job.
 func (p *pool) find(d *demand) (place, error) {
 	name := d.device()
 	if p.found.IsHost(name) {
@@ -156,7 +158,7 @@ func (p *pool) find(d *demand) (place, error) {
 		return at, err
 	}
 	d.onFallback = true
-	d.notes = append(d.notes, fmt.Sprintf("device %s cannot be had: taking %s, as fallback allows (%v)", name, d.device(), err))
+	d.notes = append(d.notes, fmt.Sprintf("device %s is not available: using %s, as fallback allows (%v)", name, d.device(), err))
 	return p.find(d)
 }
 
@@ -178,7 +180,7 @@ func (p *pool) findHost(d *demand) (place, error) {
 	return at, nil
 }
 
-// limits refuses what will never fit.
+// limits returns an error if a plan can never fit.
 func (p *pool) limits(d *demand, plan device.Plan) error {
 	if limit := int64(value(d.job.Options.Memory)); limit > 0 {
 		if err := plan.CheckLimit(limit); err != nil {
@@ -191,7 +193,7 @@ func (p *pool) limits(d *demand, plan device.Plan) error {
 func (p *pool) hostFits(bytes int64) bool { return p.memory == 0 || p.memoryUsed+bytes <= p.memory }
 
 func (p *pool) findAccelerator(d *demand, name string) (place, error) {
-	err := error(&device.UnavailableError{Device: name, Reason: "there is no such device on this machine"})
+	err := error(&device.UnavailableError{Device: name, Reason: "this machine has no such device"})
 	for _, a := range p.accelerators {
 		if !device.Means(name, a.name) {
 			continue
@@ -218,7 +220,7 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 	return place{}, err
 }
 
-// hasAnother says whether a job has another accelerator to go to than a.
+// hasAnother reports whether a job can use an accelerator other than a.
 func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 	for _, o := range p.accelerators {
 		if o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name) {
@@ -228,7 +230,7 @@ func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 	return false
 }
 
-// full says that nothing can be started: no core and no accelerator is free.
+// full reports whether no job can start: no core and no accelerator is free.
 func (p *pool) full() bool {
 	for _, a := range p.accelerators {
 		if !a.lost && a.jobs < p.jobsPerDevice {
@@ -238,7 +240,7 @@ func (p *pool) full() bool {
 	return p.coresUsed >= p.cores
 }
 
-// take reserves a place, give frees it.
+// take reserves a place; give frees it.
 func (p *pool) take(at place) { p.reserve(at, 1) }
 func (p *pool) give(at place) { p.reserve(at, -1) }
 
@@ -249,12 +251,12 @@ func (p *pool) reserve(at place, sign int) {
 		p.coresUsed += sign * at.cores
 		return
 	}
-	// A job there leaves the cores to others.
+	// A job on an accelerator reserves no cores.
 	at.accelerator.jobs += sign
 	at.accelerator.used += int64(sign) * at.device
 }
 
-// backend returns the backend of a place and a function that gives it back.
+// backend returns the backend of a place and a function that returns it to the pool.
 func (p *pool) backend(ctx context.Context, at place) (device.Backend, func(), error) {
 	if at.accelerator != nil {
 		return at.accelerator.backend, func() {}, nil
@@ -266,7 +268,7 @@ func (p *pool) backend(ctx context.Context, at place) (device.Backend, func(), e
 	return b, func() { p.giveHost(at.threads, b) }, nil
 }
 
-// deviceName is the name of the device of a place.
+// deviceName returns the name of the device of a place.
 func (p *pool) deviceName(at place) string {
 	if at.accelerator != nil {
 		return at.accelerator.name

@@ -4,5 +4,5 @@ package batch
 
 import "syscall"
 
-// errQuota is the error of a user who may write no more.
+// errQuota reports that the user has no disk quota left.
 const errQuota = syscall.EDQUOT

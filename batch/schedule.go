@@ -14,29 +14,29 @@ import (
 	"gpfit/batch/spec"
 )
 
-// Timing of the loop: how often progress is told, and how often jobs of other
-// processes are looked at.
+// The loop reports progress at every progressInterval, and checks the jobs of
+// other processes at every elsewhereInterval.
 const (
 	progressInterval  = 200 * time.Millisecond
 	elsewhereInterval = time.Second
 )
 
-// patience is how many others may be started before a job that finds no room;
-// then the room is left to get free for it.
+// patience is the number of jobs that may overtake a job that does not fit yet.
+// After that no other job starts until it fits.
 const patience = 16
 
-// scheduler decides what runs when. All of its fields belong to the goroutine of
-// loop, but for its runner.
+// scheduler decides when each job runs. All of its fields except the runner belong
+// to the goroutine of loop.
 type scheduler struct {
 	runner
 	ctx context.Context
 	o   Options
 
-	// pending is in the order in which jobs are tried, running what runs,
-	// elsewhere what other processes have claimed.
+	// pending holds the waiting jobs in the order in which they are tried. Other
+	// processes have claimed the jobs in elsewhere.
 	pending, elsewhere []*task
 	running            map[*task]bool
-	// ahead are those that run up to their gate.
+	// ahead holds the tasks that have started without a place and wait at their gate.
 	ahead    []*task
 	ended    chan outcome
 	freed    chan *task
@@ -44,7 +44,8 @@ type scheduler struct {
 	failures map[string]Failure
 	began    time.Time
 	fatal    error
-	// costDone and busyDone are the work and time of the jobs done here.
+	// costDone and busyDone sum the cost and the time of the jobs that this process
+	// has done.
 	costDone float64
 	busyDone time.Duration
 }
@@ -72,7 +73,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		switch {
 		case status.State == rundir.StateDone:
 			s.summary.Done++
-			// A process that was killed after the result may have left it.
+			// A process that was killed after it wrote the result may have left
+			// its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
 		case status.State == rundir.StateFailed && !o.RetryFailed && !retryable(last.Kind):
@@ -81,12 +83,12 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		}
 		n := float64(j.N)
 		t := &task{demand: demand{job: j, avoid: map[string]bool{}}, seen: len(status.Record)}
-		// The cube, and what small jobs spend on n² and on their graph.
+		// Besides the n³ operations, small jobs spend time on n² and on their graph.
 		t.cost = (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
-	// Big jobs first, so that the end is not one of them alone.
+	// Big jobs start first, so that no big job runs alone at the end.
 	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
 	s.load = newLoader(r.Hashes(), jobs)
 	for _, t := range s.pending {
@@ -106,7 +108,7 @@ func (s *scheduler) note(text string) {
 	}
 }
 
-// loop starts what fits and waits for something to happen, until all is done.
+// loop starts jobs that fit and waits for events, until all jobs are done.
 func (s *scheduler) loop() (Summary, error) {
 	tick := time.NewTicker(progressInterval)
 	defer tick.Stop()
@@ -131,7 +133,7 @@ func (s *scheduler) loop() (Summary, error) {
 			s.leave(t)
 		case <-stop:
 			stop = nil
-			s.note(fmt.Sprintf("stopping: %d jobs leave their checkpoints", len(s.running)))
+			s.note(fmt.Sprintf("stopping: %d running jobs keep their checkpoints", len(s.running)))
 		case <-tick.C:
 			s.tellProgress()
 			if len(s.running) < s.pool.cores && time.Since(lastLook) > elsewhereInterval {
@@ -144,8 +146,8 @@ func (s *scheduler) loop() (Summary, error) {
 	return s.sum()
 }
 
-// lookElsewhere moves jobs back whose claims have ended, and reports whether
-// there were any.
+// lookElsewhere makes jobs pending again if another process has ended its claim.
+// It reports whether it found any.
 func (s *scheduler) lookElsewhere() bool {
 	found := false
 	var left []*task
@@ -162,12 +164,12 @@ func (s *scheduler) lookElsewhere() bool {
 	return found
 }
 
-// start starts every pending job that has room, and prepares what comes next.
+// start starts every pending job that fits, and prepares the next ones.
 func (s *scheduler) start() {
 	var left []*task
 	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 	for i, t := range s.pending {
-		// The first that found no room is passed by others only so often.
+		// Others may overtake the first job that does not fit, but not forever.
 		if s.pool.full() || slices.ContainsFunc(slices.Concat(s.ahead, left[:min(len(left), 1)]), impatient) {
 			left = append(left, s.pending[i:]...)
 			break
@@ -195,7 +197,7 @@ func (s *scheduler) start() {
 
 func impatient(t *task) bool { return t.passed > patience }
 
-// take gives a task its place, leave frees it.
+// take reserves a place for a task; leave frees it.
 func (s *scheduler) take(t *task, at place) {
 	s.pool.take(at)
 	t.at, t.began, t.placed = at, time.Now(), true
@@ -210,7 +212,7 @@ func (s *scheduler) leave(t *task) {
 
 func (s *scheduler) begin(t *task) {
 	s.running[t] = true
-	at := t.at // a task with a gate is given its place while it runs
+	at := t.at // a task with a gate gets its place while it runs
 	go func() {
 		var busy time.Duration
 		out := s.attempt(s.ctx, t, at, func() {
@@ -222,7 +224,7 @@ func (s *scheduler) begin(t *task) {
 	}()
 }
 
-// goAhead lets the next job run up to its gate, if its place is the host.
+// goAhead lets the next job run up to its gate, if the job runs on the host.
 func (s *scheduler) goAhead() {
 	if len(s.pending) == 0 || len(s.ahead) > s.pool.cores/8 {
 		return
@@ -241,23 +243,23 @@ func (s *scheduler) goAhead() {
 	s.begin(t)
 }
 
-// admit opens the gate of a task if there is room for it now.
+// admit opens the gate of a task if the task fits now.
 func (s *scheduler) admit(t *task) bool {
 	at, err := s.pool.find(&t.demand)
 	if errors.Is(err, errLater) {
 		return false
 	}
-	s.take(t, at) // whatever else is wrong, the task will find it
+	s.take(t, at) // the task itself meets any other error
 	close(t.gate)
 	return true
 }
 
-// refuse records the failure of a job for which there is no place on this
-// machine. In a run that others share it is left to them.
+// refuse records the failure of a job that cannot run on this machine. In a
+// shared run it leaves the job to other processes.
 func (s *scheduler) refuse(t *task, cause error) {
 	kind := kindOf(cause)
 	if s.o.Shared && retryable(kind) {
-		s.note(fmt.Sprintf("%s: not on this machine: %s", t.job.ID, firstLine(cause)))
+		s.note(fmt.Sprintf("%s cannot run on this machine: %s", t.job.ID, firstLine(cause)))
 		s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
 		return
 	}
@@ -283,7 +285,7 @@ func (s *scheduler) fail(t *task, kind string, cause error) {
 	s.load.release(t.job.JobSpec)
 }
 
-// finish takes in how an attempt ended.
+// finish records the outcome of an attempt.
 func (s *scheduler) finish(out outcome) {
 	t := out.task
 	s.leave(t)
@@ -314,10 +316,11 @@ func (s *scheduler) finish(out outcome) {
 	}
 }
 
-// again puts a job back that failed for want of a device or of memory: to the
-// end of the line, elsewhere if there is an elsewhere, alone if it was memory.
+// again puts a job at the end of the queue after a failure that may be temporary.
+// The job then avoids that accelerator, if it can use another one, and runs alone
+// if memory did not suffice.
 func (s *scheduler) again(t *task, out outcome) {
-	s.note(fmt.Sprintf("%s: again later (%s): %s", t.job.ID, out.kind, firstLine(out.err)))
+	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, firstLine(out.err)))
 	if a := t.at.accelerator; a != nil {
 		t.avoid[a.name] = true
 		a.lost = a.lost || out.kind == KindDevice
@@ -326,7 +329,7 @@ func (s *scheduler) again(t *task, out outcome) {
 	s.pending = append(s.pending, t)
 }
 
-// sum closes the books.
+// sum returns the summary and the error of the whole run.
 func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
 	sum.Wall, sum.Elsewhere = time.Since(s.began), len(s.elsewhere)
@@ -369,8 +372,9 @@ func (s *scheduler) tellProgress() {
 	s.o.OnProgress(p)
 }
 
-// left estimates the time left from what was done: the cost of what is left, at
-// the time that cost took, by as many jobs side by side as there were.
+// left estimates the remaining time. It multiplies the remaining cost by the time
+// per cost of the finished jobs, and divides by the average number of jobs that ran
+// side by side.
 func (s *scheduler) left() time.Duration {
 	wall := time.Since(s.began)
 	if s.costDone == 0 || wall == 0 {

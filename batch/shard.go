@@ -8,17 +8,17 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// Shard is a share of the jobs of a run: those whose number, modulo Count, is
-// Index. The zero value is all of them.
+// Shard selects the jobs of a run whose number, modulo Count, is Index. The zero
+// value selects all jobs.
 type Shard struct{ Index, Count int }
 
-// holds says whether the shard has job number i.
+// holds reports whether the shard contains job number i.
 func (s Shard) holds(i int) bool { return s.Count <= 1 || i%s.Count == s.Index }
 
-// ParseShard reads "i/N", with i from 0, or "auto": the index then comes from
-// SLURM_ARRAY_TASK_ID, _MIN and _STEP or from Kubernetes' JOB_COMPLETION_INDEX,
-// the count from SLURM_ARRAY_TASK_COUNT or, as "auto/N", from the text. lookup
-// is os.LookupEnv.
+// ParseShard parses "i/N", with i from 0 to N−1, "auto" or "auto/N". For auto it
+// reads the index from SLURM_ARRAY_TASK_ID, _MIN and _STEP or from Kubernetes'
+// JOB_COMPLETION_INDEX. The count is N or SLURM_ARRAY_TASK_COUNT. lookup reads a
+// variable, as os.LookupEnv does.
 func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) {
 	index, count, hasCount := strings.Cut(strings.TrimSpace(text), "/")
 	var s Shard
@@ -42,15 +42,15 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 		}
 	}
 	if s.Count == 0 {
-		return s, fmt.Errorf("shard %q: the scheduler does not say how many there are: give auto/N", text)
+		return s, fmt.Errorf("shard %q: the scheduler does not set the number of shards: use auto/N", text)
 	}
 	if s.Index < 0 || s.Index >= s.Count {
-		return s, fmt.Errorf("shard %q: index %d is not among 0 … %d", text, s.Index, s.Count-1)
+		return s, fmt.Errorf("shard %q: index %d is not in the range 0 … %d", text, s.Index, s.Count-1)
 	}
 	return s, nil
 }
 
-// autoIndex reads the scheduler's variables; it fills in count if that is 0.
+// autoIndex reads the scheduler's variables. It sets count if count is 0.
 func autoIndex(count *int, lookup func(string) (string, bool)) (int, error) {
 	number := func(name string, otherwise int) (int, error) {
 		v, ok := lookup(name)

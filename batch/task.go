@@ -19,23 +19,25 @@ import (
 	"gpfit/kernel"
 )
 
-// task is a job on its way through this process.
+// task is a job with its state in this process.
 type task struct {
 	demand
-	// cost is the work of one evaluation, for the order and the estimate.
+	// cost is a relative measure of the work of the fit, for the order of jobs and
+	// the estimate of the remaining time.
 	cost     float64
-	attempts int // of this process
-	// seen is the number of events when the run began: an end after them is
-	// another process's.
+	attempts int // number of attempts in this process
+	// seen is the number of events when the run began. If a later event ends the
+	// job, another process wrote it.
 	seen   int
-	passed int // how often others were started before it
+	passed int // number of jobs that have overtaken this one
 
 	prepare  sync.Once
 	prepared *fit.Job
 	err      error
 
-	// at is the place, began when it was taken, placed whether it is now. A task
-	// that waits for its place has a gate, which is opened when it is taken.
+	// at is the place, began is the time when the task took it, and placed reports
+	// whether the task still holds it. A task that starts before it has a place
+	// has a gate, which opens when the task takes the place.
 	at     place
 	placed bool
 	gate   chan struct{}
@@ -43,32 +45,33 @@ type task struct {
 	status atomic.Pointer[string]
 }
 
-// outcome is how an attempt ended.
+// outcome describes how an attempt ended.
 type outcome struct {
 	task *task
-	// state is what the job is at now; err is why it failed, kind of which kind.
+	// state is the new state of the job. err and kind give the reason and the kind
+	// of a failure.
 	state rundir.State
 	err   error
 	kind  string
-	// fatal ends the run: the directory cannot be written.
+	// fatal ends the run: gpfit cannot write the run directory.
 	fatal      error
 	elsewhere  bool
 	evaluation float64
 	busy       time.Duration
 }
 
-// runner does jobs. Its methods may be called from several goroutines.
+// runner runs jobs. It is safe for concurrent use.
 type runner struct {
 	run  *rundir.Run
 	pool *pool
 	load *loader
-	// shared says that other processes work on the run too.
+	// shared means that other processes work on the run too.
 	shared bool
 }
 
-// attempt claims and does a job, at a place of which the memory may still be open
-// if the task has a gate. computed is called as soon as the device is
-// free again, before the result is written.
+// attempt claims and runs a job at a place. If the task has a gate, its memory may
+// not be reserved yet. attempt calls computed when the device is free again, before
+// it writes the result.
 func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()) outcome {
 	out := outcome{task: t}
 	claim, err := r.run.Claim(t.job)
@@ -131,12 +134,12 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	return out
 }
 
-// mayRetry says whether a job that failed is worth another attempt here.
+// mayRetry reports whether this process should try a failed job again.
 func (r *runner) mayRetry(t *task, kind string) bool {
 	return retryable(kind) && t.attempts <= value(t.job.Options.Retries)
 }
 
-// ready reads and checks the job, once.
+// ready reads and checks the job on the first call.
 func (r *runner) ready(t *task) (*fit.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
@@ -144,7 +147,7 @@ func (r *runner) ready(t *task) (*fit.Job, error) {
 			o.Checkpoint = r.run.Path("checkpoints", t.job.ID)
 			o.DiscardCancelled = true
 			o.Settings.Callback = func(it descent.Iteration) { r.iteration(t, it) }
-			o.OnWarning = func(string) {} // it is in the report
+			o.OnWarning = func(string) {} // the report has the warnings
 			if name := value(t.job.Options.Fallback); name != "" {
 				o.Fallback = func(ctx context.Context) (device.Backend, error) {
 					return r.pool.open(ctx, name, t.threads())
@@ -160,8 +163,8 @@ func (r *runner) iteration(t *task, it descent.Iteration) {
 	t.status.Store(&status)
 }
 
-// compute fits and writes the model. It frees the device, and says so, before
-// it writes.
+// compute fits the job and writes the model. It frees the device and calls computed
+// before it writes, unless the model file includes the factor.
 func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *fit.Report, err error) {
 	defer recoverTo(&err)
 	prepared, err := r.ready(t)
@@ -201,13 +204,12 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 	return &o.Report, nil
 }
 
-// gated is a backend whose user may not compute before the gate is open: a job
-// opens its checkpoint, and what else waits for the disk, while it waits for its
-// core.
+// gated is a backend that does not compute until its gate opens. A job opens its
+// checkpoint and does other disk work while it waits for its core.
 type gated struct {
 	device.Backend
 	gate <-chan struct{}
-	// stop ends the wait, also where a fit opens its device to the end.
+	// stop ends the wait even if the context that the fit passes does not.
 	stop <-chan struct{}
 }
 
@@ -227,8 +229,8 @@ func recoverTo(err *error) {
 	}
 }
 
-// openLog opens a job's log; without one the job goes on, since its record
-// says what counts.
+// openLog opens the log of a job and returns a function that closes it. A job runs
+// without a log if the file cannot be opened: its record has everything that matters.
 func (r *runner) openLog(t *task, attempt int, at place) (*slog.Logger, func()) {
 	var w io.Writer = io.Discard
 	closeLog := func() {}
