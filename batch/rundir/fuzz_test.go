@@ -11,9 +11,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzRecord: whatever is in the record of a job, it is refused as damaged, with its
-// bytes as they were, or read as far as there are whole lines; what is appended then
-// follows what was read, and nothing of it is lost.
+// FuzzRecord checks that a job's record is either refused as damaged and left
+// unchanged, or read up to the last whole line. An appended event then follows the
+// events that were read, and none of them is lost.
 func FuzzRecord(f *testing.F) {
 	event, err := json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1})
 	if err != nil {
@@ -68,9 +68,9 @@ func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
 	}
 }
 
-// FuzzOpen: whatever run.json holds, it is refused with an [*Error], or is a run
-// that, written anew, reads back to the same bytes, and whose jobs have files in its
-// folders and nowhere else.
+// FuzzOpen checks that Open either refuses run.json with an [*Error] or returns a
+// run whose jobs have different names and have files in its folders only. If the run
+// is written and read again, it keeps the same bytes.
 func FuzzOpen(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"gpfit run","schema_version":1,"created":"2026-01-01T00:00:00Z","inputs":[],"jobs":[{"job":"a","data":"a","kernel":"k","seed":1,"fingerprint":"f"}]}`,

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// HashInput returns the SHA-256 of what path stands for: a file, or all files of
-// a folder or pattern, in the order of their names.
+// HashInput returns the size and the SHA-256 of a file, or of all files of a folder
+// or pattern, in the order of their names.
 func HashInput(path string) (Input, error) {
 	in := Input{Path: path}
 	files, err := inputFiles(path)
@@ -67,13 +67,13 @@ func hashFile(w io.Writer, path string) (int64, error) {
 	return io.Copy(w, f)
 }
 
-// SHA256 is the sum of a text, in hexadecimal digits.
+// SHA256 returns the SHA-256 of text in hexadecimal digits.
 func SHA256(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// Hashes maps the paths of inputs to their sums.
+// Hashes returns the SHA-256 of every input by its path.
 func (m *Manifest) Hashes() map[string]string {
 	out := map[string]string{}
 	for _, in := range m.Inputs {
@@ -82,9 +82,9 @@ func (m *Manifest) Hashes() map[string]string {
 	return out
 }
 
-// Changes tells, in words, which inputs and whether the spec are not what they
-// were when the run was made. A spec file that is gone is no change: the run has
-// its copy.
+// Changes returns the paths of the inputs that have changed since the run was made,
+// and "the spec PATH" if the spec has changed. A missing spec file does not count as
+// a change, because the run has a copy.
 func (m *Manifest) Changes() ([]string, error) {
 	var out []string
 	if text, err := os.ReadFile(m.SpecPath); err == nil && SHA256(text) != m.SpecSHA256 {

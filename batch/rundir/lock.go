@@ -11,11 +11,11 @@ import (
 	"gpfit/internal/filelock"
 )
 
-// InUseError reports a run directory that another process works in. The command
+// InUseError reports that another process works in a run directory. The command
 // line maps it to exit code 11.
 type InUseError struct {
 	Dir string
-	// By says who, as far as known.
+	// By describes the other process, as far as known.
 	By string
 }
 
@@ -23,18 +23,18 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("run directory %s is in use by %s", e.Dir, e.By)
 }
 
-// Mode says who may work in a run directory beside the holder of a lock.
+// Mode is the kind of a lock on a run directory.
 type Mode int
 
 const (
-	// Exclusive is for a process that does the whole run.
+	// Exclusive is for a process that works on the run alone.
 	Exclusive Mode = iota
-	// Shared is for processes that share it: shards and workers.
+	// Shared is for processes that share the run: shards and workers.
 	Shared
 )
 
-// Lock keeps others out of a run directory. It ends with the process, however
-// that ends, so there are no stale locks.
+// Lock keeps other processes out of a run directory. It ends with its process in any
+// case, so it is never stale.
 type Lock struct{ file *os.File }
 
 type holder struct {
@@ -43,8 +43,8 @@ type holder struct {
 	Since time.Time `json:"since"`
 }
 
-// acquire locks dir, which is made if create is set. It tries for a moment,
-// since one who creates the run, or asks who holds it, is soon done.
+// acquire locks dir, and makes dir first if create is set. It tries for a moment,
+// because a process that creates the run or reads its holder finishes soon.
 func acquire(dir string, mode Mode, create bool) (*Lock, error) {
 	if create {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -72,12 +72,12 @@ func acquire(dir string, mode Mode, create bool) (*Lock, error) {
 	if mode == Exclusive {
 		l.sign()
 	} else {
-		_ = f.Truncate(0) // the name of an earlier, exclusive holder
+		_ = f.Truncate(0) // removes the name of an earlier, exclusive holder
 	}
 	return l, nil
 }
 
-// sign writes who holds the lock, for the messages of others.
+// sign writes the holder into the lock file, for the messages of other processes.
 func (l *Lock) sign() {
 	host, _ := os.Hostname()
 	if text, err := json.Marshal(holder{host, os.Getpid(), time.Now().UTC().Truncate(time.Second)}); err == nil {
@@ -95,5 +95,5 @@ func whoHolds(path string) string {
 	return fmt.Sprintf("process %d on %s, since %s", h.PID, h.Host, h.Since.Local().Format(time.DateTime))
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() { l.file.Close() }

@@ -34,18 +34,19 @@ type JobEvent struct {
 	Time          time.Time `json:"time"`
 	Host          string    `json:"host"`
 	PID           int       `json:"pid"`
-	// Kind and Error are there after a failure.
+	// Kind and Error describe a failure.
 	Kind  string `json:"kind,omitempty"`
 	Error string `json:"error,omitempty"`
-	// Report and Model are the result. Model is relative to the run directory.
+	// Report and Model are the result. Model is the path of the model file,
+	// relative to the run directory.
 	Report *fit.Report `json:"report,omitempty"`
 	Model  string      `json:"model,omitempty"`
 }
 
-// Record is what happened to a job, in order.
+// Record holds the events of a job in order.
 type Record []JobEvent
 
-// State is what a job is at.
+// State is the state of a job.
 type State string
 
 // The states of jobs.
@@ -57,8 +58,8 @@ const (
 	StateFailed      State = "failed"
 )
 
-// Of leaves the events of the job with that fingerprint: those of a job of the
-// same name with other options or data do not count.
+// Of returns the events with the given fingerprint. It leaves out the events of a
+// job with the same name but other options or data.
 func (r Record) Of(fingerprint string) Record {
 	var out Record
 	for _, e := range r {
@@ -69,7 +70,7 @@ func (r Record) Of(fingerprint string) Record {
 	return out
 }
 
-// Last returns the last event, a zero one if there is none.
+// Last returns the last event, or the zero event if the record is empty.
 func (r Record) Last() JobEvent {
 	if len(r) == 0 {
 		return JobEvent{}
@@ -77,7 +78,8 @@ func (r Record) Last() JobEvent {
 	return r[len(r)-1]
 }
 
-// state is what the events say; whether one who started still runs they cannot.
+// state returns the state according to the events. They do not show whether a job
+// that has started still runs.
 func (r Record) state() State {
 	switch r.Last().Type {
 	case "":
@@ -90,14 +92,14 @@ func (r Record) state() State {
 	return StateInterrupted
 }
 
-// JobStatus is the state of a job as others see it.
+// JobStatus is the state of a job as other processes see it.
 type JobStatus struct {
 	State
 	// Record holds the events of this job.
 	Record Record
 }
 
-// Status looks at a job without claiming it.
+// Status returns the status of a job without claiming the job.
 func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.Open(path)
@@ -122,7 +124,7 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	return s, nil
 }
 
-// read parses a record and returns the length of its whole lines.
+// read parses a record and returns it with the length of its whole lines in bytes.
 func read(f io.Reader) (Record, int64, error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
@@ -142,7 +144,7 @@ func read(f io.Reader) (Record, int64, error) {
 	return out, int64(whole), nil
 }
 
-// Claim is the right to work on a job. It ends with Release, or with the
+// Claim is the exclusive right to work on a job. It ends with Release or with the
 // process.
 type Claim struct {
 	run    *Run
@@ -151,18 +153,19 @@ type Claim struct {
 	Record Record
 }
 
-// ErrClaimed reports a job that another process, or another part of this one,
-// works on.
+// ErrClaimed reports that another process, or another part of this process, works on
+// the job.
 var ErrClaimed = errors.New("the job is claimed by another process")
 
-// Claim takes a job. What a killed process left half-written is removed.
+// Claim claims a job. It removes files that a killed process left half-written.
+// Errors: [ErrClaimed], [*Error].
 func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	// One who only looks holds the lock for a moment.
+	// A process that calls Status holds the lock for a moment.
 	if err := filelock.Try(f, true, 15*time.Millisecond); err != nil {
 		f.Close()
 		if errors.Is(err, filelock.ErrBusy) {
@@ -178,8 +181,9 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	return c, nil
 }
 
-// recover reads the record, cuts off half a line, and removes what is not this
-// job's: temporary files, and a checkpoint of other options or data.
+// recover reads the record, cuts off half a line at its end, and removes temporary
+// files. If the last event is from other options or data, it also removes the model
+// and the checkpoint.
 func (c *Claim) recover() error {
 	record, whole, err := read(c.file)
 	if err != nil {
@@ -200,11 +204,11 @@ func (c *Claim) recover() error {
 	return nil
 }
 
-// State is what the record says.
+// State returns the state according to the record.
 func (c *Claim) State() State { return c.Record.state() }
 
-// Append adds an event and fills in job, place and time. A result is on the disk
-// when it returns.
+// Append adds an event with the job, host, process and time filled in. When Append
+// returns, a result or a failure is on the disk.
 func (c *Claim) Append(e JobEvent) error {
 	e.SchemaVersion, e.Job, e.Fingerprint = SchemaVersion, c.job.ID, c.job.Fingerprint
 	e.Host, _ = os.Hostname()
@@ -213,7 +217,7 @@ func (c *Claim) Append(e JobEvent) error {
 	if err != nil {
 		return err
 	}
-	// After a write that failed half-way nothing may follow on the same line.
+	// If a write fails half-way, the next event must not follow on the same line.
 	end, err := c.file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -230,7 +234,7 @@ func (c *Claim) Append(e JobEvent) error {
 	return nil
 }
 
-// Release gives the job back.
+// Release releases the job for other processes.
 func (c *Claim) Release() {
 	_ = filelock.Unlock(c.file)
 	c.file.Close()

@@ -1,17 +1,18 @@
-// Package rundir is the directory of a batch, the whole truth about it:
+// Package rundir creates, opens and changes the directory of a batch, which holds
+// everything about the batch:
 //
 //	run.json       the resolved spec: every job with all its options, and the
 //	               SHA-256 of every input
-//	spec.yaml      the spec as it was given
+//	spec.yaml      a copy of the spec
 //	lock           keeps a second process out
-//	jobs/ID.jsonl  what happened to a job, one JSON object a line: "started",
+//	jobs/ID.jsonl  the events of a job, one JSON object per line: "started",
 //	               "done" with the report, "failed", "retry", "interrupted"
 //	models/, checkpoints/, logs/   ID.gpfit, ID.ckpt, ID.log
 //
-// Files are written whole or not at all; lines are appended by one process at a
-// time, and half a line at the end, from a process that was killed, is cut off by
-// the next one. A job is claimed by a lock on its own file, which ends with
-// the process that holds it: a claim is never stale. Start at [Create], [Open]
+// This package writes a file whole or not at all. One process at a time appends
+// lines to a job's file. If a killed process left half a line at the end, the next
+// process cuts it off. A process claims a job with a lock on the job's file. The
+// lock ends with the process, so a claim is never stale. Start at [Create], [Open]
 // and [Run.Claim].
 package rundir
 
@@ -31,24 +32,26 @@ import (
 // SchemaVersion is the version of the files that this package writes.
 const SchemaVersion = 1
 
-// Manifest is run.json.
+// Manifest is the content of run.json.
 type Manifest struct {
 	Type          string    `json:"type"`
 	SchemaVersion int       `json:"schema_version"`
 	Name          string    `json:"name,omitempty"`
 	Program       string    `json:"program"`
 	Created       time.Time `json:"created"`
-	// SpecPath is where the spec was, SpecSHA256 what it was.
+	// SpecPath is the absolute path of the spec file. SpecSHA256 is the SHA-256 of
+	// its content when the run was made.
 	SpecPath   string `json:"spec_path"`
 	SpecSHA256 string `json:"spec_sha256"`
-	// Extra are options of the command line that came before the spec's.
+	// Extra holds options of the command line, which override the spec's.
 	Extra  spec.Options `json:"extra,omitzero"`
 	Slurm  spec.Slurm   `json:"slurm,omitzero"`
 	Inputs []Input      `json:"inputs"`
 	Jobs   []PlannedJob `json:"jobs"`
 }
 
-// Input is a file that jobs read.
+// Input is a file, a folder or a pattern of files that jobs read. Bytes is the
+// total size.
 type Input struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
@@ -58,10 +61,11 @@ type Input struct {
 // PlannedJob is a job whose every option is decided.
 type PlannedJob struct {
 	spec.JobSpec
-	// Fingerprint identifies what the result depends on; results with another
-	// one are of another job.
+	// Fingerprint is a hash of everything that the result depends on. A result
+	// with another fingerprint belongs to another job.
 	Fingerprint string `json:"fingerprint"`
-	// N and D are training rows and columns; 0 if the data cannot be fitted.
+	// N and D are the numbers of training rows and columns, 0 if the data cannot
+	// be fitted.
 	N int `json:"n"`
 	D int `json:"d"`
 }
@@ -72,7 +76,7 @@ type Run struct {
 	Manifest
 }
 
-// Error reports a directory that is no run, or a run that is damaged.
+// Error reports a directory that is not a run, or a damaged run.
 type Error struct {
 	Path, Msg string
 	Err       error
@@ -83,14 +87,15 @@ func (e *Error) Error() string { return e.Path + ": " + e.Msg }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrExists reports a directory that has a run already.
-var ErrExists = errors.New("there is a run already")
+// ErrExists reports that a directory already has a run.
+var ErrExists = errors.New("a run already exists")
 
 var folders = []string{"jobs", "models", "checkpoints", "logs"}
 
-// Create makes a run and locks it. The directory must be new or empty, or left
-// by a Create that did not finish. build is called with the lock held. Errors:
-// [*InUseError], [ErrExists], [*Error], build's.
+// Create makes a run and returns it with its exclusive lock. dir must be new, empty
+// or left by a Create that did not finish. Create calls build with the lock held.
+// build returns the manifest and the text of the spec. Errors: [*InUseError],
+// [ErrExists], [*Error], build's.
 func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, error) {
 	if err := checkNew(dir); err != nil {
 		return nil, nil, err
@@ -116,13 +121,13 @@ func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, e
 	return &Run{Dir: dir, Manifest: *m}, lock, nil
 }
 
-// Exists says whether dir holds a run.
+// Exists reports whether dir holds a run.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "run.json"))
 	return err == nil
 }
 
-// checkNew refuses a directory with anything that Create has not made.
+// checkNew returns an error if dir has files that Create has not made.
 func checkNew(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,12 +142,12 @@ func checkNew(dir string) error {
 		}
 	}
 	if len(entries) > 0 {
-		return &Error{Path: dir, Msg: "is not empty, and no run directory: choose another"}
+		return &Error{Path: dir, Msg: "is not empty and not a run directory: choose another"}
 	}
 	return nil
 }
 
-// discard removes what an unfinished Create has made, as far as it is empty.
+// discard removes the files and the empty folders of an unfinished Create.
 func discard(dir string) {
 	_ = os.Remove(filepath.Join(dir, "spec.yaml"))
 	_ = os.Remove(filepath.Join(dir, "lock"))
@@ -152,7 +157,7 @@ func discard(dir string) {
 	_ = os.Remove(dir)
 }
 
-// write makes folders and files; run.json, which makes it a run, comes last.
+// write makes the folders and files. It writes run.json, which makes dir a run, last.
 func write(dir string, m *Manifest, specText []byte) error {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
@@ -167,7 +172,7 @@ func write(dir string, m *Manifest, specText []byte) error {
 	return errors.Join(atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText), atomicfile.WriteBytes(filepath.Join(dir, "run.json"), append(text, '\n')))
 }
 
-// Open reads a run without locking it, to look at it. Errors: [*Error].
+// Open opens a run without a lock, to read it only. Errors: [*Error].
 func Open(dir string) (*Run, error) {
 	path := filepath.Join(dir, "run.json")
 	text, err := os.ReadFile(path)
@@ -190,12 +195,12 @@ func Open(dir string) (*Run, error) {
 	return r, nil
 }
 
-// checkJobs sees to it that every job has files of its own, in the run's folders.
+// checkJobs checks that every job has its own files, in the run's folders.
 func (r *Run) checkJobs() error {
 	seen := make(map[string]bool, len(r.Jobs))
 	for _, j := range r.Jobs {
 		if !spec.IsID(j.ID) {
-			return fmt.Errorf("%q is no name of a job", j.ID)
+			return fmt.Errorf("%q is not a valid job name", j.ID)
 		}
 		if seen[j.ID] {
 			return fmt.Errorf("two jobs are named %s", j.ID)
@@ -205,16 +210,16 @@ func (r *Run) checkJobs() error {
 	return nil
 }
 
-// whyNoRun says why there is no run.json. Where Create was stopped before it had
-// written one, its lock is there.
+// whyNoRun returns the reason why dir has no run.json. If dir has a lock, Create was
+// stopped before it wrote run.json.
 func whyNoRun(dir string) string {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
 		return "the batch was stopped before its jobs were planned: start it again with 'gpfit batch SPEC --out " + dir + "'"
 	}
-	return "is no run directory (it has no run.json)"
+	return "is not a run directory (it has no run.json)"
 }
 
-// OpenLocked opens a run to work on it. Errors: [*InUseError], [*Error].
+// OpenLocked opens a run and locks it. Errors: [*InUseError], [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -235,10 +240,10 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	return r, lock, nil
 }
 
-// Join opens a run that several processes share, and creates it if it is the
-// first of them. Errors: as those of [Create] and [OpenLocked].
+// Join opens a run that several processes share. The first process creates it with
+// build. Errors: the same as for [Create] and [OpenLocked].
 func Join(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, error) {
-	const tries = 600 // a minute, for another to build it
+	const tries = 600 // one minute for another process to build the run
 	for try := 0; ; try++ {
 		if Exists(dir) {
 			return OpenLocked(dir, Shared)
@@ -256,15 +261,15 @@ func Join(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, err
 	}
 }
 
-// Replace writes a new manifest, with the exclusive lock held. What was done
-// stays done for jobs whose fingerprint is as before.
+// Replace writes a new manifest. The caller holds the exclusive lock. Jobs whose
+// fingerprint is unchanged keep their results.
 func (r *Run) Replace(m *Manifest, specText []byte) error {
 	m.Created = r.Created
 	r.Manifest = *m
 	return write(r.Dir, &r.Manifest, specText)
 }
 
-// Path returns the path of a job's file: kind is "models", "checkpoints" or
+// Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or
 // "logs".
 func (r *Run) Path(kind, id string) string {
 	return filepath.Join(r.Dir, kind, id+extensions[kind])
@@ -272,7 +277,7 @@ func (r *Run) Path(kind, id string) string {
 
 var extensions = map[string]string{"jobs": ".jsonl", "models": ".gpfit", "checkpoints": ".ckpt", "logs": ".log"}
 
-// removeUnfinished removes what a killed process left of the run's own files.
+// removeUnfinished removes the temporary files that a killed process left in dir.
 func removeUnfinished(dir string) {
 	for _, name := range []string{"run.json", "spec.yaml", "report.html"} {
 		removeTemporary(filepath.Join(dir, "."+name+".tmp*"))

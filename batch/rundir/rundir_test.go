@@ -54,7 +54,8 @@ func appendAll(t *testing.T, c *Claim, types ...string) {
 	}
 }
 
-// TestClaim: one at a time, visible from outside, and gone with its file.
+// TestClaim checks that a job has one claim at a time, that Status shows it, and that
+// it ends with Release.
 func TestClaim(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
@@ -92,8 +93,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestRecovery: half a line is cut off, files of a killed process are removed,
-// and a damaged record is an error that says where.
+// TestRecovery checks that Claim cuts off half a line, removes the files of a killed
+// process, and returns an error with the line if the record is damaged.
 func TestRecovery(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
@@ -129,11 +130,11 @@ func TestRecovery(t *testing.T) {
 	}
 	for f, want := range map[string]bool{left: false, other: true, r.Path("checkpoints", j.ID): true} {
 		if _, err := os.Stat(f); (err == nil) != want {
-			t.Errorf("%s: there is %v", f, err == nil)
+			t.Errorf("%s exists: %v, want %v", f, err == nil, want)
 		}
 	}
 	c.Release()
-	// A checkpoint of other options is of no use.
+	// A checkpoint of other options is useless.
 	j.Fingerprint = "other"
 	if c, err = r.Claim(j); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestChanges: inputs and spec are compared by contents.
+// TestChanges checks that inputs and the spec are compared by their content.
 func TestChanges(t *testing.T) {
 	r, _ := newRun(t)
 	check := func(want int) {
@@ -181,7 +182,8 @@ func TestChanges(t *testing.T) {
 	check(1)
 }
 
-// TestOpen: what is no run, or of a newer program, is refused.
+// TestOpen checks the errors for folders that are not runs, for damaged runs and for
+// runs of a newer program.
 func TestOpen(t *testing.T) {
 	r, lock := newRun(t)
 	if again, err := Open(r.Dir); err != nil || again.Jobs[0].ID != r.Jobs[0].ID {
@@ -203,7 +205,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no run directory") {
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a run directory") {
 		t.Errorf("%v", err)
 	}
 	full := t.TempDir()
@@ -223,7 +225,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestHashInput: several files are one input; their names and order count.
+// TestHashInput checks that the hash of several files depends on their names.
 func TestHashInput(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -252,7 +254,7 @@ func TestHashInput(t *testing.T) {
 	put("a.csv", "2")
 	put("b.csv", "1")
 	if sum(dir) == whole {
-		t.Error("which file holds what does not count")
+		t.Error("the hash does not depend on which file has which content")
 	}
 	if _, err := HashInput(filepath.Join(dir, "none")); err == nil {
 		t.Error("no error")

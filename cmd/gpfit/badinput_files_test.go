@@ -202,7 +202,7 @@ var badRuns = []badCase{
 	{args: "batch spec.yaml --memory x --out new.run", code: exit.Usage, want: []string{"not an amount of memory"}},
 	{args: "batch bad.yaml --dry-run", code: exit.SomeFailed, want: []string{"will fail", "1 of 1 jobs will fail"}, files: map[string]string{"bad.yaml": "data: [mask.csv]\nkernels: [rbf]\n"}},
 	{args: "batch bad.yaml --out new.run", code: exit.Data, want: []string{"none.csv", "no such file"}, files: map[string]string{"bad.yaml": "data: [none.csv]\nkernels: [rbf]\n"}},
-	{args: "resume nothing", code: exit.Data, want: []string{"nothing: is no run directory"}},
+	{args: "resume nothing", code: exit.Data, want: []string{"nothing: is not a run directory"}},
 	{args: "resume t.csv", code: exit.Failure, want: []string{"t.csv"}},
 	{args: "resume stopped", code: exit.Data, want: []string{"start it again with 'gpfit batch SPEC --out stopped'"}, change: func(dir string) error {
 		return os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755)
