@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A Slurm cluster of one node for tests, as root on Debian:
+# Runs a Slurm cluster of one node for tests. Needs root on Debian.
 #
-#   cluster.sh install      the packages, if they are missing
-#   cluster.sh start DIR    starts it, with all its files in DIR, and prints the
-#                           path of its configuration, for SLURM_CONF
-#   cluster.sh stop DIR
+#   cluster.sh install      installs the packages if they are missing
+#   cluster.sh start DIR    starts the cluster with all its files in DIR and prints
+#                           the path of its configuration, for SLURM_CONF
+#   cluster.sh stop DIR     stops the cluster
 set -euo pipefail
 
 case "${1:-}" in
@@ -32,7 +32,7 @@ start)
     munge -n | unmunge >/dev/null
   fi
   port=$((20000 + RANDOM % 20000))
-  # Four tasks at a time, however few cores there are.
+  # The node runs four tasks at a time, even if it has fewer cores.
   cat >"$dir/slurm.conf" <<CONF
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -75,7 +75,7 @@ CONF
 
 stop)
   dir=$2
-  # Steps would outlive the daemons.
+  # Without these signals, job steps would outlive the daemons.
   export SLURM_CONF=$dir/slurm.conf
   scancel --signal=KILL --full --user=root 2>/dev/null || true
   scancel --user=root 2>/dev/null || true

@@ -1,7 +1,7 @@
-// Package slurm submits a run to a Slurm cluster: a job array whose tasks share
-// the run directory and take jobs by claims. A task that is killed loses its
-// claims with its process; its jobs go on from their checkpoints in another task,
-// in the same one after a requeue, or with "gpfit resume".
+// Package slurm submits a run to a Slurm cluster as a job array. The tasks share the
+// run directory and claim jobs in it. A task that is killed loses its claims with its
+// process. Its jobs then continue from their checkpoints in another task, in the same
+// task after a requeue, or with "gpfit resume".
 package slurm
 
 import (
@@ -22,19 +22,20 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-// defaultTasks is the width of the job array where none is given.
+// defaultTasks is the number of tasks if neither the user nor the spec sets it.
 const defaultTasks = 8
 
-// Array is a job array: what its script is made of.
+// Array describes a job array.
 type Array struct {
 	spec.Slurm
-	// Program is the path of gpfit on the nodes, Run that of the run directory.
+	// Program is the path of gpfit on the nodes. Run is the path of the run directory.
 	Program, Run string
-	// Resume holds further flags of gpfit resume.
+	// Resume holds additional flags of gpfit resume.
 	Resume []string
 }
 
-// Merge fills what is not given in s from the spec.
+// Merge returns s with its unset fields taken from the spec. It puts the options of
+// the spec before those of s.
 func Merge(s, from spec.Slurm) spec.Slurm {
 	or := func(v *string, other string) {
 		if *v == "" {
@@ -81,13 +82,16 @@ var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote":
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
 
-# One task of many on this run. SIGTERM, a minute before the time is over, makes
-# gpfit leave checkpoints; exec makes it the process that gets the signal.
+# This is one of many tasks on the run. Slurm sends SIGTERM one minute before the
+# time limit, and gpfit then stops and keeps its checkpoints. Because of exec, gpfit
+# is the process that receives the signal.
 exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
 {{- if .Wait}} --wait{{end}}{{range .Resume}} {{quote .}}{{end}}
 `))
 
-// Script returns the batch script for a run.
+// Script returns the batch script for the jobs of a run. The array has at most one
+// task per job. If s.CPUs is 0, a task has as many CPUs as the largest job has
+// threads. An error means that a field of s contains a line break.
 func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 	tasks := s.Tasks
 	if tasks == 0 {
@@ -103,7 +107,7 @@ func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 	s.CPUs = max(cpus, 1)
 	for _, v := range append([]string{s.Run, s.Partition, s.Gres, s.Time, s.Memory, s.Account, s.QOS}, s.Options...) {
 		if strings.ContainsAny(v, "\r\n") {
-			return nil, fmt.Errorf("slurm: %q has a line break", v)
+			return nil, fmt.Errorf("slurm: %q contains a line break", v)
 		}
 	}
 	logs := filepath.Join(s.Run, "slurm", "%A_%a.log")
@@ -119,7 +123,8 @@ func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// jobName keeps what every Slurm takes for a name.
+// jobName keeps the characters that every Slurm version accepts in a name, which are
+// ASCII letters, digits, '-', '.' and '_', and replaces all others by '_'.
 func jobName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
@@ -129,19 +134,20 @@ func jobName(text string) string {
 	}, text)
 }
 
-// quote is a word for bash.
+// quote returns text as one word for bash.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Submission is what sbatch took, a line of slurm/submissions.jsonl.
+// Submission is a job array that sbatch accepted, and a line of
+// slurm/submissions.jsonl.
 type Submission struct {
 	ID   string    `json:"slurm_job"`
 	Time time.Time `json:"time"`
 }
 
-// Submit writes the script to RUN/slurm/array.sh and hands it to sbatch. Errors
-// carry what sbatch said.
+// Submit writes the script to RUN/slurm/array.sh and submits it with sbatch. An error
+// of sbatch contains its standard error.
 func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission, error) {
 	text, err := Script(s, jobs)
 	if err != nil {
@@ -160,7 +166,7 @@ func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission,
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return Submission{}, fmt.Errorf("sbatch is not on this machine; the script is %s", path)
+			return Submission{}, fmt.Errorf("sbatch is not installed on this machine; the script is %s", path)
 		}
 		return Submission{}, fmt.Errorf("sbatch: %w: %s; the script is %s", err, strings.TrimSpace(stderr.String()), path)
 	}

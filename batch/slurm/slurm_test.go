@@ -52,13 +52,13 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestSubmit: without sbatch the error says where the script is; what sbatch
-// says is passed on.
+// TestSubmit checks that the error without sbatch has the path of the script, and
+// that the error of sbatch has its message.
 func TestSubmit(t *testing.T) {
 	bin, run := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", bin)
 	s := Array{Program: "gpfit", Run: run}
-	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "sbatch is not on this machine; the script is "+run) {
+	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "sbatch is not installed on this machine; the script is "+run) {
 		t.Errorf("%v", err)
 	}
 	put := func(text string) {
@@ -79,7 +79,8 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestKubernetes: the example is an Indexed Job with as many shards as it says.
+// TestKubernetes checks that the example is an Indexed Job with one shard for each
+// completion.
 func TestKubernetes(t *testing.T) {
 	text, err := os.ReadFile("../../examples/batch/kubernetes.yaml")
 	if err != nil {
