@@ -19,8 +19,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// elements counts the elements of a page, and fails where it is not well-formed,
-// control characters apart, which HTML may have and XML may not.
+// elements returns the number of elements of a page by name. It fails the test if the
+// page is not well-formed or an element has an event handler. It replaces control
+// characters first, because HTML allows them and XML does not.
 func elements(t *testing.T, page string) map[string]int {
 	t.Helper()
 	clean := strings.Map(func(r rune) rune {
@@ -51,7 +52,7 @@ func elements(t *testing.T, page string) map[string]int {
 	}
 }
 
-// named are rows and a run in which every name is the text.
+// named returns rows and a run in which every name is text.
 func named(text string) ([]Row, *rundir.Run) {
 	all, r := rows(), run()
 	for i := range all {
@@ -70,16 +71,16 @@ func named(text string) ([]Row, *rundir.Run) {
 	return all, r
 }
 
-// FuzzNames: whatever columns, files and jobs are called, a page has the elements
-// that it has with plain names, JSON lines and CSV give the name back, and no form
-// costs much.
+// FuzzNames checks output with arbitrary names of columns, files and jobs: a page has
+// the same elements as with plain names, JSON lines and CSV contain the name
+// unchanged, and no format costs much time or memory.
 func FuzzNames(f *testing.F) {
 	for _, text := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "' onload='x", "</svg><b>", "<!--", "]]>", "&lt;&", "a\nb,\"c\"", "=1+1", "\u202e", "{{.}}", "\\frac{1}{2}", "é", "\x00", "x\u200b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if text == "" || text == "b" || text == "q" || len(text) > 200 || !utf8.ValidString(text) {
-			return // as many data sets and kernels as with plain names
+			return // the page must have as many data sets and kernels as with plain names
 		}
 		fuzzguard.Run(t, func() { checkNames(t, text) })
 	})
@@ -93,7 +94,7 @@ func checkNames(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	got, want := elements(t, b.String()), elements(t, plain.String())
-	// A plot sets names as glyphs, as many as they have letters.
+	// A plot draws a name as glyphs, one for each letter.
 	for _, drawn := range []string{"path", "text", "tspan", "g", "use"} {
 		delete(got, drawn)
 		delete(want, drawn)
@@ -122,8 +123,8 @@ func checkNames(t *testing.T, text string) {
 	}
 }
 
-// FuzzCollect: whatever the records of a run hold, they are refused as damaged or
-// are rows that every form takes, JSON as valid lines.
+// FuzzCollect checks that Collect either refuses arbitrary records as damaged or returns
+// rows that every format can write, and that the JSON lines are valid.
 func FuzzCollect(f *testing.F) {
 	event := `{"type":"done","fingerprint":"f","report":{"nlml":1.5,"status":"x","parameters":{"a":1},"test":{"rmse":1,"nlpd":null}}}` + "\n"
 	for _, text := range []string{"", event, strings.Replace(event, "1.5", "1e308", 1), strings.Replace(event, "null", "\"inf\"", 1), `{"type":"done","fingerprint":"f"}` + "\n", `{"type":"failed","fingerprint":"f","error":"<b>"}` + "\n"} {

@@ -20,7 +20,7 @@ var pageText string
 
 var page = template.Must(template.New("report").Parse(pageText))
 
-// pageData is what report.html shows.
+// pageData is the data of report.html.
 type pageData struct {
 	Title, States, Program, Created, Dir string
 	Rows, Failed                         []Row
@@ -31,7 +31,7 @@ type pageData struct {
 	Inputs                               []rundir.Input
 }
 
-// setData is a data set with its plots and its kernels.
+// setData is a data set with its plots and the scores of its kernels.
 type setData struct {
 	Name      string
 	Plots     []template.HTML
@@ -49,7 +49,7 @@ type jobData struct {
 	Parameters string
 }
 
-// WriteHTML writes the page of a run: one file, its plots in it.
+// WriteHTML writes the report of a run as one HTML page that includes its plots.
 func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 	metrics := Metrics(rows)
 	d := pageData{
@@ -120,7 +120,7 @@ func newSetData(name string, rows []Row, metrics []Measure, standings []Standing
 	seconds := Measure{"seconds", "seconds of a fit", func(r Row) *float64 { return r.Seconds }}
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	for _, m := range append(slices.Clone(metrics), seconds) {
-		plot := plotting.Dots{Title: m.Title, XLabel: "less is better; one ring a job, a bar at the mean"}
+		plot := plotting.Dots{Title: m.Title, XLabel: "less is better; each ring is a job, the bar is the mean"}
 		for _, s := range set.Standings {
 			row := plotting.DotRow{Name: s.Kernel, Group: slices.Index(kernels, s.Kernel)}
 			for _, r := range rows {
@@ -134,7 +134,7 @@ func newSetData(name string, rows []Row, metrics []Measure, standings []Standing
 		if err != nil {
 			return set, err
 		}
-		// The plot escapes its own texts.
+		// The plot has already escaped its texts.
 		set.Plots = append(set.Plots, template.HTML(svg))
 	}
 	return set, nil

@@ -11,8 +11,8 @@ import (
 	"gpfit/device"
 )
 
-// WritePlan prints what the jobs of a batch are expected to need: a table for
-// people, or JSON lines of the type "planned_job".
+// WritePlan writes the expected memory, operations and time of the jobs of a batch, as
+// a table for people or as JSON lines of the type "planned_job".
 func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate) error {
 	if !asJSON {
 		return writePlanTable(w, estimates)
@@ -46,7 +46,7 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\ncounting %d evaluations for each start; times below 1,000 rows are too short\n",
+	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
 		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
 	return err
 }

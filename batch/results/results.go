@@ -1,7 +1,7 @@
-// Package results makes tables of a run: one row a job ([Collect]), the kernels
-// of a data set by their scores ([Rank]), kernels against one another over the
-// same data, split and seed ([Compare]), and their forms as text, JSON, CSV,
-// Parquet and a page of HTML.
+// Package results makes tables of a run and writes them as text, JSON, CSV, Parquet
+// or an HTML page. [Collect] returns one row for each job, [Rank] ranks the kernels
+// of a data set by their scores, and [Compare] compares pairs of kernels over the
+// same data, split and seed.
 package results
 
 import (
@@ -16,8 +16,8 @@ import (
 	"gpfit/fit"
 )
 
-// Row is a job with what it came to; pointers are nil where there is nothing.
-// The tags are the names of columns in every format.
+// Row is a job with its result. Pointers are nil if a job has no such result. The
+// tags are the names of the columns in every format.
 type Row struct {
 	Job        string `json:"job" parquet:"job"`
 	Data       string `json:"data" parquet:"data,dict"`
@@ -51,11 +51,12 @@ type Row struct {
 	Host              string   `json:"host" parquet:"host,dict"`
 	PID               int      `json:"pid" parquet:"pid"`
 	Model             string   `json:"model" parquet:"model"`
-	// Parameters is a JSON object, name to value in scaled units.
+	// Parameters is a JSON object that maps names to values in scaled units.
 	Parameters string `json:"parameters" parquet:"parameters"`
 }
 
-// Collect reads the state of every job, in their order.
+// Collect returns the row of every job, in the order of the run. Errors:
+// [*rundir.Error] for a damaged record.
 func Collect(r *rundir.Run) ([]Row, error) {
 	rows := make([]Row, 0, len(r.Jobs))
 	for _, j := range r.Jobs {
@@ -96,7 +97,7 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	}
 }
 
-// States counts the jobs of each state.
+// States returns the number of jobs in each state.
 func States(rows []Row) map[string]int {
 	out := map[string]int{}
 	for _, r := range rows {
@@ -107,13 +108,14 @@ func States(rows []Row) map[string]int {
 
 // Measure is a score by which kernels are compared; less is better.
 type Measure struct {
-	// Name is that of the column, Title for people.
+	// Name is the name of the column. Title is the name for people.
 	Name, Title string
 	Of          func(Row) *float64
 }
 
-// Metrics returns the scores that are there: those of held-out rows first. The
-// NLML is taken per training row, so that it can be averaged over data sets.
+// Metrics returns the scores that at least one row has. Scores on held-out rows are
+// first. The NLML is divided by the number of training rows, so that it can be
+// averaged over data sets.
 func Metrics(rows []Row) []Measure {
 	all := []Measure{
 		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
@@ -131,23 +133,23 @@ func Metrics(rows []Row) []Measure {
 	})
 }
 
-// Standing is a kernel on a data set: means over its splits and seeds.
+// Standing holds the scores of a kernel on a data set, as means over splits and seeds.
 type Standing struct {
 	Data   string `json:"data"`
 	Kernel string `json:"kernel"`
-	// Rank counts from 1 within the data set, by the first metric; kernels that
-	// have fewer jobs done than others come after these.
+	// Rank is the rank within the data set, from 1, by the first metric. Kernels
+	// with fewer finished jobs rank after the others.
 	Rank int `json:"rank"`
 	Jobs int `json:"jobs"`
-	// Means are those of the metrics, by name; StdErr is the standard error of
-	// the first.
+	// Means maps the names of the metrics to their means. StdErr is the standard
+	// error of the mean of the first metric.
 	Means      map[string]float64 `json:"means"`
 	StdErr     float64            `json:"standard_error"`
 	Coverage95 *float64           `json:"coverage95,omitempty"`
 	Seconds    float64            `json:"seconds"`
 }
 
-// Rank orders the kernels of every data set by the first metric.
+// Rank returns the kernels of every data set, ordered by the first metric.
 func Rank(rows []Row, metrics []Measure) []Standing {
 	var out []Standing
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
@@ -202,30 +204,30 @@ func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, boo
 	return s, true
 }
 
-// Pair compares two kernels by one metric over the jobs that differ in nothing
-// but the kernel.
+// Pair compares two kernels by one metric, over pairs of jobs that differ only in the
+// kernel.
 type Pair struct {
-	// Data is the data set; empty for all of them.
+	// Data is the data set, empty for all data sets together.
 	Data   string `json:"data"`
 	Metric string `json:"metric"`
 	A      string `json:"kernel_a"`
 	B      string `json:"kernel_b"`
-	// Pairs is their number, MeanDifference that of A − B (negative: A is
-	// better), StdErr its standard error.
+	// Pairs is the number of pairs. MeanDifference is the mean of A − B (negative
+	// if A is better), and StdErr is its standard error.
 	Pairs          int     `json:"pairs"`
 	MeanDifference float64 `json:"mean_difference"`
 	StdErr         float64 `json:"standard_error"`
-	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p of the
-	// exact sign test; splits of one table are not independent, so take it with
-	// care.
+	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p-value of the
+	// exact sign test. Interpret it with care: splits of one table are not
+	// independent.
 	WinsA int     `json:"wins_a"`
 	WinsB int     `json:"wins_b"`
 	Ties  int     `json:"ties"`
 	SignP float64 `json:"sign_test_p"`
 }
 
-// Compare compares all pairs of kernels, over each data set and, if there are
-// several, over all.
+// Compare compares all pairs of kernels over each data set. With several data sets it
+// also compares them over all data sets together.
 func Compare(rows []Row, metrics []Measure) []Pair {
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	sets := names(rows, func(r Row) string { return r.Data })
@@ -282,8 +284,9 @@ func (p *Pair) fill(diff []float64) bool {
 	return len(diff) > 0
 }
 
-// signTest is the probability of a division at least as uneven if both were
-// equally good: twice the tail of the binomial distribution with ½.
+// signTest returns the two-sided p-value of the exact sign test for a and b wins: the
+// probability of a split at least as uneven if both kernels are equally good. It is
+// twice the tail of the binomial distribution with probability ½, at most 1.
 func signTest(a, b int) float64 {
 	n := float64(a + b)
 	if n == 0 {
@@ -310,7 +313,7 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// standardError is that of the mean; 0 for fewer than two values.
+// standardError returns the standard error of the mean of v, 0 for fewer than two values.
 func standardError(v []float64) float64 {
 	if len(v) < 2 {
 		return 0

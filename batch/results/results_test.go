@@ -18,8 +18,8 @@ import (
 	"gpfit/batch/rundir"
 )
 
-// rows makes results of kernels p and q on data a (three splits) and b (one),
-// with one job that failed and one that waits.
+// rows returns results of kernels p and q on data a (three splits) and b (one split),
+// with one failed job and one pending job.
 func rows() []Row {
 	done := func(data, kernel, split string, nlpd, rmse float64) Row {
 		nlml, seconds, coverage, values := 10*nlpd+0.1, 0.5, 0.95, 7
@@ -41,7 +41,7 @@ func run() *rundir.Run {
 	return &rundir.Run{Dir: "x.run", Manifest: rundir.Manifest{Name: "a <test>", Created: time.Unix(0, 0), Inputs: []rundir.Input{{Path: "a.csv", SHA256: "abc"}}}}
 }
 
-// TestCompare: by hand.
+// TestCompare compares the pairs with values computed by hand.
 func TestCompare(t *testing.T) {
 	all := rows()
 	metrics := Metrics(all)
@@ -74,7 +74,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRank: the best first, those with fewer jobs done last.
+// TestRank checks that the best kernel is first and that kernels with fewer finished
+// jobs are last.
 func TestRank(t *testing.T) {
 	all := rows()
 	metrics := Metrics(all)
@@ -100,7 +101,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestFormats: every format holds the same rows, to the bit.
+// TestFormats checks that every format has the same rows, to the bit.
 func TestFormats(t *testing.T) {
 	all := rows()
 	var b bytes.Buffer
@@ -171,7 +172,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestHTML: the page is whole and well-formed, escapes what it shows, and
+// TestHTML checks that the page is complete and well-formed, escapes all text, and
 // fetches nothing.
 func TestHTML(t *testing.T) {
 	for _, all := range [][]Row{rows(), rows()[8:], nil} {
@@ -185,10 +186,10 @@ func TestHTML(t *testing.T) {
 		}
 		for _, word := range []string{"<script", "<link", "src=", "@import", "url("} {
 			if strings.Contains(page, word) {
-				t.Errorf("the page has %q: it is not on its own", word)
+				t.Errorf("the page has %q, which may load another file", word)
 			}
 		}
-		// Void elements apart, the page is XML too.
+		// Except for void elements, the page is also XML.
 		if n := elements(t, page)["svg"]; len(all) == 10 && n != 8 {
 			t.Errorf("%d plots, want 4 for each of 2 data sets", n)
 		}

@@ -17,14 +17,15 @@ import (
 	"gpfit/internal/textform"
 )
 
-// SchemaVersion is the version of the JSON lines.
+// SchemaVersion is the schema version of the JSON lines.
 const SchemaVersion = 1
 
-// Formats are the forms that [Write] knows.
+// Formats lists the formats of [Write].
 var Formats = []string{"table", "json", "csv", "parquet"}
 
-// Write prints a run in one of the formats: the tables for people, JSON lines of
-// the types "job", "ranking", "comparison" and "run", or one row a job.
+// Write writes a run in one of the [Formats]: tables for people, JSON lines of the
+// types "job", "ranking", "comparison" and "run", or CSV or Parquet with one row for
+// each job. An unknown format is an error.
 func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 	switch format {
 	case "table":
@@ -44,13 +45,13 @@ func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 	return fmt.Errorf("format %q: must be one of %s", format, strings.Join(Formats, ", "))
 }
 
-// line is an object of the output: its type and version come first.
+// line is the start of every JSON object: its type and schema version.
 type line struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 }
 
-// WriteJSON prints JSON lines.
+// WriteJSON writes a run as JSON lines.
 func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -58,7 +59,7 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 		v := struct {
 			line
 			Row
-			// Parameters hides the text of the same name.
+			// Parameters replaces the text field of the same name in Row.
 			Parameters json.RawMessage `json:"parameters,omitempty"`
 		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters)}
 		if err := e.Encode(v); err != nil {
@@ -92,8 +93,8 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
 }
 
-// WriteCSV prints a header and one row a job; numbers read back to the same
-// bits.
+// WriteCSV writes a header and one row for each job. Numbers that are read back have
+// the same bits.
 func WriteCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	t := reflect.TypeFor[Row]()
@@ -130,7 +131,7 @@ func cell(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// WriteParquet writes one row a job.
+// WriteParquet writes one row for each job.
 func WriteParquet(w io.Writer, rows []Row) error {
 	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Snappy))
 	if _, err := p.Write(rows); err != nil {
@@ -139,7 +140,7 @@ func WriteParquet(w io.Writer, rows []Row) error {
 	return p.Close()
 }
 
-// WriteTable prints tables for people.
+// WriteTable writes the tables for people.
 func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
 	var b strings.Builder
 	name := r.Name
@@ -157,7 +158,7 @@ func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
 	return err
 }
 
-// StateText counts the states in words.
+// StateText returns the number of jobs in each state as text: "8 done, 1 failed".
 func StateText(rows []Row) string {
 	states := States(rows)
 	var parts []string
