@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Make two tables for run.sh, with NumPy and a fixed seed:
+"""Makes two tables for run.py, with NumPy and fixed seeds:
 
 friedman.csv  12,000 rows, 10 columns, five of them irrelevant: Friedman's
-              function 1 (Annals of Statistics 19, 1991) with noise of deviation 1.
+              function 1 (Annals of Statistics 19, 1991) with noise of standard
+              deviation 1.
 waves.csv     11,000 rows, 6 columns with very different effects: a fast wave, a
-              slow one, a ridge, a trend and two columns that hardly matter.
+              slow wave, a ridge, a trend, and two columns with little effect.
 
     make_tables.py DIRECTORY
 """

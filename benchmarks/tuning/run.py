@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""How many full-size evaluations a fit needs: coarse to fine against plain L-BFGS.
+"""Counts the full-size evaluations of a fit, coarse to fine against plain L-BFGS.
 
     run.py GPFIT TABLE.csv... [--best NAME=NLML]... [--header yes|no] [--only coarse|plain]
            [--max-evals N]
 
-Fits every table with rbf(ard), on growing subsets first (--coarse on) and plainly
-(--coarse off), both from the default start, and prints how many values and
-gradients on all rows it took to come within 0.5 and 0.05 of the best NLML known
-(the lower of both fits, or --best). The numbers are read from gpfit's progress,
-which has a line for every five seconds at least: tables whose evaluations are
-faster than that show upper bounds.
+Fits every table with rbf(ard) from the default start, once on growing subsets first
+(--coarse on) and once without (--coarse off). Prints the number of values and
+gradients on all rows until the NLML is within 0.5 and 0.05 of the best known NLML
+(the lowest of both fits and --best). The script reads the numbers from gpfit's
+progress, which has at least one line every five seconds. If an evaluation takes
+less time than that, the numbers are upper bounds.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ def fit(gpfit, table, header, coarse, limit, folder):
     if run.returncode:
         sys.exit(f"{name}: {run.stderr[-500:]}")
     report = json.loads(run.stdout)
-    # Lines without "rows," are about all rows.
+    # Lines without "rows," refer to all rows.
     steps = {}
     for m in LINE.finditer(run.stderr):
         steps[int(m[3])] = (float(m[2]), int(m[4]))
