@@ -94,7 +94,7 @@ func events(s rundir.JobStatus) string {
 }
 
 // TestFailures checks that a failed job does not stop others, and that a resume
-// does not retry a job with an error of its own unless RetryFailed is set.
+// does not retry a job with wrong data or options unless RetryFailed is set.
 func TestFailures(t *testing.T) {
 	r := create(t, `
 defaults: {device: cpu, threads: 1}

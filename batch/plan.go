@@ -22,7 +22,7 @@ type PlanOptions struct {
 	// in the spec are relative to the file.
 	SpecPath string
 	SpecText []byte
-	// Extra options override those of the spec.
+	// Extra holds options that override the spec's options.
 	Extra spec.Options
 	// Program is the name and version of this program.
 	Program string

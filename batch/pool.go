@@ -69,7 +69,7 @@ func (d *demand) device() string {
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
-// plan returns the job's needs on a backend: those of the fit and of the table.
+// plan returns what the fit and the table need on a backend.
 func (d *demand) plan(b device.Backend) device.Plan {
 	if d.job.N == 0 {
 		return device.Plan{} // the job fails when it reads its data

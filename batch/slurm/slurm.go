@@ -34,8 +34,8 @@ type Array struct {
 	Resume []string
 }
 
-// Merge returns s with its unset fields taken from the spec. It puts the options of
-// the spec before those of s.
+// Merge returns s with its unset fields taken from the spec. It puts the spec's
+// Options before the Options of s.
 func Merge(s, from spec.Slurm) spec.Slurm {
 	or := func(v *string, other string) {
 		if *v == "" {
