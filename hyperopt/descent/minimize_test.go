@@ -286,7 +286,7 @@ func TestFixed(t *testing.T) {
 	if r.Status != StatusAllFixed || len(obj.calls) != 1 || r.F != rosenbrock([]float64{0.5, 2}, nil) || !slices.Equal(r.X, []float64{0.5, 2}) {
 		t.Errorf("all fixed: %+v after %d calls", r, len(obj.calls))
 	}
-	if len(r.Warnings) != 2 { // outside its bounds; restarts left out
+	if len(r.Warnings) != 2 { // outside its bounds; no restarts were run
 		t.Errorf("warnings: %v", r.Warnings)
 	}
 }
@@ -393,8 +393,8 @@ func TestMaxEvaluations(t *testing.T) {
 
 func TestInvalid(t *testing.T) {
 	for want, change := range map[string]func(p *Search, s *Options){
-		"there is no objective":      func(p *Search, _ *Options) { p.Objectives = nil },
-		"there are no parameters":    func(p *Search, _ *Options) { p.Parameters = nil },
+		"no objective is given":      func(p *Search, _ *Options) { p.Objectives = nil },
+		"no parameters are given":   func(p *Search, _ *Options) { p.Parameters = nil },
 		"start 0 has 1":              func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1}}} },
 		"metric of 3":                func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1, 1}, Metric: make(Metric, 3)}} },
 		"start of b is not a finite": func(p *Search, _ *Options) { p.Parameters[1].Start = math.NaN() },
