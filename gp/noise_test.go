@@ -93,8 +93,8 @@ func TestRowNoise(t *testing.T) {
 		row  RowNoise
 		word string
 	}{
-		"no group":      {RowNoise{}, `each group of the column "lab", and the rows have no groups; the model's are a, b`},
-		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model does not know the noise group "c"`},
+		"no group":      {RowNoise{}, `each group of the column "lab", but the rows have no groups; the model's groups are a, b`},
+		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model has no noise group "c"`},
 		"bad default":   {RowNoise{DefaultGroup: "z"}, `noise group "z"`},
 		"short":         {RowNoise{Known: known[1:], DefaultGroup: "a"}, "5 known variances"},
 		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1): the noise variance is -1"},

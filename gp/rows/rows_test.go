@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 			Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
 		"all features": {"1,7,3\n2,8,4\n", Options{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
 			Rows{[]float64{1, 7, 3, 2, 8, 4}, 2, gp.RowNoise{DefaultGroup: "right"}},
-			[]string{`the table has no column "v" of known noise variances: std is that of an observation without them`}},
+			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
 		r, err := openText(t, c.text, model, c.options)
 		if err != nil {
@@ -69,7 +69,7 @@ func TestOpenErrors(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: gives 1 columns, the model has 3"},
+		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: selects 1 columns, but the model has 3"},
 		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "NoiseColumn: the model was fitted without known variances"},
 		"no groups":        {&plain, Options{DefaultGroup: "left"}, "NoiseGroup: the model has no noise groups"},
 	} {

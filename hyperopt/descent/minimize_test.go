@@ -394,7 +394,7 @@ func TestMaxEvaluations(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	for want, change := range map[string]func(p *Search, s *Options){
 		"no objective is given":      func(p *Search, _ *Options) { p.Objectives = nil },
-		"no parameters are given":   func(p *Search, _ *Options) { p.Parameters = nil },
+		"no parameters are given":    func(p *Search, _ *Options) { p.Parameters = nil },
 		"start 0 has 1":              func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1}}} },
 		"metric of 3":                func(p *Search, _ *Options) { p.Starts = []Start{{Z: []float64{1, 1}, Metric: make(Metric, 3)}} },
 		"start of b is not a finite": func(p *Search, _ *Options) { p.Parameters[1].Start = math.NaN() },
