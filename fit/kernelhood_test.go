@@ -26,7 +26,7 @@ func TestUnprovedKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if warnings := strings.Join(job.Warnings(), " "); strings.Contains(warnings, "no covariance function") != (want != "") || !strings.Contains(warnings, want) {
+		if warnings := strings.Join(job.Warnings(), " "); strings.Contains(warnings, "not a covariance function") != (want != "") || !strings.Contains(warnings, want) {
 			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
 		}
 		o.RequirePSD = true

@@ -16,15 +16,16 @@ import (
 // ExportVersion is the version of the exchange format that this package writes.
 const ExportVersion = 1
 
-// export is a model for other programs: nothing in it needs a parser of our
-// texts. examples/model.schema.json is its JSON Schema, examples/EXPORT.md its
-// description, with the formulas.
+// export is a model for other programs, which need no parser for gpfit's text
+// forms. examples/model.schema.json is its JSON Schema; examples/EXPORT.md
+// describes it with formulas.
 type export struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	N             int    `json:"n"`
 	D             int    `json:"d"`
-	// FeatureNames are all features, Columns the positions of the D in use.
+	// FeatureNames are all features, Columns the positions of the D features in
+	// use.
 	FeatureNames []string    `json:"feature_names"`
 	Columns      []int       `json:"columns"`
 	TargetName   string      `json:"target_name"`
@@ -38,12 +39,12 @@ type export struct {
 	*arrays
 }
 
-// arrays are in the JSON form only; the NPZ form has them as arrays.
+// arrays are members of the JSON form; the NPZ form stores them as NumPy arrays.
 type arrays struct {
 	X     [][]float64 `json:"X"`
 	Y     []float64   `json:"y"`
 	Alpha []float64   `json:"alpha"`
-	// Noise is each training row's variance in all, scaled units, where rows
+	// Noise is each training row's total noise variance in scaled units, if rows
 	// differ.
 	Noise []float64 `json:"training_noise,omitempty"`
 }
@@ -51,23 +52,23 @@ type arrays struct {
 // node is a covariance function as a tree. Type is "leaf", "sum" or "product".
 type node struct {
 	Type string `json:"type"`
-	// SignalVariance multiplies the node's value; not there means 1.
+	// SignalVariance multiplies the node's value; absent means 1.
 	SignalVariance *float64 `json:"signal_variance,omitempty"`
-	// Family, Columns (positions in X) and Parameters (a number, or a list with
-	// one for each of Columns) are those of a leaf.
+	// Family, Columns (positions in X) and Parameters (a number, or a list with one
+	// for each of Columns) describe a leaf.
 	Family     string         `json:"family,omitempty"`
 	Columns    []int          `json:"columns,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
-	// Degree is that of a polynomial, Order the number in the brackets of another
-	// family.
+	// Degree is the degree of a polynomial, Order the number in parentheses of
+	// another family.
 	Degree int      `json:"degree,omitempty"`
 	Order  *float64 `json:"order,omitempty"`
-	// Formula is that of a leaf that is one.
+	// Formula is the text of a leaf that is a formula.
 	Formula string `json:"formula,omitempty"`
 	// Features and Operations compute a leaf whose family not every program knows.
 	Features   []pairFeature `json:"features,omitempty"`
 	Operations []operation   `json:"operations,omitempty"`
-	// Children are the terms of a sum, the factors of a product.
+	// Children are the terms of a sum or the factors of a product.
 	Children []*node `json:"children,omitempty"`
 }
 
@@ -77,9 +78,9 @@ type exportMean struct {
 	Basis        []exportBasis `json:"basis"`
 }
 
-// exportBasis is one function of the mean with its coefficient: Type is
-// "constant", "linear", "power" or "bump", of one column (position in X) but for
-// the first.
+// exportBasis is one function of the mean with its coefficient. Type is "constant",
+// "linear", "power" or "bump"; all but "constant" depend on one column (position in
+// X).
 type exportBasis struct {
 	Type        string   `json:"type"`
 	Coefficient float64  `json:"coefficient"`
@@ -89,16 +90,16 @@ type exportBasis struct {
 	Width       *float64 `json:"width,omitempty"`
 }
 
-// exportNoise is the diagonal of Σ beside K, in scaled units.
+// exportNoise describes the diagonal of Σ − K, in scaled units.
 type exportNoise struct {
-	// Variance is that of a new observation; of one in a group, its group's.
+	// Variance is the noise variance of a new observation; with groups, see Groups.
 	Variance float64 `json:"variance"`
 	Jitter   float64 `json:"jitter"`
-	// Groups are the variances by the label in GroupColumn of the table.
+	// Groups maps the labels in GroupColumn of the table to variances.
 	GroupColumn string             `json:"group_column,omitempty"`
 	Groups      map[string]float64 `json:"groups,omitempty"`
-	// KnownColumn is the column of known variances, of original units, that are
-	// added to the others.
+	// KnownColumn is the column of known variances, in original units, which are
+	// added to the estimated ones.
 	KnownColumn string `json:"known_column,omitempty"`
 }
 
@@ -161,7 +162,7 @@ func (m *Model) export() (*export, error) {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
 	if m.T() > 1 {
-		return nil, fmt.Errorf("gp: a model of %d targets is exported one by one", m.T())
+		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
 	expr, err := m.expr()
 	if err != nil {
@@ -216,12 +217,12 @@ func (m *Model) exportNoise() exportNoise {
 	return out
 }
 
-// exporter hangs a program's parameters on the tree that it was compiled from.
+// exporter attaches a program's parameters to the tree from which it was compiled.
 type exporter struct {
 	prog   *kernel.Program
 	theta  []float64
 	labels []int
-	// used counts the parameters that have found their place.
+	// used counts the parameters that have been placed.
 	used int
 }
 
@@ -253,7 +254,7 @@ func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 	return out, nil
 }
 
-// number exports the number in a leaf's brackets.
+// number exports the number in a leaf's parentheses.
 func (n *node) number(l *kernel.Leaf) {
 	switch name, v := l.Number(); {
 	case name == "degree":
@@ -263,7 +264,7 @@ func (n *node) number(l *kernel.Leaf) {
 	}
 }
 
-// place puts the parameters with a prefix where they belong.
+// place assigns the parameters with a prefix to a node.
 func (x *exporter) place(out *node, prefix string) {
 	for _, p := range x.prog.Params {
 		name, ok := strings.CutPrefix(p.Name, prefix)
@@ -283,7 +284,7 @@ func (x *exporter) place(out *node, prefix string) {
 	}
 }
 
-// childPrefix is the path of the i-th term or factor, as in names of parameters.
+// childPrefix returns the path of the i-th term or factor in names of parameters.
 func childPrefix(prefix string, i int) string { return fmt.Sprintf("%sk%d.", prefix, i+1) }
 
 // positions returns a leaf's columns as positions in X.

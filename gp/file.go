@@ -16,16 +16,16 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-// SchemaVersion is the version of the model file that this package writes. It
-// reads this one and all before it. Version 2 has general mean functions and
-// noise that differs from row to row, which a reader of version 1 would not see.
+// SchemaVersion is the version of the model file that this package writes. It also
+// reads all earlier versions. Version 2 adds general mean functions and noise that
+// differs from row to row, which a reader of version 1 would ignore.
 const SchemaVersion = 2
 
-// A model file is a NumPy .npz archive, an uncompressed zip file of X.npy,
-// y.npy, alpha.npy, noise.npy if rows differ, rows.npy if they are not all of a
-// table, factor.npy if asked for, and model.json. Its zip comment is
-// this text and the SHA-256 of everything before the checksum's digits, so that
-// any change of any byte is found.
+// A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy,
+// alpha.npy, noise.npy if the noise differs between rows, rows.npy if the training
+// rows are not all rows of a table, factor.npy on request, and model.json. Its zip
+// comment is this text and the SHA-256 of everything before the checksum's digits,
+// which detects a change of any byte.
 const commentPrefix = "gpfit model sha256 "
 
 // FileError reports a model file that cannot be used.
@@ -51,20 +51,21 @@ type fileHeader struct {
 	*Model
 }
 
-// Save writes the model to path, whole or not at all.
+// Save writes the model to path. If it fails, it leaves no partial file.
 func (m *Model) Save(path string) error { return save(path, m.Write) }
 
-// Write writes the model as its file has it.
+// Write writes the model in the format of a model file.
 func (m *Model) Write(w io.Writer) error { return m.writeValid(w, nil) }
 
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
 //
-// Errors: [*FileError], [*device.UnsupportedError] where the posterior's method has
-// no factor.
+// Errors are [*FileError], and [*device.UnsupportedError] if the posterior's method
+// has no factor.
 func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
 
-// WriteWithFactor writes the model as its file has it, with the Cholesky factor.
+// WriteWithFactor writes the model with the Cholesky factor in the format of a
+// model file.
 func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
 	if err != nil {
@@ -80,7 +81,7 @@ func save(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writeValid writes nothing of a model that could not be read back.
+// writeValid writes the model unless it could not be read back.
 func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
 	if err := m.validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
@@ -150,7 +151,7 @@ func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int
 	return z.Close()
 }
 
-// createArray begins an entry in NumPy's format, float64 in C order.
+// createArray creates an archive entry in NumPy's format, float64 in C order.
 func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 	entry, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
@@ -160,7 +161,7 @@ func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
 	return entry, err
 }
 
-// factorRows is the number of rows of L that pass through memory at once.
+// factorRows is the number of rows of L that are copied at a time.
 const factorRows = 64
 
 func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
@@ -181,8 +182,8 @@ func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
 	return nil
 }
 
-// checksumWriter passes everything on but the last 64 bytes, which stand for
-// the checksum's digits, and hashes what it passes.
+// checksumWriter hashes and passes on everything except the last 64 bytes, the
+// place of the checksum's digits.
 type checksumWriter struct {
 	w    io.Writer
 	hash hash.Hash
@@ -191,7 +192,7 @@ type checksumWriter struct {
 
 func newChecksumWriter(w io.Writer) *checksumWriter { return &checksumWriter{w: w, hash: sha256.New()} }
 
-// emptyComment holds the checksum's place.
+// emptyComment is the comment with a placeholder for the checksum.
 var emptyComment = commentPrefix + strings.Repeat("0", sha256.Size*2)
 
 func (c *checksumWriter) Write(p []byte) (int, error) {

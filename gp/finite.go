@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// RangeError reports a result that is no finite number, since the rows that were
-// asked for, or the model, are at the end of double precision.
+// RangeError reports a result that is not a finite number because the requested
+// rows or the model exceed the range of double precision.
 type RangeError struct {
-	// What names the result, Row is the row it is of, from 0; −1 if it is of the
-	// model as a whole.
+	// What names the result. Row is its row, counted from 0, or −1 if it belongs to
+	// the model as a whole.
 	What string
 	Row  int
 }
@@ -32,7 +32,7 @@ func checkResult(what string, m int, columns ...[]float64) error {
 	return nil
 }
 
-// firstNonFinite is the place of the first NaN or infinity, −1 if there is none.
+// firstNonFinite returns the index of the first NaN or infinity, or −1.
 func firstNonFinite(v []float64) int {
 	for i, x := range v {
 		if x-x != 0 {
@@ -42,7 +42,7 @@ func firstNonFinite(v []float64) int {
 	return -1
 }
 
-// validateNumbers refuses numbers that no model can have.
+// validateNumbers returns an error about numbers that no model can have.
 func (m *Model) validateNumbers() error {
 	s := m.Scaling
 	for name, v := range map[string][]float64{
@@ -55,12 +55,12 @@ func (m *Model) validateNumbers() error {
 	}
 	for _, scale := range append([]float64{s.YScale}, s.XScale...) {
 		if !(scale > 0) {
-			return fmt.Errorf("a scale of %v", scale)
+			return fmt.Errorf("invalid scale %v", scale)
 		}
 	}
 	for i, row := range m.Rows {
 		if row < 0 || row != math.Trunc(row) {
-			return fmt.Errorf("training row %d has the number %v", i, row)
+			return fmt.Errorf("training row %d has the invalid row number %v", i, row)
 		}
 	}
 	return nil

@@ -13,14 +13,14 @@ import (
 	"gpfit/kernel"
 )
 
-// MeanGradient returns the derivatives of the posterior mean by the features at
-// m rows, m×len(FeatureNames) row-major, in units of the target over units of
-// the feature; 0 for features that are not in use. From the mean's formula,
+// MeanGradient returns the derivatives of the posterior mean by the features at m
+// rows, m×len(FeatureNames) row-major, in units of the target over units of the
+// feature; 0 for features that are not in use. It evaluates
 //
 //	∂/∂x* (m(x*) + k*ᵀα) = ∂m/∂x* + Σ_i α_i ∂k(x*, x_i)/∂x*
 //
-// evaluated on the host, O(nd) a row. Where the kernel has a kink (matern12 at a
-// training point) it is the mean of both sides.
+// on the host, at a cost of O(nd) per row. At a kink of the kernel (matern12 at a
+// training point) it returns the mean of both one-sided derivatives.
 func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]float64, error) {
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
@@ -42,20 +42,21 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 	return out, nil
 }
 
-// solveColumns is how many right-hand sides the variances of derivatives solve for
-// at once, at least one point's.
+// solveColumns is the number of right-hand sides per solve for the variances of
+// derivatives, or those of one point if that is more.
 const solveColumns = 64
 
 // GradientStd returns the posterior standard deviations of the function's
-// derivatives by the features at m rows, laid out as by [Posterior.MeanGradient];
-// 0 for features that are not in use. From the derivatives of the covariance
-// (Rasmussen & Williams 2006, section 9.4), for column c with k_c = ∂k(x*, X)/∂x*_c,
+// derivatives by the features at m rows, laid out as by [Posterior.MeanGradient]; 0
+// for features that are not in use. The variance for column c follows from the
+// derivatives of the covariance (Rasmussen & Williams 2006, section 9.4), with k_c
+// = ∂k(x*, X)/∂x*_c:
 //
 //	∂²k(x, x′)/∂x_c∂x′_c − k_cᵀΣ⁻¹k_c,   both at x = x′ = x*,
 //
-// and, where the mean's coefficients were found by least squares, what not knowing
-// them adds. Cost 2n²d flops a row. Errors: [*kernel.KinkError] for a kernel with a
-// kink at distance 0, such as matern12.
+// If least squares found the mean's coefficients, their uncertainty is added. The
+// cost is 2n²d flops per row. The error is a [*kernel.KinkError] for a kernel with
+// a kink at distance 0, such as matern12.
 func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
@@ -83,15 +84,15 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	out := make([]float64, m*all)
 	for i := range m {
 		for q, c := range mod.Columns {
-			// Rounding can take a variance of 0 below it.
+			// Rounding can make a variance of 0 negative.
 			out[i*all+c] = math.Sqrt(max(variance[i*d+q], 0)) * mod.Scaling.YScale / mod.Scaling.XScale[q]
 		}
 	}
 	return out, nil
 }
 
-// reduceSlopes takes what the data tell of the derivatives at scaled points, a row
-// of all columns each, from their prior variances.
+// reduceSlopes subtracts the information of the data from the prior variances of
+// the derivatives at scaled points, with a row of all columns for each point.
 func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64) error {
 	mod, columns := p.model, len(variance)
 	n, d, x := mod.N(), len(mod.Columns), p.model.points()
@@ -120,8 +121,8 @@ func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64
 	return p.addMeanSlopes(ctx, scaled, slopes, variance)
 }
 
-// addMeanSlopes adds RᵀM⁻¹R of the derivatives, as [Posterior.meanUncertainty] does
-// for values: R = ∂h − HᵀΣ⁻¹k_c.
+// addMeanSlopes adds RᵀM⁻¹R of the derivatives, the analogue of
+// [Posterior.meanUncertainty] for derivatives: R = ∂h − HᵀΣ⁻¹k_c.
 func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance []float64) error {
 	mod := p.model
 	n, d, q := mod.N(), len(mod.Columns), len(mod.Mean.Basis)
@@ -147,8 +148,8 @@ func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance 
 	return nil
 }
 
-// rowPiece is the length of the rows that an evaluator sees, so that its scratch
-// stays in the first-level cache.
+// rowPiece is the length of the rows passed to an evaluator. It keeps the scratch
+// space in the first-level cache.
 const rowPiece = 512
 
 // kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row
@@ -164,8 +165,9 @@ func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad 
 	})
 }
 
-// eachRow calls f for every row in parallel, with an evaluator of the kernel. A
-// row is one goroutine's: results do not depend on their number.
+// eachRow calls f for every row in parallel, with an evaluator of the kernel. One
+// goroutine handles a whole row, so results do not depend on the number of
+// goroutines.
 func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup

@@ -2,8 +2,8 @@ package gp
 
 import "math"
 
-// CentralQuantile returns the z for which a standard normal variable lies in
-// [−z, z] with the given probability: 1.96 for 0.95.
+// CentralQuantile returns z such that a standard normal variable lies in [−z, z]
+// with the given probability, for example 1.96 for 0.95.
 func CentralQuantile(probability float64) float64 { return math.Sqrt2 * math.Erfinv(probability) }
 
 // Interval returns the bounds of the central interval that holds a new

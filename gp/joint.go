@@ -13,11 +13,11 @@ import (
 	"gpfit/kernel"
 )
 
-// JointOptions say what a joint distribution is of. The zero value is the
-// function itself, without noise.
+// JointOptions configures a joint distribution. The zero value selects the function
+// itself, without noise.
 type JointOptions struct {
-	// Observed adds the noise variance to the diagonal: new observations. Noise
-	// is what is known of the rows' own.
+	// Observed selects new observations: it adds the noise variance to the
+	// diagonal. Noise is what is known about the noise of the rows.
 	Observed bool
 	Noise    RowNoise
 }
@@ -27,16 +27,17 @@ type JointOptions struct {
 type Joint struct {
 	// Mean has m elements.
 	Mean []float64
-	// Cov is the m×m covariance, row-major, both halves.
+	// Cov is the m×m covariance, row-major, with both halves filled.
 	Cov []float64
-	// scale is the largest prior variance: rounding errors in Cov are relative
-	// to it, not to Cov itself, which can be far smaller.
+	// scale is the largest prior variance. Rounding errors in Cov are relative to
+	// it, not to Cov, which can be far smaller.
 	scale float64
-	// order bounds the number of terms that an element of Cov was summed from.
+	// order bounds the number of terms in the sum for an element of Cov.
 	order int
 }
 
-// checkSize refuses rows×cols numbers that do not fit in the host's memory.
+// checkSize returns a [*SizeError] if rows×cols numbers do not fit in the host's
+// memory.
 func checkSize(what string, rows, cols int, free int64) error {
 	need := 8 * float64(rows) * float64(cols)
 	if free > 0 && need > float64(free) {
@@ -49,16 +50,16 @@ func checkJoint(m int, free int64) error {
 	return checkSize(fmt.Sprintf("the covariance of %d rows", m), m, m, free)
 }
 
-// SizeError reports what there is no memory for on the host, before anything was
-// allocated.
+// SizeError reports a result for which the host lacks memory. It is returned before
+// any allocation.
 type SizeError struct {
-	// What names it; Need are its bytes, Free what the host has.
+	// What names the result; Need and Free are the needed and the free bytes.
 	What       string
 	Need, Free int64
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("gp: %s needs %s of memory, %s are free: ask for fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
+	return fmt.Sprintf("gp: %s needs %s of memory, but only %s are free: request fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
 }
 
 // Joint returns the posterior distribution at m rows of features (see
@@ -67,11 +68,12 @@ func (e *SizeError) Error() string {
 //	mean        m(X*) + K*ᵀα
 //	covariance  K** − K*ᵀΣ⁻¹K*, plus σ²I for new observations
 //
-// and, where the mean's coefficients were found by least squares, the
-// covariance of eq. 2.42 for not knowing them.
+// If least squares found the mean's coefficients, their uncertainty is added (eq.
+// 2.42).
 //
-// Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
-// [*SizeError], [*device.MemoryError], [*device.UnsupportedError], [*RangeError].
+// The cost is n²m + nm² flops and m×m numbers of host memory, which are checked
+// before. Errors are [*SizeError], [*device.MemoryError],
+// [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
 	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
@@ -114,8 +116,8 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	return j, j.check()
 }
 
-// Prior returns the distribution at m rows before any data is seen: the mean
-// function and K**, plus σ²I for observations.
+// Prior returns the prior distribution at n rows: the mean function and K**, plus
+// σ²I for observations.
 func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOptions) (*Joint, error) {
 	scaled, err := m.scaledRows(rows, n)
 	if err != nil {
@@ -138,9 +140,9 @@ func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOpti
 	return j, j.check()
 }
 
-// NewPrior returns the zero-mean distribution that a covariance function gives
-// to the values at xs, with the noise variances (none, or one a point) on the
-// diagonal. Errors: [*SizeError], [*kernel.CompileError].
+// NewPrior returns the zero-mean distribution of the values at xs under a
+// covariance function, with the noise variances (none, or one per point) on the
+// diagonal. Errors are [*SizeError] and [*kernel.CompileError].
 func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
 	if err := checkJoint(xs.N, hostmem.Free()); err != nil {
 		return nil, err
@@ -159,7 +161,7 @@ func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *ke
 	return j, j.check()
 }
 
-// check returns a [*RangeError] for what is no finite number.
+// check returns a [*RangeError] if a number is not finite.
 func (j *Joint) check() error {
 	m := len(j.Mean)
 	for i := range m {
@@ -192,8 +194,8 @@ func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []floa
 	})
 }
 
-// observationNoise returns the noise on a joint distribution's diagonal, none
-// for the function itself.
+// observationNoise returns the noise on a joint distribution's diagonal, or nil for
+// the function itself.
 func (m *Model) observationNoise(n int, opts JointOptions) ([]float64, error) {
 	if !opts.Observed {
 		return nil, nil
@@ -201,7 +203,7 @@ func (m *Model) observationNoise(n int, opts JointOptions) ([]float64, error) {
 	return m.noises(n, opts.Noise)
 }
 
-// addProducts adds WᵀW of the q×m matrix w, column-major.
+// addProducts adds WᵀW for the q×m matrix w, column-major.
 func (j *Joint) addProducts(w []float64, q int) {
 	m := len(j.Mean)
 	if len(w) == 0 {
@@ -232,7 +234,7 @@ func (j *Joint) addNoise(noise []float64) {
 	j.scale += largest
 }
 
-// toOriginal takes mean and covariance from scaled to original units.
+// toOriginal converts mean and covariance from scaled to original units.
 func (j *Joint) toOriginal(s Scaling) {
 	for i, v := range j.Mean {
 		j.Mean[i] = v*s.YScale + s.YMean

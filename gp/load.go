@@ -21,9 +21,9 @@ import (
 	"gpfit/kernel"
 )
 
-// Load reads a model file and checks that it is whole and unchanged. The
-// factor, if the file has one, is read when it is needed. Kernels of the user's
-// own that the model names must be given. Errors: [*FileError].
+// Load reads a model file and checks that it is complete and unchanged. It reads
+// the factor, if the file has one, only when it is needed. The caller must pass the
+// custom kernels that the model names. Errors are [*FileError].
 func Load(path string, kernels ...*kernel.Family) (*Model, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
 		return nil, err
 	}
 	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
-		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, this gpfit reads up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
+		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, but this gpfit reads only versions up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
 	}
 	if h.SchemaVersion == 1 {
 		if h.Model.Mean, err = upgradeMean(text); err != nil {
@@ -138,7 +138,7 @@ type modelArray struct {
 	optional bool
 }
 
-// arrays are those that a file has, by its header.
+// arrays returns the arrays that a file has according to its header.
 func (h *fileHeader) arrays() []modelArray {
 	m, columns := h.Model, []int{h.N}
 	if m.Targets != nil {
@@ -150,9 +150,9 @@ func (h *fileHeader) arrays() []modelArray {
 	}
 }
 
-// checkSizes compares the numbers of rows and columns that the header claims with
-// the sizes of the entries, which cannot be more than the file, and with the
-// memory, before any is taken.
+// checkSizes compares the numbers of rows and columns in the header with the sizes
+// of the entries, which cannot exceed the file, and with the free memory, before
+// any allocation.
 func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 	if h.N < 1 || len(h.Columns) < 1 {
 		return fmt.Errorf("model.json claims %d rows and %d columns", h.N, len(h.Columns))
@@ -172,7 +172,7 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 		case archive.File[i].Method != zip.Store || archive.File[i].CompressedSize64 != archive.File[i].UncompressedSize64:
 			return fmt.Errorf("%s.npy is compressed", a.name)
 		case float64(archive.File[i].UncompressedSize64) < claimed:
-			return fmt.Errorf("%s.npy has %d bytes, model.json claims %.0f", a.name, archive.File[i].UncompressedSize64, claimed)
+			return fmt.Errorf("%s.npy has %d bytes, but model.json claims %.0f", a.name, archive.File[i].UncompressedSize64, claimed)
 		}
 		need += claimed
 	}
@@ -182,8 +182,8 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 	return nil
 }
 
-// openNumbers opens an array of the archive behind its header, which is the one
-// that this package writes.
+// openNumbers opens an array of the archive, positioned after its header, which
+// must be as this package writes it.
 func openNumbers(archive *zip.Reader, name string, shape []int) (io.ReadCloser, error) {
 	entry, err := archive.Open(name + ".npy")
 	if err != nil {
@@ -212,9 +212,9 @@ func readArray(archive *zip.Reader, name string, shape []int) ([]float64, error)
 	if err := readFloats(entry, out); err != nil {
 		return nil, fmt.Errorf("%s.npy: %w", name, err)
 	}
-	// The archive's own checksum comes after the last byte.
+	// Reading beyond the last byte verifies the archive's checksum.
 	if n, err := entry.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		return nil, fmt.Errorf("%s.npy: more bytes than its shape has, or damaged", name)
+		return nil, fmt.Errorf("%s.npy: it has more bytes than its shape needs, or is damaged", name)
 	}
 	return out, nil
 }
@@ -249,7 +249,7 @@ func readFactor(path string, n int, factor device.FactorStore) error {
 		for i := r0; i < r1; i++ {
 			row := rows[(i-r0)*n : (i-r0)*n+i+1]
 			if firstNonFinite(row) >= 0 || !(row[i] > 0) {
-				return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor is not that of a Cholesky factor", i)}
+				return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor cannot belong to a Cholesky factor", i)}
 			}
 		}
 		if err := factor.WriteFactor(r0, r1, rows); err != nil {

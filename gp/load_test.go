@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// writeUnchecked writes a model with a valid checksum, whatever it holds.
+// writeUnchecked writes a model, even an invalid one, with a valid checksum.
 func writeUnchecked(t *testing.T, m *Model) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
@@ -25,18 +25,18 @@ func writeUnchecked(t *testing.T, m *Model) string {
 	return path
 }
 
-// TestLoadNonFinite: a model with a valid checksum and numbers that are none is
-// refused, with the place.
+// TestLoadNonFinite checks that a model with a valid checksum and numbers that are
+// not finite is rejected with their position.
 func TestLoadNonFinite(t *testing.T) {
 	for want, change := range map[string]func(*Model){
-		"element 2 of alpha is NaN":      func(m *Model) { m.Alpha[2] = math.NaN() },
-		"element 3 of X is +Inf":         func(m *Model) { m.X[3] = math.Inf(1) },
-		"element 0 of y is -Inf":         func(m *Model) { m.Y[0] = math.Inf(-1) },
-		"element 1 of rows is NaN":       func(m *Model) { m.Rows = []float64{0, math.NaN(), 2, 3, 4} },
-		"training row 1 has the number":  func(m *Model) { m.Rows = []float64{0, -1, 2, 3, 4} },
-		"a scale of 0":                   func(m *Model) { m.Scaling.XScale[1] = 0 },
-		"a scale of -1":                  func(m *Model) { m.Scaling.YScale = -1 },
-		"noise variance NaN of training": func(m *Model) { m.Noise.Column, m.TrainNoise = "s", []float64{1, 1, 1, 1, math.NaN()} },
+		"element 2 of alpha is NaN":                 func(m *Model) { m.Alpha[2] = math.NaN() },
+		"element 3 of X is +Inf":                    func(m *Model) { m.X[3] = math.Inf(1) },
+		"element 0 of y is -Inf":                    func(m *Model) { m.Y[0] = math.Inf(-1) },
+		"element 1 of rows is NaN":                  func(m *Model) { m.Rows = []float64{0, math.NaN(), 2, 3, 4} },
+		"training row 1 has the invalid row number": func(m *Model) { m.Rows = []float64{0, -1, 2, 3, 4} },
+		"invalid scale 0":                           func(m *Model) { m.Scaling.XScale[1] = 0 },
+		"invalid scale -1":                          func(m *Model) { m.Scaling.YScale = -1 },
+		"noise variance NaN of training":            func(m *Model) { m.Noise.Column, m.TrainNoise = "s", []float64{1, 1, 1, 1, math.NaN()} },
 	} {
 		m := newModel(t, 5)
 		change(m)
@@ -51,8 +51,8 @@ func TestLoadNonFinite(t *testing.T) {
 	}
 }
 
-// TestLoadClaims: sizes that a header claims are compared with the file before
-// memory is taken.
+// TestLoadClaims checks that the sizes in a header are compared with the file
+// before memory is allocated.
 func TestLoadClaims(t *testing.T) {
 	for want, rewrite := range map[string]func(w *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte){
 		"model.json claims": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {

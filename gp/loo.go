@@ -15,23 +15,23 @@ import (
 //	mean      y_i − α_i/κ_i
 //	variance  1/κ_i
 //
-// Parameters and the mean's coefficients are held: they have seen the row. Where
-// the coefficients were found by least squares they are found anew without the
-// row, for which κ is the diagonal of Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule 1983,
-// Cross validation of kriging in a unique neighborhood).
+// The parameters stay fixed, although they were fitted to all rows. Coefficients of
+// the mean also stay fixed, unless least squares found them: then they are refitted
+// without the row, and κ is the diagonal of Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule
+// 1983, Cross validation of kriging in a unique neighborhood).
 type LeaveOneOut struct {
-	// Target is y, Mean and Std are those of the predicted observation, noise
-	// included.
+	// Target is y. Mean and Std are the mean and standard deviation of the
+	// predicted observation, including noise.
 	Target, Mean, Std []float64
-	// Residual is y − Mean; Standardized is Residual/Std, standard normal if the
-	// model is right.
+	// Residual is y − Mean. Standardized is Residual/Std, standard normal if the
+	// model is correct.
 	Residual, Standardized []float64
 	// LogDensity is the log predictive density of the target.
 	LogDensity []float64
 }
 
-// LeaveOneOut computes all leave-one-out predictions from the one factor, 2n³/3
-// flops. Errors: [*device.UnsupportedError].
+// LeaveOneOut computes all leave-one-out predictions from the existing factor in
+// 2n³/3 flops. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	mod, n := p.model, p.model.N()
 	kappa := make([]float64, n)
@@ -51,7 +51,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	}
 	scale := mod.Scaling.YScale
 	for i, k := range kappa {
-		// The jitter is in Σ, but is not of the observations.
+		// The jitter is part of Σ but not of the observations.
 		v := 1/k - mod.Jitter
 		if !(v > 0) {
 			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
@@ -66,8 +66,8 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	return out, nil
 }
 
-// projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa where the mean's
-// coefficients were found by least squares.
+// projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa if least squares
+// found the mean's coefficients.
 func (p *Posterior) projectMean(ctx context.Context, kappa []float64) error {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
 	if !p.model.Mean.LeastSquares || q == 0 {
@@ -89,7 +89,7 @@ func (p *Posterior) projectMean(ctx context.Context, kappa []float64) error {
 	return nil
 }
 
-// LeaveOneOutSummary are scores over all rows, in original units.
+// LeaveOneOutSummary holds scores over all rows, in original units.
 type LeaveOneOutSummary struct {
 	N int `json:"n"`
 	// RMSE is the root mean squared residual.
@@ -98,18 +98,18 @@ type LeaveOneOutSummary struct {
 	NLPD float64 `json:"nlpd"`
 	// Q2 is 1 − Σ residual²/Σ(y − ȳ)², the leave-one-out R².
 	Q2 float64 `json:"q2"`
-	// Coverage50, 90 and 95 are the shares of targets in the central 50, 90 and
-	// 95 % interval of their prediction.
+	// Coverage50, 90 and 95 are the fractions of targets within the central 50, 90
+	// and 95 % intervals of their predictions.
 	Coverage50 float64 `json:"coverage50"`
 	Coverage90 float64 `json:"coverage90"`
 	Coverage95 float64 `json:"coverage95"`
-	// MeanStandardized and RMSStandardized are the mean and the root mean square
-	// of the standardised residuals, 0 and 1 if the model is right.
+	// MeanStandardized and RMSStandardized are the mean and the root mean square of
+	// the standardised residuals; they are 0 and 1 if the model is correct.
 	MeanStandardized float64 `json:"mean_standardized"`
 	RMSStandardized  float64 `json:"rms_standardized"`
 }
 
-// Summary scores the predictions.
+// Summary returns the scores of the predictions.
 func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 	n := len(l.Target)
 	s := LeaveOneOutSummary{N: n}

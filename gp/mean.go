@@ -12,31 +12,31 @@ import (
 // Mean is a fitted mean function, m(x) = Σ_j β_j h_j(x) of scaled inputs and in
 // scaled units of the target. The zero value is m = 0.
 type Mean struct {
-	// Text is the form that the user gave.
+	// Text is the text that the user gave.
 	Text string `json:"text"`
-	// Basis are the functions h, Coefficients their β.
+	// Basis holds the functions h, Coefficients their coefficients β.
 	Basis        mean.Basis `json:"basis,omitempty"`
 	Coefficients []float64  `json:"coefficients,omitempty"`
-	// LeastSquares says that β was found by generalised least squares on the
-	// training rows. Predictions then have the uncertainty of β in them.
+	// LeastSquares means that generalised least squares on the training rows found
+	// β. Predictions then include the uncertainty of β.
 	LeastSquares bool `json:"least_squares"`
 }
 
 func (m *Mean) validate(columns int) error {
 	if len(m.Coefficients) != len(m.Basis) {
-		return fmt.Errorf("%d coefficients of %d basis functions", len(m.Coefficients), len(m.Basis))
+		return fmt.Errorf("%d coefficients for %d basis functions", len(m.Coefficients), len(m.Basis))
 	}
 	return m.Basis.Validate(columns)
 }
 
-// version1Mean is what a model file of schema version 1 says of the mean.
+// version1Mean is the mean in a model file of schema version 1.
 type version1Mean struct {
 	Columns      []int     `json:"columns"`
 	MeanConstant float64   `json:"mean_constant"`
 	MeanLinear   []float64 `json:"mean_linear"`
 }
 
-// upgradeMean reads the mean function of a version-1 header. Its coefficients
+// upgradeMean reads the mean function of a version-1 header, whose coefficients
 // were parameters.
 func upgradeMean(text []byte) (Mean, error) {
 	var old version1Mean
@@ -62,7 +62,7 @@ func upgradeMean(text []byte) (Mean, error) {
 	return m, nil
 }
 
-// means returns the mean function at n scaled rows, in scaled units.
+// means returns the values of the mean function at n scaled rows, in scaled units.
 func (m *Model) means(scaled []float64, n int) []float64 {
 	d := len(m.Columns)
 	out := make([]float64, n)
@@ -85,14 +85,14 @@ func (m *Model) meanSlopes(scaled, grad []float64) {
 	}
 }
 
-// meanUncertainty returns what not knowing the mean's coefficients adds to the
-// posterior at the scaled points xs: the covariance of points i and j is the
-// product of the columns i and j of the q×m matrix that is returned, nil where
-// the coefficients are not by least squares. That is RᵀM⁻¹R of Rasmussen &
-// Williams (2006), eq. 2.42, with R = H* − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H, for a vague
-// prior on β: universal kriging. K* is that of prog, the model's kernel or a
-// term of it; H* is left out where the mean function is (withMean). Cost 2nqm
-// flops, and the kernel at m×n pairs.
+// meanUncertainty returns the part of the posterior covariance at the scaled points
+// xs that is due to the uncertainty of the mean's coefficients. It returns a q×m
+// matrix; the covariance of points i and j is the product of its columns i and j.
+// The matrix is nil if least squares did not find the coefficients. This is RᵀM⁻¹R
+// of Rasmussen & Williams (2006), eq. 2.42, with R = H* − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H,
+// for a vague prior on β (universal kriging). K* is the covariance of prog, which
+// is the model's kernel or one of its terms; without withMean, H* is omitted. The
+// cost is 2nqm flops and the kernel at m×n pairs.
 func (p *Posterior) meanUncertainty(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	mod := p.model
 	q := len(mod.Mean.Basis)
@@ -119,7 +119,7 @@ func (p *Posterior) meanUncertainty(ctx context.Context, prog *kernel.Program, t
 	return w, nil
 }
 
-// leastSquares solves for Σ⁻¹H and forms M, once.
+// leastSquares solves for Σ⁻¹H and forms M, on the first call only.
 func (p *Posterior) leastSquares(ctx context.Context) error {
 	if p.gls != nil {
 		return nil

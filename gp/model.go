@@ -13,48 +13,49 @@ import (
 	"gpfit/mean"
 )
 
-// Model is a fitted model: everything that predictions depend on. Parameters
+// Model is a fitted model with everything that predictions depend on. Parameters
 // are in scaled units (see Scaling), data in original units.
 type Model struct {
-	// Kernel is the text form; Columns are the positions of the columns in use
-	// among FeatureNames, and the labels that parameters are named by.
+	// Kernel is the text form. Columns are the positions in FeatureNames of the
+	// columns in use, and the labels in names of parameters.
 	Kernel       string   `json:"kernel"`
 	Columns      []int    `json:"columns"`
 	FeatureNames []string `json:"feature_names"`
 	TargetName   string   `json:"target_name"`
-	// Targets are there if several share X, kernel and noise; the fields of a
-	// single target, TargetName, Mean.Coefficients and the target's part of
-	// Scaling, are then those of the first. See [Model.Target].
+	// Targets is set if several targets share X, kernel and noise. The fields for a
+	// single target (TargetName, Mean.Coefficients and the target's part of
+	// Scaling) then describe the first. See [Model.Target].
 	Targets []Target `json:"targets,omitempty"`
-	// ParameterNames and Theta are the kernel's parameters, natural values.
+	// ParameterNames and Theta are the names and natural values of the kernel's
+	// parameters.
 	ParameterNames []string  `json:"parameter_names"`
 	Theta          []float64 `json:"theta"`
-	// NoiseVariance is the estimated σ², 0 if there is none or if groups have
-	// one each; Noise says what differs from row to row. Jitter is what had to
-	// be added to the diagonal on top, 0 unless the user allowed some.
+	// NoiseVariance is the estimated σ², 0 if none is estimated or if each group
+	// has its own. Noise describes how noise differs from row to row. Jitter is the
+	// variance that was also added to the diagonal, 0 unless the user allowed some.
 	NoiseVariance float64 `json:"noise_variance"`
 	Noise         Noise   `json:"noise,omitzero"`
 	Jitter        float64 `json:"jitter"`
 	Mean          Mean    `json:"mean"`
 	Scaling       Scaling `json:"scaling"`
-	// NLML is the objective at these parameters, scaled units.
+	// NLML is the objective at these parameters, in scaled units.
 	NLML float64 `json:"nlml"`
-	// Status says how the fit ended.
+	// Status is the reason for the end of the fit.
 	Status string `json:"status"`
 
-	// X holds the n×len(Columns) training inputs, row-major, Y the targets,
-	// n×T column-major, Alpha = Σ⁻¹r in scaled units, likewise.
+	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
+	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
 	X     []float64 `json:"-"`
 	Y     []float64 `json:"-"`
 	Alpha []float64 `json:"-"`
-	// TrainNoise are the n noise variances of the training rows, scaled units;
-	// nil if that is NoiseVariance for all of them.
+	// TrainNoise holds the n noise variances of the training rows, in scaled units;
+	// nil if all of them are NoiseVariance.
 	TrainNoise []float64 `json:"-"`
-	// Rows are the numbers of the training rows in the table they came from, from
-	// 0; nil if they are all of its rows. Whole numbers, as NumPy's float64.
+	// Rows holds the row numbers, from 0, of the training rows in their table, as
+	// integers in float64; nil if they are all of its rows.
 	Rows []float64 `json:"-"`
-	// Kernels are kernels of the user's own that Kernel names; a model file holds
-	// only the name.
+	// Kernels are the custom kernels that Kernel names; a model file stores only
+	// the names.
 	Kernels []*kernel.Family `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
@@ -63,7 +64,7 @@ type Model struct {
 // N returns the number of training rows.
 func (m *Model) N() int { return len(m.Y) / m.T() }
 
-// Row returns the number of the training row i in the table it came from, from 0.
+// Row returns the row number, from 0, of training row i in its table.
 func (m *Model) Row(i int) int {
 	if m.Rows == nil {
 		return i
@@ -84,7 +85,7 @@ func (m *Model) expr() (kernel.Expr, error) {
 	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
 }
 
-// validate checks that the parts fit together.
+// validate checks that the parts are consistent.
 func (m *Model) validate() error {
 	d := len(m.Columns)
 	prog, err := m.Program()
@@ -100,12 +101,12 @@ func (m *Model) validate() error {
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
 		return errors.New("scaling does not fit the columns")
 	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
-		return fmt.Errorf("noise variances of %d training rows, there are %d", len(m.TrainNoise), m.N())
+		return fmt.Errorf("noise variances for %d training rows, but there are %d rows", len(m.TrainNoise), m.N())
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
 	}
 	if m.Rows != nil && len(m.Rows) != m.N() {
-		return fmt.Errorf("numbers of %d training rows, there are %d", len(m.Rows), m.N())
+		return fmt.Errorf("row numbers for %d training rows, but there are %d rows", len(m.Rows), m.N())
 	}
 	for i, v := range m.TrainNoise {
 		if !(v >= 0) {
@@ -123,21 +124,21 @@ func (m *Model) validate() error {
 	return nil
 }
 
-// Posterior is a model on a device. It is not safe for concurrent use. That of
-// several targets is of the first; see [Posterior.Target].
+// Posterior is a model conditioned on a device. It is not safe for concurrent use.
+// With several targets it predicts the first; see [Posterior.Target].
 type Posterior struct {
-	// whole is the model with all targets, model that of one of them.
+	// whole is the model with all targets, model the model of one of them.
 	whole, model *Model
 	prog         *kernel.Program
 	ws           device.Workspace
-	// gls and solved = Σ⁻¹H are there once a prediction has needed them.
+	// The first prediction that needs gls and solved = Σ⁻¹H computes them.
 	gls    *mean.GLS
 	solved []float64
 }
 
-// Condition forms the posterior on the backend: the factor is read from the
-// model's file if it is there and the method has one, and computed otherwise (n³/3
-// operations).
+// Condition forms the posterior on the backend. It reads the factor from the
+// model's file, if the file has one and the method uses one, and computes it
+// otherwise (n³/3 operations).
 func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -158,7 +159,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	return p, nil
 }
 
-// form makes a workspace ready for predictions.
+// form prepares a workspace for predictions.
 func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Program) error {
 	if factor, ok := ws.(device.FactorStore); ok && m.factorPath != "" {
 		return readFactor(m.factorPath, m.N(), factor)
@@ -166,8 +167,8 @@ func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Prog
 	return ws.Form(ctx, prog, m.Theta, m.diagonal())
 }
 
-// Attach returns the posterior on a workspace that already holds the factor of
-// the model's covariance, such as the one that a fit has just used.
+// Attach returns the posterior on a workspace that already holds the factor of the
+// model's covariance, such as the workspace of a fit.
 func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -179,8 +180,8 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
 }
 
-// Model returns the model that was conditioned on, of the one target if it is
-// that of a single one.
+// Model returns the posterior's model, or the model of its target if it is the
+// posterior of a single one.
 func (p *Posterior) Model() *Model { return p.model }
 
 // Workspace returns the workspace that holds the factor.
@@ -193,8 +194,8 @@ func (p *Posterior) Close() error { return p.ws.Close() }
 type Prediction struct {
 	// Mean is the posterior mean.
 	Mean []float64
-	// Std is the standard deviation of a new observation, noise included;
-	// StdLatent that of the function without noise.
+	// Std is the standard deviation of a new observation, including noise;
+	// StdLatent is the standard deviation of the function without noise.
 	Std, StdLatent []float64
 	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
 	Lower95, Upper95 []float64
@@ -203,17 +204,16 @@ type Prediction struct {
 // z95 is the 97.5 % point of the standard normal distribution.
 const z95 = 1.959963984540054
 
-// Predict evaluates the posterior at m rows of features, row-major with one
-// column for every name in FeatureNames, in original units: Rasmussen &
-// Williams (2006), eq. 2.25 and 2.26, or 2.41 and 2.42 where the mean's
-// coefficients were found by least squares. Nothing is known of the rows'
-// noise; see [Posterior.PredictNoise].
+// Predict evaluates the posterior at m rows of features, row-major with one column
+// for every name in FeatureNames, in original units: Rasmussen & Williams (2006),
+// eq. 2.25 and 2.26, or 2.41 and 2.42 if least squares found the mean's
+// coefficients. For rows with known noise, see [Posterior.PredictNoise].
 func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
 	return p.PredictNoise(ctx, rows, m, RowNoise{})
 }
 
-// PredictNoise is Predict for rows whose noise is known: it makes a difference
-// to Std alone. Errors: [*NoiseError], [*device.MemoryError].
+// PredictNoise is like Predict for rows with known noise, which affects Std and the
+// intervals. Errors are [*NoiseError] and [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
 	if err != nil {
@@ -222,8 +222,8 @@ func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row
 	return out[0], nil
 }
 
-// predict serves targets whose weights are the columns of alpha. They share
-// everything but means and units.
+// predict predicts targets whose weights are the columns of alpha. They differ only
+// in means and units.
 func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model, alpha []float64) ([]*Prediction, error) {
 	scaled, err := p.model.scaledRows(rows, m)
 	if err != nil {
@@ -243,7 +243,7 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 		return nil, err
 	}
 	for i, v := range reduction {
-		// Rounding can take the difference a little below zero.
+		// Rounding can make the difference slightly negative.
 		latent[i] = max(latent[i]-v, 0)
 	}
 	var out []*Prediction
@@ -259,7 +259,7 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 	return out, nil
 }
 
-// newPrediction brings means and variances to original units.
+// newPrediction converts means and variances to original units.
 func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 	m := len(mean)
 	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
@@ -273,8 +273,8 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 	return out
 }
 
-// priorVariance returns the variances at xs before the data reduces them:
-// k(x*, x*) for prog, and that of the mean's coefficients (see meanUncertainty).
+// priorVariance returns the variances at xs before the data reduces them: k(x*, x*)
+// for prog, plus the variance due to the mean's coefficients (see meanUncertainty).
 func (p *Posterior) priorVariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	variance := make([]float64, xs.N)
 	e := kernel.NewEvaluator(prog)

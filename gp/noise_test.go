@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// noisyModel has a noise of its own on every row: two groups, and known
-// variances of which row i has i mod 3 twentieths.
+// noisyModel returns a model with different noise on every row: two groups, and a
+// known variance of (i mod 3)/20 for row i.
 func noisyModel(t testing.TB, n int) *Model {
 	t.Helper()
 	m := newModel(t, n)
@@ -93,8 +93,8 @@ func TestRowNoise(t *testing.T) {
 		row  RowNoise
 		word string
 	}{
-		"no group":      {RowNoise{}, `each group of the column "lab", and the rows have no groups; the model's are a, b`},
-		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model does not know the noise group "c"`},
+		"no group":      {RowNoise{}, `each group of the column "lab", but the rows have no groups; the model's groups are a, b`},
+		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model has no noise group "c"`},
 		"bad default":   {RowNoise{DefaultGroup: "z"}, `noise group "z"`},
 		"short":         {RowNoise{Known: known[1:], DefaultGroup: "a"}, "5 known variances"},
 		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1): the noise variance is -1"},
@@ -113,7 +113,8 @@ func TestRowNoise(t *testing.T) {
 	}
 }
 
-// TestSaveNoise: rows' variances are in the file, and in what Condition forms.
+// TestSaveNoise checks that the rows' variances are in the file and in the
+// covariance that Condition forms.
 func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9

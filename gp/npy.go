@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// NPYArray is a float64 array in C order with a name.
+// NPYArray is a named float64 array in C order.
 type NPYArray struct {
 	Name   string
 	Shape  []int
@@ -43,7 +43,8 @@ func WriteNPZ(w io.Writer, arrays ...NPYArray) error {
 	return z.Close()
 }
 
-// writeFloats writes numbers in blocks: binary.Write would make a copy of all.
+// writeFloats writes numbers in blocks, because binary.Write would copy all of
+// them.
 func writeFloats(w io.Writer, values []float64) error {
 	const block = 8192
 	buffer := make([]byte, 0, 8*min(block, len(values)))
@@ -77,7 +78,7 @@ func readFloats(r io.Reader, values []float64) error {
 	return nil
 }
 
-// npyHeader is the head of a .npy file of float64 in C order, version 1.0
+// npyHeader returns the header of a .npy file of float64 in C order, version 1.0
 // (numpy.lib.format), padded to a multiple of 64 bytes.
 func npyHeader(shape []int) []byte {
 	dims := ""

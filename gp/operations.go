@@ -12,11 +12,11 @@ import (
 // of its function; examples/EXPORT.md lists them.
 type operation struct {
 	Op string `json:"op"`
-	// Of are the operations, by their places in the list, whose values it takes.
+	// Of holds the indices in the list of the operations whose values it uses.
 	Of []int `json:"of,omitempty"`
-	// Feature, Coefficients, Constant, Powers, Exponent and Number are those of
-	// "feature", "sum", "product", "power", "number"; Coefficients are also those
-	// of "decay".
+	// Feature belongs to "feature", Coefficients and Constant to "sum", Powers to
+	// "product", Exponent to "power" and Number to "number"; "decay" also has
+	// Coefficients.
 	Feature      *int      `json:"feature,omitempty"`
 	Coefficients []float64 `json:"coefficients,omitempty"`
 	Constant     *float64  `json:"constant,omitempty"`
@@ -25,17 +25,17 @@ type operation struct {
 	Number       *float64  `json:"number,omitempty"`
 }
 
-// pairFeature is a sum over columns (positions in X) with a weight each.
+// pairFeature is a sum over columns (positions in X), each with a weight.
 type pairFeature struct {
 	Kind    string    `json:"kind"`
 	Columns []int     `json:"columns"`
 	Weights []float64 `json:"weights"`
-	// Periods are there for "sin_squares".
+	// Periods is set for "sin_squares".
 	Periods []float64 `json:"periods,omitempty"`
 }
 
-// plainFamilies are those whose name says to another program what they are. Leaves of
-// others are exported as operations.
+// plainFamilies are the families that other programs know by name. Leaves of other
+// families are exported as operations.
 var plainFamilies = []string{"rbf", "matern12", "matern32", "matern52", "rq", "periodic", "cosine", "linear", "poly", "constant"}
 
 var featureNames = map[kernel.FeatureKind]string{
@@ -49,8 +49,8 @@ var operationNames = map[code.Op]string{
 	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
 }
 
-// compiled adds to a leaf's node what computes its value, at the parameters that the
-// node has.
+// compiled adds the features and operations of its value to a leaf's node, at the
+// node's parameters.
 func (x *exporter) compiled(l *kernel.Leaf, out *node) error {
 	prog, err := kernel.Compile(l, x.labels)
 	if err != nil {
@@ -77,8 +77,8 @@ func (x *exporter) compiled(l *kernel.Leaf, out *node) error {
 	return nil
 }
 
-// leafTheta are the parameters of a leaf alone, with a signal variance of 1, which
-// stands elsewhere in the tree.
+// leafTheta returns the parameters of a leaf alone, with a signal variance of 1,
+// because the tree stores the signal variance elsewhere.
 func leafTheta(prog *kernel.Program, leaf *node) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for _, p := range prog.Params {
@@ -95,11 +95,11 @@ func leafTheta(prog *kernel.Program, leaf *node) []float64 {
 	return theta
 }
 
-// operationWriter turns operations into their form for other programs.
+// operationWriter converts operations to their form for other programs.
 type operationWriter struct {
 	prog            *kernel.Program
 	theta, uniforms []float64
-	// places say where in out an operation is.
+	// places maps an operation to its index in out.
 	places map[code.ID]int
 	out    []operation
 }
@@ -131,7 +131,7 @@ func (w *operationWriter) add(id code.ID, v *code.Value) error {
 		}
 	}
 	if o.Op == "" {
-		return fmt.Errorf("gp: export of %s: there is no name for operation %d", w.prog.Text, v.Op)
+		return fmt.Errorf("gp: export of %s: operation %d has no name", w.prog.Text, v.Op)
 	}
 	w.places[id] = len(w.out)
 	w.out = append(w.out, o)

@@ -9,10 +9,10 @@ import (
 	"gpfit/kernel"
 )
 
-// Process is a Gaussian process of mean 0 that has seen no data: a covariance
-// function with a value for each of its parameters.
+// Process is a Gaussian process with mean 0 and without data: a covariance function
+// with a value for each parameter.
 type Process struct {
-	// NoiseVariance is that of observations.
+	// NoiseVariance is the noise variance of observations.
 	NoiseVariance float64
 	program       *kernel.Program
 	theta         []float64
@@ -20,8 +20,9 @@ type Process struct {
 
 const noiseVariance = "noise_variance"
 
-// NewProcess compiles an expression for d columns. Parameters are what the
-// expression says, else 1, and there is no noise. Errors: [*kernel.CompileError].
+// NewProcess returns a process without noise for an expression on d columns.
+// Parameters have the values in the expression, or 1 if it gives none. Errors are
+// [*kernel.CompileError].
 func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 	prog, err := kernel.Compile(expr, kernel.Columns(d))
 	if err != nil {
@@ -41,7 +42,7 @@ func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 // ParameterError reports a parameter that a process does not have.
 type ParameterError struct {
 	Name string
-	// Known are those that there are.
+	// Known are the names of the process's parameters.
 	Known []string
 }
 
@@ -49,9 +50,9 @@ func (e *ParameterError) Error() string {
 	return fmt.Sprintf("%s: there is no such parameter%s", e.Name, suggest.DidYouMean(e.Name, e.Known))
 }
 
-// Set gives a value to a parameter, in natural units: to noise_variance, to one
-// such as lengthscale[2], or to all elements of one such as lengthscale. Errors:
-// [*ParameterError].
+// Set sets a parameter to a value in natural units. name is noise_variance, an
+// element such as lengthscale[2], or a vector such as lengthscale, all of whose
+// elements it sets. Errors are [*ParameterError].
 func (p *Process) Set(name string, value float64) error {
 	if name == noiseVariance {
 		p.NoiseVariance = value
@@ -71,9 +72,9 @@ func (p *Process) Set(name string, value float64) error {
 	return nil
 }
 
-// Joint returns the distribution of the values at n rows, row-major, or with
-// observed that of observations with noise. Errors: [*SizeError],
-// [*kernel.CompileError] for a value that a parameter cannot have.
+// Joint returns the joint distribution of the values at n rows, row-major, or if
+// observed is true, of observations with noise. Errors are [*SizeError], and
+// [*kernel.CompileError] for an invalid parameter value.
 func (p *Process) Joint(ctx context.Context, rows []float64, n int, observed bool) (*Joint, error) {
 	var noise []float64
 	if observed {

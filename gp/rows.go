@@ -2,12 +2,13 @@ package gp
 
 import "fmt"
 
-// scaledRows picks the columns in use from n rows of features, row-major with
-// one column for every name in FeatureNames, and scales them: n×len(Columns).
+// scaledRows selects the columns in use from n rows of features, row-major with one
+// column for every name in FeatureNames, and scales them. The result is
+// n×len(Columns).
 func (m *Model) scaledRows(rows []float64, n int) ([]float64, error) {
 	all, d := len(m.FeatureNames), len(m.Columns)
 	if len(rows) != n*all {
-		return nil, fmt.Errorf("gp: %d numbers for %d rows of %d features", len(rows), n, all)
+		return nil, fmt.Errorf("gp: got %d numbers for %d rows of %d features", len(rows), n, all)
 	}
 	used := make([]float64, n*d)
 	for i := range n {

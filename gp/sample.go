@@ -15,29 +15,27 @@ import (
 
 // Sampler draws from a [Joint].
 //
-// Covariances of many close points are singular to working precision. They are
-// factored with complete pivoting, PᵀCP = LLᵀ, up to the column at which no
-// variance above rounding is left (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., §10.3): nothing is added to the diagonal, and what was
-// left out is known.
+// Covariances of many close points are singular to working precision. Sampler
+// factors them with complete pivoting, PᵀCP = LLᵀ, and stops at the column at which
+// no variance above rounding is left (Higham, Accuracy and Stability of Numerical
+// Algorithms, 2nd ed., §10.3). It adds nothing to the diagonal and reports the
+// variance that it omits.
 type Sampler struct {
 	mean []float64
-	// factor is L, m×m row-major of which Rank columns count, its rows in the
-	// order perm.
+	// factor is L, m×m row-major with Rank used columns and rows in the order perm.
 	factor []float64
 	perm   []int
 	// Rank is the number of columns of L; m if the covariance is not singular.
 	Rank int
-	// Dropped is the largest variance, in units of the covariance, that draws
-	// lack because of Rank < m: a matter of rounding errors.
+	// Dropped is the largest variance, in units of the covariance, that draws omit
+	// because Rank < m. It is of the size of rounding errors.
 	Dropped float64
 }
 
 // NotSemidefiniteError reports a covariance with a negative direction well
 // beyond rounding errors.
 type NotSemidefiniteError struct {
-	// Variance is the negative variance that was met, Scale the largest prior
-	// variance.
+	// Variance is the negative variance found, Scale the largest prior variance.
 	Variance, Scale float64
 }
 
@@ -45,13 +43,13 @@ func (e *NotSemidefiniteError) Error() string {
 	return fmt.Sprintf("gp: the covariance is not positive semidefinite: a variance of %.3g where the prior has up to %.3g; the noise variance may be too small for this data", e.Variance, e.Scale)
 }
 
-// maxNegative is the negative variance, relative to the prior's, from which a
-// covariance counts as wrong: the square root of the precision, far above what
-// rounding makes of a factor that could be computed at all.
+// maxNegative is the size of a negative variance, relative to the prior's, from
+// which a covariance counts as wrong. It is the square root of the precision, far
+// above the rounding errors of any factor that can be computed.
 const maxNegative = 1e-8
 
-// Sampler factors the covariance, m³/3 flops, in place: Cov is gone afterwards.
-// Errors: [*NotSemidefiniteError].
+// Sampler factors the covariance in place, in m³/3 flops, and thereby destroys Cov.
+// Errors are [*NotSemidefiniteError].
 func (j *Joint) Sampler() (*Sampler, error) {
 	m := len(j.Mean)
 	a := j.Cov
@@ -89,8 +87,8 @@ func (j *Joint) Sampler() (*Sampler, error) {
 	return s, nil
 }
 
-// Draw returns count independent draws, count×m row-major. The same seed gives
-// the same draws, and the first ones do not depend on count. Errors: [*SizeError].
+// Draw returns count independent draws, count×m row-major. The same seed gives the
+// same draws, and a larger count only appends draws. Errors are [*SizeError].
 func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 	m := len(s.mean)
 	if err := checkSize(fmt.Sprintf("%d draws at %d rows", count, m), count, m, hostmem.Free()); err != nil {
@@ -118,8 +116,9 @@ func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 	return out, nil
 }
 
-// TargetSeed is the seed of one of several targets' draws, so that they are
-// independent; for the empty name of an only target it is the seed itself.
+// TargetSeed returns the seed for the draws of a target, so that the draws of
+// several targets are independent. For the empty name of a single target it returns
+// seed.
 func TargetSeed(seed uint64, target string) uint64 {
 	if target == "" {
 		return seed
@@ -129,5 +128,5 @@ func TargetSeed(seed uint64, target string) uint64 {
 	return seed ^ h.Sum64()
 }
 
-// drawStream tells the random numbers of draws from others of the same seed.
+// drawStream separates the random numbers of draws from others with the same seed.
 const drawStream = 0x64726177

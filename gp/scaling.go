@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Standardize says which of inputs and targets are brought to mean 0 and
-// (population) standard deviation 1 before anything else.
+// Standardize selects whether inputs, targets or both are first scaled to mean 0
+// and (population) standard deviation 1.
 type Standardize string
 
 // The choices for --standardize.
@@ -17,7 +17,7 @@ const (
 	StandardizeNone Standardize = "none"
 )
 
-// ParseStandardize reads a choice; the empty text is the default, xy.
+// ParseStandardize parses a choice; empty text means the default, xy.
 func ParseStandardize(text string) (Standardize, error) {
 	switch s := Standardize(text); s {
 	case "":
@@ -53,8 +53,8 @@ func NewScaling(how Standardize, x, y []float64, d int) Scaling {
 	return s
 }
 
-// moments returns mean and population standard deviation of every stride-th
-// element from first on, in two passes.
+// moments returns the mean and the population standard deviation of every stride-th
+// element, starting at first, in two passes.
 func moments(v []float64, first, stride int) (mean, std float64) {
 	n := 0
 	for i := first; i < len(v); i += stride {
@@ -70,18 +70,19 @@ func moments(v []float64, first, stride int) (mean, std float64) {
 	if math.IsInf(sum, 0) || math.IsNaN(sum) || sum < underflow {
 		mean, std = wideMoments(v, first, stride)
 	}
-	// A constant column has rounding errors for a deviation at most.
+	// The deviation of a constant column is at most rounding errors.
 	if !(std > 1e-14*math.Abs(mean)) {
 		std = 1
 	}
 	return mean, std
 }
 
-// underflow is a sum of squares that may have lost some of them.
+// underflow is the bound below which a sum of squares may have lost some to
+// underflow.
 const underflow = 1e-280
 
-// wideMoments is moments for numbers whose squares are beyond double precision: it
-// brings them to the size of 1 by a power of two.
+// wideMoments is like moments for numbers whose squares overflow or underflow. It
+// scales them to around 1 by a power of two.
 func wideMoments(v []float64, first, stride int) (mean, std float64) {
 	largest := 0.0
 	for i := first; i < len(v); i += stride {

@@ -14,15 +14,15 @@ type Target struct {
 	YMean        float64   `json:"y_mean"`
 	YScale       float64   `json:"y_scale"`
 	Coefficients []float64 `json:"coefficients,omitempty"`
-	// NLML is the target's part of the objective, scaled units.
+	// NLML is the target's part of the objective, in scaled units.
 	NLML float64 `json:"nlml"`
 }
 
 // T returns the number of targets.
 func (m *Model) T() int { return max(1, len(m.Targets)) }
 
-// Target returns the model of the target t alone, counted from 0. It shares its
-// data with m.
+// Target returns the model of target t alone, counted from 0. It shares data with
+// m.
 func (m *Model) Target(t int) *Model {
 	if len(m.Targets) == 0 {
 		return m
@@ -35,10 +35,10 @@ func (m *Model) Target(t int) *Model {
 	return &one
 }
 
-// TargetError reports a name that is none of a model's targets, or no name where
-// there are several.
+// TargetError reports a name that is not a target of the model, or a missing name
+// for a model with several targets.
 type TargetError struct {
-	// Name is what was asked for, Known are the targets' names.
+	// Name is the requested name; Known are the targets' names.
 	Name  string
 	Known []string
 }
@@ -66,8 +66,8 @@ func (m *Model) TargetNames() []string {
 	return names
 }
 
-// TargetNamed returns the model of the named target alone; "" is the only one.
-// Errors: [*TargetError].
+// TargetNamed returns the model of the named target alone; "" means the only
+// target. Errors are [*TargetError].
 func (m *Model) TargetNamed(name string) (*Model, error) {
 	names := m.TargetNames()
 	t := slices.Index(names, name)
@@ -99,7 +99,7 @@ func (p *Posterior) Target(t int) *Posterior {
 	return &one
 }
 
-// PredictTargets is [Posterior.PredictNoise] for all targets, in one pass.
+// PredictTargets is like [Posterior.PredictNoise] for all targets, in one pass.
 func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, row RowNoise) ([]*Prediction, error) {
 	targets := make([]*Model, p.whole.T())
 	for t := range targets {

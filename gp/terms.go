@@ -7,23 +7,24 @@ import (
 	"gpfit/kernel"
 )
 
-// TermPrediction is the posterior of one term of a sum of covariance functions:
-// of f_t, where f = m + f₁ + f₂ + …, in original units.
+// TermPrediction is the posterior, in original units, of one term f_t of f = m + f₁
+// + f₂ + …, which corresponds to a term of a sum of covariance functions.
 type TermPrediction struct {
-	// Path is the term's place, "k1", "k2" or in nested sums "k1.k2": the path
-	// of its parameters' names. Text is its expression.
+	// Path is the path in the names of the term's parameters: "k1", "k2", or in
+	// nested sums "k1.k2". Text is its expression.
 	Path, Text string
-	// Mean is k_t*ᵀα, Std the root of k_t** − k_t*ᵀΣ⁻¹k_t*, for each row.
+	// For each row, Mean is k_t*ᵀα and Std is the square root of k_t** −
+	// k_t*ᵀΣ⁻¹k_t*.
 	Mean, Std []float64
 }
 
-// Terms predicts each term of the outermost sum of the kernel apart, at m rows
-// of features. The means of all terms and the mean function, which is returned
-// with the scaling's mean in it, add up to the posterior mean; variances do not
-// add up, since terms are correlated given the data (Duvenaud, Automatic Model
-// Construction with Gaussian Processes, 2014, section 2.4.5). Where the mean's
-// coefficients were found by least squares, a term's variance has its share of
-// their uncertainty. Cost n²m flops a term.
+// Terms predicts each term of the outermost sum of the kernel separately, at m rows
+// of features. The means of all terms and the mean function, which includes the
+// scaling's mean, sum to the posterior mean. Variances do not sum, because terms
+// are correlated given the data (Duvenaud, Automatic Model Construction with
+// Gaussian Processes, 2014, section 2.4.5). If least squares found the mean's
+// coefficients, a term's variance includes its share of their uncertainty. The cost
+// is n²m flops per term.
 func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
 	mod := p.model
 	scaled, err := mod.scaledRows(rows, m)
@@ -47,7 +48,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 		}
 		for j := range m {
 			t.Mean[j] *= mod.Scaling.YScale
-			// Rounding can take the difference a little below zero.
+			// Rounding can make the difference slightly negative.
 			t.Std[j] = math.Sqrt(max(variance[j]-reduction[j], 0)) * mod.Scaling.YScale
 		}
 		terms = append(terms, t)
@@ -59,7 +60,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 	return terms, meanFunction, nil
 }
 
-// terms takes the kernel apart, with the paths of the terms.
+// terms splits the kernel into its terms and returns their paths.
 func (m *Model) terms() ([]kernel.Term, []string, error) {
 	expr, err := m.expr()
 	if err != nil {
@@ -75,8 +76,8 @@ func (m *Model) terms() ([]kernel.Term, []string, error) {
 	return parts, termPaths(expr, ""), nil
 }
 
-// termPaths lists the paths of the terms of e, those of sums within sums
-// included, in order.
+// termPaths lists the paths of the terms of e in order, including the terms of
+// nested sums.
 func termPaths(e kernel.Expr, prefix string) []string {
 	sum, ok := e.(kernel.Sum)
 	if !ok {

@@ -9,13 +9,13 @@ import (
 	"gpfit/kernel"
 )
 
-// Weights is the posterior of the weights of one linear term of the kernel,
-// f_t(x) = wᵀ(x − x̄), in original units: x̄ is the scaling's mean of the inputs,
-// 0 without.
+// Weights is the posterior of the weights of one linear term of the kernel, f_t(x)
+// = wᵀ(x − x̄), in original units: x̄ is the scaling's mean of the inputs, or 0
+// without scaling.
 type Weights struct {
-	// Path and Text are those of the term (see [TermPrediction]).
+	// Path and Text identify the term (see [TermPrediction]).
 	Path, Text string
-	// Names are the features that the weights belong to.
+	// Names are the features of the weights.
 	Names []string
 	// Mean has k elements, Cov is their k×k covariance, row-major.
 	Mean, Cov []float64
@@ -23,16 +23,16 @@ type Weights struct {
 	PriorVariance []float64
 }
 
-// Weights returns the posterior of the weights of every linear term: every term
-// of the outermost sum that is a linear kernel, alone. With w ~ N(0, T), T
-// diagonal, f_t = Xw is a Gaussian process of covariance XTXᵀ, and given the
-// data (Rasmussen & Williams 2006, section 2.1, in the form of eq. 2.12)
+// Weights returns the posterior of the weights of every linear term, that is, of
+// every term of the outermost sum that is a linear kernel. With w ~ N(0, T), T
+// diagonal, f_t = Xw is a Gaussian process of covariance XTXᵀ, and given the data
+// (Rasmussen & Williams 2006, section 2.1, in the form of eq. 2.12)
 //
 //	E[w]   = TXᵀα
 //	cov(w) = T − TXᵀΣ⁻¹XT
 //
-// whatever the other terms. With no other term it is Bayesian linear regression,
-// and the mean that of ridge regression with λ = σ²/τ². Cost 2n²k flops a term.
+// for any other terms. Without other terms this is Bayesian linear regression, and
+// the mean equals ridge regression with λ = σ²/τ². The cost is 2n²k flops per term.
 func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 	parts, paths, err := p.model.terms()
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 	return out, nil
 }
 
-// HasLinearTerm says whether a term of the kernel has weights.
+// HasLinearTerm reports whether the kernel has a linear term.
 func (m *Model) HasLinearTerm() (bool, error) {
 	parts, _, err := m.terms()
 	if err != nil {
@@ -71,8 +71,8 @@ func (m *Model) HasLinearTerm() (bool, error) {
 	return false, nil
 }
 
-// linearTerm returns the columns of a program that is a linear kernel and the
-// prior variances of their weights.
+// linearTerm returns the columns and the prior variances of their weights if a
+// program is a linear kernel.
 func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []float64, ok bool) {
 	index, factor, ok := prog.LinearIn(theta)
 	if !ok || prog.Features[index].Kind != kernel.InnerProduct {
@@ -89,7 +89,7 @@ func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []f
 	return f.Dims, variance, true
 }
 
-// weights computes the posterior for columns with the prior variances.
+// weights computes the posterior for columns with the given prior variances.
 func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64) (Weights, error) {
 	mod := p.model
 	n, k := mod.N(), len(dims)
@@ -103,7 +103,7 @@ func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64)
 		return Weights{}, err
 	}
 	w := Weights{Mean: make([]float64, k), Cov: make([]float64, k*k), PriorVariance: make([]float64, k)}
-	// Columns of length n are rows of their transpose, k×n.
+	// Columns of length n are the rows of the transpose, k×n.
 	rows := func(a []float64) blas64.General { return blas64.General{Rows: k, Cols: n, Stride: n, Data: a} }
 	cov := blas64.General{Rows: k, Cols: k, Stride: k, Data: w.Cov}
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows(x), rows(solved), 0, cov)
@@ -118,7 +118,7 @@ func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64)
 		dot := blas64.Dot(blas64.Vector{N: n, Inc: 1, Data: x[i*n:]}, blas64.Vector{N: n, Inc: 1, Data: mod.Alpha})
 		w.Mean[i], w.PriorVariance[i] = variance[i]*dot*unit, variance[i]*unit*unit
 		for j := range i + 1 {
-			// The mean of two computations that agree but for rounding.
+			// The two computations differ only by rounding; take their mean.
 			v := -(w.Cov[i*k+j] + w.Cov[j*k+i]) / 2
 			if extra != nil {
 				v += extra[i*k+j]
@@ -134,8 +134,8 @@ func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64)
 	return w, nil
 }
 
-// weightUncertainty returns XᵀΣ⁻¹HM⁻¹HᵀΣ⁻¹X, k×k, what not knowing the mean's
-// coefficients adds; nil where they are not by least squares.
+// weightUncertainty returns XᵀΣ⁻¹HM⁻¹HᵀΣ⁻¹X, k×k, the covariance due to the
+// uncertainty of the mean's coefficients; nil if least squares did not find them.
 func (p *Posterior) weightUncertainty(ctx context.Context, x []float64, k int) ([]float64, error) {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
 	if !p.model.Mean.LeastSquares || q == 0 {

@@ -16,59 +16,60 @@ import (
 	"gpfit/mean"
 )
 
-// NoiseVariance is the name of the parameter that is not the kernel's, or, with
-// groups, of the vector of their parameters noise_variance[LABEL].
+// NoiseVariance is the name of the noise variance or, with groups, of the vector of
+// the parameters noise_variance[LABEL].
 const NoiseVariance = "noise_variance"
 
-// Spec says what to build.
+// Spec describes the objective to build.
 type Spec struct {
-	// Program is the covariance function, X the points, n×d, and Y the targets:
-	// n numbers, or n×T column-major for T targets that share all parameters.
-	// The objective is the sum of theirs.
+	// Program is the covariance function, X the points, n×d, and Y the targets: n
+	// numbers, or n×T column-major for T targets that share all parameters. The
+	// objective is the sum over the targets.
 	Program *kernel.Program
 	X       *kernel.Points
 	Y       []float64
 	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
 	Mean mean.Basis
-	// MeanFree makes the coefficients β parameters of the objective, by their
-	// names in package mean, not logarithms. Otherwise they are those of
-	// largest likelihood at the other parameters, one vector per target.
+	// MeanFree makes the coefficients β parameters of the objective, with their
+	// names in package mean and without logarithms. Otherwise β maximises the
+	// likelihood at the other parameters, with one vector per target.
 	MeanFree bool
-	// Noise says what is on the diagonal; the zero value is one variance for
+	// Noise describes the noise on the diagonal; the zero value is one variance for
 	// all points.
 	Noise NoiseModel
-	// LeaveOneOut makes the objective the negative log predictive density of
-	// leave-one-out (looOp) instead of the negative log marginal likelihood: a
-	// value costs n³ operations, a gradient after it up to 4n³/3.
+	// LeaveOneOut makes the objective the negative leave-one-out log predictive
+	// density (looOp) instead of the negative log marginal likelihood. A value then
+	// costs n³ operations, and a gradient after it up to 4n³/3.
 	LeaveOneOut bool
-	// Derive replaces parameters by functions of others: the key is a
-	// parameter's name ("lengthscale" for all of an ARD vector, or the name of
-	// one element), and the function returns its natural value as a node of the
-	// same shape. Such a parameter is no variable of the objective any more.
+	// Derive replaces parameters by functions of others. The key is a parameter's
+	// name ("lengthscale" for all of an ARD vector, or the name of one element),
+	// and the function returns its natural value as a node of the same shape. A
+	// derived parameter is not a variable of the objective.
 	Derive map[string]func(Nodes) (*gorgonia.Node, error)
-	// Prior, if not nil, returns a scalar node that is added to the cost: the
-	// negative log prior density, such as [NegLogPrior] makes.
+	// Prior, if not nil, returns a scalar node that Build adds to the cost: the
+	// negative log prior density, for example from [NegLogPrior].
 	Prior func(Nodes) (*gorgonia.Node, error)
-	// MaxJitter is the largest variance that may be added to the diagonal
-	// where Σ is not positive definite; 0 allows none. What was added is in
-	// Terms.Jitter.
+	// MaxJitter is the largest variance that may be added to the diagonal if Σ is
+	// not positive definite; 0 allows none. Terms.Jitter reports the variance
+	// added.
 	MaxJitter float64
-	// Device names where the workspace is, for errors.
+	// Device names the device of the workspace in errors.
 	Device string
 }
 
 // Nodes gives derivations and priors access to the free parameters by name.
 type Nodes struct {
-	// Log holds what the optimiser moves: log-parameters, or the coefficients
-	// of the mean themselves. Natural holds the parameters in natural units.
+	// Log holds the variables of the optimiser: logarithms of parameters, and
+	// coefficients of the mean without logarithm. Natural holds the parameters in
+	// natural units.
 	Log, Natural map[string]*gorgonia.Node
-	// What derivations and priors of this package need.
+	// The derivations and priors of this package use these.
 	graph     *gorgonia.ExprGraph
 	vars      []*variable
 	inputName func(string) string
 }
 
-// variable is a free parameter: an input node and the place of its numbers.
+// variable is a free parameter: an input node and the storage of its numbers.
 type variable struct {
 	name     string
 	elements []string
@@ -76,7 +77,7 @@ type variable struct {
 	node     *gorgonia.Node
 	natural  *gorgonia.Node
 	offset   int
-	// vector is the backing of a vector node; number that of a scalar.
+	// vector backs a vector node, number a scalar node.
 	vector []float64
 	number *gorgonia.F64
 }
@@ -89,14 +90,14 @@ func (v *variable) set(z []float64) {
 	}
 }
 
-// maxSalts bounds the attempts at a graph without colliding hashes; one
+// maxSalts bounds the attempts to build a graph without hash collisions. A
 // collision among a hundred nodes has odds of about 1 in a million.
 const maxSalts = 8
 
-// Build compiles the objective of spec on the workspace ws, which must hold
-// the points spec.X. The objective owns the workspace's calls from then on. No
-// kernel can be compiled meanwhile, by Derive and Prior neither: [pair.Building]
-// is locked.
+// Build compiles the objective of spec on the workspace ws, which must hold the
+// points spec.X. From then on, only the objective may call the workspace. Build
+// holds the lock [pair.Building], so no kernel can be compiled meanwhile; Derive
+// and Prior must not compile one.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
 	if spec.X.N != n || len(spec.Y) == 0 || len(spec.Y)%n != 0 || spec.X.D != spec.Program.D {
@@ -109,7 +110,7 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 		}
 	}
 	if spec.MeanFree && len(spec.Y) > n {
-		return nil, errors.New("graph: coefficients of the mean as parameters serve one target only")
+		return nil, errors.New("graph: coefficients of the mean can be parameters only for a single target")
 	}
 	if err := spec.Noise.check(n); err != nil {
 		return nil, err
@@ -124,11 +125,11 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 			return o, err
 		}
 	}
-	return nil, errors.New("graph: nodes with equal hashes in every attempt: please report the kernel expression")
+	return nil, errors.New("graph: every attempt gave nodes with equal hashes: please report the kernel expression")
 }
 
-// hashesCollide reports two nodes with the same hash: the compiler would take
-// them for one.
+// hashesCollide reports whether two nodes have the same hash; the compiler would
+// treat them as one.
 func hashesCollide(g *gorgonia.ExprGraph) bool {
 	seen := map[uint32]bool{}
 	for _, node := range g.AllNodes() {
@@ -177,7 +178,8 @@ func (b *builder) build() (*Objective, error) {
 	return newObjective(b, cost)
 }
 
-// inputName makes names unique per salt, since nodes are told apart by them.
+// inputName makes names unique per salt, because Gorgonia distinguishes nodes by
+// name.
 func (b *builder) inputName(name string) string {
 	if b.solver.salt == 0 {
 		return name
@@ -185,7 +187,7 @@ func (b *builder) inputName(name string) string {
 	return name + " #" + strconv.FormatUint(b.solver.salt, 10)
 }
 
-// variable adds a free parameter with so many elements as an input node.
+// variable adds a free parameter with the given elements as an input node.
 func (b *builder) variable(name, inputName string, elements []string, isLog bool) *gorgonia.Node {
 	v := &variable{name: name, elements: elements, isLog: isLog, offset: b.offset}
 	b.offset += len(elements)
@@ -203,8 +205,8 @@ func (b *builder) variable(name, inputName string, elements []string, isLog bool
 	return v.node
 }
 
-// positive adds a positive parameter as exp of its logarithm, those of its
-// elements at least that are not derived from others.
+// positive adds a positive parameter, or those of its elements that are not derived
+// from others, as exp of its logarithm.
 func (b *builder) positive(name string, elements []string) error {
 	free := b.free(name, elements)
 	if len(free) == 0 {

@@ -7,8 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Tied returns a function for [Spec].Derive: the value of another parameter, or
-// of one element of it, as in "k1.lengthscale" or "lengthscale[2]".
+// Tied returns a function for [Spec].Derive that returns the value of another
+// parameter or of one of its elements, such as "k1.lengthscale" or
+// "lengthscale[2]".
 func Tied(source string) func(Nodes) (*gorgonia.Node, error) {
 	return func(n Nodes) (*gorgonia.Node, error) {
 		if node := n.Natural[source]; node != nil {
@@ -25,11 +26,11 @@ func Tied(source string) func(Nodes) (*gorgonia.Node, error) {
 				return gorgonia.Slice(v.natural, gorgonia.S(i))
 			}
 		}
-		return nil, fmt.Errorf("there is no free parameter %s", source)
+		return nil, fmt.Errorf("no free parameter is named %s", source)
 	}
 }
 
-// free returns those of a parameter's elements that are not derived from others.
+// free returns the elements of a parameter that are not derived from others.
 func (b *builder) free(name string, elements []string) []string {
 	if b.spec.Derive[name] != nil {
 		return nil
@@ -43,9 +44,9 @@ func (b *builder) free(name string, elements []string) []string {
 	return free
 }
 
-// deriveElements puts a vector together from its free elements and those that
-// are derived; it returns their number. With P_j the unit vector of element j
-// and P_F the unit vectors of the free ones,
+// deriveElements assembles a vector from its free and its derived elements, and
+// returns the number of derived ones. With P_j the unit vector of element j and P_F
+// the unit vectors of the free elements,
 //
 //	θ = P_F·θ_F + Σ_j P_j θ_j.
 func (b *builder) deriveElements(nodes Nodes, name string, elements []string) (int, error) {
@@ -92,7 +93,7 @@ func (b *builder) deriveElements(nodes Nodes, name string, elements []string) (i
 	return derived, nil
 }
 
-// scatter is P_F·θ_F.
+// scatter returns P_F·θ_F.
 func (b *builder) scatter(name string, elements, free []string) (*gorgonia.Node, error) {
 	m, k := len(elements), len(free)
 	places := make([]float64, m*k)
@@ -110,9 +111,9 @@ func (b *builder) scatter(name string, elements, free []string) (*gorgonia.Node,
 	return gorgonia.Mul(matrix, b.nodes.Natural[name])
 }
 
-// partly says whether a vector is to be put together by deriveElements: until
-// then its node holds the free elements only, and derivations do not see it as
-// a whole.
+// partly reports whether deriveElements still has to assemble a vector. Until then
+// its node holds only the free elements, and derivations cannot use the whole
+// vector.
 func (b *builder) partly(name string) bool {
 	for _, v := range b.vars {
 		if v.name != name || !v.isLog {

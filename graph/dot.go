@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// look is how a node is drawn.
+// look is the style of a node.
 type look string
 
-// The looks, as attributes of Graphviz.
+// The looks, as Graphviz attributes.
 const (
 	parameterLook  look = `shape=box, style="rounded,filled", fillcolor="#d6e8fa", color="#3b6ea5"`
 	dataLook       look = `shape=box, style=filled, fillcolor="#e9e9e9", color="#777777"`
@@ -20,7 +20,7 @@ const (
 	gradientLook   look = `shape=box, style=filled, fillcolor="#f6b893", color="#a8430f", penwidth=2`
 )
 
-// line is how an edge is drawn.
+// line is the style of an edge.
 type line string
 
 // The lines.
@@ -31,28 +31,28 @@ const (
 	derivativeLink line = `color="#a8430f", penwidth=1.5, style=dashed`
 )
 
-// drawing is a graph in the language of Graphviz while it is written.
+// drawing is a Graphviz graph under construction.
 type drawing struct {
 	text, edges strings.Builder
 	// value and derivatives are the nodes of the covariance function that the
-	// objective takes.
+	// objective uses.
 	value       string
 	derivatives []string
 }
 
-// cluster draws a frame around what body draws.
+// cluster draws a frame around the output of body.
 func (d *drawing) cluster(id, title string, body func()) {
 	fmt.Fprintf(&d.text, "\tsubgraph cluster_%s {\n\t\tlabel=%s\n", id, quoted(title))
 	body()
 	d.text.WriteString("\t}\n")
 }
 
-// node draws a node with one line of text or more.
+// node draws a node with one or more lines of text.
 func (d *drawing) node(id string, l look, lines ...string) {
 	fmt.Fprintf(&d.text, "\t\t%s [label=%s, %s]\n", id, quoted(strings.Join(lines, "\n")), l)
 }
 
-// edge draws an edge; mark, if not empty, stands at its end.
+// edge draws an edge, with mark at its end if mark is not empty.
 func (d *drawing) edge(from, to, mark string, l line) {
 	fmt.Fprintf(&d.edges, "\t%s -> %s [%s", from, to, l)
 	if mark != "" {
@@ -71,16 +71,16 @@ func (d *drawing) writeTo(w io.Writer) error {
 	return err
 }
 
-// quoted is a string of Graphviz's.
+// quoted returns s as a Graphviz string.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// infix are the signs that stand between two operands.
+// infix lists the signs that are written between two operands.
 const infix = "+ − × ÷ ^"
 
-// opLabel prints an op with those of its operands that are numbers; the texts of
-// the others are empty.
+// opLabel prints an op with its numeric operands; the texts of the other operands
+// are empty.
 func opLabel(symbol string, operands []string) string {
 	if len(operands) != 2 || !strings.Contains(infix, symbol) {
 		return strings.TrimSpace(symbol + " " + strings.TrimSpace(strings.Join(operands, " ")))
@@ -92,7 +92,8 @@ func opLabel(symbol string, operands []string) string {
 	return strings.TrimSpace(a + " " + symbol + " " + b)
 }
 
-// operandMark tells the second operand from the first where that matters.
+// operandMark returns a mark that distinguishes the second operand from the first
+// where the order matters.
 func operandMark(symbol string, operand int) string {
 	if operand == 1 && (symbol == "−" || symbol == "÷" || symbol == "^") {
 		return symbol

@@ -12,9 +12,9 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// WriteDOT draws the objective and its derivatives in the language of Graphviz: the
-// graph over all points, and beside it the covariance function of a pair, with the
-// numbers of the last evaluation.
+// WriteDOT writes a Graphviz drawing of the objective and its derivatives: the
+// graph over all points and the covariance function of a pair, with the numbers of
+// the last evaluation.
 func (o *Objective) WriteDOT(w io.Writer) error {
 	d := &drawing{}
 	d.pair(o)
@@ -60,15 +60,15 @@ func (d *drawing) objective(o *Objective) {
 	}
 }
 
-// picture is the objective while it is drawn.
+// picture holds the objective during drawing.
 type picture struct {
 	*Objective
 	ids map[*gorgonia.Node]string
-	// cost are the nodes that the value needs.
+	// cost is the set of nodes that the value needs.
 	cost map[*gorgonia.Node]bool
 }
 
-// symbol is the text for an op; it is empty for inputs.
+// symbol returns the text for an op; it is empty for inputs.
 func symbol(op gorgonia.Op) string {
 	if op == nil {
 		return ""
@@ -79,7 +79,7 @@ func symbol(op gorgonia.Op) string {
 	return pair.Symbol(op)
 }
 
-// isOurs tells the ops of this package.
+// isOurs reports whether op belongs to this package.
 func isOurs(op gorgonia.Op) bool {
 	_, ours := op.(interface{ base() *baseOp })
 	return ours
@@ -103,7 +103,7 @@ func (p *picture) look(s step) look {
 	return opLook
 }
 
-// lines are the texts of a node: what it is, what of, and its numbers.
+// lines returns the lines of a node: its op, its operands and its numbers.
 func (p *picture) lines(s step) []string {
 	var lines []string
 	if s.op == nil {
@@ -128,13 +128,13 @@ func (p *picture) lines(s step) []string {
 	return lines
 }
 
-// inputName is a node's name without salt.
+// inputName returns a node's name without its salt.
 func (p *picture) inputName(n *gorgonia.Node) string {
 	name, _, _ := strings.Cut(n.Name(), " #")
 	return name
 }
 
-// opText is the op with its operands that are constants.
+// opText returns the op with its constant operands.
 func (p *picture) opText(s step) string {
 	if isOurs(s.op) {
 		return symbol(s.op)
@@ -148,11 +148,11 @@ func (p *picture) opText(s step) string {
 	return opLabel(symbol(s.op), operands)
 }
 
-// shownNumbers is how many elements of a vector are written out.
+// shownNumbers is the number of elements of a vector that are printed.
 const shownNumbers = 4
 
-// numbers prints a node's value at the last evaluation, or the shape of what is
-// large.
+// numbers prints a node's value at the last evaluation, or its shape if the value
+// is large.
 func (p *picture) numbers(n *gorgonia.Node) string {
 	switch shape := n.Shape(); {
 	case shape.Dims() == 2:

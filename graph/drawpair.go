@@ -8,15 +8,16 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// pairPicture is the covariance function of a pair while it is drawn.
+// pairPicture holds the covariance function of a pair during drawing.
 type pairPicture struct {
 	*pair.Expression
 	prog *kernel.Program
 	ids  map[*pair.Node]string
-	// theta are the parameters of the last evaluation, nil before.
+	// theta are the parameters of the last evaluation, or nil.
 	theta []float64
 	names []string
-	// by are the names of what a node is the derivative by.
+	// by maps a derivative node to the names of the variables it is the derivative
+	// by.
 	by map[*pair.Node][]string
 }
 
@@ -71,7 +72,7 @@ func (p *pairPicture) valueLook(n *pair.Node) look {
 	return opLook
 }
 
-// pairNode draws a node; numbers stand in the nodes that take them.
+// pairNode draws a node. It writes constants into the nodes that use them.
 func (d *drawing) pairNode(p *pairPicture, n *pair.Node, l look) {
 	if _, number := p.Number(n); number && p.by[n] == nil && n != p.Value {
 		return

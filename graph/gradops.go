@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// gradOp is the base of the ops that appear only in derivatives; second
-// derivatives are not provided.
+// gradOp is the base of the ops that appear only in derivatives. It provides no
+// second derivatives.
 type gradOp struct{ baseOp }
 
 func (o *gradOp) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
@@ -18,7 +18,7 @@ func (o *gradOp) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgon
 	return nil, fmt.Errorf("graph: %s has no derivative", o.name)
 }
 
-// contract makes the solver hold the contraction of an adjoint.
+// contract makes the solver compute and keep the contraction of an adjoint.
 func (o *gradOp) contract(v gorgonia.Value) error {
 	a, err := asInput[*adjointHandle](v)
 	if err != nil {
@@ -28,8 +28,8 @@ func (o *gradOp) contract(v gorgonia.Value) error {
 }
 
 // adjointOp is the adjoint of Σ under nlmlOp, ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) for T
-// targets, as a handle.
-// Inputs: the value f, which orders it after the factorisation, and g.
+// targets, as a handle. Inputs: the value f, which makes the op run after the
+// factorisation, and g.
 type adjointOp struct{ gradOp }
 
 func newAdjointOp(s *solver) *adjointOp {
@@ -68,7 +68,7 @@ func (o *residualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	})
 }
 
-// kernelGradOp is ⟨G, ∂K/∂log θ⟩ for all elements of θ, a vector; G is the
+// kernelGradOp is the vector ⟨G, ∂K/∂log θ⟩ for all elements of θ, where G is the
 // adjoint of K.
 type kernelGradOp struct{ gradOp }
 
@@ -86,9 +86,9 @@ func (o *kernelGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	})
 }
 
-// pickOp takes one parameter's part of kernelGradOp's result and turns it into
-// the derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the
-// vector and the parameter.
+// pickOp extracts one parameter's part of kernelGradOp's result and converts it to
+// the derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the vector
+// and the parameter.
 type pickOp struct {
 	gradOp
 	offset, size int

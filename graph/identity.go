@@ -11,36 +11,36 @@ import (
 )
 
 // identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
-// in numbers that are there already. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ of K,
-// with Σα_t = r_t (residuals r from the mean's coefficients, whatever these are),
-// and weights w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
+// using numbers that are already computed. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ
+// of K, with Σα_t = r_t (residuals r for any coefficients of the mean), and weights
+// w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
 //
 //	Σ_p w_p ⟨A, ∂K/∂log θ_p⟩ = ⟨A, K⟩ = ⟨A, Σ⟩ − Σ_i A_ii σ_i²
 //	                         = a·n − b Σ_t α_t·r_t − Σ_i A_ii σ_i²,
 //
-// where σ_i² is all that was added to the diagonal. A library that returns a wrong
-// inverse, or a kernel that contracts wrongly, breaks it.
+// where σ_i² is the total added to the diagonal element i. A wrong inverse or a
+// wrong contraction violates the identity.
 type identity struct {
-	// weights is nil where no such weights are known; x are the points.
+	// weights is nil if no such weights are known; x are the points.
 	weights []float64
 	x       *kernel.Points
-	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions that
-	// α_t was put together from.
+	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
+	// which α_t was computed.
 	spread float64
-	// slack is how far the two sides of the last check were apart, in units of the
+	// slack is the difference of the two sides in the last check, in units of the
 	// bound, for tests.
 	slack float64
 }
 
-// identityFactor is by how much rounding may exceed the unit roundoff times
-// |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread. The first term bounds
-// Σ_ij |Σ⁻¹_ij Σ_ij|, which is n times the condition number at most, the second
-// Σ_t Σ_ij |α_i α_j Σ_ij|. The largest seen is a thirtieth of that; see
-// TestIdentityOfHardProblems.
+// identityFactor times the unit roundoff times |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread
+// is the largest difference that counts as rounding. The first term bounds Σ_ij
+// |Σ⁻¹_ij Σ_ij|, which is at most n times the condition number; the second bounds
+// Σ_t Σ_ij |α_i α_j Σ_ij|. The largest difference observed is a thirtieth of this
+// limit; see TestIdentityOfHardProblems.
 const identityFactor = 16
 
-// checkIdentity returns a [*device.WrongError] if the contraction with a breaks the
-// identity.
+// checkIdentity returns a [*device.WrongError] if the contraction with a violates
+// the identity.
 func (s *solver) checkIdentity(a *adjointHandle) error {
 	if s.identity.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
 		return nil
@@ -59,25 +59,26 @@ func (s *solver) checkIdentity(a *adjointHandle) error {
 	trace := s.trace()
 	bound := unitRoundoff * (math.Abs(a.inv)*s.inverseTrace(a)*trace + math.Abs(a.outer)*trace*s.identity.spread + size)
 	s.identity.slack = math.Abs(left-right) / (identityFactor * bound)
-	if !(s.identity.slack > 1) { // what is not finite is the optimiser's to see
+	if !(s.identity.slack > 1) { // the optimiser handles values that are not finite
 		return nil
 	}
 	return &device.WrongError{
 		Device: s.device,
-		What:   fmt.Sprintf("gradient: n from the trace of Σ⁻¹Σ is off by %.3g, of which rounding explains %.3g", left-right, identityFactor*bound),
+		What:   fmt.Sprintf("gradient: the trace of Σ⁻¹Σ differs from n by %.3g, but rounding explains only %.3g", left-right, identityFactor*bound),
 	}
 }
 
-// unitRoundoff is that of float64 numbers.
+// unitRoundoff is the unit roundoff of float64.
 const unitRoundoff = 0x1p-53
 
-// noiseOf is what was added to the i-th element of the diagonal.
+// noiseOf returns the variance that was added to the i-th element of the diagonal.
 func (s *solver) noiseOf(i int) float64 { return s.noise[min(i, len(s.noise)-1)] + s.jitter }
 
-// leastNoise is the smallest element that was added, which no eigenvalue of Σ is below.
+// leastNoise returns the smallest variance that was added, a lower bound of the
+// eigenvalues of Σ.
 func (s *solver) leastNoise() float64 { return floats.Min(s.noise) + s.jitter }
 
-// trace is that of Σ.
+// trace returns the trace of Σ.
 func (s *solver) trace() float64 {
 	n := s.ws.N()
 	variances := make([]float64, n)
@@ -91,8 +92,8 @@ func (s *solver) trace() float64 {
 	return sum
 }
 
-// inverseTrace is that of Σ⁻¹, whose diagonal follows from the adjoint's; the noise
-// bounds it where that should be wrong.
+// inverseTrace returns the trace of Σ⁻¹, computed from the diagonal of the adjoint.
+// The noise bounds the result in case that diagonal is wrong.
 func (s *solver) inverseTrace(a *adjointHandle) float64 {
 	inverse := floats.Sum(s.diag) / a.inv
 	for _, v := range s.alpha {
@@ -101,8 +102,8 @@ func (s *solver) inverseTrace(a *adjointHandle) float64 {
 	return min(math.Abs(inverse), float64(s.ws.N())/s.leastNoise())
 }
 
-// setSpread sets identity.spread from the solutions that alpha was put together
-// from: Σ⁻¹y of all targets, and Σ⁻¹H times the mean's coefficients.
+// setSpread sets identity.spread from the solutions that alpha consists of: Σ⁻¹y
+// for all targets, and Σ⁻¹H times the mean's coefficients.
 func (s *solver) setSpread(solutions []float64) {
 	n := s.ws.N()
 	s.identity.spread = 0
@@ -115,9 +116,9 @@ func (s *solver) setSpread(solutions []float64) {
 	}
 }
 
-// ResidualLimit is what [device.ResidualChecker] cannot exceed by rounding after
-// the last evaluation: 16 times the unit roundoff and the bound tr(Σ)/min σ² of the
-// condition number; +∞ without noise.
+// ResidualLimit returns the largest value of [device.ResidualChecker] that rounding
+// can explain after the last evaluation: 16 times the unit roundoff times the bound
+// tr(Σ)/min σ² on the condition number, or +∞ without noise.
 func (o *Objective) ResidualLimit() float64 {
 	s := o.solver
 	return 16 * unitRoundoff * s.trace() / s.leastNoise()

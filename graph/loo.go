@@ -15,19 +15,19 @@ import (
 	"gpfit/device"
 )
 
-// looOp is the negative log predictive density of leave-one-out, each target
-// predicted from all others at the same parameters (Rasmussen & Williams 2006,
-// eq. 5.10 to 5.12, negated and summed over the T targets):
+// looOp is the negative leave-one-out log predictive density: each target is
+// predicted from all others at the same parameters (Rasmussen & Williams 2006, eq.
+// 5.10 to 5.12, negated and summed over the T targets):
 //
 //	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π,  α = Qr,  q = diag(Q)
 //
-// with Q = Σ⁻¹. Where the solver finds the mean's coefficients by generalised
-// least squares, they are found anew without each point:
-// Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical Geology 15 (1983), 687),
-// and since HᵀQ = 0 then Qy = Q(y − Hβ̂).
+// with Q = Σ⁻¹. If the solver finds the mean's coefficients by generalised least
+// squares, they are refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹
+// (Dubrule, Mathematical Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y −
+// Hβ̂).
 //
-// Derivatives, for the adjoint g of f. In both cases dQ = −Q dΣ Q, hence
-// (eq. 5.13)
+// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds in
+// both cases (eq. 5.13):
 //
 //	Σ receives g(Q·diag(w)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
 //	w_i = ½Σ_t(1 + α_ti²/q_i)/q_i,  b = Qa,  a_i = α_i/q_i.
@@ -71,8 +71,8 @@ func (o *looOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.No
 	return gorgonia.Nodes{adjoint, residual}, err
 }
 
-// looAdjointOp is the adjoint of Σ under looOp as a handle. Inputs: the value f,
-// which orders it after the factorisation, and g.
+// looAdjointOp is the adjoint of Σ under looOp, as a handle. Inputs: the value f,
+// which makes the op run after the factorisation, and g.
 type looAdjointOp struct{ gradOp }
 
 func newLOOAdjointOp(s *solver) *looAdjointOp {
@@ -115,24 +115,24 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 
 // leftOut is the state of looOp for the solver's alpha.
 type leftOut struct {
-	// q is diag(Q), a n×T: α over q. w (n×q, column-major) whitens the mean:
-	// Q = Σ⁻¹ − wwᵀ; nil without.
+	// q is diag(Q), and a (n×T) is α over q. w (n×q, column-major) whitens the
+	// mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted coefficients.
 	q, a, w []float64
 	value   float64
-	// b is Qa, nil until it is asked for.
+	// b is Qa, nil until it is needed.
 	b []float64
 }
 
-// LeverageError reports a point without which the mean's coefficients are not
-// determined, so that it has no leave-one-out prediction.
+// LeverageError reports a point that has no leave-one-out prediction because the
+// other points do not determine the mean's coefficients.
 type LeverageError struct{ Row int }
 
 func (e *LeverageError) Error() string {
-	return fmt.Sprintf("graph: without point %d (from 0) the coefficients of the mean are not determined: leave-one-out needs a simpler mean function", e.Row)
+	return fmt.Sprintf("graph: without point %d (counted from 0) the data do not determine the coefficients of the mean: leave-one-out needs a simpler mean function", e.Row)
 }
 
-// leaveOneOut returns looOp's value at the parameters of the last nlml. Cost
-// 2n³/3 operations, of which a contraction that follows saves half.
+// leaveOneOut returns looOp's value at the parameters of the last nlml. It costs
+// 2n³/3 operations; a contraction that follows reuses half of them.
 func (s *solver) leaveOneOut() (float64, error) {
 	if s.left != nil {
 		return s.left.value, nil
@@ -157,7 +157,7 @@ func (s *solver) leaveOneOut() (float64, error) {
 		}
 	}
 	for i, q := range l.q {
-		// Cancellation leaves ε·κ of a difference that is zero.
+		// Cancellation can turn a zero difference into ε·κ.
 		if !(q > 1e-12*kappa[i]) {
 			return 0, &LeverageError{i}
 		}
@@ -212,8 +212,8 @@ func (s *solver) leftOutSlope() ([]float64, error) {
 	return b, nil
 }
 
-// leftOutAdjoint is g times the adjoint of Σ under looOp. With D = diag(w) and
-// Q = Σ⁻¹ − WWᵀ the middle term is
+// leftOutAdjoint returns g times the adjoint of Σ under looOp. With D = diag(w) and
+// Q = Σ⁻¹ − WWᵀ, the middle term is
 //
 //	QDQ = Σ⁻¹DΣ⁻¹ − UWᵀ − WUᵀ,  U = Σ⁻¹DW − ½W(WᵀDW).
 func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
@@ -233,7 +233,7 @@ func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
 	if len(l.w) == 0 {
 		return adj, nil
 	}
-	// U with g in it, as Middle has.
+	// u is U times g, as in Middle.
 	u := slices.Clone(l.w)
 	for j := 0; j < len(u); j += n {
 		floats.Mul(u[j:j+n], adj.Middle)
@@ -252,8 +252,8 @@ func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
 	return adj, nil
 }
 
-// addPair adds c(xyᵀ + yxᵀ) = ½c((x+y)(x+y)ᵀ − (x−y)(x−y)ᵀ) to the outer
-// products, x and y brought to the same length first so that little cancels.
+// addPair adds c(xyᵀ + yxᵀ) = ½c((x+y)(x+y)ᵀ − (x−y)(x−y)ᵀ) to the outer products.
+// It first scales x and y to the same norm to limit cancellation.
 func addPair(adj *device.Adjoint, c float64, x, y []float64) {
 	nx, ny := floats.Norm(x, 2), floats.Norm(y, 2)
 	if nx == 0 || ny == 0 {
@@ -274,14 +274,14 @@ var (
 	_ gorgonia.SDOp = (*looResidualGradOp)(nil)
 )
 
-// LeaveOneOut returns the negative log predictive density of leave-one-out, −Σ
-// log p(y_i | the others), at the parameters of the last successful evaluation,
-// whatever the objective is. Cost 2n³/3 operations. Errors:
-// [*device.UnsupportedError], [*LeverageError], those of [device.Workspace].
+// LeaveOneOut returns the negative leave-one-out log predictive density, −Σ log
+// p(y_i | the others), at the parameters of the last successful evaluation, for any
+// objective. It costs 2n³/3 operations. Errors are [*device.UnsupportedError],
+// [*LeverageError] and the errors of [device.Workspace].
 func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
 	s := o.solver
 	if !s.solved {
-		return 0, errors.New("graph: leave-one-out before an evaluation")
+		return 0, errors.New("graph: leave-one-out needs an evaluation first")
 	}
 	s.ctx = ctx
 	defer func() { s.ctx = context.Background() }()

@@ -7,19 +7,18 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// machine evaluates a part of an expression graph: the nodes that some outputs
-// depend on, in an order in which operands come first. It does what Gorgonia's
-// TapeMachine does, on the goroutine that calls it. The TapeMachine passes
-// every run to a goroutine of its own while it keeps the caller's thread locked;
-// the two changes of thread cost more than the graph's own work (tens of
-// microseconds, several per cent of an evaluation at n = 500).
+// machine evaluates the part of an expression graph that some outputs depend on,
+// operands first. It does the work of Gorgonia's TapeMachine on the caller's
+// goroutine. The TapeMachine passes every run to another goroutine and keeps the
+// caller's thread locked; these two thread switches cost more than the graph's own
+// work (tens of microseconds, several per cent of an evaluation at n = 500).
 type machine struct {
 	steps  []step
 	values []gorgonia.Value
 	args   []gorgonia.Value
 }
 
-// step computes one node's value from those of earlier steps; op is nil for an
+// step computes one node's value from the values of earlier steps; op is nil for an
 // input, whose value is bound to the node.
 type step struct {
 	node   *gorgonia.Node
@@ -27,7 +26,7 @@ type step struct {
 	inputs []int
 }
 
-// newMachine orders the nodes that outputs depend on.
+// newMachine returns a machine for the nodes that outputs depend on.
 func newMachine(g *gorgonia.ExprGraph, outputs gorgonia.Nodes) (*machine, error) {
 	m := &machine{}
 	index := map[*gorgonia.Node]int{}
@@ -41,7 +40,7 @@ func newMachine(g *gorgonia.ExprGraph, outputs gorgonia.Nodes) (*machine, error)
 		for children != nil && children.Next() {
 			child, ok := children.Node().(*gorgonia.Node)
 			if !ok {
-				return 0, fmt.Errorf("graph: %T among the operands of %v", children.Node(), n)
+				return 0, fmt.Errorf("graph: unexpected %T among the operands of %v", children.Node(), n)
 			}
 			i, err := visit(child)
 			if err != nil {
@@ -50,7 +49,7 @@ func newMachine(g *gorgonia.ExprGraph, outputs gorgonia.Nodes) (*machine, error)
 			s.inputs = append(s.inputs, i)
 		}
 		if s.op != nil && s.op.Arity() >= 0 && s.op.Arity() != len(s.inputs) {
-			return 0, fmt.Errorf("graph: %v has %d operands, its op takes %d", n, len(s.inputs), s.op.Arity())
+			return 0, fmt.Errorf("graph: %v has %d operands, but its op takes %d", n, len(s.inputs), s.op.Arity())
 		}
 		m.steps = append(m.steps, s)
 		index[n] = len(m.steps) - 1

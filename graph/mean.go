@@ -8,8 +8,8 @@ import (
 	"gpfit/mean"
 )
 
-// residual builds the residual that NLML sees, and says whether it is free of
-// parameters: y − Hβ where β is a parameter, y otherwise.
+// residual builds the residual for NLML: y − Hβ if β is a parameter, y otherwise.
+// fixed reports whether it is free of parameters.
 func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
 	y := append([]float64(nil), b.spec.Y...)
 	r = b.data("y", tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y)))
@@ -29,7 +29,7 @@ func (b *builder) data(name string, value *tensor.Dense) *gorgonia.Node {
 	return gorgonia.NodeFromAny(b.graph, value, gorgonia.WithName(b.inputName(name)))
 }
 
-// groups splits a basis where the name of the coefficients changes.
+// groups splits a basis wherever the name of the coefficients changes.
 func groups(basis mean.Basis) []mean.Basis {
 	var out []mean.Basis
 	for i, f := range basis {
@@ -41,8 +41,8 @@ func groups(basis mean.Basis) []mean.Basis {
 	return out
 }
 
-// subtract takes a group's part of the mean from r, with its coefficients as a
-// parameter: a scalar or a vector.
+// subtract subtracts a group's part of the mean from r, with its coefficients as a
+// scalar or vector parameter.
 func (b *builder) subtract(r *gorgonia.Node, part mean.Basis) (*gorgonia.Node, error) {
 	name := part[0].Group
 	beta := b.variable(name, name, part.Names(), false)
@@ -75,9 +75,9 @@ func rowMajor(h []float64, n, q int) []float64 {
 	return rows
 }
 
-// conditionError is a [mean.ConditionError] that an optimiser takes as a
-// covariance that is not positive definite: H has full rank, so that it is Σ
-// that fails, and a line search steps back.
+// conditionError is a [mean.ConditionError] that optimisers treat as a covariance
+// that is not positive definite. H has full rank, so the cause is Σ, and a line
+// search steps back.
 type conditionError struct {
 	cause error
 	n     int

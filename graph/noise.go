@@ -9,22 +9,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NoiseModel says what is on the diagonal of Σ = K + diag(noise):
+// NoiseModel describes the noise in Σ = K + diag(noise):
 //
 //	noise_i = known_i + σ²_group(i)
 //
 // The zero value is one estimated variance σ² for all points, the parameter
-// noise_variance. Without estimated and known variances Σ = K: the posterior
-// goes through the targets.
+// noise_variance. Without estimated and known variances Σ = K, and the posterior
+// interpolates the targets.
 type NoiseModel struct {
-	// None leaves the estimated part out.
+	// None omits the estimated part.
 	None bool
-	// Known are variances that are known for each point, length n; nil for
-	// none.
+	// Known holds a known variance for each point, length n; nil means none.
 	Known []float64
-	// Labels are the names of groups of points with a variance each, the
-	// parameters noise_variance[LABEL]; Group (n) has the position in Labels of
-	// every point's. Both nil for a single variance.
+	// Labels are the names of groups of points. Each group has its own variance,
+	// the parameter noise_variance[LABEL]. Group, of length n, holds each point's
+	// index in Labels. Both are nil for a single variance.
 	Labels []string
 	Group  []int
 }
@@ -44,7 +43,7 @@ func (z NoiseModel) names() []string {
 	return out
 }
 
-// NoiseName is the name of the noise variance of a group.
+// NoiseName returns the name of the noise variance of a group.
 func NoiseName(label string) string { return NoiseVariance + "[" + label + "]" }
 
 func (z NoiseModel) check(n int) error {
@@ -53,22 +52,22 @@ func (z NoiseModel) check(n int) error {
 	}
 	for i, v := range z.Known {
 		if !(v >= 0) || v-v != 0 {
-			return fmt.Errorf("graph: known noise variance %v of point %d", v, i)
+			return fmt.Errorf("graph: invalid known noise variance %v of point %d", v, i)
 		}
 	}
 	if z.None && z.Labels != nil || (z.Labels == nil) != (z.Group == nil) || z.Group != nil && len(z.Group) != n {
-		return fmt.Errorf("graph: %d groups of noise, given for %d of %d points", len(z.Labels), len(z.Group), n)
+		return fmt.Errorf("graph: %d noise groups, given for %d of %d points", len(z.Labels), len(z.Group), n)
 	}
 	for _, g := range z.Group {
 		if g < 0 || g >= len(z.Labels) {
-			return errors.New("graph: a noise group without a label")
+			return errors.New("graph: a noise group has no label")
 		}
 	}
 	return nil
 }
 
-// diagonal returns the noise of n points for the given estimated variances: a
-// single number where it is the same for all of them.
+// diagonal returns the noise of n points for the given estimated variances, as a
+// single number if it is the same for all of them.
 func (z NoiseModel) diagonal(estimated []float64, n int) []float64 {
 	if z.Known == nil && z.Group == nil {
 		n = 1
@@ -86,9 +85,9 @@ func (z NoiseModel) diagonal(estimated []float64, n int) []float64 {
 	return out
 }
 
-// addNoiseOp is Σ = K + diag(noise). Inputs: K and, if there are any, the
-// estimated variances. Derivative: for the adjoint G of Σ, K receives G itself
-// and the variance of a group receives Σ_i G_ii over its points (traceOp).
+// addNoiseOp is Σ = K + diag(noise). Inputs: K and the estimated variances, if any.
+// Derivative: for the adjoint G of Σ, K receives G itself and the variance of a
+// group receives Σ_i G_ii over its points (traceOp).
 type addNoiseOp struct {
 	baseOp
 	noise NoiseModel
@@ -138,8 +137,8 @@ func (o *addNoiseOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (
 	return gorgonia.Nodes{adjoint, trace}, err
 }
 
-// traceOp is the sum of the diagonal of the adjoint G of Σ over the points of
-// each group: tr G without groups.
+// traceOp sums the diagonal of the adjoint G of Σ over the points of each group;
+// without groups the sum is tr G.
 type traceOp struct {
 	gradOp
 	group []int

@@ -8,20 +8,20 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Objective is the negative log marginal likelihood, plus the negative log
-// prior if there is one, as a function of a vector z of free log-parameters
-// (and mean coefficients, which are not logarithms). It is not safe for
-// concurrent use: one objective and one workspace for each goroutine.
+// Objective is the negative log marginal likelihood, plus the negative log prior if
+// there is one, as a function of a vector z of free log-parameters (and mean
+// coefficients, which are not logarithms). It is not safe for concurrent use: each
+// goroutine needs its own objective and workspace.
 type Objective struct {
 	graph    *gorgonia.ExprGraph
 	solver   *solver
 	vars     []*variable
 	cost     *gorgonia.Node
-	prior    *gorgonia.Node // the prior's part of cost, or nil
+	prior    *gorgonia.Node // negative log prior within cost, or nil
 	grads    gorgonia.Nodes
 	value    *machine // cost alone, a part of the same graph
 	gradient *machine // cost and gradient
-	last     *machine // that of the last successful evaluation
+	last     *machine // machine of the last successful evaluation
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
@@ -31,7 +31,7 @@ func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
 		wrt = append(wrt, v.node)
 	}
 	if len(wrt) == 0 {
-		return nil, fmt.Errorf("graph: every parameter is derived from others: nothing is free")
+		return nil, fmt.Errorf("graph: every parameter is derived from others, so none is free")
 	}
 	var err error
 	if o.grads, err = gorgonia.Grad(cost, wrt...); err != nil {
@@ -53,8 +53,8 @@ func (o *Objective) Names() []string {
 	return names
 }
 
-// IsLog says for every element of z whether it is the logarithm of a positive
-// parameter; the coefficients of the mean are not.
+// IsLog reports for every element of z whether it is the logarithm of a positive
+// parameter; coefficients of the mean are not.
 func (o *Objective) IsLog() []bool {
 	var logs []bool
 	for _, v := range o.vars {
@@ -65,8 +65,9 @@ func (o *Objective) IsLog() []bool {
 	return logs
 }
 
-// Value returns the objective at z. Cost n³/3 operations, none if the factor
-// at z is there. Errors: those of [device.Workspace], unwrapped by errors.As.
+// Value returns the objective at z. It costs n³/3 operations, or none if the
+// workspace already holds the factor for z. errors.As finds the errors of
+// [device.Workspace].
 func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 	if err := o.run(ctx, o.value, z); err != nil {
 		return 0, err
@@ -74,8 +75,8 @@ func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 	return scalar(o.value.value(o.cost))
 }
 
-// ValueGradient returns the objective at z and writes its gradient by z to
-// grad. Cost n³ operations, or 2n³/3 after Value at the same z.
+// ValueGradient returns the objective at z and writes its gradient by z to grad. It
+// costs n³ operations, or 2n³/3 after Value at the same z.
 func (o *Objective) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
 	if len(grad) != len(z) {
 		return 0, fmt.Errorf("graph: gradient of %d elements for %d parameters", len(grad), len(z))
@@ -125,24 +126,23 @@ func (o *Objective) Terms() Terms {
 	return t
 }
 
-// Theta returns the kernel's parameters and the estimated noise variances (one
-// per group, none without) in natural units, and α = Σ⁻¹r (n×T), of the last
-// successful evaluation; derived parameters are among them. The slices are
-// copies.
+// Theta returns the kernel's parameters and the estimated noise variances (one per
+// group, none without) in natural units, and α = Σ⁻¹r (n×T), of the last successful
+// evaluation, including derived parameters. The slices are copies.
 func (o *Objective) Theta() (theta, noise, alpha []float64) {
 	s := o.solver
 	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
 }
 
-// Noise returns what was added to the diagonal in the last successful
-// evaluation, known and estimated noise but no jitter: n variances, or one that
-// is the same for all points.
+// Noise returns the known and estimated noise on the diagonal in the last
+// successful evaluation, without jitter: n variances, or one if it is the same for
+// all points.
 func (o *Objective) Noise() []float64 { return slices.Clone(o.solver.noise) }
 
-// Mean returns the mean's coefficients β̂ found by generalised least squares in
-// the last successful evaluation, q×T column-major, and their covariance
-// (HᵀΣ⁻¹H)⁻¹, q×q, the same for every target; nil if the mean is zero or its
-// coefficients are parameters.
+// Mean returns the mean's coefficients β̂, q×T column-major, from generalised least
+// squares in the last successful evaluation, and their covariance (HᵀΣ⁻¹H)⁻¹, q×q,
+// the same for every target. Both are nil if the mean is zero or its coefficients
+// are parameters.
 func (o *Objective) Mean() (beta, covariance []float64) {
 	s := o.solver
 	if s.gls == nil {

@@ -11,13 +11,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// baseOp is what all our ops share. An op's identity is its name, its solver
-// and its arguments: two that differ in any of them must never be taken for
-// one node.
+// baseOp is the common part of this package's ops. An op is identified by its name,
+// its solver and its arguments; Gorgonia must never merge two nodes whose ops
+// differ in any of them.
 type baseOp struct {
 	solver *solver
 	name   string
-	// args distinguishes ops of one name, such as the offset of a pick.
+	// args distinguishes ops with the same name, for example by the offset of a
+	// pick.
 	args string
 	// inputs and output are the types of the children and of the result.
 	inputs []hm.Type
@@ -29,7 +30,7 @@ func (o *baseOp) base() *baseOp { return o }
 
 func (o *baseOp) Arity() int { return len(o.inputs) }
 
-// Type returns a fresh type: Gorgonia returns it to a pool after use.
+// Type returns a new type, because Gorgonia returns it to a pool after use.
 func (o *baseOp) Type() hm.Type {
 	types := append(make([]hm.Type, 0, len(o.inputs)+1), o.inputs...)
 	return hm.NewFnType(append(types, o.output)...)
@@ -38,7 +39,7 @@ func (o *baseOp) Type() hm.Type {
 func (o *baseOp) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
 func (o *baseOp) ReturnsPtr() bool                                      { return false }
 
-// CallsExtern is false for every device: true would make the compiler allocate
+// CallsExtern returns false for every device; true would make the compiler allocate
 // matrices on the host.
 func (o *baseOp) CallsExtern() bool    { return false }
 func (o *baseOp) OverwritesInput() int { return -1 }
@@ -60,8 +61,8 @@ func (o *baseOp) String() string {
 	return o.name + "(" + o.args + ")"
 }
 
-// guard runs the body of a Do unless the solver's context is done. A panic
-// becomes an error, whatever machine runs the op: Gorgonia's own would end the
+// guard runs the body of a Do unless the solver's context is done. It turns a panic
+// into an error, because a panic in one of Gorgonia's own machines would end the
 // process.
 func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, err error) {
 	defer func() {
@@ -75,8 +76,8 @@ func (o *baseOp) guard(body func() (gorgonia.Value, error)) (v gorgonia.Value, e
 	return body()
 }
 
-// likelihood evaluates the NLML at the covariance and the residual that are an
-// op's inputs.
+// likelihood evaluates the NLML at the covariance and the residual in an op's
+// inputs.
 func (o *baseOp) likelihood(inputs []gorgonia.Value) (float64, error) {
 	c, err := asInput[*covarianceHandle](inputs[0])
 	if err != nil {
@@ -93,12 +94,12 @@ func (o *baseOp) handle() handle {
 	return handle{solver: o.solver, rows: o.shape[0], cols: o.shape[1]}
 }
 
-// kernelOp is K = k_θ(X, X), an n×n matrix. Inputs: X, then one scalar or
-// vector for every parameter of the program. The matrix is formed when the
-// likelihood is evaluated.
+// kernelOp is the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or vector
+// for every parameter of the program. The solver forms the matrix when it evaluates
+// the likelihood.
 //
 // Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (kernelGradOp),
-// of which each parameter picks its part (pickOp).
+// from which pickOp extracts each parameter's part.
 type kernelOp struct{ baseOp }
 
 func (o *kernelOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -115,7 +116,7 @@ func (o *kernelOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	})
 }
 
-// DiffWRT: the parameters, not X.
+// DiffWRT returns true for the parameters and false for X.
 func (o *kernelOp) DiffWRT(inputs int) []bool {
 	wrt := make([]bool, inputs)
 	for i := 1; i < inputs; i++ {
@@ -141,22 +142,21 @@ func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (go
 }
 
 // nlmlOp is f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
-// targets. Derivatives, for the adjoint g of f (Rasmussen & Williams 2006, eq.
-// 5.9, negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r (adjointOp),
+// targets. The derivatives for the adjoint g of f are (Rasmussen & Williams 2006,
+// eq. 5.9, negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r (adjointOp),
 // and r receives gα (residualGradOp).
 //
-// Where the solver finds the mean's coefficients by generalised least squares,
-// r is the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
+// If the solver finds the mean's coefficients by generalised least squares, r is
+// the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
 // minimises φ for that Σ. By the chain rule
 //
 //	df/dΣ = ∂φ/∂Σ + (∂φ/∂β)(dβ̂/dΣ),  ∂φ/∂β = −HᵀΣ⁻¹(y − Hβ).
 //
-// At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y the second factor is zero, so that the derivative is
-// that at fixed β̂ (the envelope theorem): the same formula, with
-// α = Σ⁻¹(y − Hβ̂).
+// At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y ∂φ/∂β is zero, so the derivative equals the one at fixed
+// β̂ (envelope theorem). The formula is the same, with α = Σ⁻¹(y − Hβ̂).
 type nlmlOp struct {
 	baseOp
-	// residualFixed says that r is data, free of parameters.
+	// residualFixed means that r is data, free of parameters.
 	residualFixed bool
 }
 
@@ -173,7 +173,7 @@ func (o *nlmlOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 func (o *nlmlOp) DiffWRT(int) []bool { return []bool{true, !o.residualFixed} }
 
 func (o *nlmlOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	// output as an input makes the derivatives run after the factorisation.
+	// Passing output as an input makes the derivatives run after the factorisation.
 	adjoint, err := gorgonia.ApplyOp(newAdjointOp(o.solver), output, g)
 	if err != nil || o.residualFixed {
 		return gorgonia.Nodes{adjoint, nil}, err
@@ -189,7 +189,8 @@ var (
 
 func vectorType() hm.Type { return gorgonia.TensorType{Dims: 1, Of: tensor.Float64} }
 
-// numberType is the type of a scalar or, for more than one element, a vector.
+// numberType returns the type of a scalar or, for more than one element, of a
+// vector.
 func numberType(size int) hm.Type {
 	if size == 1 {
 		return tensor.Float64

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Prior is a probability density of one parameter, in natural units of the
-// problem that the objective sees: of the parameter itself, not its logarithm.
-// [ParsePrior] reads its text form, such as "lognormal(0, 1)".
+// Prior is a probability density of one parameter, not of its logarithm, in the
+// natural units of the objective's problem. [ParsePrior] reads its text form, such
+// as "lognormal(0, 1)".
 //
-// The objective adds −log p(θ), normalising constant included, to the negative
+// The objective adds −log p(θ), including the normalising constant, to the negative
 // log likelihood. Its minimum is the mode of the posterior density over θ in
-// natural units: there is no Jacobian of θ = exp z, although the optimiser moves
-// z. This is what GPyTorch does, and GPflow with its default, priors on the
-// constrained value. The mode depends on this choice: over z it would be
-// another one (for a lognormal prior exp μ instead of exp(μ − σ²)).
+// natural units: it contains no Jacobian of θ = exp z, although the optimiser
+// varies z. GPyTorch does the same, and so does GPflow by default (priors on the
+// constrained value). The mode depends on this choice; a density over z has a
+// different mode (for a lognormal prior, exp μ instead of exp(μ − σ²)).
 type Prior struct {
-	// Family is the word of the text form.
+	// Family is the name in the text form.
 	Family string
 	// Args are its arguments, in the order of the text form.
 	Args []float64
 }
 
-// form is −log p(x) as a sum that all families share, with z = log x:
+// form is −log p(x), with z = log x, as a sum that covers all families:
 //
 //	constant + lz·z + ½qz(z − cz)² + lx·x + ½qx(x − cx)² + ½qb·d(x)²
 //
-// where d(x) = max(0, |x − centre| − radius) is the distance from a box. A
-// vector of parameters with different priors is then the same few nodes on
-// vectors of coefficients.
+// where d(x) = max(0, |x − centre| − radius) is the distance from a box. The same
+// few nodes on vectors of coefficients then serve a vector of parameters with
+// different priors.
 type form struct {
 	constant       float64
 	lz, qz, cz     float64
@@ -40,8 +40,8 @@ type form struct {
 // argument is one argument of a family.
 type argument struct {
 	name string
-	// positive says that it must be above 0; fallback is its value where it is
-	// left out, NaN where it is needed.
+	// positive means that it must be above 0. fallback is its default, NaN if it is
+	// required.
 	positive bool
 	fallback float64
 }
@@ -50,7 +50,7 @@ type argument struct {
 type priorFamily struct {
 	name string
 	args []argument
-	// positive and real say what kinds of parameters it is for.
+	// positive and real mark the kinds of parameters that accept it.
 	positive, real bool
 	form           func(a []float64) form
 }
@@ -102,7 +102,7 @@ var priorFamilies = []*priorFamily{
 		}},
 }
 
-// PriorFamilies returns the names of all densities.
+// PriorFamilies returns the names of all prior families.
 func PriorFamilies() []string {
 	names := make([]string, len(priorFamilies))
 	for i, f := range priorFamilies {
@@ -119,14 +119,14 @@ func (p Prior) family() *priorFamily {
 	return priorFamilies[i]
 }
 
-// Suits says whether the prior is for positive parameters, or for real ones, as
-// the coefficients of a mean.
+// Suits reports whether the prior is for positive parameters or, if positive is
+// false, for real ones such as the coefficients of a mean.
 func (p Prior) Suits(positive bool) bool {
 	f := p.family()
 	return f != nil && (positive && f.positive || !positive && f.real)
 }
 
-// Support returns the hard bounds outside of which the density is 0.
+// Support returns the hard bounds outside which the density is 0.
 func (p Prior) Support() (lo, hi float64) {
 	f := p.family()
 	switch {
@@ -138,14 +138,14 @@ func (p Prior) Support() (lo, hi float64) {
 	return 0, math.Inf(1)
 }
 
-// LogDensity returns log p(x), −∞ outside of the support.
+// LogDensity returns log p(x), or −∞ outside the support.
 func (p Prior) LogDensity(x float64) float64 {
 	if lo, hi := p.Support(); x < lo || x > hi {
 		return math.Inf(-1)
 	}
 	f := p.family().form(p.Args)
 	sum := f.constant + f.lx*x + f.qx*(x-f.cx)*(x-f.cx)/2
-	switch z := math.Log(x); { // −∞ at 0, where its square outweighs it
+	switch z := math.Log(x); { // −∞ at 0, where the z² term dominates
 	case f.qz != 0 && x == 0:
 		return z
 	case f.qz != 0:

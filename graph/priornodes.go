@@ -7,10 +7,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// NegLogPrior returns a function for [Spec].Prior: the sum of −log p of the
-// elements that have a prior, by name ("lengthscale[0]"), as built-in nodes.
-// Elements are free parameters: one that is derived from others has no density
-// of its own.
+// NegLogPrior returns a function for [Spec].Prior that builds the sum of −log p
+// from built-in nodes. The keys of priors are names of elements ("lengthscale[0]").
+// They must be free parameters, because a derived parameter has no separate
+// density.
 func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
 	return func(nodes Nodes) (*gorgonia.Node, error) {
 		sum := &priorSum{nodes: nodes}
@@ -23,7 +23,7 @@ func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
 					continue
 				}
 				if !p.Suits(v.isLog) {
-					return nil, fmt.Errorf("%s is not for %s", p, element)
+					return nil, fmt.Errorf("%s is not a prior for %s", p, element)
 				}
 				used++
 				forms[i] = p.family().form(p.Args)
@@ -32,14 +32,14 @@ func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
 			sum.variable(v, forms)
 		}
 		if used != len(priors) {
-			return nil, fmt.Errorf("%d priors, of which %d are of free parameters", len(priors), used)
+			return nil, fmt.Errorf("%d priors, but only %d are for free parameters", len(priors), used)
 		}
 		sum.add(nodes.input("prior constant", []float64{sum.constant}), nil)
 		return sum.total, sum.err
 	}
 }
 
-// priorSum builds the sum of −log p; the first error stays.
+// priorSum builds the sum of −log p and keeps the first error.
 type priorSum struct {
 	nodes    Nodes
 	constant float64
@@ -59,9 +59,8 @@ func (s *priorSum) add(term *gorgonia.Node, err error) {
 	}
 }
 
-// variable adds the terms of one variable, leaving out those that no element
-// has. Coefficients are inputs and not constants, which Gorgonia takes for equal
-// if they print alike.
+// variable adds the terms of one variable, without terms that no element has.
+// Coefficients are inputs, because Gorgonia merges constants that print alike.
 func (s *priorSum) variable(v *variable, forms []form) {
 	input := func(what string, of func(form) float64) *gorgonia.Node {
 		values := make([]float64, len(forms))
@@ -70,8 +69,8 @@ func (s *priorSum) variable(v *variable, forms []form) {
 		}
 		return s.nodes.input("prior "+v.name+" "+what, values)
 	}
-	// weighted adds Σ cᵢ f(node)ᵢ for the coefficients c: a product of scalars,
-	// or the inner product of vectors.
+	// weighted adds Σ cᵢ f(node)ᵢ for the coefficients c, as a product of scalars
+	// or an inner product of vectors.
 	weighted := func(what string, of func(form) float64, f func() (*gorgonia.Node, error)) {
 		any := false
 		for _, g := range forms {
@@ -100,7 +99,7 @@ func (s *priorSum) variable(v *variable, forms []form) {
 	weighted("qz", func(f form) float64 { return f.qz / 2 }, squareFrom(z, "cz", func(f form) float64 { return f.cz }))
 	weighted("lx", func(f form) float64 { return f.lx }, func() (*gorgonia.Node, error) { return x, nil })
 	weighted("qx", func(f form) float64 { return f.qx / 2 }, squareFrom(x, "cx", func(f form) float64 { return f.cx }))
-	// d = ½(u + |u|) with u = |x − centre| − radius; here 4d² is formed.
+	// d = ½(u + |u|) with u = |x − centre| − radius; the node is 4d².
 	weighted("qb", func(f form) float64 { return f.qb / 8 }, func() (*gorgonia.Node, error) {
 		u, err := gorgonia.Sub(x, input("centre", func(f form) float64 { return f.centre }))
 		if err == nil {
@@ -123,7 +122,7 @@ func (s *priorSum) variable(v *variable, forms []form) {
 	})
 }
 
-// input adds numbers that are no parameters, a scalar or a vector.
+// input adds a scalar or vector of numbers that are not parameters.
 func (n Nodes) input(name string, values []float64) *gorgonia.Node {
 	named := gorgonia.WithName(n.inputName(name))
 	if len(values) == 1 {

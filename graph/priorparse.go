@@ -13,10 +13,10 @@ import (
 // PriorError reports the text of a prior that cannot be read.
 type PriorError = textform.Error
 
-// String prints the text form that [ParsePrior] reads back.
+// String returns the text form, which [ParsePrior] reads back.
 func (p Prior) String() string { return textform.Call(p.Family, textform.Words(p.Args)) }
 
-// usage is the family with the names of its arguments.
+// usage returns the family with the names of its arguments.
 func (f *priorFamily) usage() string {
 	words := make([]string, len(f.args))
 	for i, a := range f.args {
@@ -88,7 +88,7 @@ func (p *priorParser) argument(f *priorFamily, i int, named *bool, args []float6
 		}
 		text, start = p.Value()
 	case *named:
-		return p.Fail(start, "a number without a name after one with: %s", f.usage())
+		return p.Fail(start, "a number without a name follows one with a name: %s", f.usage())
 	case i >= len(f.args):
 		return p.Fail(start, "too many arguments: %s", f.usage())
 	}
@@ -109,8 +109,8 @@ func (p *priorParser) argument(f *priorFamily, i int, named *bool, args []float6
 	return nil
 }
 
-// check compares arguments with one another and refuses those whose density is
-// beyond floating point.
+// check compares the arguments and rejects those whose density overflows or
+// underflows.
 func (p *priorParser) check(f *priorFamily, args []float64, starts []int) error {
 	if f.args[0].name == "lo" && !(args[0] < args[1]) {
 		return p.Fail(starts[1], "hi must be above lo")

@@ -19,60 +19,60 @@ type Terms struct {
 	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
 	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
 	DataFit, Complexity, Constant float64
-	// DataFits are the targets' parts of DataFit; the other two terms are the
-	// same for each of them.
+	// DataFits are the targets' parts of DataFit; the other two terms are the same
+	// for each target.
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
-	// LeaveOneOut is −Σ log p(y_i | the others), if that is the objective.
+	// LeaveOneOut is −Σ log p(y_i | the others) if that is the objective.
 	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
 	Jitter float64
-	// LogDetStdErr is the standard error of log|Σ|, which is in Complexity; 0
-	// where the workspace's method is exact.
+	// LogDetStdErr is the standard error of log|Σ| in Complexity, or 0 if the
+	// workspace's method is exact.
 	LogDetStdErr float64
 }
 
 // NLML returns the negative log marginal likelihood, without priors.
 func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
 
-// solver drives one workspace for the ops of one graph. It remembers what the
-// workspace holds, so that work for the same parameters is not done twice: a
-// gradient after a value reuses what was formed.
+// solver drives one workspace for the ops of one graph. It records what the
+// workspace holds and does no work twice for the same parameters: a gradient after
+// a value reuses the factor.
 type solver struct {
 	ws     device.Workspace
 	prog   *kernel.Program
 	ladder choleskyJitter
 	salt   uint64
-	// targets counts the columns of the residual. h (n×q) are the basis
+	// targets is the number of columns of the residual. h (n×q) holds the basis
 	// functions of a mean whose coefficients are found by generalised least
-	// squares; nil for none.
+	// squares; nil means none.
 	targets int
 	h       []float64
 
 	ctx context.Context
 
-	// stamp counts the matrices formed; formed says that the workspace holds
-	// that of (theta, noise). estimated are the parameters within noise.
+	// stamp counts the matrices formed. formed means that the workspace holds the
+	// matrix of (theta, noise). estimated are the parameters within noise.
 	stamp                   uint64
 	formed                  bool
 	theta, noise, estimated []float64
 	jitter                  float64
 	logDet, logDetStdErr    float64
 
-	// solved says that alpha = Σ⁻¹r for that factorisation, n×targets, where r
-	// is residual, less Hβ̂ for the mean's coefficients beta (q×targets). gls
+	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation,
+	// where r is residual − Hβ̂ with the mean's coefficients beta (q×targets). gls
 	// has their covariance.
 	solved          bool
 	residual, alpha []float64
 	beta            []float64
 	solvedH         []float64 // Σ⁻¹H
-	left            *leftOut  // leave-one-out, nil until it is asked for
+	left            *leftOut  // leave-one-out, nil until needed
 	gls             *mean.GLS
 	terms           Terms
 
-	// contracted says that grad and diag belong to (alpha, inv, outer).
+	// contracted means that grad and diag belong to (alpha, inv, outer).
 	contracted      bool
 	inv, outer, loo float64
 	grad, diag      []float64
@@ -94,8 +94,8 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	return s
 }
 
-// nlml makes the workspace hold the covariance, formed, and returns the
-// value for the residual r.
+// nlml forms the covariance in the workspace, if it is not there yet, and returns
+// the value for the residual r.
 func (s *solver) nlml(c *covarianceHandle, r []float64) (float64, error) {
 	if len(r) != s.ws.N()*s.targets {
 		return 0, fmt.Errorf("graph: residual of %d elements for %d points and %d targets", len(r), s.ws.N(), s.targets)
@@ -113,8 +113,8 @@ func (s *solver) nlml(c *covarianceHandle, r []float64) (float64, error) {
 	return s.terms.NLML(), nil
 }
 
-// solve finds alpha, with the mean's coefficients if it is to, and the terms.
-// One call of the workspace serves all right-hand sides.
+// solve computes alpha, the terms and, unless they are free, the mean's
+// coefficients. One call of the workspace serves all right-hand sides.
 func (s *solver) solve(r []float64) error {
 	n := s.ws.N()
 	s.solved, s.contracted, s.left = false, false, nil
@@ -149,8 +149,8 @@ func (s *solver) solve(r []float64) error {
 	return nil
 }
 
-// leastSquares finds β̂ for every target and takes the mean out: r becomes
-// y − Hβ̂ and alpha = Σ⁻¹y becomes Σ⁻¹(y − Hβ̂). solved is Σ⁻¹H.
+// leastSquares finds β̂ for every target and subtracts the mean: r becomes y − Hβ̂
+// and alpha = Σ⁻¹y becomes Σ⁻¹(y − Hβ̂). solved is Σ⁻¹H.
 func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
@@ -169,7 +169,7 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	return nil
 }
 
-// form forms Σ in the workspace, with jitter where that is needed and allowed.
+// form forms Σ in the workspace, with jitter if that is needed and allowed.
 func (s *solver) form(c *covarianceHandle) (err error) {
 	s.formed, s.solved, s.contracted, s.left = false, false, false, nil
 	s.stamp++
@@ -190,13 +190,13 @@ func (s *solver) form(c *covarianceHandle) (err error) {
 	return nil
 }
 
-// choleskyJitter answers a Cholesky factorisation that failed: it is the largest
-// variance that the user allows to be added to the diagonal, 0 for none.
+// choleskyJitter is the largest variance that the user allows after a failed
+// Cholesky factorisation as an addition to the diagonal; 0 allows none.
 type choleskyJitter float64
 
-// climb calls form without jitter and then, while the matrix is not positive
-// definite, with tenfold more each time from 1e-10 on, up to the limit. It returns
-// the jitter of the last call.
+// climb calls form without jitter. While the matrix is not positive definite, it
+// repeats the call with jitter from 1e-10, ten times more each time, up to the
+// limit. It returns the jitter of the last call.
 func (limit choleskyJitter) climb(form func(jitter float64) error) (jitter float64, err error) {
 	err = form(0)
 	for next := 1e-10; device.IsNotPD(err) && next <= float64(limit); next *= 10 {

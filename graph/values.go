@@ -12,8 +12,8 @@ import (
 // matrixType is the type of every handle's node.
 func matrixType() gorgonia.TensorType { return gorgonia.TensorType{Dims: 2, Of: tensor.Float64} }
 
-// handle is what a matrix-valued node holds: not the matrix but a description
-// of it. It satisfies gorgonia.Value and refuses to be copied as data.
+// handle is the value of a matrix node: a description of the matrix instead of its
+// elements. It satisfies gorgonia.Value but cannot be copied as data.
 type handle struct {
 	solver     *solver
 	rows, cols int
@@ -26,13 +26,13 @@ func (h *handle) Dtype() tensor.Dtype { return tensor.Float64 }
 func (h *handle) Uintptr() uintptr    { return 0 }
 func (h *handle) MemSize() uintptr    { return 0 }
 
-// Type tells Gorgonia's type inference what a node with this value is.
+// Type returns the matrix type for Gorgonia's type inference.
 func (h *handle) Type() hm.Type { return matrixType() }
 
 // Format prints the shape.
 func (h *handle) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "matrix %d×%d", h.rows, h.cols) }
 
-// Clone refuses: a second copy of an n×n matrix is never wanted.
+// Clone always fails, because nothing may copy an n×n matrix.
 func (h *handle) Clone() (any, error) {
 	return nil, errors.New("graph: a matrix handle cannot be cloned")
 }
@@ -46,19 +46,19 @@ type kernelHandle struct {
 	theta []float64
 }
 
-// covarianceHandle is Σ = K(θ) + diag(noise), noise of length 1 or n.
-// estimated are the variances that noise is made of, one per group.
+// covarianceHandle is Σ = K(θ) + diag(noise), with noise of length 1 or n.
+// estimated are the estimated variances in noise, one per group.
 type covarianceHandle struct {
 	handle
 	theta, noise, estimated []float64
 }
 
-// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ of the factorisation
+// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation
 // with the given stamp.
 type adjointHandle struct {
 	handle
 	inv, outer float64
-	// loo, if not 0, stands for the adjoint under looOp times this instead.
+	// loo, if not 0, replaces this by loo times the adjoint under looOp.
 	loo   float64
 	stamp uint64
 }
@@ -70,8 +70,8 @@ var (
 	_ gorgonia.Value = (*adjointHandle)(nil)
 )
 
-// numbers returns the elements of a scalar or vector value; the slice may be
-// the value's own.
+// numbers returns the elements of a scalar or vector value. The slice may share
+// memory with the value.
 func numbers(v gorgonia.Value) ([]float64, error) {
 	switch d := v.Data().(type) {
 	case float64:
@@ -79,7 +79,7 @@ func numbers(v gorgonia.Value) ([]float64, error) {
 	case []float64:
 		return d, nil
 	}
-	return nil, fmt.Errorf("graph: value of type %T is not made of float64 numbers", v)
+	return nil, fmt.Errorf("graph: a value of type %T does not consist of float64 numbers", v)
 }
 
 func scalar(v gorgonia.Value) (float64, error) {
@@ -90,12 +90,12 @@ func scalar(v gorgonia.Value) (float64, error) {
 	return d[0], nil
 }
 
-// asInput is a handle or numbers from the inputs of an op, with a clear error
-// instead of a failed type assertion.
+// asInput returns an input of an op as type T, with a clear error instead of a
+// failed type assertion.
 func asInput[T gorgonia.Value](v gorgonia.Value) (T, error) {
 	h, ok := v.(T)
 	if !ok {
-		return h, fmt.Errorf("graph: op got a %T, needs a %T", v, h)
+		return h, fmt.Errorf("graph: op received a %T but needs a %T", v, h)
 	}
 	return h, nil
 }

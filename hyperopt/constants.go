@@ -1,42 +1,45 @@
 package hyperopt
 
-// The numbers that steer tuning. Values of the objective are in nats.
+// Constants of the tuning strategy. Values of the objective are in nats.
 const (
 	// coarseFrom is the number of rows from which CoarseAuto tunes on subsets.
 	coarseFrom = 2000
-	// Rows double from stage to stage, so that the stage before the last costs an
-	// eighth of an evaluation over all rows for each of its own, and all before
-	// that hardly anything. coarseLeast is the least number of rows of a stage, in
-	// rows and in rows for each parameter: fewer say little about the optimum.
+	// Rows double from stage to stage. An evaluation in the last stage but one thus
+	// costs an eighth of an evaluation over all rows, and earlier stages cost
+	// hardly anything. coarseLeast and coarseLeastPerParameter are the smallest
+	// number of rows of a stage, in total and for each parameter; fewer rows say
+	// little about the optimum.
 	coarseLeast, coarseLeastPerParameter = 400, 20
-	// looseGradient and looseChange are the tolerances of a descent that is not
-	// the last, see descent.Settings: the next stage moves the optimum by more.
+	// looseGradient and looseChange are the tolerances of all descents before the
+	// last, see descent.Settings. The next stage moves the optimum by more than
+	// these.
 	looseGradient, looseChange = 0.3, 1e-5
-	// hessianShare is the share of an evaluation over all rows that the
-	// differences for the Hessian of a subset may cost.
+	// hessianShare bounds the cost of the differences for the Hessian of a subset,
+	// as a fraction of an evaluation over all rows.
 	hessianShare = 1
 
-	// halfEvaluations limits the values of a descent on half of the rows: by then
-	// it is where the other half matters more. halfHessianShare is as
-	// hessianShare, for each start.
+	// halfEvaluations limits the values of a descent on half of the rows: after
+	// that many, the other half matters more than further descent. halfHessianShare
+	// is the hessianShare of each such start.
 	halfEvaluations  = 25
 	halfHessianShare = 0.5
 
-	// restartsFrom is the number of rows from which restarts race: fewer cost
-	// nothing.
+	// restartsFrom is the number of rows from which restarts race. With fewer rows,
+	// complete descents cost almost nothing.
 	restartsFrom = 200
 	// restartStd is the standard deviation, in log units, of restarts around the
-	// parameters' own start: a factor of 20 up and down at two of them.
+	// given start: two standard deviations are a factor of 20 up or down.
 	restartStd = 1.5
-	// pool is the number of starts of the first subset for each that may reach
-	// all rows.
+	// pool is the number of starts on the first subset for each start that may
+	// reach all rows.
 	pool = 2
-	// hopeless is how far above the best, on a subset of the rows, an optimum may
-	// be to go on: with all rows the difference is about twice that.
+	// hopeless is the largest difference to the best, on a subset of the rows, with
+	// which an optimum continues. Over all rows the difference is about twice as
+	// large.
 	hopeless = 20
 
-	// Two ends of a stage are one optimum if their values differ by at most
-	// sameValue, and the quadratic model of their distance is at most sameNats or
-	// the ridge in the middle between them at most sameRidge.
+	// Two ends of a stage are the same optimum if their values differ by at most
+	// sameValue, and if either the quadratic model of their distance is at most
+	// sameNats or the ridge midway between them is at most sameRidge.
 	sameValue, sameNats, sameRidge = 2, 0.5, 0.05
 )

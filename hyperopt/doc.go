@@ -1,18 +1,18 @@
-// Package hyperopt tunes hyperparameters with few evaluations over all rows. The
-// objective, such as a negative log marginal likelihood, costs O(n³), and all else
-// is arranged around that.
+// Package hyperopt tunes hyperparameters with few evaluations over all rows,
+// because an evaluation of the objective, such as a negative log marginal
+// likelihood, costs O(n³).
 //
-// [Tune] is the whole story. It takes a [Problem], which can be opened on some of
-// its rows, and goes through
+// [Tune] minimises a [Problem], which can be opened on some of its rows, in these
+// steps:
 //
-//	first starts   the parameters' own and a Latin hypercube           (starts.go)
-//	halves         few rows: each start on a random half of its own    (halves.go)
-//	stages         many rows: on growing random subsets                (stages.go)
-//	all rows       from what is left; starts race                      (tune.go)
-//	optima         ends of one stage that are one optimum are merged   (optima.go)
+//	first starts   the given start and a Latin hypercube               (starts.go)
+//	halves         few rows: a different random half for each start    (halves.go)
+//	stages         many rows: growing random subsets                   (stages.go)
+//	all rows       the remaining starts race                           (tune.go)
+//	optima         merging of ends of a stage at the same optimum      (optima.go)
 //
-// A stage is a run of [descent.Minimize] from all starts that are left. Each end
-// has a metric, an approximation of the Hessian, with which the next stage begins.
-// Every evaluation goes through a [journal.Journal], if there is one. The numbers
-// that steer all this stand in constants.go, with what each was measured on.
+// A stage is a run of [descent.Minimize] from all remaining starts. Each end has a
+// metric, an approximation of the Hessian, from which the next stage starts. If a
+// [journal.Journal] is given, it records every evaluation. constants.go defines the
+// constants of the strategy and names the problems that they were measured on.
 package hyperopt

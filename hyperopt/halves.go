@@ -11,23 +11,23 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Where the rows are few, no subset of them stands for all: on half of them all
-// starts may meet in an optimum that is not the best. So every start is tuned on
-// a random half of its own; halves differ enough to lead to different optima,
-// which then race over all rows, each with the scaled Hessian of its half as
-// metric.
+// A single subset of few rows does not represent all of them: on the same half, all
+// starts may converge to an optimum that is not the best. Therefore each start is
+// tuned on a different random half. The halves differ enough to lead to different
+// optima, which then race over all rows, each with the scaled Hessian of its half
+// as metric.
 
-// half is what became of a start on its own half.
+// half is the outcome of a start on its half of the rows.
 type half struct {
 	candidate
-	result   *descent.Result // nil if it could not begin there
+	result   *descent.Result // nil if the start could not begin
 	hess     descent.Evaluations
 	hessRows int // 0 for none
 	err      error
 }
 
-// halves tunes each of the candidates on a half of the rows of its own. The
-// problem's own start goes on over all rows as it is, too.
+// halves tunes each candidate on a different half of the rows. The given start also
+// continues unchanged over all rows.
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -89,7 +89,7 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 	result, err := t.minimize(ctx, []Session{o}, stream, []candidate{h.candidate}, settings)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
-		return nil // not defined there on these rows: it goes on as it was
+		return nil // not defined there on these rows: it continues unchanged
 	}
 	if result != nil && result.X != nil {
 		h.result, h.f = result, result.F
@@ -98,7 +98,7 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 	return err
 }
 
-// gather takes up what the halves came to, in order.
+// gather collects the outcomes of the halves in order.
 func (t *tuner) gather(done []half, from []candidate, began time.Time) ([]candidate, error) {
 	var descents, hessians descent.Evaluations
 	var out []candidate
@@ -138,7 +138,7 @@ func (t *tuner) gather(done []half, from []candidate, began time.Time) ([]candid
 		return out, err
 	}
 	for k := range out {
-		out[k].f = math.Inf(1) // of rows of its own: nothing to compare
+		out[k].f = math.Inf(1) // on different rows, so not comparable
 	}
 	own := candidate{Start: descent.Start{Z: latinStarts(t.params, 0, 1)[0]}, f: math.Inf(1), starts: 1}
 	return append([]candidate{own}, out...), nil

@@ -8,14 +8,14 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// between returns an evaluator for looks between the ends of a stage.
+// between returns an oracle for points between the ends of a stage.
 func (t *tuner) between(stream string, o Session) *descent.Oracle {
 	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
 }
 
-// distinct puts the ends of a stage in order, best first, and merges those of one
-// optimum; apart from them are those that the race has dropped. from are the
-// candidates that the descents began at, and between evaluates the objective of
+// distinct sorts the ends of a stage, best first, and merges those at the same
+// optimum. It returns separately those that the race has dropped. from are the
+// candidates from which the descents began, and between evaluates the objective of
 // the stage.
 func (t *tuner) distinct(ctx context.Context, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
@@ -54,10 +54,11 @@ next:
 	return out, dropped, nil
 }
 
-// same reports whether two ends of a stage, a the better, are one optimum: close
-// in value, and either close in place by the quadratic model of one, or without
-// a ridge between them. Elements beyond the problem's limits are not compared:
-// where loose descents stop along such a valley is chance.
+// same reports whether two ends of a stage, of which a is the better, are the same
+// optimum: close in value, and either close according to the quadratic model of one
+// or without a ridge between them. It does not compare elements beyond the
+// problem's limits, because loose descents stop at random points along such a
+// valley.
 func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Oracle) (bool, error) {
 	if b.f-a.f > sameValue {
 		return false, nil
@@ -74,7 +75,7 @@ func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Oracl
 	return f <= b.f+sameRidge, err
 }
 
-// optimaOf lists what was found over all rows, and then what was dropped.
+// optimaOf lists the optima over all rows, followed by the dropped starts.
 func optimaOf(all []candidate) []Optimum {
 	out := make([]Optimum, len(all))
 	for i, c := range all {

@@ -10,79 +10,82 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Problem is an objective over the rows of a table, which can be opened on some
-// of them. Its methods but Open are called one at a time.
+// Problem is an objective over the rows of a table that can be opened on some of
+// them. Calls of its methods other than Open never overlap.
 type Problem interface {
-	// Rows is the number of rows of all of it.
+	// Rows returns the total number of rows.
 	Rows() int
-	// Parameters are what is minimised over, p of them.
+	// Parameters returns the p parameters to tune.
 	Parameters() []descent.Parameter
-	// Limits are the largest elements of the vector, p of them, +Inf for none, that
-	// a stage begins with: a column that looks irrelevant on few rows drifts to
-	// where the gradient vanishes, and would stay switched off where it matters.
+	// Limits returns, for each of the p elements of the vector, the largest value
+	// with which a stage begins, +Inf for none. A lengthscale of a column that
+	// looks irrelevant on few rows drifts to where the gradient vanishes; without a
+	// limit, the column would stay inactive on more rows, where it matters.
 	Limits() []float64
-	// Workers is the number of devices that objectives can be opened on, side by
-	// side.
+	// Workers returns the number of devices on which objectives can be open in
+	// parallel.
 	Workers() int
-	// Room returns an error if so many workers have no room for all rows: a fit
-	// should end before its stages on few rows and not after them.
+	// Room returns an error if the given number of workers lack the memory for all
+	// rows, so that a fit can fail before its stages on few rows and not after
+	// them.
 	Room(ctx context.Context, workers int) error
-	// Open returns the objective over the given rows, ascending, or over all for
-	// nil, on a worker from 0. Those over all rows stay open: their Close is the
-	// caller's of Tune. [ErrUndetermined] says that so few rows do not make an
-	// objective.
+	// Open returns the objective over the given rows, in ascending order, or over
+	// all rows for nil, on a worker, counted from 0. Sessions over all rows stay
+	// open; the caller of Tune closes them. The error [ErrUndetermined] means that
+	// the rows are too few to determine the objective.
 	Open(ctx context.Context, worker int, rows []int) (Session, error)
 }
 
 // Session is an objective that was opened on a worker.
 type Session interface {
 	descent.Func
-	// Close frees what it takes.
+	// Close frees the resources of the session.
 	Close()
 }
 
-// ErrUndetermined says that an objective is not determined by the rows it was to
-// be opened on. The stage is left out.
+// ErrUndetermined reports that the given rows do not determine the objective. Tune
+// skips the stage.
 var ErrUndetermined = errors.New("hyperopt: the rows do not determine the objective")
 
-// Coarse says whether to tune on subsets of the rows before all of them.
+// Coarse selects whether to tune on subsets of the rows before all of them.
 type Coarse string
 
 // The values of Coarse; empty means CoarseAuto.
 const (
-	// CoarseAuto does from 2,000 rows on.
+	// CoarseAuto uses subsets from 2,000 rows on.
 	CoarseAuto Coarse = "auto"
 	CoarseOn   Coarse = "on"
 	CoarseOff  Coarse = "off"
 )
 
-// Coarses lists them, the default first.
+// Coarses returns all values, the default first.
 func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
 
-// MaxRestarts bounds Settings.Restarts: each has a point and a result in memory.
+// MaxRestarts is the largest Settings.Restarts; each restart keeps a point and a
+// result in memory.
 const MaxRestarts = 10_000
 
-// Settings tell how to tune. The zero value is ready to use.
+// Settings configures [Tune]. The zero value is ready to use.
 type Settings struct {
-	// Method, MaxEvaluations, the tolerances and Precision are those of
-	// [descent.Options]; the tolerances hold over all rows.
+	// Method, MaxEvaluations, the tolerances and Precision are as in
+	// [descent.Options]; the tolerances apply to descents over all rows.
 	Method                               descent.Method
 	MaxEvaluations                       int
 	GradientTolerance, RelativeTolerance float64
 	Precision                            float64
-	// Coarse says whether to begin on subsets of the rows.
+	// Coarse selects whether to begin on subsets of the rows.
 	Coarse Coarse
-	// Restarts is the number of starts beyond the parameters' own, from a Latin
-	// hypercube. They race, unless the rows are few or Coarse is CoarseOff: then
-	// all run to their end. At most MaxRestarts.
+	// Restarts is the number of additional starts from a Latin hypercube, at most
+	// MaxRestarts. They race, unless the rows are few or Coarse is CoarseOff; then
+	// all starts run to their end.
 	Restarts int
-	// Seed of everything random.
+	// Seed is the seed of all random choices.
 	Seed uint64
-	// Callback, unless nil, is called after each iteration, one call at a time.
+	// Callback, unless nil, is called after each iteration. Calls never overlap.
 	Callback func(descent.Iteration)
 }
 
-// Check returns an error if the settings make no sense.
+// Check returns an error if the settings are invalid.
 func (s Settings) Check() error {
 	switch {
 	case s.Restarts < 0 || s.Restarts > MaxRestarts:
@@ -93,46 +96,47 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Result is the outcome of [Tune]: that of the descents over all rows, whose
-// Starts are nil where starts raced, since Optima then tell what became of them.
+// Result is the outcome of [Tune]: the result of the descents over all rows. Starts
+// is nil if the starts raced; Optima then lists their outcomes.
 type Result struct {
 	descent.Result
 	// Total counts all evaluations, FullSize those over all rows.
 	Total, FullSize descent.Evaluations
-	// Path lists the stages that were gone through; the last is over all rows.
+	// Path lists the stages in order; the last is over all rows.
 	Path []Stage
-	// Optima are the distinct ones that starts came to, best first, and then what
-	// was dropped on the way; nil without restarts.
+	// Optima are the distinct optima that starts reached, best first, followed by
+	// the starts that were dropped; nil without restarts.
 	Optima []Optimum
 }
 
-// Stage is a step of the tuning: a descent from every start that is left, on so
-// many rows, or the Hessian at the best of them.
+// Stage is a step of the tuning on some number of rows: descents from all remaining
+// starts, or the Hessian at the best of them.
 type Stage struct {
-	// Step is "descent" or "hessian"; or with restarts on few rows "halves",
-	// descents that have a random half of the rows each, and "hessians", at the
-	// end of each.
+	// Step is "descent" or "hessian". With restarts on few rows it is also "halves"
+	// (descents on a random half of the rows each) and "hessians" (at the end of
+	// each of those).
 	Step string
 	Rows int
-	// Starts counts the descents, Optima the distinct ones among their ends.
+	// Starts counts the descents, Optima the distinct optima among their ends.
 	Starts, Optima int
-	// Z and F are those of the best end, over these rows; of halves F is the
-	// lowest, though they are of different rows.
+	// Z and F are the point and the value of the best end, over these rows. For
+	// halves, F is the lowest value, although the values are over different rows.
 	Z           []float64
 	F           float64
 	Evaluations descent.Evaluations
 	Took        time.Duration
 }
 
-// Optimum is a local optimum that starts have come to.
+// Optimum is a local optimum that starts reached, or the last point of a dropped
+// start.
 type Optimum struct {
 	Z []float64
 	F float64
 	// Starts counts the starts that led here.
 	Starts int
-	// Dropped says that it was left where it is, since it could not become the
-	// best any more: this is no optimum, only on the way to one. Rows is the
-	// number of rows that its F is over where that is not all.
+	// Dropped means that gpfit stopped the start here because it could no longer
+	// become the best; the point is not an optimum. Rows is the number of rows of
+	// its F if that is not all.
 	Dropped bool
 	Rows    int
 }

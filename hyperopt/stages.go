@@ -11,13 +11,13 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Many rows are tuned on growing random subsets, each within the next. What was
-// found on one is where the next begins, with its metric scaled by the rows, since
-// the objective and its curvatures grow with them. Twice as many starts as asked
-// for race on the first subset, and the best distinct ends go on to the next. All
-// rows begin with a Hessian by differences on a subset.
+// Tune fits many rows on growing, nested random subsets. Each stage begins at the
+// ends of the one before, with their metrics scaled by the number of rows, because
+// the objective and its curvatures grow with it. Twice the requested number of
+// starts race on the first subset, and the best distinct ends continue to the next.
+// The stage over all rows begins with a finite-difference Hessian on a subset.
 
-// stageSizes returns the numbers of rows to tune on before all, ascending.
+// stageSizes returns the ascending numbers of rows of the stages before the last.
 func (t *tuner) stageSizes() []int {
 	least := max(coarseLeast, coarseLeastPerParameter*t.free)
 	switch {
@@ -65,8 +65,8 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 	return found, err
 }
 
-// descend runs a stage before the last and returns its distinct ends, or from if
-// it failed.
+// descend runs a stage other than the last and returns its distinct ends, or from
+// if it failed.
 func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	objectives, err := t.open(ctx, rows, len(from))
@@ -108,8 +108,9 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	return found, nil
 }
 
-// shortlist keeps what goes on over all rows from the last stage, which had so
-// many rows: the best, as many as starts were asked for.
+// shortlist returns the candidates that continue over all rows: the best ends of
+// the last stage, which had the given number of rows, at most as many as the
+// requested starts.
 func (t *tuner) shortlist(found []candidate, rows int) []candidate {
 	keep := min(len(found), 1+t.Restarts)
 	for keep > 1 && found[keep-1].f > found[0].f+hopeless {

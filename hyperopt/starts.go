@@ -13,14 +13,14 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// latinStarts returns n starts: the parameters' own, and n−1 around it from a
-// Latin hypercube, moved within the bounds. Each log-parameter's n−1 values are
-// one from each of so many slices of equal probability of a normal distribution
-// with the deviation restartStd. Parameters of one group, as lengthscale[0] and
-// lengthscale[1], share a common shift that makes up half of the variance, since
-// drawing many lengthscales independently would never try all of them long or all
-// of them short; the shifts are from a hypercube, too. So few starts cover it
-// evenly. They depend on the parameters, the seed and n.
+// latinStarts returns n starts: the given one, and n−1 around it from a Latin
+// hypercube, moved within the bounds. The n−1 values of each log-parameter come one
+// from each of n−1 equally probable slices of a normal distribution with standard
+// deviation restartStd, so that even few starts cover it evenly. Parameters of a
+// group, such as lengthscale[0] and lengthscale[1], share a shift that makes up
+// half of the variance, because independent draws of many lengthscales would never
+// make all of them long or all of them short. The shifts also come from a
+// hypercube. The starts depend only on the parameters, the seed and n.
 func latinStarts(params []descent.Parameter, seed uint64, n int) [][]float64 {
 	own := make([]float64, len(params))
 	for i, p := range params {
@@ -42,14 +42,14 @@ func latinStarts(params []descent.Parameter, seed uint64, n int) [][]float64 {
 	return starts
 }
 
-// latinDeviates returns n rows of standard normal deviates for the parameters,
-// those of a group with correlation ½.
+// latinDeviates returns n rows of standard normal deviates for the parameters, with
+// correlation ½ within a group.
 func latinDeviates(params []descent.Parameter, seed uint64, n int) [][]float64 {
 	members := map[string]int{}
 	for _, p := range params {
 		members[p.Group]++
 	}
-	shifts := map[string]int{} // column of the shift of a group
+	shifts := map[string]int{} // group → column of its shift
 	columns := len(params)
 	for _, p := range params {
 		if members[p.Group] > 1 && shifts[p.Group] == 0 {

@@ -13,10 +13,10 @@ import (
 )
 
 // Tune minimises the problem's objective over all rows. The journal, which may be
-// nil, keeps the evaluations. With an error, the result holds the best until then,
-// if its X is not nil: that of a smaller stage has no F (NaN). The error is the
-// context's if the run was cancelled, [*descent.StartError] where the objective is
-// not defined at any start, and otherwise the objective's own.
+// nil, records the evaluations. With an error, the result holds the best point
+// until then, unless X is nil; F is NaN if the point comes from a smaller stage.
+// The error is the context's if the run was cancelled, [*descent.StartError] if the
+// objective is not defined at any start, and otherwise the objective's error.
 func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	return t.result, err
 }
 
-// approach returns what the descents over all rows begin at. With an error that
-// is the best until then.
+// approach returns the starts of the descents over all rows. With an error it
+// returns the best point until then.
 func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	sizes := t.stageSizes()
 	if len(sizes) > 0 {
@@ -87,8 +87,8 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	return err
 }
 
-// full runs descents over all rows. If the stages before have led to where the
-// objective is not defined over all rows, it begins anew at the start values.
+// full runs descents over all rows. If the earlier stages led to a point where the
+// objective is not defined over all rows, it starts over at the start values.
 func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
 	result, err := t.minimize(ctx, objectives, step, from, settings)
@@ -101,7 +101,7 @@ func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate
 		t.anew = true
 		own := []candidate{{Start: descent.Start{Z: latinStarts(t.params, 0, 1)[0]}, f: math.Inf(1), starts: from[0].starts}}
 		err := t.full(ctx, objectives, own, step+"-anew", settings)
-		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the optimum on fewer rows is of no use on all: began anew at the start values (%v)", begin))
+		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin))
 		return err
 	}
 	t.result.Result = *result

@@ -18,42 +18,42 @@ type tuner struct {
 	Settings
 	problem Problem
 	params  []descent.Parameter
-	limits  []float64 // the problem's
+	limits  []float64 // the problem's limits
 	rows    int
 	free    int // parameters that are not fixed
 	journal *journal.Journal
 	told    sync.Mutex // for the callback
 	result  *Result
 	dropped []candidate // over all rows, and on fewer
-	anew    bool        // whether all rows began anew, see full
+	anew    bool        // whether the stage over all rows started over, see full
 }
 
-// candidate is a place that one or more starts have come to.
+// candidate is a point that one or more starts have reached.
 type candidate struct {
 	descent.Start
 	f      float64 // over the rows of the last stage
-	starts int     // how many led here
-	// left says that it was dropped, and on how many rows if not on all.
+	starts int     // number of starts that led here
+	// left means that it was dropped; rows is the number of rows then, if not all.
 	left bool
 	rows int
 }
 
-// raced reports whether restarts begin on fewer rows, and race.
+// raced reports whether restarts begin on fewer rows and race.
 func (t *tuner) raced() bool {
 	return t.Restarts > 0 && t.Coarse != CoarseOff && t.rows >= restartsFrom && t.free > 0
 }
 
-// halved reports whether every start has a half of the rows of its own.
+// halved reports whether each start uses a different half of the rows.
 func (t *tuner) halved() bool { return t.raced() && t.rows < coarseFrom }
 
-// Descents are the settings of a descent over all rows.
+// Descents returns the options of a descent over all rows.
 func (s Settings) Descents() descent.Options {
 	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
 		RelativeTolerance: s.RelativeTolerance, Precision: s.Precision, Callback: s.Callback}
 }
 
-// looseDescents are the settings of descents on fewer rows: there is no point in
-// following an optimum that moves by more at the next stage.
+// looseDescents returns the options of descents on fewer rows. Converging more
+// closely is pointless, because the next stage moves the optimum by more.
 func (t *tuner) looseDescents(rows int) descent.Options {
 	s := t.Descents()
 	if s.GradientTolerance >= 0 {
@@ -127,16 +127,16 @@ func (t *tuner) withinReach(z []float64) []float64 {
 // first returns the first m rows of an order, ascending.
 func first(m int, order []int) []int { return slices.Sorted(slices.Values(order[:m])) }
 
-// hessianSize returns the rows for the Hessian that all rows begin with: at most
-// half, and as many as the share of an evaluation over all rows allows its 2p
-// gradients.
+// hessianSize returns the number of rows for the Hessian with which the stage over
+// all rows begins: at most half, and as many as keep its 2p gradients within the
+// given share of an evaluation over all rows.
 func (t *tuner) hessianSize(share float64) int {
 	n := float64(t.rows)
 	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
 }
 
-// hessianOn returns the Hessian at z on some rows, scaled to all; nil where the
-// method takes no metric or these rows give none.
+// hessianOn returns the Hessian at z on some rows, scaled to all rows. It is nil if
+// the method uses no metric or these rows yield none.
 func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
 	var none descent.Evaluations
 	if !descent.TakesMetric(t.Method) || len(rows) < t.free {

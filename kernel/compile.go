@@ -12,12 +12,13 @@ import (
 type CompileError struct {
 	Msg string
 	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of
-	// the part at fault; Text is empty where that is no part of one.
+	// the faulty part. Text is empty if the error is not about a part of an
+	// expression.
 	Text string
 	Pos  int
 }
 
-// Error prints the message, the expression and a mark below the part.
+// Error returns the message, the expression and a mark below the faulty part.
 func (e *CompileError) Error() string {
 	if e.Text == "" {
 		return "kernel: " + e.Msg
@@ -25,7 +26,7 @@ func (e *CompileError) Error() string {
 	return (&ParseError{What: "kernel", Text: e.Text, Pos: e.Pos, Msg: e.Msg}).Error()
 }
 
-// Columns returns the labels 0 … d−1: the usual second argument of [Compile].
+// Columns returns the labels 0 … d−1, the usual second argument of [Compile].
 func Columns(d int) []int {
 	labels := make([]int, d)
 	for i := range labels {
@@ -34,22 +35,22 @@ func Columns(d int) []int {
 	return labels
 }
 
-// Compile translates e for points whose columns carry the given labels. The
-// labels are what `dims=` and the names of ARD lengthscales speak of; they
-// differ from positions when columns of a table were left out.
+// Compile translates e for points whose columns carry the given labels. `dims=` and
+// the names of ARD lengthscales refer to these labels, which differ from positions
+// when columns of a table were left out.
 //
-// Every term of a sum carries one signal variance, a multiplicative factor:
-// rbf is signal_variance·exp(−½r²), and rbf*matern32 has one as well. Where
-// other parameters set the size of a product, it has none, since the data could
-// not tell the two apart:
+// Every term of a sum carries one signal variance, a multiplicative factor: rbf is
+// signal_variance·exp(−½r²), and rbf*matern32 has one as well. A product has none
+// if other parameters set its size, because the data could not distinguish the two:
 //
-//   - a product with a linear(ard) or poly(ard) leaf, whose lengthscales do;
-//   - a product with a sum, whose terms have their own. Of several sums in one
-//     product, or of a sum beside a linear(ard) or poly(ard), all but one leave
-//     out the variance of their first term that has one.
+//   - a product with a linear(ard) or poly(ard) leaf, whose lengthscales set the
+//     size;
+//   - a product with a sum, whose terms have their own variances. If a product has
+//     several sums, or a sum and a linear(ard) or poly(ard), all but one of them
+//     omit the variance of their first term that would have one.
 //
 // Several linear(ard) or poly(ard) leaves in one product keep all their
-// lengthscales; only the products of these matter then.
+// lengthscales, although only products of these matter then.
 func Compile(e Expr, labels []int) (*Program, error) {
 	pair.Building.Lock()
 	defer pair.Building.Unlock()
@@ -74,7 +75,7 @@ type compiler struct {
 
 func (c *compiler) graph() *pair.Graph { return c.prog.graph }
 
-// fail is an error about a part of the expression.
+// fail returns an error about a part of the expression.
 func (c *compiler) fail(part Expr, format string, args ...any) error {
 	e := &CompileError{Msg: fmt.Sprintf(format, args...)}
 	if pos := position(c.whole, part); pos >= 0 {
@@ -83,7 +84,7 @@ func (c *compiler) fail(part Expr, format string, args ...any) error {
 	return e
 }
 
-// top compiles the outermost sum and marks where its terms are.
+// top compiles the outermost sum and records the parameters of its terms.
 func (c *compiler) top(e Expr, prefix string) error {
 	if sum, ok := e.(Sum); ok {
 		for i, t := range sum {
@@ -103,15 +104,15 @@ func (c *compiler) top(e Expr, prefix string) error {
 	return nil
 }
 
-// scaling says what sets the size of a term.
+// scaling describes what sets the size of a term.
 type scaling struct {
-	// own asks for a signal variance, relative says that another factor of the
-	// product around it has the units of the target already.
+	// own requests a signal variance. relative means that another factor of the
+	// enclosing product already has the units of the target.
 	own, relative bool
 }
 
-// sum compiles a sum within a product. Without own, one of its terms goes
-// without a variance: the first that would have one.
+// sum compiles a sum within a product. Without own, the first term that would have
+// a variance gets none.
 func (c *compiler) sum(s Sum, prefix string, sc scaling) (*Node, error) {
 	var terms []*Node
 	for i, t := range s {
@@ -132,8 +133,8 @@ func (c *compiler) sum(s Sum, prefix string, sc scaling) (*Node, error) {
 	return c.graph().Add(terms...), nil
 }
 
-// setsScale tells a leaf or product whose size follows from lengthscales of
-// inner products.
+// setsScale reports whether e is a leaf or product whose size follows from
+// lengthscales of inner products.
 func setsScale(e Expr) bool {
 	switch e := e.(type) {
 	case *Leaf:
@@ -144,13 +145,13 @@ func setsScale(e Expr) bool {
 	return false
 }
 
-// factorState is what is known of a product while its factors are compiled.
+// factorState holds what is known about a product while its factors are compiled.
 type factorState struct {
-	// hasScale says that a factor has set the size. sized is what the next
-	// factor that can is told; it is used up by the first.
+	// hasScale means that a factor has set the size. sized is passed to the next
+	// factor that can set it, which consumes it.
 	hasScale bool
 	scaling
-	// start is a signal variance given in the text.
+	// start is the signal variance given in the text, if any.
 	start []float64
 	// measured are the leaves whose values have units of the inputs.
 	measured []measured
@@ -171,7 +172,7 @@ func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	}
 	if st.hasScale || !sc.own {
 		if st.start != nil {
-			return nil, c.fail(e, "signal_variance given in %q: this term has none of its own", e)
+			return nil, c.fail(e, "signal_variance given in %q, but this term does not have one", e)
 		}
 		return node, nil
 	}
@@ -192,7 +193,7 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error
 	case *Leaf:
 		if v := e.Start[signalVariance]; v != nil {
 			if st.start != nil || len(v) != 1 {
-				return nil, c.fail(e, "signal_variance is one number, once in a product")
+				return nil, c.fail(e, "signal_variance is one number and can be given once per product")
 			}
 			st.start = v
 		}
@@ -227,7 +228,7 @@ func (c *compiler) param(p Param) int {
 	return p.Offset
 }
 
-// leaf places the parameters of a leaf and writes its function down.
+// leaf places the parameters of a leaf in θ and builds its function.
 func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) {
 	dims, labels, err := c.columns(l)
 	if err != nil {
@@ -263,8 +264,8 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 	return node, nil
 }
 
-// write calls the function of a family, which may be the user's: a panic in it is an
-// error.
+// write calls the function of a family. Because it may be the user's, write turns a
+// panic into an error.
 func write(f *Family, p *Pair) (node *Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -278,7 +279,7 @@ func write(f *Family, p *Pair) (node *Node, err error) {
 	return node, err
 }
 
-// parameter is one that a leaf has, without its place in θ.
+// parameter returns a parameter of a leaf, without its place in θ.
 func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels []int, st *factorState) (*Param, error) {
 	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf()}
 	if q.Count != One || p.Units.Input != 0 {
@@ -288,7 +289,7 @@ func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels [
 		p.Size, p.Vector, p.labels = len(dims), true, labels
 	}
 	if setsScale(l) && !st.relative {
-		// θ of (θ₀ + Σ x x'/ρ²)^p takes the p-th part of the target's units.
+		// θ of (θ₀ + Σ x x'/ρ²)^p has the p-th root of the target's units.
 		part := 1 / float64(max(1, l.degree()))
 		if q.Kind == InnerScale {
 			p.Units.Target = -part
@@ -307,14 +308,14 @@ func (c *compiler) columns(l *Leaf) (dims, labels []int, err error) {
 	for _, label := range l.Dims {
 		pos := slices.Index(c.labels, label)
 		if pos < 0 {
-			return nil, nil, c.fail(l, "%s: there is no column %d to use (columns are %s)", l, label, labelText(c.labels))
+			return nil, nil, c.fail(l, "%s: column %d is not available (columns are %s)", l, label, labelText(c.labels))
 		}
 		dims = append(dims, pos)
 	}
 	return dims, l.Dims, nil
 }
 
-// setStart gives p the start values given for the leaf l.
+// setStart copies the start values given for the leaf l to p.
 func (c *compiler) setStart(p *Param, l *Leaf, v []float64) error {
 	switch {
 	case v == nil:

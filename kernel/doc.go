@@ -1,14 +1,14 @@
-// Package kernel holds the covariance functions of Gaussian processes: their
-// text form, their parameters, and what they come to for a row of pairs of points.
+// Package kernel parses, compiles and evaluates covariance functions of Gaussian
+// processes, with derivatives by parameters and inputs.
 //
-// A covariance function is written down once, as a Gorgonia expression of features
-// of a pair of points (a squared distance, an inner product, …) and parameters:
-// families.go has those that are built in, and a [Family] of one's own is as good.
-// Gorgonia differentiates it, and value and derivatives are compiled to operations
-// that the CPU and the GPU run. No derivative of a covariance function is written by
-// hand.
+// Each covariance function is written once, as a Gorgonia expression of parameters
+// and of features of a pair of points (a squared distance, an inner product, …).
+// families.go defines the built-in families, and you can define your own [Family]
+// in the same way. Gorgonia differentiates the expression, and the package compiles
+// value and derivatives to operations that the CPU and the GPU run. No derivative
+// of a covariance function is written by hand.
 //
-// The way through the package:
+// Typical use, with the files that define each call:
 //
 //	expr, err := kernel.Parse("rbf(ard) + linear*periodic(dims=0)") // expr.go, parse.go
 //	prog, err := kernel.Compile(expr, kernel.Columns(d))           // compile.go, pair.go, program.go
@@ -21,36 +21,38 @@
 // The families, with a lengthscale ρ or period p for all columns or, with ard,
 // one for each:
 //
-//	rbf, matern12, matern32, matern52    stationary, of the scaled distance
-//	matern(nu)     Matérn's of any order 0.5, 1.5, … 10.5; 2.5 if not given
+//	rbf, matern12, matern32, matern52    stationary functions of the scaled distance
+//	matern(nu)     Matérn of order 0.5, 1.5, … 10.5; 2.5 if not given
 //	wendland(q)    piecewise polynomials, 0 from the lengthscale on; q is 0, 1 or 2
 //	rq             a mixture of rbf over lengthscales; alpha
 //	periodic       exp(−2 Σ sin²(πΔ/p)/ρ²); lengthscale, without units, and period
 //	cosine         cos(2π ΣΔ/p); period
 //	linear         Σ x x′; with ard, divided by squares of lengthscales
-//	poly(degree)   (offset + Σ x x′)^degree, likewise; the degree is 2 if not given
-//	arcsine        that of a neural network; lengthscale and offset
+//	poly(degree)   (offset + Σ x x′)^degree, with ard as linear; the degree is 2 if not given
+//	arcsine        the neural network covariance; lengthscale and offset
 //	gibbs          rbf whose lengthscale changes with the inputs; lengthscale_low, lengthscale_high
 //	hamming        exp(−Σ [x ≠ x′]/ρ²), for categories; lengthscale, without units
-//	constant       1; takes dims and ard without effect
+//	constant       1; accepts dims and ard without effect
 //
-// Every leaf takes `dims=`, `ard`, and its parameters and signal_variance as
-// start values. What is no family can be a formula (formula.go and those after it),
+// Every leaf takes `dims=`, `ard`, and its parameters and signal_variance as start
+// values. You can write other functions as a formula (formula.go and the files
+// after it),
 //
 //	formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)
 //
-// of the variables r, r2, dot, xx, yy, mismatches, x and y, functions, and parameters
-// with start values; docs/kernels.md says more. [Unproved] tells expressions with one.
-// [Terms] takes a sum apart, [Parser] knows families of the user's
-// own, [CheckKernelhood] looks whether one is a covariance function.
+// of the variables r, r2, dot, xx, yy, mismatches, x and y, of functions, and of
+// parameters with start values; docs/kernels.md describes them. [Unproved] reports
+// whether an expression contains a formula or a custom family, and
+// [CheckKernelhood] tests whether an expression is a covariance function. [Terms]
+// splits a sum into its terms. [Parser] reads expressions with custom families.
 //
-// What the packages below do: package pair has the expression and its
-// differentiation, package code the operations and their simplification. On the CPU
-// select.go chooses for each operation a loop over a row of pairs in internal/vec
-// (which has them for AVX-512, for AVX2 and in Go), recognising those that one loop
-// can do together; measure.go computes features and their sums by columns. On a GPU
-// the operations become PTX (device/cuda/kernels). GPFIT_CPU=avx512, avx2 or generic
-// forces a variant of the loops, and the tests are meant to be run with each.
+// Package pair builds and differentiates the expression; package code simplifies
+// the operations. For the CPU, select.go chooses a loop over a row of pairs in
+// internal/vec for each operation and merges operations that one loop can do
+// together; measure.go computes features and their sums by columns. The loops exist
+// for AVX-512, for AVX2 and in portable Go. GPFIT_CPU=avx512, avx2 or generic
+// selects a variant; run the tests with each. For a GPU, device/cuda/kernels
+// translates the operations to PTX.
 //
-// Cost: O(d) per pair for every feature; memory O(row length) per evaluator.
+// Every feature costs O(d) per pair. An evaluator takes O(row length) memory.
 package kernel

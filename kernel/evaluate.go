@@ -3,12 +3,12 @@ package kernel
 import "gpfit/kernel/code"
 
 // Evaluator runs a program on the CPU, a row of pairs at a time. It holds the
-// scratch space of one goroutine; use one for each.
+// scratch space of one goroutine, so each goroutine needs its own.
 type Evaluator struct {
 	prog  *Program
 	theta []float64
 	value routine
-	// gradient is made on the first call that needs it.
+	// The first call that needs gradient creates it.
 	gradient *gradientRun
 	measures measures
 	ones     []float64
@@ -20,13 +20,14 @@ type gradientRun struct {
 	routine
 	// columnSums are the sums by columns of one row of pairs.
 	columnSums [][]float64
-	// byInputs runs the derivatives by the features for those by the inputs.
+	// byInputs runs the derivatives by the features, which the derivatives by the
+	// inputs need.
 	byInputs *inputRun
 	measures *measures
 	pairs    pairs
 }
 
-// columns adds up the columns of a feature.
+// columns sums over the columns of a feature.
 func (g *gradientRun) columns(c int, weights []float64) {
 	k := g.Columns[c].Feature
 	g.measures.sumColumns(g.columnSums[c], &g.Features[k], k, weights, g.pairs)
@@ -35,14 +36,15 @@ func (g *gradientRun) columns(c int, weights []float64) {
 // inputRun runs the derivatives by the inputs.
 type inputRun struct {
 	routine
-	// features are those that the value depends on, factors uniform factors of its
-	// derivatives.
+	// features are the features that the value depends on, factors the uniform
+	// factors of its derivatives.
 	features []int
 	factors  []code.ID
 	prog     *Program
 	measures *measures
 	pairs    pairs
-	// grad takes sums over the row, or slopes a number for each pair and column.
+	// The run writes sums over the row to grad, or a number for each pair and
+	// column to slopes.
 	grad, slopes []float64
 }
 
@@ -64,8 +66,8 @@ func NewEvaluator(prog *Program) *Evaluator {
 	return e
 }
 
-// Bind sets the parameters θ in natural units for the calls that follow; theta
-// is not kept.
+// Bind sets the parameters θ, in natural units, for the following calls. It does
+// not keep theta.
 func (e *Evaluator) Bind(theta []float64) {
 	e.theta = append(e.theta[:0], theta...)
 	e.value.bind(e.theta)
@@ -113,16 +115,16 @@ func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points
 	g.Assemble(grad, e.measures.inverse, g.uniforms, g.sums, g.columnSums)
 }
 
-// RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to
-// grad, which has D elements. Only the first argument moves, also where the
-// points are the same. Where k has a kink (matern12 at distance 0) it takes the
-// mean of both sides, 0.
+// RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to grad,
+// which has D elements. Only the first argument varies, even if both points are the
+// same. At a kink of k (matern12 at distance 0) it takes the mean of both one-sided
+// derivatives, 0.
 func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	e.inputs(adj[:j1-j0], grad[:e.prog.D], nil, pairs{x, i, y, j0})
 }
 
 // RowSlopes writes ∂k(x_i, y_j)/∂x_ic, j0 ≤ j < j1, to slopes[c·(j1−j0)+j−j0] for
-// every column c: what [Evaluator.RowInputGradient] adds up.
+// every column c. [Evaluator.RowInputGradient] sums these.
 func (e *Evaluator) RowSlopes(slopes []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
 	for len(e.ones) < m {
@@ -152,7 +154,7 @@ func (e *Evaluator) derivatives() *gradientRun {
 	g := e.prog.Gradient()
 	s := newSelection(g.List, g.Needed(), len(g.Features))
 	r := &gradientRun{Gradient: g, measures: &e.measures}
-	for _, v := range g.Sums { // before the columns, which take the cache
+	for _, v := range g.Sums { // before the columns, which fill the cache
 		s.sum(v)
 	}
 	for _, c := range g.Columns {
@@ -171,7 +173,7 @@ func (e *Evaluator) derivatives() *gradientRun {
 	return r
 }
 
-// newInputRun computes the derivatives by all features.
+// newInputRun prepares the derivatives by all features.
 func newInputRun(prog *Program, g *Gradient, measures *measures) *inputRun {
 	s := newSelection(g.List, g.List.Needed(g.ByFeature...), len(prog.Features))
 	r := &inputRun{prog: prog, measures: measures}

@@ -21,13 +21,13 @@ type Leaf struct {
 	// Family is the formula.
 	Family *Family
 	// ARD gives every column its own lengthscale (automatic relevance
-	// determination), and its own period.
+	// determination) and its own period.
 	ARD bool
-	// Degree is that of poly. Of other families with a number it is the place of
-	// theirs among those that they may have, from 1: p + 1 for matern of the order
-	// ν = p + ½, q + 1 for wendland. 0 means the default.
+	// Degree is the degree of poly. For other families with a number, it is the
+	// position, from 1, of that number among the allowed ones: p + 1 for matern of
+	// order ν = p + ½, q + 1 for wendland. 0 means the default.
 	Degree int
-	// Dims are the columns it acts on; nil means all.
+	// Dims are the columns that the leaf acts on; nil means all.
 	Dims []int
 	// Start holds start values given in the text by parameter name
 	// ("lengthscale", "signal_variance"): one value, or with ARD one per
@@ -35,7 +35,7 @@ type Leaf struct {
 	Start map[string][]float64
 }
 
-// degree is that of a leaf that has one, otherwise 0.
+// degree returns the degree of a leaf that has one, otherwise 0.
 func (l *Leaf) degree() int {
 	n := l.Family.number()
 	switch {
@@ -47,7 +47,7 @@ func (l *Leaf) degree() int {
 	return l.Degree
 }
 
-// Formula returns the text of a leaf that is a formula, "" of others.
+// Formula returns the text of a leaf that is a formula, and "" for others.
 func (l *Leaf) Formula() string {
 	if f := l.Family.formula; f != nil {
 		return f.String()
@@ -55,8 +55,9 @@ func (l *Leaf) Formula() string {
 	return ""
 }
 
-// Number returns the number in the leaf's brackets, such as the degree of poly or
-// the order of matern, and its name; "" if its family has none.
+// Number returns the name and value of the number in the leaf's parentheses, such
+// as the degree of poly or the order of matern. The name is "" if the family has
+// none.
 func (l *Leaf) Number() (name string, value float64) {
 	if n := l.Family.number(); n != nil {
 		return n.name, n.of(l.degree())
@@ -114,7 +115,7 @@ func (p Product) String() string {
 
 const sumSign, productSign = " + ", "*"
 
-// bracketed prints a part of e.
+// bracketed prints a part of e, in parentheses if it needs them.
 func bracketed(e, part Expr) string {
 	if needsBrackets(e, part) {
 		return "(" + part.String() + ")"
@@ -122,8 +123,8 @@ func bracketed(e, part Expr) string {
 	return part.String()
 }
 
-// needsBrackets: a sum in a sum keeps its parentheses, so that it is read back as
-// one.
+// needsBrackets reports whether part needs parentheses in e. A sum in a sum keeps
+// them, so that it is read back as a sum.
 func needsBrackets(e, part Expr) bool {
 	switch e.(type) {
 	case Sum:
@@ -136,7 +137,8 @@ func needsBrackets(e, part Expr) bool {
 	return false
 }
 
-// position returns where part begins in e.String(), −1 if it is no part of e.
+// position returns the byte offset of part in e.String(), or −1 if it is not a part
+// of e.
 func position(e, part Expr) int {
 	if same(e, part) {
 		return 0
@@ -162,7 +164,7 @@ func position(e, part Expr) int {
 	return -1
 }
 
-// same tells an expression from an equal one elsewhere in a tree.
+// same reports whether a and b are the same node of a tree, not only equal.
 func same(a, b Expr) bool {
 	switch a := a.(type) {
 	case *Leaf:
@@ -177,8 +179,8 @@ func same(a, b Expr) bool {
 	return false
 }
 
-// Unproved tells an expression with a formula or a family of the user's own, of which
-// nobody has shown that it is a covariance function; [CheckKernelhood] looks.
+// Unproved reports whether e contains a formula or a custom family, which nobody
+// has shown to be a covariance function. [CheckKernelhood] tests this numerically.
 func Unproved(e Expr) bool {
 	switch e := e.(type) {
 	case *Leaf:
@@ -191,9 +193,9 @@ func Unproved(e Expr) bool {
 	return false
 }
 
-// WithARD returns a copy of e in which every leaf has one lengthscale and
-// period per column. Leaves without either stay as they are, and so do formulas,
-// which say themselves what they divide by.
+// WithARD returns a copy of e in which every leaf has one lengthscale and period
+// per column. Leaves without either stay unchanged, and so do formulas, which
+// specify their own scaling.
 func WithARD(e Expr) Expr {
 	switch e := e.(type) {
 	case *Leaf:

@@ -10,14 +10,15 @@ var (
 	period     = Parameter{Name: "period", Kind: Period, Count: PerColumn}
 	// indicatorScale divides numbers of mismatches.
 	indicatorScale = Parameter{Name: "lengthscale", Kind: Shape, Count: PerColumn}
-	// The lengthscale that changes over a column is one at −1 and the other at 1.
+	// The lengthscale of gibbs varies over a column: lowScale at −1, highScale at
+	// 1.
 	lowScale  = Parameter{Name: "lengthscale_low", Kind: Lengthscale}
 	highScale = Parameter{Name: "lengthscale_high", Kind: Lengthscale}
 	alpha     = Parameter{Name: "alpha", Kind: Shape}
 	offset    = Parameter{Name: "offset", Kind: Offset}
 )
 
-// families lists every leaf, in the order of their help text, with r² = Σ Δ_c²/ρ_c²
+// families lists every leaf, in the order of the help text, with r² = Σ Δ_c²/ρ_c²
 // over the columns c and Δ_c = x_c − x'_c. "R&W" is Rasmussen & Williams, Gaussian
 // Processes for Machine Learning (2006).
 var families = []*Family{
@@ -29,7 +30,7 @@ var families = []*Family{
 	matern("matern12", 1, 1),
 	matern("matern32", 3, 1, 1),
 	matern("matern52", 5, 1, 1, 1.0/3),
-	{ // Of any order ν = p + ½, R&W eq. 4.16.
+	{ // Matérn of order ν = p + ½, R&W eq. 4.16.
 		Name: "matern", Parameters: []Parameter{lengthscale},
 		own: &number{name: "nu", what: "half an odd number", first: 0.5, count: 11, standard: 3},
 		Function: func(p *Pair) *Node {
@@ -45,7 +46,7 @@ var families = []*Family{
 			return p.Exp(p.Neg(p.Mul(a, p.Log1p(t))))
 		},
 	},
-	{ // exp(−2 Σ sin²(πΔ_c/p_c)/ρ_c²), on one column R&W eq. 4.31. On several, the
+	{ // exp(−2 Σ sin²(πΔ_c/p_c)/ρ_c²), on one column R&W eq. 4.31. On several columns, the
 		// form with the sine of the distance is not positive definite.
 		Name: "periodic", Parameters: []Parameter{sineScale, period},
 		Function: func(p *Pair) *Node { return p.Exp(p.Scale(-2, p.SineSquares("lengthscale", "period"))) },
@@ -71,7 +72,7 @@ var families = []*Family{
 		own:      &number{name: "q", what: "a whole number", first: 0, count: 3, standard: 2},
 		Function: wendland,
 	},
-	{ // The neural network's, with the variance o of its biases: R&W eq. 4.29 with
+	{ // The neural network covariance with bias variance o, R&W eq. 4.29:
 		// (2/π) asin(2s/√((1 + 2v)(1 + 2v'))), s = o + Σ x_c x'_c/ρ_c², v = o + Σ x_c²/ρ_c².
 		Name: "arcsine", Parameters: []Parameter{lengthscale, offset},
 		Function: func(p *Pair) *Node {
@@ -82,11 +83,11 @@ var families = []*Family{
 			return p.Scale(2/math.Pi, p.Arcsine(p.Div(twice(p.InnerProduct("lengthscale")), p.Sqrt(size))))
 		},
 	},
-	{ // Gibbs's, with a lengthscale ℓ(x) that changes with the mean of the columns.
+	{ // The Gibbs covariance, whose lengthscale ℓ(x) varies with the mean of the columns.
 		Name: "gibbs", Parameters: []Parameter{lowScale, highScale},
 		Function: gibbs,
 	},
-	{ // exp(−Σ [x_c ≠ x'_c]/ρ_c²), for categories: what rbf is on a column of 0 and 1
+	{ // exp(−Σ [x_c ≠ x'_c]/ρ_c²), for categories: equals rbf on a column of 0 and 1
 		// for each category. Hutter, Hoos & Leyton-Brown, LION 5 (2011), eq. 1.
 		Name: "hamming", Parameters: []Parameter{indicatorScale},
 		Function: func(p *Pair) *Node { return p.Exp(p.Neg(p.Mismatches("lengthscale"))) },
@@ -97,7 +98,7 @@ var families = []*Family{
 	},
 }
 
-// matern is (Σ_k poly_k t^k)·exp(−t) with t² = factor·r².
+// matern returns the family (Σ_k poly_k t^k)·exp(−t) with t² = factor·r².
 func matern(name string, factor float64, poly ...float64) *Family {
 	return &Family{
 		Name: name, Parameters: []Parameter{lengthscale},
@@ -105,8 +106,8 @@ func matern(name string, factor float64, poly ...float64) *Family {
 	}
 }
 
-// maternPolynomial returns the coefficients of p!/(2p)! Σ_i (p+i)!/(i!(p−i)!)·(2t)^(p−i),
-// from that of t⁰ on, which is 1.
+// maternPolynomial returns the coefficients of p!/(2p)! Σ_i
+// (p+i)!/(i!(p−i)!)·(2t)^(p−i), starting with the coefficient of t⁰, which is 1.
 func maternPolynomial(p int) []float64 {
 	out := []float64{1}
 	for k := 1; k <= p; k++ {

@@ -9,27 +9,28 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// Node is a number of a pair of points, as a node of a Gorgonia expression.
+// Node is a Gorgonia node for a number computed from a pair of points.
 type Node = pair.Node
 
-// Family is one kind of leaf: a covariance function with unit variance, written
-// as an expression. Its derivatives and what the CPU and a GPU run follow from that.
+// Family is one kind of leaf: a covariance function with unit variance, written as
+// an expression. The package derives its derivatives and the CPU and GPU code from
+// that expression.
 type Family struct {
-	// Name is the word of the text form, for example "matern32".
+	// Name is the name in the text form, for example "matern32".
 	Name string
-	// Parameters are those that its leaves have, in order; all are positive. The
-	// signal variance is not among them: the term has it.
+	// Parameters are the parameters of a leaf, in order; all are positive. The
+	// signal variance is not one of them, because it belongs to the term.
 	Parameters []Parameter
-	// Degree says that leaves have a whole number, 2 if not given, which
-	// [Pair.Degree] returns; MaxDegree is the largest.
+	// Degree means that leaves have an integer, 2 if not given, which [Pair.Degree]
+	// returns. MaxDegree is the largest allowed.
 	MaxDegree int
-	// Function writes k(x, x′) down. It is called once for each leaf.
+	// Function builds k(x, x′). It is called once for each leaf.
 	Function func(p *Pair) *Node
-	// linear tells the family whose variance has the units of the inputs.
+	// linear marks the family whose variance has units of the inputs.
 	linear bool
-	// own is the number of a built-in family that is no degree.
+	// own is the number of a built-in family if it is not a degree.
 	own *number
-	// formula is that of a family that is one.
+	// formula is set if the family is a formula.
 	formula *formula
 }
 
@@ -39,22 +40,22 @@ type Parameter struct {
 	Name string
 	// Kind chooses start value, bounds and units; 0 means [Shape].
 	Kind Kind
-	// Count says how many of it a leaf has.
+	// Count is how many of this parameter a leaf has.
 	Count Count
-	// units are those of Kind where it does not say them.
+	// units override the units that follow from Kind.
 	units Units
 }
 
-// Count says how many of a parameter a leaf has.
+// Count is how many of a parameter a leaf has.
 type Count uint8
 
 // The counts.
 const (
-	// One is one, always.
+	// One means one, always.
 	One Count = iota
-	// PerColumn is one for each column with ard, and one without.
+	// PerColumn means one for each column with ard, and one without.
 	PerColumn
-	// OnlyARD is one for each column with ard, and none without.
+	// OnlyARD means one for each column with ard, and none without.
 	OnlyARD
 )
 
@@ -75,20 +76,20 @@ func (q Parameter) unitsOf() Units {
 
 const signalVariance = "signal_variance"
 
-// number is what a family has in its brackets before anything else: one of count
-// numbers, first, first + 1, …
+// number describes the first argument of a family with a number: one of the count
+// numbers first, first + 1, …
 type number struct {
 	name, what string
 	first      float64
 	count      int
-	// standard is the place, from 1, of the one that is meant without any.
+	// standard is the position, from 1, of the default.
 	standard int
 }
 
-// of is the number at a place from 1.
+// of returns the number at a position, counted from 1.
 func (n *number) of(place int) float64 { return n.first + float64(place-1) }
 
-// number is that of a family, nil if it has none.
+// number returns the number of a family, nil if it has none.
 func (f *Family) number() *number {
 	if f.own != nil || f.MaxDegree == 0 {
 		return f.own
@@ -96,42 +97,44 @@ func (f *Family) number() *number {
 	return &number{name: "degree", what: "a whole number", first: 1, count: f.MaxDegree, standard: 2}
 }
 
-// check returns an error about a family of the user's; known finds those before it.
+// check returns an error if a custom family is invalid; known finds the families
+// defined before it.
 func (f *Family) check(known func(name string) *Family) error {
 	if !textform.IsName(f.Name) || known(f.Name) != nil || f.Name == formulaName {
-		return fmt.Errorf("kernel: a kernel of one's own cannot be called %q: it must be a word that is not in use", f.Name)
+		return fmt.Errorf("kernel: a custom kernel cannot be named %q: the name must be a word that is not in use", f.Name)
 	}
 	if f.Function == nil {
-		return fmt.Errorf("kernel: %s has no function", f.Name)
+		return fmt.Errorf("kernel: family %s has no Function", f.Name)
 	}
 	names := map[string]bool{}
 	for _, q := range f.Parameters {
 		if names[q.Name] || isReserved(q.Name) && q.Name != ardScale || !textform.IsName(q.Name) {
-			return fmt.Errorf("kernel: %s: parameter %q is there twice or is no word that is free", f.Name, q.Name)
+			return fmt.Errorf("kernel: %s: parameter %q is given twice or is not an unused word", f.Name, q.Name)
 		}
 		if names[q.Name] = true; q.Kind == Variance || q.Kind == Weight {
-			return fmt.Errorf("kernel: %s: parameter %s: the term of a kernel has its signal variance without being asked", f.Name, q.Name)
+			return fmt.Errorf("kernel: %s: parameter %s: every term of a kernel already has a signal variance", f.Name, q.Name)
 		}
 	}
 	return nil
 }
 
-// isReserved tells words that mean something else where a parameter's name stands:
-// arguments of leaves, what ard divides formulas by, and parameters of the model
-// around a kernel.
+// isReserved reports whether a word already has another meaning where a parameter's
+// name can appear: arguments of leaves, what ard divides formulas by, and
+// parameters of the model around a kernel.
 func isReserved(name string) bool {
 	return slices.Contains([]string{signalVariance, "ard", "dims", "degree", ardScale, "noise_variance"}, name) || strings.HasPrefix(name, "mean_")
 }
 
-// takesARD tells the families that [WithARD] changes.
+// takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
-// scalesInner tells the families whose lengthscales, with ard, set their size.
+// scalesInner reports whether the lengthscales of the family, with ard, set its
+// size.
 func (f *Family) scalesInner() bool {
 	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Kind == InnerScale })
 }
 
-// parameterNames lists what may be given as start values, in order.
+// parameterNames lists the parameters that accept start values, in order.
 func (f *Family) parameterNames() []string {
 	var names []string
 	for _, q := range f.Parameters {

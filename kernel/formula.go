@@ -11,20 +11,21 @@ import (
 //	formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)
 //
 // Its names are variables, which stand for features of the pair, functions, and
-// parameters, which need a start value each. It becomes a [Family] of its own:
-// formula.go has its tree and prints it, formulaparse.go reads it, formulabuild.go
-// writes it down as a function, and formulaunits.go finds its parameters' units.
+// parameters, each of which needs a start value. Each formula becomes a separate
+// [Family]: formula.go defines and prints the tree, formulaparse.go reads it,
+// formulabuild.go builds its function, and formulaunits.go finds the units of its
+// parameters.
 const formulaName = "formula"
 
-// formula is an operation of a formula's tree on others.
+// formula is a node of a formula's tree: an operation and its arguments.
 type formula struct {
 	op formulaOp
-	// name is that of a variable, parameter or function.
+	// name is the name of a variable, parameter or function.
 	name string
-	// number is that of opNumber.
+	// number is the value of an opNumber.
 	number float64
 	args   []*formula
-	// pos is where it stands in the text.
+	// pos is the byte offset in the text.
 	pos int
 }
 
@@ -42,20 +43,20 @@ const (
 	opPower
 )
 
-// signs are how the operations print, strengths how strongly they bind.
+// signs are the printed forms of the operations, strengths their binding strengths.
 var (
 	signs     = map[formulaOp]string{opAdd: " + ", opSubtract: " - ", opMultiply: "*", opDivide: "/", opPower: "^"}
 	strengths = map[formulaOp]int{opAdd: 1, opSubtract: 1, opMultiply: 2, opDivide: 2, opNegate: 3, opPower: 4, opNumber: 5, opName: 5, opCall: 5}
 )
 
-// formulaVariables are what the names of features mean, with the power of the
-// inputs' units that they have.
+// formulaVariables maps the names of variables to features, with their exponents of
+// the inputs' units.
 var formulaVariables = []struct {
 	name string
-	// input is the exponent of its units.
+	// input is the exponent of the inputs' units.
 	input int64
-	// scaled tells those whose columns are divided by lengthscales with ard,
-	// which leaves them without units.
+	// scaled marks variables whose columns are divided by lengthscales with ard;
+	// they have no units then.
 	scaled bool
 	node   func(p *Pair) *Node
 }{
@@ -75,12 +76,12 @@ var formulaFunctions = map[string]func(p *Pair, a *Node) *Node{
 	"tanh": (*Pair).Tanh, "asin": (*Pair).Arcsine, "abs": (*Pair).Abs, "pos": (*Pair).Positive, "sigmoid": (*Pair).Sigmoid,
 }
 
-// ardScale is the parameter that a formula has with ard alone.
+// ardScale is the parameter that a formula has only with ard.
 const ardScale = "lengthscale"
 
 const piName = "pi"
 
-// isVariable tells the names of variables.
+// isVariable reports whether name is a variable.
 func isVariable(name string) bool { return slices.Contains(variableNames(), name) }
 
 func variableNames() []string {
@@ -91,12 +92,12 @@ func variableNames() []string {
 	return names
 }
 
-// isParameter tells an operation that is a parameter.
+// isParameter reports whether f is a parameter.
 func (f *formula) isParameter() bool {
 	return f.op == opName && f.name != piName && !isVariable(f.name)
 }
 
-// visit calls do for f and all that it is made of, in the order of the text.
+// visit calls do for f and all its descendants, in the order of the text.
 func (f *formula) visit(do func(*formula)) {
 	if len(f.args) != 2 {
 		do(f)
@@ -109,7 +110,7 @@ func (f *formula) visit(do func(*formula)) {
 	}
 }
 
-// scaled says whether a formula has variables that ard divides.
+// scaled reports whether a formula has variables that ard divides.
 func (f *formula) scaled() bool {
 	found := false
 	f.visit(func(g *formula) {
@@ -131,8 +132,8 @@ func (f *formula) parameterNames() []string {
 	return names
 }
 
-// String prints a formula with no more brackets than it takes to read it back as
-// an equal tree.
+// String prints a formula with the fewest parentheses that make it read back as an
+// equal tree.
 func (f *formula) String() string {
 	var b strings.Builder
 	f.print(&b)
@@ -164,7 +165,7 @@ func (f *formula) print(b *strings.Builder) {
 	}
 }
 
-// printAs prints a formula where one must bind at least so strongly.
+// printAs prints a formula, in parentheses if it binds less strongly than strength.
 func (f *formula) printAs(b *strings.Builder, strength int) {
 	if strengths[f.op] >= strength {
 		f.print(b)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFormulasAsFamilies: a formula is the family that it spells out.
+// TestFormulasAsFamilies checks that a formula equals the family that it spells
+// out.
 func TestFormulasAsFamilies(t *testing.T) {
 	const d = 3
 	for _, c := range []struct{ formula, family string }{
@@ -60,7 +61,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 	}
 }
 
-// TestFormulaAtDistance0: derivatives exist where points meet, whatever the
+// TestFormulaAtDistance0 checks that derivatives exist at equal points for any
 // exponent.
 func TestFormulaAtDistance0(t *testing.T) {
 	for _, text := range []string{"formula(exp(-(r/a)^g), a=1, g=1)", "formula(exp(-r^0.3))", "formula(r2^1.5*exp(-r))", "formula(exp(-sqrt(r)), ard)", "formula(1/(1 + (r/a)^g), a=1, g=0.5)"} {
@@ -106,21 +107,21 @@ func TestFormulaText(t *testing.T) {
 
 func TestFormulaErrors(t *testing.T) {
 	for _, c := range []struct{ text, msg, at string }{
-		{"formula", "in brackets", "formula"},
+		{"formula", "needs parentheses", "formula"},
 		{"formula()", "expected a number", ")"},
 		{"rbf*formula(exp(-rr))", `did you mean "r"`, "rr"},
 		{"formula(exp(-r/scael), scale=1)", `no argument "scale"`, "scale="},
 		{"formula(exp(-r/a))", "needs a start value, a=1", "a)"},
 		{"formula(exp(-r/a), a=1, b=1)", `no argument "b"`, "b="},
 		{"formula(exq(-r))", `did you mean "exp"`, "exq"},
-		{"formula(exp + 1)", "argument stands in brackets", "exp"},
+		{"formula(exp + 1)", "argument needs parentheses", "exp"},
 		{"formula(exp(-r)", "found the end", ""},
 		{"formula(exp(-r) rbf)", "operator", "rbf"},
 		{"formula(2^r)", "same for all points", "r)"},
 		{"formula(1 + )", "expected a number", ")"},
 		{"formula(1 % 2)", "operator", "%"},
-		{"formula(1e999)", "no number", "1e999"},
-		{"formula(exp(-r/lengthscale), lengthscale=1)", "cannot be called", "lengthscale)"},
+		{"formula(1e999)", "not a finite number", "1e999"},
+		{"formula(exp(-r/lengthscale), lengthscale=1)", "cannot be named", "lengthscale)"},
 		{"formula(exp(-r/a), a=-1)", "positive number", "-1"},
 		{"formula(exp(-r/a), a=1, a=1)", "twice", "a=1)"},
 		{"formula(exp(-r/a), a=1, lengthscale=1, b)", "no argument", "b)"},

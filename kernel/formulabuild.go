@@ -15,9 +15,9 @@ func newFormula(f *formula) *Family {
 	return family
 }
 
-// parametersOf lists the parameters of leaves of the family, with ard or without:
-// those of a formula have other units then. input is the power of the inputs' units
-// that its values have.
+// parametersOf lists the parameters of leaves of the family. With ard, the
+// parameters of a formula have different units. input is the exponent of the
+// inputs' units of its values.
 func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) {
 	switch {
 	case f.formula == nil && f.linear && !ard:
@@ -39,15 +39,15 @@ func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) 
 	return parameters, input
 }
 
-// coordinates are those of the two points on the leaf's one column.
+// coordinates returns the coordinates of the two points on the leaf's only column.
 func (p *Pair) coordinates() (first, second *Node) {
 	if len(p.dims) != 1 {
-		p.Fail("x and y are the coordinates of two points on one column, and there are %d: choose one by dims=", len(p.dims))
+		p.Fail("x and y are the coordinates of two points on one column, but there are %d columns: choose one with dims=", len(p.dims))
 	}
 	return p.Coordinates()
 }
 
-// build writes a formula down.
+// build returns the node of a formula.
 func (f *formula) build(p *Pair) *Node {
 	if x, ok := f.constant(); ok {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -77,7 +77,7 @@ func (f *formula) build(p *Pair) *Node {
 	return p.Div(a, b)
 }
 
-// named is a variable or a parameter.
+// named returns the node of a variable or a parameter.
 func (f *formula) named(p *Pair) *Node {
 	for _, v := range formulaVariables {
 		if v.name == f.name {
@@ -87,7 +87,7 @@ func (f *formula) named(p *Pair) *Node {
 	return p.Parameter(f.name)
 }
 
-// maxFormulaPower bounds the powers that are multiplied out.
+// maxFormulaPower bounds the powers that become repeated multiplications.
 const maxFormulaPower = 100
 
 func (f *formula) power(p *Pair) *Node {

@@ -27,10 +27,10 @@ type formulaParser struct {
 	operations int
 }
 
-// formula reads the arguments of formula(…) and makes a leaf of them.
+// formula reads the arguments of formula(…) and returns a leaf.
 func (p *parser) formula(start int) (Expr, error) {
 	if !p.Accept('(') {
-		return nil, p.Fail(start, "a formula stands in brackets: formula(exp(-r/a), a=1)")
+		return nil, p.Fail(start, "a formula needs parentheses: formula(exp(-r/a), a=1)")
 	}
 	q := &formulaParser{Scanner: &p.Scanner}
 	f, err := q.sum(0)
@@ -52,19 +52,20 @@ func (p *parser) formula(start int) (Expr, error) {
 	return leaf, p.checkStarts(f, leaf)
 }
 
-// checkStarts says which names of a formula are neither known nor given.
+// checkStarts returns an error about the first name of a formula that is neither
+// known nor given a start value.
 func (p *parser) checkStarts(f *formula, leaf *Leaf) (err error) {
 	known := append(variableNames(), piName)
 	f.visit(func(g *formula) {
 		if err == nil && g.isParameter() && leaf.Start[g.name] == nil {
 			hint := suggest.DidYouMean(g.name, append(known, slices.Sorted(maps.Keys(leaf.Start))...))
-			err = p.Fail(g.pos, "%q is no variable%s: known are %s; a parameter needs a start value, %s=1", g.name, hint, strings.Join(known, ", "), g.name)
+			err = p.Fail(g.pos, "%q is not a variable%s: the variables are %s; a parameter needs a start value, %s=1", g.name, hint, strings.Join(known, ", "), g.name)
 		}
 	})
 	return err
 }
 
-// make returns an operation, of which a formula may have so many.
+// make returns an operation. It fails if the formula has too many.
 func (p *formulaParser) make(op formulaOp, pos int, args ...*formula) (*formula, error) {
 	if p.operations++; p.operations > maxOperations {
 		return nil, p.Fail(pos, "a formula has at most %d operations", maxOperations)
@@ -72,8 +73,8 @@ func (p *formulaParser) make(op formulaOp, pos int, args ...*formula) (*formula,
 	return &formula{op: op, args: args, pos: pos}, nil
 }
 
-// operator is a sign and its operation. A longer sign comes before one that it
-// begins with.
+// operator is a sign and its operation. In a list, a sign precedes its own
+// prefixes.
 type operator struct {
 	sign string
 	op   formulaOp
@@ -124,7 +125,7 @@ func (p *formulaParser) sum(depth int) (*formula, error) {
 
 func (p *formulaParser) unary(depth int) (*formula, error) {
 	if depth > maxDepth {
-		return nil, p.Fail(p.Pos, "more than %d nested brackets, signs and powers", maxDepth)
+		return nil, p.Fail(p.Pos, "more than %d nested parentheses, signs and powers", maxDepth)
 	}
 	pos := p.Pos
 	if p.Accept('-') {
@@ -147,12 +148,12 @@ func (p *formulaParser) unary(depth int) (*formula, error) {
 		return nil, err
 	}
 	if variable := variableIn(exponent); variable != nil {
-		return nil, p.Fail(variable.pos, "an exponent is the same for all points: %q cannot be in it; write exp(…*log(…))", variable.name)
+		return nil, p.Fail(variable.pos, "an exponent must be the same for all points, so it cannot contain %q; write exp(…*log(…))", variable.name)
 	}
 	return p.make(op, pos, base, exponent)
 }
 
-// variableIn returns a variable of a formula, if there is one.
+// variableIn returns a variable of a formula, or nil.
 func variableIn(f *formula) (found *formula) {
 	f.visit(func(g *formula) {
 		if found == nil && g.op == opName && isVariable(g.name) {
@@ -162,7 +163,7 @@ func variableIn(f *formula) (found *formula) {
 	return found
 }
 
-// atom reads a number, a name, a call or a sum in brackets.
+// atom reads a number, a name, a call or a sum in parentheses.
 func (p *formulaParser) atom(depth int) (*formula, error) {
 	if p.Accept('(') {
 		f, err := p.sum(depth + 1)
@@ -186,10 +187,10 @@ func (p *formulaParser) atom(depth int) (*formula, error) {
 		return p.call(name, pos, depth)
 	}
 	if formulaFunctions[name] != nil {
-		return nil, p.Fail(pos, "%s is a function: its argument stands in brackets", name)
+		return nil, p.Fail(pos, "%s is a function: its argument needs parentheses", name)
 	}
 	if isReserved(name) {
-		return nil, p.Fail(pos, "a parameter of a formula cannot be called %s: choose another name", name)
+		return nil, p.Fail(pos, "a parameter of a formula cannot be named %s: choose another name", name)
 	}
 	f, err := p.make(opName, pos)
 	if err == nil {
@@ -203,7 +204,7 @@ var formulaNumber = regexp.MustCompile(`^([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-
 func (p *formulaParser) number(text string) (*formula, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(v, 0) {
-		return nil, p.Fail(p.Pos, "%s is no number that can be computed with", text)
+		return nil, p.Fail(p.Pos, "%s is not a finite number", text)
 	}
 	f, err := p.make(opNumber, p.Pos)
 	if err == nil {
@@ -216,7 +217,7 @@ func (p *formulaParser) number(text string) (*formula, error) {
 func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	if formulaFunctions[name] == nil {
 		known := slices.Sorted(maps.Keys(formulaFunctions))
-		return nil, p.Fail(pos, "unknown function %q%s: known are %s", name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+		return nil, p.Fail(pos, "unknown function %q%s: the functions are %s", name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	arg, err := p.sum(depth + 1)
 	if err == nil {

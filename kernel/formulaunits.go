@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// dimension is the power of the inputs' units that a quantity has: a number and a
-// sum of the powers of parameters, which are unknown.
+// dimension is the exponent of the inputs' units of a quantity: a number plus a sum
+// of the unknown exponents of parameters.
 type dimension struct {
 	number *big.Rat
 	powers map[string]*big.Rat
@@ -34,17 +34,17 @@ func (d dimension) plus(e dimension, factor *big.Rat) dimension {
 
 var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
 
-// analysis finds the dimensions of a formula. Equations are dimensions that must
-// be 0.
+// analysis finds the dimensions of a formula. Its equations are dimensions that
+// must be 0.
 type analysis struct {
 	ard       bool
 	equations []dimension
 }
 
-// units returns the exponents of the inputs' units that parameters and the value
-// of a formula have, from the rules that both sides of a sum have the same and
-// that arguments of functions have none. Where they leave a choice it is 0. Where
-// they contradict one another, as for exp(-r), nothing has units.
+// units returns the exponents of the inputs' units of the parameters and of the
+// value of a formula. They follow from two rules: both sides of a sum have the same
+// units, and arguments of functions have none. An exponent that the rules leave
+// open is 0. If the rules contradict each other, as for exp(-r), nothing has units.
 func (f *formula) units(ard bool) (parameters map[string]float64, value float64) {
 	a := analysis{ard: ard}
 	whole := a.of(f)
@@ -67,7 +67,7 @@ func (f *formula) units(ard bool) (parameters map[string]float64, value float64)
 	return parameters, value
 }
 
-// none says that a quantity has no units.
+// none adds the equation that a quantity has no units.
 func (a *analysis) none(d dimension) dimension {
 	a.equations = append(a.equations, d)
 	return fixedDimension(0)
@@ -127,7 +127,7 @@ func (a *analysis) call(f *formula) dimension {
 func (a *analysis) power(f *formula) dimension {
 	base := a.of(f.args[0])
 	if x, ok := f.args[1].constant(); ok {
-		// The decimal number, not its binary neighbour.
+		// Take the decimal number, not the nearest binary one.
 		if exact, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64)); ok && len(exact.String()) < 60 {
 			return fixedDimension(0).plus(base, exact)
 		}
@@ -136,8 +136,8 @@ func (a *analysis) power(f *formula) dimension {
 	return a.none(base)
 }
 
-// solve returns the unknowns that make all equations 0, those that are free 0
-// themselves, or that there are none: Gauss and Jordan's elimination.
+// solve returns unknowns that make all equations 0, by Gauss–Jordan elimination.
+// Free unknowns are 0. The result is false if no solution exists.
 func solve(equations []dimension, unknowns []string) (map[string]*big.Rat, bool) {
 	pivots := map[string]dimension{}
 	for _, e := range equations {

@@ -10,45 +10,47 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// Gradient says how the derivatives by all parameters come from sums over pairs:
-// Σ_pairs adj·∂k/∂log θ_p for weights adj of the pairs is put together by
-// [Gradient.Assemble] from
+// Gradient describes how to compute the derivatives by all parameters from sums
+// over pairs. [Gradient.Assemble] computes Σ_pairs adj·∂k/∂log θ_p, for weights adj
+// of the pairs, from
 //
 //	Σ_pairs adj·value                          for every value in Sums,
 //	Σ_pairs adj·weight·term_c(pair)            for every column c of a feature in Columns,
 //
 // where term_c is what column c adds to the feature, without its weight.
 type Gradient struct {
-	// List holds the operations. Features are those of the program, and behind
-	// them those that only derivatives need.
+	// List holds the operations. Features are the features of the program, followed
+	// by those that only derivatives need.
 	List     *code.List
 	Features []Feature
-	// Sums are values; None stands for the number 1.
+	// Sums are the values to sum; None stands for the number 1.
 	Sums []code.ID
-	// Columns are sums by columns.
+	// Columns are the sums by columns.
 	Columns []ColumnSums
-	// ByFeature are derivatives by the features of the program, None where there
-	// is none: what derivatives by the inputs are made of.
+	// ByFeature are the derivatives by the features of the program, None for
+	// features without one. The derivatives by the inputs are computed from them.
 	ByFeature []code.ID
 	// parts[p] are the terms of the derivative by log θ_p.
 	parts [][]part
 }
 
-// ColumnSums asks for sums by the columns of a feature with parameters for each.
-// For SinSquares there are two: of sin²(πu) and of u·sin(2πu), u = Δ_c/p_c.
+// ColumnSums requests sums by the columns of a feature that has one parameter for
+// each column. SinSquares has two sums for each column: of sin²(πu) and of
+// u·sin(2πu), u = Δ_c/p_c.
 type ColumnSums struct {
 	Feature int
 	// Weight is a value, None for 1; Factor is uniform and multiplies the sums.
 	Weight, Factor code.ID
 }
 
-// part is coef·Sums[sum], coef uniform.
+// part is coef·Sums[sum], with a uniform coef.
 type part struct {
 	coef code.ID
 	sum  int
 }
 
-// finish compiles the value, and leaves the derivatives for when they are asked for.
+// finish compiles the value. The derivatives are compiled when they are first
+// needed.
 func (p *Program) finish() error {
 	f, err := p.graph.Compile(p.root, false, 0, 0)
 	if err != nil {
@@ -60,7 +62,7 @@ func (p *Program) finish() error {
 		defer pair.Building.Unlock()
 		f, err := p.graph.Compile(p.root, true, len(p.Features), p.NumParams)
 		if err != nil {
-			// Every op of package pair is differentiable once.
+			// Unreachable: every op of package pair is differentiable once.
 			panic(fmt.Sprintf("kernel: %s: %v", p.Text, err))
 		}
 		return newGradient(p, f)
@@ -103,8 +105,8 @@ func newGradient(p *Program, f *pair.Function) *Gradient {
 	return g
 }
 
-// add makes value a part of the derivative by log θ_param: of a sum of values each
-// is summed for itself, since others may need the same.
+// add makes value a part of the derivative by log θ_param. It adds each term of a
+// sum separately, because other derivatives may need the same terms.
 func (g *Gradient) add(param int, value code.ID) {
 	put := func(coef, core code.ID) {
 		sum := slices.Index(g.Sums, core)
@@ -140,7 +142,7 @@ func (g *Gradient) add(param int, value code.ID) {
 	split(g.List.Num(1), value)
 }
 
-// Needed tells the values that the sums and weights depend on, and the uniform
+// Needed marks the values that the sums and weights depend on and the uniform
 // values that [Gradient.Assemble] takes.
 func (g *Gradient) Needed() []bool {
 	roots := slices.Clone(g.Sums)
@@ -155,10 +157,10 @@ func (g *Gradient) Needed() []bool {
 	return g.List.Needed(roots...)
 }
 
-// Assemble adds the derivatives by log θ to grad. inverse is 1/θ: the CPU calls this
-// for every row of pairs, which is no place for divisions. uniforms are the uniform
-// values at θ, sums those of Sums; columns[i] are the sums of Columns[i], one for each
-// column, followed for SinSquares by those of u·sin(2πu).
+// Assemble adds the derivatives by log θ to grad. inverse is 1/θ, so that Assemble,
+// which the CPU calls for every row of pairs, needs no divisions. uniforms are the
+// uniform values at θ, and sums the sums of Sums. columns[i] are the sums of
+// Columns[i], one for each column; for SinSquares the sums of u·sin(2πu) follow.
 func (g *Gradient) Assemble(grad, inverse, uniforms, sums []float64, columns [][]float64) {
 	for p, list := range g.parts {
 		for _, t := range list {
@@ -183,7 +185,7 @@ func (g *Gradient) Assemble(grad, inverse, uniforms, sums []float64, columns [][
 	}
 }
 
-// uniform is a uniform factor, 1 for None.
+// uniform returns a uniform factor, 1 for None.
 func uniform(values []float64, v code.ID) float64 {
 	if v == code.None {
 		return 1
@@ -191,8 +193,8 @@ func uniform(values []float64, v code.ID) float64 {
 	return values[v]
 }
 
-// Stationary tells a program of the differences of points alone, whose
-// diagonal is constant.
+// Stationary reports whether the program depends only on the differences of points,
+// so that its diagonal is constant.
 func (p *Program) Stationary() bool {
 	return !slices.ContainsFunc(p.Features, func(f Feature) bool {
 		switch f.Kind {

@@ -2,14 +2,14 @@ package kernel
 
 import "math"
 
-// Homogeneous returns weights w of the elements of θ with which K is homogeneous of
+// Homogeneous returns weights w of the elements of θ for which K is homogeneous of
 // degree one, K(θ·c^w) = c·K(θ), so that by Euler's theorem
 //
 //	Σ_p w_p ∂K/∂log θ_p = K.
 //
-// They follow from the parameters' units: signal variances have weight 1, and
-// where lengthscales set the size these have −½ or the like. What the units say is
-// tried out on a few points of x; nil means that it does not hold.
+// The weights follow from the parameters' units: signal variances have weight 1,
+// and lengthscales that set the size have, for example, −½. Homogeneous checks the
+// weights on a few points of x and returns nil if the equation does not hold.
 func (p *Program) Homogeneous(x *Points) []float64 {
 	weights := make([]float64, p.NumParams)
 	theta, scaled := make([]float64, p.NumParams), make([]float64, p.NumParams)
@@ -34,7 +34,7 @@ func (p *Program) Homogeneous(x *Points) []float64 {
 	return weights
 }
 
-// sampleOf returns the covariances of some points, spread over x, with one another.
+// sampleOf returns the covariances between a few points spread over x.
 func (p *Program) sampleOf(x *Points, theta []float64) []float64 {
 	const most = 8
 	m := min(x.N, most)

@@ -15,35 +15,36 @@ type Kernelhood struct {
 	Asymmetry float64
 	I, J      int
 	// Smallest and Largest are the extreme eigenvalues of the matrix of
-	// covariances, Tolerance what rounding can take the smallest below 0:
-	// 1e-14·n·Largest. AsymmetryTolerance is what it can do to a covariance:
-	// 1e-13 of the largest.
+	// covariances. Rounding can make the smallest as low as −Tolerance =
+	// −1e-14·n·Largest, and can change a covariance by AsymmetryTolerance, 1e-13 of
+	// the largest.
 	Smallest, Largest, Tolerance, AsymmetryTolerance float64
-	// NonFinite says that a covariance was NaN or infinite, that of I and J.
+	// NonFinite means that the covariance of the points I and J was NaN or
+	// infinite.
 	NonFinite bool
 }
 
-// OK reports whether the sample is consistent with a covariance function:
-// symmetric up to rounding, and no eigenvalue below −Tolerance. That the function is
-// one does not follow.
+// OK reports whether the sample is consistent with a covariance function: symmetric
+// up to rounding, with no eigenvalue below −Tolerance. This does not prove that the
+// function is a covariance function.
 func (h Kernelhood) OK() bool {
 	return !h.NonFinite && h.Asymmetry <= h.AsymmetryTolerance && h.Smallest >= -h.Tolerance
 }
 
-// String says it in a sentence.
+// String returns the verdict as a sentence.
 func (h Kernelhood) String() string {
 	switch {
 	case h.NonFinite:
-		return fmt.Sprintf("no covariance function: k(x%d, x%d) is not a finite number", h.I, h.J)
+		return fmt.Sprintf("not a covariance function: k(x%d, x%d) is not a finite number", h.I, h.J)
 	case h.Asymmetry > h.AsymmetryTolerance:
-		return fmt.Sprintf("no covariance function: k(x%d, x%d) and k(x%d, x%d) differ by %.3g", h.I, h.J, h.J, h.I, h.Asymmetry)
+		return fmt.Sprintf("not a covariance function: k(x%d, x%d) and k(x%d, x%d) differ by %.3g", h.I, h.J, h.J, h.I, h.Asymmetry)
 	case h.Smallest < -h.Tolerance:
-		return fmt.Sprintf("no covariance function: on these %d points the matrix has the eigenvalue %.3g (largest %.3g, rounding explains %.1g)", h.N, h.Smallest, h.Largest, -h.Tolerance)
+		return fmt.Sprintf("not a covariance function: on these %d points the matrix has the eigenvalue %.3g (largest %.3g, rounding error up to %.1g)", h.N, h.Smallest, h.Largest, -h.Tolerance)
 	}
 	return fmt.Sprintf("symmetric and positive semidefinite on these %d points: eigenvalues from %.3g to %.3g", h.N, h.Smallest, h.Largest)
 }
 
-// KernelhoodError reports a function that is no covariance function.
+// KernelhoodError reports a function that is not a covariance function.
 type KernelhoodError struct {
 	// Text is the expression.
 	Text string
@@ -52,15 +53,15 @@ type KernelhoodError struct {
 
 func (e *KernelhoodError) Error() string { return "kernel " + e.Text + ": " + e.Kernelhood.String() }
 
-// asymmetryTolerance is what rounding can make of a symmetric function of some
-// operations, relative to the largest covariance.
+// asymmetryTolerance bounds the asymmetry that rounding causes in a symmetric
+// function, relative to the largest covariance.
 const asymmetryTolerance = 1e-13
 
-// CheckKernelhood forms the n×n matrix of covariances of the points and looks
-// for what a covariance function cannot have. It costs O(n³): some hundred
-// points will do, spread at the scale on which the kernel changes and with some
-// close together. Errors are those of [Program.CheckTheta], and of points with
-// another number of columns.
+// CheckKernelhood forms the n×n covariance matrix of the points and looks for
+// properties that a covariance function cannot have. It costs O(n³). A few hundred
+// points suffice if they spread over the scale on which the kernel changes and some
+// of them are close together. It returns the errors of [Program.CheckTheta], and an
+// error if x has the wrong number of columns.
 func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, error) {
 	if err := prog.CheckTheta(theta); err != nil {
 		return Kernelhood{}, err
@@ -89,17 +90,18 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 	}
 	values, ok := eigenvalues(n, k)
 	if !ok {
-		return h, fmt.Errorf("kernel: the eigenvalues of the covariance matrix were not found")
+		return h, fmt.Errorf("kernel: the eigenvalues of the covariance matrix could not be computed")
 	}
 	h.Smallest, h.Largest = values[0], values[n-1]
 	h.Tolerance = 1e-14 * float64(n) * math.Abs(h.Largest)
 	return h, nil
 }
 
-// eigenvalues of a symmetric matrix, ascending; k is overwritten. They are found for
-// elements around 1, by a power of two that leaves their digits as they are, and if
-// gonum panics, as it does on blocks of tiny elements, for the matrix plus twice the
-// unit matrix, to the precision of its largest.
+// eigenvalues returns the eigenvalues of a symmetric matrix in ascending order; it
+// overwrites k. It first scales the elements to around 1 by a power of two, which
+// keeps their digits. gonum panics on blocks of tiny elements; eigenvalues then
+// factorizes the matrix plus twice the unit matrix, to the precision of its largest
+// eigenvalue.
 func eigenvalues(n int, k []float64) ([]float64, bool) {
 	largest := 0.0
 	for _, v := range k {
@@ -119,7 +121,7 @@ func eigenvalues(n int, k []float64) ([]float64, bool) {
 	return values, ok
 }
 
-// factorize is gonum's, of k + shift·I without that in the eigenvalues.
+// factorize calls gonum on k + shift·I and subtracts shift from the eigenvalues.
 func factorize(n int, k []float64, shift float64) (values []float64, ok bool) {
 	defer func() {
 		if recover() != nil {

@@ -14,15 +14,14 @@ type pairs struct {
 	j0 int
 }
 
-// others are the coordinates of the row's other points: column c begins at
-// c·y.N.
+// others returns the coordinates of the second points; column c begins at c·y.N.
 func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
 
-// measures computes features of rows of pairs, and the sums of their columns.
+// measures computes features of rows of pairs and the sums of their columns.
 type measures struct {
 	// inverse holds 1/θ and invSquare 1/θ² for every element.
 	inverse, invSquare []float64
-	// points[f] are the coordinates that feature f takes of the row's one point,
+	// points[f] are the coordinates of the row's first point that feature f uses,
 	// frequencies[f] its inverse periods.
 	points, frequencies [][]float64
 	row                 []float64
@@ -61,10 +60,10 @@ func (s *measures) weights(f *Feature) []float64 {
 }
 
 // measure fills rows[f] with feature f of m pairs. Distances are sums over
-// differences of coordinates: the shorter form through inner products cancels.
-// Behind the program's features there may be SinePhases of them.
+// differences of coordinates, because the shorter form with inner products suffers
+// from cancellation. SinePhases may follow the program's features.
 func (s *measures) measure(rows [][]float64, features []Feature, p pairs, m int) {
-	phases := len(s.points) // of the next SinSquares that has them
+	phases := len(s.points) // index of the phases of the next SinSquares that has them
 	for k := range s.points {
 		f, point, row := &features[k], s.points[k], rows[k][:m]
 		w, y := s.weights(f), p.others()
@@ -93,7 +92,7 @@ func (s *measures) measure(rows [][]float64, features []Feature, p pairs, m int)
 	}
 }
 
-// ofOnePoint are the features of one of the two points.
+// ofOnePoint fills row with a feature of one of the two points.
 func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, stride int) {
 	clear(row)
 	for q, c := range f.Dims {
@@ -117,7 +116,7 @@ func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, 
 }
 
 // sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds
-// to feature number k without its weight, and for SinSquares sums[d+q] =
+// to feature number k, without its weight. For SinSquares it also sets sums[d+q] =
 // Σ_j weights[j]·u sin(2πu).
 func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p pairs) {
 	d, point, y := len(f.Dims), s.points[k], p.others()
@@ -160,7 +159,7 @@ func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p 
 //
 //	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
 //
-// A mismatch has none: its columns are categories.
+// Mismatches have no derivative, because their columns are categories.
 func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p pairs) {
 	for q, c := range f.Dims {
 		if row := s.inputSlope(f, k, q, len(weights), p); row != nil {
@@ -180,8 +179,8 @@ func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64
 	}
 }
 
-// inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch;
-// nil for 0.
+// inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch
+// space; nil means 0.
 func (s *measures) inputSlope(f *Feature, k, q, m int, p pairs) []float64 {
 	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
 	if w := s.weights(f); w != nil {

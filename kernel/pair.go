@@ -9,24 +9,24 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// Pair is what the function of a [Family] is written with: nodes for features of a
-// pair of points and for the leaf's parameters, and the methods of [pair.Graph] for
-// arithmetic on them. A feature sums over the columns c that the leaf acts on. Where
-// it takes the name of a parameter that divides the columns, that is one number, or
-// with ard one for each; "" stands for none.
+// Pair provides what the function of a [Family] needs: nodes for features of a pair
+// of points and for the leaf's parameters, and the methods of [pair.Graph] for
+// arithmetic on them. A feature sums over the columns c that the leaf acts on. The
+// argument of some features names a parameter that divides the columns: one number,
+// or with ard one for each column; "" means none.
 type Pair struct {
 	*pair.Graph
 	program *Program
 	leaf    *Leaf
 	dims    []int
-	// placed are the leaf's parameters, by name.
+	// placed maps names to the leaf's parameters.
 	placed map[string]*Param
 }
 
-// Degree returns the leaf's whole number, if its family has one.
+// Degree returns the leaf's degree, if its family has one.
 func (p *Pair) Degree() int { return p.leaf.degree() }
 
-// Parameter returns a parameter of the leaf that is one number.
+// Parameter returns a scalar parameter of the leaf.
 func (p *Pair) Parameter(name string) *Node {
 	q := p.placed[name]
 	if q == nil || q.Vector {
@@ -41,8 +41,8 @@ func (p *Pair) SquaredDistance(lengthscale string) *Node {
 	return p.scaled(Feature{Kind: SquaredDistance}, lengthscale, 2)
 }
 
-// Distance returns √(Σ Δ_c²/ρ_c²). Its derivative at distance 0 is taken as 0, the
-// mean of both sides.
+// Distance returns √(Σ Δ_c²/ρ_c²). Its derivative at distance 0 counts as 0, the
+// mean of both one-sided derivatives.
 func (p *Pair) Distance(lengthscale string) *Node { return p.Sqrt(p.SquaredDistance(lengthscale)) }
 
 // InnerProduct returns Σ x_c x'_c/ρ_c².
@@ -60,8 +60,8 @@ func (p *Pair) SineSquares(lengthscale, period string) *Node {
 	return p.scaled(Feature{Kind: SinSquares, Period: q.Offset, Periods: q.Size}, lengthscale, 2)
 }
 
-// Difference returns Σ Δ_c/p_c, which changes its sign when the points change
-// places: what is made of it must not.
+// Difference returns Σ Δ_c/p_c, which changes sign when the points are swapped. The
+// covariance built from it must not.
 func (p *Pair) Difference(period string) *Node {
 	return p.scaled(Feature{Kind: Differences}, period, 1)
 }
@@ -81,8 +81,9 @@ func (p *Pair) Norms(lengthscale string) (first, second *Node) {
 	return p.scaled(Feature{Kind: FirstNorm}, lengthscale, 2), p.scaled(Feature{Kind: SecondNorm}, lengthscale, 2)
 }
 
-// scaled returns a feature whose columns are divided by a power of a parameter: as
-// weights of the columns, or, where it is one number, as a factor.
+// scaled returns a feature whose columns are divided by a power of a parameter. A
+// parameter for each column becomes weights of the columns, a scalar becomes a
+// factor.
 func (p *Pair) scaled(f Feature, name string, power int) *Node {
 	f.Dims, f.Param = p.dims, -1
 	q := p.placed[name]
@@ -100,12 +101,13 @@ func (p *Pair) scaled(f Feature, name string, power int) *Node {
 	return p.Div(node, p.PowInt(p.Graph.Parameter(q.Offset, q.Name), power))
 }
 
-// declared tells a parameter that the family has, if not this leaf.
+// declared reports whether the family has the parameter, even if this leaf does
+// not.
 func (p *Pair) declared(name string) bool {
 	return slices.ContainsFunc(p.leaf.Family.Parameters, func(q Parameter) bool { return q.Name == name })
 }
 
-// feature returns the index of f, shared with an equal one if there is one.
+// feature returns the index of f; equal features share one.
 func (p *Program) feature(f Feature) int {
 	for i, g := range p.Features {
 		if g.Kind == f.Kind && g.Param == f.Param && g.Period == f.Period && slices.Equal(g.Dims, f.Dims) {
@@ -123,8 +125,7 @@ var titles = map[FeatureKind]string{
 
 func (f Feature) title() string { return fmt.Sprintf("%s %v", titles[f.Kind], f.Dims) }
 
-// FeatureName describes a feature: what it is of which columns, and the parameters
-// in it.
+// FeatureName describes a feature: its kind, its columns and its parameters.
 func (p *Program) FeatureName(index int) string {
 	f := p.Features[index]
 	name := f.title()

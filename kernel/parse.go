@@ -10,21 +10,20 @@ import (
 	"gpfit/internal/textform"
 )
 
-// maxDepth bounds the nesting of parentheses, so that no text can exhaust the
-// stack.
+// maxDepth bounds the nesting of parentheses so that no text can exhaust the stack.
 const maxDepth = 100
 
-// MaxLeaves bounds the leaves of a kernel.
+// MaxLeaves is the largest number of leaves of a kernel.
 const MaxLeaves = 1000
 
-// ParseError reports a kernel expression that cannot be read. It is the error
-// of all text forms, those of means and priors too: What says which.
+// ParseError reports a kernel expression that cannot be read. All text forms,
+// including means and priors, use this type; its field What names the form.
 type ParseError = textform.Error
 
 // Parser reads the text form of kernels. The zero value knows the built-in
 // families.
 type Parser struct {
-	// Families are kernels of the user's own that the text may name.
+	// Families are custom kernels that the text may name.
 	Families []*Family
 }
 
@@ -39,10 +38,10 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	        | "formula" "(" formula { "," argument } ")"
 //
 // An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the
-// number of a family that has one, `poly(3)` or `poly(degree=3)`; a list is a
-// number or `[n, n, …]`. A formula is arithmetic on what a pair of points has; see
-// the package's comment. Errors are [*ParseError], or say what is wrong with the
-// name of a kernel in p.Families.
+// number of a family that has one, `poly(3)` or `poly(degree=3)`. A list is a
+// number or `[n, n, …]`. A formula is arithmetic on features of a pair of points;
+// see the package comment. Errors are [*ParseError], or describe an invalid family
+// in p.Families.
 func (p Parser) Parse(text string) (Expr, error) {
 	q := &parser{Scanner: textform.Scanner{What: "kernel", Text: text}, families: families}
 	for _, f := range p.Families {
@@ -174,10 +173,10 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
 	}
-	return p.Fail(start, "%s has no argument %q%s: known are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
 }
 
-// number reads the number of a leaf, alone or with its name.
+// number reads the number of a leaf, with or without its name.
 func (p *parser) number(leaf *Leaf, n *number, start int, name string) error {
 	if leaf.Degree != 0 {
 		return p.Fail(start, "the %s is given twice", n.name)

@@ -19,5 +19,5 @@ func NewPoints(rows []float64, n, d int) *Points {
 	return p
 }
 
-// Column returns column c, length N, not a copy.
+// Column returns column c, of length N, without copying it.
 func (p *Points) Column(c int) []float64 { return p.X[c*p.N : (c+1)*p.N] }

@@ -9,7 +9,7 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// FeatureKind says what a [Feature] is computed from.
+// FeatureKind is the formula of a [Feature].
 type FeatureKind uint8
 
 // The kinds of features, with sums over the columns c = Dims[q] and
@@ -20,9 +20,9 @@ const (
 	SquaredDistance FeatureKind = iota
 	// InnerProduct is Σ_c w_c x_c x'_c.
 	InnerProduct
-	// SinSquares is Σ_c w_c sin²(πΔ_c/p_c), with p_c = θ[Period] for all columns
-	// if Periods = 1, and θ[Period+q] otherwise. Δ_c/p_c is to be reduced to
-	// [−½, ½], which is exact, before the multiplication by π.
+	// SinSquares is Σ_c w_c sin²(πΔ_c/p_c), with p_c = θ[Period] for all columns if
+	// Periods = 1, and θ[Period+q] otherwise. Reduce Δ_c/p_c to [−½, ½], which is
+	// exact, before multiplying by π.
 	SinSquares
 	// Differences is Σ_c w_c Δ_c, the phase of a wave in turns.
 	Differences
@@ -35,12 +35,13 @@ const (
 	FirstNorm
 	SecondNorm
 	// SinePhases is Σ_c u sin(2πu) with u = Δ_c/p_c, without weights. It belongs to
-	// a SinSquares with one period and no weights, to whose derivative by the log
-	// of the period it is proportional, and stands in gradients only.
+	// a SinSquares with one period and no weights: it is proportional to the
+	// derivative of that feature by the log of the period. It occurs only in
+	// gradients.
 	SinePhases
 )
 
-// Feature is a quantity of a pair of points that leaves share.
+// Feature is a quantity of a pair of points. Leaves share equal features.
 type Feature struct {
 	Kind FeatureKind
 	// Dims are columns of X (positions, not labels).
@@ -48,12 +49,12 @@ type Feature struct {
 	// Param is the offset in θ of the first of len(Dims) parameters that the
 	// columns are divided by, or −1.
 	Param int
-	// Period is the offset in θ of the first of Periods (1 or len(Dims))
-	// periods of SinSquares and SinePhases; of no meaning elsewhere.
+	// Period is the offset in θ of the first of Periods (1 or len(Dims)) periods of
+	// SinSquares and SinePhases; other kinds ignore it.
 	Period, Periods int
 }
 
-// Power is that of the parameters at Param that the columns are divided by.
+// Power returns the power of the parameters at Param that divides the columns.
 func (f *Feature) Power() int {
 	if f.Kind == Differences {
 		return 1
@@ -61,52 +62,53 @@ func (f *Feature) Power() int {
 	return 2
 }
 
-// OnePeriod tells a SinSquares whose derivative by its one period is a feature.
+// OnePeriod reports whether f is a SinSquares whose derivative by its only period
+// is a feature.
 func (f *Feature) OnePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
 
-// Kind says what a parameter is, for start values and bounds.
+// Kind is the meaning of a parameter; start values and bounds depend on it.
 type Kind uint8
 
 // The kinds of kernel parameters.
 const (
-	// Lengthscale is in units of the (scaled) inputs, compared with distances.
+	// Lengthscale divides distances and is in units of the (scaled) inputs.
 	Lengthscale Kind = iota + 1
 	// Variance is in squared units of the (scaled) target.
 	Variance
 	// Period is in units of the (scaled) inputs.
 	Period
-	// Shape is a number without units of order one, such as α, or the
-	// lengthscale of periodic, which is compared with a sine.
+	// Shape is a number of order one without units, such as α or the lengthscale of
+	// periodic, which divides a sine.
 	Shape
-	// Offset is what poly adds to an inner product.
+	// Offset is the constant that poly adds to an inner product.
 	Offset
-	// InnerScale is a lengthscale by which inner products are divided twice.
+	// InnerScale is a lengthscale whose square divides inner products.
 	InnerScale
-	// Weight is a signal variance relative to others that it is multiplied
-	// with: a number without units.
+	// Weight is a signal variance that multiplies another one, so it has no units.
 	Weight
 )
 
-// Units says how a parameter changes with the units of the data: multiplied by
-// (scale of the target)^Target · (scale of its column)^Input, a parameter for
-// scaled data becomes that for original units.
+// Units are the exponents that convert a parameter between units of the data:
+// multiply a parameter for scaled data by (scale of the target)^Target · (scale of
+// its column)^Input to get the parameter for original units.
 type Units struct{ Target, Input float64 }
 
 // Param is one parameter of a program, a scalar or, with ARD, a vector. All
-// are positive.
+// elements are positive.
 type Param struct {
-	// Name is "lengthscale", or with a path in a composite, "k1.lengthscale".
+	// Name is a name such as "lengthscale", or a path in a composite,
+	// "k1.lengthscale".
 	Name string
 	Kind Kind
-	// Offset and Size place it in θ.
+	// Offset and Size are its position and length in θ.
 	Offset, Size int
-	// Vector tells an ARD parameter of one column from a scalar.
+	// Vector distinguishes an ARD parameter of one column from a scalar.
 	Vector bool
-	// Dims are the columns of X (positions) that it belongs to; for a signal
-	// variance those of the one linear leaf of its product, if Units depend on
-	// them. nil if there are none.
+	// Dims are the columns of X (positions) that it belongs to, nil if none. The
+	// Dims of a signal variance are those of the only linear leaf of its product,
+	// if Units depend on them.
 	Dims []int
-	// Units holds what becomes of it in other units.
+	// Units converts it to other units.
 	Units Units
 	// Start holds Size values given in the text, or is nil.
 	Start []float64
@@ -127,23 +129,24 @@ func (p Param) ElementNames() []string {
 	return names
 }
 
-// Program is a compiled covariance function on points of D columns: features of a
-// pair, and operations on them. It is immutable and safe for concurrent use.
+// Program is a compiled covariance function on points of D columns. It consists of
+// features of a pair and operations on them. It is immutable and safe for
+// concurrent use.
 type Program struct {
 	// D is the number of columns of X.
 	D int
-	// Text is the expression it was compiled from.
+	// Text is the expression that it was compiled from.
 	Text string
-	// Features are what the operations start from.
+	// Features are the inputs of the operations.
 	Features []Feature
-	// List holds the operations for a value without derivatives, Value says which
-	// of them is k(x, x′).
+	// List holds the operations for a value without derivatives; Value is the one
+	// that computes k(x, x′).
 	List  *code.List
 	Value code.ID
 	// Params describes θ, a vector of NumParams positive numbers.
 	Params    []Param
 	NumParams int
-	// terms are those of the outermost sum.
+	// terms are the terms of the outermost sum.
 	terms    []termRange
 	gradient func() *Gradient
 	graph    *pair.Graph
@@ -159,7 +162,7 @@ func (p *Program) Names() []string {
 	return names
 }
 
-// LinearIn tells a program that is factor·s of one feature s, and returns them.
+// LinearIn returns a feature s and a factor if the program is factor·s.
 func (p *Program) LinearIn(theta []float64) (feature int, factor float64, ok bool) {
 	coef, core := p.List.Factor(p.Value)
 	if core == code.None || p.List.At(core).Op != code.Feature {
@@ -170,7 +173,7 @@ func (p *Program) LinearIn(theta []float64) (feature int, factor float64, ok boo
 	return p.List.At(core).Index, uniform(uniforms, coef), true
 }
 
-// CheckTheta returns an error if theta is not NumParams positive finite
+// CheckTheta returns an error unless theta consists of NumParams positive finite
 // numbers.
 func (p *Program) CheckTheta(theta []float64) error {
 	if len(theta) != p.NumParams {

@@ -5,25 +5,26 @@ import (
 	"gpfit/kernel/code"
 )
 
-// routine is a list of operations on rows: what the CPU does for the values of a
-// [code.List]. The first rows are features.
+// routine is the list of operations on rows by which the CPU computes the values of
+// a [code.List]. The first rows are features.
 type routine struct {
 	list  *code.List
 	need  []bool
 	steps []step
 	// uniforms are the uniform values at the bound θ.
 	uniforms []float64
-	// rows are scratch of length width, count of them.
+	// rows are count rows of scratch space of length width.
 	rows         [][]float64
 	count, width int
-	// given is the row that the caller gives, or wants written; sums and to take
-	// results.
+	// given is the row that the caller passes as input or output; sums and to
+	// receive results.
 	given []float64
 	sums  []float64
 	to    columnTaker
 }
 
-// step is one operation on rows; p and q are uniform values, None for 1 and 0.
+// step is one operation on rows; p and q are uniform values; None means 1 for p and
+// 0 for q.
 type step struct {
 	do    operation
 	dst   int
@@ -31,19 +32,19 @@ type step struct {
 	p, q  code.ID
 	value *code.Value
 	index int
-	// with and also are the coefficients of a Decay and of one with t^−1.
+	// with and also are the coefficients of a Decay without and of one with t^−1.
 	with, also [3]float64
 }
 
 type operation func(r *routine, s *step, m int)
 
-// columnTaker takes what a routine finds for the sums by columns.
+// columnTaker receives the weights that a routine computes for the sums by columns.
 type columnTaker interface {
-	// columns takes the weights of a row of pairs for the c-th of them.
+	// columns receives the weights of a row of pairs for the c-th sum.
 	columns(c int, weights []float64)
 }
 
-// given is the number of the row that the caller gives, or wants written.
+// given is the number of the row that the caller passes as input or output.
 const given = -1
 
 func (r *routine) bind(theta []float64) {
@@ -53,7 +54,7 @@ func (r *routine) bind(theta []float64) {
 	r.list.Uniforms(r.uniforms, theta, r.need)
 }
 
-// room makes every row of scratch at least m long.
+// room makes every scratch row at least m long.
 func (r *routine) room(m int) {
 	if m <= r.width && r.rows != nil {
 		return
@@ -68,15 +69,15 @@ func (r *routine) room(m int) {
 	}
 }
 
-// run executes the steps on rows of the length of row, which is the result or
-// what the values are multiplied with where they are added up.
+// run executes the steps on rows as long as row, which receives the result or, for
+// sums, multiplies the values.
 func (r *routine) run(row []float64) {
 	r.given = row
 	for i := range r.steps {
 		s := &r.steps[i]
 		s.do(r, s, len(row))
 	}
-	r.given = nil // it is not ours to keep
+	r.given = nil // do not retain the caller's row
 }
 
 func (r *routine) row(i, m int) []float64 {
@@ -86,7 +87,7 @@ func (r *routine) row(i, m int) []float64 {
 	return r.rows[i][:m]
 }
 
-// p and q are the uniform values of a step.
+// p and q return the uniform values of a step.
 func (r *routine) p(s *step) float64 {
 	if s.p == code.None {
 		return 1
@@ -101,7 +102,7 @@ func (r *routine) q(s *step) float64 {
 	return r.uniforms[s.q]
 }
 
-// The operations, with dst, a and b for the rows of those names.
+// The operations. dst, a and b stand for the rows of those names.
 
 func doFill(r *routine, s *step, m int) {
 	dst, p := r.row(s.dst, m), r.p(s)
@@ -118,7 +119,7 @@ func doAffine(r *routine, s *step, m int) {
 	vec.Affine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
 }
 
-// doCombine is p·a + q·b, and doAdd a + q·b.
+// doCombine computes p·a + q·b, doAdd a + q·b.
 func doCombine(r *routine, s *step, m int) {
 	vec.Combine(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m), r.p(s), r.q(s))
 }
@@ -131,24 +132,24 @@ func doInverse(r *routine, s *step, m int) {
 	vec.Inverse(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
 }
 
-// doExp is q·e^(p·a), q = 1 where there is none.
+// doExp computes q·e^(p·a), with q = 1 if it is None.
 func doExp(r *routine, s *step, m int) {
 	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
 }
 
-// doDecline is e^−a.
+// doDecline computes e^−a.
 func doDecline(r *routine, s *step, m int) {
 	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), -1, 1)
 }
 
-// doAddInverse adds the term of 1/t, which is in a, to a Decay's polynomial.
+// doAddInverse adds the 1/t term, which is in a, to a Decay's polynomial.
 func doAddInverse(r *routine, s *step, m int) {
 	dst := r.row(s.dst, m)
 	vec.Combine(dst, dst, r.row(s.a, m), 1, s.value.Poly[0])
 }
 
-// doDamp multiplies by e^−t, which is in a; where that is 0, a polynomial of any
-// size becomes 0.
+// doDamp multiplies by e^−t, which is in a. Where e^−t is 0, even an infinite
+// polynomial becomes 0.
 func doDamp(r *routine, s *step, m int) {
 	dst := r.row(s.dst, m)
 	for j, e := range r.row(s.a, m) {
@@ -160,7 +161,7 @@ func doDamp(r *routine, s *step, m int) {
 	}
 }
 
-// amplitude is q as a factor.
+// amplitude returns q as a factor, 1 for None.
 func (r *routine) amplitude(s *step) float64 {
 	if s.q == code.None {
 		return 1
@@ -188,7 +189,7 @@ func doDecay(r *routine, s *step, m int) {
 	vec.RootDecay(r.row(s.dst, m), r.row(s.a, m), r.p(s), times(s.with, r.amplitude(s)))
 }
 
-// doDecaySlope writes the one with t^−1 to row b.
+// doDecaySlope writes the Decay with t^−1 to row b.
 func doDecaySlope(r *routine, s *step, m int) {
 	vec.RootDecaySlope(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), s.with, s.also)
 }
@@ -232,8 +233,8 @@ func doFunction(r *routine, s *step, m int) {
 	}
 }
 
-// doSum, doDot and doTripleDot are sums of the given row, alone, times a, and
-// times a and b.
+// doSum, doDot and doTripleDot sum the given row: alone, times a, and times a and
+// b.
 func doSum(r *routine, s *step, m int) { r.sums[s.index] = vec.Sum(r.given) }
 
 func doDot(r *routine, s *step, m int) {
@@ -244,7 +245,7 @@ func doTripleDot(r *routine, s *step, m int) {
 	r.sums[s.index] = vec.TripleDot(r.given, r.row(s.a, m), r.row(s.b, m))
 }
 
-// doColumns hands on the given row, times a if there is one.
+// doColumns passes on the given row, times a if a exists.
 func doColumns(r *routine, s *step, m int) {
 	if s.a == given {
 		r.to.columns(s.index, r.given)

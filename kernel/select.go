@@ -10,10 +10,10 @@ import (
 type selection struct {
 	list *code.List
 	need []bool
-	// uses counts what needs a value as a row; where[v] is the row of a value.
+	// uses counts the values that need a value as a row; where[v] is the row of v.
 	uses  []int
 	where map[code.ID]int
-	// powers are rows of powers.
+	// powers maps a value and an exponent to the row of that power.
 	powers map[[2]int]int
 	out    routine
 	sums   int
@@ -66,7 +66,7 @@ func (s *selection) one(v code.ID) bool {
 	return v == code.None || s.list.At(v).Op == code.Number && s.list.At(v).Number == 1
 }
 
-// amplified writes coef·value to the given row in one step, if there is one.
+// amplified writes coef·value to the given row in one step, if one step can do so.
 func (s *selection) amplified(core code.ID, v *code.Value, coef code.ID) bool {
 	var do operation
 	switch {
@@ -90,16 +90,16 @@ func (s *selection) amplified(core code.ID, v *code.Value, coef code.ID) bool {
 	return true
 }
 
-// argument returns the row and the factor that the argument of a function is.
+// argument returns the argument of a function as a factor and a row.
 func (s *selection) argument(v *code.Value) (factor code.ID, row int) {
 	coef, core := s.list.Factor(v.Args[0])
 	return coef, s.row(core)
 }
 
-// short tells a Decay without t^−1 and of degree 2 at most.
+// short reports whether a Decay has no t^−1 term and a degree of at most 2.
 func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 
-// row returns the row that a value is in, computing it if it is in none.
+// row returns the row of a value. It computes the value if it is not in a row.
 func (s *selection) row(v code.ID) int {
 	if r, ok := s.where[v]; ok {
 		return r
@@ -130,7 +130,7 @@ func (s *selection) row(v code.ID) int {
 	return r
 }
 
-// withTwo are the functions that take two numbers.
+// withTwo computes the functions that take two numbers.
 func (s *selection) withTwo(v *code.Value) int {
 	if v.Op == code.Power {
 		p, a := s.argument(v)
@@ -167,7 +167,7 @@ func (s *selection) linear(dst int, v *code.Value) int {
 	return dst
 }
 
-// product computes a Product from a smaller one that is there, if there is one.
+// product computes a Product, from a smaller computed one if possible.
 func (s *selection) product(v *code.Value) int {
 	left := map[code.ID]int{}
 	for i, a := range v.Args {
@@ -190,7 +190,7 @@ func (s *selection) multiply(rows []int) int {
 	return out
 }
 
-// knownPart takes the largest product out of left that has a row or will have one.
+// knownPart removes from left the largest product that has a row or will have one.
 func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
 	best, size := code.None, 1
 	for id := range s.list.Values {
@@ -232,7 +232,8 @@ func (s *selection) power(a code.ID, p int) int {
 	return r
 }
 
-// newPower computes a^p by multiplications, from the highest bit of p down.
+// newPower computes a^p by repeated multiplication, starting with the highest bit
+// of p.
 func (s *selection) newPower(a code.ID, p int) int {
 	if p < 0 {
 		if p == -1 {
@@ -260,7 +261,7 @@ func (s *selection) newPower(a code.ID, p int) int {
 	return out
 }
 
-// wave computes a sine or cosine, and its partner beside it if that is needed.
+// wave computes a sine or cosine, together with its partner if that is needed.
 func (s *selection) wave(v code.ID, value *code.Value) int {
 	p, a := s.argument(value)
 	partner := s.partner(v, func(o *code.Value) bool {
@@ -283,7 +284,7 @@ func (s *selection) wave(v code.ID, value *code.Value) int {
 	return cosine
 }
 
-// partner finds a value of the same argument.
+// partner finds a value with the same argument.
 func (s *selection) partner(v code.ID, fits func(o *code.Value) bool) code.ID {
 	for id := range s.list.Values {
 		o := &s.list.Values[id]
@@ -296,7 +297,8 @@ func (s *selection) partner(v code.ID, fits func(o *code.Value) bool) code.ID {
 	return code.None
 }
 
-// decay computes a Decay: two of one argument in one step, if they are short.
+// decay computes a Decay. It computes two short ones of the same argument in one
+// step.
 func (s *selection) decay(v code.ID, value *code.Value) int {
 	p, a := s.argument(value)
 	slope := func(o *code.Value) bool { return o.Op == code.Decay && len(o.Poly) <= 3 }
@@ -322,7 +324,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 	return s.longDecay(value, p, a)
 }
 
-// decayPair computes two Decays at once and returns the row of want.
+// decayPair computes two Decays in one step and returns the row of want.
 func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int {
 	t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 	copy(t.with[:], s.list.At(value).Poly[1:])
@@ -332,7 +334,8 @@ func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int 
 	return s.where[want]
 }
 
-// longDecay computes root, exponential and polynomial one after the other.
+// longDecay computes the root, the exponential and the polynomial in separate
+// steps.
 func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	root := s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: &code.Value{Op: code.Sqrt}})
 	exp := s.emit(step{do: doDecline, dst: s.newRow(), a: root})
@@ -344,7 +347,7 @@ func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	return s.emit(step{do: doDamp, dst: poly, a: exp})
 }
 
-// sum adds up the given row times a value, which has no uniform factor.
+// sum sums the given row times a value, which has no uniform factor.
 func (s *selection) sum(v code.ID) {
 	t := step{do: doSum, index: s.sums}
 	s.sums++
@@ -377,7 +380,7 @@ func (s *selection) sum(v code.ID) {
 	s.emit(t)
 }
 
-// columns hands on the given row times a value.
+// columns passes on the given row times a value.
 func (s *selection) columns(v code.ID) {
 	t := step{do: doColumns, a: given, index: s.cols}
 	s.cols++

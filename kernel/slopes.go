@@ -9,7 +9,7 @@ import (
 )
 
 // Slopes computes the prior variance of the derivatives of a function whose
-// covariance is a program's.
+// covariance a program computes.
 type Slopes struct {
 	prog  *Program
 	theta []float64
@@ -19,14 +19,15 @@ type Slopes struct {
 	seconds []*pair.Function
 }
 
-// KinkError says that the functions of a covariance function have no derivatives.
+// KinkError reports a covariance function whose sample functions have no
+// derivatives.
 type KinkError struct{ Text string }
 
 func (e *KinkError) Error() string {
 	return fmt.Sprintf("kernel: functions with the covariance %s have no derivatives: it has a kink at distance 0", e.Text)
 }
 
-// NewSlopes prepares for the parameters theta. The error is a [*KinkError].
+// NewSlopes prepares Slopes for the parameters theta. The error is a [*KinkError].
 func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*pair.Function, len(p.Features))}
 	for f, d := range s.grad.ByFeature {
@@ -56,8 +57,8 @@ func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair
 	return g.Compile(root, true, features, params)
 }
 
-// moves tells the features that change to first order with one point of an equal
-// pair. The others have a minimum or a jump there.
+// moves reports whether a feature changes to first order when one point of an equal
+// pair moves. The other features have a minimum or a jump there.
 func (k FeatureKind) moves() bool {
 	switch k {
 	case InnerProduct, Differences, First, Second, FirstNorm, SecondNorm:
@@ -66,7 +67,7 @@ func (k FeatureKind) moves() bool {
 	return false
 }
 
-// kink tells a derivative by a squared distance that grows like 1/distance.
+// kink reports whether the derivative by a squared distance grows like 1/distance.
 func (s *Slopes) kink(d code.ID) bool {
 	need := s.grad.List.Needed(d)
 	for id, v := range s.grad.List.Values {
@@ -79,7 +80,7 @@ func (s *Slopes) kink(d code.ID) bool {
 
 // Variance writes ∂²k(x, x′)/∂x_c∂x′_c at x′ = x, the prior variance of the
 // derivative by column c (Rasmussen & Williams 2006, section 9.4), to out. By the
-// chain rule, with the features s_f of the pair,
+// chain rule, with the features s_f of the pair, it is
 //
 //	Σ_f (∂k/∂s_f)·∂²s_f/∂x_c∂x′_c + Σ_f Σ_g (∂²k/∂s_f∂s_g)·(∂s_f/∂x_c)·(∂s_g/∂x′_c).
 //
@@ -121,7 +122,7 @@ func (s *Slopes) Variance(out, x []float64) error {
 	return nil
 }
 
-// equalPair is a feature of (x, x).
+// equalPair returns a feature of (x, x).
 func (s *Slopes) equalPair(f int, x []float64) float64 {
 	feature, sum := &s.prog.Features[f], 0.0
 	for q, c := range feature.Dims {
@@ -142,7 +143,7 @@ func (s *Slopes) weight(f *Feature, q int) float64 {
 	return math.Pow(s.theta[f.Param+q], -float64(f.Power()))
 }
 
-// column is the sum of w over the places where a feature has column c.
+// column returns the sum of w over the positions at which a feature has column c.
 func (s *Slopes) column(f, c int, w func(feature *Feature, q int) float64) float64 {
 	sum, feature := 0.0, &s.prog.Features[f]
 	for q, col := range feature.Dims {
@@ -153,7 +154,7 @@ func (s *Slopes) column(f, c int, w func(feature *Feature, q int) float64) float
 	return sum
 }
 
-// mixed is ∂²s_f/∂x_c∂x′_c at an equal pair.
+// mixed returns ∂²s_f/∂x_c∂x′_c at an equal pair.
 func (s *Slopes) mixed(f, c int) float64 {
 	return s.column(f, c, func(feature *Feature, q int) float64 {
 		switch feature.Kind {
@@ -169,7 +170,7 @@ func (s *Slopes) mixed(f, c int) float64 {
 	})
 }
 
-// slope is ∂s_f/∂x_c at an equal pair, or ∂s_f/∂x′_c.
+// slope returns ∂s_f/∂x_c, or ∂s_f/∂x′_c if second, at an equal pair.
 func (s *Slopes) slope(f, c int, x []float64, second bool) float64 {
 	return s.column(f, c, func(feature *Feature, q int) float64 {
 		w := s.weight(feature, q)
@@ -189,8 +190,8 @@ func (s *Slopes) slope(f, c int, x []float64, second bool) float64 {
 	})
 }
 
-// first is ∂k/∂s_f at an equal pair. Where it has a root of a squared distance in a
-// denominator, it is the limit at distance 0.
+// first returns ∂k/∂s_f at an equal pair. If it has a root of a squared distance in
+// a denominator, it returns the limit at distance 0.
 func (s *Slopes) first(f int, d code.ID, features []float64) (float64, error) {
 	list, roots := s.grad.List, false
 	for id, need := range list.Needed(d) {
@@ -207,7 +208,7 @@ func (s *Slopes) first(f int, d code.ID, features []float64) (float64, error) {
 	return s.limit(at, s.scale(f, features))
 }
 
-// scale is a distance at which the covariance has changed by a tenth.
+// scale returns a distance at which the covariance has changed by a tenth.
 func (s *Slopes) scale(f int, features []float64) float64 {
 	moved := append([]float64(nil), features...)
 	at := func(r float64) float64 {
@@ -221,9 +222,9 @@ func (s *Slopes) scale(f int, features []float64) float64 {
 	return r
 }
 
-// limit extrapolates to 0 by polynomials in r (Richardson), from halvings of a
-// twentieth of the scale: the error is of the order of 1e-9 then. What doubles with
-// each halving has no limit.
+// limit extrapolates to 0 by polynomials in r (Richardson). It starts at a
+// twentieth of the scale and halves r, which gives an error of the order of 1e-9. A
+// value that doubles with each halving has no limit.
 func (s *Slopes) limit(at func(float64) float64, scale float64) (float64, error) {
 	const levels = 7
 	var table [levels]float64

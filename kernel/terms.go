@@ -6,15 +6,15 @@ import "gpfit/kernel/pair"
 type Term struct {
 	// Text is the term's expression.
 	Text string
-	// Program computes the term alone. Its parameters keep the names that they
-	// have in the whole.
+	// Program computes the term alone. Its parameters keep their names in the
+	// whole.
 	Program *Program
-	// Params[i] is the index of the i-th element of the term's θ in that of
-	// the whole.
+	// Params[i] is the index, in the θ of the whole, of the i-th element of the
+	// term's θ.
 	Params []int
 }
 
-// Theta picks the term's θ out of that of the whole.
+// Theta returns the term's elements of the θ of the whole.
 func (t Term) Theta(whole []float64) []float64 {
 	theta := make([]float64, len(t.Params))
 	for i, p := range t.Params {
@@ -23,17 +23,17 @@ func (t Term) Theta(whole []float64) []float64 {
 	return theta
 }
 
-// termRange says which parameters of a program are a term's.
+// termRange is the range of a program's parameters that belong to a term.
 type termRange struct {
 	text                             string
 	root                             *Node
 	theta, thetaEnd, param, paramEnd int
 }
 
-// Terms compiles e and takes it apart into the terms of its outermost sum, in
-// order, sums within sums included; the covariance of the whole is the sum of
-// theirs. An expression that is no sum is one term. Errors are those of
-// [Compile].
+// Terms compiles e and splits it into the terms of its outermost sum, in order; it
+// also splits sums within that sum. The covariance of the whole is the sum of the
+// covariances of the terms. An expression that is not a sum is one term. Terms
+// returns the errors of [Compile].
 func Terms(e Expr, labels []int) ([]Term, error) {
 	prog, err := Compile(e, labels)
 	if err != nil {
@@ -54,7 +54,8 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	return terms, nil
 }
 
-// outerTerms lists the terms of the outermost sum, sums within sums included.
+// outerTerms lists the terms of the outermost sum, including those of sums within
+// it.
 func outerTerms(e Expr) []Expr {
 	sum, ok := e.(Sum)
 	if !ok {
@@ -67,8 +68,7 @@ func outerTerms(e Expr) []Expr {
 	return out
 }
 
-// part compiles a term alone and gives its parameters the names that they have in
-// the whole.
+// part compiles a term alone and gives its parameters their names in the whole.
 func (p *Program) part(r termRange, e Expr, labels []int) (*Program, error) {
 	c := compiler{prog: &Program{D: p.D, Text: r.text, graph: pair.NewGraph()}, labels: labels, whole: e}
 	pair.Building.Lock()

@@ -12,8 +12,8 @@ import (
 	"gpfit/kernel"
 )
 
-// Names of the coefficients: Constant, then for a column labelled c Linear[c],
-// Power[c,k] for k ≥ 2 and Bump[c,i] for the bump number i from 0.
+// Names of the coefficients: Constant, and for a column labelled c Linear[c],
+// Power[c,k] for k ≥ 2 and Bump[c,i] for bump number i, counted from 0.
 const (
 	Constant = "mean_constant"
 	Linear   = "mean_linear"
@@ -25,18 +25,19 @@ const (
 type Function struct {
 	// Group is Constant, Linear, Power or Bump.
 	Group string `json:"group"`
-	// Column is the position among the columns in use, Label what the column
-	// is called in names.
+	// Column is the position among the columns in use, Label the column's label in
+	// names.
 	Column int `json:"column"`
 	Label  int `json:"label"`
 	// Index is the power or the number of the bump.
 	Index int `json:"index"`
-	// Centre and Width make a bump exp(−½((x − Centre)/Width)²), scaled units.
+	// Centre and Width define the bump exp(−½((x − Centre)/Width)²), in scaled
+	// units.
 	Centre float64 `json:"centre,omitempty"`
 	Width  float64 `json:"width,omitempty"`
 }
 
-// Name is the name of the function's coefficient.
+// Name returns the name of the function's coefficient.
 func (f Function) Name() string {
 	switch f.Group {
 	case Constant:
@@ -47,7 +48,7 @@ func (f Function) Name() string {
 	return fmt.Sprintf("%s[%d,%d]", f.Group, f.Label, f.Index)
 }
 
-// At is the function's value at x, the column's entry (ignored by Constant).
+// At returns the function's value at x, the column's entry (ignored by Constant).
 func (f Function) At(x float64) float64 {
 	switch f.Group {
 	case Linear:
@@ -65,7 +66,7 @@ func (f Function) At(x float64) float64 {
 	return 1
 }
 
-// Slope is the function's derivative at x.
+// Slope returns the function's derivative at x.
 func (f Function) Slope(x float64) float64 {
 	switch f.Group {
 	case Linear:
@@ -78,7 +79,7 @@ func (f Function) Slope(x float64) float64 {
 	return 0
 }
 
-// Basis is a mean function's list of basis functions: by groups in the order
+// Basis is a mean function's list of basis functions, in groups in the order
 // Linear, Power, Bump, Constant.
 type Basis []Function
 
@@ -87,11 +88,11 @@ type ColumnError struct{ Msg string }
 
 func (e *ColumnError) Error() string { return "mean: " + e.Msg }
 
-// Basis returns the functions of e for the points x, in scaled units; labels
-// name the columns of x, nil means 0 … d−1. The m bumps of a column have their
-// centres at its quantiles (i + ½)/m, i = 0 … m−1 (linearly interpolated), and
-// one width: the mean distance of neighbouring centres, or for a single bump
-// the column's standard deviation. Errors: [*ColumnError].
+// Basis returns the functions of e for the points x, in scaled units; labels name
+// the columns of x; nil means 0 … d−1. The m bumps of a column have their centres
+// at its quantiles (i + ½)/m, i = 0 … m−1 (linearly interpolated). Their common
+// width is the mean distance between neighbouring centres, or for a single bump the
+// column's standard deviation. Errors are [*ColumnError].
 func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if len(e) == 0 {
 		return nil, nil
@@ -123,7 +124,7 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 					return nil, err
 				}
 				if slices.ContainsFunc(groups[Bump], func(f Function) bool { return f.Column == c }) {
-					return nil, &ColumnError{fmt.Sprintf("column %d has bumps from two terms: give them once", labels[c])}
+					return nil, &ColumnError{fmt.Sprintf("column %d has bumps from two terms: give its bumps only once", labels[c])}
 				}
 				groups[Bump] = append(groups[Bump], bumps...)
 				continue
@@ -146,7 +147,7 @@ func (t Term) columns(labels []int) ([]int, error) {
 	for _, label := range t.Dims {
 		c := slices.Index(labels, label)
 		if c < 0 {
-			return nil, &ColumnError{fmt.Sprintf("%s: there is no column %d, or it is constant; columns in use are %s", t, label, strings.Join(textform.Words(labels), ", "))}
+			return nil, &ColumnError{fmt.Sprintf("%s: column %d does not exist or is constant; columns in use are %s", t, label, strings.Join(textform.Words(labels), ", "))}
 		}
 		out = append(out, c)
 	}
@@ -161,7 +162,7 @@ func (t Term) bumps(v []float64, column, label int) (Basis, error) {
 		p := (float64(i) + 0.5) / float64(t.Count)
 		out[i] = Function{Group: Bump, Column: column, Label: label, Index: i, Centre: stat.Quantile(p, stat.LinInterp, sorted, nil)}
 		if i > 0 && out[i].Centre == out[i-1].Centre {
-			return nil, &ColumnError{fmt.Sprintf("%s: column %d repeats its values so often that two bumps fall on %v (scaled units): take fewer bumps", t, label, out[i].Centre)}
+			return nil, &ColumnError{fmt.Sprintf("%s: column %d repeats its values so often that two bumps fall on %v (scaled units): use fewer bumps", t, label, out[i].Centre)}
 		}
 	}
 	width := stat.PopStdDev(v, nil)
@@ -174,8 +175,8 @@ func (t Term) bumps(v []float64, column, label int) (Basis, error) {
 	return out, nil
 }
 
-// Evaluate returns the n×q matrix H of the functions at the points,
-// column-major.
+// Evaluate returns the n×q matrix H, column-major, of the functions' values at the
+// points.
 func (b Basis) Evaluate(x *kernel.Points) []float64 {
 	h := make([]float64, 0, x.N*len(b))
 	for _, f := range b {
@@ -195,11 +196,11 @@ func (b Basis) Names() []string {
 	return out
 }
 
-// Original returns the q×q matrix T, row-major, that turns coefficients of
-// scaled inputs into those of the same function of original inputs, x_scaled =
-// (x − mean)/scale: β_original = Tβ. Powers expand by the binomial theorem,
-// bumps and the constant keep their coefficients. Units of the target come on
-// top.
+// Original returns the q×q matrix T, row-major, that converts the coefficients for
+// scaled inputs, x_scaled = (x − mean)/scale, to the coefficients of the same
+// function of original inputs: β_original = Tβ. Powers expand by the binomial
+// theorem; bumps and the constant keep their coefficients. Original does not
+// convert the units of the target.
 func (b Basis) Original(xMean, xScale []float64) []float64 {
 	q := len(b)
 	t := make([]float64, q*q)
@@ -220,7 +221,7 @@ func (b Basis) Original(xMean, xScale []float64) []float64 {
 	return t
 }
 
-// power finds the function x_c^k. A basis with a power has all lower ones.
+// power finds the function x_c^k. A basis with a power contains all lower powers.
 func (b Basis) power(column, k int) int {
 	return slices.IndexFunc(b, func(f Function) bool {
 		switch k {
@@ -233,8 +234,8 @@ func (b Basis) power(column, k int) int {
 	})
 }
 
-// Validate checks a basis that was read from a file against the number of
-// columns.
+// Validate returns an error if a basis that was read from a file does not fit the
+// number of columns.
 func (b Basis) Validate(columns int) error {
 	for _, f := range b {
 		known := f.Group == Constant || f.Group == Linear || f.Group == Power && f.Index >= 2 && f.Index <= maxDegree || f.Group == Bump && f.Width > 0

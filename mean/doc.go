@@ -1,8 +1,8 @@
-// Package mean is the mean function of a Gaussian process: a sum of basis
-// functions with coefficients, m(x) = Σ_j β_j h_j(x). It knows the text form,
-// the functions and their conversion between scaled and original units; the
-// coefficients are found elsewhere.
+// Package mean parses mean functions of Gaussian processes and fits their
+// coefficients by generalised least squares. A mean function is a sum of basis
+// functions with coefficients, m(x) = Σ_j β_j h_j(x).
 //
-// Start with [Parse]. [Expr.Basis] puts centres on the data; [Basis.Evaluate]
-// gives the matrix H of the functions' values.
+// Start with [Parse]. [Expr.Basis] places the centres on the data, [Basis.Evaluate]
+// returns the matrix H of the functions' values, and [NewGLS] fits coefficients for
+// a covariance.
 package mean

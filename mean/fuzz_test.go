@@ -11,9 +11,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParse: no text costs much; an error is a [*ParseError] that points into the
-// text; an expression prints as a text that reads back to an equal one; and its
-// functions are as many as it says and finite.
+// FuzzParse checks that no text costs much, that errors are [*ParseError] and point
+// into the text, that an expression prints as text that reads back to an equal one,
+// and that its functions are finite and as many as stated.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)", "bumps(1000)+bumps(999)", "poly(10)+linear"} {
 		f.Add(text)

@@ -52,8 +52,8 @@ func TestParseErrors(t *testing.T) {
 		{"lineer", `did you mean "linear"`, 0},
 		{"linear + ", "expected a mean function", 9},
 		{"linear linear", "expected '+'", 7},
-		{"zero + linear", "zero stands alone", 0},
-		{"linear + zero", "zero stands alone", 9},
+		{"zero + linear", "zero cannot be combined", 0},
+		{"linear + zero", "zero cannot be combined", 9},
 		{"constant(1)", "no arguments", 8},
 		{"poly", "needs a degree", 4},
 		{"poly()", "a degree from 1 to 10", 5},
@@ -150,8 +150,8 @@ func TestBasisErrors(t *testing.T) {
 		x.Column(1)[i] = float64(i % 2)
 	}
 	for text, word := range map[string]string{
-		"linear(dims=3)":                           "no column 3, or it is constant; columns in use are 0, 5",
-		"bumps(4, dims=5)":                         "take fewer bumps",
+		"linear(dims=3)":                           "column 3 does not exist or is constant; columns in use are 0, 5",
+		"bumps(4, dims=5)":                         "use fewer bumps",
 		"bumps(2, dims=0) + bumps(3, dims=[0, 5])": "bumps from two terms",
 	} {
 		_, err := mustParse(t, text).Basis(x, []int{0, 5})
@@ -162,7 +162,7 @@ func TestBasisErrors(t *testing.T) {
 	}
 }
 
-// TestOriginal: the converted coefficients are those of the same function.
+// TestOriginal checks that the converted coefficients describe the same function.
 func TestOriginal(t *testing.T) {
 	_, rows := points(50, 2)
 	xMean, xScale := []float64{3, -200}, []float64{0.1, 40}
@@ -196,13 +196,13 @@ func TestOriginal(t *testing.T) {
 func TestRank(t *testing.T) {
 	x, _ := points(30, 3)
 	for i := range 30 {
-		x.Column(1)[i] = 2*x.Column(0)[i] - 3 // a multiple of another, shifted
-		x.Column(2)[i] = float64(i % 2)       // its square is itself
+		x.Column(1)[i] = 2*x.Column(0)[i] - 3 // a shifted multiple of column 0
+		x.Column(2)[i] = float64(i % 2)       // equals its square
 	}
 	for text, want := range map[string]string{
 		"linear":            "mean_linear[0] is a linear combination of mean_linear[1], mean_constant,",
 		"poly(2, dims=2)":   "mean_linear[2] is a linear combination of mean_power[2,2],",
-		"bumps(40, dims=0)": "41 coefficients cannot be found from 30 rows",
+		"bumps(40, dims=0)": "41 coefficients cannot be determined from 30 rows",
 	} {
 		b, err := mustParse(t, text).Basis(x, nil)
 		if err != nil {
@@ -214,7 +214,7 @@ func TestRank(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
-	// A function that is no more than 1e-6 away from another is told apart.
+	// CheckRank distinguishes two functions that differ by only 1e-6.
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 30 {
 		x.Column(1)[i] = x.Column(0)[i] + 1e-6*rng.NormFloat64()
@@ -236,7 +236,7 @@ func TestValidate(t *testing.T) {
 		"width": {Group: Bump}, "power": {Group: Power, Index: 400000000},
 	} {
 		if err := (Basis{f}).Validate(2); err == nil {
-			t.Errorf("a bad %s is accepted", what)
+			t.Errorf("an invalid %s is accepted", what)
 		}
 	}
 }

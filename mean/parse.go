@@ -7,8 +7,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Limits of the text form. Powers beyond the tenth and thousands of bumps are
-// slips: they would be collinear in floating-point numbers.
+// Limits of the text form. Higher powers than the tenth and thousands of bumps are
+// probably typing errors: they would be collinear in floating-point arithmetic.
 const (
 	maxDegree = 10
 	maxBumps  = 1000
@@ -23,22 +23,22 @@ const (
 	zeroTerm     = "zero"
 )
 
-// Kinds are the words that the text form knows.
+// Kinds returns the words that the text form accepts.
 func Kinds() []string { return []string{zeroTerm, constantTerm, linearTerm, polyTerm, bumpsTerm} }
 
 // Term is one term of a mean function.
 type Term struct {
-	// Kind is a word of [Kinds] but zero.
+	// Kind is a word of [Kinds] other than zero.
 	Kind string
 	// Count is the degree of a poly, the number of bumps per column, or 0.
 	Count int
-	// Dims are the labels of the columns it acts on; nil means all.
+	// Dims are the labels of the columns that the term acts on; nil means all.
 	Dims []int
 }
 
-// Expr is a mean function as it is written; empty means zero. Every other one
-// has the constant, written or not. String prints the text form that [Parse]
-// reads back to an equal expression.
+// Expr is the expression of a mean function; empty means zero. Every other
+// expression includes the constant, even if it is not written. String returns the
+// text form, which [Parse] reads back to an equal expression.
 type Expr []Term
 
 func (t Term) String() string {
@@ -73,11 +73,11 @@ type ParseError = textform.Error
 //	     | "poly" "(" degree [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
 //	dims = "dims" "=" ( number | "[" number { "," number } "]" )
 //
-// linear has every column, poly(k) the powers 1 … k of every column without
-// products of different columns, bumps(m) m Gaussian bumps on every column
-// ([Expr.Basis] says where). All of them have the constant too, once; powers
-// that several terms have count once. Empty text is zero. Errors are
-// [*ParseError].
+// linear contains every column, poly(k) the powers 1 … k of every column without
+// products of different columns, and bumps(m) m Gaussian bumps on every column (see
+// [Expr.Basis] for their positions). All of them include the constant. The
+// constant, and powers that several terms contain, count once. Empty text means
+// zero. Errors are [*ParseError].
 func Parse(text string) (Expr, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -90,7 +90,7 @@ func Parse(text string) (Expr, error) {
 		case err != nil:
 			return err
 		case kind == zeroTerm && (e != nil || !p.AtEnd()):
-			return p.Fail(start, "zero stands alone")
+			return p.Fail(start, "zero cannot be combined with other terms")
 		case kind == zeroTerm:
 			return nil
 		}
@@ -109,7 +109,7 @@ func Parse(text string) (Expr, error) {
 
 type parser struct{ textform.Scanner }
 
-// term reads what follows the word of a term.
+// term reads the arguments of a term of the given kind.
 func (p *parser) term(kind string) (t Term, err error) {
 	t.Kind = kind
 	counted := kind == polyTerm || kind == bumpsTerm

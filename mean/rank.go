@@ -9,36 +9,36 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// dependent is the size of what is left of a column of H, relative to the
-// column, after the columns before it are taken out, below which it counts as
-// a combination of them. HᵀΣ⁻¹H squares the ratio, so that below √ε nothing of
-// it would be left.
+// dependent is the bound below which a column of H counts as a linear combination
+// of the columns before it: the norm of its part orthogonal to them, relative to
+// the column's own norm. HᵀΣ⁻¹H squares this ratio, so that below √ε rounding would
+// hide the difference.
 const dependent = 1e-8
 
-// RankError reports basis functions that are linearly dependent on the data:
-// their coefficients are not determined.
+// RankError reports basis functions that are linearly dependent at the data points,
+// so that their coefficients are not determined.
 type RankError struct {
-	// Name is a function that is a combination of those in Of; Of is empty for
-	// a function that is zero at every point.
+	// Name is a function that is a linear combination of those in Of. Of is empty
+	// if the function is zero at every point.
 	Name string
 	Of   []string
-	// N and Q count points and functions where there are fewer points.
+	// N and Q are the numbers of points and functions if N < Q, otherwise 0.
 	N, Q int
 }
 
 func (e *RankError) Error() string {
 	switch {
 	case e.N < e.Q:
-		return fmt.Sprintf("mean: %d coefficients cannot be found from %d rows: choose a simpler mean function", e.Q, e.N)
+		return fmt.Sprintf("mean: %d coefficients cannot be determined from %d rows: choose a simpler mean function", e.Q, e.N)
 	case len(e.Of) == 0:
-		return fmt.Sprintf("mean: the function of %s is zero at every row, so that its coefficient is not determined: choose a simpler mean function", e.Name)
+		return fmt.Sprintf("mean: the function of %s is zero in every row, so its coefficient is not determined: choose a simpler mean function", e.Name)
 	}
-	return fmt.Sprintf("mean: on these rows the function of %s is a linear combination of %s, so that their coefficients are not determined: choose a simpler mean function", e.Name, strings.Join(e.Of, ", "))
+	return fmt.Sprintf("mean: on these rows the function of %s is a linear combination of %s, so their coefficients are not determined: choose a simpler mean function", e.Name, strings.Join(e.Of, ", "))
 }
 
-// CheckRank finds out whether the columns of H (n×q, column-major) are linearly
-// independent, by Gram–Schmidt with reorthogonalisation, from the last function
-// (the constant) to the first. Errors: [*RankError].
+// CheckRank returns a [*RankError] unless the columns of H (n×q, column-major) are
+// linearly independent. It uses Gram–Schmidt with reorthogonalisation, from the
+// last function (the constant) to the first.
 func (b Basis) CheckRank(h []float64) error {
 	q := len(b)
 	if q == 0 {
@@ -67,7 +67,7 @@ func (b Basis) CheckRank(h []float64) error {
 	return nil
 }
 
-// rankError names the functions after j that the function j is made of.
+// rankError names the functions after j of which function j is a combination.
 func (b Basis) rankError(h []float64, n, j int) error {
 	e := &RankError{Name: b[j].Name(), N: n, Q: len(b)}
 	column := h[j*n : (j+1)*n]

@@ -165,7 +165,7 @@ var badModels = []badCase{
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: inHeader(`"rbf"`, `"rbff"`)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: inHeader(`"theta": [`, `"theta": [1, 2, 3, `)},
 	{args: "predict m.gpfit other.csv", code: exit.Data, want: []string{`no column named "a"`}, files: map[string]string{"other.csv": "z\n1\n"}},
-	{args: "predict m.gpfit t.csv --features a", code: exit.Usage, want: []string{"gives 1 columns, the model has 2"}},
+	{args: "predict m.gpfit t.csv --features a", code: exit.Usage, want: []string{"selects 1 columns, but the model has 2"}},
 	{args: "predict m.gpfit t.csv --interval 1", code: exit.Usage, want: []string{"between 0 and 1"}},
 	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is a file that is read here"}},
 	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is the file of --out, too"}},

@@ -24,7 +24,7 @@ var badExpressions = slices.Concat(
 	),
 	badWords("fit t.csv", "--mean", exit.Usage,
 		[2]string{"cubic", `unknown mean function "cubic"`}, [2]string{"poly", "needs a degree"}, [2]string{"poly(1000000)", "from 1 to"},
-		[2]string{"bumps(0)", "from 1 to"}, [2]string{"linear(dims=7)", "7"}, [2]string{"zero + linear", "zero stands alone"},
+		[2]string{"bumps(0)", "from 1 to"}, [2]string{"linear(dims=7)", "7"}, [2]string{"zero + linear", "zero cannot be combined"},
 		[2]string{"poly(5)", "choose a simpler mean function"}, [2]string{"bumps(50, dims=0)", "bumps"}, [2]string{"linear(", "dims"},
 	),
 	badWords("fit t.csv", "--prior", exit.Usage,

@@ -213,7 +213,7 @@ func TestReleasedCheckpoints(t *testing.T) {
 			if a, b := nlml(t, stdout), nlml(t, string(whole)); math.Abs(a-b) > 1e-4*(1+math.Abs(b)) {
 				t.Errorf("NLML %v, was %v", a, b)
 			}
-		case code != exit.Usage && code != exit.Data || !strings.Contains(stderr, "delete it to begin anew"):
+		case code != exit.Usage && code != exit.Data || !strings.Contains(stderr, "delete it to start over"):
 			// Another processor has other bits, another version other evaluations.
 			t.Errorf("exit code %d: %s", code, stderr)
 		}

@@ -1,6 +1,7 @@
-// Package columns has the results of a model as named columns, and writes them as
-// CSV or JSON. [Predict] makes them of the rows of a table, [Sampling] of joint draws,
-// [LeaveOneOut] of the training rows; [Sheet] writes them as they come.
+// Package columns converts the results of a model to named columns and writes them
+// as CSV or JSON. [Predict] converts predictions of the rows of a table, [Sampling]
+// joint draws, and [LeaveOneOut] predictions of the training rows. [Sheet] writes
+// them incrementally.
 package columns
 
 import (
@@ -19,20 +20,20 @@ import (
 type Column struct {
 	Name   string
 	Values []float64
-	// key is its path in a JSON object; nil for what is there in another form.
+	// key is its path in a JSON object; nil if the object has it in another form.
 	key []string
 }
 
-// TargetColumns are the result for one target.
+// TargetColumns is the result for one target.
 type TargetColumns struct {
-	// Target is its name, "" where there is only one.
+	// Target is the target's name, "" if it is the only one.
 	Target  string
 	Columns []Column
-	// Info is what a JSON object has beside the columns.
+	// Info holds further members of the JSON object.
 	Info map[string]any
 }
 
-// Add adds a column with a key of JSON, by default its name.
+// Add adds a column. key is its path in the JSON object, by default its name.
 func (p *TargetColumns) Add(name string, values []float64, key ...string) {
 	if key == nil {
 		key = []string{name}
@@ -60,8 +61,8 @@ func (p *TargetColumns) object() map[string]any {
 	return root
 }
 
-// Sheet writes columns of rows as they come, as CSV; or one JSON object at the
-// end. Columns of several targets are called TARGET.NAME.
+// Sheet writes columns of rows incrementally as CSV, or as one JSON object at the
+// end. The columns of several targets are named TARGET.NAME.
 type Sheet struct {
 	w      io.Writer
 	csv    *bufio.Writer // nil for JSON
@@ -72,8 +73,8 @@ type Sheet struct {
 	line   []byte
 }
 
-// NewSheet returns a table that is written to w. info is what the JSON object has
-// beside the parts.
+// NewSheet returns a sheet that writes to w. info holds further members of the JSON
+// object.
 func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
 	t := &Sheet{w: w, info: info}
 	if !asJSON {
@@ -82,9 +83,8 @@ func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
 	return t
 }
 
-// Add writes further rows: parts of the same form every time. Errors:
-// [*gp.RangeError] for what is no finite number, before anything of the rows is
-// written.
+// Add writes further rows. All calls must pass parts of the same form. If a number
+// is not finite, Add returns a [*gp.RangeError] and writes none of the rows.
 func (t *Sheet) Add(parts []TargetColumns) error {
 	for _, p := range parts {
 		for _, c := range p.Columns {
@@ -142,7 +142,7 @@ func (t *Sheet) addCSV(parts []TargetColumns) error {
 	return nil
 }
 
-// End writes what is left. It does not close the writer.
+// End writes the rest. It does not close the writer.
 func (t *Sheet) End() error {
 	if t.csv != nil {
 		return t.csv.Flush()
@@ -163,7 +163,7 @@ func (t *Sheet) End() error {
 	return json.NewEncoder(t.w).Encode(object)
 }
 
-// Write writes a table of one piece.
+// Write writes a table that consists of one piece.
 func Write(w io.Writer, asJSON bool, info map[string]any, p TargetColumns) error {
 	t := NewSheet(w, asJSON, info)
 	if err := t.Add([]TargetColumns{p}); err != nil {

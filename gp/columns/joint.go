@@ -15,26 +15,28 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Sampling says what is wanted of a joint distribution of rows.
+// Sampling selects the results of a joint distribution of rows.
 type Sampling struct {
 	// Draws is the number of draws, Seed their seed.
 	Draws int
 	Seed  uint64
-	// Observed means new observations, noise included, and not the function.
+	// Observed selects new observations, with noise, instead of the function.
 	Observed bool
-	// Covariance is a file for the covariance, "" for none. Its name ends in one of
-	// CovarianceExtensions; that of several targets becomes NAME.TARGET.npy.
+	// Covariance is the name of a file for the covariance, "" for none. It ends in
+	// one of CovarianceExtensions; with several targets the names become
+	// NAME.TARGET.npy.
 	Covariance string
-	// OnNote, unless nil, is told of files and of singular covariances.
+	// OnNote, unless nil, receives notes about files written and singular
+	// covariances.
 	OnNote func(text string)
 }
 
-// CovarianceExtensions are those of files for a covariance: a NumPy array, an
-// archive with the mean beside it, text.
+// CovarianceExtensions are the file name extensions for a covariance: a NumPy
+// array, an archive that also has the mean, and text.
 var CovarianceExtensions = []string{".npy", ".npz", ".csv"}
 
-// CovarianceFile is the file for the covariance of a target, which is "" unless
-// there are several.
+// CovarianceFile returns the name of the file for the covariance of a target.
+// target is "" unless there are several targets.
 func (o *Sampling) CovarianceFile(target string) string {
 	extension := filepath.Ext(o.Covariance)
 	if target == "" || o.Covariance == "" {
@@ -43,7 +45,7 @@ func (o *Sampling) CovarianceFile(target string) string {
 	return strings.TrimSuffix(o.Covariance, extension) + "." + strings.Map(inFileName, target) + extension
 }
 
-// inFileName keeps the name of a column from being a path.
+// inFileName replaces characters that would make the name of a column a path.
 func inFileName(c rune) rune {
 	if c < ' ' || strings.ContainsRune(`/\:`, c) {
 		return '_'
@@ -51,7 +53,7 @@ func inFileName(c rune) rune {
 	return c
 }
 
-// Wanted says whether anything is.
+// Wanted reports whether any result is selected.
 func (o *Sampling) Wanted() bool { return o.Covariance != "" || o.Draws > 0 }
 
 func (o *Sampling) note(format string, args ...any) {
@@ -60,10 +62,10 @@ func (o *Sampling) note(format string, args ...any) {
 	}
 }
 
-// Add writes the covariance of j and adds columns draw0, draw1, … to r. The
-// covariance is gone afterwards. target is the target's name where a model has
-// several: their draws are independent. Errors: those of [gp.Joint.Sampler] and
-// [gp.Sampler.Draw], and of writing the file.
+// Add writes the covariance of j and adds columns draw0, draw1, … to r. It destroys
+// the covariance. target is the target's name if the model has several targets,
+// whose draws are independent. Add returns the errors of [gp.Joint.Sampler], of
+// [gp.Sampler.Draw] and of writing the file.
 func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, target string) error {
 	m := len(j.Mean)
 	if r.Info == nil {
@@ -85,7 +87,7 @@ func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, targe
 		return err
 	}
 	if s.Rank < m {
-		o.note("the covariance of the %d rows is singular to working precision: draws have rank %d, and lack variances up to %.2g", m, s.Rank, s.Dropped)
+		o.note("the covariance of the %d rows is singular to working precision: draws have rank %d and omit variances up to %.2g", m, s.Rank, s.Dropped)
 	}
 	values, err := s.Draw(o.Draws, gp.TargetSeed(o.Seed, target))
 	if err != nil {
@@ -93,7 +95,7 @@ func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, targe
 	}
 	draws := slices.Collect(slices.Chunk(values, m))
 	for d, values := range draws {
-		// The JSON object has them as a list.
+		// The JSON object holds them as a list.
 		r.Columns = append(r.Columns, Column{Name: "draw" + strconv.Itoa(d), Values: values})
 	}
 	r.Info["draws"], r.Info["seed"], r.Info["observed"] = draws, o.Seed, o.Observed
@@ -113,7 +115,7 @@ func writeCovariance(w io.Writer, j *gp.Joint, extension string) error {
 		err = gp.WriteNPZ(b, gp.NPYArray{Name: "mean", Shape: []int{m}, Values: j.Mean}, cov)
 	default:
 		for row := range slices.Chunk(j.Cov, m) {
-			_, _ = b.WriteString(strings.Join(textform.Words(row), ",") + "\n") // Flush has the error
+			_, _ = b.WriteString(strings.Join(textform.Words(row), ",") + "\n") // Flush returns the error
 		}
 	}
 	if err != nil {

@@ -8,29 +8,30 @@ import (
 	"gpfit/gp/rows"
 )
 
-// Predict says what is predicted for rows, all in original units.
+// Predict selects the predictions for rows, all in original units.
 type Predict struct {
-	// Probability is that of the interval for a new observation, between 0 and 1.
+	// Probability is the probability, between 0 and 1, of the interval for a new
+	// observation.
 	Probability float64
-	// Terms asks for each term of a sum of kernels apart, Gradient for the
-	// derivatives of the mean by the features, GradientStd for the standard
-	// deviations of the function's.
+	// Terms adds predictions of each term of a sum of kernels, Gradient the
+	// derivatives of the mean by the features, and GradientStd the standard
+	// deviations of the function's derivatives.
 	Terms, Gradient, GradientStd bool
-	// Sampling asks for more of the joint distribution of all rows.
+	// Sampling selects results of the joint distribution of all rows.
 	Sampling
 }
 
-// Level is the probability in percent, as in lower95.
+// Level returns the probability in percent, as in lower95.
 func (o *Predict) Level() string { return strconv.FormatFloat(100*o.Probability, 'g', 10, 64) }
 
-// Info is what the JSON object of a [Sheet] has beside the parts.
+// Info returns further members of the JSON object of a [Sheet].
 func (o *Predict) Info() map[string]any {
 	return map[string]any{"type": "prediction", "probability": o.Probability}
 }
 
-// Parts predicts rows, a part for each target: columns mean, std, lower and upper
-// bound of the interval, std_latent, and what else is asked for. Errors are those
-// of [gp.Posterior].
+// Parts predicts rows and returns a part for each target: columns mean, std, lower
+// and upper bound of the interval, std_latent, and the other selected columns. It
+// returns the errors of [gp.Posterior].
 func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]TargetColumns, error) {
 	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
 	if err != nil {
@@ -55,7 +56,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 	return parts, nil
 }
 
-// more adds to r what goes beyond mean and deviation.
+// more adds the results beyond mean and deviation to r.
 func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *TargetColumns) error {
 	if o.Terms {
 		terms, meanFunction, err := p.Terms(ctx, in.X, in.N)
@@ -96,7 +97,7 @@ func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Ta
 	return o.Add(ctx, joint, r, r.Target)
 }
 
-// Of is the column c of a row-major matrix of n rows.
+// Of returns column c of a row-major matrix with n rows.
 func Of(matrix []float64, n, c int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -105,7 +106,7 @@ func Of(matrix []float64, n, c int) []float64 {
 	return values
 }
 
-// LeaveOneOut has a row for each training row of m.
+// LeaveOneOut returns columns with a row for each training row of m.
 func LeaveOneOut(m *gp.Model, l *gp.LeaveOneOut) TargetColumns {
 	numbers := make([]float64, len(l.Target))
 	for i := range numbers {

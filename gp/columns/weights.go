@@ -11,8 +11,8 @@ import (
 	"gpfit/gp"
 )
 
-// WriteWeights writes the posterior of the weights of linear terms as CSV, a row
-// for each weight, or as a JSON object that has the covariances, too.
+// WriteWeights writes the posterior of the weights of linear terms as CSV with a
+// row for each weight, or as a JSON object that also has the covariances.
 func WriteWeights(w io.Writer, asJSON bool, weights []gp.Weights) error {
 	if asJSON {
 		terms := make([]map[string]any, len(weights))
@@ -28,7 +28,7 @@ func WriteWeights(w io.Writer, asJSON bool, weights []gp.Weights) error {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for _, t := range weights {
 		for i, name := range t.Names {
-			// Rounding can take the variance a little below zero.
+			// Rounding can make the variance slightly negative.
 			std := math.Sqrt(max(t.Cov[i*len(t.Names)+i], 0))
 			lines = append(lines, []string{t.Path, name, number(t.Mean[i]), number(std), number(math.Sqrt(t.PriorVariance[i]))})
 		}

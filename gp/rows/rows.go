@@ -1,7 +1,7 @@
-// Package rows reads the rows of a table as a fitted model wants them: the
-// model's features, found by their names, and what is known of the noise of each
-// row. Start at [Open]; the rows then come in pieces, so that a table need not be
-// in memory as a whole.
+// Package rows reads the rows of a table for prediction with a fitted model: the
+// model's features, found by name, and the known noise of each row. Start with
+// [Open], which returns a reader that delivers the rows in pieces, so that the
+// table need not fit in memory.
 package rows
 
 import (
@@ -16,33 +16,34 @@ import (
 	"gpfit/internal/table"
 )
 
-// Piece is how many rows [ModelRows.Next] returns at most.
+// Piece is the largest number of rows that [ModelRows.Next] returns.
 const Piece = 1 << 13
 
-// Options say which columns of a table are the model's. The zero value finds them
-// by the names that the model was trained with.
+// Options selects the table columns for the model. The zero value finds them by
+// their names in the training table.
 type Options struct {
-	// Features are columns by name, index or range of indices, in the order of
-	// the model's features; empty for those of the same names.
+	// Features selects columns by name, index or range of indices, in the order of
+	// the model's features. Empty means the columns with the same names.
 	Features []string
-	// Header says whether the first row names the columns: auto, yes or no;
-	// empty means auto.
+	// Header is auto, yes or no: whether the first row names the columns. Empty
+	// means auto.
 	Header string
-	// NoiseColumn is the column of known noise variances, NoiseGroup that of
-	// labels of noise groups; empty for the model's own, if the table has it.
-	// DefaultGroup is the group of rows without one that the model knows.
+	// NoiseColumn is the column of known noise variances, NoiseGroup the column of
+	// noise group labels. Empty means the column with the same name as in training,
+	// if the table has it. DefaultGroup is the group of rows whose group the model
+	// does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
 }
 
 // MismatchError reports an option that does not fit the model.
 type MismatchError struct {
-	// Option is the field's name, Msg what is wrong.
+	// Option is the name of the field, Msg describes the problem.
 	Option, Msg string
 }
 
 func (e *MismatchError) Error() string { return e.Option + ": " + e.Msg }
 
-// Rows are N rows of all features of a model, row-major, and their noise.
+// Rows holds N rows of all features of a model, row-major, and their noise.
 type Rows struct {
 	X     []float64
 	N     int
@@ -54,16 +55,16 @@ type ModelRows struct {
 	in      *table.Reader
 	model   *gp.Model
 	options Options
-	into    []int // for each column that is read, its place among the model's features
+	into    []int // for each column read, its index among the model's features
 	buffer  []float64
-	lacking []string // a warning of noise that is not known
+	lacking []string // a warning about unknown noise
 	done    int
 }
 
 // Open opens a table of any format that gpfit reads, or for "-" the text from
-// stdin. Features that the model does not use, because they were constant, need
-// not be in the table and are left zero. The caller closes the reader. Errors:
-// [*MismatchError], and those of the table with file, line and column.
+// stdin. The table may lack features that the model does not use because they were
+// constant; they are zero then. The caller must close the reader. Errors are
+// [*MismatchError], and errors of the table with file, line and column.
 func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
@@ -98,10 +99,10 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 		}
 	default:
 		_ = in.Close()
-		return nil, &MismatchError{"Features", fmt.Sprintf("gives %d columns, the model has %d", in.Columns(), all)}
+		return nil, &MismatchError{"Features", fmt.Sprintf("selects %d columns, but the model has %d", in.Columns(), all)}
 	}
 	if o.NoiseColumn == "" && m.Noise.Column != "" {
-		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std is that of an observation without them", m.Noise.Column)}
+		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std does not include them", m.Noise.Column)}
 	}
 	return r, nil
 }
@@ -124,8 +125,8 @@ func open(path string, stdin io.Reader, o table.Options) (*table.Reader, error) 
 }
 
 // findNoise looks for the model's noise columns in the table, unless the options
-// name others, and adds them to the columns to be read. It returns the input once
-// more: standard input is read into memory for that.
+// name others, and adds them to the columns to read. It returns a reader of the
+// same input, because it has to read standard input into memory.
 func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *table.Options) (io.Reader, error) {
 	first := stdin
 	if path == "-" {
@@ -156,9 +157,9 @@ func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *
 	return stdin, nil
 }
 
-// Next returns the next rows, [Piece] at most and none after the last. They are
-// valid until the next call. Errors: [*gp.NoiseError] where the model needs to
-// know more of a row's noise, and those of the table.
+// Next returns the next rows, at most [Piece], and none after the last. They are
+// valid until the next call. Errors are [*gp.NoiseError] if a row lacks noise
+// information that the model needs, and errors of the table.
 func (r *ModelRows) Next() (Rows, error) {
 	t, err := r.in.Next(max(1, min(Piece, pieceNumbers/len(r.model.FeatureNames))))
 	if err == io.EOF {
@@ -190,10 +191,10 @@ func (r *ModelRows) Next() (Rows, error) {
 	return out, nil
 }
 
-// pieceNumbers bounds the numbers of a piece of many columns.
+// pieceNumbers bounds the size of a piece with many columns, in numbers.
 const pieceNumbers = 4 << 20
 
-// All returns all rows that are left. Errors are those of [ModelRows.Next], and
+// All returns all remaining rows. It returns the errors of [ModelRows.Next], and
 // [*gp.SizeError].
 func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
@@ -210,8 +211,8 @@ func (r *ModelRows) All() (Rows, error) {
 	}
 }
 
-// Warnings tells what a user should know about the rows read so far. Those told
-// once stay where they are.
+// Warnings returns the warnings about the rows read so far. Later calls only append
+// to the list.
 func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
 
 // Close closes the table.

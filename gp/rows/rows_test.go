@@ -15,7 +15,8 @@ import (
 	"gpfit/internal/table"
 )
 
-// model uses the features a and c of three, and has known noise and two groups.
+// model returns a model that uses the features a and c of three, with known noise
+// and two groups.
 var model = &gp.Model{
 	Columns: []int{0, 2}, FeatureNames: []string{"a", "b", "c"}, TargetName: "y", Scaling: gp.Scaling{YScale: 1},
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
@@ -30,8 +31,9 @@ func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, er
 	return r, err
 }
 
-// TestOpen: columns are found by the model's names, in any order, or by options;
-// a feature that the model does not use may be missing and is zero.
+// TestOpen checks that columns are found by the model's names, in any order, or by
+// options, and that a feature that the model does not use may be missing and is
+// then zero.
 func TestOpen(t *testing.T) {
 	noise := gp.RowNoise{Known: []float64{0.1, 0.2}, Group: []string{"left", "right"}}
 	for name, c := range map[string]struct {
@@ -45,7 +47,7 @@ func TestOpen(t *testing.T) {
 			Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
 		"all features": {"1,7,3\n2,8,4\n", Options{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
 			Rows{[]float64{1, 7, 3, 2, 8, 4}, 2, gp.RowNoise{DefaultGroup: "right"}},
-			[]string{`the table has no column "v" of known noise variances: std is that of an observation without them`}},
+			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
 		r, err := openText(t, c.text, model, c.options)
 		if err != nil {
@@ -69,7 +71,7 @@ func TestOpenErrors(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: gives 1 columns, the model has 3"},
+		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: selects 1 columns, but the model has 3"},
 		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "NoiseColumn: the model was fitted without known variances"},
 		"no groups":        {&plain, Options{DefaultGroup: "left"}, "NoiseGroup: the model has no noise groups"},
 	} {
@@ -88,8 +90,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestPieces: rows come in pieces from a file, and an error of a row's noise names
-// its place in the table.
+// TestPieces checks that rows are read from a file in pieces, and that an error
+// about a row's noise names its position in the table.
 func TestPieces(t *testing.T) {
 	const n = Piece + 5
 	var text strings.Builder

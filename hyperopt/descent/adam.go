@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Adam (Kingma and Ba, ICLR 2015, algorithm 1) takes steps of 0.1 log units, β₁ =
-// 0.9 and β₂ = 0.999, and halves them whenever 20 iterations have not gone below
-// the best value so far. Steps end at the bounds.
+// Adam (Kingma and Ba, ICLR 2015, algorithm 1) takes steps of 0.1 log units with β₁
+// = 0.9 and β₂ = 0.999. It halves the steps whenever 20 iterations bring no new
+// best value. Steps end at the bounds.
 type Adam struct{}
 
 // Adam's constants.
@@ -37,7 +37,7 @@ func (Adam) Descend(ctx context.Context, d *Descent) (Status, error) {
 			s[i] = adamBeta2*s[i] + (1-adamBeta2)*g[i]*g[i]
 			target := z[i] - step*(m[i]/(1-power1))/(math.Sqrt(s[i]/(1-power2))+adamEpsilon)
 			if z[i] = d.space.clip(i, target); z[i] != target {
-				m[i] = 0 // it would press against the bound long after f has turned
+				m[i] = 0 // momentum would press against the bound long after f turns
 			}
 		}
 		f, err := d.Value(ctx, z)
@@ -55,7 +55,7 @@ func (Adam) Descend(ctx context.Context, d *Descent) (Status, error) {
 			best, waited = d.at, 0
 		}
 		if !ok || waited > adamPatience {
-			// Back to the best point, with shorter steps and nothing remembered.
+			// Return to the best point with shorter steps and without momentum.
 			step, waited, power1, power2 = step/2, 0, 1, 1
 			clear(m)
 			clear(s)

@@ -13,15 +13,15 @@ import (
 // order.
 type Metric []float64
 
-// Scaled returns the metric of f times factor; nil of nil.
+// Scaled returns the metric of factor·f, or nil for a nil metric.
 func (m Metric) Scaled(factor float64) Metric {
 	out := slices.Clone(m)
 	floats.Scale(factor, out)
 	return out
 }
 
-// Nats returns ½(b−a)ᵀM(b−a), the rise of f from its minimum at a to b by the
-// quadratic model of the metric; +Inf if that is nil.
+// Nats returns ½(b−a)ᵀM(b−a), the rise of f from its minimum at a to b according to
+// the quadratic model of the metric, or +Inf if the metric is nil.
 func (m Metric) Nats(a, b []float64) float64 {
 	if m == nil {
 		return math.Inf(1)
@@ -42,8 +42,8 @@ type model struct {
 	b Metric // nil before the first pair
 }
 
-// floored returns the model of a metric with eigenvalues below metricFloor raised
-// to it.
+// floored returns the model of a metric whose eigenvalues below metricFloor are
+// raised to it.
 func (m Metric) floored(p int) (model, error) {
 	var e mat.EigenSym
 	if !e.Factorize(mat.NewSymDense(p, slices.Clone(m)), true) {
@@ -64,9 +64,9 @@ func (m Metric) floored(p int) (model, error) {
 	return model{p, b}, nil
 }
 
-// learn updates B by the step s and the change y of the gradient: the damped
-// formula of BFGS (N&W procedure 18.2), which keeps B positive definite whatever
-// the sign of sᵀy.
+// learn updates B with the step s and the change y of the gradient by the damped
+// BFGS formula (N&W procedure 18.2), which keeps B positive definite for either
+// sign of sᵀy.
 func (m *model) learn(s, y []float64) {
 	p := m.p
 	sy := dot(s, y)
@@ -76,7 +76,7 @@ func (m *model) learn(s, y []float64) {
 		}
 		m.b = make(Metric, p*p)
 		for i := range p {
-			m.b[i*p+i] = dot(y, y) / sy // N&W 6.20, of B
+			m.b[i*p+i] = dot(y, y) / sy // N&W 6.20, for B
 		}
 	}
 	bs := make([]float64, p)
@@ -102,8 +102,8 @@ func (m *model) learn(s, y []float64) {
 	}
 }
 
-// solve returns B⁻¹g over the parameters with the given indices, and false if
-// that cannot be computed.
+// solve returns B⁻¹g over the parameters with the given indices, and false if it
+// cannot compute that.
 func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
 	if m.b == nil {
 		return nil, false
@@ -122,8 +122,8 @@ func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
 	return &x, true
 }
 
-// newton writes −B⁻¹g over the parameters with the given indices to dir, and
-// reports whether it could.
+// newton writes −B⁻¹g over the parameters with the given indices to dir and reports
+// whether it succeeded.
 func (m *model) newton(index []int, g, dir []float64) bool {
 	x, ok := m.solve(index, g)
 	if ok {
@@ -134,9 +134,9 @@ func (m *model) newton(index []int, g, dir []float64) bool {
 	return ok
 }
 
-// promise returns the decrease of f to the minimum of its quadratic model over
-// the parameters with the given indices, ½gᵀB⁻¹g, where all p have the gradient
-// g; +Inf without a model.
+// promise returns the decrease of f to the minimum of its quadratic model over the
+// parameters with the given indices, ½gᵀB⁻¹g. g is the gradient over all p
+// parameters. Without a model it returns +Inf.
 func (m *model) promise(index []int, g []float64) float64 {
 	if m.b == nil {
 		return math.Inf(1)

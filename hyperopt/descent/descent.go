@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Method is an algorithm that descends from one start. Its value holds settings
-// alone and serves any number of starts side by side.
+// Method is an algorithm that descends from one start. Its value holds only
+// settings and can serve any number of concurrent starts.
 type Method interface {
-	// Name is what --optimizer takes.
+	// Name returns the name that --optimizer accepts.
 	Name() string
-	// Descend goes down from d.Point() until d.Converged() says so or it cannot go
-	// on; the status is why it ended. It evaluates by d.Value and d.Gradient, whose
-	// errors it returns as they are, and makes every better point it settles on
-	// the current one by d.Accept.
+	// Descend minimises from d.Point() until d.Converged() reports convergence or
+	// no progress is possible; the status is the reason for the end. It evaluates
+	// with d.Value and d.Gradient, returns their errors unchanged, and calls
+	// d.Accept to make a better point the current one.
 	Descend(ctx context.Context, d *Descent) (Status, error)
 }
 
@@ -25,45 +25,43 @@ const (
 	DefaultMaxEvaluations    = 1000
 	DefaultGradientTolerance = 1e-4
 	DefaultRelativeTolerance = 1e-10
-	// DefaultPrecision is that of a likelihood by a Cholesky factorisation in
-	// float64 arithmetic.
+	// DefaultPrecision is the precision of a likelihood computed by a Cholesky
+	// factorisation in float64 arithmetic.
 	DefaultPrecision = 1e-12
 )
 
-// Options tells how to minimise. The zero value is ready to use.
+// Options configures the minimisation. The zero value is ready to use.
 type Options struct {
 	// Method is the algorithm; nil means LBFGS.
 	Method Method
 	// MaxEvaluations limits the value evaluations of each start; 0 means
-	// DefaultMaxEvaluations. Gradients are not counted here: there is at most
-	// one for each value.
+	// DefaultMaxEvaluations. Gradients do not count; each value has at most one.
 	MaxEvaluations int
-	// GradientTolerance: a start has converged when no component of ∂f/∂z
-	// exceeds it, over the free parameters that can still move, that is, not
-	// over those at a bound that f pushes outwards. 0 means
-	// DefaultGradientTolerance, negative means never.
+	// GradientTolerance is the largest component of ∂f/∂z with which a start has
+	// converged. Free parameters at a bound that f pushes outwards do not count. 0
+	// means DefaultGradientTolerance, negative means never.
 	GradientTolerance float64
-	// RelativeTolerance: a start has converged when |f_k − f_{k+1}| ≤
-	// RelativeTolerance·max(1, |f_{k+1}|) in five consecutive iterations. 0
-	// means DefaultRelativeTolerance, negative means never.
+	// RelativeTolerance is the tolerance of the change: a start has converged when
+	// |f_k − f_{k+1}| ≤ RelativeTolerance·max(1, |f_{k+1}|) in five consecutive
+	// iterations. 0 means DefaultRelativeTolerance, negative means never.
 	RelativeTolerance float64
 	// Precision, times max(1, |f|), is the difference of two values below which
-	// their order is taken to be rounding; 0 means DefaultPrecision. A method of
-	// evaluation that estimates f has a larger one.
+	// their order counts as rounding; 0 means DefaultPrecision. A method that
+	// estimates f has a larger precision value.
 	Precision float64
-	// Race lets the starts of LBFGS run side by side, an iteration of each at a
-	// time, and ends those that lead nowhere: a start whose quadratic model puts
-	// it into the basin of a better one (StatusMerged), and one so far above the
-	// best that thirty times the decrease that its model promises would not do
-	// (StatusDropped). That saves half of the evaluations or more; a start that
-	// creeps along a saddle may be dropped that would have found the best.
+	// Race runs the starts of LBFGS in turns, one iteration at a time, and stops a
+	// start early if its quadratic model puts it in the basin of a better one
+	// (StatusMerged), or if even thirty times the decrease that its model promises
+	// would not reach the best (StatusDropped). That saves half of the evaluations
+	// or more, but may drop a start that creeps along a saddle and would have found
+	// the best.
 	Race bool
-	// Reach is how far above the best, in units of f, an end still counts in a
-	// race: starts that may come so low are not dropped.
+	// Reach is the distance above the best, in units of f, within which an end
+	// still counts in a race. Starts that may reach it are not dropped.
 	Reach float64
-	// Callback, unless nil, is called at each start's first point and after
-	// each accepted iteration, one call at a time; with several objectives
-	// from different goroutines.
+	// Callback, unless nil, is called at each start's first point and after each
+	// accepted iteration. Calls never overlap, but with several objectives they
+	// come from different goroutines.
 	Callback func(Iteration)
 }
 
@@ -95,12 +93,11 @@ func (s Options) withDefaults() (Options, error) {
 	return s, nil
 }
 
-// noise returns the rounding to be expected in f.
+// noise returns the expected rounding error of f.
 func (s Options) noise(f float64) float64 { return s.Precision * math.Max(1, math.Abs(f)) }
 
-// Descent is the state of one start that every method shares. It shares nothing
-// with other starts, so that starts may run in any order, and on objectives of
-// their own at the same time.
+// Descent is the state of one start, common to all methods. Starts share no state,
+// so they may run in any order, and concurrently on separate objectives.
 type Descent struct {
 	space  *space
 	s      Options
@@ -113,8 +110,8 @@ type Descent struct {
 	iter     int
 	change   float64 // relative change of the latest iteration
 	flat     int     // iterations in a row with a change within tolerance
-	flatFrom int     // infeasible trials before the first of those
-	// model is what the steps have taught so far of the Hessian.
+	flatFrom int     // infeasible trials before the first of these iterations
+	// model approximates the Hessian from the steps so far.
 	model model
 }
 
@@ -125,7 +122,7 @@ func newDescent(space *space, s Options, index int, start Start, ev *Oracle, not
 // Point returns the current iterate.
 func (d *Descent) Point() Point { return d.at }
 
-// Value returns f(z), +Inf where f is not defined. An error ends the start.
+// Value returns f(z), or +Inf where f is not defined. An error ends the start.
 func (d *Descent) Value(ctx context.Context, z []float64) (float64, error) {
 	return d.ev.Value(ctx, z)
 }
@@ -136,8 +133,7 @@ func (d *Descent) Gradient(ctx context.Context, z, grad []float64) (bool, error)
 	return d.ev.Gradient(ctx, z, grad)
 }
 
-// Accept makes p, with its gradient, the current iterate, and tells whoever
-// listens.
+// Accept makes p, with its gradient, the current iterate and notifies the callback.
 func (d *Descent) Accept(p Point) {
 	d.step(p)
 	d.notify(d)
@@ -162,17 +158,19 @@ func (d *Descent) step(p Point) {
 	d.iter++
 }
 
-// restless forgets the iterations with little change.
+// restless resets the count of iterations with little change.
 func (d *Descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
 
-// Converged tests the criteria at the current iterate: StatusNone if none holds.
+// Converged tests the criteria at the current iterate. It returns StatusNone if
+// none holds.
 func (d *Descent) Converged() Status {
 	if d.space.norm(d.at.Z, d.at.G) <= d.s.GradientTolerance {
 		return StatusGradientConverged
 	}
 	if d.flat >= relativeIterations {
 		if d.ev.counts.Infeasible > d.flatFrom {
-			// Not an optimum: the way down leads where f is not defined.
+			// This is no optimum: f decreases towards points where it is not
+			// defined.
 			return StatusStalled
 		}
 		return StatusFunctionConverged
@@ -180,8 +178,8 @@ func (d *Descent) Converged() Status {
 	return StatusNone
 }
 
-// Promise returns the decrease of f to the minimum of its quadratic model over
-// the parameters that can move; +Inf while there is no model.
+// Promise returns the decrease of f to the minimum of its quadratic model over the
+// parameters that can move, or +Inf without a model.
 func (d *Descent) Promise() float64 {
 	if d.at.G == nil {
 		return math.Inf(1)
@@ -195,8 +193,8 @@ func (d *Descent) Promise() float64 {
 	return d.model.promise(index, d.at.G)
 }
 
-// run descends from the start. The error in the result is non-nil if the start
-// failed or was cancelled.
+// run descends from the start. The result has an error if the start failed or was
+// cancelled.
 func (d *Descent) run(ctx context.Context) StartResult {
 	status, err := d.begin(ctx)
 	if status == StatusNone && err == nil {
@@ -216,7 +214,7 @@ func (d *Descent) run(ctx context.Context) StartResult {
 	return d.result(status, err)
 }
 
-// begin evaluates the start itself.
+// begin evaluates the start point.
 func (d *Descent) begin(ctx context.Context) (Status, error) {
 	if d.start.Metric != nil {
 		var err error
@@ -248,7 +246,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 	return StatusNone, nil
 }
 
-// result reports the start.
+// result returns the outcome of the start.
 func (d *Descent) result(status Status, err error) StartResult {
 	r := StartResult{
 		Start: slices.Clone(d.start.Z), F: math.Inf(1), GradientNorm: math.NaN(), RelativeChange: d.change,
@@ -256,7 +254,7 @@ func (d *Descent) result(status Status, err error) StartResult {
 	}
 	at := d.ev.best
 	if d.at.Z != nil && (status.Converged() || d.at.F <= at.F+d.s.noise(at.F)) {
-		at = d.at // has its gradient
+		at = d.at // includes the gradient
 	}
 	var begin *StartError
 	if at.Z == nil || errors.As(err, &begin) {
@@ -283,7 +281,7 @@ func (d *Descent) result(status Status, err error) StartResult {
 	}
 	switch status {
 	case StatusStalled:
-		r.warnf("stalled: the objective cannot be decreased any further in floating point, although its gradient norm is %.3g (tolerance %.3g; %d trials were infeasible)",
+		r.warnf("stalled: floating-point precision allows no further decrease of the objective, although its gradient norm is %.3g (tolerance %.3g; %d trials were infeasible)",
 			r.GradientNorm, d.s.GradientTolerance, d.ev.counts.Infeasible)
 	case StatusMaxEvaluations:
 		r.warnf("stopped at the limit of %d value evaluations before convergence", d.s.MaxEvaluations)

@@ -7,24 +7,24 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and
-// 7.5), with its memory cleared where the curvature condition failed, and the step
-// limited, among others by the bounds.
+// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5).
+// It clears their memory where the curvature condition fails, and limits the step,
+// in particular by the bounds.
 type director struct {
 	memory int
 	lo, hi []float64 // bounds of the variables
 	limit  *stepLimit
-	// newton, unless nil, gives the directions from a metric in place of
-	// L-BFGS; false where it cannot.
+	// newton, unless nil, computes directions from a metric instead of L-BFGS. It
+	// returns false if it cannot.
 	newton func(grad, dir []float64) bool
-	// reach is the bound of the next first trial along such a direction, and
-	// tried how far the latest one went.
+	// reach bounds the next first trial along such a direction; tried is the
+	// distance of the latest first trial.
 	reach, tried float64
 
 	lbfgs    *optimize.LBFGS
 	prevX    []float64
 	prevG    []float64
-	steepest bool // the latest direction is that of steepest descent
+	steepest bool // the latest direction is the steepest descent
 }
 
 // InitDirection implements [optimize.NextDirectioner]: steepest descent.
@@ -58,7 +58,8 @@ func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 
 	return d.InitDirection(loc, dir)
 }
 
-// newtonStep takes the direction from the metric, if there is one that serves.
+// newtonStep computes the direction from the metric, if there is a metric and the
+// direction is usable.
 func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
 	if d.newton == nil {
 		return 0, false
@@ -76,7 +77,8 @@ func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float
 	return 0, false
 }
 
-// adapt sets the reach by how far the latest search went of its first trial.
+// adapt sets the reach from the ratio of the latest accepted step to its first
+// trial.
 func (d *director) adapt(loc *optimize.Location) {
 	if d.tried == 0 {
 		d.reach = newtonReach
@@ -90,8 +92,8 @@ func (d *director) adapt(loc *optimize.Location) {
 	}
 }
 
-// fullStep returns the first trial along dir, whose natural length is 1, and
-// false if dir is not one of clear descent.
+// fullStep returns the first trial along dir, whose natural length is 1, and false
+// if dir is not clearly a descent direction.
 func (d *director) fullStep(loc *optimize.Location, dir []float64) (step float64, ok bool) {
 	norm := floats.Norm(dir, math.Inf(1))
 	if !(norm > 0) || math.IsInf(norm, 0) {
@@ -112,7 +114,7 @@ func (d *director) fullStep(loc *optimize.Location, dir []float64) (step float64
 }
 
 // curved reports whether the step s and the change of the gradient y since the
-// latest direction satisfy sᵀy > 0, clearly.
+// latest direction clearly satisfy sᵀy > 0.
 func (d *director) curved(loc *optimize.Location) bool {
 	var sy, ss, yy float64
 	for i, x := range loc.X {
@@ -130,9 +132,8 @@ func (d *director) remember(loc *optimize.Location) {
 }
 
 // restrain shortens the components of dir that would take a variable beyond its
-// bound at the given step, unless they make up much of the slope along dir: then
-// it would not be a direction of quick descent any more, and they limit the step
-// instead, see room.
+// bound at the given step. If they make up much of the slope along dir, shortening
+// would spoil the descent, and they limit the step instead; see room.
 func (d *director) restrain(loc *optimize.Location, dir []float64, step float64) {
 	slope := math.Abs(floats.Dot(loc.Gradient, dir))
 	for i, x := range loc.X {

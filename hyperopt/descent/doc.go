@@ -1,25 +1,25 @@
 // Package descent minimises a function of log-parameters, such as a negative log
 // marginal likelihood, from given starts.
 //
-// [Minimize] is the whole story: it takes a [Search] (functions, parameters, starts)
-// and [Options] whose zero value is the documented default, and returns a [Result].
-// In order, a run goes through
+// [Minimize] takes a [Search] (functions, parameters, starts) and [Options], whose
+// zero value is the documented default, and returns a [Result]. A run consists of
+// these layers:
 //
-//	Minimize   starts one after the other, or side by side   (minimize.go, run.go)
-//	race       or in turns, some merged or dropped           (race.go)
+//	Minimize   runs starts in sequence or in parallel        (minimize.go, run.go)
+//	race       runs them in turns, merges and drops some     (race.go)
 //	Method     the algorithm of one start                    (lbfgs.go, adam.go, neldermead.go)
 //	Descent    the state of a start, its criteria            (descent.go)
-//	Oracle     the one way to the function                   (oracle.go)
+//	Oracle     all calls of the function                     (oracle.go)
 //	space      parameters and their bounds                   (space.go)
 //
-// An evaluation costs O(n³), an iteration's own arithmetic O(p·memory), so
-// everything here is arranged around few and cheap evaluations: trial steps ask
-// for the value only (n³/3), and the gradient (2n³/3 more) is asked for at the
-// same point only when the value alone does not rule the step out.
+// An evaluation costs O(n³), the other arithmetic of an iteration O(p·memory). The
+// package therefore minimises the number and cost of evaluations: a trial step
+// computes only the value (n³/3), and the gradient at the same point (2n³/3 more)
+// only if the value does not rule out the step.
 //
-// A start that comes with a [Metric], an approximation of the Hessian (see
-// [Hessian]), descends by damped BFGS from it; every start leaves such a metric
-// behind.
+// A start with a [Metric], an approximation of the Hessian (see [Hessian]),
+// descends by damped BFGS from that metric. The result of every start contains such
+// a metric.
 //
 // Formulas are cited from J. Nocedal and S. Wright, Numerical Optimization, 2nd
 // edition, Springer 2006 ("N&W").

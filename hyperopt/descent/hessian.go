@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// HessianOptions tell how to difference a gradient. The zero value suits a
-// [Start.Metric].
+// HessianOptions configures [Hessian]. The zero value suits a [Start.Metric].
 type HessianOptions struct {
-	// Step returns that of parameter i; nil means 0.01 for all.
+	// Step returns the step of parameter i; nil means 0.01 for all.
 	Step func(i int) float64
-	// Fixed parameters have rows and columns of zeros; nil for none.
+	// Fixed marks parameters whose rows and columns are zero; nil means none.
 	Fixed []bool
-	// Asymmetry, unless nil, is set to the largest difference of an element from
-	// its mirror image before both were averaged, which shows the accuracy.
+	// Asymmetry, unless nil, receives the largest difference between an element and
+	// its mirror image before averaging, a measure of the accuracy.
 	Asymmetry *float64
 }
 
@@ -22,8 +21,9 @@ type HessianOptions struct {
 //
 //	(∂f/∂z(z + h·eᵢ) − ∂f/∂z(z − h·eᵢ)) / 2h,
 //
-// made symmetric. It costs two values with gradients for every free parameter. It
-// is nil if f is not defined around z; then ev's Reason says why.
+// and symmetrises the result. It costs two values with gradients for every free
+// parameter. The result is nil if f is not defined around z; ev.Reason then returns
+// the cause.
 func Hessian(ctx context.Context, ev *Oracle, z []float64, o HessianOptions) (Metric, error) {
 	p := len(z)
 	rows := make([]float64, p*p)

@@ -9,11 +9,11 @@ import (
 )
 
 // LBFGS is L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or
-// damped BFGS from a [Start.Metric] on. The search directions are gonum's
+// damped BFGS from a [Start.Metric]. The search directions are gonum's
 // [optimize.LBFGS] and the iteration is gonum's [optimize.LinesearchMethod], both
-// driven step by step by their reverse-communication interface: no goroutine is
-// involved, so that a panic, a cancellation or the evaluation limit acts at once,
-// counts are exact, and the same input gives the same bits.
+// driven step by step through their reverse-communication interface. No goroutine
+// is involved, so panics, cancellation and the evaluation limit act at once, counts
+// are exact, and the same input gives the same bits.
 type LBFGS struct {
 	// Memory is the number of correction pairs; 0 means DefaultMemory.
 	Memory int
@@ -57,18 +57,18 @@ type quasiNewton struct {
 	LBFGS
 	*Descent
 	ctx context.Context
-	// newton says that the model of the Hessian gives the directions, as it does
-	// after a start with a metric until it has misled.
+	// newton means that the model of the Hessian determines the directions: after a
+	// start with a metric, until the model misleads.
 	newton bool
-	// held tells the parameters that stay on their bound, released how often each
-	// was let go again.
+	// held marks the parameters that stay at their bound; released counts how often
+	// each was released.
 	held     []bool
 	released []int
-	reverted bool // going back to the best point was tried
+	reverted bool // the best point was restored once
 }
 
-// hold holds the parameters at a bound that f pushes outwards, and reports
-// whether there are any that were not held.
+// hold holds the parameters at a bound that f pushes outwards and reports whether
+// any of them was not held before.
 func (q *quasiNewton) hold() (any bool) {
 	for i := range q.held {
 		if !q.held[i] && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
@@ -78,7 +78,8 @@ func (q *quasiNewton) hold() (any bool) {
 	return any
 }
 
-// inward reports whether f pushes parameter i off the bound at which it is held.
+// inward reports whether f pushes parameter i away from the bound at which it is
+// held.
 func (q *quasiNewton) inward(i int) bool {
 	return q.held[i] && outward(q.space.side(i, q.at.Z[i]), -q.at.G[i])
 }
@@ -93,8 +94,8 @@ func (q *quasiNewton) settled() bool {
 	return q.s.GradientTolerance >= 0
 }
 
-// stuck reports whether the largest gradient component belongs to a parameter
-// that is held and that f pushes off its bound.
+// stuck reports whether the largest gradient component belongs to a held parameter
+// that f pushes away from its bound.
 func (q *quasiNewton) stuck() bool {
 	norm := q.space.norm(q.at.Z, q.at.G)
 	for i, g := range q.at.G {
@@ -105,8 +106,8 @@ func (q *quasiNewton) stuck() bool {
 	return false
 }
 
-// hit reports whether a parameter that moves has come to its bound, which f
-// pushes it across.
+// hit reports whether a moving parameter has reached its bound and f pushes it
+// outwards.
 func (q *quasiNewton) hit() bool {
 	for i, held := range q.held {
 		if !held && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
@@ -116,12 +117,12 @@ func (q *quasiNewton) hit() bool {
 	return false
 }
 
-// finish settles what is left once a round has ended, and reports whether there
-// is reason for another: parameters at a bound that f pushes outwards are held
-// there; if there are none, those pushed inwards are released.
+// finish holds and releases parameters after a round and reports whether another
+// round is needed. It holds the parameters at a bound that f pushes outwards; if
+// there are none, it releases those that f pushes inwards.
 func (q *quasiNewton) finish() (again bool, err error) {
 	if best := q.ev.best; best.F < q.at.F-q.s.noise(q.at.F) && !q.reverted {
-		// A trial that the line search passed over was better: rare.
+		// In rare cases a trial that the line search rejected was better.
 		q.reverted = true
 		if ok, err := q.revert(best); ok || err != nil {
 			clear(q.held)
@@ -145,7 +146,7 @@ func (q *quasiNewton) revert(best Point) (bool, error) {
 	return true, nil
 }
 
-// release lets the parameters go that f pushes off their bounds, and reports
+// release releases the parameters that f pushes away from their bounds and reports
 // whether there are any.
 func (q *quasiNewton) release() (any bool) {
 	for i, g := range q.at.G {
@@ -157,16 +158,16 @@ func (q *quasiNewton) release() (any bool) {
 	return any
 }
 
-// round runs L-BFGS over the parameters that are neither fixed nor held, from
-// the current iterate to convergence or until f does not decrease any more.
-// StatusNone asks for a parameter to be held or released, or for another round.
+// round runs L-BFGS over the parameters that are neither fixed nor held, from the
+// current iterate to convergence or until f no longer decreases. StatusNone means
+// that a parameter has to be held or released, or that another round is needed.
 func (q *quasiNewton) round() (Status, error) {
 	if status := q.Converged(); status != StatusNone || q.settled() {
 		return status, nil
 	}
 	v := newView(q)
 	if len(v.index) == 0 {
-		return StatusStalled, nil // only held parameters are left: see finish
+		return StatusStalled, nil // all parameters are held: see finish
 	}
 	limit := &stepLimit{max: math.Inf(1)}
 	dir := &director{memory: q.Memory, lo: v.lo, hi: v.hi, limit: limit}
@@ -180,8 +181,8 @@ func (q *quasiNewton) round() (Status, error) {
 	for {
 		switch {
 		case err != nil:
-			// The search failed. Once more without the memory, unless that is
-			// what just failed.
+			// The search failed. Retry without the memory, unless steepest descent
+			// just failed.
 			if dir.steepest {
 				if q.Promise() <= q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F)) {
 					return StatusFunctionConverged, nil
@@ -214,8 +215,8 @@ func (q *quasiNewton) round() (Status, error) {
 	}
 }
 
-// look computes the Hessian at the current iterate and makes it the model of what
-// follows. It reports whether it could.
+// look computes the Hessian at the current iterate and makes it the model of the
+// following steps. It reports whether it succeeded.
 func (q *quasiNewton) look() (bool, error) {
 	still := slices.Clone(q.space.fixed)
 	for i, z := range q.at.Z {
@@ -233,7 +234,7 @@ func (q *quasiNewton) look() (bool, error) {
 	return true, nil
 }
 
-// view is what L-BFGS sees of a start: the parameters that can move.
+// view restricts a start to the parameters that can move, for L-BFGS.
 type view struct {
 	q      *quasiNewton
 	index  []int // of the parameters
@@ -272,7 +273,7 @@ func (v *view) evaluate(op optimize.Operation, loc *optimize.Location) error {
 		loc.F = f
 	}
 	if op&optimize.GradEvaluation != 0 {
-		if math.IsInf(loc.F, 1) { // only from a search that asks for both at once
+		if math.IsInf(loc.F, 1) { // only from a search that requests both at once
 			for k := range loc.Gradient {
 				loc.Gradient[k] = math.NaN()
 			}

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// stepLimit is how the search direction tells the line search the longest step
-// that it allows.
+// stepLimit passes the longest allowed step from the search direction to the line
+// search.
 type stepLimit struct{ max float64 }
 
 // sample is φ(a) = f(x + a·d) and, if slope is true, its derivative g.
@@ -16,29 +16,30 @@ type sample struct {
 	slope   bool
 }
 
-// valueFirst is a line search for the strong Wolfe conditions that asks for the
-// derivative only where the value is good enough: N&W algorithms 3.5 (bracket)
-// and 3.6 (zoom), with each trial split into a value and, if it passes the test
-// of sufficient decrease, a gradient. An infinite value shortens the step. Where
-// the decrease to be expected is within rounding the derivative decides, by the
-// approximate Wolfe conditions of Hager and Zhang, A new conjugate gradient
-// method with guaranteed descent and an efficient line search, SIAM J. Optim.
-// 16 (2005), eq. 4.1: without them the search would fail short of a tight
-// gradient tolerance.
+// valueFirst is a line search for the strong Wolfe conditions that computes the
+// derivative only where the value is low enough. It follows N&W algorithms 3.5
+// (bracket) and 3.6 (zoom), but splits each trial into a value and, if that passes
+// the test of sufficient decrease, a gradient. An infinite value shortens the step.
+// Where the expected decrease is within rounding, the derivative decides, by the
+// approximate Wolfe conditions of Hager and Zhang, A new conjugate gradient method
+// with guaranteed descent and an efficient line search, SIAM J. Optim. 16 (2005),
+// eq. 4.1. Without these, the search would fail before it reaches a tight gradient
+// tolerance.
 //
-// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock
-// and quadratic functions to |∂f/∂z| ≤ 1e-4, all of which converge), total cost
-// with a value counted 1 and a gradient 2 more, and in brackets the GPs alone:
-// this 15442 (10593), gonum's Backtracking 15742 (10897), MoreThuente 16527
-// (11517), Bisection 16582 (11731). Backtracking comes close but leaves sᵀy > 0 to
-// chance, and none of gonum's interpolates from values alone or limits the step.
+// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock and
+// quadratic functions to |∂f/∂z| ≤ 1e-4, all of which converge). Total cost, with 1
+// for a value and 2 more for a gradient, and in parentheses the cost of the GPs:
+// this search 15442 (10593), gonum's Backtracking 15742 (10897), MoreThuente 16527
+// (11517), Bisection 16582 (11731). Backtracking comes close but does not ensure
+// sᵀy > 0, and none of gonum's searches interpolates from values alone or limits
+// the step.
 type valueFirst struct {
 	limit    *stepLimit
 	settings Options
 
 	zero      sample // φ(0), φ'(0)
 	lo, hi    sample // hi counts only if bracketed; lo always has its slope
-	other     sample // one more value on the side of hi, if other.a ≠ 0
+	other     sample // another value on the side of hi, if other.a ≠ 0
 	bracketed bool
 	trial     sample
 	rough     bool // trial's decrease is within rounding
@@ -65,7 +66,7 @@ func (s *valueFirst) Init(value, derivative, step float64) optimize.Operation {
 	s.zero = sample{f: value, g: derivative, slope: true}
 	s.lo = s.zero
 	s.widths = [2]float64{math.Inf(1), math.Inf(1)}
-	s.trial.a = step // at most limit.max: LinesearchMethod takes the director's
+	s.trial.a = step // at most limit.max: LinesearchMethod passes the director's step
 	s.phase = searchValue
 	s.trials = 1
 	return optimize.FuncEvaluation
@@ -90,7 +91,7 @@ func (s *valueFirst) Iterate(value, derivative float64) (optimize.Operation, flo
 		case math.Abs(derivative) <= -curvature*s.zero.g:
 			return s.accept()
 		case !s.bracketed && derivative < 0 && s.trial.a >= s.limit.max:
-			// Sufficient decrease at the longest step allowed.
+			// The longest allowed step has sufficient decrease.
 			return s.accept()
 		default:
 			s.improve()
@@ -108,7 +109,7 @@ func (s *valueFirst) accept() (optimize.Operation, float64, error) {
 	return optimize.MajorIteration, s.trial.a, nil
 }
 
-// promising reports whether the gradient at trial is worth its price.
+// promising reports whether the gradient at trial is worth its cost.
 func (s *valueFirst) promising() bool {
 	t := s.trial
 	s.rough = false
@@ -120,7 +121,7 @@ func (s *valueFirst) promising() bool {
 	return s.rough
 }
 
-// shrink makes trial, which is no good, the new end of the bracket.
+// shrink makes trial, which is too high, the new end of the bracket.
 func (s *valueFirst) shrink() {
 	s.other = sample{}
 	if s.bracketed && s.lo.a == 0 {
@@ -134,7 +135,7 @@ func (s *valueFirst) improve() {
 	t := s.trial
 	s.other = sample{}
 	if s.rough {
-		// The values say nothing: the sign of the derivative does.
+		// The values differ only by rounding; use the sign of the derivative.
 		if t.g > 0 {
 			s.hi, s.bracketed = t, true
 		} else {
@@ -158,7 +159,7 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 	w := math.Abs(s.hi.a - s.lo.a)
 	end := s.trials >= maxTrials
 	if s.bracketed {
-		// Against a wall beyond which f is not defined there is little to gain.
+		// Near the boundary of the domain of f, little can be gained.
 		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
 		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.settings.noise(s.zero.f)
 	} else {
@@ -209,7 +210,7 @@ func (s *valueFirst) interpolate() float64 {
 	if math.IsInf(s.hi.f, 1) {
 		return s.lo.a + infeasibleContraction*w
 	}
-	// The interval must shrink to a half in two trials, or it is halved.
+	// If two trials do not halve the interval, bisect it.
 	slow := math.Abs(w) > 0.5*s.widths[1]
 	s.widths = [2]float64{math.Abs(w), s.widths[0]}
 	if slow {
@@ -271,7 +272,7 @@ func cubicMin3(p, q, r sample) float64 {
 	if !(d >= 0) {
 		return math.NaN()
 	}
-	// Of the two forms of (−b+√d)/(3a) the one without cancellation.
+	// Use the form of (−b+√d)/(3a) without cancellation.
 	if b > 0 {
 		return p.a - p.g/(b+math.Sqrt(d))
 	}

@@ -1,10 +1,10 @@
 package descent
 
-// Methods lists all, the default first. LBFGS needs the fewest evaluations
-// wherever the gradient is right; the others are there for comparison.
+// Methods returns all methods, the default first. LBFGS needs the fewest
+// evaluations if the gradient is correct; the other methods are for comparison.
 func Methods() []Method { return []Method{LBFGS{}, Adam{}, NelderMead{}} }
 
-// MethodNames returns the names of all, the default first.
+// MethodNames returns the names of all methods, the default first.
 func MethodNames() []string {
 	var names []string
 	for _, m := range Methods() {
@@ -13,7 +13,7 @@ func MethodNames() []string {
 	return names
 }
 
-// MethodNamed returns the method of that name, nil if there is none.
+// MethodNamed returns the method with the given name, or nil.
 func MethodNamed(name string) Method {
 	for _, m := range Methods() {
 		if m.Name() == name {
@@ -23,8 +23,8 @@ func MethodNamed(name string) Method {
 	return nil
 }
 
-// TakesMetric reports whether a method, nil for the default, makes use of a metric
-// and leaves one.
+// TakesMetric reports whether a method, nil for the default, uses a metric and
+// returns one.
 func TakesMetric(m Method) bool {
 	_, ok := m.(LBFGS)
 	return ok || m == nil

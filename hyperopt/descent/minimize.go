@@ -10,16 +10,15 @@ import (
 
 // Minimize minimises from every start of the problem.
 //
-// The error is nil if at least one start found a finite value and the run was
-// not cut short; whether it converged is in the result's Status. The result is
-// nil only if p or s is invalid. With an error it holds what was found until
-// then: the error is the context's cause if the run was cancelled, that of the
-// objective if it reported one that ends the run, and the joined [*StartError]
-// of all starts if none could begin.
+// The error is nil if at least one start found a finite value and nothing
+// interrupted the run; the result's Status reports convergence. The result is nil
+// only if p or s is invalid. With an error it holds what was found until then. The
+// error is the context's cause if the run was cancelled, the objective's error if
+// that ended the run, and the joined [*StartError] of all starts if none could
+// begin.
 //
-// Starts run one after the other, or with several objectives side by side. Each
-// has a state of its own and depends on p, s and its index only: the result is
-// the same.
+// Starts run in sequence or, with several objectives, in parallel. Each depends
+// only on p, s and its index, so the result is the same.
 func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 	r, err := newRun(p, s)
 	if err != nil {
@@ -29,7 +28,7 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 	warnings := slices.Clone(r.space.warnings)
 	if len(r.space.free()) == 0 && len(r.starts) > 1 {
 		r.starts = r.starts[:1]
-		warnings = append(warnings, "all parameters are fixed: restarts left out")
+		warnings = append(warnings, "all parameters are fixed: no restarts were run")
 	}
 	var ends []StartResult
 	if r.settings.Race && len(r.starts) > 1 && TakesMetric(r.settings.Method) {
@@ -42,8 +41,8 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 	return result, err
 }
 
-// each runs the starts one after the other, each on the next objective that is
-// free. A start that fails for good, or is cancelled, ends the others.
+// each runs the starts in order, each on the next free objective. A start that is
+// cancelled or fails fatally ends the others.
 func (r *run) each(ctx context.Context) []StartResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,8 +62,7 @@ func (r *run) each(ctx context.Context) []StartResult {
 	return results
 }
 
-// collect takes up the outcomes of the starts: the best of them becomes the
-// result, and errors that end the run are returned.
+// collect makes the best start the result and returns errors that end the run.
 func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 	var err error
 	var errs []error
@@ -85,8 +83,8 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		case !start.fatal():
 			errs = append(errs, start.Err)
 		case err == nil || errors.Is(err, context.Canceled) && ctx.Err() == nil:
-			// Cancelled, or the objective is broken. What the failure of one
-			// start cancelled in others is not the cause.
+			// The run was cancelled or the objective failed. A cancellation that
+			// follows the failure of another start is not the cause.
 			err = fmt.Errorf("hyperopt: start %d: %w", k, start.Err)
 			status = start.Status
 		}

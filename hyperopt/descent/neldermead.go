@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// NelderMead is gonum's simplex method. It asks for values only; one gradient at
-// the end says how good the point is. A point outside the bounds counts as the
-// nearest one inside and the squared distance to it.
+// NelderMead is gonum's simplex method. It uses only values, and one gradient at
+// the end to assess the point. The value at a point outside the bounds is the value
+// at the nearest point inside plus the squared distance to it.
 type NelderMead struct{}
 
 // Name implements [Method].
@@ -21,8 +21,8 @@ func (NelderMead) Name() string { return "nelder-mead" }
 const (
 	// simplexSize is the edge of the first simplex, in log units.
 	simplexSize = 0.5
-	// maxSimplexes bounds the fresh simplexes, each at the best point of the one
-	// before: one that has collapsed away from a minimum makes a new beginning.
+	// maxSimplexes bounds the number of simplexes. A new one begins at the best
+	// point of the last, because a simplex can collapse away from a minimum.
 	maxSimplexes = 20
 )
 
@@ -60,7 +60,8 @@ func (NelderMead) Descend(ctx context.Context, d *Descent) (Status, error) {
 			u[k] = d.ev.best.Z[i]
 		}
 		settings := optimize.Settings{
-			// The best value stays for many iterations while the simplex shrinks.
+			// The best value can stay the same for many iterations while the
+			// simplex shrinks.
 			Converger: &optimize.FunctionConverge{Relative: tolerance, Absolute: d.s.noise(1), Iterations: 10 * (len(u) + 1)},
 			Recorder:  &simplexRecorder{d},
 		}
@@ -77,7 +78,7 @@ func (NelderMead) Descend(ctx context.Context, d *Descent) (Status, error) {
 		return StatusFailed, failure
 	}
 	g := make([]float64, len(d.at.Z))
-	d.ev.max += 2 // the value at the best point, if another came after it, is not a trial
+	d.ev.max += 2 // re-evaluating the best point at the end is not a trial
 	if _, err := d.ev.Gradient(ctx, slices.Clone(d.ev.best.Z), g); err != nil {
 		return StatusFailed, err
 	}
@@ -91,8 +92,7 @@ func (NelderMead) Descend(ctx context.Context, d *Descent) (Status, error) {
 	return StatusFunctionConverged, nil
 }
 
-// simplexRecorder reports each iteration of the simplex, of which only the best
-// value is known.
+// simplexRecorder reports each iteration of the simplex with its best value.
 type simplexRecorder struct{ d *Descent }
 
 func (r *simplexRecorder) Init() error { return nil }

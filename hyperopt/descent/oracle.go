@@ -11,17 +11,18 @@ import (
 	"gpfit/hyperopt/journal"
 )
 
-// IsInfeasible reports whether err says that a function is not defined at a
-// point: an error in its chain has a method Infeasible() bool that returns true,
-// such as that of a covariance matrix that is not positive definite.
+// IsInfeasible reports whether err means that a function is not defined at a point.
+// This is so if an error in its chain has a method Infeasible() bool that returns
+// true, for example the error for a covariance matrix that is not positive
+// definite.
 func IsInfeasible(err error) bool {
 	var e interface{ Infeasible() bool }
 	return errors.As(err, &e) && e.Infeasible()
 }
 
-// PanicError is a panic of an [Func], turned into an error.
+// PanicError is the error for a panic in a [Func].
 type PanicError struct {
-	// Value is what panic was called with.
+	// Value is the argument of panic.
 	Value any
 	// Stack is the stack at the panic.
 	Stack []byte
@@ -40,34 +41,34 @@ func (e *PanicError) Unwrap() error {
 // errMaxEvaluations ends a start whose evaluations are used up.
 var errMaxEvaluations = errors.New("hyperopt: evaluation limit reached")
 
-// errHalted ends a start that the race has left behind.
-var errHalted = errors.New("hyperopt: left behind")
+// errHalted ends a start that the race has stopped.
+var errHalted = errors.New("hyperopt: start stopped by the race")
 
-// Evaluations counts calls of an objective, replayed ones included.
+// Evaluations counts calls of an objective, including replayed ones.
 type Evaluations struct {
-	// Value counts values, infeasible ones included, Gradient gradients.
+	// Value counts values, including infeasible ones; Gradient counts gradients.
 	Value, Gradient int
 	// Infeasible counts the trials at which the covariance was not positive
-	// definite or the value or the gradient not finite.
+	// definite, or the value or the gradient was not finite.
 	Infeasible int
 }
 
-// Add adds o.
+// Add adds the counts of o to e.
 func (e *Evaluations) Add(o Evaluations) {
 	e.Value += o.Value
 	e.Gradient += o.Gradient
 	e.Infeasible += o.Infeasible
 }
 
-// Point is a place that was evaluated; G, the gradient, is nil where it was not.
+// Point is an evaluated point; G is the gradient, or nil if it was not evaluated.
 type Point struct {
 	Z []float64
 	F float64
 	G []float64
 }
 
-// Oracle is the one way to an objective: it counts, records and replays
-// evaluations, turns infeasible points into +Inf and panics into errors, and
+// Oracle makes all calls of an objective. It counts, records and replays
+// evaluations, converts infeasible points to +Inf and panics to errors, and
 // remembers the best point and the last gradient.
 type Oracle struct {
 	obj    Func
@@ -82,8 +83,8 @@ type Oracle struct {
 	buf    []float64
 }
 
-// NewOracle returns the oracle of an objective that records in log, which
-// may be nil.
+// NewOracle returns the oracle of an objective. It records evaluations in log,
+// which may be nil.
 func NewOracle(obj Func, log *journal.Sequence) *Oracle {
 	return &Oracle{obj: obj, log: log}
 }
@@ -91,13 +92,13 @@ func NewOracle(obj Func, log *journal.Sequence) *Oracle {
 // Counts returns the evaluations so far.
 func (e *Oracle) Counts() Evaluations { return e.counts }
 
-// Reason says why the latest infeasible point was infeasible.
+// Reason returns the error that made the latest infeasible point infeasible.
 func (e *Oracle) Reason() error { return e.reason }
 
-// move goes on with another objective, the same function elsewhere.
+// move switches to another objective, the same function on another device.
 func (e *Oracle) move(obj Func) { e.obj, e.valued = obj, Point{} }
 
-// Value returns f(z), +Inf where f is not defined.
+// Value returns f(z), or +Inf where f is not defined.
 func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 	if slices.Equal(z, e.last.Z) {
 		return e.last.F, nil
@@ -123,9 +124,9 @@ func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 	return f, nil
 }
 
-// Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective
-// has always just been asked for its value at z: if the latest value was asked
-// for elsewhere, it is asked for again.
+// Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective's
+// latest value must be the one at z; if it is not, Gradient evaluates the value at
+// z first.
 func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
 	if slices.Equal(z, e.last.Z) {
 		copy(grad, e.last.G)
@@ -165,8 +166,8 @@ func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err 
 	return true, nil
 }
 
-// evaluate takes the next evaluation from the log as far as that goes, then from
-// the objective, and records it.
+// evaluate returns the next evaluation from the log, if it has one. Otherwise it
+// calls the objective and records the result.
 func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, err error) {
 	if f, found, err := e.log.Replay(z, grad); found || err != nil {
 		return f, err
@@ -188,7 +189,7 @@ func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, er
 	return f, err
 }
 
-// judge sorts the outcome of a call into finite, infeasible (+Inf, counted) and
+// judge classifies the outcome of a call as finite, infeasible (+Inf, counted) or
 // error.
 func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, error) {
 	switch {
@@ -208,8 +209,8 @@ func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, erro
 	return math.Inf(1), nil
 }
 
-// cancelled returns nil while ctx lasts, then its error together with the cause
-// that was given, if any.
+// cancelled returns nil while ctx is active, and then its error with the cause, if
+// one was given.
 func cancelled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || cause == err {
@@ -218,15 +219,15 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// UndefinedError is the reason for an infeasible point that has no error of its own: the
-// objective or a component of its gradient is no finite number there.
+// UndefinedError is the reason for an infeasible point without another error: the
+// objective or a component of its gradient is not a finite number there.
 type UndefinedError struct {
-	// What is the objective or the component, Value NaN or an infinity.
+	// What names the objective or the component; Value is NaN or an infinity.
 	What  string
 	Value float64
 }
 
 func (e *UndefinedError) Error() string { return fmt.Sprintf("%s is %g", e.What, e.Value) }
 
-// Infeasible marks the error for IsInfeasible.
+// Infeasible returns true; see [IsInfeasible].
 func (e *UndefinedError) Infeasible() bool { return true }

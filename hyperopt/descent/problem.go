@@ -8,37 +8,37 @@ import (
 )
 
 // Func is a differentiable function of p numbers z: logarithms of positive
-// parameters, and others as they are.
+// parameters, and other parameters unchanged.
 //
 // Both methods read z only during the call. An error for which [IsInfeasible]
-// holds says that f is not defined at z; a trial step then counts as infeasible,
-// exactly as for a value that is not finite. Any other error ends the run. A panic
-// is turned into a [*PanicError] and ends the run too.
+// returns true means that f is not defined at z; a trial step then counts as
+// infeasible, as it does for a value that is not finite. Any other error ends the
+// run. A panic becomes a [*PanicError] and also ends the run.
 type Func interface {
-	// Value returns f(z). Cost n³/3.
+	// Value returns f(z). It costs n³/3 operations.
 	Value(ctx context.Context, z []float64) (float64, error)
-	// ValueGradient returns f(z) and writes ∂f/∂z to grad (length p), fixed
-	// parameters included. An [Oracle] only calls it directly after Value at the
-	// same z, whose factor it can then reuse: it costs the other 2n³/3.
+	// ValueGradient returns f(z) and writes ∂f/∂z to grad (length p), including
+	// fixed parameters. An [Oracle] calls it only directly after Value at the same
+	// z. It can reuse that factor and then costs 2n³/3 more operations.
 	ValueGradient(ctx context.Context, z, grad []float64) (float64, error)
 }
 
-// Parameter is one that was checked: an element of the vector that is minimised
-// over.
+// Parameter is an element of the vector that the search varies.
 type Parameter struct {
-	// Name is for messages, "lengthscale[2]"; Group is that of the vector it
-	// belongs to, "lengthscale", or its own.
+	// Name is the name in messages, such as "lengthscale[2]". Group is the name of
+	// the vector that the parameter belongs to, such as "lengthscale", or equals
+	// Name.
 	Name, Group string
-	// Log says that it is positive and optimised as a logarithm.
+	// Log means that the parameter is positive and optimised as a logarithm.
 	Log bool
-	// Start, Lower and Upper are natural values; ∓Inf, or 0 of a positive one, is
-	// no bound.
+	// Start, Lower and Upper are natural values. ∓Inf, or 0 for a positive
+	// parameter, means no bound.
 	Start, Lower, Upper float64
-	// Fixed says that it stays at Start.
+	// Fixed keeps the parameter at Start.
 	Fixed bool
 }
 
-// Z turns a natural value into an element of the vector.
+// Z converts a natural value to an element of the vector.
 func (p Parameter) Z(v float64) float64 {
 	if p.Log {
 		return math.Log(v)
@@ -46,7 +46,7 @@ func (p Parameter) Z(v float64) float64 {
 	return v
 }
 
-// Natural is the inverse of Z.
+// Natural converts an element of the vector to a natural value.
 func (p Parameter) Natural(z float64) float64 {
 	if p.Log {
 		return math.Exp(z)
@@ -54,28 +54,28 @@ func (p Parameter) Natural(z float64) float64 {
 	return z
 }
 
-// Start is a place to begin at, p numbers, and a metric there or nil.
+// Start is a start point of p numbers, with a metric there or nil.
 type Start struct {
 	Z []float64
 	// Metric, unless nil, is an approximation of the Hessian ∂²f/∂z² at Z, such as
 	// [Hessian] computes on part of the data; rows and columns of fixed parameters
-	// do not matter. The first direction is then that of Newton with it
-	// (eigenvalues below 2 raised to 2), and it is updated as the descent goes, by
-	// damped BFGS. Should it mislead, L-BFGS takes over.
+	// are ignored. The first direction is then the Newton direction (with
+	// eigenvalues below 2 raised to 2), and damped BFGS updates the metric during
+	// the descent. If the metric misleads, L-BFGS takes over.
 	Metric Metric
 }
 
-// Search says what is minimised, over what, and from where.
+// Search is a minimisation problem: objectives, parameters and starts.
 type Search struct {
-	// Objectives are the same function on one or more devices: starts run side by
-	// side on all of them. Required.
+	// Objectives are the same function on one or more devices; starts run in
+	// parallel on all of them. Required.
 	Objectives []Func
 	// Parameters are the p elements of the vector. Required.
 	Parameters []Parameter
-	// Starts are the places to begin at; nil for one at the parameters' own starts.
-	// A free parameter outside its bounds is moved to the nearest, with a warning
-	// for start 0.
+	// Starts are the start points; nil means one, at the parameters' Start values.
+	// A free parameter outside its bounds is moved to the nearest bound, with a
+	// warning for start 0.
 	Starts []Start
-	// Log, unless nil, keeps the evaluations of each start.
+	// Log, unless nil, returns the journal for the evaluations of a start.
 	Log func(start int) *journal.Sequence
 }

@@ -12,22 +12,22 @@ import (
 type racer struct {
 	*Descent
 	warm   int
-	begun  bool // its first point is there
+	begun  bool // its first point is evaluated
 	turn   func() (struct{}, bool)
 	result StartResult
 	over   bool
 	// promise is the decrease that the quadratic model promised at the latest
-	// point, and before the one before it.
+	// point, before the one at the previous point.
 	promise, before float64
-	// left says that the race is over for it, and into which other it merged.
+	// left is the status with which it left the race; into is the start it merged
+	// with.
 	left Status
 	into int
 }
 
-// race runs the starts side by side, an iteration of each at a time, on the
-// objectives that are free, and ends those that lead nowhere, see Options.Race.
-// What it decides depends on the points of all starts after a round, not on the
-// objectives or their speed.
+// race runs the starts in turns, one iteration at a time, on the free objectives,
+// and stops hopeless ones early; see Options.Race. Its decisions depend on the
+// points of all starts after a round, not on the objectives or their speed.
 func (r *run) race(ctx context.Context) []StartResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -38,7 +38,8 @@ func (r *run) race(ctx context.Context) []StartResult {
 	running := slices.Clone(field)
 	for len(running) > 0 {
 		if ctx.Err() != nil {
-			// The others end at their next evaluation; those not begun stay so.
+			// The others end at their next evaluation. Those that have not begun
+			// never do.
 			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
 		}
 		SideBySide(len(running), r.objectives, func(obj Func, k int) bool {
@@ -66,7 +67,7 @@ func (r *run) racer(ctx context.Context, k int) *racer {
 	if r.starts[k].Metric != nil {
 		one.warm = raceWarmMetric
 	}
-	// The coroutine is always run to its end: see leave.
+	// The coroutine always runs to its end; see leave.
 	one.turn, _ = iter.Pull(func(yield func(struct{}) bool) {
 		one.notify = func(d *Descent) {
 			one.begun = true
@@ -81,7 +82,7 @@ func (r *run) racer(ctx context.Context, k int) *racer {
 	return one
 }
 
-// point is where r has come to: z is nil if nowhere.
+// point returns the current point of r; z is nil if it has none.
 func (r *racer) point() (z []float64, f float64, metric Metric) {
 	switch {
 	case r.over:
@@ -92,8 +93,8 @@ func (r *racer) point() (z []float64, f float64, metric Metric) {
 	return r.at.Z, r.at.F, r.model.b
 }
 
-// judge ends the starts that cannot become the best, or are on their way to
-// where a better one is. Their next evaluation ends them.
+// judge stops the starts that cannot become the best or that converge to the
+// optimum of a better start. They end at their next evaluation.
 func judge(field []*racer, reach float64) {
 	var order []*racer
 	for _, r := range field {
@@ -120,7 +121,7 @@ func judge(field []*racer, reach float64) {
 	}
 }
 
-// joins reports whether r is in the basin of o, which is better and still counts.
+// joins reports whether r is in the basin of o, a better start that still counts.
 func (r *racer) joins(o *racer) bool {
 	z, f, metric := r.point()
 	other, level, model := o.point()

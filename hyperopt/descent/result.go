@@ -12,36 +12,35 @@ type Bound struct {
 	Side  BoundSide
 }
 
-// Iteration is what [Options].Callback is told.
+// Iteration is the progress report that [Options].Callback receives.
 type Iteration struct {
-	// Start is the index of the start; Iteration counts from 0, the start
-	// point itself.
+	// Start is the index of the start. Iteration counts from 0, which is the start
+	// point.
 	Start, Iteration int
 	// F is the value at Z.
 	F float64
-	// GradientNorm is as in [StartResult].
+	// GradientNorm is defined as in [StartResult].
 	GradientNorm float64
-	// Evaluations of this start so far, and Total over all starts so far.
+	// Evaluations counts those of this start so far, Total those of all starts.
 	Evaluations, Total Evaluations
-	// Best is the lowest finite value so far over all starts, trial points
-	// included.
+	// Best is the lowest finite value so far over all starts, including trial
+	// points.
 	Best float64
-	// Rows is for callers that minimise over part of the data first: on how many
-	// rows this is. Minimize leaves it 0.
+	// Rows is the number of rows, for callers that first minimise over part of the
+	// data. Minimize leaves it 0.
 	Rows int
-	// Z holds the log-parameters: a copy that the callback may keep.
+	// Z holds the log-parameters, in a copy that the callback may keep.
 	Z []float64
 }
 
 // StartResult is the outcome of one start.
 //
-// X is, for a status for which [Status.Converged] holds, the point at which the
-// criteria hold; its F is the lowest value seen, up to rounding
-// (Options.Precision). Otherwise it is the point with the lowest finite value of
-// all that were evaluated, trial points of a line search included, even if their
-// gradient was never asked for.
+// If [Status.Converged] holds, X is the point at which the criteria hold, and F is
+// the lowest value seen, up to rounding (Options.Precision). Otherwise X is the
+// evaluated point with the lowest finite value. This can be a trial point of a line
+// search whose gradient was never computed.
 type StartResult struct {
-	// Start is where it began, moved inside the bounds if need be.
+	// Start is the start point, moved inside the bounds if necessary.
 	Start []float64
 	// X holds the log-parameters, in the order of Search.Parameters; nil if no
 	// finite value was seen.
@@ -50,33 +49,33 @@ type StartResult struct {
 	F float64
 	// Gradient is ∂f/∂z at X, or nil if it was not evaluated there.
 	Gradient []float64
-	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters that are
-	// not at a bound that f pushes outwards; NaN if Gradient is nil.
+	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters, except those
+	// at a bound that f pushes outwards; NaN if Gradient is nil.
 	GradientNorm float64
 	// RelativeChange is |f_k − f_{k+1}|/max(1, |f_{k+1}|) of the last
 	// iteration, NaN if there was none.
 	RelativeChange float64
 	// AtBound lists the parameters of X at a bound that f pushes outwards.
 	AtBound []Bound
-	// Metric is the approximation of the Hessian there that the steps have
-	// taught, for a later [Start]; nil if there were none.
+	// Metric approximates the Hessian at X from the steps, for a later [Start]; nil
+	// if there were no steps.
 	Metric Metric
-	// Status says why it ended.
+	// Status is the reason for the end.
 	Status Status
-	// MergedInto is the index of the better start, with StatusMerged.
+	// MergedInto is the index of the better start if Status is StatusMerged.
 	MergedInto int
-	// Err is what made it fail, or nil.
+	// Err is the error that ended the start, or nil.
 	Err error
 	// Iterations counts the accepted steps.
 	Iterations  int
 	Evaluations Evaluations
-	// Warnings are findings that did not stop it.
+	// Warnings are problems that did not end the start.
 	Warnings []string
 }
 
-// Result is the outcome of [Minimize]: that of the best start, but for its
-// Status, which is StatusCancelled or StatusFailed if the run as a whole ended so,
-// and for Iterations and Evaluations, which are sums over all starts.
+// Result is the outcome of [Minimize]. It equals the outcome of the best start,
+// except that Status is StatusCancelled or StatusFailed if the whole run ended so,
+// and that Iterations and Evaluations are sums over all starts.
 type Result struct {
 	StartResult
 	// Starts holds the outcome of each start that ran, in order.
@@ -85,11 +84,11 @@ type Result struct {
 	BestStart int
 }
 
-// StartError says why a start could not begin: f is not defined there.
+// StartError reports a start point at which f is not defined.
 type StartError struct {
 	// Start is the index of the start.
 	Start int
-	// Err is the reason; [IsInfeasible] may hold for it.
+	// Err is the reason; [IsInfeasible] may return true for it.
 	Err error
 }
 
@@ -98,7 +97,7 @@ func (e *StartError) Error() string {
 	if !errors.As(e.Err, &number) {
 		return fmt.Sprintf("start %d: %v; likely causes are duplicate rows with a tiny noise variance, "+
 			"wildly scaled data, or a lengthscale far beyond the extent of the data: "+
-			"raise the start value of the noise variance or its lower bound, or set other start values", e.Start, e.Err)
+			"increase the start value of the noise variance or its lower bound, or set other start values", e.Start, e.Err)
 	}
 	return fmt.Sprintf("start %d: %v; likely causes are NaN or wildly scaled data: "+
 		"check the data, or set other start values", e.Start, e.Err)

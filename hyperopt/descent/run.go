@@ -11,7 +11,7 @@ import (
 	"gpfit/hyperopt/journal"
 )
 
-// run is a problem and its settings, both checked.
+// run is a checked problem with checked settings.
 type run struct {
 	space      *space
 	starts     []Start
@@ -30,7 +30,7 @@ func newRun(p Search, s Options) (*run, error) {
 		s.Method = LBFGS{}
 	}
 	if len(p.Objectives) == 0 {
-		return nil, fmt.Errorf("hyperopt: there is no objective")
+		return nil, fmt.Errorf("hyperopt: no objective is given")
 	}
 	space, err := newSpace(p.Parameters)
 	if err != nil {
@@ -47,15 +47,15 @@ func newRun(p Search, s Options) (*run, error) {
 	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: newBoard(s, len(starts))}, nil
 }
 
-// descent prepares start k; notify is called after each of its iterations.
+// descent prepares start k, which calls notify after each iteration.
 func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	return newDescent(r.space, r.settings, k, r.starts[k], ev, notify)
 }
 
-// SideBySide calls do for 0 … n−1, in order, each with the next worker that is
-// free, until one call returns false.
+// SideBySide calls do in parallel for 0 … n−1, in order, each with the next free
+// worker, until a call returns false.
 func SideBySide[W any](n int, workers []W, do func(worker W, k int) bool) {
 	var next atomic.Int64
 	work := func(w W) {
@@ -80,7 +80,7 @@ func (r *StartResult) fatal() bool {
 	return r.Err != nil && !errors.As(r.Err, &begin)
 }
 
-// board puts the progress of all starts together for the callback.
+// board collects the progress of all starts for the callback.
 type board struct {
 	mu       sync.Mutex
 	callback func(Iteration)
@@ -92,14 +92,14 @@ func newBoard(s Options, n int) *board {
 	return &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
 }
 
-// finish takes up the final counts of a start.
+// finish records the final counts of a start.
 func (b *board) finish(k int, r StartResult) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.counts[k] = r.Evaluations
 }
 
-// notify reports an iteration to the callback, one at a time.
+// notify reports an iteration to the callback. Calls never overlap.
 func (b *board) notify(k int, d *Descent) {
 	if b.callback == nil {
 		return

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// space is a list of parameters that were found consistent, with their bounds as
-// elements of the vector.
+// space is a list of valid parameters with their bounds as elements of the vector.
 type space struct {
 	params   []Parameter
 	lo, hi   []float64
@@ -18,7 +17,7 @@ type space struct {
 // newSpace checks the parameters.
 func newSpace(params []Parameter) (*space, error) {
 	if len(params) == 0 {
-		return nil, fmt.Errorf("hyperopt: there are no parameters")
+		return nil, fmt.Errorf("hyperopt: no parameters are given")
 	}
 	s := &space{params: slices.Clone(params)}
 	for i := range s.params {
@@ -40,7 +39,7 @@ func newSpace(params []Parameter) (*space, error) {
 		if p.Fixed && (z < lo || z > hi) {
 			s.warnings = append(s.warnings, fmt.Sprintf("%s is fixed at %.6g, outside its bounds [%.6g, %.6g]", p.Name, p.Start, p.Lower, p.Upper))
 		}
-		// An interval with nothing to move in is as good as fixed.
+		// A parameter with an empty interval counts as fixed.
 		width := hi - lo
 		fixed := p.Fixed || !math.IsInf(width, 0) && width <= 1e-10*max(1, math.Abs(lo), math.Abs(hi))
 		s.lo, s.hi, s.fixed = append(s.lo, lo), append(s.hi, hi), append(s.fixed, fixed)
@@ -48,8 +47,8 @@ func newSpace(params []Parameter) (*space, error) {
 	return s, nil
 }
 
-// begin returns the starts with free parameters within their bounds and the
-// others where they are fixed.
+// begin returns the starts with free parameters moved within their bounds and the
+// others at their fixed values.
 func (s *space) begin(starts []Start) ([]Start, error) {
 	p := len(s.params)
 	own := make([]float64, p)
@@ -91,11 +90,11 @@ func (s *space) free() []int {
 	return index
 }
 
-// Bounds are kept by an active set: every point that is evaluated lies within
-// them, and a parameter that f pushes across its bound is put exactly on it and
-// held there until f pushes it back (N&W 12.3 has the conditions of first order).
+// An active set enforces the bounds. Every evaluated point lies within them, and a
+// parameter that f pushes across its bound is set exactly to the bound and held
+// there until f pushes it back (N&W 12.3 has the first-order conditions).
 
-// side returns the bound of parameter i on which z is.
+// side returns the bound of parameter i that z equals.
 func (s *space) side(i int, z float64) BoundSide {
 	switch z {
 	case s.lo[i]:
@@ -111,8 +110,8 @@ func (s *space) clip(i int, z float64) float64 {
 	return math.Min(math.Max(z, s.lo[i]), s.hi[i])
 }
 
-// snap is clip that also puts z on a bound from which it differs by no more than
-// the rounding of a step towards it.
+// snap is like clip, but also moves z to a bound from which it differs by no more
+// than the rounding of a step towards it.
 func (s *space) snap(i int, z float64) float64 {
 	const tol = 0x1p-50
 	switch lo, hi := s.lo[i], s.hi[i]; {
@@ -124,7 +123,7 @@ func (s *space) snap(i int, z float64) float64 {
 	return z
 }
 
-// outward reports whether descending along derivative g leads across side.
+// outward reports whether descent with the derivative g leads across side.
 func outward(side BoundSide, g float64) bool {
 	return side == Lower && g > 0 || side == Upper && g < 0
 }
@@ -132,9 +131,9 @@ func outward(side BoundSide, g float64) bool {
 // held reports whether parameter i is at a bound that f pushes outwards.
 func (s *space) held(i int, z, g []float64) bool { return outward(s.side(i, z[i]), g[i]) }
 
-// norm returns the largest gradient component over the parameters that can
-// move: those that are free and not at a bound that f pushes outwards. It is NaN
-// if g is nil.
+// norm returns the largest gradient component over the parameters that can move:
+// the free parameters, except those at a bound that f pushes outwards. It is NaN if
+// g is nil.
 func (s *space) norm(z, g []float64) float64 {
 	if g == nil {
 		return math.NaN()

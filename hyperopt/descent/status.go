@@ -2,39 +2,41 @@ package descent
 
 import "fmt"
 
-// Status says why a start, or the run, ended.
+// Status is the reason why a start, or the run, ended.
 type Status int
 
 // The reasons for which a start ends.
 const (
-	// StatusNone: it has not run.
+	// StatusNone means that the start has not run.
 	StatusNone Status = iota
-	// StatusGradientConverged: the gradient is within its tolerance, but for
-	// parameters at a bound that f pushes outwards.
+	// StatusGradientConverged means that the gradient is within its tolerance,
+	// except for parameters at a bound that f pushes outwards.
 	StatusGradientConverged
-	// StatusFunctionConverged: f changed by less than RelativeTolerance in five
-	// consecutive iterations, with the gradient still above its tolerance, and
-	// no trial among them was infeasible; or f could not be decreased any
-	// further in floating point, and its quadratic model promises no more than
+	// StatusFunctionConverged means that f changed by less than RelativeTolerance
+	// in five consecutive iterations without an infeasible trial, with the gradient
+	// still above its tolerance; or that floating-point precision allowed no
+	// further decrease of f, and its quadratic model promises no more than
 	// RelativeTolerance.
 	StatusFunctionConverged
-	// StatusAllFixed: there was nothing to optimise; f was evaluated once.
+	// StatusAllFixed means that all parameters are fixed; f was evaluated once.
 	StatusAllFixed
-	// StatusStalled: the gradient is above its tolerance, but f could not be
-	// decreased any further in floating point, not along the direction of
-	// steepest descent either, or only by less than RelativeTolerance because
-	// the way down leads where f is not defined.
+	// StatusStalled means that the gradient is above its tolerance, but that
+	// floating-point precision allowed no further decrease of f, even along the
+	// steepest descent, or only by less than RelativeTolerance because f decreases
+	// towards points where it is not defined.
 	StatusStalled
-	// StatusMaxEvaluations: MaxEvaluations was reached.
+	// StatusMaxEvaluations means that MaxEvaluations was reached.
 	StatusMaxEvaluations
-	// StatusCancelled: the context was cancelled or its deadline passed.
+	// StatusCancelled means that the context was cancelled or its deadline passed.
 	StatusCancelled
-	// StatusFailed: f is not defined at the start, or the objective reported an
-	// error that ends the run.
+	// StatusFailed means that f is not defined at the start, or that the objective
+	// returned an error that ends the run.
 	StatusFailed
-	// StatusDropped: in a race, it could not become the best any more.
+	// StatusDropped means that a race stopped the start because it could no longer
+	// become the best.
 	StatusDropped
-	// StatusMerged: in a race, it was on its way to where a better start is.
+	// StatusMerged means that a race stopped the start because it was converging to
+	// the optimum of a better start.
 	StatusMerged
 )
 
@@ -50,7 +52,7 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Converged reports whether a convergence criterion truly holds.
+// Converged reports whether a convergence criterion holds.
 func (s Status) Converged() bool {
 	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
 }

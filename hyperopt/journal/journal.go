@@ -1,19 +1,18 @@
-// Package journal keeps the evaluations of a run in a file, so that the same run
-// goes on where it ended.
+// Package journal records the evaluations of a run in a file and replays them, so
+// that an interrupted run can continue.
 //
-// It is a log of evaluations, not of an optimiser's state: one line for every
-// value and gradient, appended when it is there. A run that finds one goes as if
-// from the beginning, but takes what was evaluated before from the log. It goes
-// through the same numbers bit by bit, and so ends with the same bits, whatever
-// the optimiser keeps in memory.
+// A journal is a log of evaluations, not of an optimiser's state: the run appends
+// one line for every value and gradient. A run that finds a journal starts from the
+// beginning but takes earlier evaluations from the log. It computes the same
+// numbers bit by bit and therefore ends with the same bits, for any optimiser.
 //
-// The first line names the job. The others are
+// The first line names the job. The other lines have the form
 //
 //	stream kind hash numbers… checksum
 //
-// with the stream, one descent of one stage, whose evaluations are in order; the
-// kind; a hash of the point; numbers as the 16 hexadecimal digits of their bits;
-// and the CRC-32C of the line before it.
+// where stream is one descent of one stage, whose evaluations are in order, hash is
+// a hash of the point, numbers are the 16 hexadecimal digits of their bits, and
+// checksum is the CRC-32C of the preceding part of the line.
 //
 // Start with [Open]. A nil [Journal] and a nil [Sequence] record nothing.
 package journal
@@ -31,26 +30,27 @@ import (
 	"gpfit/internal/filelock"
 )
 
-// syncInterval is how often the log is forced to the disk. A killed process
-// loses nothing of what was appended, a failing machine at most this.
+// syncInterval is the interval at which the log is flushed to disk. A killed
+// process loses nothing that was appended; a machine failure loses at most this
+// interval.
 const syncInterval = time.Second
 
-// Error reports a file that cannot serve as the journal of a job.
+// Error reports a file that cannot be the journal of a job.
 type Error struct {
 	Path string
-	// Damaged says that its contents are not what was written.
+	// Damaged means that the contents differ from what was written.
 	Damaged bool
 	Msg     string
 }
 
 func (e *Error) Error() string { return e.Path + ": " + e.Msg }
 
-// Failures turns errors that say where an objective is not defined into numbers
+// Failures converts errors of points where an objective is not defined to numbers
 // and back, so that they can be recorded.
 type Failures struct {
-	// Numbers returns those of err, nil if it is another kind of error.
+	// Numbers returns the numbers of err, or nil if it is another kind of error.
 	Numbers func(err error) []float64
-	// Error is its inverse.
+	// Error is the inverse of Numbers.
 	Error func(numbers []float64) error
 }
 
@@ -60,16 +60,17 @@ type Journal struct {
 	failures Failures
 	mu       sync.Mutex
 	file     *os.File
-	// past holds what was read, by stream, until it is taken.
+	// past holds the records read, by stream, until they are used.
 	past   map[string][]record
 	synced time.Time
-	// named says that the file's name has been forced to the disk, finished that
-	// nothing in it is needed any more.
+	// named means that the file's name has been flushed to disk, finished that its
+	// contents are no longer needed.
 	named, finished bool
 }
 
-// Open opens or begins the journal of a job, which is named by a word. Errors:
-// [*Error] where the file is another job's, in use, damaged, or no journal.
+// Open opens or creates the journal of a job, which a word names. The error is an
+// [*Error] if the file belongs to another job, is in use, is damaged or is not a
+// journal.
 func Open(path, job string, failures Failures) (j *Journal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -81,7 +82,7 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 			file.Close()
 		}
 	}()
-	// Where the file system has no locks there is none.
+	// If the file system has no locks, the journal is not locked.
 	if errors.Is(filelock.Try(file, true, 0), filelock.ErrBusy) {
 		return nil, &Error{Path: path, Msg: "another process is using it"}
 	}
@@ -114,9 +115,9 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	return j, nil
 }
 
-// read takes up the records of text, whose first line should be want, and returns
-// how many bytes of it are good: the rest is a line that was being written when
-// the process ended.
+// read stores the records of text, whose first line should be want, and returns the
+// number of valid bytes. The rest is a line that was incomplete when the process
+// ended.
 func (j *Journal) read(text, want string) (good int64, err error) {
 	if len(text) < len(want) && strings.HasPrefix(want, text) {
 		return 0, nil
@@ -126,20 +127,20 @@ func (j *Journal) read(text, want string) (good int64, err error) {
 	case !found || !strings.HasPrefix(first, "gpfit-checkpoint "):
 		return 0, &Error{Path: j.path, Msg: "exists and is not a checkpoint; choose another name"}
 	case !strings.HasPrefix(first, head):
-		return 0, &Error{Path: j.path, Msg: "written by another version of gpfit; delete it to begin anew"}
+		return 0, &Error{Path: j.path, Msg: "written by another version of gpfit; delete it to start over"}
 	case first != strings.TrimSuffix(want, "\n"):
-		return 0, &Error{Path: j.path, Msg: "belongs to another job: data or options differ; go on with the same ones, or choose another name or delete it to begin anew"}
+		return 0, &Error{Path: j.path, Msg: "belongs to another job: data or options differ; use the same data and options, choose another name, or delete it to start over"}
 	}
 	good = int64(len(first) + 1)
 	for number := 2; rest != ""; number++ {
 		line, after, whole := strings.Cut(rest, "\n")
 		stream, r, ok := parseRecord(line)
 		if !whole || !ok {
-			// Torn off at the end is what a kill does; damage before whole records is
-			// not.
+			// A kill can truncate the last line but cannot damage a line before
+			// complete records.
 			for next := range strings.Lines(after) {
 				if _, _, ok := parseRecord(strings.TrimSuffix(next, "\n")); ok {
-					return 0, &Error{Path: j.path, Damaged: true, Msg: fmt.Sprintf("is damaged at line %d; delete it to begin anew", number)}
+					return 0, &Error{Path: j.path, Damaged: true, Msg: fmt.Sprintf("is damaged at line %d; delete it to start over", number)}
 				}
 			}
 			return good, nil
@@ -164,8 +165,8 @@ func (j *Journal) append(stream string, r record) error {
 	return j.sync()
 }
 
-// sync forces the log to the disk, and the first time its name too, where that
-// can be had.
+// sync flushes the log to disk, and the first time also its name, on systems that
+// support this.
 func (j *Journal) sync() error {
 	j.synced = time.Now()
 	if err := j.file.Sync(); err != nil || j.named {
@@ -179,8 +180,8 @@ func (j *Journal) sync() error {
 	return nil
 }
 
-// Sequence returns the stream of that name, with what was recorded of it; a second
-// one of the same name has nothing recorded.
+// Sequence returns the stream with the given name and its recorded evaluations. A
+// second call with the same name returns a stream without records.
 func (j *Journal) Sequence(name string) *Sequence {
 	if j == nil {
 		return nil
@@ -192,16 +193,16 @@ func (j *Journal) Sequence(name string) *Sequence {
 	return &Sequence{journal: j, name: name, past: past}
 }
 
-// Finish says that nothing in the journal is needed any more but by a machine
-// that fails before the result is written: closing it need not wait for the disk.
+// Finish marks the run as complete, so that Close need not wait for the disk. Only
+// a machine failure before the result is written would still need the journal.
 func (j *Journal) Finish() {
 	if j != nil {
 		j.finished = true
 	}
 }
 
-// Close forces the log to the disk, unless the run is finished, and closes it. It
-// may be called twice.
+// Close flushes the log to disk, unless the run is finished, and closes it. It may
+// be called twice.
 func (j *Journal) Close() error {
 	if j == nil || j.file == nil {
 		return nil
@@ -215,7 +216,7 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// Remove closes and deletes it.
+// Remove closes and deletes the journal.
 func (j *Journal) Remove() error {
 	if j == nil {
 		return nil
@@ -224,7 +225,7 @@ func (j *Journal) Remove() error {
 	return errors.Join(os.Remove(j.path), j.Close())
 }
 
-// Sequence is a part of a journal whose evaluations are in order.
+// Sequence is a stream of a journal, a sequence of evaluations in order.
 type Sequence struct {
 	journal *Journal
 	name    string
@@ -232,10 +233,9 @@ type Sequence struct {
 	done    int // records replayed
 }
 
-// Replay returns the next recorded evaluation, which has to be one at z, of the
-// value or with its gradient, which is written to grad; found is false where none
-// is left. err is the error that was recorded, or an [*Error] if the record is of
-// something else.
+// Replay returns the next recorded evaluation and writes its gradient, unless grad
+// is nil, to grad. found is false if no record is left. err is the recorded error,
+// or an [*Error] if the record is not of this kind of evaluation at z.
 func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) {
 	if s == nil || s.done >= len(s.past) {
 		return 0, false, nil
@@ -254,12 +254,12 @@ func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) 
 			return 0, true, err
 		}
 	}
-	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s is not the one that this fit asks for: it was written by another version of gpfit; delete it to begin anew", s.done, s.name)}
+	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s does not match this fit: another version of gpfit wrote it; delete it to start over", s.done, s.name)}
 }
 
-// Record appends an evaluation at z: its value, its gradient unless that is nil,
-// or its error. Errors that are none of the journal's Failures are not recorded,
-// since they end a run.
+// Record appends an evaluation at z: its value, its gradient unless that is nil, or
+// its error. It does not record errors that the journal's Failures cannot convert,
+// because those end a run.
 func (s *Sequence) Record(z []float64, f float64, grad []float64, failure error) error {
 	if s == nil {
 		return nil

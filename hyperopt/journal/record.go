@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// head begins the first line of a file.
+// head is the beginning of the first line of a file.
 const head = "gpfit-checkpoint 1 "
 
 // record is one evaluation.
@@ -18,7 +18,8 @@ type record struct {
 	kind byte
 	// point is the hash of z.
 	point uint64
-	// numbers are f, and the gradient after it; or those of an error, see Failures.
+	// numbers are f and then the gradient, or the numbers of an error; see
+	// Failures.
 	numbers []float64
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// open opens the file at path once more, as another process would.
+// open opens the file at path again, as another process would.
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -19,8 +19,8 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-// TestTry: an exclusive lock keeps all others out, shared ones only exclusive
-// ones, and both end with Unlock and with the file.
+// TestTry checks that an exclusive lock excludes all others, that shared locks
+// exclude only exclusive ones, and that both end with Unlock and with the file.
 func TestTry(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	a, b := open(t, path), open(t, path)
@@ -31,20 +31,20 @@ func TestTry(t *testing.T) {
 		}
 	}
 	check("the first", a, true, nil)
-	check("exclusive beside exclusive", b, true, ErrBusy)
-	check("shared beside exclusive", b, false, ErrBusy)
+	check("exclusive while exclusive", b, true, ErrBusy)
+	check("shared while exclusive", b, false, ErrBusy)
 	if err := Unlock(a); err != nil {
 		t.Fatal(err)
 	}
 	check("shared after Unlock", a, false, nil)
-	check("shared beside shared", b, false, nil)
-	check("exclusive beside shared", open(t, path), true, ErrBusy)
+	check("shared while shared", b, false, nil)
+	check("exclusive while shared", open(t, path), true, ErrBusy)
 	a.Close()
 	b.Close()
 	check("exclusive after both were closed", open(t, path), true, nil)
 }
 
-// TestReadWhileLocked: a lock keeps nobody from reading the file.
+// TestReadWhileLocked checks that a lock does not prevent reading the file.
 func TestReadWhileLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
@@ -59,8 +59,8 @@ func TestReadWhileLocked(t *testing.T) {
 	}
 }
 
-// TestPatience: a lock that gets free in time is taken, one that does not is
-// given up.
+// TestPatience checks that Try gets a lock that is released in time and gives up
+// one that is not.
 func TestPatience(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder, waiter := open(t, path), open(t, path)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Bounds of the errors: of log(1 + t) in units in the last place, of sin²(πu)
-// likewise, of cosines and sines absolutely.
+// Error bounds: for log(1 + t) and sin²(πu) in units in the last place, for cosines
+// and sines absolute.
 const (
 	maxLogULP  = 1.0
 	maxSinULP  = 5.0
@@ -38,8 +38,8 @@ var bigPi = func() *big.Float {
 	return a.Sub(a, b.Mul(b, bigFloat(4)))
 }()
 
-// bigSinTurns and bigCosTurns return sin(2πu) and cos(2πu): u less the nearest
-// whole number, then the series.
+// bigSinTurns and bigCosTurns return sin(2πu) and cos(2πu) by the series after
+// subtracting the nearest integer from u.
 func bigSinTurns(u float64) *big.Float { return bigSeries(u, 1) }
 
 func bigCosTurns(u float64) *big.Float { return bigSeries(u, 0) }
@@ -139,7 +139,8 @@ func TestTurnErrors(t *testing.T) {
 	sin, cos, square := make([]*big.Float, len(points)), make([]*big.Float, len(points)), make([]*big.Float, len(points))
 	for j, u := range points {
 		sin[j], cos[j] = bigSinTurns(u), bigCosTurns(u)
-		// sin²(πu): sin(2π·u/2), halving being exact but for the smallest.
+		// sin²(πu): sin(2π·u/2), where halving is exact except for the smallest
+		// numbers.
 		half := bigSinTurns(math.Ldexp(u-math.RoundToEven(u), -1))
 		square[j] = half.Mul(half, half)
 	}
@@ -156,7 +157,7 @@ func TestTurnErrors(t *testing.T) {
 		worst, worstULP := 0.0, 0.0
 		for j, u := range points {
 			if k[j] != k2[j] {
-				t.Fatalf("cos(2π·%v) is %v alone, %v beside the sine", u, k[j], k2[j])
+				t.Fatalf("cos(2π·%v) is %v alone, %v with the sine", u, k[j], k2[j])
 			}
 			worst = max(worst, far(k[j], cos[j]), far(s[j], sin[j]), far(SinTurns(u), sin[j]))
 			if small, _ := square[j].Float64(); small < 1e-290 { // the square of a tiny sine
@@ -335,8 +336,8 @@ func TestSinSums(t *testing.T) {
 	})
 }
 
-// TestTurnsNonFinite puts NaN and infinity into every lane in turn: they become
-// NaN there, and nowhere else.
+// TestTurnsNonFinite puts NaN and infinity into every lane in turn and checks that
+// the result is NaN there and nowhere else.
 func TestTurnsNonFinite(t *testing.T) {
 	forVariants(t, func(t *testing.T) {
 		for n := 1; n < 21; n++ {

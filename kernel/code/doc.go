@@ -1,14 +1,14 @@
-// Package code holds lists of operations on the numbers of a pair of points:
-// what a covariance function and its derivatives come to once they are compiled.
+// Package code builds, simplifies and evaluates lists of operations on the numbers
+// of a pair of points. A covariance function and its derivatives are compiled to
+// such a list.
 //
-// A [List] is in single static assignment: a value is an operation on earlier
-// values. Values are of two sorts. Uniform ones depend on parameters and numbers
-// alone and are computed once for all pairs ([List.Uniforms]); the others, which
-// depend on features of the pair, are what a backend evaluates for every pair.
+// A [List] is in single static assignment form: each value is an operation on
+// earlier values. Uniform values depend only on parameters and numbers and are
+// computed once for all pairs ([List.Uniforms]). The other values depend on
+// features of the pair, and a backend evaluates them for every pair.
 //
-// A list is built by methods that simplify as they go: equal values are one
-// value, numbers are folded, uniform factors move out of products, and
-// exponentials that are multiplied become one. A value that differs from another
-// by a uniform factor alone is a [Sum] of that one, so that what is computed for
-// every pair is shared.
+// The methods that build a list simplify it: they merge equal values, fold numbers,
+// move uniform factors out of products and merge products of exponentials. A value
+// that differs from another only by a uniform factor becomes a [Sum] of it, so both
+// share the work per pair.
 package code

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Uniforms computes the values that need tells among the uniform ones, for
-// parameters theta, into out, which has an element for each value.
+// Uniforms computes the uniform values marked in need for the parameters theta. It
+// writes them to out, which has one element for each value.
 func (l *List) Uniforms(out, theta []float64, need []bool) {
 	for id := range l.Values {
 		if need[id] && l.Values[id].Uniform {
@@ -15,8 +15,8 @@ func (l *List) Uniforms(out, theta []float64, need []bool) {
 	}
 }
 
-// Evaluate computes all values that the given ones depend on, for one pair with the
-// given features: the plain meaning of a list, which backends are compared with.
+// Evaluate computes the given values and all values that they depend on, for one
+// pair with the given features. It is the reference for testing backends.
 func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
 	values, need := make([]float64, len(l.Values)), l.Needed(roots...)
 	for id := range l.Values {
@@ -65,7 +65,7 @@ func (l *List) compute(v *Value, values, theta, features []float64) float64 {
 	return apply(v, values[v.Args[0]], 0)
 }
 
-// powInt multiplies; math.Pow is right to the last bit less often.
+// powInt multiplies repeatedly, because math.Pow is correctly rounded less often.
 func powInt(x float64, p int) float64 {
 	if p < 0 {
 		return 1 / powInt(x, -p)

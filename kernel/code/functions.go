@@ -23,7 +23,7 @@ func (l *List) LogOrZero(a ID) ID { return l.unary(LogOrZero, a) }
 // Log1p returns log(1 + a).
 func (l *List) Log1p(a ID) ID { return l.unary(Log1p, a) }
 
-// Sqrt returns √a; a uniform factor that is not negative moves out of the root.
+// Sqrt returns √a. It moves a nonnegative uniform factor out of the root.
 func (l *List) Sqrt(a ID) ID { return l.root(Sqrt, a, 1) }
 
 // RootInverse returns 1/√a, and 0 where a is 0.

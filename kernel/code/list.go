@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ID names a value of a list: its index.
+// ID is the index of a value in a list.
 type ID int32
 
 // None stands for no value.
@@ -23,20 +23,21 @@ const (
 	Parameter
 	// Feature is the pair's feature number Index.
 	Feature
-	// Sum is Σ_i Coef[i]·Args[i], and Offset if that is not None; Coef and Offset
-	// are uniform. Of a uniform Sum the coefficients are numbers.
+	// Sum is Σ_i Coef[i]·Args[i], plus Offset if it is not None. Coef and Offset
+	// are uniform. The coefficients of a uniform Sum are numbers.
 	Sum
-	// Product is Π_i Args[i]^Powers[i], a uniform one times Value.Number.
+	// Product is Π_i Args[i]^Powers[i]; a uniform product is multiplied by
+	// Value.Number.
 	Product
 	// Exp is e^a, Log is log a, Log1p is log(1 + a) for a ≥ 0.
 	Exp
 	Log
 	Log1p
-	// LogOrZero is log a, and 0 where a is 0: it stands in derivatives beside a
-	// factor that is 0 there.
+	// LogOrZero is log a, and 0 where a is 0. Derivatives multiply it by a factor
+	// that is 0 there.
 	LogOrZero
-	// Sqrt is √a. RootInverse is 1/√a, and 0 where a is 0: it stands in
-	// derivatives of distances, whose limit there is a mean of both sides.
+	// Sqrt is √a. RootInverse is 1/√a, and 0 where a is 0. It occurs in derivatives
+	// of distances, which take the mean of both one-sided limits there.
 	Sqrt
 	RootInverse
 	// Sine is sin 2πa and Cosine is cos 2πa.
@@ -50,8 +51,8 @@ const (
 	Step
 	// Power is a^Coef[0] for a ≥ 0, with a uniform exponent.
 	Power
-	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. Where t is 0 the term of
-	// t^−1 counts as 0.
+	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. At t = 0 the t^−1 term
+	// counts as 0.
 	Decay
 )
 
@@ -59,24 +60,24 @@ const (
 type Value struct {
 	Op   Op
 	Args []ID
-	// Coef and Offset are those of a Sum, Powers those of a Product.
+	// Coef and Offset belong to a Sum, Powers to a Product.
 	Coef   []ID
 	Offset ID
 	Powers []int
 	Number float64
 	Index  int
-	// Poly are the coefficients of Decay, from that of t^−1 on.
+	// Poly are the coefficients of Decay, starting with the one of t^−1.
 	Poly []float64
-	// Uniform tells a value that is the same for all pairs.
+	// Uniform reports whether the value is the same for all pairs.
 	Uniform bool
-	// Sign is what is known of its sign.
+	// Sign is what is known about the sign of the value.
 	Sign Sign
 }
 
-// Sign is what is known of the sign of a value.
+// Sign describes what is known about the sign of a value.
 type Sign uint8
 
-// The signs. AtLeast0 and AtMost0 contain 0, Above0 and Below0 do not.
+// The signs. AtLeast0 and AtMost0 include 0; Above0 and Below0 do not.
 const (
 	Unknown Sign = iota
 	AtLeast0
@@ -85,10 +86,10 @@ const (
 	Below0
 )
 
-// NotNegative tells values of at least 0.
+// NotNegative reports whether the value is known to be at least 0.
 func (s Sign) NotNegative() bool { return s == AtLeast0 || s == Above0 }
 
-// NotPositive tells values of at most 0.
+// NotPositive reports whether the value is known to be at most 0.
 func (s Sign) NotPositive() bool { return s == AtMost0 || s == Below0 }
 
 func (s Sign) times(t Sign) Sign {
@@ -115,7 +116,7 @@ type List struct {
 // At returns the value v.
 func (l *List) At(v ID) *Value { return &l.Values[v] }
 
-// put returns the value that equals v, adding it if there is none.
+// put returns the value that equals v. It adds v if no such value exists.
 func (l *List) put(v Value) ID {
 	if v.Op != Sum {
 		v.Offset = None
@@ -138,7 +139,7 @@ func (l *List) put(v Value) ID {
 	return id
 }
 
-// key tells values apart that are not equal.
+// key returns a string that is different for different values.
 func (v *Value) key() string {
 	b := make([]byte, 0, 128)
 	put := func(x uint64) { b = binary.LittleEndian.AppendUint64(b, x) }
@@ -237,7 +238,7 @@ func (l *List) signOfProduct(v Value) Sign {
 	return sign
 }
 
-// Needed tells which values the given ones depend on, themselves included.
+// Needed marks the given values and the values that they depend on.
 func (l *List) Needed(roots ...ID) []bool {
 	needed := make([]bool, len(l.Values))
 	for _, r := range roots {

@@ -12,19 +12,19 @@ func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}
 // Param returns θ[index].
 func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
 
-// Feat returns the pair's feature, of which a sign may be known.
+// Feat returns the pair's feature; sign is what is known about its sign.
 func (l *List) Feat(index int, sign Sign) ID {
 	return l.put(Value{Op: Feature, Index: index, Sign: sign})
 }
 
-// number tells a number and returns it.
+// number returns the number that a is, if it is one.
 func (l *List) number(a ID) (float64, bool) {
 	v := l.At(a)
 	return v.Number, v.Op == Number
 }
 
-// Factor returns the uniform factor of a, None for 1, and what it is multiplied
-// with, which is None where a is uniform. It leaves the list as it is.
+// Factor splits a into a uniform factor, None for 1, and the remaining core, which
+// is None if a is uniform. It does not change the list.
 func (l *List) Factor(a ID) (coef, core ID) {
 	switch v := l.At(a); {
 	case v.Uniform:
@@ -35,7 +35,7 @@ func (l *List) Factor(a ID) (coef, core ID) {
 	return None, a
 }
 
-// split is Factor with the number 1 for no factor.
+// split is like Factor but returns the number 1 where a has no factor.
 func (l *List) split(a ID) (coef, core ID) {
 	if coef, core = l.Factor(a); coef == None {
 		coef = l.Num(1)
@@ -43,7 +43,7 @@ func (l *List) split(a ID) (coef, core ID) {
 	return coef, core
 }
 
-// linear is Σ coef·core + offset while it is put together.
+// linear is a sum Σ coef·core + offset under construction.
 type linear struct {
 	cores  []ID
 	coefs  map[ID]ID
@@ -69,8 +69,8 @@ func (l *List) combine(a, b ID, sign float64) ID {
 	return l.ofLinear(sum)
 }
 
-// collect adds sign·a to a sum. Sums of several terms with a factor stay whole,
-// so that the factor does not hide that they are equal.
+// collect adds sign·a to a sum. A sum of several terms with a factor stays whole;
+// otherwise the factor would hide that two sums are equal.
 func (l *List) collect(sum *linear, a ID, sign float64) {
 	v := *l.At(a)
 	if v.Uniform {
@@ -120,7 +120,7 @@ func (l *List) ofLinear(sum linear) ID {
 	return l.put(v)
 }
 
-// addUniform is a + sign·b of uniform values: a sum of monomials with numbers as
+// addUniform returns a + sign·b of uniform values, a sum of monomials with numeric
 // coefficients.
 func (l *List) addUniform(a, b ID, sign float64) ID {
 	v, offset := Value{Op: Sum, Offset: None}, 0.0
@@ -176,7 +176,7 @@ func (l *List) addUniform(a, b ID, sign float64) ID {
 	return l.put(keep)
 }
 
-// monomial is number·Π base^power of values that are all uniform or all not.
+// monomial is number·Π base^power, where either all bases are uniform or none is.
 type monomial struct {
 	number float64
 	powers map[ID]int
@@ -270,8 +270,8 @@ func (l *List) scaled(coef, core ID) ID {
 	return l.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
 }
 
-// product returns a product of values that are not uniform: one exponential for
-// all, roots paired.
+// product returns a product of nonuniform values. It merges exponentials into one
+// and pairs roots.
 func (l *List) product(m monomial) ID {
 	l.pairRoots(m)
 	exponent, found := l.Num(0), false
@@ -292,7 +292,7 @@ func (l *List) product(m monomial) ID {
 	return l.ofMonomial(m)
 }
 
-// joinLogs moves factors (1 + a)^p into an exponent that has log(1 + a).
+// joinLogs moves factors (1 + a)^p into an exponent that contains log(1 + a).
 func (l *List) joinLogs(exponent ID, m monomial) ID {
 	if l.At(exponent).Op != Sum {
 		return exponent
@@ -307,8 +307,7 @@ func (l *List) joinLogs(exponent ID, m monomial) ID {
 	return exponent
 }
 
-// pairRoots replaces √a·√a by a, and what stands beside 1/√a: there a/√a is √a and
-// √a/√a is 1.
+// pairRoots simplifies products of roots: √a·√a to a, a/√a to √a and √a/√a to 1.
 func (l *List) pairRoots(m monomial) {
 	for _, b := range sortedKeys(m.powers) {
 		v := *l.At(b)
@@ -333,7 +332,7 @@ func (l *List) pairRoots(m monomial) {
 	}
 }
 
-// contains tells whether m has all factors of part.
+// contains reports whether m has all factors of part.
 func contains(m, part monomial) bool {
 	for b, p := range part.powers {
 		if m.powers[b] < p {

@@ -1,5 +1,4 @@
-// Package kerneltest tests covariance functions, those of the user's own above
-// all:
+// Package kerneltest tests covariance functions, especially custom ones:
 //
 //	func TestMyKernel(t *testing.T) {
 //		kerneltest.Run(t, MyKernel{}, kerneltest.Options{})
@@ -14,19 +13,19 @@ import (
 	"gpfit/kernel"
 )
 
-// Options says how to test. The zero value tests on 1, 2 and 3 columns of
-// standard normal points.
+// Options configures a test. The zero value tests on 1, 2 and 3 columns of standard
+// normal points.
 type Options struct {
 	// Columns are the numbers of columns to test with; nil means 1, 2, 3.
 	Columns []int
 	// ARD tests the kernel with ard as well.
 	ARD bool
-	// Points draws n points of d columns; nil means standard normal ones.
+	// Points draws n points of d columns; nil means standard normal points.
 	Points func(rng *rand.Rand, n, d int) *kernel.Points
-	// Tolerance is that of a derivative, relative to the size of the values and
-	// of the derivative; 0 means 1e-7.
+	// Tolerance is the tolerance of a derivative, relative to the size of the
+	// values and of the derivative; 0 means 1e-7.
 	Tolerance float64
-	// Seed draws other points and parameters.
+	// Seed selects the random points and parameters.
 	Seed uint64
 }
 
@@ -37,10 +36,10 @@ const (
 	draws       = 4
 )
 
-// Run tests k, in an expression by its name: parameters that compile,
-// covariances that are symmetric up to rounding and positive semidefinite on
-// random points ([kernel.CheckKernelhood]), derivatives by the logs of the
-// parameters and by the inputs against central differences.
+// Run tests k in an expression that names it. It checks that the parameters
+// compile, that covariances on random points are symmetric up to rounding and
+// positive semidefinite ([kernel.CheckKernelhood]), and that the derivatives by the
+// logs of the parameters and by the inputs agree with central differences.
 func Run(t *testing.T, k *kernel.Family, opts Options) {
 	t.Helper()
 	texts := []string{k.Name}
@@ -52,8 +51,8 @@ func Run(t *testing.T, k *kernel.Family, opts Options) {
 	}
 }
 
-// Expression tests a kernel given in text form, which may name some of the
-// user's own; see [Run]. ARD of opts is not used.
+// Expression tests a kernel given in text form, which may name custom families; see
+// [Run]. It ignores opts.ARD.
 func Expression(t *testing.T, text string, families []*kernel.Family, opts Options) {
 	t.Helper()
 	columns := opts.Columns
@@ -142,9 +141,10 @@ func (c check) value(theta []float64, x *kernel.Points) (f, size float64) {
 	return f, size
 }
 
-// difference is the central difference of the fourth order: with its step,
-// cancellation is near 1e-12 of the values, and truncation as small while the
-// fifth derivative is below some ten thousand times their size.
+// difference returns the fourth-order central difference. With its step, the
+// cancellation error is near 1e-12 of the values, and the truncation error is as
+// small as long as the fifth derivative is below some ten thousand times their
+// size.
 func difference(f func(h float64) float64) float64 {
 	const h = 1e-4
 	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)

@@ -1,11 +1,11 @@
-// Package pair holds covariance functions of a pair of points as Gorgonia
-// expressions.
+// Package pair builds and differentiates covariance functions of a pair of points
+// as Gorgonia expressions.
 //
-// A [Graph] has an input node for every feature of the pair (a squared distance,
-// an inner product, …), one for every parameter, and scalar nodes on them: Gorgonia's
-// own, and a few ops of ours where Gorgonia's would be singular at distance 0 or
-// slow. These are closed under differentiation. [Graph.Compile] has Gorgonia
-// differentiate an expression by all its inputs and turns value and derivatives into
-// lists of operations (package code), which the CPU and the GPU run. Gorgonia's own
-// machines run the same graph, which the tests do.
+// A [Graph] has an input node for every feature of the pair (a squared distance, an
+// inner product, …) and for every parameter, and scalar nodes computed from them.
+// These nodes use Gorgonia's ops, and ops of this package where Gorgonia's would be
+// slow or singular at distance 0. The ops are closed under differentiation.
+// [Graph.Compile] lets Gorgonia differentiate an expression by all its inputs and
+// translates value and derivatives to lists of operations (package code), which the
+// CPU and the GPU run. The tests also run the graph on Gorgonia's own machines.
 package pair

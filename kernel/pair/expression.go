@@ -16,22 +16,22 @@ import (
 type Expression struct {
 	// Value is k(x, x′).
 	Value *Node
-	// ByFeature and ByParameter are its derivatives by features and parameters,
-	// nil where it does not depend on one.
+	// ByFeature and ByParameter are its derivatives by features and parameters, nil
+	// for those that it does not depend on.
 	ByFeature, ByParameter []*Node
 	// Inputs are the features and parameters that it depends on.
 	Inputs []*Node
 	graph  *Graph
 }
 
-// Differentiated returns the expression whose derivatives [Graph.Compile] took, nil
-// before.
+// Differentiated returns the expression that [Graph.Compile] differentiated, or nil
+// before that call.
 func (g *Graph) Differentiated() *Expression { return g.derived }
 
 // differentiate takes the derivatives by all inputs.
 func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression, error) {
 	if g.derived != nil {
-		return nil, errors.New("kernel: a graph can be differentiated once only")
+		return nil, errors.New("kernel: a graph can be differentiated only once")
 	}
 	wrt, _ := g.reached(root)
 	e := &Expression{Value: root, ByFeature: make([]*Node, features), ByParameter: make([]*Node, parameters), Inputs: wrt, graph: g}
@@ -53,8 +53,8 @@ func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression
 	return e, nil
 }
 
-// Nodes returns the nodes of the value and behind them those that only derivatives
-// need, in each part operands first.
+// Nodes returns the nodes of the value and the nodes that only derivatives need. In
+// both lists, operands precede the nodes that use them.
 func (e *Expression) Nodes() (value, derivatives []*Node) {
 	_, value = e.graph.reached(e.Value)
 	roots := append(append([]*Node{e.Value}, e.ByFeature...), e.ByParameter...)
@@ -65,19 +65,20 @@ func (e *Expression) Nodes() (value, derivatives []*Node) {
 // Operands returns the nodes that n is computed from.
 func (e *Expression) Operands(n *Node) []*Node { return e.graph.operands(n) }
 
-// Feature tells a feature and returns its index.
+// Feature returns the index of the feature that n stands for, if it is a feature.
 func (e *Expression) Feature(n *Node) (index int, ok bool) {
 	in, ok := e.graph.inputs[n]
 	return in.index, ok && in.op == code.Feature
 }
 
-// Parameter tells a parameter and returns its index in θ.
+// Parameter returns the index in θ of the parameter that n stands for, if it is
+// one.
 func (e *Expression) Parameter(n *Node) (index int, ok bool) {
 	in, ok := e.graph.inputs[n]
 	return in.index, ok && in.op == code.Parameter
 }
 
-// Number tells a constant and returns it.
+// Number returns the value of n if it is a constant.
 func (e *Expression) Number(n *Node) (float64, bool) {
 	if in, ok := e.graph.inputs[n]; ok {
 		return in.value, in.op == code.Number
@@ -85,7 +86,7 @@ func (e *Expression) Number(n *Node) (float64, bool) {
 	return Constant(n)
 }
 
-// Constant tells a node that is a constant of Gorgonia's, and returns it.
+// Constant returns the value of n if it is a Gorgonia constant.
 func Constant(n *Node) (float64, bool) {
 	if n.Op() == nil || n.Op().Arity() != 0 || n.Value() == nil {
 		return 0, false
@@ -94,8 +95,8 @@ func Constant(n *Node) (float64, bool) {
 	return x, ok
 }
 
-// Symbol returns the sign or word for an op that stands in a drawing: of package
-// gorgonia or of this one.
+// Symbol returns the sign or word for an op in a drawing. The op can come from
+// Gorgonia or from this package.
 func Symbol(op gorgonia.Op) string {
 	if f, ok := op.(function); ok {
 		return f.String()
@@ -120,7 +121,8 @@ func Symbol(op gorgonia.Op) string {
 	return name
 }
 
-// element is the text for a slice, T[from:to:step...], or for what adds to one.
+// element returns the text for an op that slices, T[from:to:step...], or that adds
+// to a slice.
 func element(text string) string {
 	from, _, _ := strings.Cut(strings.TrimPrefix(text, "T["), ":")
 	if strings.Contains(text, "+=") {
@@ -129,7 +131,7 @@ func element(text string) string {
 	return "element " + from
 }
 
-// opName is the name that an op has in package gorgonia.
+// opName returns the name of an op in package gorgonia.
 func opName(op gorgonia.Op) string {
 	name, _, _ := strings.Cut(op.String(), " ")
 	return name
@@ -139,7 +141,7 @@ var symbols = map[string]string{
 	"-": "−", "⊙": "×", "neg": "negate", "ln": "log", "square": "^ 2", "cube": "^ 3", "inv": "1 ÷", "sqrt": "√", "invSqrt": "1/√",
 }
 
-// polynomial prints Σ_k poly[k]·t^(k−1), in brackets where there are several terms.
+// polynomial prints Σ_k poly[k]·t^(k−1), in parentheses if it has several terms.
 func polynomial(poly []float64) string {
 	powers := []string{"/t", "", "t", "t²", "t³", "t⁴", "t⁵", "t⁶", "t⁷", "t⁸", "t⁹"}
 	var terms []string

@@ -16,19 +16,20 @@ import (
 
 const twoPi = 2 * math.Pi
 
-// function is an op of ours on scalars: one of package code that Gorgonia lacks,
-// has with a wrong derivative, or has with one that is singular at distance 0.
+// function is an op on scalars for an operation of package code that Gorgonia
+// lacks, or whose Gorgonia derivative is wrong or singular at distance 0.
 type function struct {
 	graph *Graph
 	op    code.Op
-	// power is that of code.Product, poly that of code.Decay from t^−1 on.
+	// power is the exponent of code.Product; poly holds the coefficients of
+	// code.Decay, starting with t^−1.
 	power int
 	poly  []float64
 }
 
 var _ gorgonia.SDOp = function{}
 
-// String is the op in a drawing's words.
+// String returns the op as a drawing shows it.
 func (f function) String() string {
 	switch f.op {
 	case code.Product:
@@ -44,7 +45,7 @@ var names = map[code.Op]string{
 	code.Arcsine: "arcsin", code.Abs: "abs", code.Positive: "positive part", code.Step: "step", code.Power: "^",
 }
 
-// Arity is 1 but for powers.
+// Arity returns 2 for powers and 1 for all others.
 func (f function) Arity() int {
 	if f.op == code.Power {
 		return 2
@@ -52,7 +53,7 @@ func (f function) Arity() int {
 	return 1
 }
 
-// Type returns a fresh type each time: Gorgonia puts it back into a pool.
+// Type returns a new type each time, because Gorgonia returns it to a pool.
 func (f function) Type() hm.Type {
 	if f.op == code.Power {
 		return hm.NewFnType(tensor.Float64, tensor.Float64, tensor.Float64)
@@ -87,12 +88,13 @@ func (f function) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		a[i] = x
 	}
 	l := &code.List{}
-	// A feature may be negative, which a parameter is not.
+	// Use a feature, which may be negative; a parameter may not.
 	root := f.code(l, l.Feat(0, code.Unknown), l.Param(1))
 	return gorgonia.NewF64(l.Evaluate(append(a, 0), a, root)[0]), nil
 }
 
-// code is the function as an operation; b is the exponent of a power.
+// code appends the function to a list as an operation; b is the exponent of a
+// power.
 func (f function) code(l *code.List, a, b code.ID) code.ID {
 	switch f.op {
 	case code.Sqrt:
@@ -121,7 +123,7 @@ func (f function) code(l *code.List, a, b code.ID) code.ID {
 	return l.Decay(a, f.poly)
 }
 
-// DiffWRT says that all are differentiable by all inputs; a step is so too, with
+// DiffWRT returns true for all inputs; a step also counts as differentiable, with
 // derivative 0.
 func (f function) DiffWRT(inputs int) []bool {
 	out := make([]bool, inputs)
@@ -131,7 +133,7 @@ func (f function) DiffWRT(inputs int) []bool {
 	return out
 }
 
-// SymDiff returns the derivatives, times that of the result.
+// SymDiff returns the derivatives times the adjoint of the result.
 func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
 	g, a := f.graph, inputs[0]
 	var d *Node
@@ -169,11 +171,12 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 	return gorgonia.Nodes{g.Mul(adjoint, d)}, g.err
 }
 
-// errNotTwice says that a function has a kink at distance 0.
+// errNotTwice reports a function with a kink at distance 0.
 var errNotTwice = errors.New("the function has no second derivative at distance 0")
 
-// powerDiff: ∂a^b/∂a = b·a^b/a, ∂a^b/∂b = a^b log a. Where a is 0 both are taken as 0,
-// the first by way of 1/√a: of distances it is the mean of both sides.
+// powerDiff returns ∂a^b/∂a = b·a^b/a and ∂a^b/∂b = a^b log a. At a = 0 both count
+// as 0, the first through 1/√a; for distances this is the mean of both one-sided
+// derivatives.
 func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
 	g, a, b := f.graph, inputs[0], inputs[1]
 	inverse := g.Square(g.apply(function{op: code.RootInverse}, a))
@@ -182,12 +185,12 @@ func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgo
 	return gorgonia.Nodes{g.Mul(adjoint, byBase), g.Mul(adjoint, byExponent)}, g.err
 }
 
-// decaySlope returns the coefficients, from t^−1 on, of the derivative by a = t² of
-// (Σ_k p_k t^k)·e^−t, which is 1/(2t) times that by t:
+// decaySlope returns the coefficients, starting with t^−1, of the derivative of
+// (Σ_k p_k t^k)·e^−t by a = t², which is 1/(2t) times the derivative by t:
 //
 //	½ Σ_k ((k+2)·p_(k+2) − p_(k+1))·t^k,   k ≥ −1.
 func decaySlope(poly []float64) []float64 {
-	p := func(k int) float64 { // of t^k
+	p := func(k int) float64 { // the coefficient of t^k
 		if k+1 < len(poly) {
 			return poly[k+1]
 		}

@@ -12,22 +12,21 @@ import (
 	"gpfit/kernel/code"
 )
 
-// Building serialises the building of Gorgonia's graphs: the package keeps global
-// state.
+// Building serialises the building of graphs, because Gorgonia keeps global state.
 var Building sync.Mutex
 
-// Node is a scalar of a pair: a node of Gorgonia's.
+// Node is a Gorgonia node for a scalar of a pair.
 type Node = gorgonia.Node
 
-// Graph is a covariance function of a pair of points while it is written down. Its
-// methods make nodes; the first error is kept, and [Graph.Err] returns it. Nodes
-// that Gorgonia's own functions made are as good.
+// Graph is a covariance function of a pair of points under construction. Its
+// methods make nodes and keep the first error, which [Graph.Err] returns. They also
+// accept nodes made by Gorgonia's own functions.
 type Graph struct {
 	graph *gorgonia.ExprGraph
-	// inputs tells features, parameters and constants, known finds them.
+	// inputs identifies features, parameters and constants; known finds them.
 	inputs map[*Node]input
 	known  map[input]*Node
-	// derived is what was differentiated, nil before.
+	// derived is the differentiated expression, or nil.
 	derived *Expression
 	err     error
 }
@@ -55,8 +54,8 @@ func (g *Graph) Fail(format string, args ...any) {
 	}
 }
 
-// Feature returns the input node of the pair's feature with that index and a name
-// for drawings; sign is what is known of its values.
+// Feature returns the input node of the feature with the given index. name is for
+// drawings, and sign is what is known about its values.
 func (g *Graph) Feature(index int, name string, sign code.Sign) *Node {
 	return g.input(name, input{op: code.Feature, index: index, sign: sign})
 }
@@ -66,8 +65,8 @@ func (g *Graph) Parameter(index int, name string) *Node {
 	return g.input(name, input{op: code.Parameter, index: index})
 }
 
-// Number returns a constant. Gorgonia's own constants are merged by how they
-// print, so these are inputs.
+// Number returns a constant as an input node, because Gorgonia merges its own
+// constants if they print alike.
 func (g *Graph) Number(x float64) *Node {
 	return g.input(strconv.FormatFloat(x, 'g', -1, 64), input{op: code.Number, value: x})
 }
@@ -77,14 +76,14 @@ func (g *Graph) input(name string, in input) *Node {
 		return n
 	}
 	if in.op != code.Number {
-		name = fmt.Sprintf("%s#%d.%d", name, in.op, in.index) // not to be taken for another
+		name = fmt.Sprintf("%s#%d.%d", name, in.op, in.index) // make the name unique
 	}
 	n := gorgonia.NewScalar(g.graph, tensor.Float64, gorgonia.WithName(name), gorgonia.WithValue(in.value))
 	g.inputs[n], g.known[in] = in, n
 	return n
 }
 
-// keep takes a result of Gorgonia's.
+// keep returns a result of a Gorgonia call and keeps its error.
 func (g *Graph) keep(n *Node, err error) *Node {
 	if err != nil {
 		g.Fail("kernel: %w", err)
@@ -139,8 +138,8 @@ func (g *Graph) Sigmoid(a *Node) *Node {
 	return g.Add(g.Number(0.5), g.Scale(0.5, g.Tanh(g.Scale(0.5, a))))
 }
 
-// Sqrt returns √a. Its derivative is 0 where a is 0, which is what the chain rule
-// needs: there every distance has the mean of both sides.
+// Sqrt returns √a. Its derivative at a = 0 is 0, so that by the chain rule every
+// distance has the mean of both one-sided derivatives there.
 func (g *Graph) Sqrt(a *Node) *Node { return g.apply(function{op: code.Sqrt}, a) }
 
 // Sin returns sin a, a in radians.
@@ -149,7 +148,7 @@ func (g *Graph) Sin(a *Node) *Node { return g.SineOfTurns(g.Mul(g.Number(1/twoPi
 // Cos returns cos a, a in radians.
 func (g *Graph) Cos(a *Node) *Node { return g.CosineOfTurns(g.Mul(g.Number(1/twoPi), a)) }
 
-// SineOfTurns returns sin 2πa, right for every size of a.
+// SineOfTurns returns sin 2πa, accurate for every size of a.
 func (g *Graph) SineOfTurns(a *Node) *Node { return g.apply(function{op: code.Sine}, a) }
 
 // CosineOfTurns returns cos 2πa.
@@ -169,11 +168,11 @@ func (g *Graph) PowInt(a *Node, power int) *Node {
 	return g.apply(function{op: code.Product, power: power}, a)
 }
 
-// Pow returns a^b for a ≥ 0 and a b without features.
+// Pow returns a^b for a ≥ 0 and an exponent b that does not depend on features.
 func (g *Graph) Pow(a, b *Node) *Node { return g.apply(function{op: code.Power}, a, b) }
 
-// Decay returns (Σ_k poly[k]·t^k)·e^−t with t = √a: a covariance function of
-// Matérn's class where a is a multiple of the squared distance.
+// Decay returns (Σ_k poly[k]·t^k)·e^−t with t = √a: a covariance function of the
+// Matérn class if a is a multiple of the squared distance.
 func (g *Graph) Decay(a *Node, poly ...float64) *Node {
 	return g.apply(function{op: code.Decay, poly: append([]float64{0}, poly...)}, a)
 }
@@ -183,20 +182,21 @@ func (g *Graph) apply(f function, nodes ...*Node) *Node {
 	return g.keep(gorgonia.ApplyOp(f, nodes...))
 }
 
-// Function is a compiled expression: its value and derivatives as operations.
+// Function is a compiled expression: the operations for its value and derivatives.
 type Function struct {
 	List *code.List
 	// Value is the expression.
 	Value code.ID
-	// ByFeature are derivatives by the features, ByParameter those by the logs
-	// of parameters; None where there is none. They are empty without
-	// derivatives.
+	// ByFeature are the derivatives by the features, ByParameter those by the logs
+	// of the parameters; None means 0. Both are empty if no derivatives were
+	// requested.
 	ByFeature, ByParameter []code.ID
 }
 
-// Compile turns an expression into operations; with derivatives by its features and
-// parameters, of which there are so many. A graph is differentiated once:
-// Gorgonia's derivatives of a graph that has some already are wrong.
+// Compile translates an expression, and on request its derivatives, to operations.
+// features and parameters are the numbers of features and parameters. A graph can
+// be differentiated only once, because Gorgonia's derivatives of a graph that
+// already has derivatives are wrong.
 func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -231,7 +231,7 @@ func none(n int) []code.ID {
 }
 
 // reached returns the features and parameters that an expression depends on, and
-// all its nodes, operands first.
+// all its nodes, with operands first.
 func (g *Graph) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
 	seen := map[*Node]bool{}
 	var visit func(n *Node)

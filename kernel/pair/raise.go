@@ -2,9 +2,8 @@ package pair
 
 import "gpfit/kernel/code"
 
-// Raise writes a value of a list down as an expression of a graph of its own:
-// Gorgonia differentiates a graph only once, and this is how a derivative is
-// differentiated again.
+// Raise translates a value of a list to an expression in a new graph. It makes
+// second derivatives possible, because Gorgonia differentiates a graph only once.
 func Raise(list *code.List, root code.ID) (*Graph, *Node) {
 	g := NewGraph()
 	need, nodes := list.Needed(root), make([]*Node, len(list.Values))

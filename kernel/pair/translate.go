@@ -6,7 +6,7 @@ import (
 	"gpfit/kernel/code"
 )
 
-// translation turns nodes into operations.
+// translation translates nodes to operations.
 type translation struct {
 	graph *Graph
 	list  *code.List
@@ -70,7 +70,7 @@ func (t *translation) node(n *Node) code.ID {
 	return l.Num(0)
 }
 
-// builtIn are the ops of Gorgonia's whose derivatives were found right.
+// builtIn translates the Gorgonia ops whose derivatives were verified.
 func (t *translation) builtIn(n *Node, args []code.ID) code.ID {
 	l, a, b := t.list, args[0], args[len(args)-1]
 	name := opName(n.Op())
@@ -117,7 +117,7 @@ func (t *translation) builtIn(n *Node, args []code.ID) code.ID {
 		return l.Abs(a)
 	case "sign":
 		return l.Sub(l.Step(a), l.Step(l.Neg(a)))
-	case "softplus": // which Gorgonia makes of log1p(exp(a)), and differentiates to sigmoid
+	case "softplus": // Gorgonia's form of log1p(exp(a)), with derivative sigmoid
 		return l.Add(l.Positive(a), l.Log1p(l.Exp(l.Neg(l.Abs(a)))))
 	case "sigmoid":
 		half := l.Num(0.5)
