@@ -9,8 +9,8 @@ import (
 	"gpfit/kernel"
 )
 
-// Contract makes the upper triangle hold Σ⁻¹, if it does not yet, and contracts
-// it with ∂K. L stays below it; the diagonal is L's again in the end.
+// Contract computes Σ⁻¹ in the upper triangle, unless it is already there, and
+// contracts it with ∂K. L stays below it, and the diagonal is L's again at the end.
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
 	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
@@ -42,7 +42,7 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return w.contractMiddle(ctx, &c)
 }
 
-// InverseDiagonal copies the diagonal of Σ⁻¹, which it forms if it is not there.
+// InverseDiagonal copies the diagonal of Σ⁻¹ to dst. It computes Σ⁻¹ if necessary.
 func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err error) {
 	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
@@ -64,11 +64,11 @@ type contraction struct {
 	evaluators []*kernel.Evaluator
 	grad, diag []float64
 	// tasks holds a gradient for each band of tileRows rows. They are added in
-	// order in the end: the result does not depend on scheduling.
+	// order at the end, so that the result does not depend on scheduling.
 	tasks []float64
 }
 
-// bands is the number of bands of tileRows among n rows.
+// bands returns the number of bands of tileRows rows in n rows.
 func bands(n int) int { return (n + tileRows - 1) / tileRows }
 
 // contract contracts an adjoint without a middle term.
@@ -80,9 +80,9 @@ func (w *Workspace) contract(ctx context.Context, c *contraction) error {
 	return nil
 }
 
-// contractRows forms rows i0 … i1−1 of G from the diagonal on, elements off the
-// diagonal counted twice, and contracts them; i0 is a multiple of tileRows.
-// Element (i, j) of the middle term, if there is one, is middle[(i−i0)·ld + j].
+// contractRows forms rows i0 … i1−1 of G from the diagonal on, with off-diagonal
+// elements doubled, and contracts them; i0 is a multiple of tileRows. Element (i,
+// j) of the middle term, if any, is middle[(i−i0)·ld + j].
 func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle []float64) error {
 	p := len(c.grad)
 	return parallelFor(ctx, w.threadsFor(w.n), bands(i1-i0), func(worker, band int) {

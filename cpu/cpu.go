@@ -1,11 +1,12 @@
-// Package cpu is the CPU path: the host as a device of package device, on gonum's
-// BLAS interface with the routines of cpu/blas behind it.
+// Package cpu evaluates covariances, likelihoods, gradients and predictions on the
+// host, as a device of package device. It uses gonum's BLAS interface with the
+// routines of cpu/blas.
 //
-// A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first
-// the covariance matrix, then its Cholesky factor L; the strict upper triangle
-// receives Σ⁻¹ when a gradient is asked for, so that L survives. Start with
-// workspace.go; the n³ work is in factor.go and inverse.go, recursions that spend
-// their operations in matrix products.
+// A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first the
+// covariance matrix, then its Cholesky factor L; the strict upper triangle receives
+// Σ⁻¹ when a gradient is requested, so that L is kept. Start with workspace.go;
+// factor.go and inverse.go do the n³ work, by recursions that consist mainly of
+// matrix products.
 package cpu
 
 import (
@@ -26,18 +27,18 @@ import (
 // Driver opens the CPU; it implements [device.Driver].
 type Driver struct{}
 
-// name is the device's, and its kind.
+// name is the name of the device and of its kind.
 const name = "cpu"
 
 // Kind returns "cpu".
 func (Driver) Kind() string { return name }
 
-// Probe reports the one CPU device, which is always there.
+// Probe reports the CPU device, which always exists.
 func (Driver) Probe(context.Context) []device.Finding {
 	return []device.Finding{{Name: name, Host: true, Usable: true, Detail: description(runtime.GOMAXPROCS(0))}}
 }
 
-// Open returns the CPU as [Open] does.
+// Open returns the CPU, like the function [Open].
 func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Device, error) {
 	d, err := Open(opts)
 	if err != nil {
@@ -50,25 +51,24 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 type Device struct {
 	threads int
 	blas    *cpublas.Implementation
-	// leaf is the size of blocks that are factored or inverted in one call,
-	// between which the context is polled.
+	// leaf is the size of blocks that are factored or inverted in one call. The
+	// context is polled between calls.
 	leaf     int
 	flopRate func() float64
 }
 
-// The sizes of Device.leaf. The routines of cpu/blas take 4096 columns within
-// a fifth of a second and 40 MB of working space, at full speed; of gonum's own
-// only the matrix product is parallel, so that recursion goes on to small
-// blocks.
+// The values of Device.leaf. The routines of cpu/blas process 4096 columns in a
+// fifth of a second at full speed, with 40 MB of working space. Of gonum's routines
+// only the matrix product is parallel, so the recursion continues to small blocks.
 const (
 	leafFast    = 4096
 	leafGeneric = 64
-	// packing is the working space of cpu/blas in numbers a column of a leaf.
+	// packing is the working space of cpu/blas in numbers per column of a leaf.
 	packing = 1280
 )
 
-// New returns the exact method on the CPU, for callers that have no choice of
-// devices to make. Errors are those of [Open].
+// New returns the exact method on the CPU, for callers that do not choose among
+// devices. It returns the errors of [Open].
 func New(opts device.Options) (device.Backend, error) {
 	d, err := Open(opts)
 	if err != nil {
@@ -77,8 +77,8 @@ func New(opts device.Options) (device.Backend, error) {
 	return device.Exact{}.On(d), nil
 }
 
-// Open returns the CPU with the given options. It is an error if the variable
-// GPFIT_CPU asks for a variant that this processor does not have.
+// Open returns the CPU with the given options. It returns an error if the variable
+// GPFIT_CPU selects a variant that this processor lacks.
 func Open(opts device.Options) (*Device, error) {
 	threads := opts.Threads
 	if threads <= 0 {
@@ -100,10 +100,10 @@ func description(threads int) string {
 	return fmt.Sprintf("%s, %d threads, %s/%s", processor(), threads, runtime.GOOS, runtime.GOARCH)
 }
 
-// processor is processorName, read once.
+// processor returns processorName, evaluated once.
 var processor = sync.OnceValue(processorName)
 
-// Info describes the CPU.
+// Info returns a description of the CPU.
 func (dev *Device) Info() device.Info {
 	return device.Info{Name: name, Description: description(dev.threads), Host: true, Threads: dev.threads, MemoryFree: hostmem.Free()}
 }
@@ -119,16 +119,16 @@ func (dev *Device) Plan(n, d int) device.Plan {
 	return plan
 }
 
-// measureFlopRate times a small matrix product. Whole evaluations reach about
-// two thirds of its rate.
+// measureFlopRate measures the rate of a small matrix product. Whole evaluations
+// reach about two thirds of it.
 func (dev *Device) measureFlopRate() float64 {
 	rate, _ := dev.DgemmRate(context.Background(), 256)
 	return 0.66 * rate
 }
 
 // DgemmRate returns the speed of this device's matrix product of order n, in
-// floating-point operations a second: the best of three after a warm-up. It
-// holds three n×n matrices meanwhile. ctx is polled between products.
+// floating-point operations per second: the best of three runs after a warm-up. It
+// allocates three n×n matrices and polls ctx between products.
 func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
 	a, x, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
 	for i := range a {
@@ -149,7 +149,7 @@ func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
 // Supports returns nil: the CPU evaluates every kernel.
 func (dev *Device) Supports(*kernel.Program) error { return nil }
 
-// NewWorkspace checks x and the memory plan, then allocates the buffer.
+// NewWorkspace checks x and the memory plan and then allocates the buffer.
 func (dev *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -163,5 +163,5 @@ func (dev *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.E
 	return newWorkspace(dev, x), nil
 }
 
-// Close does nothing: the CPU holds no resources of its own.
+// Close does nothing, because the device holds no resources.
 func (dev *Device) Close() error { return nil }

@@ -8,18 +8,18 @@ import (
 	"gpfit/device"
 )
 
-// gemmFlops bounds one matrix product, so that a cancelled context is seen
-// within a fraction of a second.
+// gemmFlops bounds the size of one matrix product, so that cancellation takes
+// effect within a fraction of a second.
 const gemmFlops = 4e9
 
-// at returns the part of the buffer that starts at element (i, j).
+// at returns the part of the buffer starting at element (i, j).
 func (w *Workspace) at(i, j int) []float64 { return w.a[i*w.ld+j:] }
 
 // split halves n at a multiple of 64.
 func split(n int) int { return (n/2 + 63) &^ 63 }
 
-// gemm computes C = alpha·A·op(B) + beta·C, C m×n, in bands along the longer
-// side of C, so that the shorter operand is packed again and not the longer.
+// gemm computes C = alpha·A·op(B) + beta·C, with C m×n, in bands along the longer
+// side of C, so that only the shorter operand is packed repeatedly.
 func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) error {
 	const least = 64
 	if m >= n {

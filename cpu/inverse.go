@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// invert makes the strict upper triangle hold that of Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ, and
-// inverseDiag its diagonal. While it works the diagonal of the buffer is U's and
-// then Σ⁻¹'s; in the end it is L's again. more is the number of operations that
-// follow it in the same call.
+// invert computes Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ: its strict upper triangle in place and its
+// diagonal in inverseDiag. Meanwhile the diagonal of the buffer is U's and then
+// Σ⁻¹'s; at the end it is L's again. more is the number of operations that follow
+// in the same call.
 func (w *Workspace) invert(ctx context.Context, more float64) error {
 	if w.stage == stageInverted {
 		w.begin("gradient", more)
@@ -111,11 +111,11 @@ func (w *Workspace) transpose(ctx context.Context, o, n int) error {
 	})
 }
 
-// transposeTile is the side of the blocks that transpositions go by: two of
-// them fit into the first-level cache.
+// transposeTile is the side of the blocks in a transposition; two of them fit into
+// the first-level cache.
 const transposeTile = 32
 
-// tiles hands out 0 … n−1 in bands of transposeTile rows.
+// tiles calls f for 0 … n−1 in bands of transposeTile rows, in parallel.
 func (w *Workspace) tiles(ctx context.Context, n int, f func(i0, i1 int)) error {
 	return parallelFor(ctx, w.threadsFor(n), (n+transposeTile-1)/transposeTile, func(_, task int) {
 		f(task*transposeTile, min((task+1)*transposeTile, n))
@@ -156,8 +156,8 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m 
 	return w.multiplyRight(ctx, o, k1, b, m)
 }
 
-// squareBlock overwrites the upper triangle U of the n×n diagonal block at o by
-// that of U·Uᵀ:
+// squareBlock overwrites the upper triangle U of the n×n diagonal block at o by the
+// upper triangle of U·Uᵀ:
 //
 //	[U₁₁U₁₁ᵀ + U₁₂U₁₂ᵀ   U₁₂U₂₂ᵀ]
 //	[                     U₂₂U₂₂ᵀ]

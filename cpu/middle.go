@@ -9,8 +9,8 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// middleRows is the number of rows of the middle term formed at a time: many
-// make products fast, few waste little on what they reach below the diagonal.
+// middleRows returns the number of rows of the middle term formed at a time. More
+// rows make products faster; fewer waste less work below the diagonal.
 func middleRows(n int) int {
 	switch {
 	case n <= 2048:
@@ -21,17 +21,17 @@ func middleRows(n int) int {
 	return 512
 }
 
-// middleTerm is what the panels are for.
+// middleTerm describes the purpose of the panels in errors.
 const middleTerm = "an adjoint with a middle term"
 
-// middleColumns bounds the columns of a product, on which rows of Σ⁻¹ are packed
-// anew.
+// middleColumns bounds the columns of a product, for each of which rows of Σ⁻¹ are
+// packed again.
 const middleColumns = 2048
 
-// middleElements is the size of the two panels of makeMiddle.
+// middleElements returns the size of the two panels of makeMiddle.
 func middleElements(n int) int64 { return 2 * int64(min(n, middleRows(n))) * int64(leadingDim(n)) }
 
-// middleFlops is the work of all panels: n³, and O(rows·n²) because a panel
+// middleFlops returns the work of all panels: n³, plus O(rows·n²) because a panel
 // reaches below the diagonal.
 func middleFlops(n int) float64 {
 	sum := 0.0
@@ -54,8 +54,8 @@ func (w *Workspace) makeMiddle() error {
 	return nil
 }
 
-// contractMiddle contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, panel by
-// panel of rows. Meanwhile the diagonal of the buffer is that of Σ⁻¹.
+// contractMiddle contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, panel by panel
+// of rows. Meanwhile the buffer holds the diagonal of Σ⁻¹.
 func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
 	diagL := w.diagonal(nil)
 	w.setDiagonal(w.inverseDiag)

@@ -7,9 +7,9 @@ import (
 )
 
 // parallelFor calls f(worker, task) for every task in 0 … tasks−1 on at most
-// threads goroutines, and returns ctx's error if it is done before the last
-// task has begun. Which worker takes which task depends on timing, so results
-// must depend on the task alone. A panic in f continues in the caller.
+// threads goroutines, and returns ctx's error if it is done before the last task
+// has begun. The assignment of tasks to workers depends on timing, so results must
+// depend only on the task. A panic in f propagates to the caller.
 func parallelFor(ctx context.Context, threads, tasks int, f func(worker, task int)) error {
 	threads = min(threads, tasks)
 	if threads <= 1 {

@@ -15,11 +15,11 @@ import (
 // predictElements bounds the block of cross-covariances: 32 MiB.
 const predictElements = 4 << 20
 
-// crossRows is the number of points of a block of cross-covariances.
+// crossRows returns the number of points in a block of cross-covariances.
 func crossRows(n, m int) int { return min(m, max(1, min(1024, predictElements/n))) }
 
-// Predict works through xs in blocks of rows: each holds k(x*, x_i) for all i,
-// then b·L⁻ᵀ in its place.
+// Predict processes xs in blocks of rows. A block b first holds k(x*, x_i) for all
+// i, and then b·L⁻ᵀ.
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
 	defer w.emptyIfStopped(&err)
 	if reduction != nil && w.stage < stageFactored {
@@ -76,7 +76,7 @@ func (w *Workspace) crossCovariances(ctx context.Context, evaluators []*kernel.E
 	})
 }
 
-// PredictCovariance forms V = K*·L⁻ᵀ, a row for each point, in blocks, and then
+// PredictCovariance forms V = K*·L⁻ᵀ in blocks, with a row for each point, and then
 // V·Vᵀ.
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
 	defer w.emptyIfStopped(&err)

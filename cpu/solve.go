@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// solveRows is the number of rows of L between two meetings of the threads
-	// in a triangular solve of one vector.
+	// solveRows is the number of rows of L between two synchronisations of the
+	// threads in a triangular solve of one vector.
 	solveRows = 256
-	// solveSerial is the size up to which one thread is faster: L is then in a
-	// cache and the work less than the meetings.
+	// solveSerial is the size up to which one thread is faster, because L fits a
+	// cache and synchronisation would cost more than the work.
 	solveSerial = 1200
 )
 
-// Solve overwrites b by Σ⁻¹b. One right-hand side is bound by the reading of L,
-// twice; several go through matrix products.
+// Solve overwrites b by Σ⁻¹b. For one right-hand side, reading L twice takes most
+// of the time; several right-hand sides use matrix products.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
@@ -33,7 +33,7 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 		return err
 	}
 	if m > 1 {
-		// Columns of b are rows of its transpose: Bᵀ·Σ⁻¹ = Bᵀ·L⁻ᵀ·L⁻¹.
+		// The columns of b are the rows of its transpose: Bᵀ·Σ⁻¹ = Bᵀ·L⁻ᵀ·L⁻¹.
 		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
 		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
 		return ctx.Err()
@@ -55,7 +55,7 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	return nil
 }
 
-// forward solves rows i0 … i1−1 of L·x = b, those before i0 being solved.
+// forward solves rows i0 … i1−1 of L·x = b after the rows before i0.
 func (w *Workspace) forward(ctx context.Context, b []float64, i0, i1, threads int) error {
 	if i0 > 0 {
 		err := parallelFor(ctx, threads, (i1-i0+tileRows-1)/tileRows, func(_, task int) {
@@ -74,8 +74,8 @@ func (w *Workspace) forward(ctx context.Context, b []float64, i0, i1, threads in
 	return nil
 }
 
-// backward solves rows i0 … i1−1 of Lᵀ·x = b, those from i1 on being solved
-// and subtracted, and subtracts them from the rows before.
+// backward solves rows i0 … i1−1 of Lᵀ·x = b, after the rows from i1 on were solved
+// and subtracted, and subtracts them from the rows before i0.
 func (w *Workspace) backward(ctx context.Context, b []float64, i0, i1, threads int) error {
 	for i := i1 - 1; i >= i0; i-- {
 		row := w.at(i, i0)

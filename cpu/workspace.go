@@ -30,15 +30,14 @@ type Workspace struct {
 	stage stage
 	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
 	inverseDiag []float64
-	// cross is a block of cross-covariances (predict.go), kept from call to
-	// call.
+	// cross is a block of cross-covariances (predict.go), kept between calls.
 	cross []float64
 	// tile holds a row of a tile of an adjoint for each thread.
 	tile []float64
-	// middle holds two panels of rows (middle.go), from the first contraction of
-	// a middle term on.
+	// middle holds two panels of rows (middle.go). The first contraction of a
+	// middle term allocates them.
 	middle []float64
-	// filled, theta and noise are those of the last Fill.
+	// filled, theta and noise are the arguments of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
 	evaluators   []*kernel.Evaluator
@@ -50,7 +49,7 @@ type Workspace struct {
 
 var _ device.ExactWorkspace = (*Workspace)(nil)
 
-// leadingDim pads rows to whole cache lines, and once more where rows would
+// leadingDim returns n padded to whole cache lines. It pads further if rows would
 // start at multiples of a page and compete for the same cache sets.
 func leadingDim(n int) int {
 	ld := (n + 7) &^ 7
@@ -74,7 +73,7 @@ func (w *Workspace) N() int { return w.n }
 // OnProgress sets the progress function.
 func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
 
-// begin starts a stage of so many operations for progress reports.
+// begin starts a stage with the given number of operations for progress reports.
 func (w *Workspace) begin(stage string, flops float64) {
 	w.progress = device.Progress{Stage: stage, Total: flops}
 }
@@ -89,8 +88,8 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 	return ctx.Err()
 }
 
-// emptyIfStopped is deferred by the calls that poll a context: after its error
-// the workspace is back before Fill, whatever it holds.
+// emptyIfStopped resets the workspace to its state before Fill if err is a context
+// error. Calls that poll a context defer it.
 func (w *Workspace) emptyIfStopped(err *error) {
 	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
 		w.stage = stageEmpty
@@ -109,10 +108,10 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-// bind returns one evaluator a thread, bound to theta.
+// bind returns one evaluator per thread, bound to theta.
 func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
 	if prog.D != w.x.D {
-		return nil, fmt.Errorf("cpu: kernel for %d columns on points of %d", prog.D, w.x.D)
+		return nil, fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, w.x.D)
 	}
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, err
@@ -130,12 +129,12 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 }
 
 const (
-	// tileCols bounds the length of the rows that an evaluator sees, so that
-	// its scratch stays in the first-level cache: 8 rows of 4 KiB.
+	// tileCols bounds the length of the rows passed to an evaluator, so that its
+	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
 	tileCols = 512
 	// tileRows is the number of rows in one task.
 	tileRows = 16
-	// serialBelow is the size under which goroutines cost more than they save.
+	// serialBelow is the size below which goroutines cost more than they save.
 	serialBelow = 256
 )
 

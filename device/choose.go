@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Found is what a machine has to compute on, in order of preference.
+// Found lists the devices of a machine in order of preference.
 type Found struct {
 	Findings []Finding
 	drivers  []Driver
 }
 
-// Find asks all drivers what they find. The order of drivers is that of
-// preference.
+// Find probes all drivers. Their order is the order of preference.
 func Find(ctx context.Context, drivers []Driver) Found {
 	f := Found{drivers: drivers}
 	for _, d := range drivers {
@@ -23,22 +22,22 @@ func Find(ctx context.Context, drivers []Driver) Found {
 	return f
 }
 
-// Choice is a decision for a device, for the user to see.
+// Choice is the decision for a device, with its reason for the user.
 type Choice struct {
-	// Asked is the name asked for, Device the one taken.
+	// Asked is the requested name, Device the name of the chosen device.
 	Asked, Device string
-	// Reason says why.
+	// Reason explains the choice.
 	Reason string
-	// Findings is all that was looked at, in order of preference.
+	// Findings are the results of all probes, in order of preference.
 	Findings []Finding
-	// FellBack says that Device is the fallback for one that cannot be had.
+	// FellBack means that Device is the fallback for an unavailable device.
 	FellBack bool
 }
 
-// Auto is the name that leaves the choice to this package, as the empty one does.
+// Auto is the name that leaves the choice to this package, as does the empty name.
 const Auto = "auto"
 
-// asked is the choice to make for what a user asks for.
+// asked returns an undecided choice for a requested name.
 func (f Found) asked(name string) Choice {
 	if name == "" {
 		name = Auto
@@ -46,9 +45,9 @@ func (f Found) asked(name string) Choice {
 	return Choice{Asked: name, Findings: f.Findings}
 }
 
-// Choose decides which device a name stands for, without opening it: "auto" (or
-// "") takes the first usable device, a kind the first usable one of it, anything
-// else is a device's name. Errors: [*UnavailableError].
+// Choose decides which device a name stands for, without opening it. "auto" or ""
+// means the first usable device, and a kind means the first usable device of that
+// kind; any other name is the name of a device. Errors are [*UnavailableError].
 func (f Found) Choose(name string) (Choice, error) {
 	c := f.asked(name)
 	if c.Asked != Auto {
@@ -69,7 +68,7 @@ func (f Found) Choose(name string) (Choice, error) {
 	return c, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
-// take decides for a device that comes after those that were passed over.
+// take chooses a device; passed lists the reasons against the devices before it.
 func (c *Choice) take(device string, passed []string) {
 	c.Device, c.Reason = device, "first usable device"
 	if len(passed) > 0 {
@@ -79,23 +78,24 @@ func (c *Choice) take(device string, passed []string) {
 
 func (f Finding) refusal() string { return f.Name + ": " + f.Detail }
 
-// Kind is the word before the colon of a device's name.
+// Kind returns the word before the colon of a device's name.
 func Kind(name string) string {
 	word, _, _ := strings.Cut(name, ":")
 	return word
 }
 
-// Means says whether name asks for the device: by its name or by its kind.
+// Means reports whether name selects the device, by its name or by its kind.
 func Means(name, device string) bool { return name == device || name == Kind(device) }
 
-// answers says whether a finding is about what name asks for. One that has the
-// name of a kind is its only device, index 0, or says why there is none.
+// answers reports whether a finding concerns the requested name. A finding with the
+// name of a kind is the only device of that kind, index 0, or explains why no
+// device was found.
 func (f Finding) answers(name string) bool {
 	_, index, _ := strings.Cut(name, ":")
 	return Means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
 }
 
-// named returns the first usable finding that name asks for.
+// named returns the first usable finding that name selects.
 func (f Found) named(name string) (Finding, error) {
 	var answers []Finding
 	for _, g := range f.Findings {
@@ -113,7 +113,7 @@ func (f Found) named(name string) (Finding, error) {
 	return Finding{}, &UnavailableError{Device: name, Reason: reason}
 }
 
-// unknown says that no finding is about name.
+// unknown returns the message that no finding concerns name.
 func (f Found) unknown(name string) string {
 	var names []string
 	for _, g := range f.Findings {
@@ -123,13 +123,13 @@ func (f Found) unknown(name string) string {
 	}
 	known := "usable here: auto, " + strings.Join(names, ", ")
 	if slices.ContainsFunc(f.Findings, func(g Finding) bool { return Kind(g.Name) == Kind(name) }) {
-		return fmt.Sprintf("there is no such %s device (%s)", Kind(name), known)
+		return fmt.Sprintf("no such %s device exists (%s)", Kind(name), known)
 	}
 	return fmt.Sprintf("no such kind of device (%s)", known)
 }
 
 // Host returns the name of the device that is the host itself, "" if no driver
-// knows it.
+// reports it.
 func (f Found) Host() string {
 	for _, g := range f.Findings {
 		if g.Host {
@@ -139,18 +139,18 @@ func (f Found) Host() string {
 	return ""
 }
 
-// IsHost says whether name asks for the host itself.
+// IsHost reports whether name selects the host itself.
 func (f Found) IsHost(name string) bool {
 	return slices.ContainsFunc(f.Findings, func(g Finding) bool { return g.Host && g.answers(name) })
 }
 
-// Accelerators returns the usable devices beside the host.
+// Accelerators returns the usable devices other than the host.
 func (f Found) Accelerators() []Finding {
 	return slices.DeleteFunc(slices.Clone(f.Findings), func(g Finding) bool { return g.Host || !g.Usable })
 }
 
-// AcceleratorKind returns the first kind of devices beside the host, whether
-// there is a usable one or not; "" if no driver knows any.
+// AcceleratorKind returns the first kind of devices other than the host, usable or
+// not; "" if there is none.
 func (f Found) AcceleratorKind() string {
 	for _, g := range f.Findings {
 		if !g.Host {
@@ -171,5 +171,5 @@ func (f Found) open(ctx context.Context, name string, opts Options) (Device, err
 			return d.Open(ctx, found.Name, opts)
 		}
 	}
-	return nil, &UnavailableError{Device: found.Name, Reason: "no driver for it in this program"}
+	return nil, &UnavailableError{Device: found.Name, Reason: "this program has no driver for it"}
 }

@@ -15,21 +15,21 @@ import (
 	"gpfit/kernel"
 )
 
-// Crossover sizes: below the first an accelerator never pays; the last is where
-// the measurement gives up.
+// Bounds of the crossover measurement: below the first, no accelerator pays off; at
+// the last, the measurement gives up.
 const (
 	crossoverFirst = 128
 	crossoverLast  = 8192
 )
 
-// NeverPays is the crossover of an accelerator that was not faster at any size
-// tried.
+// NeverPays is the crossover of an accelerator that was not faster at any measured
+// size.
 const NeverPays = math.MaxInt
 
-// MeasureCrossover returns the smallest n, of a doubling series, from which the
-// accelerator takes less time than the host for one value and gradient (rbf on 8
-// columns, the best of three runs), or [NeverPays]. It takes from a fraction of a
-// second to a few seconds.
+// MeasureCrossover returns the smallest n, in a series of doublings, from which the
+// accelerator computes one value and gradient faster than the host (rbf on 8
+// columns, the best of three runs), or [NeverPays]. The measurement takes from a
+// fraction of a second to a few seconds.
 func MeasureCrossover(ctx context.Context, accelerator, host Backend) (int, error) {
 	for n := crossoverFirst; n <= crossoverLast; n *= 2 {
 		fast, err := evaluationTime(ctx, accelerator, n)
@@ -47,7 +47,7 @@ func MeasureCrossover(ctx context.Context, accelerator, host Backend) (int, erro
 	return NeverPays, nil
 }
 
-// evaluationTime is the time of one value and gradient at synthetic points.
+// evaluationTime returns the time for one value and gradient at synthetic points.
 func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error) {
 	const d = 8
 	expr, err := kernel.Parse("rbf")
@@ -88,9 +88,9 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 	return best, nil
 }
 
-// Crossover says from how many points on an accelerator takes less time than the
-// host, and remembers what it measured in a file of the user's cache directory.
-// A cache that cannot be read or written is no failure.
+// Crossover determines the number of points from which an accelerator is faster
+// than the host, and stores its measurements in a file in the user's cache
+// directory. A cache that cannot be read or written is not an error.
 type Crossover struct {
 	// Path is the file, "" for none.
 	Path string
@@ -98,7 +98,8 @@ type Crossover struct {
 	Measure func(ctx context.Context, accelerator, host Backend) (int, error)
 }
 
-// NewCrossover returns the crossovers of this machine, by [MeasureCrossover].
+// NewCrossover returns the crossovers of this machine, measured by
+// [MeasureCrossover].
 func NewCrossover() *Crossover {
 	c := &Crossover{Measure: MeasureCrossover}
 	if dir, err := os.UserCacheDir(); err == nil {
@@ -107,13 +108,13 @@ func NewCrossover() *Crossover {
 	return c
 }
 
-// opensFrom is the number of points from which an accelerator is opened where no
-// crossover is known: opening one takes seconds (context, libraries, compilation,
-// self-test), and below this a whole fit takes less on the host.
+// opensFrom is the number of points from which an accelerator without a known
+// crossover is opened. Opening one takes seconds (context, libraries, compilation,
+// self-test); with fewer points, a whole fit on the host takes less.
 const opensFrom = 1000
 
-// worthOpening says, without opening anything, why an accelerator is not for a job
-// of n points, or "".
+// worthOpening returns why an accelerator is not worth opening for a job of n
+// points, or "". It opens nothing.
 func (c *Crossover) worthOpening(accelerator, host Finding, n int) string {
 	from, known := c.read()[crossoverKey(accelerator, host)]
 	switch {
@@ -130,11 +131,11 @@ func paysFrom(name string, from, n int) string {
 	if from == NeverPays {
 		return fmt.Sprintf("%s was not faster than the host at any size tried", name)
 	}
-	return fmt.Sprintf("%s pays from n = %d on, this job has %d", name, from, n)
+	return fmt.Sprintf("%s pays off from n = %d on, but this job has n = %d", name, from, n)
 }
 
-// Of returns the crossover of two open devices that were found as these: the one
-// that is known, or it measures.
+// Of returns the crossover of two open devices with the given findings. It measures
+// the crossover if it is not known.
 func (c *Crossover) Of(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error) {
 	if n, ok := c.read()[crossoverKey(found, hostFound)]; ok {
 		return n, nil
@@ -142,7 +143,7 @@ func (c *Crossover) Of(ctx context.Context, found, hostFound Finding, accelerato
 	return c.Renew(ctx, found, hostFound, accelerator, host)
 }
 
-// Renew measures and remembers.
+// Renew measures and stores the crossover.
 func (c *Crossover) Renew(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error) {
 	n, err := c.Measure(ctx, accelerator, host)
 	if err != nil {
@@ -157,13 +158,13 @@ func (c *Crossover) Renew(ctx context.Context, found, hostFound Finding, acceler
 	return n, nil
 }
 
-// read returns what is known.
+// read returns the known crossovers.
 func (c *Crossover) read() map[string]int {
 	known := map[string]int{}
 	if text, err := os.ReadFile(c.Path); err == nil {
 		_ = json.Unmarshal(text, &known)
 	}
-	if known == nil { // the file said null
+	if known == nil { // the file contains null
 		known = map[string]int{}
 	}
 	for key, n := range known {
@@ -174,7 +175,7 @@ func (c *Crossover) read() map[string]int {
 	return known
 }
 
-// crossoverKey names a pair of devices by what is known of them unopened.
+// crossoverKey returns a key for a pair of devices from their findings.
 func crossoverKey(accelerator, host Finding) string {
 	return accelerator.Detail + " | " + host.Detail
 }

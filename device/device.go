@@ -2,62 +2,61 @@ package device
 
 import "context"
 
-// Device is one place to compute. What else it can do depends on the methods
-// that it serves, such as [ExactDevice]. It is safe for concurrent use.
+// Device is a processor that can compute. Its further abilities depend on the
+// methods that it serves; see [ExactDevice]. It is safe for concurrent use.
 type Device interface {
 	// Info describes the device.
 	Info() Info
-	// Close releases it.
+	// Close releases the device.
 	Close() error
 }
 
 // Info describes a device, or the devices of a [Backend].
 type Info struct {
-	// Name is what --device takes: "cpu" or "cuda:0".
+	// Name is the name for --device: "cpu" or "cuda:0".
 	Name string
-	// Description is for people: processor or card, cores or memory.
+	// Description names the processor or card and its cores or memory, for display.
 	Description string
-	// Host says that it computes on the host's cores and in the host's memory.
-	// All other devices are accelerators.
+	// Host means that it computes on the host's cores and in the host's memory. All
+	// other devices are accelerators.
 	Host bool
 	// Threads is the number of CPU threads that it uses.
 	Threads int
-	// MemoryFree is the memory it can allocate, in bytes; 0 if unknown.
+	// MemoryFree is the memory that it can allocate, in bytes; 0 if unknown.
 	MemoryFree int64
 }
 
-// Driver finds and opens the devices of one kind. The list of drivers is a
-// value of the program (see cmd/gpfit), not a global registry.
+// Driver finds and opens the devices of one kind. A program passes its list of
+// drivers (see cmd/gpfit); there is no global registry.
 type Driver interface {
-	// Kind is the word before the colon of a device name: "cpu", "cuda".
+	// Kind returns the word before the colon of a device name: "cpu", "cuda".
 	Kind() string
-	// Probe reports the devices of this kind, usable or not. It is quick, has
-	// no side effects, and never fails: why there is none is in the findings.
+	// Probe reports the devices of this kind, usable or not. It is fast, has no
+	// side effects and never fails. If no device is found, a finding explains why.
 	Probe(ctx context.Context) []Finding
-	// Open opens the device of that name. Errors: [*UnavailableError].
+	// Open opens the named device. Errors are [*UnavailableError].
 	Open(ctx context.Context, name string, opts Options) (Device, error)
 }
 
-// MaxThreads bounds Options.Threads: each has buffers of its own.
+// MaxThreads is the largest Options.Threads. Each thread has its own buffers.
 const MaxThreads = 1024
 
-// Options are what a user may ask of a device. The zero value takes the
-// device's defaults.
+// Options configures a device. The zero value selects the device's defaults.
 type Options struct {
-	// Threads is the number of CPU threads, 0 for all, at most MaxThreads.
+	// Threads is the number of CPU threads, at most MaxThreads; 0 means all.
 	Threads int
 }
 
-// Finding is what a driver found.
+// Finding is the result of a probe for one device.
 type Finding struct {
-	// Name is what --device takes, such as "cuda:0", or the driver's kind
-	// where no device was found.
+	// Name is the name for --device, such as "cuda:0", or the driver's kind if it
+	// found no device.
 	Name string
-	// Host is that of [Info].
+	// Host is as in [Info].
 	Host bool
-	// Usable says whether Open can be expected to work.
+	// Usable reports whether Open is expected to succeed.
 	Usable bool
-	// Detail describes the device, or says what was looked for and why it
-	// cannot be used.
+	// Detail describes the device, or explains what the driver looked for and why
+	// the device is unusable.
 	Detail string
 }

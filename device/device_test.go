@@ -80,13 +80,13 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "auto"}, []Driver{two, cpu}, "cuda:1", "too old"},
 		{Request{Device: "auto"}, []Driver{cpu}, "cpu", "first usable"},
 		{Request{Device: "auto"}, []Driver{broken, cpu}, "cpu", "self-test failed"},
-		{Request{Device: "auto", N: 1999, Crossover: at(2000)}, []Driver{pair, cpu}, "cpu", "cuda:0 pays from n = 2000 on, this job has 1999"},
+		{Request{Device: "auto", N: 1999, Crossover: at(2000)}, []Driver{pair, cpu}, "cpu", "cuda:0 pays off from n = 2000 on, but this job has n = 1999"},
 		{Request{Device: "auto", N: 2000, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "first usable"},
 		{Request{Device: "auto", N: 9000, Crossover: at(NeverPays)}, []Driver{pair, cpu}, "cpu", "cuda:0 was not faster"},
 		{Request{Device: "cuda:0", N: 10, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "asked for"},
 		// What is known, or how small the job is, decides without opening.
 		{Request{Device: "auto", N: 999, Crossover: at(1)}, []Driver{broken, cpu}, "cpu", "cuda:0 was not opened"},
-		{Request{Device: "auto", N: 49, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays from n = 50 on"},
+		{Request{Device: "auto", N: 49, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays off from n = 50 on"},
 		{Request{Device: "auto", N: 50, Crossover: known}, []Driver{pair, cpu}, "cuda:0", "first usable"},
 		{Request{Device: "cpu"}, []Driver{two, cpu}, "cpu", "asked for"},
 		{Request{Device: "cpu:0"}, []Driver{two, cpu}, "cpu:0", "asked for"},
@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 		"target: not a finite number at row 1":           &NonFiniteError{"target", 1, -1},
 		"covariance matrix: not a finite number":         &NonFiniteError{"covariance matrix", -1, -1},
 		`device "cuda:0" is not available: no driver`:    &UnavailableError{"cuda:0", "no driver"},
-		`the method "tiles" cannot give joint draws`:     &UnsupportedError{"tiles", "joint draws"},
+		`the method "tiles" cannot provide joint draws`:     &UnsupportedError{"tiles", "joint draws"},
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, want %q in it", err, want)

@@ -9,38 +9,39 @@ import (
 	"gpfit/kernel"
 )
 
-// Request asks for backends: devices, and a method on them.
+// Request describes the wanted backends: devices and a method.
 type Request struct {
-	// Device is "auto" (or ""), a device's name, a kind for the first usable
-	// device of it, or several with commas.
+	// Device is "auto" (or ""), the name of a device, a kind for its first usable
+	// device, or several of these separated by commas.
 	Device string
-	// Method is how to compute there; nil means [Exact].
+	// Method is the method; nil means [Exact].
 	Method Method
-	// N is the number of points of the job; auto takes an accelerator only from
-	// its crossover on. 0 if unknown: then one is taken where there is one.
+	// N is the number of points of the job. Auto chooses an accelerator only from
+	// its crossover on. 0 means unknown; auto then chooses an accelerator if there
+	// is one.
 	N int
-	// Kernel is the covariance function of the job, nil if unknown: auto passes
-	// over a device that cannot evaluate it, and of one that was asked for by name
-	// it is an error.
+	// Kernel is the covariance function of the job, nil if unknown. Auto skips a
+	// device that cannot evaluate it; for a device requested by name this is an
+	// error.
 	Kernel *kernel.Program
-	// Fallback is the device to take where one that was asked for by name
-	// cannot be had; "" means none.
+	// Fallback is the device to use if a device requested by name is unavailable;
+	// "" means none.
 	Fallback string
 	Options  Options
-	// Crossover says from which n an accelerator is faster than the host; nil means
-	// that it always is.
+	// Crossover determines from which n an accelerator is faster than the host; nil
+	// means that it always is.
 	Crossover *Crossover
 }
 
-// Dispatch finds the devices of this machine and opens those of a request; see
+// Dispatch finds the devices of this machine and opens the requested ones; see
 // [Found.Open].
 func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Choice, error) {
 	return Find(ctx, drivers).Open(ctx, req)
 }
 
-// Open opens the devices of a request, puts its method on them and says why
-// these. Several devices are opened all or none. Errors: [*UnavailableError],
-// [*UnsupportedKernelError].
+// Open opens the requested devices and returns the backends of the method on them,
+// with the reason for the choice. It opens either all of several devices or none.
+// Errors are [*UnavailableError] and [*UnsupportedKernelError].
 func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error) {
 	c := f.asked(req.Device)
 	if c.Asked == Auto {
@@ -63,8 +64,8 @@ func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error)
 	return backends, c, nil
 }
 
-// backends opens the devices of these names, all or none, and puts the method on
-// them, if it can evaluate the kernel there.
+// backends opens either all named devices or none, and returns the backends of the
+// method on them if it can evaluate the kernel there.
 func (f Found) backends(ctx context.Context, req Request, names ...string) ([]Backend, error) {
 	var devices []Device
 	for _, name := range names {
@@ -102,8 +103,8 @@ func closeAll[C io.Closer](all []C) {
 	}
 }
 
-// openAuto opens the first device that works and pays. Why others were passed
-// over becomes the reason.
+// openAuto opens the first device that works and pays off. The reasons against the
+// skipped devices become the reason of the choice.
 func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend, error) {
 	var passed []string
 	for _, g := range f.Findings {
@@ -138,15 +139,15 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend,
 	return nil, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
 
-// weighs says that a job's size decides about an accelerator, and returns what was
-// found of the host.
+// weighs reports whether a job's size decides about an accelerator, and returns the
+// finding of the host.
 func (f Found) weighs(req Request, g Finding) (host Finding, ok bool) {
 	host, err := f.named(f.Host())
 	return host, err == nil && !g.Host && req.N > 0 && req.Crossover != nil
 }
 
-// notWorthOpening says why a job is not for an accelerator, from what is known
-// without opening it, or "".
+// notWorthOpening returns why an accelerator is not worth opening for a job, or "".
+// It opens nothing.
 func (f Found) notWorthOpening(req Request, g Finding) string {
 	host, ok := f.weighs(req, g)
 	if !ok {
@@ -155,13 +156,13 @@ func (f Found) notWorthOpening(req Request, g Finding) string {
 	return req.Crossover.worthOpening(g, host, req.N)
 }
 
-// MayPay says, without opening anything, whether auto might take an accelerator for
-// a request.
+// MayPay reports whether auto might choose an accelerator for a request. It opens
+// nothing.
 func (f Found) MayPay(req Request) bool {
 	return slices.ContainsFunc(f.Accelerators(), func(g Finding) bool { return f.notWorthOpening(req, g) == "" })
 }
 
-// tooSmall says why a job does not pay on an accelerator that is open, or "".
+// tooSmall returns why a job does not pay off on an open accelerator, or "".
 func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator Backend) (string, error) {
 	if _, ok := f.weighs(req, g); !ok {
 		return "", nil
@@ -173,9 +174,8 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 	return paysFrom(g.Name, n, req.N), nil
 }
 
-// Crossover opens the host beside an open accelerator that is called name, and asks
-// for their crossover: what is known or measured ([Crossover.Of]), or measured
-// ([Crossover.Renew]).
+// Crossover opens the host next to the open accelerator with the given name and
+// returns their crossover from ask, which is [Crossover.Of] or [Crossover.Renew].
 func (f Found) Crossover(ctx context.Context, ask func(ctx context.Context, found, hostFound Finding, accelerator, host Backend) (int, error), name string, accelerator Backend) (int, error) {
 	found, err := f.named(name)
 	if err != nil {

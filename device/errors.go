@@ -7,13 +7,12 @@ import (
 	"gpfit/kernel"
 )
 
-// NotPDError reports a Cholesky factorisation that failed: the covariance
-// matrix is not positive definite in floating-point arithmetic. An optimiser
-// takes it as an objective of +∞ during a line search; at a start point it is
-// an error of its own.
+// NotPDError reports a Cholesky factorisation that failed: the covariance matrix is
+// not positive definite in floating-point arithmetic. During a line search, an
+// optimiser treats it as an objective of +∞; at a start point it is an error.
 type NotPDError struct {
 	// Minor is the order (1-based) of the leading principal minor that is not
-	// positive definite, as LAPACK's info > 0.
+	// positive definite, like LAPACK's info > 0.
 	Minor int
 	// N is the order of the matrix.
 	N int
@@ -23,7 +22,7 @@ func (e *NotPDError) Error() string {
 	return fmt.Sprintf("covariance matrix is not positive definite: leading minor of order %d of %d", e.Minor, e.N)
 }
 
-// Infeasible says that an objective is not defined at the parameters, so that an
+// Infeasible returns true: the objective is not defined at the parameters, and an
 // optimiser steps back.
 func (e *NotPDError) Infeasible() bool { return true }
 
@@ -33,11 +32,11 @@ func IsNotPD(err error) bool {
 	return errors.As(err, &npd)
 }
 
-// NonFiniteError reports a NaN or an infinity where a finite number is needed.
+// NonFiniteError reports a NaN or an infinity where a finite number is required.
 type NonFiniteError struct {
 	// What names the quantity, for example "inputs" or "covariance matrix".
 	What string
-	// Row and Col locate the element, 0-based; −1 where there is no such index.
+	// Row and Col are the 0-based indices of the element, −1 if not applicable.
 	Row, Col int
 }
 
@@ -51,12 +50,12 @@ func (e *NonFiniteError) Error() string {
 	return e.What + ": not a finite number"
 }
 
-// UnavailableError reports a device that was asked for by name and cannot be
-// had. The command line maps it to exit code 12.
+// UnavailableError reports that a device requested by name is unavailable. The
+// command line maps it to exit code 12.
 type UnavailableError struct {
-	// Device is the name asked for, for example "cuda:0".
+	// Device is the requested name, for example "cuda:0".
 	Device string
-	// Reason says why, in words.
+	// Reason explains why.
 	Reason string
 }
 
@@ -65,7 +64,8 @@ func (e *UnavailableError) Error() string {
 }
 
 // UnsupportedKernelError reports a covariance function that a device cannot
-// evaluate, such as one with a leaf written in Go on a GPU. The CPU evaluates all.
+// evaluate, such as one with a leaf written in Go on a GPU. The CPU evaluates all
+// kernels.
 type UnsupportedKernelError struct {
 	// Device is its name, for example "cuda:0".
 	Device string
@@ -82,26 +82,26 @@ func (e *UnsupportedKernelError) Error() string {
 // Unwrap returns Err.
 func (e *UnsupportedKernelError) Unwrap() error { return e.Err }
 
-// UnsupportedError reports what a method does not give, such as one without a
-// factor asked for it; see [Capability].
+// UnsupportedError reports a capability that a method lacks, for example access to
+// a factor; see [Capability].
 type UnsupportedError struct {
 	// Method is the name of the method.
 	Method string
-	// What it does not give, as the object of "cannot give".
+	// What names the missing result, as the object of "cannot provide".
 	What string
 }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("the method %q cannot give %s", e.Method, e.What)
+	return fmt.Sprintf("the method %q cannot provide %s", e.Method, e.What)
 }
 
 // ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
 // before Form. It is a mistake in the program, not in its input.
 var ErrStage = errors.New("device: workspace call out of order")
 
-// LostError reports a device that cannot be used any more in this process,
-// after a hardware fault or an illegal access. What was computed on it is lost;
-// the work can go on elsewhere from its last checkpoint.
+// LostError reports a device that this process can no longer use, after a hardware
+// fault or an illegal access. Its results are lost; the work can continue on
+// another device from the last checkpoint.
 type LostError struct {
 	// Device is its name, for example "cuda:0".
 	Device string
@@ -114,12 +114,12 @@ func (e *LostError) Error() string { return fmt.Sprintf("device %s is lost: %v",
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// WrongError reports a device, or libraries on it, that compute wrongly: more than
-// rounding lies between a result and what is known of it.
+// WrongError reports a device, or libraries on it, that compute wrong results: a
+// result violates a known identity by more than rounding.
 type WrongError struct {
 	// Device is its name, for example "cuda:0".
 	Device string
-	// What says which result it is and how far it is off.
+	// What names the wrong result and its error.
 	What string
 }
 
@@ -128,7 +128,7 @@ func (e *WrongError) Error() string {
 	if name == "" {
 		name = "the device"
 	}
-	return fmt.Sprintf("wrong results of %s: do not use this device or its libraries (%s)", name, e.What)
+	return fmt.Sprintf("%s computes wrong results: do not use this device or its libraries (%s)", name, e.What)
 }
 
 // CheckInputs returns a [*NonFiniteError] for the first NaN or infinity in x,
@@ -144,10 +144,10 @@ func CheckInputs(x *kernel.Points) error {
 	return nil
 }
 
-// ExplainMinor tells why a Cholesky factorisation failed at a leading minor of
-// the given order: a [*NonFiniteError] if the last row of that minor of
-// K + diag(noise) is not finite, a [*NotPDError] otherwise. The row is formed
-// once more, since the factorisation has overwritten it.
+// ExplainMinor returns the error for a Cholesky factorisation that failed at a
+// leading minor of the given order: a [*NonFiniteError] if the last row of that
+// minor of K + diag(noise) is not finite, a [*NotPDError] otherwise. It recomputes
+// the row, because the factorisation has overwritten it.
 func ExplainMinor(minor int, x *kernel.Points, prog *kernel.Program, theta, noise []float64) error {
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)

@@ -6,58 +6,59 @@ import (
 	"gpfit/kernel"
 )
 
-// Method is how to compute: a way from points, a covariance function and its
-// parameters to likelihoods, gradients and predictions.
+// Method is a way to compute likelihoods, gradients and predictions from points, a
+// covariance function and its parameters.
 type Method interface {
-	// Name is the method's word, such as "exact".
+	// Name returns the name of the method, such as "exact".
 	Name() string
-	// Backends puts the method on opened devices: one backend for each of them,
-	// or one for several where the method spreads a matrix. The backends own the
-	// devices from then on; after an error they are still the caller's. Errors:
+	// Backends returns the backends of the method on opened devices: one for each
+	// device, or one for several if the method distributes a matrix. The backends
+	// then own the devices; after an error the caller still does. Errors are
 	// [*UnavailableError] for a device that the method cannot use.
 	Backends(devices []Device) ([]Backend, error)
 }
 
 // Backend is a method on its devices. It is safe for concurrent use.
 type Backend interface {
-	// Info describes the device, or the devices together.
+	// Info returns a description of the device or of all devices together.
 	Info() Info
-	// Capabilities says what the method can do here.
+	// Capabilities returns the capabilities of the method on these devices.
 	Capabilities() Capabilities
 	// Plan returns the memory and work of a job on n points of d columns.
 	Plan(n, d int) Plan
-	// Supports returns an [*UnsupportedKernelError] if the program cannot be
-	// evaluated here: ask before a workspace for it is made. A workspace returns
+	// Supports returns an [*UnsupportedKernelError] if these devices cannot
+	// evaluate the program. Call it before making a workspace; a workspace returns
 	// the same error.
 	Supports(prog *kernel.Program) error
-	// NewWorkspace checks the plan against what is free, then allocates. x is
-	// kept, not copied, and must not change. Errors: [*MemoryError],
-	// [*NonFiniteError], [*UnavailableError].
+	// NewWorkspace checks the plan against the free memory and then allocates. It
+	// keeps x without copying it, so x must not change. Errors are [*MemoryError],
+	// [*NonFiniteError] and [*UnavailableError].
 	NewWorkspace(ctx context.Context, x *kernel.Points) (Workspace, error)
 	// Close releases the devices.
 	Close() error
 }
 
-// Capabilities are what a caller may rely on.
+// Capabilities are the properties on which a caller may rely.
 type Capabilities struct {
 	// Method is the method's name.
 	Method string
-	// Exact says that nothing is approximated but by rounding: log-determinants
-	// have no standard error.
+	// Exact means that rounding is the only approximation: log-determinants have no
+	// standard error.
 	Exact bool
-	// Precision is the relative error that rounding leaves in a value of the
-	// likelihood of a fit, an order of magnitude.
+	// Precision is the order of magnitude of the relative rounding error in the
+	// likelihood of a fit.
 	Precision float64
-	// Devices are those in use; the Info of each tells its memory.
+	// Devices are the devices in use; the Info of each includes its memory.
 	Devices []Device
 }
 
-// Exact is the method of one factorisation on one device: Σ = LLᵀ in one n×n
-// matrix of float64 numbers, n³/3 operations for a value and n³ with gradient.
-// Each of its devices is an [ExactDevice] and makes a backend of its own.
+// Exact is the method of one factorisation on one device: Σ = LLᵀ in one n×n matrix
+// of float64 numbers, n³/3 operations for a value and n³ with gradient. Each of its
+// devices is an [ExactDevice] with a separate backend.
 type Exact struct{}
 
-// exactPrecision is the rounding of values at the condition numbers of fits.
+// exactPrecision is the rounding error of values at the condition numbers of
+// typical fits.
 const exactPrecision = 1e-12
 
 // Name returns "exact".
@@ -69,7 +70,7 @@ func (m Exact) Backends(devices []Device) ([]Backend, error) {
 	for _, d := range devices {
 		e, ok := d.(ExactDevice)
 		if !ok {
-			return nil, &UnavailableError{Device: d.Info().Name, Reason: "it does not factor matrices, as the exact method does"}
+			return nil, &UnavailableError{Device: d.Info().Name, Reason: "it cannot factor matrices, which the exact method needs"}
 		}
 		out = append(out, m.On(e))
 	}
@@ -80,7 +81,7 @@ func (m Exact) Backends(devices []Device) ([]Backend, error) {
 func (Exact) On(d ExactDevice) Backend { return exactBackend{d} }
 
 // ExactDevice is a [Device] for [Exact]: it can hold one n×n matrix of float64
-// numbers and factor it. The methods are those of [Backend].
+// numbers and factor it. The methods are as in [Backend].
 type ExactDevice interface {
 	Device
 	Plan(n, d int) Plan
@@ -89,8 +90,8 @@ type ExactDevice interface {
 }
 
 // ExactWorkspace is the workspace of an [ExactDevice]: one n×n matrix, which holds
-// Σ and then its Cholesky factor L, Σ = LLᵀ. It has all optional capabilities,
-// and the two steps of Form apart, for those who time or test them:
+// Σ and then its Cholesky factor L, Σ = LLᵀ. It has all optional capabilities, and
+// offers the two steps of Form separately for benchmarks and tests:
 //
 //	Fill → Factor → Solve, Contract, … in any order → Fill …
 //
@@ -100,9 +101,9 @@ type ExactWorkspace interface {
 	InverseDiagonal
 	JointCovariance
 	FactorStore
-	// Fill forms Σ, as Form does.
+	// Fill forms Σ like Form.
 	Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
-	// Factor overwrites Σ by L. Cost n³/3 flops. Errors as of Form.
+	// Factor overwrites Σ by L. It costs n³/3 flops and returns the errors of Form.
 	Factor(ctx context.Context) error
 }
 

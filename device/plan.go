@@ -8,43 +8,43 @@ import (
 	"time"
 )
 
-// Plan is what a job needs, known before anything is allocated.
+// Plan is the memory and the work that a job needs, computed before any allocation.
 type Plan struct {
 	N, D int
-	// Needs is the peak memory, in parts.
+	// Needs lists the parts of the peak memory.
 	Needs []Need
 	// FlopsValue and FlopsGradient are the floating-point operations of one
 	// value, and of one value with gradient.
 	FlopsValue, FlopsGradient float64
-	// Middle and MiddleFlops are what an adjoint with a middle term, as that of
-	// the leave-one-out likelihood, takes on top of these: memory, and
-	// operations of a gradient.
+	// Middle and MiddleFlops are the additional memory and the additional
+	// operations of a gradient if the adjoint has a middle term, as for the
+	// leave-one-out likelihood.
 	Middle      []Need
 	MiddleFlops float64
-	// FlopRate is the estimated speed in operations a second, 0 if unknown.
+	// FlopRate is the estimated speed in operations per second, 0 if unknown.
 	FlopRate float64
 }
 
-// Need is memory in one place.
+// Need is an amount of memory on the host or on one accelerator.
 type Need struct {
-	// Device is the name of the accelerator whose memory it is, "" for the host's.
+	// Device is the name of the accelerator, "" for the host.
 	Device string
 	Bytes  int64
-	// What says what it is for.
+	// What describes the purpose.
 	What string
 }
 
 // MatrixPlan is the plan of a method that holds one n×n matrix of float64 numbers
-// and works on it in place: n³/3 operations for a value, n³ with gradient. The
-// matrix is in the memory of the accelerator of that name, "" for the host's;
-// bytes are its size and that of the working space.
+// and works on it in place: n³/3 operations for a value, n³ with gradient.
+// accelerator names the device that holds the matrix, "" for the host; bytes is the
+// size of the matrix and the working space.
 func MatrixPlan(n, d int, accelerator string, bytes int64) Plan {
 	cube := float64(n) * float64(n) * float64(n)
 	what := fmt.Sprintf("one %d×%d matrix of 8-byte numbers and working space", n, n)
 	return Plan{N: n, D: d, Needs: []Need{{accelerator, bytes, what}}, FlopsValue: cube / 3, FlopsGradient: cube}
 }
 
-// GradientTime estimates the time of one value with gradient, 0 if unknown.
+// GradientTime returns the estimated time of one value with gradient, 0 if unknown.
 func (p Plan) GradientTime() time.Duration {
 	if p.FlopRate <= 0 {
 		return 0
@@ -52,13 +52,13 @@ func (p Plan) GradientTime() time.Duration {
 	return time.Duration(p.FlopsGradient / p.FlopRate * float64(time.Second))
 }
 
-// With returns the plan of a job that needs more.
+// With returns the plan with further needs.
 func (p Plan) With(more ...Need) Plan {
 	p.Needs = slices.Concat(p.Needs, more)
 	return p
 }
 
-// WithMiddle returns the plan of a job whose adjoints have a middle term.
+// WithMiddle returns the plan for adjoints with a middle term.
 func (p Plan) WithMiddle() Plan {
 	p = p.With(p.Middle...)
 	p.FlopsGradient += p.MiddleFlops
@@ -66,10 +66,10 @@ func (p Plan) WithMiddle() Plan {
 	return p
 }
 
-// HostBytes is the memory needed on the host.
+// HostBytes returns the memory needed on the host.
 func (p Plan) HostBytes() int64 { return p.bytes(func(n Need) bool { return n.Device == "" }) }
 
-// DeviceBytes is the memory needed on accelerators, all together.
+// DeviceBytes returns the total memory needed on accelerators.
 func (p Plan) DeviceBytes() int64 { return p.bytes(func(n Need) bool { return n.Device != "" }) }
 
 func (p Plan) bytes(there func(Need) bool) (sum int64) {
@@ -81,9 +81,9 @@ func (p Plan) bytes(there func(Need) bool) (sum int64) {
 	return sum
 }
 
-// Check returns a [*MemoryError] if the plan needs more on one of the devices
-// than is free there. Zero stands for an unknown amount and is not checked, nor
-// is memory elsewhere.
+// Check returns a [*MemoryError] if the plan needs more memory on one of the
+// devices than is free there. It skips devices whose free memory is 0, which means
+// unknown, and needs on other devices.
 func (p Plan) Check(devices ...Info) error {
 	for _, d := range devices {
 		there := func(n Need) bool { return n.Device == d.Name }
@@ -98,8 +98,8 @@ func (p Plan) Check(devices ...Info) error {
 	return nil
 }
 
-// CheckLimit returns a [*MemoryError] if the plan needs more than limit bytes in
-// any one place.
+// CheckLimit returns a [*MemoryError] if the plan needs more than limit bytes on
+// the host or on any one accelerator.
 func (p Plan) CheckLimit(limit int64) error {
 	var places []Info
 	for _, n := range p.Needs {
@@ -110,7 +110,7 @@ func (p Plan) CheckLimit(limit int64) error {
 	return p.Check(append(places, Info{Host: true, MemoryFree: limit})...)
 }
 
-// MemoryError reports a job that does not fit, before anything was allocated.
+// MemoryError reports, before any allocation, that a job does not fit in memory.
 // The command line maps it to exit code 12.
 type MemoryError struct {
 	Plan Plan
@@ -118,8 +118,8 @@ type MemoryError struct {
 	Where string
 	// Need and Free are bytes.
 	Need, Free int64
-	// What names what does not fit where that is not the job of the plan but a
-	// call on its workspace.
+	// What names the call on a workspace that does not fit, or is "" for the job of
+	// the plan.
 	What string
 }
 
@@ -131,7 +131,7 @@ func (e *MemoryError) Error() string {
 		e.Plan.N, FormatBytes(e.Need), e.Where, e.largest(), FormatBytes(e.Free))
 }
 
-// largest says in brackets what the largest need is for.
+// largest returns the purpose of the largest need, in parentheses.
 func (e *MemoryError) largest() string {
 	var there []Need
 	for _, n := range e.Plan.Needs {
@@ -145,15 +145,15 @@ func (e *MemoryError) largest() string {
 	return " (" + slices.MaxFunc(there, func(a, b Need) int { return cmp.Compare(a.Bytes, b.Bytes) }).What + ")"
 }
 
-// MaxRows is the number of rows from which an n×n matrix fits in no device's
-// memory: a tebibyte, or sixteen times what the host has free if that is more.
-// Reading a table need not go on beyond it.
+// MaxRows returns the number of rows from which an n×n matrix fits in no device's
+// memory, taken as a tebibyte, or sixteen times the host's free memory if that is
+// more. Readers of tables can stop there.
 func MaxRows(hostFree int64) int {
 	const largest = 1 << 40
 	return int(math.Sqrt(max(largest, 16*float64(hostFree)) / 8))
 }
 
-// FormatBytes prints a number of bytes in binary units, such as "1.5 GiB".
+// FormatBytes returns a number of bytes in binary units, such as "1.5 GiB".
 func FormatBytes(b int64) string {
 	const units = "KMGTPE"
 	if b < 1024 {

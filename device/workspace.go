@@ -7,49 +7,50 @@ import (
 	"gpfit/kernel"
 )
 
-// Workspace computes with the covariance matrix Σ of n points, in whatever form
-// its method keeps it. It takes these stages:
+// Workspace computes with the covariance matrix Σ of n points; the form in which it
+// stores Σ depends on the method. Its stages are:
 //
 //	Form → LogDet, Solve, Contract, Predict in any order → Form …
 //
 // The calls of one workspace must not overlap. A call before Form returns
-// [ErrStage]. Calls that do n² work or more poll ctx between pieces of it and
-// return its error when it is done; the workspace is then back before Form. After
-// any error but a context's, [*NotPDError] and [*NonFiniteError] the workspace
-// cannot be used again.
+// [ErrStage]. Calls that do n² work or more poll ctx between pieces of the work and
+// return its error once it is done; the workspace is then in its state before Form.
+// A workspace cannot be used after any error other than the context's,
+// [*NotPDError] and [*NonFiniteError].
 //
-// Matrices of several columns are column-major with leading dimension n. Costs
-// are those of [Exact].
+// Matrices of several columns are column-major with leading dimension n. The stated
+// costs are those of [Exact].
 type Workspace interface {
-	// Method is the name of the method, as in [Capabilities].
+	// Method returns the name of the method, as in [Capabilities].
 	Method() string
-	// N is the number of points.
+	// N returns the number of points.
 	N() int
-	// Form forms Σ = K + diag(noise) and makes it ready to solve with:
-	// K_ij = k(x_i, x_j) for the program at theta (natural units), and noise of
-	// length 1 (one variance for all) or n. Cost n³/3 flops. Errors:
-	// [*NotPDError], or [*NonFiniteError] if Σ holds a NaN.
+	// Form forms Σ = K + diag(noise) and factors it, or otherwise prepares it for
+	// Solve. K_ij = k(x_i, x_j) for the program at theta (natural units), and noise
+	// has length 1 (one variance for all) or n. It costs n³/3 flops. Errors are
+	// [*NotPDError], and [*NonFiniteError] if Σ contains a NaN.
 	Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
-	// LogDet returns log|Σ| and the standard error of it, which is 0 where the
-	// method is exact.
+	// LogDet returns log|Σ| and its standard error, which is 0 if the method is
+	// exact.
 	LogDet() (value, stdErr float64, err error)
-	// Solve overwrites b (n×m) by Σ⁻¹b. Cost 2n²m flops.
+	// Solve overwrites b (n×m) by Σ⁻¹b. It costs 2n²m flops.
 	Solve(ctx context.Context, b []float64, m int) error
-	// Contract forms the matrix G of adj piece by piece and adds
-	// ⟨G, ∂K/∂log θ_p⟩ to grad[p]; diag (length n) receives G_ii. What Form made
-	// survives. Cost 2n³/3 flops after Form, at most n³/3 if the inverse is there
-	// already, and n³ more with adj.Middle, whose working space is allocated
-	// the first time; a [*MemoryError] says that there is no room for it.
+	// Contract forms the matrix G of adj piece by piece and adds ⟨G, ∂K/∂log θ_p⟩
+	// to grad[p]; diag (length n) receives G_ii. It keeps the results of Form. It
+	// costs 2n³/3 flops after Form, at most n³/3 if the inverse is already
+	// computed, and n³ more with adj.Middle, whose working space the first such
+	// call allocates. It returns a [*MemoryError] if that space does not fit.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
 	// Predict writes the means of k functions that share Σ, such as those of
 	// several targets: for the weights alpha (n×k) and every point x*_j of xs,
 	// mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq, an xs.N×k matrix; k is
-	// len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the fall of
-	// the prior variance, the same for all. Points go through in blocks: memory
-	// does not grow with their number. Cost n²·xs.N flops with reduction.
+	// len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the reduction
+	// of the prior variance, which is the same for all functions. Predict processes
+	// points in blocks, so memory does not grow with their number. It costs n²·xs.N
+	// flops with reduction.
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
-	// OnProgress sets a function to call now and then during all calls that take
-	// a context but Solve, from the goroutine of the call; nil for none.
+	// OnProgress sets a function that calls with a context, except Solve, call from
+	// time to time on their goroutine; nil means none.
 	OnProgress(func(Progress))
 	// Work returns the floating-point operations and the memory used so far, for
 	// tests and benchmarks.
@@ -58,46 +59,47 @@ type Workspace interface {
 	Close() error
 }
 
-// InverseDiagonal is the capability of a [Workspace] to give the diagonal of Σ⁻¹.
+// InverseDiagonal is the capability of a [Workspace] to compute the diagonal of
+// Σ⁻¹.
 type InverseDiagonal interface {
-	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). Its cost is
-	// that of the inverse, 2n³/3 flops at most, of which a Contract that follows
-	// saves at least n³/3.
+	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as
+	// much as the inverse, at most 2n³/3 flops; a Contract that follows saves at
+	// least n³/3 of them.
 	InverseDiagonal(ctx context.Context, dst []float64) error
 }
 
-// JointCovariance is the capability of a [Workspace] to give the covariance of
+// JointCovariance is the capability of a [Workspace] to compute the covariance of
 // predictions.
 type JointCovariance interface {
-	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m
-	// for the m points of xs, both halves: what the posterior covariance falls
-	// short of the prior one by (Rasmussen & Williams 2006, eq. 2.24). It holds
-	// n×m numbers meanwhile; a [*MemoryError] says, before anything is
-	// allocated, that there is no room for them. Cost n²m + nm² flops.
+	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m for
+	// the m points of xs, both halves. This is the prior minus the posterior
+	// covariance (Rasmussen & Williams 2006, eq. 2.24). It needs working space for
+	// n×m numbers and returns a [*MemoryError], before any allocation, if they do
+	// not fit. It costs n²m + nm² flops.
 	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
 }
 
-// FactorStore is the capability of a [Workspace] to give its Cholesky factor L
-// away and to take it back.
+// FactorStore is the capability of a [Workspace] to read and write its Cholesky
+// factor L.
 type FactorStore interface {
 	// ReadFactor copies rows r0 … r1−1 of L to dst, row-major with leading
 	// dimension n, zeros above the diagonal.
 	ReadFactor(r0, r1 int, dst []float64) error
-	// WriteFactor is its inverse: it sets rows of L, and the workspace counts
-	// as formed once the last row is written.
+	// WriteFactor sets rows of L. The workspace counts as formed once the last row
+	// is written.
 	WriteFactor(r0, r1 int, src []float64) error
 }
 
-// ResidualChecker is the capability of a [Workspace] to check what Form made.
+// ResidualChecker is the capability of a [Workspace] to check the result of Form.
 type ResidualChecker interface {
-	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with
-	// Σ formed anew, at the parameters of the last Form.
+	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with a
+	// recomputed Σ, at the parameters of the last Form.
 	Residual(ctx context.Context) (float64, error)
 }
 
-// Capability returns the capability T of a workspace, such as [FactorStore], or
-// an [*UnsupportedError]. what names what it is needed for, as the object of
-// "cannot give".
+// Capability returns the capability T of a workspace, such as [FactorStore], or an
+// [*UnsupportedError]. what names the wanted result in the error, as the object of
+// "cannot provide".
 func Capability[T any](w Workspace, what string) (T, error) {
 	c, ok := w.(T)
 	if !ok {
@@ -111,21 +113,21 @@ func Capability[T any](w Workspace, what string) (T, error) {
 //
 //	G = Inv·Σ⁻¹ + Σ⁻¹·diag(Middle)·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
 //
-// never formed as a whole. The marginal likelihood has Inv = ½, Outer = {−½} and
-// v = α (Rasmussen & Williams 2006, eq. 5.9); several targets have a v each. The
-// middle term is that of the leave-one-out likelihood (eq. 5.13), with
-// Middle_i = ½(1 + α_i²/κ_i)/κ_i for κ from InverseDiagonal.
+// which is never formed as a whole. The marginal likelihood has Inv = ½, Outer =
+// {−½} and v = α (Rasmussen & Williams 2006, eq. 5.9), with one v for each target.
+// The leave-one-out likelihood (eq. 5.13) has a middle term with Middle_i = ½(1 +
+// α_i²/κ_i)/κ_i for κ from InverseDiagonal.
 type Adjoint struct {
 	Inv float64
 	// Middle has n elements of any sign, or none.
 	Middle []float64
-	// Outer has an element for each column of Vectors, n×len(Outer).
+	// Outer has one element for each column of Vectors, which is n×len(Outer).
 	Outer   []float64
 	Vectors []float64
 }
 
-// CheckSizes returns an error if a does not fit n points, or the diagonal,
-// gradient and parameters of a contraction do not.
+// CheckSizes returns an error if a, or the diagonal, gradient or parameters of a
+// contraction, do not fit n points and the program.
 func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) error {
 	switch {
 	case len(a.Vectors) != n*len(a.Outer):
@@ -148,7 +150,7 @@ func CheckPrediction(x, xs *kernel.Points, alpha, mean, reduction []float64) err
 	return nil
 }
 
-// Progress says how far a call is.
+// Progress is the progress of a call.
 type Progress struct {
 	// Stage names the call: "factor", "gradient" (and the inverse) or "predict".
 	Stage string
@@ -156,10 +158,10 @@ type Progress struct {
 	Done, Total float64
 }
 
-// Work counts what a workspace has done.
+// Work counts the work and the memory of a workspace.
 type Work struct {
 	// Flops is the number of floating-point operations of matrix algebra.
 	Flops float64
-	// Bytes is the memory held now; MatrixBytes the part in n×n matrices.
+	// Bytes is the memory held now, MatrixBytes the part of it in n×n matrices.
 	Bytes, MatrixBytes int64
 }

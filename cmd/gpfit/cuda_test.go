@@ -77,7 +77,7 @@ func TestGPU(t *testing.T) {
 	// A crossover that is known already: the emulated device would be measured
 	// for minutes.
 	g.knowCrossover(t, 100)
-	if _, stderr := g.report(t, nil, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays from n = 100 on, this job has 80") {
+	if _, stderr := g.report(t, nil, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays off from n = 100 on, but this job has n = 80") {
 		t.Errorf("a small job on auto: %s", stderr)
 	}
 	if r, stderr := g.report(t, nil, "nlml", data); r.Device != "cuda:0" {

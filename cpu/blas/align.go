@@ -2,7 +2,7 @@ package blas
 
 import "unsafe"
 
-// aligned allocates n elements that begin at a multiple of 64 bytes.
+// aligned allocates n elements, aligned to 64 bytes.
 func aligned(n int) []float64 {
 	s := make([]float64, n+7)
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(s)))%64) / 8

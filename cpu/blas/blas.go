@@ -21,16 +21,16 @@ const (
 // [Options] names none.
 const EnvVariant = "GPFIT_CPU"
 
-// Options says how an [Implementation] is to run. The zero value is the best
-// variant of the processor on all threads.
+// Options configures an [Implementation]. The zero value selects the processor's
+// best variant and all threads.
 type Options struct {
-	// Variant is avx512, avx2 or generic. Empty, it is what the environment
-	// variable GPFIT_CPU says, and without that the best that the processor
-	// and the operating system support.
+	// Variant is avx512, avx2 or generic. If it is empty, the environment variable
+	// GPFIT_CPU selects the variant, and if that is also empty, New uses the best
+	// variant that the processor and the operating system support.
 	Variant string
-	// Threads is the largest number of threads a call uses, the caller's
-	// included; 0 is GOMAXPROCS at the time of New. A call never uses more
-	// than GOMAXPROCS at the time of the call.
+	// Threads is the largest number of threads a call uses, including the caller's;
+	// 0 means GOMAXPROCS at the time of New. A call never uses more than GOMAXPROCS
+	// at the time of the call.
 	Threads int
 }
 
@@ -43,9 +43,9 @@ type Implementation struct {
 
 var _ blas.Float64 = (*Implementation)(nil)
 
-// New returns an Implementation. It is an error to ask for a variant, in opts
-// or by GPFIT_CPU, that is unknown or that this machine does not support, and
-// to ask for a negative number of threads.
+// New returns an Implementation. It returns an error if the variant, from opts or
+// GPFIT_CPU, is unknown or not supported by this machine, or if the number of
+// threads is negative.
 func New(opts Options) (*Implementation, error) {
 	name, origin := opts.Variant, "Options.Variant"
 	if name == "" {
@@ -68,7 +68,7 @@ func New(opts Options) (*Implementation, error) {
 	}
 	threads := opts.Threads
 	if threads < 0 {
-		return nil, fmt.Errorf("blas: %d threads", threads)
+		return nil, fmt.Errorf("blas: invalid number of threads: %d", threads)
 	}
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -76,7 +76,7 @@ func New(opts Options) (*Implementation, error) {
 	return &Implementation{e: newEngine(name, threads)}, nil
 }
 
-// Variants lists the variants this machine supports, best first. The last is
+// Variants returns the variants that this machine supports, best first. The last is
 // always generic.
 func Variants() []string {
 	var v []string
@@ -89,22 +89,20 @@ func Variants() []string {
 	return append(v, Generic)
 }
 
-// Variant is the variant in use: avx512, avx2 or generic.
+// Variant returns the variant in use: avx512, avx2 or generic.
 func (impl *Implementation) Variant() string { return impl.e.variant }
 
-// Threads is the largest number of threads a call uses. It says nothing of the
-// generic variant, where gonum decides.
+// Threads returns the largest number of threads a call uses. It does not apply to
+// the generic variant, for which gonum decides.
 func (impl *Implementation) Threads() int { return impl.e.pool.size() }
 
-// SetThreads changes the number of threads for calls to come; values below 1
-// mean 1.
+// SetThreads changes the number of threads for later calls; values below 1 mean 1.
 func (impl *Implementation) SetThreads(n int) { impl.e.pool.resize(max(1, n)) }
 
 // generic reports whether gonum does the work.
 func (impl *Implementation) generic() bool { return impl.e.variant == Generic }
 
-// An engine is what a variant computes with: its tile, its blocks and its
-// threads.
+// An engine holds a variant's kernels, block sizes and threads.
 type engine struct {
 	variant string
 	kernels

@@ -2,8 +2,8 @@ package blas
 
 import "gonum.org/v1/gonum/blas"
 
-// The panics of gonum's BLAS, in blas/gonum/errors.go, which does not export
-// them.
+// The panic messages of gonum's BLAS, copied from blas/gonum/errors.go, which does
+// not export them.
 const (
 	mLT0 = "blas: m < 0"
 	nLT0 = "blas: n < 0"

@@ -6,17 +6,17 @@ import (
 )
 
 // Dpotrf computes the Cholesky factorisation of a symmetric positive definite
-// matrix of order n in place, A = L·Lᵀ if ul is Lower and A = Uᵀ·U if Upper,
-// as gonum's lapack routine of this name. It returns false if A is not
-// positive definite; see [Implementation.Cholesky].
+// matrix of order n in place, A = L·Lᵀ if ul is Lower and A = Uᵀ·U if Upper, like
+// gonum's lapack routine of this name. It returns false if A is not positive
+// definite; see [Implementation.Cholesky].
 func (impl *Implementation) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	return impl.Cholesky(ul, n, a, lda) == 0
 }
 
-// Cholesky is Dpotrf that tells where it failed: it returns 0, or the order of
-// the first leading minor that is not positive, NaN included. Then the triangle
-// holds the factor of the smaller minor's rows and columns, and the rest of it
-// is arbitrary.
+// Cholesky is like Dpotrf but returns where it failed: 0 for success, or the order
+// of the first leading minor that is not positive, including NaN. After a failure
+// the triangle holds the factor of the next smaller minor, and its other elements
+// are arbitrary.
 func (impl *Implementation) Cholesky(ul blas.Uplo, n int, a []float64, lda int) (minor int) {
 	checkUplo(ul)
 	checkSize(n, nLT0)
@@ -39,8 +39,8 @@ func (impl *Implementation) Cholesky(ul blas.Uplo, n int, a []float64, lda int) 
 	return impl.e.finish(j)
 }
 
-// genericCholesky is Cholesky with gonum's routines: gonum's own blocked
-// algorithm, which does not tell where it failed.
+// genericCholesky is Cholesky with gonum's blocked algorithm, which does not report
+// where it failed.
 func (impl *Implementation) genericCholesky(ul blas.Uplo, n int, a []float64, lda int) int {
 	const nb = 64
 	bi := impl.Implementation
@@ -55,7 +55,7 @@ func (impl *Implementation) genericCholesky(ul blas.Uplo, n int, a []float64, ld
 		}
 		copyBlock(jb, saved[:], nb, diag, lda)
 		if !(lapack.Implementation{}).Dpotrf(ul, jb, diag, lda) {
-			// The first order that fails is the minor.
+			// The first order that fails is the order of the minor.
 			for m := 1; ; m++ {
 				copyBlock(jb, diag, lda, saved[:], nb)
 				if !(lapack.Implementation{}).Dpotrf(ul, m, diag, lda) {
@@ -80,25 +80,27 @@ func (impl *Implementation) genericCholesky(ul blas.Uplo, n int, a []float64, ld
 	return 0
 }
 
-// copyBlock copies a block of n×n.
+// copyBlock copies an n×n block.
 func copyBlock(n int, dst []float64, dd int, src []float64, ds int) {
 	for i := range n {
 		copy(dst[i*dd:i*dd+n], src[i*ds:i*ds+n])
 	}
 }
 
-// A Cholesky factorisation goes by blocks of columns of L. Each is
+// A Cholesky factorisation proceeds by blocks of columns of L. Each block has three
+// phases:
 //
 //	factor    the diagonal block, on one thread
 //	solve     the rows below, X·Lᵀ = A, which also leaves X packed
 //	multiply  the triangle to the right, C −= X·Xᵀ
 //
-// The multiplication is done first for the columns of the next block, whose
-// diagonal block is then factored by one thread while the others multiply the
-// rest: the only serial part hides behind the largest one.
+// The multiplication starts with the columns of the next block. One thread then
+// factors the diagonal block of that block while the others multiply the rest,
+// which hides the only serial part behind the largest one.
 //
-// block is the number of columns, a multiple of the tiles of both variants.
-// Small blocks have less serial work, large ones fewer passes over the matrix.
+// choleskyBlock returns the number of columns of a block, a multiple of the tiles
+// of both variants. Small blocks have less serial work; large ones need fewer
+// passes over the matrix.
 func choleskyBlock(n int) int {
 	switch {
 	case n <= 500:
@@ -111,8 +113,8 @@ func choleskyBlock(n int) int {
 	return 288
 }
 
-// addCholesky appends the factorisation of the matrix whose lower triangle is
-// that of l, a view of c; out is the triangle that this is of c.
+// addCholesky appends the factorisation of the matrix whose lower triangle is the
+// lower triangle of l, a view of c; out is the corresponding triangle of c.
 func (j *job) addCholesky(l view, out shape, n int, c []float64, ldc int) {
 	e := j.e
 	l.shape = dense
@@ -127,8 +129,7 @@ func (j *job) addCholesky(l view, out shape, n int, c []float64, ldc int) {
 	nb := choleskyBlock(n)
 	kpad := roundUp(min(nb, n), e.mr)
 	j.t.get(kpad * kpad)
-	// The phases that the next factorisation, solution and multiplication
-	// follow.
+	// The indices of the phases that the next phases follow.
 	next, rest := len(j.phases)-1, len(j.phases)-1
 	for p0, buf := 0, 0; p0 < n; p0, buf = p0+nb, 1-buf {
 		p1 := min(p0+nb, n)
@@ -147,7 +148,7 @@ func (j *job) addCholesky(l view, out shape, n int, c []float64, ldc int) {
 		}
 		solve := j.solution(ph, packed, packed)
 		if !packed {
-			// The buffers are shared with the product: one after the other.
+			// The solution shares the buffers with the product, so it must wait.
 			j.addAfter(solve, next, rest)
 			j.addTrailing(pop, p0, p1, n)
 			next = len(j.phases) - 1
@@ -172,8 +173,8 @@ func (j *job) addCholesky(l view, out shape, n int, c []float64, ldc int) {
 	}
 }
 
-// addTrailing appends the product that a block of solved columns contributes
-// to the triangle beyond them.
+// addTrailing appends the product by which a block of solved columns updates the
+// triangle to its right.
 func (j *job) addTrailing(pop, p0, p1, n int) {
 	s, out := j.e.super, j.products[pop].out
 	for j0 := p1; j0 < n; j0 += s {
@@ -187,10 +188,10 @@ func (j *job) addTrailing(pop, p0, p1, n int) {
 	}
 }
 
-// factor factorises a diagonal block, a panel of rows at a time: the panel is
-// solved with the panels above it, like a line of a solve, and its last tile
-// is factorised. The panels, with the reciprocals of the diagonal, are the
-// packed triangle for the rows below.
+// factor factorises a diagonal block, one panel of rows at a time: it solves the
+// panel with the panels above it, like a line of a solve, and factorises its last
+// tile. The panels, with the reciprocals of the diagonal, form the packed triangle
+// for the rows below.
 func (j *job) factor(ph *phase) {
 	e := j.e
 	s := &j.solves[ph.op]

@@ -1,36 +1,36 @@
 package blas
 
-// blocking says how a product is cut.
+// blocking holds the block sizes of a product.
 type blocking struct {
-	// kc is the largest number of columns of A, and rows of B, in a block. A
-	// panel of A, mr·kc elements, stays in the first-level cache while it
-	// meets the panels of B.
+	// kc is the largest number of columns of A, and rows of B, in a block. A panel
+	// of A, mr·kc elements, stays in the first-level cache while it is multiplied
+	// by the panels of B.
 	kc int
 	// nc is the largest number of columns of C in an item: nc·kc elements of B
 	// stay in the second-level cache.
 	nc int
-	// mc is the largest number of rows of C in an item. Small enough to share
-	// the work evenly, large enough that fetching the block of B is nothing.
+	// mc is the largest number of rows of C in an item. It is small enough to share
+	// the work evenly and large enough to make the time to fetch the block of B
+	// negligible.
 	mc int
 	// super is the largest number of rows of A and of columns of B that are
 	// packed at a time: 8·super·kc bytes for either.
 	super int
-	// keep is the largest number of rows below a diagonal block that the
-	// Cholesky factorisation keeps packed, twice; beyond it, they are packed
-	// anew in parts of super rows.
+	// keep is the largest number of rows below a diagonal block that the Cholesky
+	// factorisation keeps packed, twice; beyond it, they are packed again in parts
+	// of super rows.
 	keep int
 }
 
-// defaultBlocking returns the blocks of both variants: a tile of either needs
-// the same time and bandwidth for its operands.
+// defaultBlocking returns the block sizes of both variants, whose tiles need the
+// same time and bandwidth for their operands.
 //
-// Measured with AVX-512 on two cores of an AMD EPYC (Zen 5: 48 KB of
-// first-level cache, 1 MB of second), n = 500 to 4000: kc from 240 to 480, nc
-// from 120 to 312, mc from 48 to 192 and super from 1000 to 4000 differ by
-// less than the noise of 2 %. Of these, the values leave room in smaller
-// caches: a panel of A takes 18 KB, a block of B 390 KB, what is packed at a
-// time 9 MB. kc, super and keep are multiples of 24, the width of a tile, as
-// the routines that work in place require.
+// Measured with AVX-512 on two cores of an AMD EPYC (Zen 5: 48 KB of first-level
+// cache, 1 MB of second), n = 500 to 4000: kc from 240 to 480, nc from 120 to 312,
+// mc from 48 to 192 and super from 1000 to 4000 differ by less than the noise of 2
+// %. The chosen values also fit smaller caches: a panel of A takes 18 KB, a block
+// of B 390 KB, and the part packed at a time 9 MB. kc, super and keep are multiples
+// of 24, the width of a tile, because the in-place routines require that.
 func defaultBlocking() blocking {
 	return blocking{kc: 288, nc: 168, mc: 96, super: 2040, keep: 8160}
 }
@@ -44,10 +44,10 @@ type product struct {
 	alpha, beta float64
 	// out is dense, or the triangle of C to write.
 	out shape
-	// over says which rows or columns of C are also part of an operand. Those
-	// at [p0, p1) are written over when the block of columns [p0, p1) of A,
-	// and rows of B, is met; before that they must not be touched, and by
-	// then they have been packed.
+	// over selects the rows or columns of C that are also part of an operand. Those
+	// at [p0, p1) are overwritten in the step of columns [p0, p1) of A and rows
+	// [p0, p1) of B. They must not change before that step; by then they have been
+	// packed.
 	over overwritten
 }
 
@@ -59,9 +59,9 @@ const (
 	overCols
 )
 
-// kblock is the length of the blocks into which k columns are cut: even, and
-// multiples of unit. It depends on k alone, since the cuts decide the result's
-// last bits.
+// kblock returns the length of the blocks into which k columns are divided: equal
+// lengths, multiples of unit. It depends only on k, because the division determines
+// the result's last bits.
 func (e *engine) kblock(k, unit int) int {
 	blocks := (k + e.kc - 1) / e.kc
 	return roundUp((k+blocks-1)/blocks, unit)
@@ -76,8 +76,8 @@ func (j *job) addProduct(pr product) {
 	e := j.e
 	switch pr.over {
 	case overNothing:
-		// Blocks of B outermost: each is packed once, A once for each of
-		// them.
+		// The outermost loop is over blocks of B, so each is packed once, and A
+		// once for each of them.
 		kc := e.kblock(pr.k, e.lanes)
 		for j0 := 0; j0 < pr.n; j0 += e.super {
 			j1 := min(j0+e.super, pr.n)
@@ -132,8 +132,7 @@ func (j *job) addProduct(pr product) {
 	}
 }
 
-// inOrder calls f with the blocks of n, from the last to the first if
-// descending.
+// inOrder calls f with the blocks of n, in descending order if descending.
 func inOrder(n, block int, descending bool, f func(p0, p1 int)) {
 	blocks := (n + block - 1) / block
 	for i := range blocks {
@@ -144,8 +143,8 @@ func inOrder(n, block int, descending bool, f func(p0, p1 int)) {
 	}
 }
 
-// itemsPerThread is the number of items per thread that a phase is cut into
-// if it is small: the wait at its end is then some tenth of its time.
+// itemsPerThread is the number of items per thread into which a small phase is
+// divided. The wait at its end is then about a tenth of its time.
 const itemsPerThread = 8
 
 // addBlock appends the phases of one block: packing its operands and
@@ -173,7 +172,7 @@ func (j *job) addBlock(ph phase, packA, packB bool) {
 	j.add(j.multiplication(ph))
 }
 
-// multiplication is the phase that multiplies packed blocks.
+// multiplication returns the phase that multiplies packed blocks.
 func (j *job) multiplication(ph phase) phase {
 	e := j.e
 	if ph.i0 >= ph.i1 || ph.j0 >= ph.j1 {
@@ -190,10 +189,10 @@ func (j *job) multiplication(ph phase) phase {
 	return ph
 }
 
-// panels is the number of panels of width w that cover n.
+// panels returns the number of panels of width w that cover n.
 func panels(n, w int) int { return (n + w - 1) / w }
 
-// pack does an item of a packing phase.
+// pack executes an item of a packing phase.
 func (j *job) pack(ph *phase, item int) {
 	e := j.e
 	pr := &j.products[ph.op]
@@ -215,7 +214,7 @@ func (j *job) pack(ph *phase, item int) {
 	}
 }
 
-// multiply does an item of a multiplying phase: a chunk of C.
+// multiply executes an item of a multiplying phase, a chunk of C.
 func (j *job) multiply(ph *phase, item int) {
 	e := j.e
 	pr := &j.products[ph.op]
@@ -233,7 +232,7 @@ func (j *job) multiply(ph *phase, item int) {
 		if pr.over == overRows && i >= ph.p0 && i < ph.p1 {
 			beta = 0
 		}
-		// The columns that the triangle leaves to these rows.
+		// The columns of the triangle in these rows.
 		c0, c1 := ja, jb
 		switch pr.out {
 		case lower:
@@ -266,8 +265,8 @@ func (j *job) multiply(ph *phase, item int) {
 	}
 }
 
-// kc0 is the part of the columns [k0, k1), counted from p0, that a panel of n
-// rows from i of a view of shape s does not have zero.
+// kc0 returns the part of the columns [k0, k1), counted from p0, that is not zero
+// in a panel of n rows from i of a view of shape s.
 func kc0(s shape, i, n, p0, k0, k1 int) (int, int) {
 	switch s {
 	case lower:
@@ -278,12 +277,12 @@ func kc0(s shape, i, n, p0, k0, k1 int) (int, int) {
 	return k0, k1
 }
 
-// A tileMask names the elements of a tile: byte 3r+v has a bit for each lane
-// of vector v of row r.
+// A tileMask selects elements of a tile: byte 3r+v has a bit for each lane of
+// vector v of row r.
 type tileMask [24]byte
 
-// set names rows×cols elements, of which out leaves those of a triangle: the
-// tile's first element is d rows below the diagonal of C.
+// set selects rows×cols elements, restricted to the triangle out; the tile's first
+// element is d rows below the diagonal of C.
 func (t *tileMask) set(lanes, rows, cols int, out shape, d int) {
 	for r := range rows {
 		lo, hi := 0, cols

@@ -1,68 +1,67 @@
-// Package blas is a faster gonum BLAS for float64 on amd64: an
-// [Implementation] embeds gonum's own and replaces the level-3 routines Dgemm,
-// Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked, multi-threaded ones
-// with AVX-512 or AVX2+FMA kernels. Everything else, and every other
-// processor, is gonum's code. Built from the same kernels, and in place, are
-// Dpotrf, Dtrtri, Dlauum and Dpotri of lapack: a Cholesky factorisation and
-// the inverse that follows from it.
+// Package blas multiplies, solves, factors and inverts float64 matrices faster than
+// gonum's BLAS on amd64. An [Implementation] embeds gonum's BLAS and replaces the
+// level-3 routines Dgemm, Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked,
+// multi-threaded ones with AVX-512 or AVX2+FMA kernels. All other routines, and all
+// routines on other processors, are gonum's. The same kernels serve the in-place
+// LAPACK routines Dpotrf, Dtrtri, Dlauum and Dpotri: a Cholesky factorisation and
+// the inverse from it.
 //
 // # Use
 //
-// The package needs nothing else of gpfit:
+// The package can be used without the rest of gpfit:
 //
 //	impl, err := blas.New(blas.Options{})
 //	if err != nil {
-//		return err // GPFIT_CPU names a variant this processor lacks
+//		return err // GPFIT_CPU selects a variant that this processor lacks
 //	}
 //	impl.Dgemm(gonumblas.NoTrans, gonumblas.NoTrans, m, n, k, 1, a, k, b, n, 0, c, n)
 //
-// It never registers itself. A program that wants gonum's mat and lapack
-// packages to use it says so, once, at its start:
+// It never registers itself. To make gonum's mat and lapack packages use it, a
+// program calls once, at its start:
 //
 //	blas64.Use(impl)
 //
-// The environment variable GPFIT_CPU forces a variant: avx512, avx2 or
-// generic (gonum's). An unknown name, or one that the processor lacks, is an
-// error of [New].
+// The environment variable GPFIT_CPU selects a variant: avx512, avx2 or generic
+// (gonum's). [New] returns an error for an unknown variant and for one that the
+// processor lacks.
 //
-// # What is promised
+// # Guarantees
 //
-// Arguments, their checks and the panics are gonum's. Only the referenced
-// triangle of a triangular or symmetric matrix is read or written, and nothing
-// between the rows of a matrix whose leading dimension exceeds its width.
-// beta = 0 overwrites C whatever it holds.
+// Arguments, their checks and the panics are the same as gonum's. The routines read
+// and write only the referenced triangle of a triangular or symmetric matrix, and
+// never the space between rows if the leading dimension exceeds the width. beta = 0
+// overwrites C regardless of its contents.
 //
-// Results are bit-identical from run to run, and for every number of threads:
-// each element is one chain of fused multiply-adds along k, cut at places that
-// depend on the sizes alone. They differ between variants in the last bits.
-// One Implementation serves any number of goroutines; a call that finds the
-// workers busy runs on its own goroutine.
+// Results are bit-identical from run to run, and for every number of threads: each
+// element is one chain of fused multiply-adds along k, split at positions that
+// depend only on the sizes. Variants differ in the last bits. Any number of
+// goroutines can use one Implementation; a call that finds the workers busy runs on
+// the caller's goroutine.
 //
-// A call allocates nothing once the packing buffers have grown to its sizes:
-// at most 10 MB for the BLAS routines, and for the others 10·n KB, of which
-// one set stays with the Implementation while it lives.
+// A call allocates nothing once the packing buffers have grown to its sizes: at
+// most 10 MB for the BLAS routines and 10·n KB for the others. The Implementation
+// keeps one set of buffers.
 //
 // # NaN and Inf
 //
-// A NaN or Inf in an operand reaches the elements of the result that the
-// formula makes it reach, also where it meets a zero. gonum skips products
-// whose first factor is zero, so that in some of its routines 0·NaN and 0·Inf
-// count as 0; here they are NaN. With alpha = 0, A and B are not read, as in
-// the reference BLAS; gonum's Dgemm reads them. Dtrsm multiplies by the
-// reciprocals of the diagonal, as gonum's does on the left side only: a
-// diagonal element below 2⁻¹⁰²⁴ in magnitude, whose reciprocal overflows,
-// gives Inf there where a quotient might be finite.
+// A NaN or Inf in an operand propagates to all elements of the result that depend
+// on it by the formula, even if it is multiplied by zero. gonum skips products
+// whose first factor is zero, so some of its routines treat 0·NaN and 0·Inf as 0;
+// here they are NaN. With alpha = 0, A and B are not read, as in the reference
+// BLAS; gonum's Dgemm reads them. Dtrsm multiplies by the reciprocals of the
+// diagonal; gonum's does so only on the left side. A diagonal element below 2⁻¹⁰²⁴
+// in magnitude, whose reciprocal overflows, therefore gives Inf where a quotient
+// might be finite.
 //
-// # Where to start
+// # Reading the code
 //
-// blas.go makes an Implementation; gemm.go is the shortest of the routines.
-// Each routine writes down a program (program.go), a list of phases whose
-// items are packing (pack.go), tiles of a product (compute.go), triangular
-// solves (trsm.go) or diagonal blocks (cholesky.go), and pool.go lets the
-// threads draw the items in order. The kernels are in kernels_*_amd64.s,
-// written by internal/gen, a module of its own:
+// blas.go makes an Implementation; gemm.go is the shortest routine. Each routine
+// builds a program (program.go), a list of phases whose items are packing
+// (pack.go), tiles of a product (compute.go), triangular solves (trsm.go) or
+// diagonal blocks (cholesky.go). pool.go lets the threads take the items in order.
+// The separate module internal/gen generates the kernels in kernels_*_amd64.s:
 //
 //	go generate ./cpu/blas && git diff --exit-code -- cpu/blas
 //
-// writes them again and tells whether they had been what the generator makes.
+// regenerates them and fails if they were not up to date.
 package blas

@@ -10,7 +10,7 @@ import (
 //
 //	C = alpha·op(A)·op(B) + beta·C
 //
-// where op(A) is m×k, op(B) k×n and C m×n, and op is the transpose or nothing.
+// where op(A) is m×k, op(B) k×n and C m×n, and op is the transpose or the identity.
 func (impl *Implementation) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
 	if impl.generic() {
 		impl.Implementation.Dgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
@@ -57,15 +57,16 @@ func (impl *Implementation) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha floa
 }
 
 const (
-	// smallWork is the number of multiply-adds up to which a product is done
-	// without a program, with B read where it is.
+	// smallWork is the number of multiply-adds up to which a product needs no
+	// program and reads B in place.
 	smallWork = 64 * 64 * 64
-	// threadWork is the number of multiply-adds that make another thread
-	// worth its wait: about 5 µs of an AVX-512 core.
+	// threadWork is the number of multiply-adds that justify another thread: about
+	// 5 µs of an AVX-512 core.
 	threadWork = 5e5
 )
 
-// begin returns a job for a call of so many multiply-adds. finish must follow.
+// begin returns a job for a call with the given number of multiply-adds. The caller
+// must call finish.
 func (e *engine) begin(work float64) *job {
 	threads := 1
 	if work >= 2*threadWork {
@@ -92,7 +93,7 @@ func (e *engine) small(pr *product) {
 	e.pool.release(j)
 }
 
-// smallBlock adds the product of the kc columns of A and rows of B from p0.
+// smallBlock adds the product of kc columns of A and kc rows of B, starting at p0.
 func (e *engine) smallBlock(pr *product, p0, kc int, beta float64, abuf, bbuf []float64) {
 	for i := 0; i < pr.m; i += e.mr {
 		e.packDense(abuf[i*kc:], e.mr, &pr.a, i, min(e.mr, pr.m-i), p0, kc)

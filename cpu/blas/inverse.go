@@ -5,9 +5,9 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 )
 
-// Dtrtri replaces a triangular matrix of order n by its inverse, as gonum's
-// lapack routine of this name. It returns false, and does nothing, if an
-// element of the diagonal is zero.
+// Dtrtri replaces a triangular matrix of order n by its inverse, like gonum's
+// lapack routine of this name. If an element of the diagonal is zero, it returns
+// false and changes nothing.
 func (impl *Implementation) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
 	checkUplo(ul)
 	if d != blas.NonUnit && d != blas.Unit {
@@ -33,8 +33,8 @@ func (impl *Implementation) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64
 	return true
 }
 
-// Dlauum replaces the triangular matrix L of order n by the lower triangle of
-// Lᵀ·L if ul is Lower, U by the upper triangle of U·Uᵀ if Upper, as gonum's
+// Dlauum replaces the triangular matrix L of order n by the lower triangle of Lᵀ·L
+// if ul is Lower, and U by the upper triangle of U·Uᵀ if ul is Upper, like gonum's
 // lapack routine of this name.
 func (impl *Implementation) Dlauum(ul blas.Uplo, n int, a []float64, lda int) {
 	checkUplo(ul)
@@ -53,9 +53,9 @@ func (impl *Implementation) Dlauum(ul blas.Uplo, n int, a []float64, lda int) {
 	impl.e.finish(j)
 }
 
-// Dpotri replaces the Cholesky factor of a matrix, as Dpotrf leaves it, by the
-// same triangle of the matrix's inverse, as gonum's lapack routine of this
-// name. It returns false if an element of the factor's diagonal is zero.
+// Dpotri replaces the Cholesky factor of a matrix, as computed by Dpotrf, by the
+// same triangle of the matrix's inverse, like gonum's lapack routine of this name.
+// It returns false if an element of the factor's diagonal is zero.
 func (impl *Implementation) Dpotri(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
 	if !impl.Dtrtri(ul, blas.NonUnit, n, a, lda) {
 		return false
@@ -65,11 +65,10 @@ func (impl *Implementation) Dpotri(ul blas.Uplo, n int, a []float64, lda int) (o
 }
 
 // addInverse appends the inversion of a triangle: the solution of L·W = I by
-// substitution, with W taking the place of L. A block of rows of W, solved, is
-// multiplied by the rows of L below and subtracted from there; the block of
-// L's columns that is used up by this makes room for the first such product.
-// All is n³/3 flops. An upper triangle is the transpose: U·W = I is solved as
-// Wᵀ·Uᵀ = I.
+// substitution, with W replacing L. Each solved block of rows of W is multiplied by
+// the rows of L below it, and the product is subtracted there. This consumes a
+// block of L's columns, which makes room for the first such product. The total is
+// n³/3 flops. For an upper triangle it solves the transpose: U·W = I as Wᵀ·Uᵀ = I.
 func (j *job) addInverse(left, unit bool, n int, a []float64, lda int) {
 	e := j.e
 	l := rowMajor(a, lda)
@@ -80,8 +79,8 @@ func (j *job) addInverse(left, unit bool, n int, a []float64, lda int) {
 	tri.shape, tri.unit = lower, unit
 	j.solves = append(j.solves, solve{t: tri, x: l.t(), left: left, inverse: true})
 	sop := len(j.solves) - 1
-	// W's diagonal block is lower triangular, and packed as an operand that
-	// is multiplied from its other side.
+	// W's diagonal block is lower triangular. It is packed as an operand for
+	// multiplication from the other side.
 	pr := product{a: l, b: l, c: a, ldc: lda, m: n, n: n, k: n, alpha: -1}
 	if left {
 		pr.b.shape, pr.over = upper, overCols
@@ -120,10 +119,10 @@ func (s *solve) unpackTriangle(ks *kernels, x []float64, w, line, lines, p0, kc 
 	}
 }
 
-// addSquare appends C = Lᵀ·L in the place of L, or C = U·Uᵀ: a product of Lᵀ
-// with its transpose, of which a triangle is wanted. Block by block of L's
-// rows, each is added to the triangle above it, where the rows have been used
-// already, and takes its own place last.
+// addSquare appends C = Lᵀ·L in place of L, or C = U·Uᵀ: one triangle of a product
+// of Lᵀ with its transpose. It takes L's rows block by block. Each block is added
+// to the triangle above it, whose rows are no longer needed, and replaces itself
+// last.
 func (j *job) addSquare(left bool, n int, a []float64, lda int) {
 	e := j.e
 	l := rowMajor(a, lda)
@@ -146,8 +145,8 @@ func (j *job) addSquare(left bool, n int, a []float64, lda int) {
 			j.addBlock(phase{op: own, i0: 0, i1: p1, j0: 0, j1: p1, p0: p0, p1: p1, beta: 1}, true, true)
 			continue
 		}
-		// In parts that fit a cache, those that overwrite the block last: each
-		// overwrites what only it needs.
+		// Proceed in parts that fit a cache, with the parts that overwrite the
+		// block last. Each overwrites only elements that no other part needs.
 		for j0 := 0; j0 < p0; j0 += e.super {
 			j1 := min(j0+e.super, p0)
 			for i0 := 0; i0 < p0; i0 += e.super {

@@ -4,7 +4,7 @@ package blas
 
 import "runtime"
 
-// Other processors have the generic variant only, which calls none of these.
+// Other processors have only the generic variant, which calls none of these.
 
 type kernels struct {
 	wide          bool

@@ -9,7 +9,7 @@ type view struct {
 	unit   bool // triangular with a diagonal of ones that is not stored
 }
 
-// A shape says which elements of a view are stored.
+// A shape is the set of elements of a view that are stored.
 type shape uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 
 func rowMajor(p []float64, ld int) view { return view{p: p, rs: ld, cs: 1} }
 
-// t is the transpose.
+// t returns the transpose.
 func (v view) t() view {
 	v.rs, v.cs = v.cs, v.rs
 	switch v.shape {
@@ -38,7 +38,7 @@ func (v view) t() view {
 	return v
 }
 
-// op is the view of a row-major matrix, transposed or not.
+// op returns the view of a row-major matrix, transposed if trans is set.
 func op(p []float64, ld int, trans bool) view {
 	v := rowMajor(p, ld)
 	if trans {
@@ -50,16 +50,17 @@ func op(p []float64, ld int, trans bool) view {
 // set stores an element of a dense view.
 func (v *view) set(i, j int, x float64) { v.p[i*v.rs+j*v.cs] = x }
 
-// packPanel packs rows [i0, i0+rows) and columns [p0, p0+n) of v into a panel
-// of w lines, w ≥ rows: dst[p·w + r] is element (i0+r, p0+p). Lines that v
-// does not have are zero. Of a triangular view, columns that are zero in all
-// of the panel's rows may be left as they are: no product reads them.
+// packPanel packs rows [i0, i0+rows) and columns [p0, p0+n) of v into a panel of w
+// lines, w ≥ rows: dst[p·w + r] is element (i0+r, p0+p). Lines beyond v are zero.
+// Columns of a triangular view that are zero in all of the panel's rows may be left
+// unchanged, because no product reads them.
 func (ks *kernels) packPanel(dst []float64, w int, v *view, i0, rows, p0, n int) {
 	if v.shape == dense {
 		ks.packDense(dst, w, v, i0, rows, p0, n)
 		return
 	}
-	// Columns below d0 are left of the diagonal in all rows, from d1 right.
+	// In all rows, columns below d0 are to the left of the diagonal and columns
+	// from d1 on to the right.
 	d0 := min(max(i0-p0, 0), n)
 	d1 := min(max(i0+rows-p0, 0), n)
 	if v.shape != upper && d0 > 0 {
@@ -81,8 +82,8 @@ func (ks *kernels) packPanel(dst []float64, w int, v *view, i0, rows, p0, n int)
 	}
 }
 
-// packDiagonal is packPanel for columns [c0, c1), counted from i0, of the rows
-// from i0: what is on and beside the diagonal.
+// packDiagonal is packPanel for columns [c0, c1), counted from i0, of the rows from
+// i0: the elements on and near the diagonal.
 func packDiagonal(dst []float64, w int, v *view, i0, rows, c0, c1 int) {
 	clear(dst)
 	src := v.p[i0*v.rs+i0*v.cs:]
@@ -116,7 +117,7 @@ func packDiagonal(dst []float64, w int, v *view, i0, rows, c0, c1 int) {
 	}
 }
 
-// packDense is packPanel where every element is stored.
+// packDense is packPanel for views that store every element.
 func (ks *kernels) packDense(dst []float64, w int, v *view, i0, rows, p0, n int) {
 	src := v.p[i0*v.rs+p0*v.cs:]
 	if v.rs == 1 {
@@ -139,7 +140,7 @@ func (ks *kernels) packDense(dst []float64, w int, v *view, i0, rows, p0, n int)
 			ks.transposeTiles(tiles, &src[g*v.rs], v.rs, l, &dst[g], w, w*l)
 		}
 	}
-	// The columns behind the last tile, then the lines behind the last group.
+	// The columns after the last tile, then the lines after the last group.
 	for p := tiles * l; p < n; p++ {
 		for r := 0; r < g; r++ {
 			dst[p*w+r] = src[r*v.rs+p]
@@ -158,8 +159,8 @@ func (ks *kernels) packDense(dst []float64, w int, v *view, i0, rows, p0, n int)
 	}
 }
 
-// unpackPanel is the reverse of packDense: it writes rows lines of n columns
-// of a panel w wide to v.
+// unpackPanel is the inverse of packDense: it writes rows lines of n columns of a
+// panel of width w to v.
 func (ks *kernels) unpackPanel(src []float64, w int, v *view, i0, rows, p0, n int) {
 	dst := v.p[i0*v.rs+p0*v.cs:]
 	if v.rs == 1 {
@@ -191,5 +192,5 @@ func (ks *kernels) unpackPanel(src []float64, w int, v *view, i0, rows, p0, n in
 	}
 }
 
-// vectors is the number of vectors that n ≤ nr columns need.
+// vectors returns the number of vectors that n ≤ nr columns need.
 func (ks *kernels) vectors(n int) int { return (n + ks.lanes - 1) / ks.lanes }

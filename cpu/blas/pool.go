@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A pool lends worker goroutines to one call at a time. A worker that has
-// nothing to do spins for a moment, since the next call is often near, then
-// parks; it starts at the first call that wants it.
+// A pool lends worker goroutines to one call at a time. An idle worker first spins,
+// because the next call often follows soon, and then parks. Workers start at the
+// first call that needs them.
 //
-// Nobody ever waits for a worker to arrive: the caller draws items itself and
-// waits only for items that a worker has drawn, so that one thread, or workers
-// that the scheduler neglects, cannot block a call.
+// No call waits for a worker to join. The caller takes items itself and waits only
+// for items that a worker has taken, so workers that the scheduler neglects cannot
+// block a call.
 type pool struct {
-	mu      sync.Mutex // held by the call that has the workers
+	mu      sync.Mutex // held by the call that uses the workers
 	threads atomic.Int32
 	closed  atomic.Bool
 	workers []*worker // under mu
-	shared  *job      // under mu: the job of the call that has the workers
+	shared  *job      // under mu: the job of the call that uses the workers
 
 	cur    atomic.Pointer[job] // what to work on
 	gen    atomic.Uint32       // counts the jobs published
@@ -28,7 +28,7 @@ type pool struct {
 	spare sync.Pool // jobs for calls that find the workers busy
 }
 
-// A worker is a thread of a call: the caller's or one of the pool's.
+// A worker is a thread of a call: the caller's thread or one of the pool's.
 type worker struct {
 	index   int       // among the pool's
 	scratch []float64 // see (*job).solvePanels
@@ -36,10 +36,10 @@ type worker struct {
 	wake    chan struct{}
 }
 
-// Spinning: a worker looks for the next job this many times, spinPause PAUSE
-// instructions apart (some 40 to 140 cycles each), before it parks: about
-// 50 µs, the time that parking and waking would cost. Every spinYield looks it
-// lets other goroutines run.
+// Before it parks, a worker polls for the next job this many times, spinPause PAUSE
+// instructions (some 40 to 140 cycles each) apart: about 50 µs, the time that
+// parking and waking would cost. After every spinYield polls it lets other
+// goroutines run.
 const (
 	spinLooks = 200
 	spinPause = 12
@@ -65,8 +65,8 @@ func (p *pool) close() {
 	p.workers = nil
 }
 
-// acquire returns an empty job for a call that can use up to threads threads,
-// with the workers if they are free.
+// acquire returns an empty job for a call that can use up to the given number of
+// threads, with the workers if they are free.
 func (p *pool) acquire(threads int) *job {
 	if threads > 1 && p.mu.TryLock() {
 		if p.shared == nil {
@@ -83,13 +83,13 @@ func (p *pool) acquire(threads int) *job {
 	return j
 }
 
-// release gives back a job that has no workers.
+// release returns a job without workers to the pool.
 func (p *pool) release(j *job) {
 	j.reset()
 	p.spare.Put(j)
 }
 
-// run does the work of a job and gives it back. It returns j.minor.
+// run executes a job, returns it to the pool and returns j.minor.
 func (p *pool) run(j *job) (minor int) {
 	j.next.Store(0)
 	j.minor.Store(0)
@@ -129,7 +129,7 @@ func (p *pool) wakeUp(n int) {
 	}
 }
 
-// serve is the life of a worker; seen is the last job that it need not join.
+// serve is the main loop of a worker; seen is the last job that it need not join.
 func (p *pool) serve(w *worker, seen uint32) {
 	for {
 		seen = p.next(w, seen)
@@ -137,7 +137,7 @@ func (p *pool) serve(w *worker, seen uint32) {
 			return
 		}
 		p.joined.Add(1)
-		// Workers from a time of more threads may be about.
+		// Workers from before a reduction of the thread count may still run.
 		if j := p.cur.Load(); j != nil && w.index < j.threads-1 {
 			j.work(w)
 		}
@@ -164,21 +164,22 @@ func (p *pool) next(w *worker, seen uint32) uint32 {
 	return p.gen.Load()
 }
 
-// Waiting for another thread: pauseSpins turns of some 0.1 µs, then, up to
-// relaxSpins turns, of some 0.3 µs with other goroutines let in, then sleeps.
-// With a program that took one of two processors, a factorisation of n = 500
-// ran at 50 to 60 GFLOP/s on two threads with the sleep, at 6 to 15 without,
-// 68 on one.
+// The phases of waiting for another thread: pauseSpins iterations of some 0.1 µs;
+// then, up to relaxSpins iterations, some 0.3 µs each while other goroutines can
+// run; then sleeps. While another program used one of two processors, a
+// factorisation of n = 500 ran at 50 to 60 GFLOP/s on two threads with the sleep,
+// at 6 to 15 without it, and at 68 on one thread.
 const (
 	pauseSpins = 64
 	relaxSpins = 256
 	relaxSleep = 20 * time.Microsecond
 )
 
-// relax is the body of a loop that waits for another thread, in its i-th turn.
-// Usually that thread is busy with an item and done in tens of microseconds.
-// If it takes longer, the operating system may have put another program on its
-// processor: this thread sleeps, so that the other one can move here.
+// relax is the body of the i-th iteration of a loop that waits for another thread.
+// Usually that thread is busy with an item and finishes within tens of
+// microseconds. If it takes longer, the operating system may be running another
+// program on its processor. This thread then sleeps, so that the other one can move
+// here.
 func relax(i int) {
 	switch {
 	case i < pauseSpins:

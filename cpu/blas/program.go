@@ -2,11 +2,11 @@ package blas
 
 import "sync/atomic"
 
-// A job is one call at work: a program, its packing buffers and the counters
-// by which threads draw the items of the program.
+// A job is one running call: a program, its packing buffers and the counters from
+// which threads take the items of the program.
 type job struct {
-	threads int  // that may take part
-	pooled  bool // has the workers
+	threads int  // largest number that may take part
+	pooled  bool // uses the pool's workers
 	e       *engine
 
 	products []product
@@ -19,21 +19,20 @@ type job struct {
 	self worker    // of the calling goroutine
 
 	_    [64]byte
-	next atomic.Int64 // items drawn
+	next atomic.Int64 // items taken
 	_    [64]byte
-	// minor is the order of the leading minor that was found not to be
-	// positive (see addCholesky), 0 while there is none. What is left of the
-	// program is then skipped.
+	// minor is the order of the leading minor that is not positive (see
+	// addCholesky), or 0. If it is set, the rest of the program is skipped.
 	minor atomic.Int64
 }
 
-// A phase is a number of independent items. It starts when the phases that it
-// follows have finished: the one before it, unless it says otherwise.
+// A phase is a set of independent items. It starts when the phases in follows have
+// finished, by default the previous one.
 type phase struct {
 	kind    phaseKind
 	op      int    // index of the product or solve
 	follows [2]int // phases, by index
-	first   int64  // items of the phases before in the program
+	first   int64  // items in earlier phases of the program
 	items   int
 	done    int32 // items finished; atomic
 
@@ -43,9 +42,9 @@ type phase struct {
 	i0, i1, j0, j1, p0, p1 int
 	ia, jb                 int
 	buf                    int // which of the packing buffers
-	// pack: panels of A and B in an item, and the items that are A's (the
-	// rest are B's). multiply: rows and columns of C in an item, and the
-	// number of row chunks. solve: see there.
+	// pack: panels of A and of B in an item, and the number of items for A (the
+	// rest are for B). multiply: rows and columns of C in an item, and the number
+	// of row chunks. solve: see there.
 	x, y, z int
 	beta    float64
 }
@@ -60,14 +59,14 @@ const (
 	factorPhase
 )
 
-// add appends a phase that follows the one before it.
+// add appends a phase that follows the previous one.
 func (j *job) add(ph phase) {
 	last := len(j.phases) - 1
 	j.addAfter(ph, last, last)
 }
 
-// addAfter appends a phase that follows two others, negative meaning none. It
-// returns the index of the phase, −1 if it has no items and is left out.
+// addAfter appends a phase that follows two others; a negative index means none. It
+// returns the index of the phase, or −1 if the phase has no items and is omitted.
 func (j *job) addAfter(ph phase, p, q int) int {
 	if ph.items == 0 {
 		return -1
@@ -79,9 +78,9 @@ func (j *job) addAfter(ph phase, p, q int) int {
 	return len(j.phases) - 1
 }
 
-// work draws items until there are none left. Items are drawn in the order of
-// the program, and phases follow earlier ones only, so that whoever waits for
-// a phase waits for items that some thread has in hand.
+// work executes items until none are left. Threads take items in the order of the
+// program, and phases follow only earlier ones, so a thread that waits for a phase
+// waits for items that some thread is executing.
 func (j *job) work(w *worker) {
 	current := 0
 	for {
@@ -98,7 +97,7 @@ func (j *job) work(w *worker) {
 		item := int(ticket - ph.first)
 		switch {
 		case j.minor.Load() != 0:
-			// Nothing more to do.
+			// Nothing is left to do.
 		case ph.kind == packPhase:
 			j.pack(ph, item)
 		case ph.kind == multiplyPhase:
@@ -125,7 +124,7 @@ func (j *job) await(p int) {
 	}
 }
 
-// reset forgets the caller's matrices and keeps the buffers.
+// reset drops the caller's matrices and keeps the buffers.
 func (j *job) reset() {
 	clear(j.products)
 	clear(j.solves)
@@ -136,11 +135,11 @@ func (j *job) reset() {
 	j.e = nil // the pool must not keep the engine alive
 }
 
-// A buffer is reusable memory that begins at a multiple of 64 bytes, the
-// length of a cache line and of the widest vector.
+// A buffer is reusable memory aligned to 64 bytes, the length of a cache line and
+// of the widest vector.
 type buffer struct{ mem []float64 }
 
-// get makes the buffer at least n elements long. Its content is arbitrary.
+// get makes the buffer at least n elements long. Its contents are arbitrary.
 func (b *buffer) get(n int) {
 	if len(b.mem) < n {
 		b.mem = aligned(n + n/8)

@@ -36,8 +36,7 @@ func (impl *Implementation) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alp
 	}
 	if impl.generic() {
 		if beta == 0 {
-			// gonum's lower, transposed case multiplies C by 0, which leaves
-			// NaN where it was.
+			// gonum's lower, transposed case multiplies C by 0, which keeps NaN.
 			scale(out, n, n, 0, c, ldc)
 		}
 		impl.Implementation.Dsyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)

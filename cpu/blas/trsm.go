@@ -9,7 +9,7 @@ import "gonum.org/v1/gonum/blas"
 //
 // for X, which replaces B. A is triangular, of order m or n; B is m×n.
 //
-// The diagonal blocks are solved by substitution, tile by tile, so that the
+// Dtrsm solves the diagonal blocks by substitution, tile by tile, so that the
 // result is as backward stable as gonum's.
 func (impl *Implementation) Dtrsm(side blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
 	if impl.generic() {
@@ -33,7 +33,7 @@ func (impl *Implementation) Dtrsm(side blas.Side, ul blas.Uplo, tA blas.Transpos
 	impl.e.finish(j)
 }
 
-// triangle is the view of op(A), of its transpose if A is on the right.
+// triangle returns the view of op(A), or of its transpose if A is on the right.
 func triangle(ul blas.Uplo, tA blas.Transpose, d blas.Diag, a []float64, lda int, left bool) view {
 	v := rowMajor(a, lda)
 	v.shape = upper
@@ -47,20 +47,20 @@ func triangle(ul blas.Uplo, tA blas.Transpose, d blas.Diag, a []float64, lda int
 	return v
 }
 
-// A solve is a triangular solve T·X = alpha·B seen from the left: for a
-// triangle on the right all is transposed.
+// A solve is a triangular solve T·X = alpha·B with the triangle on the left; a
+// triangle on the right is transposed, together with X and B.
 type solve struct {
 	t    view
 	x    view // line l of X, in a row: one equation
 	left bool
-	// inverse says that the lines from p0 are those of the identity, stored as
-	// the triangle itself, and replaced by its inverse.
+	// inverse means that the lines from p0 are the lines of the identity; they are
+	// stored in place of the triangle and replaced by its inverse.
 	inverse bool
 }
 
-// addSolve appends the phases of a triangular solve. Blocks of the triangle
-// are taken in the order of the substitution; each is solved for all lines,
-// and what it contributes to the rest is a product.
+// addSolve appends the phases of a triangular solve. It takes the blocks of the
+// triangle in the order of the substitution, solves each for all lines, and updates
+// the rest with a product.
 func (j *job) addSolve(left bool, t view, m, n int, alpha float64, b []float64, ldb int) {
 	e := j.e
 	x := rowMajor(b, ldb)
@@ -80,8 +80,8 @@ func (j *job) addSolve(left bool, t view, m, n int, alpha float64, b []float64, 
 	for l0 := 0; l0 < lines; l0 += e.super {
 		l1 := min(l0+e.super, lines)
 		for done := 0; done < order; done += kb {
-			// The last block is the short one, so that only a block that
-			// contributes to nothing is not a multiple of mr.
+			// The last block is the short one, so that only the block without
+			// further updates is not a multiple of mr.
 			size := min(kb, order-done)
 			p0 := done
 			r0, r1 := p0+size, order // the rest
@@ -105,8 +105,8 @@ func (j *job) addSolve(left bool, t view, m, n int, alpha float64, b []float64, 
 	}
 }
 
-// addDiagonal appends the phases that solve a diagonal block. If more, the
-// solution is left in the packed operand of the product that follows.
+// addDiagonal appends the phases that solve a diagonal block. If more is set, they
+// leave the solution in the packed operand of the next product.
 func (j *job) addDiagonal(ph phase, more bool) {
 	e := j.e
 	kpad := roundUp(ph.p1-ph.p0, e.mr)
@@ -128,15 +128,14 @@ func (j *job) addDiagonal(ph phase, more bool) {
 	j.add(j.solution(ph, more && !left, more && left))
 }
 
-// What a solution leaves packed.
+// The operands that a solution leaves packed.
 const (
 	keepA = 1 << iota // panels of the left operand
 	keepB             // panels of the right operand
 )
 
-// solution is the phase that solves lines [j0, j1) for the unknowns [p0, p1)
-// with the packed triangle. It can leave them packed for the product that
-// follows.
+// solution returns the phase that solves lines [j0, j1) for the unknowns [p0, p1)
+// with the packed triangle. It can leave them packed for the next product.
 func (j *job) solution(ph phase, asA, asB bool) phase {
 	xp := panels(ph.j1-ph.j0, j.e.nr)
 	ph.kind = solvePhase
@@ -152,9 +151,8 @@ func (j *job) solution(ph phase, asA, asB bool) phase {
 	return ph
 }
 
-// packTriangle packs some panels of a diagonal block, the reciprocals of the
-// diagonal in its place. The block is filled up to whole tiles with the
-// identity.
+// packTriangle packs some panels of a diagonal block, with reciprocals in place of
+// the diagonal. It pads the block to whole tiles with the identity.
 func (j *job) packTriangle(ph *phase, item int) {
 	e := j.e
 	t := &j.solves[ph.op].t
@@ -200,7 +198,7 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 			}
 			x = w.scratch[:stride]
 		}
-		first := 0 // unknown that may not be zero
+		first := 0 // first unknown that may be nonzero
 		if s.inverse && line >= ph.p0 {
 			first = line - ph.p0
 			clear(x[first*wd : kpad*wd])
@@ -235,8 +233,8 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 	}
 }
 
-// substitute solves a packed lower triangle for a packed panel x of nv
-// vectors, of which the unknowns before first, a multiple of mr, are zero.
+// substitute solves a packed lower triangle for a packed panel x of nv vectors. The
+// unknowns before first, a multiple of mr, are zero.
 func (ks *kernels) substitute(nv, first, kpad int, t, x []float64) {
 	mr, w := ks.mr, nv*ks.lanes
 	for i := first; i < kpad; i += mr {
@@ -250,7 +248,7 @@ func (ks *kernels) backSubstitute(nv, kc, kpad int, t, x []float64) {
 	mr, w := ks.mr, nv*ks.lanes
 	for i := kpad - mr; i >= 0; i -= mr {
 		panel := t[i*kpad:]
-		next := min(i+mr, kpad-1) // in bounds where nothing is read
+		next := min(i+mr, kpad-1) // keep the index in bounds where nothing is read
 		ks.backward(nv, max(0, kc-i-mr), &panel[next*mr], &x[next*w], &panel[i*mr], &x[i*w])
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"gpfit/device"
 )
 
-// What workspaces with optional capabilities pass.
+// Tests of workspaces with optional capabilities.
 
-// capability returns that capability of w. Where there is none it wants the error
-// to say so, and skips the test.
+// capability returns capability T of w. If w lacks it, capability checks the error
+// and skips the test.
 func capability[T any](t *testing.T, w device.Workspace) T {
 	t.Helper()
 	c, err := device.Capability[T](w, "what is tested here")
@@ -40,13 +40,13 @@ func (s suite) testInverseDiagonal(t *testing.T) {
 		for i := range want {
 			want[i] = r.inverse.At(i, i)
 		}
-		for range 2 { // with the inverse to form, and there
+		for range 2 { // first without and then with the inverse
 			if err := c.InverseDiagonal(ctx, got); err != nil {
 				t.Fatal(err)
 			}
 			compare(t, "diagonal of the inverse", got, want, s.tol.Vector)
 		}
-		// The stages that may follow.
+		// Test the stages that may follow.
 		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
 		alpha := append([]float64(nil), p.r...)
 		if err := w.Solve(ctx, alpha, 1); err != nil {
@@ -85,10 +85,11 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 
 // testLeaveOneOut differentiates the leave-one-out likelihood. Its derivative by Σ
 // is −½ Σ⁻¹·diag((1 + α_i²/κ_i)/κ_i)·Σ⁻¹ + ½(αuᵀ + uαᵀ), u = Σ⁻¹(α/κ) (eq. 5.13).
-// An exact method's is compared with central differences of its own values.
+// For an exact method, it is compared with central differences of the method's
+// values.
 func (s suite) testLeaveOneOut(t *testing.T) {
 	if !s.b.Capabilities().Exact {
-		t.Skip("values with an error have no differences")
+		t.Skip("values with an error cannot be differenced")
 	}
 	for seed, text := range []string{"rbf(ard)", "(rbf + matern52)*matern32"} {
 		const n = 140
@@ -118,7 +119,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 		for _, v := range diag {
 			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I
 		}
-		const h = 1e-4 // as testCentralDifferences
+		const h = 1e-4 // as in testCentralDifferences
 		difference := func(x *float64) float64 {
 			middle := *x
 			*x = middle * math.Exp(h)
@@ -162,7 +163,7 @@ func (s suite) testPredictCovariance(t *testing.T) {
 	}
 }
 
-// testFactor reads a factor, after a gradient, and writes it to another workspace.
+// testFactor reads a factor after a gradient and writes it to another workspace.
 func (s suite) testFactor(t *testing.T) {
 	const n = 130
 	p := newProblem(t, "matern52", n, 2, 4)
@@ -202,7 +203,7 @@ func (s suite) testFactor(t *testing.T) {
 	}
 }
 
-// writeFactor passes L to a workspace, some rows at a time.
+// writeFactor writes L to a workspace, a few rows at a time.
 func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 	t.Helper()
 	c := capability[device.FactorStore](t, w)

@@ -12,10 +12,9 @@ import (
 	"gpfit/kernel"
 )
 
-// What every method passes.
+// Tests of every method.
 
-// testCapabilities wants what a backend says of itself to be what its workspaces
-// do.
+// testCapabilities checks that the workspaces of a backend behave as it declares.
 func (s suite) testCapabilities(t *testing.T) {
 	c := s.b.Capabilities()
 	if c.Method == "" || len(c.Devices) == 0 || !(c.Precision > 0) || c.Precision > 1 {
@@ -71,17 +70,17 @@ func (s suite) testVectorNoise(t *testing.T) {
 	s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 }
 
-// withMiddle straddle the edges of panels of 128 columns.
+// withMiddle are sizes around multiples of the panel width, 128 columns.
 var withMiddle = []int{1, 2, 65, 127, 128, 129, 257, 300}
 
-// contraction is an adjoint with its name.
+// contraction is a named adjoint.
 type contraction struct {
 	what string
 	adj  device.Adjoint
 }
 
-// contractions are adjoints of every shape, in an order in which an inverse that a
-// workspace keeps is there and is not.
+// contractions returns adjoints of every shape, ordered so that a workspace that
+// keeps the inverse sees them with and without it.
 func contractions(rng *rand.Rand, n int) []contraction {
 	middle := normals(rng, n)
 	return []contraction{
@@ -95,7 +94,7 @@ func contractions(rng *rand.Rand, n int) []contraction {
 	}
 }
 
-// noisyProblem has a noise variance for each point.
+// noisyProblem returns a problem with a noise variance for each point.
 func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 	t.Helper()
 	p, rng := newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
@@ -116,12 +115,12 @@ func (s suite) testAdjoint(t *testing.T) {
 	}
 }
 
-// checkContract contracts adj and compares.
+// checkContract contracts adj and compares the result.
 func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
 	t.Helper()
 	grad, diag := make([]float64, len(r.p.theta)), make([]float64, r.p.x.N)
 	for i := range grad {
-		grad[i] = 1 // is added to
+		grad[i] = 1 // Contract adds to grad
 	}
 	if err := w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag); err != nil {
 		t.Fatal(err)
@@ -180,8 +179,8 @@ func (s suite) testPredict(t *testing.T) {
 	}
 }
 
-// checkPredictMany predicts with several weight vectors, or none, and wants what
-// one at a time gives: mean for alpha.
+// checkPredictMany predicts with several weight vectors, and with none, and
+// compares with separate predictions; mean belongs to alpha.
 func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []float64, xs *kernel.Points, mean []float64) {
 	t.Helper()
 	ctx, n, m := context.Background(), p.x.N, xs.N
@@ -256,7 +255,7 @@ func (s suite) evaluateAtOnce(t *testing.T, p *problem) []outcome {
 	return results
 }
 
-// testProgress wants progress that goes forward, and to the end.
+// testProgress checks that progress increases and reaches the end.
 func (s suite) testProgress(t *testing.T) {
 	p := newProblem(t, "rbf", 600, 3, 11)
 	w := s.workspace(t, p.x)

@@ -9,31 +9,32 @@ import (
 	"gpfit/kernel"
 )
 
-// The covariance functions once more, from their books, for one pair of points at
-// a time: nothing here is shared with what evaluates them for devices. All
-// formulas are analytic in the parameters and are evaluated in complex numbers,
-// so that a derivative is the imaginary part after a tiny imaginary step: exact to
-// rounding, with no formula of its own (Squire & Trapp, SIAM Review 40 (1998),
-// 110).
+// This file implements the covariance functions independently, from the literature,
+// for one pair of points at a time. It shares nothing with the code that evaluates
+// them for devices. All formulas are analytic in the parameters and are evaluated
+// in complex numbers, so that a derivative is the imaginary part after a tiny
+// imaginary step. This is exact to rounding and needs no separate formula (Squire &
+// Trapp, SIAM Review 40 (1998), 110).
 
-// pair is what a formula sees: the columns of two points that a leaf acts on, and
-// its parameters.
+// pair is the input of a formula: the columns of two points that a leaf acts on,
+// and the leaf's parameters.
 type pair struct {
 	*leaf
 	theta []complex128
 	x, y  []float64
 }
 
-// leaf is a covariance function of one family: the columns that it acts on, its
-// number, from 1, and where in θ its parameters are, one for all columns or one for each.
+// leaf is a covariance function of one family, with the columns that it acts on,
+// its number, from 1, and the positions of its parameters in θ, one for all columns
+// or one for each.
 type leaf struct {
 	columns []int
 	degree  int
 	places  map[string][]int
 }
 
-// parameter returns a parameter of the q-th column, 1 where the leaf has none of
-// that name.
+// parameter returns a parameter of the q-th column, or 1 if the leaf has no
+// parameter of that name.
 func (p pair) parameter(name string, q int) complex128 {
 	places := p.places[name]
 	if len(places) == 0 {
@@ -42,13 +43,13 @@ func (p pair) parameter(name string, q int) complex128 {
 	return p.theta[places[min(q, len(places)-1)]]
 }
 
-// difference is x_c − y_c for the q-th column c.
+// difference returns x_c − y_c for the q-th column c.
 func (p pair) difference(q int) complex128 {
 	c := p.columns[q]
 	return complex(p.x[c]-p.y[c], 0)
 }
 
-// distance is r = (Σ (x_c − y_c)²/ρ_c²)^½.
+// distance returns r = (Σ (x_c − y_c)²/ρ_c²)^½.
 func (p pair) distance() complex128 {
 	sum := complex128(0)
 	for q := range p.columns {
@@ -58,7 +59,7 @@ func (p pair) distance() complex128 {
 	return cmplx.Sqrt(sum)
 }
 
-// inner is Σ x_c y_c/ρ_c².
+// inner returns Σ x_c y_c/ρ_c².
 func (p pair) inner() complex128 {
 	sum := complex128(0)
 	for q, c := range p.columns {
@@ -68,11 +69,11 @@ func (p pair) inner() complex128 {
 	return sum
 }
 
-// formulaText is a formula with what no family has.
+// formulaText is a formula with operations that no family uses.
 const formulaText = "formula((1 + a*r2)^-b, a=1, b=1.5)"
 
-// formulas are the families by name. R&W is Rasmussen & Williams, Gaussian
-// Processes for Machine Learning (2006).
+// formulas maps names to families. R&W is Rasmussen & Williams, Gaussian Processes
+// for Machine Learning (2006).
 var formulas = map[string]func(p pair) complex128{
 	// R&W eq. 4.9.
 	"rbf": func(p pair) complex128 { r := p.distance(); return cmplx.Exp(-r * r / 2) },
@@ -178,7 +179,7 @@ var formulas = map[string]func(p pair) complex128{
 		}
 		return cmplx.Exp(-sum)
 	},
-	// The one formula that is tested, formulaText.
+	// The only formula tested, formulaText.
 	"formula": func(p pair) complex128 {
 		r := p.distance()
 		return cmplx.Pow(1+p.parameter("a", 0)*r*r, -p.parameter("b", 0))
@@ -186,19 +187,19 @@ var formulas = map[string]func(p pair) complex128{
 	"constant": func(pair) complex128 { return 1 },
 }
 
-// arcsine is arcsin z where z has a tiny imaginary part, which cmplx.Asin loses: one
-// of Newton's steps from the real part's.
+// arcsine returns arcsin z for z with a tiny imaginary part, which cmplx.Asin
+// loses. It takes one Newton step from the arcsine of the real part.
 func arcsine(z complex128) complex128 {
 	w := complex(math.Asin(real(z)), 0)
 	return w - (cmplx.Sin(w)-z)/cmplx.Cos(w)
 }
 
-// covariance is k(x, y) as a function of θ, in complex numbers.
+// covariance computes k(x, y) as a function of θ, in complex numbers.
 type covariance func(theta []complex128, x, y []float64) complex128
 
-// newCovariance parses the text of a kernel for points of d columns. names are
-// those of the elements of θ: they say where a parameter is, and which terms carry
-// a signal variance.
+// newCovariance parses the text of a kernel for points of d columns. names are the
+// names of the elements of θ; they determine the positions of the parameters and
+// which terms have a signal variance.
 func newCovariance(t testing.TB, text string, d int, names []string) covariance {
 	t.Helper()
 	expr, err := kernel.Parse(text)
@@ -216,7 +217,7 @@ func newCovariance(t testing.TB, text string, d int, names []string) covariance 
 	return k
 }
 
-// value is k(x, y) at theta.
+// value returns k(x, y) at theta.
 func (k covariance) value(theta, x, y []float64) float64 { return real(k(complexes(theta), x, y)) }
 
 // slopes writes the derivatives of k(x, y) by log θ to dst.
@@ -238,22 +239,23 @@ func complexes(v []float64) []complex128 {
 	return z
 }
 
-// builder makes covariances. The names in places go as their parameters are found.
+// builder builds covariances. It removes the names in places as it finds their
+// parameters.
 type builder struct {
 	places map[string]int
 	d      int
 }
 
-// take returns the place of a parameter, if there is one of that name.
+// take returns the position of a parameter, if one has that name.
 func (b builder) take(name string) (place int, ok bool) {
 	place, ok = b.places[name]
 	delete(b.places, name)
 	return place, ok
 }
 
-// build makes the covariance of a part of an expression, whose parameters have
-// names that begin with prefix: the i-th part of a sum or product adds "ki." to it,
-// from 1. A part with a signal variance is multiplied by it.
+// build returns the covariance of a part of an expression. The names of its
+// parameters begin with prefix, to which the i-th part of a sum or product, from 1,
+// adds "ki.". A part with a signal variance is multiplied by it.
 func (b builder) build(e kernel.Expr, prefix string) covariance {
 	k := b.unscaled(e, prefix)
 	place, ok := b.take(prefix + "signal_variance")
@@ -295,7 +297,8 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 	return func(theta []complex128, x, y []float64) complex128 { return formula(pair{bound, theta, x, y}) }
 }
 
-// leaf finds the parameters of a leaf, those of one for each column by its number.
+// leaf finds the parameters of a leaf; a parameter for each column is found by the
+// column's number.
 func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
 	out := &leaf{columns: l.Dims, degree: l.Degree, places: map[string][]int{}}
 	if out.columns == nil {

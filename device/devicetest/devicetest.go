@@ -1,12 +1,12 @@
-// Package devicetest is the conformance suite of package device. [Run] is what
-// every method passes; [RunExact] is that and what a device of the exact method
-// passes: n³ operations, one n×n buffer, a factor that can be read and written,
-// results that repeat to the bit.
+// Package devicetest tests implementations of package device. [Run] tests any
+// method. [RunExact] also tests the requirements for a device of the exact method:
+// n³ operations, one n×n buffer, a factor that can be read and written, and
+// bit-identical repetition.
 //
-// Results are compared with a plain dense computation on gonum's mat package
-// (reference.go), and covariances with formulas of the suite's own
-// (covariance.go). Of the code that computes for devices it uses none: kernel is
-// there to parse expressions and to compile the programs that are passed on.
+// It compares results with a plain dense computation on gonum's mat package
+// (reference.go) and covariances with its own formulas (covariance.go). It uses
+// none of the code that computes for devices; package kernel only parses
+// expressions and compiles the programs for the devices.
 package devicetest
 
 import (
@@ -20,28 +20,27 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// Tolerances say how far results may be from the reference, relative to the
-// largest number or to the sum of absolute terms.
+// Tolerances are the largest allowed differences from the reference, relative to
+// the largest number or to the sum of absolute terms.
 type Tolerances struct {
-	// Value is for log|Σ|, which may be off by its standard errors on top, and for
-	// the gradient of a likelihood.
+	// Value is for the gradient of a likelihood and for log|Σ|, whose standard
+	// errors are added.
 	Value float64
-	// Vector is for everything that has n numbers or is predicted.
+	// Vector is for predictions and for results of n numbers.
 	Vector float64
 }
 
-// exact are the tolerances of exact methods. The condition number of Σ here is at
-// most about 1e5 (noise variance 0.01, n ≤ 500), so that errors near 1e-11 are to
-// be expected.
+// exact holds the tolerances of exact methods. The condition number of Σ here is at
+// most about 1e5 (noise variance 0.01, n ≤ 500), so errors near 1e-11 are expected.
 var exact = Tolerances{Value: 1e-10, Vector: 1e-9}
 
-// standardErrors is how many standard errors log|Σ| may be off by.
+// standardErrors is the allowed error of log|Σ| in standard errors.
 const standardErrors = 5
 
-// sizes straddle the edges of blocks of 64, 128 and 256.
+// sizes lie around multiples of the block sizes 64, 128 and 256.
 var sizes = []int{1, 2, 3, 7, 8, 9, 63, 64, 65, 127, 128, 129, 255, 256, 257, 500}
 
-// kernels cover every leaf, isotropic and ARD, and composites.
+// kernels returns expressions with every leaf, isotropic and ARD, and composites.
 func kernels() []string {
 	var out []string
 	for _, name := range kernel.Families() {
@@ -103,8 +102,8 @@ type suite struct {
 	tol Tolerances
 }
 
-// Run runs what every method passes on the backend that open returns. Optional
-// capabilities are tested where the workspaces have them.
+// Run runs the tests of every method on the backend that open returns. It tests
+// optional capabilities if the workspaces have them.
 func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 	b := open(t)
 	t.Cleanup(func() {
@@ -134,8 +133,8 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 	})
 }
 
-// RunExact runs [Run] for the exact method on the device that open returns, and
-// what such a device passes beyond it.
+// RunExact runs [Run] for the exact method on the device that open returns, and the
+// tests of such a device.
 func RunExact(t *testing.T, open func(t *testing.T) device.ExactDevice) {
 	b := device.Exact{}.On(open(t))
 	Run(t, func(*testing.T) device.Backend { return b }, exact)
@@ -176,7 +175,7 @@ func (s suite) workspace(t testing.TB, x *kernel.Points) device.Workspace {
 	return w
 }
 
-// formed is a workspace with Σ of the problem.
+// formed returns a workspace with Σ of the problem.
 func (s suite) formed(t testing.TB, p *problem) device.Workspace {
 	t.Helper()
 	w := s.workspace(t, p.x)
@@ -191,7 +190,7 @@ func mustForm(t testing.TB, w device.Workspace, p *problem) {
 	}
 }
 
-// likelihoodAdjoint is that of the likelihood: ½(Σ⁻¹ − ααᵀ).
+// likelihoodAdjoint returns the adjoint of the likelihood, ½(Σ⁻¹ − ααᵀ).
 func likelihoodAdjoint(alpha []float64) device.Adjoint {
 	return device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
 }
@@ -201,8 +200,8 @@ type outcome struct {
 	logDet, stdErr float64
 	alpha, grad    []float64
 	diag           []float64
-	// gradScale, of a reference, are the sums of absolute terms of the gradient:
-	// errors are relative to them, since terms of either sign may cancel.
+	// gradScale, set for a reference, holds the sums of absolute terms of the
+	// gradient. Errors are relative to them, because terms may cancel.
 	gradScale []float64
 }
 

@@ -11,9 +11,9 @@ import (
 	"gpfit/kernel"
 )
 
-// What a device of the exact method passes beyond the core.
+// Further tests of a device of the exact method.
 
-// exactWorkspace is a workspace of the device.
+// exactWorkspace returns a workspace of the device.
 func (s suite) exactWorkspace(t testing.TB, x *kernel.Points) device.ExactWorkspace {
 	t.Helper()
 	w, ok := s.workspace(t, x).(device.ExactWorkspace)
@@ -23,8 +23,8 @@ func (s suite) exactWorkspace(t testing.TB, x *kernel.Points) device.ExactWorksp
 	return w
 }
 
-// testCentralDifferences compares the gradient with differences of the
-// device's own values ½rᵀα + ½log|Σ|, of the fourth order.
+// testCentralDifferences compares the gradient with fourth-order differences of the
+// device's values ½rᵀα + ½log|Σ|.
 func (s suite) testCentralDifferences(t *testing.T) {
 	for i, text := range kernels() {
 		p := newProblem(t, text, 70, 2, uint64(i)+50)
@@ -41,8 +41,9 @@ func (s suite) testCentralDifferences(t *testing.T) {
 			}
 			return sum / 2
 		}
-		// Cancellation is near 1e-9 of the value, truncation, h⁴, below that but for
-		// periods, by which derivatives of the fifth order reach some millions.
+		// The cancellation error is near 1e-9 of the value. The truncation error,
+		// h⁴, is smaller, except for periods, whose fifth derivatives reach some
+		// millions.
 		const h, tol = 1e-4, 2e-8
 		size := math.Abs(value(p.theta))
 		for j, got := range grad {
@@ -59,7 +60,7 @@ func (s suite) testCentralDifferences(t *testing.T) {
 	}
 }
 
-// testAdjointKeepsFactor wants the factor to have the same bits after adjoints of
+// testAdjointKeepsFactor checks that the factor keeps its bits after adjoints of
 // every shape.
 func (s suite) testAdjointKeepsFactor(t *testing.T) {
 	ctx := context.Background()
@@ -105,7 +106,7 @@ func (s suite) testAdjointWork(t *testing.T) {
 		}
 		if k == 0 {
 			first = append(grad, diag...)
-			// n³, n³/3 where Σ⁻¹ is formed in panels, and O(n²·256).
+			// n³, plus n³/3 if Σ⁻¹ is formed in panels, plus O(n²·256).
 			if ratio := (w.Work().Flops - before) / (n * n * n); ratio < 0.95 || ratio > 4.0/3+3*256.0/n {
 				t.Errorf("%.2f n³ operations for a middle term", ratio)
 			}
@@ -127,7 +128,8 @@ func (s suite) testAdjointWork(t *testing.T) {
 	}
 }
 
-// testFactorBits wants a factor that was written to solve as the one that was read.
+// testFactorBits checks that a restored factor gives the same bits as the original
+// one.
 func (s suite) testFactorBits(t *testing.T) {
 	const n = 130
 	p := newProblem(t, "matern52", n, 2, 4)
@@ -145,8 +147,8 @@ func (s suite) testFactorBits(t *testing.T) {
 	compare(t, "α from a restored factor", alpha, before.alpha, 0)
 }
 
-// testReuse runs several problems through one workspace, each twice: the bits
-// must not depend on what was there before.
+// testReuse solves several problems in one workspace, each twice. The bits must not
+// depend on earlier problems.
 func (s suite) testReuse(t *testing.T) {
 	p := newProblem(t, "rbf(ard)", 200, 3, 5)
 	q := newProblem(t, "matern12", 200, 3, 5)
@@ -157,7 +159,7 @@ func (s suite) testReuse(t *testing.T) {
 	compare(t, "gradient, second time", second.grad, first.grad, 0)
 	compare(t, "α, second time", second.alpha, first.alpha, 0)
 	compare(t, "log|Σ|, second time", []float64{second.logDet}, []float64{first.logDet}, 0)
-	// A second contraction uses the inverse that is there.
+	// A second contraction reuses the inverse.
 	grad, diag := make([]float64, len(p.theta)), make([]float64, 200)
 	if err := w.Contract(context.Background(), likelihoodAdjoint(second.alpha), p.prog, p.theta, grad, diag); err != nil {
 		t.Fatal(err)
@@ -174,8 +176,9 @@ func (s suite) testConcurrentBits(t *testing.T) {
 	}
 }
 
-// singular is a problem with points so far apart that K is the identity, but for
-// one that repeats the first: the leading minor of its order is exactly zero.
+// singular returns a problem with points so far apart that K is the identity,
+// except that point bad repeats the first, which makes the leading minor of its
+// order exactly zero.
 func singular(t testing.TB, n, bad int) *problem {
 	t.Helper()
 	p := newProblem(t, "rbf", n, 1, 6)
@@ -205,8 +208,8 @@ func (s suite) testNotPD(t *testing.T) {
 	}
 }
 
-// testNotPDAfterPredict: a prediction with another program between Fill and
-// Factor does not change what a failure is explained by.
+// testNotPDAfterPredict checks that a prediction with another program between Fill
+// and Factor does not change the explanation of a failure.
 func (s suite) testNotPDAfterPredict(t *testing.T) {
 	const n, bad = 80, 70
 	p := singular(t, n, bad)
@@ -224,7 +227,7 @@ func (s suite) testNotPDAfterPredict(t *testing.T) {
 	}
 }
 
-// testSteps takes Form in its two steps.
+// testSteps runs Form as its two steps.
 func (s suite) testSteps(t *testing.T) {
 	p := newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.exactWorkspace(t, p.x), context.Background()
@@ -258,13 +261,13 @@ func (s suite) testSteps(t *testing.T) {
 	check("after Close")
 }
 
-// testWork wants n³ operations and one n×n buffer.
+// testWork checks that a gradient costs n³ operations and one n×n buffer.
 func (s suite) testWork(t *testing.T) {
 	const n = 600
 	p := newProblem(t, "rbf", n, 3, 11)
 	w := s.workspace(t, p.x)
 	mustEvaluate(t, w, p)
-	// n³, and what blocks cost that reach over the triangles: O(n²·256).
+	// n³, plus O(n²·256) for blocks that extend beyond the triangles.
 	work := w.Work()
 	if ratio := work.Flops / (n * n * n); ratio < 0.95 || ratio > 1+256.0/n {
 		t.Errorf("%.2f n³ operations for a value and gradient", ratio)
@@ -281,7 +284,7 @@ func (s suite) testWork(t *testing.T) {
 	}
 }
 
-// testRefuse asks for more memory than any machine has.
+// testRefuse requests more memory than any machine has.
 func (s suite) testRefuse(t *testing.T) {
 	if s.b.Info().MemoryFree == 0 {
 		t.Skip("free memory is not known on this system")

@@ -9,7 +9,7 @@ import (
 	"gpfit/device"
 )
 
-// How every method fails.
+// Tests of the failures of every method.
 
 func (s suite) testBadInput(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -86,7 +86,8 @@ func (s suite) testCancel(t *testing.T) {
 	}
 }
 
-// checkEmpty: after a call that was cancelled the workspace is back before Form.
+// checkEmpty checks that a cancelled call leaves the workspace in its state before
+// Form.
 func checkEmpty(t *testing.T, w device.Workspace, what string) {
 	t.Helper()
 	if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
@@ -99,8 +100,8 @@ func checkEmpty(t *testing.T, w device.Workspace, what string) {
 	}
 }
 
-// laterCalls are the calls that need Σ formed and leave it so, those of
-// capabilities among them where w has them.
+// laterCalls returns the calls that need Σ and keep it, including those of the
+// capabilities that w has.
 func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
 	n, m := w.N(), p.x.N
 	calls := map[string]func(context.Context) error{
@@ -124,7 +125,7 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 	return calls
 }
 
-// testStages makes calls before Form and after Close.
+// testStages tests calls before Form and after Close.
 func (s suite) testStages(t *testing.T) {
 	p := newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.workspace(t, p.x), context.Background()
@@ -152,7 +153,7 @@ func (s suite) testStages(t *testing.T) {
 	check("after Close")
 }
 
-// stagedCalls are all that Form comes before.
+// stagedCalls returns all calls that require an earlier Form.
 func stagedCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
 	calls := laterCalls(w, p)
 	calls["LogDet"] = func(context.Context) error { _, _, err := w.LogDet(); return err }

@@ -12,13 +12,13 @@ import (
 	"gpfit/kernel"
 )
 
-// reference is a problem computed densely, with every matrix formed.
+// reference is a problem with results computed densely, with every matrix formed.
 type reference struct {
 	p *problem
 	*matrices
 }
 
-// matrices are a reference's. They are not changed once they are made.
+// matrices holds the matrices of a reference. They do not change.
 type matrices struct {
 	sigma   *mat.SymDense
 	chol    mat.Cholesky
@@ -27,8 +27,8 @@ type matrices struct {
 	slopes []*mat.SymDense
 }
 
-// known holds the matrices of problems that were computed before, by all that
-// they depend on: the suite runs on several devices in one program.
+// known caches the matrices of problems by everything that they depend on, because
+// the suite runs on several devices in one program.
 var known sync.Map
 
 func newReference(t testing.TB, p *problem) *reference {
@@ -70,7 +70,7 @@ func newMatrices(t testing.TB, p *problem) *matrices {
 	return m
 }
 
-// row is the i-th point.
+// row returns the i-th point.
 func row(x *kernel.Points, i int) []float64 {
 	v := make([]float64, x.D)
 	for c := range v {
@@ -89,7 +89,7 @@ func (r *reference) solve(t testing.TB, b []float64) []float64 {
 	return out.RawVector().Data
 }
 
-// outcome is what evaluate computes.
+// outcome returns the results that evaluate computes.
 func (r *reference) outcome(t testing.TB) outcome {
 	t.Helper()
 	o := outcome{logDet: r.chol.LogDet(), alpha: r.solve(t, r.p.r)}
@@ -97,9 +97,8 @@ func (r *reference) outcome(t testing.TB) outcome {
 	return o
 }
 
-// contract contracts adj with all of its matrix formed. It returns the sums of
-// absolute terms as well, which errors are relative to: terms of either sign may
-// cancel.
+// contract contracts adj with its whole matrix formed. It also returns the sums of
+// absolute terms. Errors are relative to them, because terms may cancel.
 func (r *reference) contract(adj device.Adjoint) (grad, scale, diag []float64) {
 	n := r.p.x.N
 	g := mat.NewDense(n, n, nil)

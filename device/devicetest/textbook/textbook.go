@@ -1,6 +1,6 @@
-// Package textbook is a method for tests, with a device of its own: every formula
-// as a book has it, on gonum's mat package, with all matrices formed and nothing in
-// place. It passes devicetest.Run and has no part in gpfit.
+// Package textbook implements a method and its device for tests. It evaluates every
+// formula as in the literature, on gonum's mat package, with all matrices formed
+// and nothing computed in place. It passes devicetest.Run, and only tests use it.
 package textbook
 
 import (
@@ -15,7 +15,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Driver has the one device, "textbook".
+// Driver provides the device "textbook".
 type Driver struct{}
 
 // Kind returns "textbook".
@@ -31,10 +31,10 @@ func (Driver) Open(context.Context, string, device.Options) (device.Device, erro
 	return Device{}, nil
 }
 
-// Device is the host by another name. How much memory is free it does not know.
+// Device is the host under another name. It does not report free memory.
 type Device struct{}
 
-// Info describes the device.
+// Info returns a description of the device.
 func (Device) Info() device.Info {
 	return device.Info{Name: "textbook", Description: "gonum/mat", Host: true, Threads: 1}
 }
@@ -42,13 +42,13 @@ func (Device) Info() device.Info {
 // Close does nothing.
 func (Device) Close() error { return nil }
 
-// Method implements [device.Method] on any device, of which it uses nothing.
+// Method implements [device.Method]. It accepts any device and uses none.
 type Method struct{}
 
 // Name returns "textbook".
 func (Method) Name() string { return "textbook" }
 
-// Backends returns one for each device.
+// Backends returns one backend for each device.
 func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
 	for _, d := range devices {
 		out = append(out, backend{d})
@@ -64,7 +64,7 @@ func (b backend) Capabilities() device.Capabilities {
 	return device.Capabilities{Method: Method{}.Name(), Exact: true, Precision: 1e-12, Devices: []device.Device{b.Device}}
 }
 
-// Plan counts Σ, its factor, its inverse and what a contraction forms.
+// Plan counts Σ, its factor, its inverse and the matrices of a contraction.
 func (b backend) Plan(n, d int) device.Plan {
 	cube := float64(n) * float64(n) * float64(n)
 	need := device.Need{Bytes: 8 * 8 * int64(n) * int64(n), What: "eight matrices"}
@@ -82,7 +82,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 type workspace struct {
 	x        *kernel.Points // nil after Close
 	n        int
-	chol     *mat.Cholesky // of Σ, from Form on
+	chol     *mat.Cholesky // of Σ, set by Form
 	progress func(device.Progress)
 	flops    float64
 }
@@ -93,7 +93,7 @@ func (w *workspace) OnProgress(f func(device.Progress)) { w.progress = f }
 func (w *workspace) Work() device.Work                  { return device.Work{Flops: w.flops} }
 func (w *workspace) Close() error                       { w.x, w.chol = nil, nil; return nil }
 
-// begin is the beginning of every call that comes after Form.
+// begin is called first by every call that requires Form.
 func (w *workspace) begin(ctx context.Context) error {
 	if w.chol == nil {
 		return device.ErrStage
@@ -101,7 +101,7 @@ func (w *workspace) begin(ctx context.Context) error {
 	return w.poll(ctx)
 }
 
-// poll puts the workspace back before Form where ctx has ended.
+// poll resets the workspace to its state before Form if ctx is done.
 func (w *workspace) poll(ctx context.Context) error {
 	if ctx.Err() != nil {
 		w.chol = nil
@@ -166,7 +166,7 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 	return w.chol.LogDet(), 0, nil
 }
 
-// Solve takes b, which is column-major, for the transpose of a matrix of rows.
+// Solve treats the column-major b as the transpose of a row-major matrix.
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	if err := w.begin(ctx); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// base generates what needs no vector extension.
+// base generates the routines that need no vector extension.
 func base() {
 	TEXT("pause", NOSPLIT, "func(n int)")
 	Doc("pause executes n > 0 PAUSE instructions.")

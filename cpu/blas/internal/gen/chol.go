@@ -10,11 +10,10 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// cholesky is the micro-kernel of the Cholesky factorisation: the tile D of
+// cholesky generates the micro-kernel of the Cholesky factorisation: the tile D of
 // order mr that follows the k solved columns of a panel X becomes the lower
-// triangular factor of D − X·Xᵀ with the reciprocals of its diagonal stored.
-// One column fills one vector; what it leaves above the diagonal is
-// arbitrary.
+// triangular factor of D − X·Xᵀ with the reciprocals of its diagonal stored. One
+// column fills one vector; the elements above the diagonal are arbitrary.
 func (t *isa) cholesky() {
 	name := "cholesky" + t.Suffix
 	Leaf(name, "func(k int, x, d, diag *float64) int",
@@ -34,19 +33,19 @@ func (t *isa) cholesky() {
 		VMOVUPD(Mem(d, c*t.VB()), t.Vec[0])
 		VSUBPD(col(c), t.Vec[0], col(c))
 	}
-	// The scalars: pivot, its root, 1, 0. Low registers: no EVEX forms of
-	// VUCOMISD needed.
+	// The scalars are the pivot, its root, 1 and 0. They are in low registers, so
+	// that VUCOMISD needs no EVEX form.
 	pivot, root, one, zero := reg.X0, reg.X1, reg.X2, reg.X3
 	VXORPD(zero, zero, zero)
 	MOVQ(operand.U64(0x3ff0000000000000), n)
 	VMOVQ(n, one)
 	for c := 0; c < t.mr; c++ {
 		MOVQ(operand.U32(c), n)
-		// Through memory: lane c to the low lane, and to all of them below.
+		// Pass lane c through memory to the low lane, and below to all lanes.
 		VMOVUPD(col(c), Mem(d, c*t.VB()))
 		VMOVSD(Mem(d, c*t.VB()+8*c), pivot)
 		VUCOMISD(zero, pivot)
-		// Below or equal is taken by NaN as well.
+		// The jump for "below or equal" is also taken for NaN.
 		JLS(Ref("stop"))
 		VSQRTSD(pivot, pivot, root)
 		VMOVSD(root, Mem(diag, 8*c))

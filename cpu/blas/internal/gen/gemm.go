@@ -10,8 +10,8 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// step multiplies one column of the A panel with one row of the B panel and
-// adds the product to the tile. b gives the address of vector v of the row.
+// step generates the multiplication of one column of the A panel by one row of the
+// B panel, added to the tile. b returns the address of vector v of the row.
 func (t *isa) step(nv int, a func(r int) operand.Mem, b func(v int) operand.Mem) {
 	for v := 0; v < nv; v++ {
 		VMOVUPD(b(v), t.b(v))
@@ -24,13 +24,13 @@ func (t *isa) step(nv int, a func(r int) operand.Mem, b func(v int) operand.Mem)
 	}
 }
 
-// loop is the loop over k with packed operands: a advances by mr and b by
-// nv vectors a step. It leaves both behind the last element and k at 0.
+// loop generates the loop over k with packed operands. Each step advances a by mr
+// and b by nv vectors. At the end, both point past the last element and k is 0.
 func (t *isa) loop(prefix string, nv int, k, a, b reg.Register) {
 	const unroll = 4
-	// Distance of the prefetch, in steps. B streams from the second-level
-	// cache; A stays in the first for a whole row of tiles, and is prefetched
-	// for the first tile of the row.
+	// ahead is the prefetch distance in steps. B streams from the second-level
+	// cache. A stays in the first for a whole row of tiles and is prefetched for
+	// the first tile of the row.
 	const ahead = 8
 	astep, bstep := 8*t.mr, nv*t.VB()
 	SUBQ(Imm(unroll), k)
@@ -66,7 +66,7 @@ func (t *isa) loop(prefix string, nv int, k, a, b reg.Register) {
 	Label(prefix + "done")
 }
 
-// prefetchTile fetches the lines of C that the tile will update.
+// prefetchTile prefetches the cache lines of C that the tile will update.
 func (t *isa) prefetchTile(c, ldc, tmp reg.Register) {
 	MOVQ(c, tmp)
 	for r := 0; r < t.mr; r++ {
@@ -81,8 +81,8 @@ func (t *isa) prefetchTile(c, ldc, tmp reg.Register) {
 	}
 }
 
-// gemmFull is the micro-kernel of a whole tile:
-// C = alpha·A·B + beta·C with A packed mr wide and B packed nv vectors wide.
+// gemmFull generates the micro-kernel of a whole tile: C = alpha·A·B + beta·C with
+// A packed mr wide and B packed nv vectors wide.
 func (t *isa) gemmFull() {
 	Leaf("gemmFull"+t.Suffix, "func(k int, a, b, c *float64, ldc int, alpha, beta float64)",
 		"gemmFull"+t.Suffix+" computes the full tile C = alpha·A·B + beta·C from packed panels; k > 0.",
@@ -102,7 +102,7 @@ func (t *isa) gemmFull() {
 	VBROADCASTSD(operand.NewParamAddr("alpha", 40), alpha)
 	VBROADCASTSD(operand.NewParamAddr("beta", 48), beta)
 	MOVQ(operand.NewParamAddr("beta", 48), tmp)
-	// +0 and −0 alike: shift the sign out.
+	// Shift the sign out, so that +0 and −0 are equal.
 	SHLQ(operand.Imm(1), tmp)
 	JZ(Ref("beta0"))
 	MOVQ(operand.U64(0x3ff0000000000000<<1), k)
@@ -117,7 +117,7 @@ func (t *isa) gemmFull() {
 	})
 	Ret()
 	Label("beta1")
-	// −1 has the same bits behind the sign as 1.
+	// −1 has the same bits after the sign as 1.
 	MOVQ(operand.NewParamAddr("beta", 48), tmp)
 	CMPQ(tmp, operand.Imm(0))
 	JLT(Ref("betax"))
@@ -134,7 +134,7 @@ func (t *isa) gemmFull() {
 	Ret()
 }
 
-// rows walks over the vectors of the tile of C; c is moved.
+// rows iterates over the vectors of the tile of C and advances c.
 func (t *isa) rows(c, ldc reg.Register, nv int, f func(r, v int, m operand.Mem)) {
 	for r := 0; r < t.mr; r++ {
 		for v := 0; v < nv; v++ {
@@ -146,8 +146,8 @@ func (t *isa) rows(c, ldc reg.Register, nv int, f func(r, v int, m operand.Mem))
 	}
 }
 
-// gemmEdge is the micro-kernel of a tile of which only some elements are
-// wanted: byte 3r+v of mask has a bit for each lane of vector v of row r. The
+// gemmEdge generates the micro-kernel of a tile that computes only selected
+// elements: byte 3r+v of mask has a bit for each lane of vector v of row r. The
 // rows of B are bs elements apart, so that B need not be packed.
 func (t *isa) gemmEdge(nv int) {
 	name := fmt.Sprintf("gemmEdge%sx%d", t.Suffix, nv)

@@ -17,22 +17,22 @@ type isa struct {
 }
 
 var (
-	// 8×24: 24 accumulators, 3 vectors of B and 5 broadcasts fill the 32
-	// registers. Of the shapes that fit, the one with the fewest loads per
-	// FMA (11 for 24) whose width is a whole number of vectors.
+	// 8×24: 24 accumulators, 3 vectors of B and 5 broadcasts fill the 32 registers.
+	// Of the shapes that fit and whose width is a whole number of vectors, it has
+	// the fewest loads per FMA (11 for 24).
 	avx512 = &isa{ISA: AVX512, mr: 8, nv: 3, bcast: 5}
 	// 4×12: 12 accumulators, 3 vectors of B and one broadcast fill the 16
 	// registers; 7 loads for 12 FMAs.
 	avx2 = &isa{ISA: AVX2, mr: 4, nv: 3, bcast: 1}
 )
 
-// b is the register of vector v of a row of B.
+// b returns the register of vector v of a row of B.
 func (t *isa) b(v int) reg.Register { return t.Vec[v] }
 
-// a is the register into which row r of A is broadcast.
+// a returns the register into which row r of A is broadcast.
 func (t *isa) a(r int) reg.Register { return t.Vec[3+r%t.bcast] }
 
-// acc is the accumulator of row r, vector v.
+// acc returns the accumulator of row r, vector v.
 func (t *isa) acc(r, v int) reg.Register { return t.Vec[3+t.bcast+r*3+v] }
 
 // clear clears the accumulators of a tile of nv vectors.
@@ -44,8 +44,8 @@ func (t *isa) clear(nv int) {
 	}
 }
 
-// laneMasks makes the table that turns the low four bits of a mask byte into
-// a vector mask for VMASKMOVPD.
+// laneMasks generates the table that converts the low four bits of a mask byte to a
+// vector mask for VMASKMOVPD.
 func (t *isa) laneMasks() operand.Mem {
 	if t.masks == nil {
 		var words []uint64

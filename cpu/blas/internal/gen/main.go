@@ -2,13 +2,13 @@
 //
 //	go run . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg blas
 //
-// The routines, in the order of their files here: the gemm micro-kernels
-// (gemm.go), the triangular-solve micro-kernels (solve.go), the Cholesky
-// micro-kernel (chol.go) and the two packing loops (pack.go). Each is generated for
-// two instruction sets from the same text; isa.go holds what differs.
+// The routines, in the order of their files here: the gemm micro-kernels (gemm.go),
+// the triangular-solve micro-kernels (solve.go), the Cholesky micro-kernel
+// (chol.go) and the two packing loops (pack.go). The same code generates each
+// routine for both instruction sets; isa.go holds the differences.
 //
-// The generator is a module of its own, as internal/asm, which it shares with that
-// of internal/vec.
+// The generator is a separate module. So is internal/asm, which it shares with the
+// generator of internal/vec.
 package main
 
 import "gpfit/internal/asm"

@@ -10,7 +10,7 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// copyPanel copies n rows of nv vectors.
+// copyPanel generates the copying of n rows of nv vectors.
 func (t *isa) copyPanel() {
 	name := "copyPanel" + t.Suffix
 	Leaf(name, "func(n, nv int, src *float64, ss int, dst *float64, ds int)",
@@ -47,7 +47,7 @@ func (t *isa) copyPanel() {
 	ADDQ(Imm(t.VB()), i)
 	SUBQ(operand.Imm(1), nv)
 	JNZ(Ref("vector"))
-	// i is the width in bytes again: restore nv.
+	// i holds the width in bytes here; restore nv.
 	MOVQ(i, nv)
 	SHRQ(operand.Imm(uint64(map[int]int{8: 6, 4: 5}[t.Lanes])), nv)
 	ADDQ(ss, src)
@@ -65,7 +65,8 @@ func (t *isa) copyPanel() {
 	Ret()
 }
 
-// transpose transposes square tiles, one vector wide, in registers.
+// transpose generates the transposition of square tiles, one vector wide, in
+// registers.
 func (t *isa) transpose() {
 	name := "transpose" + t.Suffix
 	Leaf(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",

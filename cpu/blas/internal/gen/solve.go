@@ -9,15 +9,15 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// solve is the micro-kernel of the triangular solve: mr rows of X, nv vectors
-// wide, in a packed panel, become
+// solve generates the micro-kernel of the triangular solve. It replaces mr rows of
+// X, nv vectors wide, in a packed panel by
 //
 //	T⁻¹·(X − A·B)
 //
-// where A·B is the contribution of the rows that are solved already and T is
-// a triangle of order mr whose diagonal holds reciprocals. Forward, T is
-// lower triangular; backward, upper. The triangle is packed like A: element
-// (r, c) at t[c·mr+r].
+// where A·B is the contribution of the rows already solved and T is a triangle of
+// order mr whose diagonal holds reciprocals. T is lower triangular in the forward
+// and upper triangular in the backward solve. The triangle is packed like A:
+// element (r, c) at t[c·mr+r].
 func (t *isa) solve(nv int, backward bool) {
 	dir, tri := "Fwd", "lower"
 	if backward {
