@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 		"target: not a finite number at row 1":           &NonFiniteError{"target", 1, -1},
 		"covariance matrix: not a finite number":         &NonFiniteError{"covariance matrix", -1, -1},
 		`device "cuda:0" is not available: no driver`:    &UnavailableError{"cuda:0", "no driver"},
-		`the method "tiles" cannot provide joint draws`:     &UnsupportedError{"tiles", "joint draws"},
+		`the method "tiles" cannot provide joint draws`:  &UnsupportedError{"tiles", "joint draws"},
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, want %q in it", err, want)

@@ -63,7 +63,7 @@ func ExampleParse_formula() {
 	// Output:
 	// formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=4)
 	// [1.0000 0.0000 -0.3679]
-	// kernel: formula has no argument "scael" (did you mean "scale"?): known are ard, dims, scale, lengthscale, signal_variance
+	// kernel: formula has no argument "scael" (did you mean "scale"?); its arguments are ard, dims, scale, lengthscale, signal_variance
 	//   rbf + formula(exp(-r/scale), scael=1)
 	//                                ^
 }

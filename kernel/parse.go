@@ -173,7 +173,7 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
 	}
-	return p.Fail(start, "%s has no argument %q%s: known are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
 }
 
 // number reads the number of a leaf, with or without its name.

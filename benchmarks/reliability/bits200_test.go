@@ -14,7 +14,7 @@ import (
 	"gpfit/gp"
 )
 
-// precision of the reference, in bits.
+// precision is the precision of the reference in bits.
 const precision = 200
 
 func number(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }
@@ -25,7 +25,7 @@ func add(a, b *big.Float) *big.Float {
 func mul(a, b *big.Float) *big.Float { return zero().Mul(a, b) }
 func quo(a, b *big.Float) *big.Float { return zero().Quo(a, b) }
 
-// expBig is e^x by the series of x/2^k, squared k times.
+// expBig returns e^x by the series of x/2^k, squared k times.
 func expBig(x *big.Float) *big.Float {
 	const halvings = 24
 	small := mul(x, number(math.Ldexp(1, -halvings)))
@@ -40,7 +40,7 @@ func expBig(x *big.Float) *big.Float {
 	return sum
 }
 
-// logBig is log x by Newton's method on exp, from what math.Log says.
+// logBig returns log x by Newton's method on exp, starting from math.Log.
 func logBig(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	y := number(math.Log(f))
@@ -50,8 +50,8 @@ func logBig(x *big.Float) *big.Float {
 	return y
 }
 
-// covarianceBig is the value of a family for a squared distance r2 in units of the
-// lengthscale, or for the inner product dot.
+// covarianceBig returns the value of a family for a squared distance r2 in units of
+// the lengthscale, or for the inner product dot.
 func covarianceBig(family string, r2, dot *big.Float) *big.Float {
 	root := func(k float64) *big.Float { return zero().Sqrt(mul(number(k), r2)) }
 	switch family {
@@ -69,7 +69,8 @@ func covarianceBig(family string, r2, dot *big.Float) *big.Float {
 	return dot
 }
 
-// exact holds the terms of an NLML in 200 bits, rounded at the end, and Σ.
+// exact holds the terms of an NLML, computed in 200 bits and rounded at the end,
+// and Σ.
 type exact struct {
 	dataFit, complexity float64
 	sigma               *mat.SymDense
@@ -130,7 +131,7 @@ func elementBig(family string, a, b []float64, parameters map[string]float64) *b
 	return mul(number(parameters["signal_variance"]), covarianceBig(family, r2, dot))
 }
 
-// TestNLML200Bits compares data fit and complexity with arithmetic of 200 bits:
+// TestNLML200Bits compares data fit and complexity with 200-bit arithmetic:
 //
 //	|error| ≤ c·n·ε·κ(Σ)·(1 + |value|),  ε = 2⁻⁵³, c = 1.
 func TestNLML200Bits(t *testing.T) {
@@ -178,7 +179,7 @@ func TestNLML200Bits(t *testing.T) {
 	t.Logf("%d problems, condition up to %.2g: largest relative error %.3g, largest multiple of n·ε·κ %.3g", count, worstCondition, worstError, worst)
 }
 
-// conditionOf is λmax/λmin, with the noise for λmin where rounding hides it.
+// conditionOf returns λmax/λmin, with the noise as λmin if rounding hides it.
 func conditionOf(sigma *mat.SymDense, noise float64) float64 {
 	var eigen mat.EigenSym
 	eigen.Factorize(sigma, false)

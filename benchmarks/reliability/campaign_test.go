@@ -9,8 +9,8 @@ import (
 	"gpfit/device"
 )
 
-// size is how many problems a campaign takes: full under GPFIT_CAMPAIGN=full, short
-// otherwise, or what GPFIT_PROBLEMS says.
+// size returns the number of problems of a campaign: GPFIT_PROBLEMS if set,
+// otherwise full with GPFIT_CAMPAIGN=full, and short without it.
 func size(t testing.TB, short, full int) int {
 	t.Helper()
 	if text := os.Getenv("GPFIT_PROBLEMS"); text != "" {
@@ -26,8 +26,8 @@ func size(t testing.TB, short, full int) int {
 	return short
 }
 
-// firstSeed is that of the first problem: 1, or what GPFIT_SEED says. The others count
-// up from it.
+// firstSeed returns the seed of the first problem: GPFIT_SEED, or 1 by default. The
+// other seeds count up from it.
 func firstSeed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv("GPFIT_SEED")
@@ -41,7 +41,7 @@ func firstSeed(t testing.TB) uint64 {
 	return seed
 }
 
-// backend is the CPU with a fixed number of threads.
+// backend returns the CPU with a fixed number of threads.
 func backend(t testing.TB, threads int) device.Backend {
 	t.Helper()
 	b, err := cpu.New(device.Options{Threads: threads})

@@ -21,16 +21,16 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// outcome is what became of a problem: where it ended and with which type of error, or
-// "done", and what must not be.
+// outcome is the outcome of a problem: the step and the type of error at which it
+// ended, or "done", and any defect found.
 type outcome struct {
 	end   string
 	wrong string
 }
 
-// TestNumerics takes random problems through a value with gradient, a short fit and
-// predictions, each to finite numbers or to a typed error. GPFIT_SEED=17
-// GPFIT_PROBLEMS=1 takes the problem of seed 17 again.
+// TestNumerics checks that a value with gradient, a short fit and predictions on
+// random problems give finite numbers or typed errors. GPFIT_SEED=17
+// GPFIT_PROBLEMS=1 repeats the problem of seed 17.
 func TestNumerics(t *testing.T) {
 	count, first := size(t, 120, 2000), firstSeed(t)
 	b := backend(t, 1)
@@ -63,8 +63,8 @@ func TestNumerics(t *testing.T) {
 	}
 }
 
-// run takes the problem through all steps. The fit does not depend on whether the
-// evaluation at the start values succeeded.
+// run executes all steps of the problem. It runs the fit even if the evaluation at
+// the start values failed.
 func (p *problem) run(b device.Backend) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -89,7 +89,7 @@ func (p *problem) run(b device.Backend) (o outcome) {
 	return p.predict(ctx, b, out).after(finiteReport("fit", &out.Report)).after(start)
 }
 
-// after keeps what was wrong before.
+// after keeps an earlier defect.
 func (o outcome) after(before outcome) outcome {
 	if before.wrong != "" {
 		o.wrong = before.wrong
@@ -97,7 +97,7 @@ func (o outcome) after(before outcome) outcome {
 	return o
 }
 
-// predict conditions the model anew, as one that was read from a file is.
+// predict conditions the model again, like a model that was read from a file.
 func (p *problem) predict(ctx context.Context, b device.Backend, out *fit.Outcome) outcome {
 	posterior, err := out.Model.Condition(ctx, b)
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *problem) predict(ctx context.Context, b device.Backend, out *fit.Outcom
 	return outcome{end: "done"}
 }
 
-// finiteReport relies on JSON, which has neither NaN nor infinities. Scores may be
-// undefined, and are null then.
+// finiteReport relies on JSON, which has neither NaN nor infinities. Undefined
+// scores are null.
 func finiteReport(of string, r *fit.Report) outcome {
 	if _, err := json.Marshal(r); err != nil {
 		return outcome{wrong: fmt.Sprintf("report of the %s: %v", of, err)}
@@ -136,8 +136,8 @@ func finitePrediction(q *gp.Prediction) outcome {
 	return outcome{}
 }
 
-// failed is the outcome of an error, which must have a type that a program can tell and
-// no panic behind it.
+// failed returns the outcome of an error, which must have an exported type and must
+// not stem from a panic.
 func failed(step string, err error) outcome {
 	if err == nil {
 		return outcome{}
@@ -151,13 +151,13 @@ func failed(step string, err error) outcome {
 	case strings.Contains(err.Error(), "panic"):
 		o.wrong = fmt.Sprintf("%s: %v", step, err)
 	case name == "":
-		o.wrong = fmt.Sprintf("%s: an error of no type of its own: %v", step, err)
+		o.wrong = fmt.Sprintf("%s: an error without an exported type: %v", step, err)
 	}
 	return o
 }
 
-// typeOf is the name of the innermost exported type of this module in the tree of an
-// error, "" if there is none.
+// typeOf returns the name of the innermost exported type of this module in the tree
+// of an error, or "".
 func typeOf(err error) string {
 	switch u := err.(type) {
 	case interface{ Unwrap() error }:

@@ -14,7 +14,7 @@ import (
 	"gpfit/kernel"
 )
 
-// composites stand beside the families in random problems.
+// composites are used in random problems in addition to the families.
 var composites = []string{
 	"rbf + matern32", "rbf(ard)*periodic + rq", "rbf*matern52 + linear*cosine", "poly(3) + constant", "poly(9)*rbf",
 	"matern(7.5) + rbf*constant", "rbf(lengthscale=1e-3) + rbf(lengthscale=1e3)", "(rbf + linear)*(periodic + constant)",
@@ -26,7 +26,7 @@ var composites = []string{
 
 var meanFunctions = []string{"", "", "constant", "linear", "poly(2)", "poly(7)", "bumps(3)", "linear + bumps(5)"}
 
-// problem is one that follows from a seed.
+// problem is a random problem generated from a seed.
 type problem struct {
 	seed uint64
 	data fit.Data
@@ -44,10 +44,10 @@ func (p *problem) String() string {
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-// often is true in k of ten cases.
+// often returns true in k of ten cases.
 func often(rng *rand.Rand, k int) bool { return rng.IntN(10) < k }
 
-// scale is a power of ten from 1e-150 to 1e150, and 1 in half of the cases.
+// scale returns a power of ten from 1e-150 to 1e150, and 1 in half of the cases.
 func scale(rng *rand.Rand) float64 {
 	if often(rng, 5) {
 		return 1
@@ -58,7 +58,7 @@ func scale(rng *rand.Rand) float64 {
 	return math.Pow(10, 300*rng.Float64()-150)
 }
 
-// newProblem makes a problem of 1 to largest rows and up to 30 columns.
+// newProblem returns a problem with 1 to largest rows and up to 30 columns.
 func newProblem(seed uint64, largest int) *problem {
 	rng := rand.New(rand.NewPCG(seed, 2026))
 	p := &problem{seed: seed}
@@ -85,8 +85,8 @@ func newProblem(seed uint64, largest int) *problem {
 	return p
 }
 
-// inputs are normal, on a grid, a line that leaves nothing but the condition of Σ, or
-// rows that repeat one another; columns may be constant and of any scale.
+// inputs returns rows that are normal, on a grid, on a line that makes Σ
+// ill-conditioned, or repeated; columns may be constant and have any scale.
 func inputs(rng *rand.Rand, n, d int, wild bool) []float64 {
 	x := make([]float64, n*d)
 	kind := rng.IntN(5)
@@ -126,7 +126,8 @@ func inputs(rng *rand.Rand, n, d int, wild bool) []float64 {
 	return x
 }
 
-// targets depend on the inputs, or are noise, a constant or nearly one.
+// targets returns targets that depend on the inputs, or are noise, constant or
+// nearly constant.
 func targets(rng *rand.Rand, x []float64, n, d int, wild bool) []float64 {
 	factor, noise, shift, kind := 1.0, math.Pow(10, -16*rng.Float64()), 0.0, rng.IntN(10)
 	if wild {
@@ -161,8 +162,8 @@ func (p *problem) addKnownNoise(rng *rand.Rand) {
 	}
 }
 
-// options for n rows of d columns. Mean functions of more coefficients than rows are
-// refused, and therefore rare.
+// options returns options for n rows of d columns. Mean functions with more
+// coefficients than rows are errors, and therefore rare.
 func options(rng *rand.Rand, n, d int) fit.Options {
 	families := kernel.Families()
 	o := fit.Options{Kernel: pick(rng, families...), ARD: often(rng, 4)}
@@ -209,7 +210,8 @@ func options(rng *rand.Rand, n, d int) fit.Options {
 	return o
 }
 
-// chooseRows takes rows of training, some between them and some far away.
+// chooseRows chooses rows to predict: training rows, rows between them and rows far
+// away.
 func (p *problem) chooseRows(rng *rand.Rand) {
 	d := p.data.D
 	p.m = 12

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
 
-// calm is a problem whose condition is moderate, with a kernel of any kind.
+// calm returns a problem of moderate condition with a kernel of any kind.
 func calm(seed uint64) (fit.Data, fit.Options) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	n, d := 60+rng.IntN(340), 1+rng.IntN(8)
@@ -37,7 +37,7 @@ func calm(seed uint64) (fit.Data, fit.Options) {
 	return data, fit.Options{Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
 }
 
-// numbers of an evaluation.
+// numbers holds the results of an evaluation.
 type numbers struct {
 	NLML     float64
 	Gradient map[string]float64
@@ -57,8 +57,8 @@ func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
 	return numbers{r.NLML, r.GradientLog}
 }
 
-// difference is the larger relative one, of NLML and of the gradient by its largest
-// component.
+// difference returns the relative differences of the NLML and of the gradient, the
+// latter relative to its largest component.
 func difference(a, b numbers) (nlml, gradient float64) {
 	largest := 0.0
 	for name, v := range a.Gradient {
@@ -68,10 +68,10 @@ func difference(a, b numbers) (nlml, gradient float64) {
 	return math.Abs(a.NLML-b.NLML) / math.Abs(a.NLML), gradient / largest
 }
 
-// child is the variable that makes a test print what it came to and end.
+// child is the variable that makes a test print its results and end.
 const child = "GPFIT_RELIABILITY_CHILD"
 
-// again runs the test in a process of its own and returns what it prints.
+// again runs the test in a separate process and returns its output.
 func again(t *testing.T, env ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
@@ -93,7 +93,7 @@ func answer(v any) {
 	fmt.Printf("<<<%s>>>\n", text)
 }
 
-// TestVariants: instruction sets agree up to rounding.
+// TestVariants checks that instruction sets agree up to rounding.
 func TestVariants(t *testing.T) {
 	count := uint64(size(t, 6, 30))
 	if os.Getenv(child) != "" {
@@ -131,8 +131,8 @@ func hasVariant(name string) bool {
 	return err == nil && strings.Contains(string(cpuinfo), " "+strings.Replace(name, "avx512", "avx512dq", 1)+" ")
 }
 
-// TestSameBits: repetition and the number of processors that threads run on change no
-// bit of fits; the number of threads is fixed.
+// TestSameBits checks that neither repetition nor the number of processors changes
+// a bit of a fit with a fixed number of threads.
 func TestSameBits(t *testing.T) {
 	count := uint64(size(t, 3, 30))
 	if os.Getenv(child) != "" {
@@ -153,7 +153,7 @@ func TestSameBits(t *testing.T) {
 	t.Logf("%d fits: the same bits in 4 processes, with GOMAXPROCS 1 twice, 2 and 4", count)
 }
 
-// fitCalm is the report of a fit without times.
+// fitCalm returns the report of a fit without times.
 func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	t.Helper()
 	job, err := fit.Prepare(calm(seed))
@@ -172,8 +172,8 @@ func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	return map[string]any{"report": out.Report, "alpha": out.Model.Alpha}
 }
 
-// TestGPU: the emulated GPU agrees with the CPU up to rounding, and with itself bit by
-// bit.
+// TestGPU checks that the emulated GPU agrees with the CPU up to rounding and
+// repeats its own results bit by bit.
 func TestGPU(t *testing.T) {
 	emulator.Need(t)
 	found, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}})

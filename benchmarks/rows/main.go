@@ -1,6 +1,6 @@
-// Command rows measures what a row of pairs costs on one core: covariances (Fill)
-// and derivatives by all parameters (Contract), of every family and of composites,
-// in the pieces of package cpu. It prints a line of JSON for each.
+// Command rows measures the cost of a row of pairs on one core: covariances (Fill)
+// and derivatives by all parameters (Contract), for every family and for
+// composites, in pieces as in package cpu. It prints a line of JSON for each.
 //
 //	go build -o after ./benchmarks/rows
 //	benchmarks/rows/compare.py before after
@@ -19,7 +19,8 @@ import (
 	"gpfit/kernel"
 )
 
-// composites stand beside the families; all is a sum of three leaves or more.
+// composites are measured in addition to the families; all is a sum of three or
+// more leaves.
 var composites = []string{"rbf + matern32 + periodic", "rbf(ard)*periodic + rq", "rbf*matern52 + linear*cosine"}
 
 const points, rows, columns = 1024, 64, 512
@@ -72,7 +73,7 @@ func measure(text string, d int, seconds float64) error {
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{"kernel": text, "d": d, "fill": fill, "contract": contract})
 }
 
-// nanoseconds is the least time per pair over some passes.
+// nanoseconds returns the smallest time per pair over some passes.
 func nanoseconds(seconds float64, f func(i, j int)) float64 {
 	best, begin := math.Inf(1), time.Now()
 	for time.Since(begin).Seconds() < seconds {

@@ -1,8 +1,8 @@
-// Package asm is what the generators of assembly for cpu/blas and internal/vec
-// share, beside avo: what differs between the two instruction sets, and
-// abbreviations. It is a module of its own, as they are, so that users of gpfit do
-// not depend on avo. avo v0.6.0 asks for a golang.org/x/tools that does not compile
-// on Go 1.26; go.mod raises it.
+// Package asm helps the assembly generators of cpu/blas and internal/vec to use
+// avo: it holds the differences between the two instruction sets, and
+// abbreviations. Like the generators, it is a separate module, so that users of
+// gpfit do not depend on avo. avo v0.6.0 requires a golang.org/x/tools that does
+// not compile on Go 1.26; go.mod raises the version.
 package asm
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ISA is what differs between the two instruction sets.
+// ISA describes an instruction set.
 type ISA struct {
 	Suffix string // of the Go names
 	Lanes  int    // float64 in a vector
@@ -36,8 +36,8 @@ var (
 	}}
 )
 
-// Write is the main function of a generator: it writes the routines that -isa
-// names.
+// Write is the main function of a generator. It writes the routines for the
+// instruction set in -isa.
 func Write(routines map[string]func()) {
 	name := flag.String("isa", "", "which routines to write")
 	flag.Parse()
@@ -50,10 +50,10 @@ func Write(routines map[string]func()) {
 	build.Generate()
 }
 
-// Wide tells AVX-512.
+// Wide reports whether the instruction set is AVX-512.
 func (t ISA) Wide() bool { return t.Lanes == 8 }
 
-// VB is the number of bytes in a vector.
+// VB returns the number of bytes in a vector.
 func (t ISA) VB() int { return 8 * t.Lanes }
 
 // Zero clears a vector register.
@@ -65,21 +65,21 @@ func (t ISA) Zero(r reg.Register) {
 	build.VXORPD(r, r, r)
 }
 
-// Leaf opens a function. All of them are leaves without a frame that keep
-// no pointer.
+// Leaf begins a function. All functions are leaves without a frame and keep no
+// pointers.
 func Leaf(name, signature string, doc ...string) {
 	build.TEXT(name, build.NOSPLIT, signature)
 	build.Doc(doc...)
 	build.Pragma("noescape")
 }
 
-// Ret ends a function that has touched vector registers.
+// Ret ends a function that uses vector registers.
 func Ret() {
 	build.VZEROUPPER()
 	build.RET()
 }
 
-// Table makes a read-only table of a file, a word for each element.
+// Table defines a read-only table with one word for each element.
 func Table(name string, words []uint64) operand.Mem {
 	m := build.GLOBL(name, build.RODATA|build.NOPTR)
 	for i, x := range words {
@@ -88,22 +88,22 @@ func Table(name string, words []uint64) operand.Mem {
 	return m
 }
 
-// Align emits PCALIGN, which avo does not know.
+// Align emits PCALIGN, which avo does not support.
 func Align(n int) {
 	build.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(uint64(n))}})
 }
 
-// Mem is what stands disp bytes after base.
+// Mem returns the operand disp bytes after base.
 func Mem(base reg.Register, disp int) operand.Mem {
 	return operand.Mem{Base: base, Disp: disp}
 }
 
-// Indexed is what stands scale·index + disp bytes after base.
+// Indexed returns the operand scale·index + disp bytes after base.
 func Indexed(base, index reg.Register, scale uint8, disp int) operand.Mem {
 	return operand.Mem{Base: base, Index: index, Scale: scale, Disp: disp}
 }
 
-// Imm is an immediate that the assembler takes as 32 bits when it needs to.
+// Imm returns an immediate, which the assembler encodes in 32 bits if necessary.
 func Imm(n int) operand.Op {
 	if n >= -128 && n < 128 {
 		return operand.Imm(uint64(n))
@@ -111,5 +111,5 @@ func Imm(n int) operand.Op {
 	return operand.U32(uint32(n))
 }
 
-// Ref is a label to jump to.
+// Ref returns a reference to a label.
 func Ref(label string) operand.Op { return operand.LabelRef(label) }

@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are either whole or not there: to a
-// temporary name beside the target, then sync, then rename.
+// Package atomicfile writes files completely or not at all: it writes to a
+// temporary file next to the target, syncs it and renames it.
 package atomicfile
 
 import (
@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 )
 
-// Write calls write with a temporary file's writer and, if it succeeds, moves
-// the file to path, replacing what was there. On any error path is as before
-// and the temporary file is gone. A symbolic link is followed, also to a file
-// that is not there yet. A new file has the mode that the umask leaves, one that
-// is replaced keeps its own. What is not a regular file (a pipe, /dev/stdout) is
-// written directly; once ctx is done, a pipe without a reader is an error.
+// Write calls write with a temporary file's writer and, if it succeeds, renames the
+// file to path, replacing any existing file. On any error, path is unchanged and
+// the temporary file is removed. Write follows symbolic links, even to files that
+// do not exist yet. A new file gets the mode that the umask allows; a replaced file
+// keeps its mode. Write writes directly to anything but a regular file (a pipe,
+// /dev/stdout); once ctx is done, a pipe without a reader is an error.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
 	target := Resolve(path)
 	if s := stream(target); s != nil {
@@ -39,7 +39,7 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	}
 	err = write(f)
 	if err == nil && exists {
-		err = f.Chmod(mode) // whatever the umask is
+		err = f.Chmod(mode) // regardless of the umask
 	}
 	if err == nil {
 		err = f.Sync()
@@ -51,8 +51,8 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 		os.Remove(f.Name())
 		return err
 	}
-	// The rename itself must survive a crash too; not every system can sync a
-	// folder, so a failure is ignored.
+	// Sync the folder so that the rename survives a crash. Not every system can do
+	// so; ignore a failure.
 	if d, err := os.Open(filepath.Dir(target)); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -60,12 +60,12 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	return nil
 }
 
-// createBeside makes the temporary file, which never has more permissions than
-// the target will.
+// createBeside creates the temporary file, whose permissions never exceed those of
+// the target.
 func createBeside(target string, mode os.FileMode) (*os.File, error) {
 	for try := 0; ; try++ {
 		name := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.tmp%d", filepath.Base(target), rand.Uint32()))
-		// The owner may write until the rename, also where the mode forbids it.
+		// The owner may write until the rename, even if the mode forbids it.
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode|0o200)
 		if err == nil || !os.IsExist(err) || try == 1000 {
 			return f, err
@@ -73,7 +73,7 @@ func createBeside(target string, mode os.FileMode) (*os.File, error) {
 	}
 }
 
-// WriteBytes is [Write] for contents that are there already.
+// WriteBytes is like [Write] for contents in memory.
 func WriteBytes(path string, contents []byte) error {
 	return Write(context.Background(), path, func(w io.Writer) error {
 		_, err := w.Write(contents)
@@ -81,11 +81,11 @@ func WriteBytes(path string, contents []byte) error {
 	})
 }
 
-// Resolve follows the symbolic links of path to the place that [Write] writes to,
-// an absolute path that need not exist. Names of the process's own streams, such
-// as /dev/stdout, are left as they are.
+// Resolve follows the symbolic links of path and returns the path that [Write]
+// writes to, an absolute path that need not exist. It returns names of the
+// process's own streams, such as /dev/stdout, unchanged.
 func Resolve(path string) string {
-	const most = 40 // links that a system follows
+	const most = 40 // limit of links, as in operating systems
 	for range most {
 		if stream(path) != nil {
 			return path
@@ -109,16 +109,16 @@ func Resolve(path string) string {
 	return absolute
 }
 
-// IsDirect says whether [Write] writes to path itself, since it is one of the
-// process's streams, or exists and is no regular file.
+// IsDirect reports whether [Write] writes to path directly because it is one of the
+// process's streams or an existing file that is not regular.
 func IsDirect(path string) bool {
 	target := Resolve(path)
 	info, err := os.Stat(target)
 	return stream(target) != nil || err == nil && !info.Mode().IsRegular()
 }
 
-// stream is the open file of this process that a path names, nil if it names
-// none: opening it by that name would begin at its first byte again.
+// stream returns the open file of this process that a path names, or nil. Opening
+// it by that name would start again at its first byte.
 func stream(path string) *os.File {
 	switch filepath.Clean(path) {
 	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":

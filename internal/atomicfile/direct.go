@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// poll is how often a pipe is looked at that has no reader yet.
+	// poll is the interval at which a pipe without a reader is checked.
 	poll = 20 * time.Millisecond
-	// grace is how long a reader may take once the context is done.
+	// grace is the time that a reader has once the context is done.
 	grace = 2 * time.Second
 )
 
-// writeDirectly writes to what is no regular file. It waits for the reader of a
+// writeDirectly writes to a file that is not regular. It waits for the reader of a
 // pipe until ctx is done.
 func writeDirectly(ctx context.Context, path string, write func(io.Writer) error) error {
 	f, err := openDirectly(ctx, path)

@@ -7,17 +7,17 @@ import (
 	"gpfit/device"
 )
 
-// Limit is the speed of a device's matrix product, at the order where it was
-// fastest. The zero value means that it is not known.
+// Limit is the speed of a device's matrix product at its fastest order. The zero
+// value means that it is unknown.
 type Limit struct {
-	// Rate is in floating-point operations a second.
+	// Rate is in floating-point operations per second.
 	Rate float64
 	// N is the order of the matrices.
 	N int
 }
 
-// Again measures once more at the same order, so that a fraction of the limit
-// compares times that are close to one another. The better rate is kept.
+// Again repeats the measurement at the same order, so that a fraction of the limit
+// compares measurements close in time. It keeps the better rate.
 func (l *Limit) Again(ctx context.Context, b device.Backend) error {
 	timer, ok := Timer(b)
 	if !ok || l.Rate == 0 {
@@ -31,12 +31,11 @@ func (l *Limit) Again(ctx context.Context, b device.Backend) error {
 // DgemmTimer is a device that can measure its matrix product.
 type DgemmTimer interface {
 	// DgemmRate returns the rate of the product of two n×n matrices in
-	// floating-point operations a second.
+	// floating-point operations per second.
 	DgemmRate(ctx context.Context, n int) (float64, error)
 }
 
-// Timer returns the device of b, if it is one that can measure its matrix
-// product.
+// Timer returns the device of b if it can measure its matrix product.
 func Timer(b device.Backend) (timer DgemmTimer, ok bool) {
 	devices := b.Capabilities().Devices
 	if len(devices) == 1 {
@@ -45,9 +44,9 @@ func Timer(b device.Backend) (timer DgemmTimer, ok bool) {
 	return timer, ok
 }
 
-// DgemmRate measures the matrix product of b at growing orders and returns the
-// best rate. Orders whose product would take more than about a quarter of a second are
-// left out. The result is the zero value if b cannot measure it.
+// DgemmRate measures the matrix product of b at growing orders and returns the best
+// rate. It skips orders whose product would take more than about a quarter of a
+// second. The result is the zero value if b cannot measure its product.
 func DgemmRate(ctx context.Context, b device.Backend) (Limit, error) {
 	const longest = 250 * time.Millisecond
 	var best Limit

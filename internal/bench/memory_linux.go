@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// resetPeak gives unused memory back and lets the peak begin anew. It reports
-// whether the system allows the latter (proc(5), /proc/pid/clear_refs).
+// resetPeak returns unused memory to the system and resets the peak. It reports
+// whether the system supports the reset (proc(5), /proc/pid/clear_refs).
 func resetPeak() bool {
 	debug.FreeOSMemory()
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil

@@ -4,11 +4,11 @@ package bench
 
 import "runtime/debug"
 
-// resetPeak gives unused memory back. There is no peak to reset.
+// resetPeak returns unused memory to the system. It cannot reset the peak.
 func resetPeak() bool {
 	debug.FreeOSMemory()
 	return false
 }
 
-// peakBytes returns 0, unknown.
+// peakBytes returns 0, which means unknown.
 func peakBytes() int64 { return 0 }

@@ -14,38 +14,38 @@ import (
 	"gpfit/internal/plotting"
 )
 
-// Machine says what results were measured on and with.
+// Machine describes the hardware and the software of a measurement.
 type Machine struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
-	// CPU describes the processor, CPUs counts those that can be used.
+	// CPU describes the processor; CPUs is the number of usable CPUs.
 	CPU  string `json:"cpu"`
 	CPUs int    `json:"cpus"`
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
-	// Go, Gpfit and Revision are versions.
+	// Go, Gpfit and Revision are the versions.
 	Go       string `json:"go"`
 	Gpfit    string `json:"gpfit"`
 	Revision string `json:"revision"`
-	// Date is the time of day in UTC, RFC 3339.
+	// Date is the date and time in UTC, RFC 3339.
 	Date      string   `json:"date"`
 	Arguments []string `json:"arguments"`
-	// Data names the table, or says how it was made.
+	// Data names the table or describes how it was generated.
 	Data        string `json:"data"`
 	Kernel      string `json:"kernel"`
 	Standardize string `json:"standardize"`
 	Repeat      int    `json:"repeat"`
 }
 
-// Printer writes results as they come: one JSON object per line, or a table.
+// Printer writes results incrementally, as one JSON object per line or as a table.
 type Printer struct {
 	W    io.Writer
 	JSON bool
-	// headed says that the head of the table is out.
+	// headed means that the head of the table has been written.
 	headed bool
 }
 
-// Machine writes the header; it fills in what the process itself knows.
+// Machine writes the header. It fills in what the process can determine.
 func (p *Printer) Machine(m *Machine) error {
 	m.Type, m.SchemaVersion = "machine", SchemaVersion
 	m.CPUs, m.OS, m.Arch, m.Go = runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version()
@@ -86,8 +86,8 @@ func (p *Printer) Result(r *Result) error {
 	return err
 }
 
-// Plot shows time against n, and for each device the time that n³
-// operations take at the rate of its matrix product.
+// Plot returns a plot of time against n, with the time for n³ operations at the
+// rate of each device's matrix product.
 func Plot(results []*Result) *plotting.LogLog {
 	l := &plotting.LogLog{XLabel: "rows n", YLabel: "seconds"}
 	l.Title = fmt.Sprintf("One evaluation, %s, %d columns", results[0].Kernel, results[0].D)
@@ -120,7 +120,7 @@ func Plot(results []*Result) *plotting.LogLog {
 	return l
 }
 
-// threeDigits prints a rate without an exponent.
+// threeDigits formats a rate without an exponent.
 func threeDigits(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -21,31 +21,31 @@ type Result struct {
 	N      int    `json:"n"`
 	D      int    `json:"d"`
 	Kernel string `json:"kernel"`
-	// NLML, Parameters and GradientLog are those at the given parameters, in
+	// NLML, Parameters and GradientLog are the values at the given parameters, in
 	// units of the scaled problem as in `gpfit nlml --json`.
 	NLML        float64            `json:"nlml"`
 	Parameters  map[string]float64 `json:"parameters"`
 	GradientLog map[string]float64 `json:"gradient_log"`
-	// SecondsValue and SecondsValueGradient are medians of Repeat evaluations
-	// after one warm-up, each from the covariance matrix on.
+	// SecondsValue and SecondsValueGradient are medians of Repeat evaluations after
+	// one warm-up. Each evaluation includes forming the covariance matrix.
 	SecondsValue         float64 `json:"seconds_value"`
 	SecondsValueGradient float64 `json:"seconds_value_gradient"`
-	// AllSecondsValue and AllSecondsValueGradient are the single times.
+	// AllSecondsValue and AllSecondsValueGradient are the individual times.
 	AllSecondsValue         []float64 `json:"all_seconds_value"`
 	AllSecondsValueGradient []float64 `json:"all_seconds_value_gradient"`
 	Repeat                  int       `json:"repeat"`
-	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ a second;
-	// DgemmGFlops the rate of the device's matrix product, measured at order
-	// DgemmN; FractionOfDgemm their ratio. The last three are 0 where a device
+	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ per second.
+	// DgemmGFlops is the rate of the device's matrix product, measured at order
+	// DgemmN, and FractionOfDgemm their ratio. The last three are 0 if the device
 	// has no such measurement.
 	GFlops          float64 `json:"gflops"`
 	DgemmGFlops     float64 `json:"dgemm_gflops"`
 	DgemmN          int     `json:"dgemm_n"`
 	FractionOfDgemm float64 `json:"fraction_of_dgemm"`
-	// PeakBytes is the largest resident memory of the process since the
-	// measurement of this n began, or since the process began if
-	// PeakIsCumulative; 0 where the system does not tell. WorkspaceBytes is
-	// what the backend holds, on a GPU in the GPU's memory.
+	// PeakBytes is the largest resident memory of the process since the measurement
+	// of this n began, or since the process began if PeakIsCumulative; 0 if the
+	// system does not report it. WorkspaceBytes is the memory that the backend
+	// holds, on a GPU in the GPU's memory.
 	PeakBytes        int64 `json:"peak_bytes"`
 	PeakIsCumulative bool  `json:"peak_is_cumulative"`
 	WorkspaceBytes   int64 `json:"workspace_bytes"`
@@ -57,17 +57,17 @@ type Result struct {
 	Warnings             []string `json:"warnings"`
 }
 
-// predictRows is the number of rows predicted at once: enough to be matrix
-// products, few enough for their n² operations each to be little beside n³.
+// predictRows is the number of rows predicted at once: enough for efficient matrix
+// products, few enough to keep their n² operations each small compared with n³.
 const predictRows = 1000
 
-// step is the distance in log-parameters between timed evaluations. It defeats
-// the reuse of the factor, and changes neither the work nor its conditioning.
+// step is the distance in log-parameters between timed evaluations. It prevents
+// reuse of the factor but changes neither the work nor the conditioning.
 const step = 1e-6
 
-// Run measures the job on b, whose matrix product has the given rate.
-// Evaluations go through the job's expression graph, as a fit's do. Errors
-// are those of [fit.Job.Evaluate].
+// Run measures the job on b, whose matrix product has the given rate. It evaluates
+// the job's expression graph, as a fit does. It returns the errors of
+// [fit.Job.Evaluate].
 func Run(ctx context.Context, job *fit.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
 	var r *Result
 	exclusive := resetPeak()
@@ -91,7 +91,7 @@ func Run(ctx context.Context, job *fit.Job, b device.Backend, limit Limit, repea
 }
 
 func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
-	// The warm-up is at the given parameters: its result is reported.
+	// The warm-up uses the given parameters; its result is reported.
 	report, err := p.Evaluate(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
 	}
 	z, grad := slices.Clone(p.Start), make([]float64, len(p.Start))
 	count := 0
-	// away is another point for every evaluation.
+	// away moves to a different point before every evaluation.
 	away := func() {
 		count++
 		for i, v := range p.Start {
@@ -158,7 +158,7 @@ func measurePredictions(ctx context.Context, p *fit.Parts, r *Result, z []float6
 	return nil
 }
 
-// times calls f so many times and returns how long each took, in seconds.
+// times calls f repeat times and returns the time of each call in seconds.
 func times(repeat int, f func() error) ([]float64, error) {
 	seconds := make([]float64, repeat)
 	for i := range seconds {
@@ -171,8 +171,8 @@ func times(repeat int, f func() error) ([]float64, error) {
 	return seconds, nil
 }
 
-// Median returns the middle of v, the mean of the middle two if their number is
-// even. v must not be empty and stays as it is.
+// Median returns the median of v, the mean of the middle two if len(v) is even. v
+// must not be empty and is not changed.
 func Median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2

@@ -11,11 +11,11 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// SyntheticText says what [Synthetic] makes, for the header of results.
+// SyntheticText describes the data from [Synthetic], for the header of results.
 const SyntheticText = "x ~ N(0, 1), y = sin(2 x0) + sum_c cos(x_c + c)/sqrt(d) + 0.1 N(0, 1)"
 
-// Synthetic returns a table of n rows and d columns (see [SyntheticText]) from
-// a seed. A shorter table of the same seed is the beginning of a longer one.
+// Synthetic returns a random table of n rows and d columns (see [SyntheticText]).
+// With the same seed, a shorter table is the beginning of a longer one.
 func Synthetic(n, d int, seed uint64) fit.Data {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	data := fit.Data{X: make([]float64, n*d), Y: make([]float64, n), N: n, D: d, TargetName: "y"}
@@ -34,8 +34,8 @@ func Synthetic(n, d int, seed uint64) fit.Data {
 	return data
 }
 
-// CheckSize returns a [*gp.SizeError] for a table that there is no memory for, with
-// its copies, or with more rows than any exact fit can have.
+// CheckSize returns a [*gp.SizeError] if a table and its copies do not fit in
+// memory, or if it has more rows than any exact fit can have.
 func CheckSize(n, d int) error {
 	free := hostmem.Free()
 	need := 8 * 4 * float64(n) * float64(d)
@@ -48,8 +48,8 @@ func CheckSize(n, d int) error {
 	return nil
 }
 
-// FirstRows returns the table of the first n rows of data, which has at least
-// so many. Nothing is copied.
+// FirstRows returns the table of the first n rows of data, which must have at least
+// n rows. It copies nothing.
 func FirstRows(data fit.Data, n int) fit.Data {
 	data.X, data.Y, data.N = data.X[:n*data.D], data.Y[:n], n
 	return data

@@ -1,6 +1,6 @@
 // Package filelock locks open files against other processes, on Unix by flock, on
-// Windows by LockFileEx. A lock ends when its file is closed, so also when its
-// process is killed: no lock is ever stale. Start at [Try].
+// Windows by LockFileEx. A lock ends when its file is closed, and therefore when
+// its process is killed, so no lock is ever stale. Start with [Try].
 package filelock
 
 import (
@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// ErrBusy says that another open file holds the lock, in this process or another.
+// ErrBusy reports that another open file, in this process or another, holds the
+// lock.
 var ErrBusy = errors.New("locked by another process")
 
 // pollInterval is the pause between two attempts at a lock.
 const pollInterval = 5 * time.Millisecond
 
-// Try locks f, against everyone else if exclusive is set, else only against those
-// who want it exclusively. While the lock is another's, Try tries again for as
-// long as patience, then returns [ErrBusy]; with a patience of 0 it tries once.
-// Another error says that the file system or the operating system has no locks.
+// Try locks f, either exclusively or shared. While another open file holds a
+// conflicting lock, Try retries until patience has passed and then returns
+// [ErrBusy]; with a patience of 0 it tries once. Any other error means that the
+// file system or the operating system has no locks.
 //
-// On Linux a lock reaches over NFS, whose server keeps it; a file system mounted
-// without locks (Lustre's "localflock") keeps it within one machine.
+// On Linux a lock also works over NFS, whose server holds it; a file system mounted
+// without distributed locks (Lustre's "localflock") limits it to one machine.
 func Try(f *os.File, exclusive bool, patience time.Duration) error {
 	end := time.Now().Add(patience)
 	busy, err := tryOnce(f, exclusive)
@@ -38,6 +39,6 @@ func Try(f *os.File, exclusive bool, patience time.Duration) error {
 	return nil
 }
 
-// Unlock gives the lock back while f stays open. Closing f does it too, but not
-// before a child process that is being started has let go of its copy of f.
+// Unlock releases the lock while f stays open. Closing f also releases it, but only
+// after a child process that is being started has closed its copy of f.
 func Unlock(f *os.File) error { return unlock(f) }

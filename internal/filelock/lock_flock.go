@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryOnce says whether another open file has the lock.
+// tryOnce tries to lock f and reports whether another open file holds the lock.
 func tryOnce(f *os.File, exclusive bool) (busy bool, err error) {
 	how := unix.LOCK_SH
 	if exclusive {

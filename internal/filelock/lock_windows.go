@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock is on one byte far behind the end of any file, since on Windows it
-// keeps others from reading what it covers.
+// The lock covers one byte far beyond the end of any file, because on Windows it
+// prevents others from reading the locked bytes.
 const lockOffsetHigh = 1 << 30
 
-// tryOnce says whether another open file has the lock.
+// tryOnce tries to lock f and reports whether another open file holds the lock.
 func tryOnce(f *os.File, exclusive bool) (busy bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {

@@ -1,5 +1,6 @@
-// Package fuzzguard bounds what one input may cost in a fuzz target: a parser that
-// takes seconds or gigabytes for a few bytes is as broken as one that panics.
+// Package fuzzguard bounds the time and memory of one input in a fuzz target,
+// because a parser that takes seconds or gigabytes for a few bytes is as broken as
+// one that panics.
 package fuzzguard
 
 import (
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// What one input may take.
+// Limits for one input.
 const (
 	MaxBytes = 256 << 20
 	MaxTime  = 2 * time.Second
@@ -16,9 +17,9 @@ const (
 
 const allocated = "/gc/heap/allocs:bytes"
 
-// Run calls f and fails the target if that allocates more than [MaxBytes] in all, or
-// takes more than [MaxTime]. An input that took too long is tried a second time,
-// since a busy machine is no finding: f must be such that it can be.
+// Run calls f and fails the target if f allocates more than [MaxBytes] in total or
+// takes longer than [MaxTime]. It calls f again if the first call took too long,
+// because the machine may be busy; f must allow a second call.
 func Run(t testing.TB, f func()) {
 	t.Helper()
 	within(t, f, MaxTime)
@@ -38,7 +39,8 @@ func within(t testing.TB, f func(), limit time.Duration) {
 	}
 }
 
-// cost is what f allocates, by all goroutines, and how long it takes.
+// cost returns the bytes that f allocates, in all goroutines, and the time it
+// takes.
 func cost(f func()) (bytes uint64, took time.Duration) {
 	before, begin := total(), time.Now()
 	f()

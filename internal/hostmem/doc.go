@@ -1,2 +1,2 @@
-// Package hostmem says how much memory the host has left.
+// Package hostmem reports the free memory of the host.
 package hostmem

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Free returns the bytes that can be allocated without swapping: what
-// the kernel calls MemAvailable, or what is left of a control group's limit or of
-// the process's own (ulimit -v, -d) if that is less. 0 means unknown.
+// Free returns the number of bytes that can be allocated without swapping: the
+// kernel's MemAvailable, or the rest of the limits of a control group or of the
+// process (ulimit -v, -d) if that is less. 0 means unknown.
 func Free() int64 {
 	last.Lock()
 	defer last.Unlock()
@@ -23,8 +23,8 @@ func Free() int64 {
 	return last.free
 }
 
-// A reading takes 0.1 ms, as long as a small evaluation: it serves for a little
-// while, in which not even a fast machine fills much memory.
+// A reading takes 0.1 ms, as long as a small evaluation. It is reused for a short
+// time, in which even a fast machine cannot fill much memory.
 const fresh = 5 * time.Millisecond
 
 var last struct {
@@ -43,7 +43,7 @@ func read() int64 {
 	return free
 }
 
-// available is the kernel's MemAvailable; 0 means unknown.
+// available returns the kernel's MemAvailable; 0 means unknown.
 func available() int64 {
 	text, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(text)) {
@@ -55,8 +55,8 @@ func available() int64 {
 	return 0
 }
 
-// groupsLeft is what is left of the limits of the process's control groups and of
-// all above them.
+// groupsLeft returns the unused parts of the limits of the process's control groups
+// and their ancestors.
 func groupsLeft() []int64 {
 	var left []int64
 	for _, version := range []struct{ root, controller, limit, used string }{
@@ -78,8 +78,8 @@ func groupsLeft() []int64 {
 	return left
 }
 
-// groupOf is the process's group in the hierarchy of a controller, as a path from
-// its root; "" is version 2.
+// groupOf returns the process's group in the hierarchy of a controller, as a path
+// from its root; "" means version 2.
 func groupOf(controller string) string {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
@@ -91,16 +91,16 @@ func groupOf(controller string) string {
 	return "/"
 }
 
-// spare is what the runtime maps beyond what is asked of it.
+// spare is the memory that the runtime maps in excess of requests.
 const spare = 32 << 20
 
-// limitLeft is what is left of the limits on the process's address space and data.
-// 0 means that there are none.
+// limitLeft returns the unused part of the limits on the process's address space
+// and data. 0 means no limit.
 func limitLeft() int64 {
 	var least int64
 	for _, l := range []struct {
 		resource int
-		used     int // its place in /proc/self/statm, in pages
+		used     int // index in /proc/self/statm, in pages
 	}{{syscall.RLIMIT_AS, 0}, {syscall.RLIMIT_DATA, 5}} {
 		var r syscall.Rlimit
 		if err := syscall.Getrlimit(l.resource, &r); err != nil || r.Cur > 1<<60 {
@@ -114,7 +114,7 @@ func limitLeft() int64 {
 	return least
 }
 
-// pages is an entry of /proc/self/statm in bytes, 0 if it cannot be read.
+// pages returns an entry of /proc/self/statm in bytes, or 0 if it cannot be read.
 func pages(entry int) int64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

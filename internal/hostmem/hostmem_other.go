@@ -2,5 +2,5 @@
 
 package hostmem
 
-// Free returns 0, unknown: memory plans are then not checked.
+// Free returns 0, which means unknown. Memory plans are then not checked.
 func Free() int64 { return 0 }

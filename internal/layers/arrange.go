@@ -9,26 +9,26 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// Arrangement is an order of files in which few references run up.
+// Arrangement is an order of files with few references upwards.
 type Arrangement struct {
-	// Floors lists the files from the top down: a file stands below all that refer
-	// to it, but for those of the references in Up.
+	// Floors lists the files from the top down. A file is below all files that
+	// refer to it, except for the references in Up.
 	Floors [][]string
 	// Up are the references to a file of the same or a higher floor.
 	Up []Reference
 }
 
 // exactFiles is the number of files up to which a ring of references is ordered
-// exactly, in 2^exactFiles steps; tries is how often the search for an order of a
-// larger ring begins anew.
+// exactly, in 2^exactFiles steps. tries is the number of searches for an order of a
+// larger ring.
 const (
 	exactFiles = 20
 	tries      = 200
 )
 
-// Arrange orders files so that as few references as possible run up. Files that
-// refer to one another in a ring cannot all be in order: the least number of
-// references against it is exact for rings of up to 20 files and the best of many
+// Arrange orders files so that as few references as possible go up. Files that
+// refer to each other in a ring cannot all be in order. The number of references
+// against the order is minimal for rings of up to 20 files and the best of many
 // local searches for larger ones.
 func Arrange(files []string, refs []Reference) Arrangement {
 	index := map[string]int{}
@@ -44,7 +44,7 @@ func Arrange(files []string, refs []Reference) Arrangement {
 		g.SetEdge(simple.Edge{F: simple.Node(from), T: simple.Node(to)})
 	}
 	var order []int
-	rings := topo.TarjanSCC(g) // what is referred to comes first
+	rings := topo.TarjanSCC(g) // referenced files come first
 	for _, nodes := range slices.Backward(rings) {
 		ring := make([]int, len(nodes))
 		for i, n := range nodes {
@@ -77,9 +77,9 @@ func orderRing(ring []int, uses [][]int) []int {
 	return out
 }
 
-// exactOrder finds the best order of all: the least number of references up among
-// the files of a set, placed on top of all others, follows from that of the set
-// without the lowest of them.
+// exactOrder finds the optimal order by dynamic programming: the minimal number of
+// upward references in a set of files, placed on top of all others, follows from
+// the minima of the set without its lowest file.
 func exactOrder(uses []uint64) []int {
 	n := len(uses)
 	least := make([]int16, 1<<n)
@@ -103,8 +103,8 @@ func exactOrder(uses []uint64) []int {
 	return order
 }
 
-// searchOrder moves one file at a time to the place where it costs least, from
-// several orders drawn at random, the same in every run.
+// searchOrder moves one file at a time to the position with the lowest cost,
+// starting from several pseudorandom orders that are the same in every run.
 func searchOrder(uses []uint64) []int {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var best []int
@@ -124,8 +124,8 @@ func searchOrder(uses []uint64) []int {
 	return best
 }
 
-// moveFile puts file i where fewest references run up, if that is better than
-// where it is.
+// moveFile moves file i to the position with the fewest upward references, if that
+// is an improvement.
 func moveFile(order []int, i int, uses []uint64) bool {
 	from := slices.Index(order, i)
 	at, gain, change := from, 0, 0
@@ -152,7 +152,7 @@ func moveFile(order []int, i int, uses []uint64) bool {
 
 func refers(uses []uint64, i, j int) int { return int(uses[i] >> j & 1) }
 
-// countUp counts the references up in an order.
+// countUp counts the upward references in an order.
 func countUp(order []int, uses []uint64) int {
 	up, above := 0, uint64(0)
 	for _, i := range order {
@@ -162,8 +162,8 @@ func countUp(order []int, uses []uint64) int {
 	return up
 }
 
-// arrangement makes floors of an order: a file stands one floor below the lowest
-// of those above it that refer to it.
+// arrangement builds floors from an order: a file is one floor below the lowest
+// file above it that refers to it.
 func arrangement(files []string, refs []Reference, index map[string]int, order []int) Arrangement {
 	place := make([]int, len(files))
 	for at, i := range order {

@@ -1,9 +1,10 @@
-// Package layers holds the structure of the code. Its tests compare the imports of
-// every package with the table of packages in ARCHITECTURE.md, resolve the links in
-// doc comments, and bound the references between the files of a package that run
-// up ([Arrange]) and the type names that several packages share.
+// Package layers analyses and tests the structure of the code. Its tests compare
+// the imports of every package with the table of packages in ARCHITECTURE.md,
+// resolve the links in doc comments, and bound the upward references between the
+// files of a package ([Arrange]) and the number of type names that several packages
+// share.
 //
-// The command in rooms prints the files of a package floor by floor.
+// The command rooms prints the files of a package by floors.
 package layers
 
 import (
@@ -12,7 +13,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Load parses and type-checks the packages that patterns name, relative to the
+// Load parses and type-checks the packages matching patterns, relative to the
 // folder dir, without their tests.
 func Load(dir string, patterns ...string) ([]*packages.Package, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Reference says that one file of a package uses what another one declares.
+// Reference records that one file of a package uses declarations of another.
 type Reference struct {
 	From, To string
 	// Names are the functions, types, constants, variables, methods and fields
@@ -55,7 +55,8 @@ func References(pkg *packages.Package) []Reference {
 	return out
 }
 
-// qualifiedName is an object's name, that of a method with its receiver's.
+// qualifiedName returns an object's name, for a method together with the name of
+// its receiver.
 func qualifiedName(obj types.Object) string {
 	f, ok := obj.(*types.Func)
 	if !ok || f.Signature().Recv() == nil {

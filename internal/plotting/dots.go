@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Dots is a plot of single values by category: one row a category from the top
-// down, a ring for each value and a bar at their mean.
+// Dots is a plot of single values by category. From the top down, each row is a
+// category with a ring for each value and a bar at the mean.
 type Dots struct {
 	Title, XLabel string
 	Rows          []DotRow
@@ -27,11 +27,11 @@ type Dots struct {
 type DotRow struct {
 	Name   string
 	Values []float64
-	// Group gives rows that belong together one colour.
+	// Group is the index of a colour; related rows share one.
 	Group int
 }
 
-// The size of a row, and of what is around the rows.
+// The size of a row and of the margins.
 const (
 	dotsWidth    = 18 * vg.Centimeter
 	dotsRow      = 0.72 * vg.Centimeter

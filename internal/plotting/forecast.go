@@ -12,19 +12,19 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Forecast is a plot of a prediction along one input: the data, the mean and a
-// band about it.
+// Forecast is a plot of a prediction along one input: the data, the mean and a band
+// around it.
 type Forecast struct {
 	Title, XLabel, YLabel string
 	// DataX and DataY are the observations; they may be empty.
 	DataX, DataY []float64
-	// X may come in any order; Mean, Lower and Upper are of its length.
+	// X may be in any order; Mean, Lower and Upper have the same length.
 	X, Mean, Lower, Upper []float64
-	// Band says what lies between Lower and Upper: "95 % interval".
+	// Band describes the range between Lower and Upper, such as "95 % interval".
 	Band string
 }
 
-// Write draws the plot to a file, which is replaced as a whole or not at all.
+// Write draws the plot to a file. It replaces the file completely or not at all.
 func (f *Forecast) Write(ctx context.Context, path string) error {
 	format, err := Format(path)
 	if err != nil {
@@ -80,5 +80,5 @@ func (f *Forecast) Write(ctx context.Context, path string) error {
 	return write(ctx, path, format, p, legend, lines)
 }
 
-// bandColor is the first colour of the palette on white, lightened.
+// bandColor is a light version of the first colour of the palette.
 var bandColor = color.RGBA{178, 212, 232, 255}

@@ -17,11 +17,11 @@ import (
 // Series is one line of a plot.
 type Series struct {
 	Name string
-	// X and Y are of one length, and positive where axes are logarithmic.
+	// X and Y have the same length, and are positive on logarithmic axes.
 	X, Y []float64
-	// Group gives series that belong together one colour.
+	// Group is the index of a colour; related series share one.
 	Group int
-	// Style tells the lines of a group apart.
+	// Style distinguishes the lines of a group.
 	Style Style
 }
 
@@ -41,7 +41,7 @@ type LogLog struct {
 	Series                []Series
 }
 
-// Write draws the plot to a file, which is replaced as a whole or not at all.
+// Write draws the plot to a file. It replaces the file completely or not at all.
 func (l *LogLog) Write(ctx context.Context, path string) error {
 	format, err := Format(path)
 	if err != nil {
@@ -110,8 +110,8 @@ func logAxis(a *plot.Axis, lo, hi float64, ticks []plot.Tick) {
 	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(ticks)
 }
 
-// valueAxis has a tick at each of the values, with a label where there is room,
-// and a little more than their range.
+// valueAxis sets a tick at each of the values, with a label where it fits, and a
+// range slightly larger than the values'.
 func valueAxis(a *plot.Axis, values []float64) {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	lo, hi := values[0], values[len(values)-1]
@@ -128,8 +128,8 @@ func valueAxis(a *plot.Axis, values []float64) {
 	logAxis(a, lo/room, hi*room, ticks)
 }
 
-// decadeAxis reaches from one of 1, 2, 5, 10, … to another; these have labels,
-// or powers of ten alone if there are many.
+// decadeAxis sets an axis that starts and ends at numbers of the series 1, 2, 5,
+// 10, …. It labels these numbers, or only powers of ten if there are many.
 func decadeAxis(a *plot.Axis, values []float64) {
 	lo, hi := slices.Min(values), slices.Max(values)
 	few := math.Log10(hi/lo) < 2.5

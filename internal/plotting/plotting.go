@@ -21,19 +21,19 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-// The size of a plot; PNG files have pngDPI dots an inch.
+// The size of a plot; PNG files have pngDPI dots per inch.
 const (
 	width, height = 16 * vg.Centimeter, 11 * vg.Centimeter
 	margin        = 8
 	pngDPI        = 160
-	// The legend is below the axes, where it hides no line: so much for each
-	// series.
+	// The legend is below the axes, where it hides no line. This is the height for
+	// each series.
 	legendLine   = 14
 	legendIndent = 60
 )
 
-// palette holds colours that people with colour-blindness can tell apart
-// (Okabe & Ito 2008).
+// palette holds colours that are distinguishable with colour blindness (Okabe & Ito
+// 2008).
 var palette = []color.Color{
 	color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255},
 	color.RGBA{204, 121, 167, 255}, color.RGBA{230, 159, 0, 255},
@@ -41,7 +41,7 @@ var palette = []color.Color{
 
 var gridColor = color.Gray{225}
 
-// Format returns "svg" or "png" for a file's name, an error for any other.
+// Format returns "svg" or "png" for a file name, and an error for any other ending.
 func Format(path string) (string, error) {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".svg", ".png":
@@ -50,7 +50,7 @@ func Format(path string) (string, error) {
 	return "", fmt.Errorf("%s: the name of a plot must end in .svg or .png", path)
 }
 
-// newPlot returns an empty plot in the project's looks.
+// newPlot returns an empty plot in the project's style.
 func newPlot(title, xLabel string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text = printable(title), printable(xLabel)
@@ -63,8 +63,8 @@ func newPlot(title, xLabel string) *plot.Plot {
 	return p
 }
 
-// printable is a text with � for what an SVG file cannot hold: control characters,
-// and bytes that are no UTF-8 (XML 1.0, §2.2).
+// printable returns text with � in place of characters that an SVG file cannot
+// contain: control characters and invalid UTF-8 (XML 1.0, §2.2).
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' || r == '\uFFFE' || r == '\uFFFF' {
@@ -80,7 +80,7 @@ func sans(fonts ...*font.Font) {
 	}
 }
 
-// withLegend is newPlot with a legend, the axes meeting at the corner.
+// withLegend is like newPlot, with a legend and axes that meet at the corner.
 func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
 	p, legend := newPlot(title, xLabel), plot.NewLegend()
 	sans(&p.Y.Label.TextStyle.Font, &legend.TextStyle.Font)
@@ -92,8 +92,8 @@ func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
 	return p, &legend
 }
 
-// write draws the plot, with its legend of so many lines below it, to a file,
-// which is replaced as a whole or not at all.
+// write draws the plot, with the given number of legend lines below it, to a file.
+// It replaces the file completely or not at all.
 func write(ctx context.Context, path, format string, p *plot.Plot, legend *plot.Legend, lines int) error {
 	below := vg.Length(lines) * legendLine
 	height := height + below

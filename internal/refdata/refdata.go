@@ -1,6 +1,6 @@
-// Package refdata finds reference data sets for tests. They are not ours to
-// ship: they lie in a folder "shared" beside the repository where there is one,
-// and tests that need them skip without it, saying so.
+// Package refdata finds reference data sets for tests. The repository may not
+// distribute them; they are in a folder "shared" next to it. Tests that need them
+// skip with a message if that folder is missing.
 package refdata
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Path returns the path of a reference file, or skips the test.
+// Path returns the path of a reference file, or skips the test if it is missing.
 func Path(t testing.TB, elem ...string) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -1,4 +1,4 @@
-// Package suggest finds the known word that was probably meant.
+// Package suggest finds the known word that a user probably meant.
 package suggest
 
 import (
@@ -7,12 +7,11 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// longest is the length of a word, in bytes, for which another is looked for.
+// longest is the length in bytes up to which a word gets a suggestion.
 const longest = 200
 
-// Closest returns the known word that differs least from the one asked for, if
-// it differs in no more than two of its characters or a third of them, case
-// apart.
+// Closest returns the known word closest to asked, if they differ in at most two
+// characters or a third of them, ignoring case.
 func Closest(asked string, known []string) (string, bool) {
 	limit := max(2, len([]rune(asked))/3)
 	if len(asked) < 3 {
@@ -21,7 +20,7 @@ func Closest(asked string, known []string) (string, bool) {
 	best, bestDistance := "", limit+1
 	for _, word := range known {
 		if len(asked) > longest || len(word) > len(asked)+4*limit || len(asked) > len(word)+4*limit {
-			continue // nobody meant this, and comparing takes the product of the lengths
+			continue // implausible, and a comparison costs the product of the lengths
 		}
 		if d := levenshtein.ComputeDistance(strings.ToLower(asked), strings.ToLower(word)); d < bestDistance {
 			best, bestDistance = word, d
@@ -30,8 +29,7 @@ func Closest(asked string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// DidYouMean returns ` (did you mean "word"?)`, or nothing if no known word is
-// near.
+// DidYouMean returns ` (did you mean "word"?)`, or "" if no known word is close.
 func DidYouMean(asked string, known []string) string {
 	if word, ok := Closest(asked, known); ok {
 		return ` (did you mean "` + word + `"?)`

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// mostQuoted is how many bytes of a word are quoted.
+	// mostQuoted is the number of bytes of a word that are quoted.
 	mostQuoted = 60
-	// mostListed is more than any list of known words has.
+	// mostListed exceeds the length of any list of known words.
 	mostListed = 500
-	// around is how much of a text is shown on each side of a fault.
+	// around is the number of bytes of a text shown on each side of a fault.
 	around = 60
 )
 
-// Quote is text from outside as messages show it: in double quotes, escaped, and
-// cut where it is long.
+// Quote returns text from outside for messages: in double quotes, escaped, and
+// truncated if it is long.
 func Quote(s string) string {
 	if len(s) > mostQuoted {
 		return strconv.Quote(strings.ToValidUTF8(s[:mostQuoted], "")) + "…"
@@ -25,9 +25,8 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Printable is text for a terminal: characters that are not printed are escaped,
-// but for line ends, and of a line longer than most characters the middle is left
-// out.
+// Printable returns text for a terminal. It escapes unprintable characters except
+// line ends, and omits the middle of lines longer than most characters.
 func Printable(text string, most int) string {
 	var out strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -43,7 +42,7 @@ func Printable(text string, most int) string {
 	return out.String()
 }
 
-// escape writes characters that are not printed as Go's quotes do.
+// escape escapes unprintable characters as in Go's quoted strings.
 func escape(line string) string {
 	if !strings.ContainsFunc(line, notPrinted) {
 		return line
@@ -61,12 +60,12 @@ func escape(line string) string {
 	return out.String()
 }
 
-// notPrinted tells characters that are not printed; what is no UTF-8 decodes to
+// notPrinted reports whether a character is unprintable; invalid UTF-8 decodes to
 // one.
 func notPrinted(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }
 
-// excerpt is the text around a place on one line, and how many characters of it
-// come before that place.
+// excerpt returns the text around a position on one line, and the number of its
+// characters before that position.
 func excerpt(text string, pos int) (line string, before int) {
 	from, to, left, right := 0, len(text), "", ""
 	if pos > around {
@@ -79,8 +78,8 @@ func excerpt(text string, pos int) (line string, before int) {
 	return head + oneLine(text[pos:to]) + right, utf8.RuneCountInString(head)
 }
 
-// oneLine is a part of a text on one line. A character that the cut has halved is
-// left out.
+// oneLine returns a part of a text on one line, without a character that the cut
+// has split.
 func oneLine(part string) string {
 	part = strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' || c == '\t' {

@@ -1,5 +1,5 @@
-// Package textform is what the small text forms share, those of kernels, mean
-// functions and priors: a scanner, errors with a mark below the fault, and lists.
+// Package textform scans and prints the text forms of kernels, mean functions and
+// priors: it has a scanner, errors with a mark below the fault, and lists.
 package textform
 
 import (
@@ -15,24 +15,24 @@ import (
 
 // Error reports a text that cannot be read.
 type Error struct {
-	// What is the form: "kernel", "mean", "prior".
+	// What names the form: "kernel", "mean" or "prior".
 	What string
 	// Text is the whole text, and Pos the byte offset of the fault in it.
 	Text string
 	Pos  int
-	// Msg says what is wrong and what was expected.
+	// Msg describes the fault and what was expected.
 	Msg string
 }
 
-// Error prints the message, the text around the faulty character and a mark below
+// Error returns the message, the text around the faulty character and a mark below
 // it.
 func (e *Error) Error() string {
 	line, before := excerpt(e.Text, e.Pos)
 	return fmt.Sprintf("%s: %s\n  %s\n  %s^", e.What, e.Msg, line, strings.Repeat(" ", before))
 }
 
-// Scanner reads Text from Pos on. Blanks before what it reads are passed over.
-// Its errors are [*Error].
+// Scanner reads Text from Pos on and skips blanks before each item. Its errors are
+// [*Error].
 type Scanner struct {
 	What, Text string
 	Pos        int
@@ -40,7 +40,7 @@ type Scanner struct {
 
 const blanks = " \t\n\r"
 
-// Fail is an error at pos. Of a long word among args the beginning is shown.
+// Fail returns an error at pos. It truncates long words among args.
 func (s *Scanner) Fail(pos int, format string, args ...any) error {
 	for i, arg := range args {
 		if word, ok := arg.(string); ok && len(word) > mostListed {
@@ -50,7 +50,7 @@ func (s *Scanner) Fail(pos int, format string, args ...any) error {
 	return &Error{What: s.What, Text: s.Text, Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
-// run reads the longest run of characters in a class and says where it began.
+// run reads the longest run of characters in a class and returns its start.
 func (s *Scanner) run(class func(rune) bool) (text string, start int) {
 	start = len(s.Text) - len(strings.TrimLeft(s.Text[s.Pos:], blanks))
 	s.Pos = len(s.Text) - len(strings.TrimLeftFunc(s.Text[start:], class))
@@ -60,7 +60,7 @@ func (s *Scanner) run(class func(rune) bool) (text string, start int) {
 // Word reads letters, digits and _.
 func (s *Scanner) Word() (word string, start int) { return s.run(inWord) }
 
-// Value reads what could be meant as a number: up to a blank, bracket, comma or
+// Value reads text that may be meant as a number, up to a blank, bracket, comma or
 // equals sign.
 func (s *Scanner) Value() (text string, start int) {
 	return s.run(func(c rune) bool { return !strings.ContainsRune(blanks+"()[],=", c) })
@@ -68,7 +68,7 @@ func (s *Scanner) Value() (text string, start int) {
 
 func inWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// IsName tells a word that does not begin with a digit.
+// IsName reports whether s is a word that does not begin with a digit.
 func IsName(s string) bool {
 	return s != "" && !unicode.IsDigit([]rune(s)[0]) && strings.TrimLeftFunc(s, inWord) == ""
 }
@@ -80,7 +80,7 @@ func (s *Scanner) OneOf(kind string, known []string) (name string, start int, er
 	case !IsName(name):
 		err = s.Fail(start, "expected a %s: one of %s", kind, strings.Join(known, ", "))
 	case !slices.Contains(known, name):
-		err = s.Fail(start, "unknown %s %s%s: known are %s", kind, Quote(name), suggest.DidYouMean(name, known), strings.Join(known, ", "))
+		err = s.Fail(start, "unknown %s %s%s: the known ones are %s", kind, Quote(name), suggest.DidYouMean(name, known), strings.Join(known, ", "))
 	}
 	return name, start, err
 }
@@ -102,13 +102,13 @@ func (s *Scanner) Expect(c byte) error {
 	return s.Expected(strconv.QuoteRune(rune(c)))
 }
 
-// AtEnd says whether nothing but blanks is left.
+// AtEnd reports whether only blanks are left.
 func (s *Scanner) AtEnd() bool {
 	_, s.Pos = s.run(func(rune) bool { return false })
 	return s.Pos == len(s.Text)
 }
 
-// Expected is an error about what is next instead of what.
+// Expected returns an error about the next text, which should be what.
 func (s *Scanner) Expected(what string) error {
 	if s.AtEnd() {
 		return s.Fail(s.Pos, "expected %s, found the end", what)
@@ -121,7 +121,7 @@ func (s *Scanner) Expected(what string) error {
 	return s.Fail(start, "expected %s, found %s", what, Quote(found))
 }
 
-// Each has item read one part or more, with sep between them.
+// Each calls item to read each of one or more parts separated by sep.
 func (s *Scanner) Each(sep byte, item func() error) error {
 	for {
 		if err := item(); err != nil || !s.Accept(sep) {
@@ -130,8 +130,8 @@ func (s *Scanner) Each(sep byte, item func() error) error {
 	}
 }
 
-// List has item read the parts of a list, with commas between them, and reads
-// the bracket that closes it.
+// List calls item to read each part of a comma-separated list and reads the closing
+// bracket.
 func (s *Scanner) List(closing byte, item func() error) error {
 	if err := s.Each(',', item); err != nil || s.Accept(closing) {
 		return err
@@ -139,7 +139,7 @@ func (s *Scanner) List(closing byte, item func() error) error {
 	return s.Expected(fmt.Sprintf("',' or %q", closing))
 }
 
-// Numbers reads one number, or a list [n, n, …], and hands each to item.
+// Numbers reads one number or a list [n, n, …] and passes each to item.
 func (s *Scanner) Numbers(item func(text string, start int) error) error {
 	number := func() error {
 		text, start := s.Value()
@@ -154,7 +154,7 @@ func (s *Scanner) Numbers(item func(text string, start int) error) error {
 	return number()
 }
 
-// Dims reads the numbers of columns after `dims`: =n or =[n, n, …].
+// Dims reads the column numbers after `dims`: =n or =[n, n, …].
 func (s *Scanner) Dims() ([]int, error) {
 	if err := s.Expect('='); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *Scanner) Dims() ([]int, error) {
 	return dims, err
 }
 
-// Call prints name(arg, arg, …), or name alone if there are none.
+// Call returns name(arg, arg, …), or name alone without arguments.
 func Call(name string, args []string) string {
 	if len(args) == 0 {
 		return name
@@ -182,7 +182,7 @@ func Call(name string, args []string) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// Words prints numbers with as many digits as tell them from others.
+// Words formats numbers with the fewest digits that identify them.
 func Words[T int | float64](values []T) []string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -191,7 +191,7 @@ func Words[T int | float64](values []T) []string {
 	return words
 }
 
-// List prints what [Scanner.Numbers] reads.
+// List formats numbers as [Scanner.Numbers] reads them.
 func List[T int | float64](values []T) string {
 	if len(values) == 1 {
 		return fmt.Sprint(values[0])

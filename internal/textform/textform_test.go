@@ -29,7 +29,7 @@ func TestMark(t *testing.T) {
 func TestOneOf(t *testing.T) {
 	for text, want := range map[string]string{
 		" two":  "",
-		"tow":   `unknown number "tow" (did you mean "two"?): known are one, two`,
+		"tow":   `unknown number "tow" (did you mean "two"?): the known ones are one, two`,
 		"2":     "expected a number: one of one, two",
 		"":      "expected a number: one of one, two",
 		"\xfft": "expected a number: one of one, two",

@@ -3,8 +3,9 @@ package vec
 //go:generate go run -C internal/gen . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //go:generate go run -C internal/gen . -isa avx2 -out ../../vec_avx2_amd64.s -stubs ../../vec_avx2_amd64.go -pkg vec
 
-// The functions here call the variant in use, directly, so that the compiler
-// knows that no pointer is kept. Slices have been checked and are not empty.
+// The functions here call the active variant directly, so that the compiler knows
+// that they keep no pointers. The caller has checked the slices, which are not
+// empty.
 
 func expScaled(dst, src []float64, a, b float64) {
 	switch active {
@@ -44,7 +45,7 @@ func rootDecaySlope(k, slope, s []float64, c float64, p, q *[3]float64) {
 	}
 }
 
-// pointer is that of a row that may be nil.
+// pointer returns a pointer to the first element of a row, or nil for a nil row.
 func pointer(w []float64) *float64 {
 	if w == nil {
 		return nil
@@ -64,7 +65,7 @@ func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
-// weightedSquares takes as many columns at a time as there are routines for.
+// weightedSquares processes as many columns at a time as the routines allow.
 func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
 	if active == generic {
 		weightedSquaresGo(sums, x, w, y, stride, index)

@@ -1,7 +1,7 @@
 package vec
 
-// As in dispatch_amd64.go: functions of one element, and the operations on
-// columns that compare.
+// Like dispatch_amd64.go, for functions of one element and for the comparisons of
+// columns.
 
 func log(dst, src []float64, c float64) {
 	switch active {
@@ -123,7 +123,7 @@ func mismatches(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
-// weightedMismatches takes columns as weightedSquares does.
+// weightedMismatches processes columns like weightedSquares.
 func weightedMismatches(sums, x, w, y []float64, stride int, index []int) {
 	if active == generic {
 		weightedMismatchesGo(sums, x, w, y, stride, index)

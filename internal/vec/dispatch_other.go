@@ -2,7 +2,7 @@
 
 package vec
 
-// Other processors have the generic variant only.
+// Other processors have only the generic variant.
 
 func expScaled(dst, src []float64, a, b float64) { expScaledGo(dst, src, a, b) }
 

@@ -1,6 +1,6 @@
 package vec
 
-// As in dispatch_amd64.go: sines, cosines, logarithms and sums over columns.
+// Like dispatch_amd64.go, for sines, cosines, logarithms and sums over columns.
 
 func log1p(dst, src []float64, c float64) {
 	switch active {

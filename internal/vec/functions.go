@@ -1,8 +1,8 @@
 package vec
 
-// Functions of one element. The product c·src[j] is rounded before the function
-// is taken of it, and errors are those for the product that was rounded; where
-// an o is added to it, the sum may be rounded once for both.
+// Functions of one element. They round the product c·src[j] first, and the stated
+// errors are relative to the function of the rounded product. If an o is added,
+// product and sum may be rounded together.
 
 // Sqrt sets dst[j] = √(c·src[j]) for the length of src, NaN where that is
 // negative.
@@ -27,9 +27,9 @@ func RootInverse(dst, src []float64, c float64) {
 	}
 }
 
-// Polynomial sets dst[j] = Σ_k coef[k]·src[j]^k for the length of src, by the
-// scheme of Horner. There must be a coefficient; if it is the only one, dst[j]
-// is that whatever src[j] is.
+// Polynomial sets dst[j] = Σ_k coef[k]·src[j]^k for the length of src, by Horner's
+// scheme. coef must not be empty; if it has one element, dst[j] is that element for
+// any src[j].
 func Polynomial(dst, src, coef []float64) {
 	_ = coef[0]
 	if dst = first(dst, len(src)); len(dst) > 0 {
@@ -37,17 +37,17 @@ func Polynomial(dst, src, coef []float64) {
 	}
 }
 
-// Log sets dst[j] = log(c·src[j]) for the length of src: −Inf where that is 0,
-// NaN where it is negative. The error is below 1 unit in the last place, also
-// for subnormal numbers.
+// Log sets dst[j] = log(c·src[j]) for the length of src: −Inf where that is 0, NaN
+// where it is negative. The error is below 1 unit in the last place, even for
+// subnormal numbers.
 func Log(dst, src []float64, c float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		log(dst, src, c)
 	}
 }
 
-// Sine sets dst[j] = b·sin(2πu) with u = c·src[j], for the length of src, as
-// [CosineSine] does beside the cosine, to the last bit.
+// Sine sets dst[j] = b·sin(2πu) with u = c·src[j], for the length of src, with the
+// same bits as the sine from [CosineSine].
 func Sine(dst, src []float64, c, b float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		sine(dst, src, c, b)

@@ -2,7 +2,7 @@ package vec
 
 import "math"
 
-// exp returns eˣ by the method of constants.go, in Go.
+// exp returns eˣ by the method in constants.go.
 func exp(x float64) float64 {
 	if !(x > expMin && x < expMax) {
 		switch {

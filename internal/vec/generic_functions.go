@@ -63,7 +63,7 @@ func stepGo(dst, src []float64) {
 	}
 }
 
-// tanhGo, arcsineGo and powerGo serve every variant.
+// All variants use tanhGo, arcsineGo and powerGo.
 
 func tanhGo(dst, src []float64, c float64) {
 	for j, v := range src {
@@ -71,8 +71,9 @@ func tanhGo(dst, src []float64, c float64) {
 	}
 }
 
-// arcsineGo takes the arctangent of x/√((1 − x)(1 + x)). math.Asin rounds x² before
-// it subtracts that from 1, and next to ±1 errs by 1000 units in the last place.
+// arcsineGo computes the arctangent of x/√((1 − x)(1 + x)). math.Asin rounds x²
+// before it subtracts it from 1, which near ±1 causes errors of 1000 units in the
+// last place.
 func arcsineGo(dst, src []float64, c float64) {
 	for j, v := range src {
 		x := c * v

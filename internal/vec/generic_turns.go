@@ -2,8 +2,7 @@ package vec
 
 import "math"
 
-// turn returns sin(πu) and cos(πu), up to a sign that they share. u − round(u)
-// is exact.
+// turn returns sin(πu) and cos(πu), up to a common sign. u − round(u) is exact.
 func turn(u float64) (sin, cos float64) {
 	r := u - math.RoundToEven(u)
 	z := r * r
@@ -62,7 +61,7 @@ func sinSquaresSlopeGo(dst, sine, x, f, y []float64, stride int, index []int) {
 		for j, v := range col {
 			u := (xq - v) * fq
 			s, t := turn(u)
-			dst[j] += float64(s * s) // not fused: as in sinSquaresGo
+			dst[j] += float64(s * s) // not fused, as in sinSquaresGo
 			sine[j] += 2 * u * s * t
 		}
 	}
@@ -84,13 +83,13 @@ func sinSumsGo(squares, sines, x, f, w, y []float64, stride int, index []int) {
 
 // log1pOf returns log(1 + t) for t ≥ 0, NaN or infinity.
 func log1pOf(t float64) float64 {
-	// What is above the largest number, infinity or nothing, is added last.
+	// Add the part above the largest number, infinity or 0, last.
 	c := t
 	if c > math.MaxFloat64 {
 		c = math.MaxFloat64
 	}
 	u := 1 + c
-	// The error of the sum, after Knuth: it has no branch.
+	// The error of the sum by Knuth's method, which has no branch.
 	b := u - c
 	lost := (c - (u - b)) + (1 - b)
 	e, f := split(u)
@@ -104,7 +103,7 @@ func split(u float64) (e, f float64) {
 	return float64(int64(bits>>52) - 1023), math.Float64frombits(bits&(1<<52-1)+halfRootBits) - 1
 }
 
-// logRest is R of constants.go.
+// logRest returns R of constants.go.
 func logRest(z float64) float64 {
 	p := &logPoly
 	return z * (p[0] + z*(p[1]+z*(p[2]+z*(p[3]+z*(p[4]+z*(p[5]+z*p[6]))))))
@@ -150,7 +149,7 @@ func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 			wq = w[q]
 		}
 		for j, v := range col {
-			dst[j] += wq * float64(xq*v) // symmetric where products are fused
+			dst[j] += wq * float64(xq*v) // symmetric even if products are fused
 		}
 	}
 }

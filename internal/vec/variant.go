@@ -25,12 +25,12 @@ const (
 
 var byName = map[string]variant{AVX512: avx512, AVX2: avx2, Generic: generic}
 
-// active is the variant in use. Only tests change it after the start.
+// active is the variant in use. After the start, only tests change it.
 var active = choose(os.Getenv(EnvVariant), Variants())
 
-// choose returns the variant of the given name, or the best of those supported
-// if the name is empty. A name that is none of those supported, which cpu/blas
-// refuses with an error, stands for the generic variant.
+// choose returns the named variant, or the best supported one if the name is empty.
+// For an unsupported name, for which cpu/blas returns an error, it returns the
+// generic variant.
 func choose(name string, supported []string) variant {
 	if name == "" {
 		name = supported[0]
@@ -41,8 +41,8 @@ func choose(name string, supported []string) variant {
 	return generic
 }
 
-// Variants lists the variants that this machine supports, best first. The last
-// is always generic.
+// Variants returns the variants that this machine supports, best first. The last is
+// always generic.
 func Variants() []string {
 	var v []string
 	if hasAVX512() {

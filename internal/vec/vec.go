@@ -1,32 +1,30 @@
-// Package vec holds the loops over rows of float64 that kernel evaluation
-// spends its time in: exponentials, logarithms, sines and cosines, sums over
-// columns (squared distances, inner products) and over rows, and other functions
-// of one element (functions.go).
+// Package vec computes on rows of float64 the operations that dominate the time of
+// kernel evaluation: exponentials, logarithms, sines and cosines, sums over columns
+// (squared distances, inner products) and over rows, and other functions of one
+// element (functions.go).
 //
-// Each exists three times: for AVX-512, for AVX2 with FMA (assembly written by
-// internal/gen) and in Go (generic.go), which serves every other processor; a
-// few, which say so, in Go alone.
-// The best that the machine supports is chosen once, at the start of the
-// program; the environment variable GPFIT_CPU forces one (variant.go).
+// Each loop has three variants: AVX-512, AVX2 with FMA (both in assembly generated
+// by internal/gen), and portable Go (generic.go); the comments of a few state that
+// they are only in Go. The program selects the best supported variant once, at its
+// start; the environment variable GPFIT_CPU overrides the choice (variant.go).
 //
-// Rows may have any length, 0 included, and begin at any address; nothing
-// outside the slices is read or written. Where a function takes several rows
-// they must be as long as the one named in its comment, or longer; it panics
-// otherwise. dst may be the same slice as an operand, but must not overlap one
-// otherwise.
+// Rows may have any length, including 0, and begin at any address. The functions
+// access nothing outside the slices. A function with several rows panics if one is
+// shorter than the row named in its comment. dst may be the same slice as an
+// operand but must not overlap one otherwise.
 //
-// Results are bit-identical from run to run: the order of a summation depends
-// on the length and the variant alone. Between variants they differ in the
-// last bits. NaN and Inf behave as the formulas say.
+// Results are bit-identical from run to run, because the order of a summation
+// depends only on the length and the variant. Variants differ in the last bits. NaN
+// and Inf propagate according to the formulas.
 //
 // # Regenerating the assembly
 //
 //	go generate ./internal/vec && git diff --exit-code internal/vec
 package vec
 
-// ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly
-// b where src[j] is 0. With a = b = 1 the error is below 1.1 units in the last
-// place, also where the result is subnormal.
+// ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly b
+// where src[j] is 0. With a = b = 1 the error is below 1.1 units in the last place,
+// even for subnormal results.
 func ExpScaled(dst, src []float64, a, b float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		expScaled(dst, src, a, b)
@@ -45,11 +43,11 @@ func RootDecay(k, s []float64, c float64, p [3]float64) {
 	}
 }
 
-// RootDecaySlope is [RootDecay], and sets
+// RootDecaySlope is like [RootDecay] and also sets
 //
 //	slope[j] = (q[0]/t + q[1] + q[2]·t)·e^−t
 //
-// beside it, where t = 0 without its first term. slope must not be s.
+// without its first term where t = 0. slope must not be s.
 func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 	if k, slope = first(k, len(s)), first(slope, len(s)); len(k) > 0 {
 		rootDecaySlope(k, slope, s, c, &p, &q)
@@ -57,8 +55,8 @@ func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 }
 
 // Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not
-// negative. The error is below 1 unit in the last place of the result for the
-// product that was rounded.
+// negative. The error is below 1 unit in the last place, relative to the rounded
+// product.
 func Log1p(dst, src []float64, c float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		log1p(dst, src, c)
@@ -66,16 +64,16 @@ func Log1p(dst, src []float64, c float64) {
 }
 
 // Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
-// error is below 1.2e-15·|b| for the u that was rounded, however large; it is
-// exactly b where src[j] is 0, and NaN where u is infinite.
+// error is below 1.2e-15·|b|, relative to the rounded u, for any size of u. The
+// result is exactly b where src[j] is 0, and NaN where u is infinite.
 func Cosine(dst, src []float64, c, b float64) {
 	if dst = first(dst, len(src)); len(dst) > 0 {
 		cosine(dst, src, c, b)
 	}
 }
 
-// CosineSine is [Cosine], and sets sine[j] = b·sin(2πu) beside it, with the
-// same error. sine must not be src.
+// CosineSine is like [Cosine] and also sets sine[j] = b·sin(2πu), with the same
+// error. sine must not be src.
 func CosineSine(dst, sine, src []float64, c, b float64) {
 	if dst, sine = first(dst, len(src)), first(sine, len(src)); len(dst) > 0 {
 		cosineSine(dst, sine, src, c, b)
@@ -86,9 +84,9 @@ func CosineSine(dst, sine, src []float64, c, b float64) {
 //
 //	dst[j] = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²
 //
-// for the length of dst, the sum over the length of index, and w[q] = 1 if w
-// is nil: the distances of one point x from a run of points that are stored by
-// column, columns a stride apart.
+// for the length of dst, where the sum is over the length of index, and w[q] = 1 if
+// w is nil. These are the squared distances of one point x from consecutive points
+// stored by column, with columns a stride apart.
 func SquaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
 		squaredDistances(dst, x, w, y, stride, index)
@@ -99,7 +97,7 @@ func SquaredDistances(dst, x, w, y []float64, stride int, index []int) {
 //
 //	dst[j] = Σ_q w[q]·x[q]·y[index[q]·stride + j]
 //
-// as [SquaredDistances] does. It is symmetric in x and y to the last bit.
+// like [SquaredDistances]. It is symmetric in x and y to the last bit.
 func InnerProducts(dst, x, w, y []float64, stride int, index []int) {
 	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
 		innerProducts(dst, x, w, y, stride, index)
@@ -121,8 +119,8 @@ func Differences(dst, x, w, y []float64, stride int, index []int) {
 //
 //	dst[j] = Σ_q w[q]·[x[q] ≠ y[index[q]·stride + j]]
 //
-// as [SquaredDistances] does: the sum of the weights of the columns that differ.
-// NaN differs from everything.
+// like [SquaredDistances]. This is the sum of the weights of the columns that
+// differ. NaN differs from everything.
 func Mismatches(dst, x, w, y []float64, stride int, index []int) {
 	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
 		mismatches(dst, x, w, y, stride, index)
@@ -133,21 +131,20 @@ func Mismatches(dst, x, w, y []float64, stride int, index []int) {
 //
 //	dst[j] = Σ_q w[q]·sin²(π·u)   with  u = f[q]·(x[q] − y[index[q]·stride + j])
 //
-// as [SquaredDistances] does. u is reduced to [−½, ½], which is exact, before
-// anything is multiplied by π: a term has a relative error below 5 units in the
-// last place for the u that was rounded, however large. It is NaN for an
-// infinite u.
+// like [SquaredDistances]. It reduces u to [−½, ½], which is exact, before the
+// multiplication by π. A term has a relative error below 5 units in the last place,
+// relative to the rounded u, for any size of u. It is NaN for an infinite u.
 func SinSquares(dst, x, w, f, y []float64, stride int, index []int) {
 	if x, w, ok := columnArguments(dst, x, w, y, stride, index); ok {
 		sinSquares(dst, x, w, first(f, len(index)), y, stride, index)
 	}
 }
 
-// SinSquaresSlope is [SinSquares] without weights, and sets
+// SinSquaresSlope is like [SinSquares] without weights and also sets
 //
 //	sine[j] = Σ_q u·sin(2πu)
 //
-// beside it. sine must not be dst.
+// where sine must not be dst.
 func SinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
 	sine = first(sine, len(dst))
 	if x, _, ok := columnArguments(dst, x, nil, y, stride, index); ok {
@@ -161,7 +158,7 @@ func SinSquaresSlope(dst, sine, x, f, y []float64, stride int, index []int) {
 //
 //	squares[q] = Σ_j w[j]·sin²(π·u),   sines[q] = Σ_j w[j]·u·sin(2π·u)
 //
-// for the length of index, the sums over the length of w.
+// for the length of index, where the sums are over the length of w.
 func SinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 	n, d := len(w), len(index)
 	squares, sines, x, f = first(squares, d), first(sines, d), first(x, d), first(f, d)
@@ -174,8 +171,8 @@ func SinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 	sinSums(squares, sines, x, f, w, y, stride, index)
 }
 
-// columnArguments checks what functions of a point and columns take. ok says
-// that there is something left to do.
+// columnArguments checks the arguments of functions of a point and columns. ok
+// reports whether there is anything to do.
 func columnArguments(dst, x, w, y []float64, stride int, index []int) (xd, wd []float64, ok bool) {
 	n, d := len(dst), len(index)
 	if n == 0 || d == 0 {
@@ -193,7 +190,7 @@ func columnArguments(dst, x, w, y []float64, stride int, index []int) (xd, wd []
 //
 //	sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])²
 //
-// for the length of index, the sum over the length of w.
+// for the length of index, where the sum is over the length of w.
 func WeightedSquares(sums, x, w, y []float64, stride int, index []int) {
 	if sums, x, ok := sumArguments(sums, x, w, y, stride, index); ok {
 		weightedSquares(sums, x, w, y, stride, index)
@@ -204,15 +201,15 @@ func WeightedSquares(sums, x, w, y []float64, stride int, index []int) {
 //
 //	sums[q] = Σ_j w[j]·[x[q] ≠ y[index[q]·stride + j]]
 //
-// as [WeightedSquares] does.
+// like [WeightedSquares].
 func WeightedMismatches(sums, x, w, y []float64, stride int, index []int) {
 	if sums, x, ok := sumArguments(sums, x, w, y, stride, index); ok {
 		weightedMismatches(sums, x, w, y, stride, index)
 	}
 }
 
-// sumArguments checks what functions take that sum over each column. ok says
-// that there is something left to do.
+// sumArguments checks the arguments of functions that sum over each column. ok
+// reports whether there is anything to do.
 func sumArguments(sums, x, w, y []float64, stride int, index []int) (sd, xd []float64, ok bool) {
 	n, d := len(w), len(index)
 	sums, x = first(sums, d), first(x, d)
@@ -231,8 +228,8 @@ func checkColumns(y []float64, stride int, index []int, n int) {
 	}
 }
 
-// first returns the first n elements of s and panics if it is shorter, however
-// large its capacity.
+// first returns the first n elements of s. It panics if s is shorter, regardless of
+// its capacity.
 func first(s []float64, n int) []float64 { return s[:len(s):len(s)][:n] }
 
 // Sum returns Σ a[j].

@@ -1,6 +1,6 @@
-// Command kernels writes the PTX of covariance functions to a folder, and prints
-// how many float64 instructions each takes for a pair of points. Script ptxas.sh
-// beside it compiles them.
+// Command kernels writes the PTX of covariance functions to a folder and prints the
+// number of float64 instructions that each needs for a pair of points. The script
+// ptxas.sh in this folder compiles the PTX.
 //
 //	go run ./benchmarks/gpu/kernels -out folder -d 8 'rbf(ard)' periodic
 package main
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "folder for the PTX; none is written without it")
+	out := flag.String("out", "", "folder for the PTX; without it, no PTX is written")
 	d := flag.Int("d", 8, "columns of X")
 	target := flag.String("target", "sm_80", "architecture")
 	flag.Parse()

@@ -16,8 +16,8 @@ import (
 	"gpfit/kernel"
 )
 
-// residual solves Σx = e_j for some columns j on the device and forms Σx − e_j
-// on the host, where Σ is computed anew by package kernel.
+// residual solves Σx = e_j for some columns j on the device and forms Σx − e_j on
+// the host, with Σ recomputed by package kernel.
 func (j *job) residual() error {
 	return j.each(func(n int) error {
 		p, err := j.problem(n)
@@ -49,8 +49,8 @@ func (j *job) residual() error {
 			"residual": finite(residual), "seconds_solve": solved.Sub(start).Seconds(), "seconds_check": time.Since(solved).Seconds(),
 		}
 		if j.gradient {
-			// Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj by the gradient's way against those of the
-			// solve; these relative to their sums of absolute terms.
+			// Compare Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj from the gradient's computation with
+			// those from the solve, relative to their sums of absolute terms.
 			diag, middle, signs := make([]float64, n), make([]float64, n), make([]float64, n)
 			for i := range signs {
 				signs[i] = float64(1 - 2*(i/3%2))
@@ -82,7 +82,7 @@ func (j *job) residual() error {
 	})
 }
 
-// sample returns m different columns, the first and the last among them.
+// sample returns m different columns, including the first and the last.
 func sample(n, m int) []int {
 	columns := []int{0}
 	if n > 1 && m > 1 {
@@ -102,7 +102,7 @@ next:
 	return columns
 }
 
-// larger is max that keeps a NaN.
+// larger returns the maximum, or NaN if either is NaN.
 func larger(a, b float64) float64 {
 	if b > a || b != b {
 		return b
@@ -110,7 +110,7 @@ func larger(a, b float64) float64 {
 	return a
 }
 
-// finite makes a number of v that JSON has.
+// finite converts v to a number that JSON can represent.
 func finite(v float64) float64 {
 	if v-v != 0 {
 		return math.MaxFloat64
@@ -118,10 +118,10 @@ func finite(v float64) float64 {
 	return v
 }
 
-// residual returns ‖Σx − e‖∞ over all columns of x (n×m), with unit vectors at
-// the given places. Rows are spread over the processors.
+// residual returns ‖Σx − e‖∞ over all columns of x (n×m), where e has unit vectors
+// for the given columns. It distributes rows over the processors.
 func (p *problem) residual(x []float64, columns []int) float64 {
-	const chunk, rows = 2048, 256 // of columns: stays in a core's cache
+	const chunk, rows = 2048, 256 // a chunk of columns stays in a core's cache
 	n, m := p.x.N, len(columns)
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -167,7 +167,7 @@ func (p *problem) residual(x []float64, columns []int) float64 {
 	return worst
 }
 
-// dot has four sums so that the additions overlap.
+// dot uses four sums so that the additions overlap.
 func dot(a, b []float64) float64 {
 	var s0, s1, s2, s3 float64
 	b = b[:len(a)]
@@ -191,9 +191,9 @@ type agreeResult struct {
 	N      int    `json:"n"`
 	D      int    `json:"d"`
 	Kernel string `json:"kernel"`
-	// NLML is the CPU's. NLMLDifference is relative; GradientDifference is the
-	// largest, relative to the largest component; EachDifference relative to
-	// each component.
+	// NLML is the CPU's value. NLMLDifference is relative. GradientDifference is
+	// the largest difference, relative to the largest component; EachDifference is
+	// relative to each component.
 	NLML               float64 `json:"nlml"`
 	NLMLDifference     float64 `json:"nlml_difference"`
 	GradientDifference float64 `json:"gradient_difference"`
@@ -203,7 +203,7 @@ type agreeResult struct {
 	OK                 bool    `json:"ok"`
 }
 
-// agreeKernels are all leaves, isotropic and ARD, and composites.
+// agreeKernels returns all leaves, isotropic and ARD, and composites.
 func agreeKernels() []string {
 	var out []string
 	for _, name := range kernel.Families() {
@@ -218,8 +218,7 @@ func agreeKernels() []string {
 	return append(out, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32", "rq*periodic(ard) + linear*cosine + constant")
 }
 
-// agree compares value and gradient, as a fit evaluates them, at the start
-// values.
+// agree compares value and gradient at the start values, evaluated as in a fit.
 func (j *job) agree() error {
 	host, err := j.open("cpu")
 	if err != nil {
@@ -280,8 +279,8 @@ func compareReports(want, got fit.Report) *agreeResult {
 	return r
 }
 
-// largest looks for the largest n that the plan allows, and runs a value there.
-// What does not fit after all is tried again with less, three times.
+// largest finds the largest n that the plan allows and evaluates a value there. If
+// that does not fit after all, it retries three times with a smaller n.
 func (j *job) largest() error {
 	free := j.b.Info().MemoryFree
 	fits := func(n int) bool {
@@ -302,7 +301,7 @@ func (j *job) largest() error {
 			hi = mid
 		}
 	}
-	if limit := j.sizes[0]; limit > 0 { // for tries
+	if limit := j.sizes[0]; limit > 0 { // for trials
 		lo = min(lo, limit)
 	}
 	planned := lo
@@ -321,7 +320,7 @@ func (j *job) largest() error {
 	}
 }
 
-// value evaluates once at n, and returns the time and the memory in use.
+// value evaluates once at n and returns the time and the memory in use.
 func (j *job) value(n int) (seconds float64, used int64, err error) {
 	p, err := j.problem(n)
 	if err != nil {

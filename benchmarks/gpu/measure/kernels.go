@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel"
 )
 
-// kernelInfo is what the driver's compiler made of a kernel.
+// kernelInfo describes a kernel as compiled by the driver.
 type kernelInfo struct {
 	Name      string `json:"name"`
 	Registers int    `json:"registers"`
@@ -22,15 +22,16 @@ type kernelInfo struct {
 	MaxThreads    int `json:"max_threads"`
 }
 
-// functions are covariance functions whose kernels are looked at, on 8 columns.
+// functions are the covariance functions whose kernels are examined, on 8 columns.
 var functions = []string{"rbf(ard)", "matern52(ard)", "periodic", "rbf(ard) + matern32 + periodic"}
 
-// kernels loads the kernels without the rest of the backend: where a device cannot
-// be opened, this tells the driver from the libraries and the self-test.
+// kernels loads the kernels without the rest of the backend. If a device cannot be
+// opened, this shows whether the driver is the cause, or the libraries or the
+// self-test.
 func (j *job) kernels() (err error) {
 	info, ok := gpu(j.device)
 	if !ok {
-		return fmt.Errorf("there is no GPU %s: %s", j.device, driver.Detect().Reason)
+		return fmt.Errorf("no GPU %s exists: %s", j.device, driver.Detect().Reason)
 	}
 	dev, err := driver.Open(info.Index)
 	if err != nil {
@@ -82,7 +83,7 @@ func generated(text string, e *ptx.Entry, target string) ([]byte, error) {
 	return k.Text(e, target), nil
 }
 
-// compile loads a module and tells what became of the kernels in it.
+// compile loads a module and reports how its kernels were compiled.
 func (j *job) compile(dev *driver.Device, of string, code []byte, names ...string) (err error) {
 	start := time.Now()
 	module, err := dev.LoadModule(code)
@@ -105,7 +106,7 @@ func (j *job) compile(dev *driver.Device, of string, code []byte, names ...strin
 			if *to, err = f.Attribute(a); driver.IsSticky(err) {
 				return err
 			} else if err != nil {
-				*to = -1 // this driver does not tell
+				*to = -1 // this driver does not report it
 			}
 		}
 		all = append(all, one)

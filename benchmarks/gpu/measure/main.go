@@ -1,9 +1,9 @@
-// Program measure times and checks the single steps of an evaluation on one
-// device and prints a JSON object per line; see ../README.md. It is part of the
-// benchmarks, not of gpfit: run.py runs it on machines without Go.
+// Command measure times and checks the individual steps of an evaluation on one
+// device and prints one JSON object per line; see ../README.md. It is part of the
+// benchmarks, not of gpfit; run.py runs it on machines without Go.
 //
-// main.go has the commands and their flags, problem.go what is evaluated, and
-// the other files a command or two each.
+// main.go defines the commands and their flags, and problem.go the evaluated
+// problem; each other file has one or two commands.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"gpfit/device/cuda/driver"
 )
 
-// Exit codes; 12 is gpfit's for a device that cannot be had.
+// Exit codes; 12 is gpfit's code for an unavailable device.
 const (
 	exitFailed      = 1
 	exitUsage       = 2
@@ -63,7 +63,7 @@ var commands = map[string]struct {
 	"residual": {"the residual of sampled columns of the inverse", "10000", (*job).residual},
 	"agree":    {"value and gradient against the CPU's, all kernels", "500,1000,2000", (*job).agree},
 	"largest":  {"the largest n that the memory allows", "0", (*job).largest},
-	"kernels":  {"load the kernels only, and say what the compiler made of them", "0", (*job).kernels},
+	"kernels":  {"load only the kernels, and report how the compiler compiled them", "0", (*job).kernels},
 	"data":     {"write the synthetic data: x by rows, then y, float64", "10000", (*job).data},
 }
 
@@ -88,15 +88,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&j.columns, "columns", 4, "residual: number of columns")
 	flags.IntVar(&j.threads, "threads", 0, "CPU threads, 0 for all")
 	flags.Float64Var(&j.tolerance, "tolerance", 1e-9, "agree: largest relative difference")
-	flags.BoolVar(&j.objective, "objective", false, "stages: also the same through a fit's expression graph")
-	flags.BoolVar(&j.gradient, "gradient", false, "residual: also the diagonal of the inverse that the gradient uses; largest: the gradient, too")
+	flags.BoolVar(&j.objective, "objective", false, "stages: also evaluate a fit's expression graph")
+	flags.BoolVar(&j.gradient, "gradient", false, "residual: also the diagonal of the inverse that the gradient uses; largest: also the gradient")
 	flags.StringVar(&j.file, "out", "", "data: the file to write")
 	if err := flags.Parse(args[1:]); err != nil {
 		return exitUsage
 	}
 	var err error
 	if j.sizes, err = parseSizes(*sizes); err != nil || flags.NArg() > 0 || j.d < 1 || j.repeat < 1 || j.columns < 1 {
-		fmt.Fprintf(stderr, "measure %s: bad value of a flag, or something after the flags: %v\n", args[0], err)
+		fmt.Fprintf(stderr, "measure %s: invalid value of a flag, or unexpected arguments after the flags: %v\n", args[0], err)
 		return exitUsage
 	}
 	if args[0] != "data" && args[0] != "kernels" {
@@ -141,11 +141,11 @@ func (j *job) open(name string) (device.Backend, error) {
 	return b[0], nil
 }
 
-// emit prints one object on a line of its own.
+// emit prints one object on one line.
 func (j *job) emit(v any) { _ = json.NewEncoder(j.out).Encode(v) }
 
-// each runs f for every n. What fails is reported, and the next n tried, unless
-// the device is lost or time is up.
+// each runs f for every n. It reports a failure and continues with the next n,
+// unless the device is lost or time is up.
 func (j *job) each(f func(n int) error) error {
 	var errs []error
 	for _, n := range j.sizes {
@@ -162,7 +162,7 @@ func (j *job) each(f func(n int) error) error {
 	return errors.Join(errs...)
 }
 
-// describe prints what the device is.
+// describe prints a description of the device.
 func (j *job) describe() {
 	info := j.b.Info()
 	r := map[string]any{"type": "device", "device": info.Name, "description": info.Description, "threads": info.Threads, "memory_free": info.MemoryFree}
@@ -175,7 +175,7 @@ func (j *job) describe() {
 	j.emit(r)
 }
 
-// gpu returns the properties of a CUDA device by its name.
+// gpu returns the properties of the named CUDA device.
 func gpu(name string) (driver.DeviceInfo, bool) {
 	number, ok := strings.CutPrefix(name, "cuda:")
 	if !ok {
@@ -189,8 +189,8 @@ func gpu(name string) (driver.DeviceInfo, bool) {
 	return driver.DeviceInfo{}, false
 }
 
-// used returns the bytes of the GPU's memory that are not free, those of other
-// programs and of the driver included; 0 if unknown.
+// used returns the bytes of the GPU's memory that are not free, including those of
+// other programs and of the driver; 0 if unknown.
 func (j *job) used() int64 {
 	info := j.b.Info()
 	d, ok := gpu(info.Name)

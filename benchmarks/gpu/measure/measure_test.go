@@ -16,12 +16,11 @@ import (
 	"gpfit/internal/bench"
 )
 
-// memory leaves a little more than what plans reserve, so that the largest n is
-// small.
+// memory is slightly more than plans reserve, so that the largest n is small.
 const memory = 256<<20 + 16<<20
 
-// TestMain runs the tests on the emulated device. With GPFIT_MEASURE_PROGRAM
-// this is the program itself, for the test of run.py.
+// TestMain runs the tests on the emulated device. With GPFIT_MEASURE_PROGRAM the
+// test binary acts as the program, for the test of run.py.
 func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		main()
@@ -139,7 +138,7 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-// TestResidualSees wants an error in the solution to be found.
+// TestResidualSees checks that residual detects an error in the solution.
 func TestResidualSees(t *testing.T) {
 	j := &job{kernel: "rbf", d: 2, seed: 1}
 	p, err := j.problem(300)
@@ -226,7 +225,7 @@ func TestFailures(t *testing.T) {
 		}
 	}
 	emulator.Need(t)
-	// What does not fit is reported, and the next n measured.
+	// A size that does not fit is reported, and the next n is measured.
 	var out, errs bytes.Buffer
 	code := run(t.Context(), []string{"stages", "--n", "2000,50", "--repeat", "1"}, &out, &errs)
 	if code != exitFailed || len(parse(t, "error", out.String())) != 1 || len(parse(t, "stages", out.String())) != 1 {

@@ -9,8 +9,9 @@ import (
 	"gpfit/kernel"
 )
 
-// The parameters of stages, residual and largest, those of benchmarks/peers:
-// the covariance matrix is well conditioned, as in the middle of a fit.
+// The parameters of stages, residual and largest. They equal those of
+// benchmarks/peers and give a well-conditioned covariance matrix, as in the middle
+// of a fit.
 const (
 	lengthscale    = 2.0
 	signalVariance = 1.5
@@ -49,7 +50,8 @@ func (j *job) problem(n int) (*problem, error) {
 	return p, nil
 }
 
-// workspace is a workspace of the exact method, whose steps are measured apart.
+// workspace returns a workspace of the exact method, whose steps are measured
+// separately.
 func (j *job) workspace(p *problem) (device.ExactWorkspace, error) {
 	w, err := j.b.NewWorkspace(j.ctx, p.x)
 	if err != nil {
@@ -62,7 +64,7 @@ func (j *job) workspace(p *problem) (device.ExactWorkspace, error) {
 	return steps, err
 }
 
-// form makes w ready to solve with.
+// form prepares w for solving.
 func (p *problem) form(ctx context.Context, w device.Workspace) error {
 	return w.Form(ctx, p.prog, p.theta, p.noise)
 }

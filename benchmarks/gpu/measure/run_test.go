@@ -10,7 +10,7 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// The programs beside measure that run.py calls, in a shell's words.
+// Shell scripts that replace the other programs that run.py calls.
 const (
 	fakeGpfit = `#!/bin/sh
 case $1 in
@@ -30,8 +30,8 @@ printf -- '--- PASS: TestConformance (1s)\n    --- PASS: TestConformance/Factor 
 `
 )
 
-// runScript runs run.py with a folder of programs and returns its exit code,
-// what it printed, and its records.
+// runScript runs run.py with a folder of programs and returns its exit code, its
+// output and its records.
 func runScript(t *testing.T, env []string, args ...string) (code int, text, records string) {
 	t.Helper()
 	emulator.Need(t)
@@ -95,7 +95,7 @@ func TestScriptWithoutGPU(t *testing.T) {
 	}
 }
 
-// TestScriptGoesOn wants a step that fails to be reported and the next to run.
+// TestScriptGoesOn checks that a failing step is reported and the next step runs.
 func TestScriptGoesOn(t *testing.T) {
 	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=fail"}, "--only", "conformance,dgemm,fit", "--data", t.TempDir())
@@ -105,8 +105,8 @@ func TestScriptGoesOn(t *testing.T) {
 	}
 }
 
-// TestScriptHang wants a program that ignores signals to be killed, and the next
-// step to run.
+// TestScriptHang checks that a program that ignores signals is killed and the next
+// step runs.
 func TestScriptHang(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")

@@ -16,7 +16,7 @@ import (
 func (j *job) dgemm() error {
 	timer, ok := bench.Timer(j.b)
 	if !ok {
-		return errors.New("this device does not time its matrix product")
+		return errors.New("this device cannot measure its matrix product")
 	}
 	return j.each(func(n int) error {
 		var rates []float64
@@ -44,8 +44,9 @@ type stagesResult struct {
 	D      int    `json:"d"`
 	Kernel string `json:"kernel"`
 	Repeat int    `json:"repeat"`
-	// Fill and Potrf make up the factor; Alpha is log-determinant and solve;
-	// Inverse is Σ⁻¹ from the factor; Contract its contraction with ∂K. Value is the first three, ValueGradient all five.
+	// Fill and Potrf together compute the factor. Alpha is the log-determinant and
+	// the solve, Inverse is Σ⁻¹ from the factor, and Contract its contraction with
+	// ∂K. Value includes the first three, ValueGradient all five.
 	Fill          float64   `json:"seconds_fill"`
 	Potrf         float64   `json:"seconds_potrf"`
 	Alpha         float64   `json:"seconds_alpha"`
@@ -55,24 +56,24 @@ type stagesResult struct {
 	ValueGradient float64   `json:"seconds_value_gradient"`
 	AllValue      []float64 `json:"all_seconds_value"`
 	AllGradient   []float64 `json:"all_seconds_value_gradient"`
-	// Objective is value and gradient through a fit's expression graph, 0 if
-	// not asked for.
+	// Objective is value and gradient through a fit's expression graph, 0 if not
+	// requested.
 	Objective float64 `json:"seconds_objective"`
-	// GFlops is n³ operations over ValueGradient; Flops what was counted.
+	// GFlops is n³ operations over ValueGradient; Flops is the counted number.
 	GFlops   float64            `json:"gflops"`
 	Flops    float64            `json:"flops"`
 	NLML     float64            `json:"nlml"`
 	Gradient map[string]float64 `json:"gradient_log"`
-	// WorkspaceBytes is what the backend counts, PlanBytes its plan, UsedBytes
-	// what is not free on the GPU at the end.
+	// WorkspaceBytes is the backend's count, PlanBytes its plan, and UsedBytes the
+	// memory in use on the GPU at the end.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
 	MatrixBytes    int64 `json:"matrix_bytes"`
 	PlanBytes      int64 `json:"plan_bytes"`
 	UsedBytes      int64 `json:"used_bytes"`
 }
 
-// warmLarge is the order of the warm-up where one at full size takes long. It is
-// above the blocks of all stages.
+// warmLarge is the order of the warm-up if a warm-up at full size would take long.
+// It exceeds the block sizes of all stages.
 const warmLarge = 12000
 
 func (j *job) stages() error {
@@ -138,7 +139,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
 		r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
 		if i == repeat-1 {
-			// The inverse is there: this is the contraction alone.
+			// The inverse already exists, so this measures only the contraction.
 			if _, err := p.gradient(j.ctx, w, a); err != nil {
 				return nil, err
 			}
@@ -157,9 +158,9 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 	return r, nil
 }
 
-// measureFill times Fill alone. It may return before the device is done: a tiny
-// product, on the same stream, waits for it. What that costs by itself is taken
-// off.
+// measureFill times Fill alone. Fill may return before the device is done, so a
+// tiny product on the same stream waits for it; the cost of that product is
+// subtracted.
 func (j *job) measureFill(p *problem, w device.ExactWorkspace) (float64, error) {
 	wait := func() error {
 		if timer, ok := bench.Timer(j.b); ok {
@@ -186,7 +187,7 @@ func (j *job) measureFill(p *problem, w device.ExactWorkspace) (float64, error) 
 	return max(time.Since(start)-waited, 0).Seconds(), nil
 }
 
-// measureObjective times value and gradient as a fit evaluates them.
+// measureObjective times value and gradient, evaluated as in a fit.
 func (j *job) measureObjective(n int) (float64, error) {
 	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), fit.Options{Kernel: j.kernel})
 	if err != nil {
@@ -203,7 +204,7 @@ func (j *job) measureObjective(n int) (float64, error) {
 			if i > 0 {
 				seconds = append(seconds, time.Since(start).Seconds())
 			}
-			for k := range z { // elsewhere, or what is known would be used again
+			for k := range z { // at another point, so that nothing is reused
 				z[k] += 1e-6
 			}
 		}

@@ -1,5 +1,5 @@
-// Rooms prints the files of packages floor by floor, so that as few references
-// between them as possible run up, and those that do:
+// Rooms prints the files of packages by floors, with as few upward references
+// between them as possible, and lists these references:
 //
 //	go run ./internal/layers/rooms ./fit ./hyperopt
 package main

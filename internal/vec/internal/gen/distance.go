@@ -10,7 +10,7 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// columnMode says what columnSums adds up.
+// columnMode is the term that columnSums adds.
 type columnMode int
 
 const (
@@ -20,8 +20,8 @@ const (
 	unequal                    // w·[x ≠ y]
 )
 
-// columnSums keeps a block of dst in registers while it goes through the
-// columns, so that every column is read once and dst is written once.
+// columnSums generates a routine that keeps a block of dst in registers while it
+// loops over the columns, so that it reads every column once and writes dst once.
 func (t *isa) columnSums(mode columnMode) {
 	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences", unequal: "mismatches"}[mode] + t.Suffix
 	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])", unequal: "[x[q] ≠ y[index[q]·stride + j]]"}[mode]
@@ -99,7 +99,7 @@ func (t *isa) columnSums(mode columnMode) {
 				VMULPD(wq, e, s)
 				VFMADD231PD(s, e, acc[v])
 			default:
-				// e·(w·e) needs a second register: the odd one out.
+				// e·(w·e) needs a second register; use the one of the other parity.
 				s := diff[(v+1)%len(diff)]
 				VMULPD(wq, e, s)
 				VFMADD231PD(s, e, acc[v])
@@ -115,8 +115,9 @@ func (t *isa) columnSums(mode columnMode) {
 	t.weightedOrPlain(w, n, i, unroll, columns)
 }
 
-// weightedOrPlain makes the loop over j twice, with weights and for w = nil without;
-// columns makes the loop over q for so many vectors, with a label of its own.
+// weightedOrPlain generates the loop over j twice: with weights, and without for w
+// = nil. columns generates the loop over q for the given number of vectors, with a
+// separate label.
 func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(weights bool, vectors int, label string)) {
 	both := func(weights bool, prefix string) {
 		t.loop(prefix, n, i, unroll, func(vectors int) {
@@ -135,7 +136,7 @@ func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(w
 	both(false, "p")
 }
 
-// addUnequal adds w to acc where m ≠ x; lane masks alternate with v.
+// addUnequal adds w to acc where m ≠ x. Lane masks alternate with v.
 func (t *isa) addUnequal(m operand.Op, x, w, acc, scratch reg.Register, v int) {
 	if t.Wide() {
 		k := []reg.Register{reg.K2, reg.K3, reg.K4, reg.K5}[v%4]
@@ -148,8 +149,9 @@ func (t *isa) addUnequal(m operand.Op, x, w, acc, scratch reg.Register, v int) {
 	VADDPD(scratch, acc, acc)
 }
 
-// weightedSums takes a group of columns at a time, one accumulator each, so
-// that the weights are read once for all of them. mode is squares or unequal.
+// weightedSums generates a routine that processes a group of columns at a time,
+// each with one accumulator, so that it reads the weights once for all of them.
+// mode is squares or unequal.
 func (t *isa) weightedSums(mode columnMode, columns int) {
 	name, term := "weightedSquares", "(x[q] − y[index[q]·stride + j])²"
 	if mode == unequal {
@@ -162,10 +164,10 @@ func (t *isa) weightedSums(mode columnMode, columns int) {
 	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
 	params([]string{"sums", "x", "w", "n", "y", "stride", "index"}, sums, x, w, n, y, stride, index)
 	SHLQ(operand.Imm(3), stride)
-	// R15 is for the mask. The registers of x and sums serve again once x is
-	// read; the stride becomes the last pointer.
+	// R15 is for the mask. The registers of x and sums are reused once x is read;
+	// the stride becomes the last pointer.
 	pointers := append([]reg.Register{reg.R10, reg.R11, reg.R12, reg.R13, reg.R14, x, sums}[:columns-1], stride)
-	// What total works on must be below register 16.
+	// The registers for total must be below 16.
 	e, wj := t.allocs(2), t.alloc()
 	acc, xq := t.allocs(columns), t.allocs(columns)
 	for q := range columns {
@@ -185,7 +187,7 @@ func (t *isa) weightedSums(mode columnMode, columns int) {
 		t.load(t.at(w, i, 0), wj)
 		for q := range columns {
 			d, s := e[0], e[1]
-			if mode == unequal { // w is 0 in lanes that the mask leaves out
+			if mode == unequal { // w is 0 in lanes outside the mask
 				t.load(t.at(pointers[q], i, 0), d)
 				t.addUnequal(d, xq[q], wj, acc[q], d, q)
 				continue

@@ -8,8 +8,8 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// Indices into the Go variable expConst, whose elements are repeated over the
-// lanes of an AVX2 vector; package vec's constants.go says what they are.
+// Indices into the Go variable expConst, whose elements are repeated over the lanes
+// of an AVX2 vector. constants.go of package vec defines the constants.
 const (
 	cLog2E = iota
 	cLn2Hi
@@ -32,14 +32,14 @@ const (
 	cTwo     = cLog + 7
 	cHalf    = cTwo + 1
 	cLargest = cTwo + 2
-	// cExponent turns an exponent with cJoin above it into a number.
+	// cExponent converts an exponent with cJoin above it to a number.
 	cExponent = cTwo + 3
 	cShift    = cTwo + 4 // integers from here on
 	cHalfRoot = cTwo + 5
 	cMantissa = cTwo + 6
 	cJoin     = cTwo + 7
 
-	// Logarithm of what is not normal, absolute values.
+	// Logarithms of numbers that are not normal; absolute values.
 	cNormal   = cTwo + 8
 	cFactor   = cTwo + 9
 	cPower    = cTwo + 10
@@ -48,8 +48,9 @@ const (
 	cNoSign   = cTwo + 13
 )
 
-// constant is an element of expConst: where registers abound it is loaded
-// into one before the loop; elsewhere it is an operand in memory.
+// constant returns an element of expConst: with AVX-512, which has enough
+// registers, loaded into a register before the loop, and otherwise as a memory
+// operand.
 func (t *isa) constant(index int) operand.Op {
 	m := operand.NewDataAddr(operand.Symbol{Name: "·expConst"}, 32*index)
 	if !t.Wide() {
@@ -68,7 +69,7 @@ func (t *isa) constants(first, n int) []operand.Op {
 	return c
 }
 
-// exponential holds the constants of one function's exponentials.
+// exponential holds the constants for the exponentials of one function.
 type exponential struct {
 	t                          *isa
 	log2e, ln2hi, ln2lo, magic operand.Op
@@ -104,17 +105,17 @@ func (t *isa) expRegs(n int) []expRegs {
 	return r
 }
 
-// emit computes y = eˣ for −760 ≤ x ≤ 720 or NaN.
+// emit generates y = eˣ for −760 ≤ x ≤ 720 or NaN.
 //
-// With k the multiple of 1 (AVX2) or 1/16 (AVX-512) next to x·log₂e, left in
-// the last bits of kd by the addition of a large number, and r = x − k·ln 2,
+// With k the multiple of 1 (AVX2) or 1/16 (AVX-512) nearest to x·log₂e, which
+// adding a large number leaves in the last bits of kd, and r = x − k·ln 2,
 //
 //	eˣ = 2^⌊k⌋ · 2^(k−⌊k⌋) · (1 + r + r²·q(r)).
 //
 // AVX-512 has a permutation to look up the middle factor among 16 and an
-// instruction for the first, which takes the floor itself. AVX2 has a longer
-// polynomial instead, and multiplies by two powers of 2, so that neither
-// overflows or underflows alone and a subnormal result is rounded once.
+// instruction for the first factor, which includes the floor. AVX2 uses a longer
+// polynomial instead and multiplies by two powers of 2, so that neither overflows
+// or underflows and a subnormal result is rounded once.
 func (e *exponential) emit(regs []expRegs) {
 	t := e.t
 	for _, r := range regs {
@@ -161,8 +162,8 @@ func (e *exponential) emit(regs []expRegs) {
 	}
 }
 
-// clamp sets x to the nearer of x and bound, NaN staying NaN: of two operands
-// one of which is NaN, VMAXPD and VMINPD return the one that Go writes first.
+// clamp limits x by bound and keeps NaN: if one operand is NaN, VMAXPD and VMINPD
+// return the operand that Go writes first.
 func (t *isa) clamp(op func(...operand.Op), bound operand.Op, x, scratch reg.Register) {
 	if !t.Wide() {
 		VMOVUPD(bound, scratch)
@@ -198,7 +199,7 @@ func (t *isa) expScaled() {
 	Ret()
 }
 
-// rootMode says what rootDecay computes.
+// rootMode selects the results of rootDecay.
 type rootMode int
 
 const (
@@ -207,8 +208,8 @@ const (
 	withPole // with a slope that is infinite at 0
 )
 
-// rootDecay generates (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s), and the
-// slope (q[0]/t + q[1] + q[2]·t)·e^−t beside it.
+// rootDecay generates (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s), and also the
+// slope (q[0]/t + q[1] + q[2]·t)·e^−t.
 func (t *isa) rootDecay(mode rootMode) {
 	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode] + t.Suffix
 	signature := "func(k, slope, s *float64, n int, c float64, p, q *[3]float64)"
@@ -285,7 +286,7 @@ func (t *isa) rootDecay(mode rootMode) {
 
 // quotient sets dst = a/b, or 0 where b = 0.
 func (t *isa) quotient(b, a, dst, scratch reg.Register) {
-	t.Zero(scratch) // and NaN stays
+	t.Zero(scratch) // keeps NaN
 	if t.Wide() {
 		VCMPPD(operand.Imm(notEqual), scratch, b, reg.K2)
 		VDIVPD_Z(b, a, reg.K2, dst)

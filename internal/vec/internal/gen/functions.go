@@ -10,12 +10,12 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// functions generates functions of one element that take a few instructions.
+// functions generates the functions of one element that need few instructions.
 func (t *isa) functions() {
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	// unary generates a function with float64 arguments; prepare broadcasts
-	// them, loads constants and returns what turns x into the result. y is
-	// scratch.
+	// unary generates a function with float64 arguments. prepare broadcasts them,
+	// loads constants and returns a generator of the code that replaces x by the
+	// result. y is scratch.
 	unary := func(name, arguments, doc string, prepare func() func(x, y reg.Register)) {
 		name += t.Suffix
 		if arguments != "" {
@@ -68,7 +68,7 @@ func (t *isa) functions() {
 		t.Zero(zero)
 		return func(x, y reg.Register) {
 			VFMADD213PD(o, c, x)
-			VMAXPD(x, zero, x) // NaN stays: see clamp
+			VMAXPD(x, zero, x) // keeps NaN: see clamp
 		}
 	})
 	unary("step", "", "1 for j < n where src[j] > 0, otherwise 0.", func() func(x, y reg.Register) {
@@ -78,7 +78,7 @@ func (t *isa) functions() {
 			if t.Wide() {
 				VCMPPD(operand.Imm(less), x, zero, reg.K2)
 				VCMPPD(operand.Imm(unordered), x, x, reg.K3)
-				VMOVAPD_Z(x, reg.K3, x) // NaN stays
+				VMOVAPD_Z(x, reg.K3, x) // keeps NaN
 				VMOVAPD(one, reg.K2, x)
 				return
 			}
@@ -91,8 +91,7 @@ func (t *isa) functions() {
 	})
 }
 
-// register loads a constant into a register where it would be an operand in
-// memory, too.
+// register loads a constant into a register, even with AVX2.
 func (t *isa) register(index int) reg.Register {
 	c := t.constant(index)
 	if r, ok := c.(reg.Register); ok {
@@ -103,8 +102,8 @@ func (t *isa) register(index int) reg.Register {
 	return r
 }
 
-// polynomial generates Horner's scheme, a block of elements at a time for all
-// coefficients.
+// polynomial generates Horner's scheme, with all coefficients for one block of
+// elements at a time.
 func (t *isa) polynomial() {
 	name := "polynomial" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, coef *float64, d int)",

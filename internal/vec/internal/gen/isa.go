@@ -8,18 +8,18 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// isa is an instruction set, and the state of the function that is being written.
+// isa is an instruction set with the state of the function being generated.
 type isa struct {
 	ISA
-	maxColumns int // columns that weightedSums takes at a time
-	// used counts the vector registers that alloc has given out.
+	maxColumns int // columns that weightedSums processes at a time
+	// used counts the vector registers that alloc has allocated.
 	used int
-	// masked says that the loads and stores of the loop body that is being
-	// written are to touch only the lanes of the tail's mask.
+	// masked means that loads and stores of the loop body being generated access
+	// only the lanes of the tail's mask.
 	masked bool
-	// mask is the register that holds AVX2's mask.
+	// mask is the register with AVX2's mask.
 	mask reg.Register
-	// laneMasks makes AVX2's table of masks once.
+	// laneMasks generates AVX2's table of masks once.
 	laneMasks func() operand.Mem
 }
 
@@ -28,7 +28,7 @@ var (
 	avx2   = &isa{ISA: AVX2, maxColumns: 4}
 )
 
-// function opens a function.
+// function begins a function.
 func (t *isa) function(name, signature string, doc ...string) {
 	Leaf(name, signature, doc...)
 	t.used, t.mask = 0, nil
@@ -37,7 +37,7 @@ func (t *isa) function(name, signature string, doc ...string) {
 	}
 }
 
-// alloc gives out a vector register.
+// alloc allocates a vector register.
 func (t *isa) alloc() reg.Register {
 	if t.used == len(t.Vec) {
 		panic("out of vector registers")
@@ -54,8 +54,8 @@ func (t *isa) allocs(n int) []reg.Register {
 	return r
 }
 
-// params loads the arguments, which are all integers or pointers, to the
-// general registers named in order.
+// params loads the named arguments, all integers or pointers, into the given
+// general registers.
 func params(names []string, regs ...reg.Register) {
 	for i, name := range names {
 		Load(Param(name), regs[i])
@@ -73,10 +73,10 @@ func (t *isa) scalar(name string) reg.Register {
 	return r
 }
 
-// loop writes the loops over the elements 0 ≤ i < n: unroll vectors at a time,
-// then one vector, then the rest under a mask. n is destroyed; i must not be
-// touched by body. body gets the number of vectors; vector v begins at element
-// i + v·lanes.
+// loop generates the loops over the elements 0 ≤ i < n: unroll vectors at a time,
+// then one vector, then the rest under a mask. It destroys n, and body must not
+// change i. body receives the number of vectors; vector v begins at element i +
+// v·lanes.
 func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors int)) {
 	XORL(i.(reg.GP).As32(), i.(reg.GP).As32())
 	single, tail, done := name+"single", name+"tail", name+"done"
@@ -104,10 +104,10 @@ func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors
 	Label(done)
 }
 
-// setMask makes the mask of the first n < lanes lanes; n is destroyed.
+// setMask sets the mask of the first n < lanes lanes and destroys n.
 func (t *isa) setMask(n reg.Register) {
 	if t.Wide() {
-		bits := reg.RCX // the count of a shift must stand in CL
+		bits := reg.RCX // the count of a shift must be in CL
 		if n != bits {
 			panic("the count of elements must be in RCX")
 		}
@@ -122,7 +122,8 @@ func (t *isa) setMask(n reg.Register) {
 	VMOVUPD(Indexed(reg.R15, n, 8, 8*t.Lanes), t.mask)
 }
 
-// maskTable holds lanes words of ones, then lanes words of zeros.
+// maskTable defines a table of lanes words of ones, followed by lanes words of
+// zeros.
 func (t *isa) maskTable() operand.Mem {
 	if t.laneMasks == nil {
 		words := make([]uint64, 2*t.Lanes)
@@ -135,7 +136,7 @@ func (t *isa) maskTable() operand.Mem {
 	return t.laneMasks()
 }
 
-// load reads a vector; lanes that the mask leaves out become zero.
+// load reads a vector and sets lanes outside the mask to zero.
 func (t *isa) load(m operand.Mem, r reg.Register) {
 	switch {
 	case !t.masked:
@@ -147,7 +148,7 @@ func (t *isa) load(m operand.Mem, r reg.Register) {
 	}
 }
 
-// store writes the lanes of the mask.
+// store writes the lanes in the mask.
 func (t *isa) store(r reg.Register, m operand.Mem) {
 	switch {
 	case !t.masked:
@@ -159,7 +160,7 @@ func (t *isa) store(r reg.Register, m operand.Mem) {
 	}
 }
 
-// sub sets dst = a − b, zero in lanes that the mask leaves out.
+// sub sets dst = a − b, and zero in lanes outside the mask.
 func (t *isa) sub(b, a, dst reg.Register) {
 	if t.masked && t.Wide() {
 		VSUBPD_Z(b, a, reg.K1, dst)
@@ -171,8 +172,8 @@ func (t *isa) sub(b, a, dst reg.Register) {
 	}
 }
 
-// Comparisons of VCMPPD, which none of them makes raise an exception; those with
-// "not" are true for NaN.
+// Comparisons of VCMPPD. None of them raises an exception; those with "not" are
+// true for NaN.
 const (
 	equal          = 0
 	unordered      = 3
@@ -181,7 +182,7 @@ const (
 	notLessOrEqual = 22
 )
 
-// choose sets dst to value where a stands in the relation to b.
+// choose sets dst to value where the relation between a and b holds.
 func (t *isa) choose(relation uint64, b operand.Op, a reg.Register, value operand.Op, dst, scratch reg.Register) {
 	if t.Wide() {
 		VCMPPD(operand.Imm(relation), b, a, reg.K2)
@@ -193,7 +194,7 @@ func (t *isa) choose(relation uint64, b operand.Op, a reg.Register, value operan
 }
 
 // total leaves the sum of the lanes of r in the lowest lane of r; s is scratch.
-// Both must be among the first 16, which VEX can name.
+// Both must be among the first 16 registers, which VEX can encode.
 func (t *isa) total(r, s reg.Register) {
 	ry, rx := r.(reg.Vec).AsY(), r.(reg.Vec).AsX()
 	sy, sx := s.(reg.Vec).AsY(), s.(reg.Vec).AsX()
@@ -207,7 +208,7 @@ func (t *isa) total(r, s reg.Register) {
 	VADDSD(sx, rx, rx)
 }
 
-// at is vector v of the elements from i on.
+// at returns the operand of vector v of the elements from i on.
 func (t *isa) at(base, i reg.Register, v int) operand.Mem {
 	return Indexed(base, i, 8, v*t.VB())
 }

@@ -8,7 +8,7 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// and and or are bitwise.
+// and generates a bitwise and; or generates a bitwise or.
 func (t *isa) and(b operand.Op, a, dst reg.Register) {
 	if t.Wide() {
 		VPANDQ(b, a, dst)
@@ -42,18 +42,18 @@ func (t *isa) newLogarithm() *logarithm {
 	}
 }
 
-// logRegs are the registers of one vector: u holds a normal positive number
-// and lost what is to be added to its logarithm; both are destroyed. f receives
-// the sum. e, s and z are scratch.
+// logRegs are the registers of one vector. u holds a normal positive number and
+// lost the number to add to its logarithm; both are destroyed. f receives the sum.
+// e, s and z are scratch.
 type logRegs struct{ u, lost, f, e, s, z reg.Register }
 
 func (t *isa) logRegs() logRegs {
 	return logRegs{u: t.alloc(), lost: t.alloc(), f: t.alloc(), e: t.alloc(), s: t.alloc(), z: t.alloc()}
 }
 
-// emit computes f = log u + lost by the method of package vec's constants.go.
-// exponent, the constant or that and a power of 2 by which u is too large, may
-// be s.
+// emit generates f = log u + lost by the method in constants.go of package vec.
+// exponent is the constant, or the constant plus the power of 2 by which u is too
+// large; it may be s.
 func (l *logarithm) emit(r logRegs, exponent operand.Op) {
 	t, u, lost, f, e, s, z := l.t, r.u, r.lost, r.f, r.e, r.s, r.z
 	// u = 2^e·(1 + f)
@@ -93,7 +93,7 @@ func (t *isa) log1p() {
 		VMULPD(c, rest, rest)
 		VMOVAPD(rest, x)
 		t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, l.largest, x, u)
-		VSUBPD(x, rest, rest) // infinity where src is, otherwise 0
+		VSUBPD(x, rest, rest) // infinity where src is infinite, otherwise 0
 		// u + lost = 1 + x
 		VADDPD(l.one, x, u)
 		VSUBPD(x, u, e)
@@ -110,8 +110,8 @@ func (t *isa) log1p() {
 	Ret()
 }
 
-// log generates log(c·src). Subnormal numbers are made normal first; what has
-// no finite logarithm is put in at the end.
+// log generates log(c·src). It first scales subnormal numbers to normal ones, and
+// inserts the results without a finite logarithm at the end.
 func (t *isa) log() {
 	name := "log" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(c·src[j]) for j < n.")

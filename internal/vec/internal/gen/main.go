@@ -4,12 +4,12 @@
 //
 // The routines: the exponential and what is built on it (exp.go), the logarithm
 // (log.go), sines and cosines (turns.go), sums over columns (distance.go), sums
-// over rows (reduce.go), elementwise arithmetic (elementwise.go) and other functions
-// of an element (functions.go). Each is generated for two instruction sets from the
-// same text; isa.go holds what differs.
+// over rows (reduce.go), elementwise arithmetic (elementwise.go) and other
+// functions of an element (functions.go). The same code generates each routine for
+// both instruction sets; isa.go holds the differences.
 //
-// The generator is a module of its own, as internal/asm, which it shares with that
-// of cpu/blas.
+// The generator is a separate module. So is internal/asm, which it shares with the
+// generator of cpu/blas.
 package main
 
 import "gpfit/internal/asm"

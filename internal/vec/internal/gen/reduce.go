@@ -7,8 +7,8 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// dot generates the sum of one row, or of products of two or three. Four accumulators
-// cover the latency of an FMA; they are added pairwise at the end.
+// dot generates the sum of one row, or of products of two or three rows. Four
+// accumulators hide the latency of an FMA; they are added pairwise at the end.
 func (t *isa) dot(factors int) {
 	name, signature, doc := "dot"+t.Suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
 	args := []string{"a", "b", "n"}

@@ -25,8 +25,8 @@ func (t *isa) newTurns(withCosine bool) *turns {
 	return w
 }
 
-// turnRegs are the registers of one vector: r holds u, s receives sin(πu) and,
-// where asked for, r cos(πu), up to a sign that they share; z is scratch.
+// turnRegs are the registers of one vector. r holds u, s receives sin(πu) and, if
+// requested, r receives cos(πu), both up to a common sign. z is scratch.
 type turnRegs struct{ r, z, s reg.Register }
 
 // horner sets y to the polynomial in z.
@@ -37,8 +37,8 @@ func (t *isa) horner(c []operand.Op, z, y reg.Register) {
 	}
 }
 
-// emit reduces u by the nearest whole number, to even at a half, and takes the
-// polynomials.
+// emit generates the reduction of u by the nearest integer, ties to even, and the
+// evaluation of the polynomials.
 func (w *turns) emit(regs []turnRegs) {
 	for _, r := range regs {
 		if w.t.Wide() {
@@ -65,8 +65,8 @@ func (t *isa) turnRegs(n int) []turnRegs {
 	return r
 }
 
-// cosine generates b·cos(2πu) = b − 2b·sin²(πu) with u = c·src, and b·sin(2πu)
-// beside it if asked for.
+// cosine generates b·cos(2πu) = b − 2b·sin²(πu) with u = c·src, and, if withSine,
+// b·sin(2πu).
 func (t *isa) cosine(withSine bool) {
 	name, signature := "cosine"+t.Suffix, "func(dst, src *float64, n int, c, b float64)"
 	doc := []string{name + " sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n."}
@@ -106,7 +106,7 @@ func (t *isa) cosine(withSine bool) {
 	Ret()
 }
 
-// sine generates b·sin(2πu) alone, as cosine does.
+// sine generates b·sin(2πu) alone, in the same way as cosine.
 func (t *isa) sine() {
 	name := "sine" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c, b float64)",
@@ -133,7 +133,7 @@ func (t *isa) sine() {
 	Ret()
 }
 
-// sinSquares generates the sum over columns of w·sin²(πu), as columnSums does.
+// sinSquares generates the sum over columns of w·sin²(πu), like columnSums.
 func (t *isa) sinSquares() {
 	name := "sinSquares" + t.Suffix
 	t.function(name, "func(dst *float64, n int, x, w, f, y *float64, stride int, index *int, d int)",
@@ -188,8 +188,8 @@ func (t *isa) sinSquares() {
 	t.weightedOrPlain(w, n, i, unroll, columns)
 }
 
-// sinSquaresSlope generates the sums over columns of sin²(πu) and, beside them,
-// of u·sin(πu)·cos(πu).
+// sinSquaresSlope generates the sums over columns of sin²(πu) and of
+// u·sin(πu)·cos(πu).
 func (t *isa) sinSquaresSlope() {
 	name := "sinSquaresSlope" + t.Suffix
 	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
@@ -253,7 +253,7 @@ func (t *isa) sinSums() {
 	w, y, n, i := reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	params([]string{"w", "y", "n"}, w, y, n)
 	const unroll = 2
-	// What total works on must be below register 16.
+	// The registers for total must be below 16.
 	square, sine, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
 	rows := t.turnRegs(unroll)
 	x, f := t.scalar("x"), t.scalar("f")
