@@ -11,9 +11,9 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// BenchmarkStages times the stages of one value and gradient apart, rbf on 8
-// columns; flops are those of DESIGN's count, n³/3 for each of factor, inverse
-// and panels, and n³ for a middle term.
+// BenchmarkStages times the stages of one value and gradient separately, for rbf on
+// 8 columns. Flops follow DESIGN's count: n³/3 for each of factor, inverse and
+// panels, and n³ for a middle term.
 func BenchmarkStages(b *testing.B) {
 	for _, n := range []int{100, 200, 500, 1000, 2000, 4000} {
 		for _, text := range []string{"rbf", "rbf(ard)"} {

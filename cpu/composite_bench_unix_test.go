@@ -15,10 +15,10 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// BenchmarkComposites measures value and gradient with composite kernels
-// against rbf alone, in turns in one process, n = 4000 and d = 8. wall/rbf is the
-// ratio of the median times, cpu/rbf that of the process's median processor
-// times, which other work on the machine disturbs less.
+// BenchmarkComposites measures value and gradient with composite kernels against
+// rbf alone, alternating in one process, n = 4000 and d = 8. wall/rbf is the ratio
+// of the median times, cpu/rbf the ratio of the process's median processor times,
+// which other work on the machine disturbs less.
 //
 //	go test ./cpu -run '^$' -bench Composites -benchtime 9x
 func BenchmarkComposites(b *testing.B) {

@@ -12,14 +12,14 @@ import (
 	"gpfit/kernel"
 )
 
-// fakeDevice is a name.
+// fakeDevice is a device that has only a name.
 type fakeDevice struct {
 	ExactDevice
 	name   string
 	closed *[]string
 }
 
-// Supports knows one kernel that only the host evaluates.
+// Supports rejects one kernel, which only the host evaluates.
 func (d fakeDevice) Supports(prog *kernel.Program) error {
 	if d.name != "cpu" && prog.Text == "mine" {
 		return &UnsupportedKernelError{Device: d.name, Kernel: prog.Text, Err: errors.New("written in Go")}
@@ -36,7 +36,7 @@ func (d fakeDevice) Close() error {
 	return nil
 }
 
-// fakeDriver finds what it is told; devices named in broken do not open.
+// fakeDriver returns the given findings; devices named in broken fail to open.
 type fakeDriver struct {
 	kind     string
 	findings []Finding
@@ -84,7 +84,7 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "auto", N: 2000, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "first usable"},
 		{Request{Device: "auto", N: 9000, Crossover: at(NeverPays)}, []Driver{pair, cpu}, "cpu", "cuda:0 was not faster"},
 		{Request{Device: "cuda:0", N: 10, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "asked for"},
-		// What is known, or how small the job is, decides without opening.
+		// A known crossover or a small job decides without opening a device.
 		{Request{Device: "auto", N: 999, Crossover: at(1)}, []Driver{broken, cpu}, "cpu", "cuda:0 was not opened"},
 		{Request{Device: "auto", N: 49, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays off from n = 50 on"},
 		{Request{Device: "auto", N: 50, Crossover: known}, []Driver{pair, cpu}, "cuda:0", "first usable"},
@@ -145,7 +145,7 @@ func TestCrossover(t *testing.T) {
 			t.Errorf("crossover %d after %d measurements, error %v; want %+v", n, measured, err, want)
 		}
 	}
-	// Another pair is measured for itself, and a damaged file is no failure.
+	// Another pair is measured separately, and a damaged file is not an error.
 	if n, _ := c.Of(context.Background(), other, cpu, nil, nil); n != 1536 {
 		t.Errorf("crossover of another device %d", n)
 	}
@@ -157,7 +157,7 @@ func TestCrossover(t *testing.T) {
 	}
 }
 
-// TestChoose decides without opening anything.
+// TestChoose checks decisions, which open nothing.
 func TestChoose(t *testing.T) {
 	found := Find(context.Background(), []Driver{
 		fakeDriver{kind: "cuda", findings: []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}, {"cuda:2", false, true, "H100"}}},
@@ -186,20 +186,20 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// noMethod works on no device.
+// noMethod fails on every device.
 type noMethod struct{ Method }
 
 func (noMethod) Backends(d []Device) ([]Backend, error) {
 	return nil, &UnavailableError{Device: d[0].Info().Name, Reason: "it lacks what the method needs"}
 }
 
-// bareDevice does not factor matrices.
+// bareDevice cannot factor matrices.
 type bareDevice struct{ Device }
 
 func (bareDevice) Info() Info { return Info{Name: "bare"} }
 
-// TestMethods: the method of a request is put on its devices, and these are closed
-// where it cannot be.
+// TestMethods checks that the requested method is applied to the devices, and that
+// these are closed if the method cannot use them.
 func TestMethods(t *testing.T) {
 	var closed []string
 	drivers := []Driver{fakeDriver{"cpu", []Finding{{"cpu", true, true, "8 cores"}}, "", &closed}}

@@ -10,8 +10,8 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzCrossoverCache: whatever the file holds, it gives a positive number or none,
-// and what was measured is there the next time.
+// FuzzCrossoverCache checks that any file yields a positive number or none, and
+// that a measurement is stored for the next time.
 func FuzzCrossoverCache(f *testing.F) {
 	for _, text := range []string{"", "{", "null", "[]", `{"a | b": 512}`, `{"cuda:0 | cpu": 0}`, `{"cuda:0 | cpu": -3}`, `{"cuda:0 | cpu": 1e300}`, `{"cuda:0 | cpu": 700, "x": null}`, `{"x": "y", "cuda:0 | cpu": 3}`} {
 		f.Add([]byte(text))

@@ -10,10 +10,10 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestCoverage draws many small problems from known processes, predicts one row
-// of each from the others, and counts how often intervals hold it. The problems
-// are independent, so the counts are binomial; they are held to four standard
-// errors, 1 in 16,000 by chance for a new seed.
+// TestCoverage draws many small problems from known processes, predicts one row of
+// each from the others, and counts how often intervals hold it. The problems are
+// independent, so the counts are binomial. The limit is four standard errors, which
+// a new seed exceeds by chance once in 16,000.
 func TestCoverage(t *testing.T) {
 	const problems, n = 3000, 12
 	rng := rand.New(rand.NewPCG(2006, 19))
@@ -44,7 +44,7 @@ func TestCoverage(t *testing.T) {
 			t.Fatal(err)
 		}
 		y := mustDraw(t, sampler, 1, rng.Uint64())
-		// In units of its own, to see that scaling does no harm.
+		// Use other units, to check the scaling.
 		m := &Model{
 			Kernel: k.text, Columns: []int{0, 1}, FeatureNames: []string{"a", "b"}, Theta: k.theta, NoiseVariance: noise,
 			Scaling: Scaling{XMean: []float64{0, 0}, XScale: []float64{1, 1}, YMean: 7, YScale: 3}, X: x[:2*n],

@@ -8,7 +8,7 @@ import (
 	"gpfit/kernel"
 )
 
-// tent is a kernel of one's own, Π exp(−|Δ_c|/w).
+// tent is a custom kernel, Π exp(−|Δ_c|/w).
 var tent = &kernel.Family{
 	Name: "tent", Parameters: []kernel.Parameter{{Name: "width"}},
 	Function: func(p *kernel.Pair) *kernel.Node {
@@ -16,7 +16,8 @@ var tent = &kernel.Family{
 	},
 }
 
-// TestCustomKernel: kernels of one's own predict term by term and have gradients.
+// TestCustomKernel checks that custom kernels predict term by term and have
+// gradients.
 func TestCustomKernel(t *testing.T) {
 	m := newModel(t, 20)
 	m.Kernel, m.Kernels = "tent(dims=0) + rbf", []*kernel.Family{tent}

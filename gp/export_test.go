@@ -41,8 +41,8 @@ func python(t *testing.T, module string) string {
 	return path
 }
 
-// exampleModel makes a model of three features, one unused, with the kernel text
-// at parameters that differ from one another, and true weights.
+// exampleModel returns a model of three features, one unused, with the given kernel
+// at distinct parameters, and true weights.
 func exampleModel(t testing.TB, text string, withMean bool) *Model {
 	t.Helper()
 	m := newModel(t, 40)
@@ -76,7 +76,7 @@ func weigh(t testing.TB, m *Model) {
 	}
 }
 
-// exportKernels hold every leaf and ways to combine them.
+// exportKernels contain every leaf and combinations of leaves.
 var exportKernels = []string{
 	"rbf", "rbf(ard)", "matern12", "matern32(ard)", "matern52(dims=2)",
 	"rbf(ard) + matern32", "rbf*matern12(dims=0) + matern52(ard, dims=[2, 0])",
@@ -85,7 +85,7 @@ var exportKernels = []string{
 	"poly", "poly(3, ard)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
 }
 
-// compiledKernels hold leaves that are exported as operations.
+// compiledKernels contain leaves that are exported as operations.
 var compiledKernels = []string{
 	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear",
 	"gibbs(dims=2)", "gibbs + rbf", "hamming*rbf", "hamming(ard) + matern32",
@@ -100,8 +100,8 @@ type exchange struct {
 	want                *Prediction
 }
 
-// newExchange exports m and writes rows of the columns in use, their order not
-// that of the model.
+// newExchange exports m and writes rows of the columns in use, in a different order
+// than the model's.
 func newExchange(t *testing.T, m *Model, what, format string, rows []float64) exchange {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func newExchange(t *testing.T, m *Model, what, format string, rows []float64) ex
 	return e
 }
 
-// runAll runs a script's main for each exchange, in one process, since loading
+// runAll runs a script's main for each exchange in one process, because loading
 // scikit-learn takes seconds.
 const runAll = `import importlib, sys
 sys.path.insert(0, "../examples")
@@ -184,8 +184,9 @@ func parseTable(t *testing.T, text string) [][]float64 {
 	return out
 }
 
-// exchangeTolerance is what other programs may differ by, relative to the value:
-// they solve the same system, of condition number up to 1e5, in another order.
+// exchangeTolerance bounds the differences from other programs, relative to the
+// value. They solve the same system, of condition number up to 1e5, in another
+// order.
 const exchangeTolerance = 1e-8
 
 func compareTable(t *testing.T, what string, table [][]float64, columns ...[]float64) {
@@ -202,7 +203,8 @@ func compareTable(t *testing.T, what string, table [][]float64, columns ...[]flo
 	}
 }
 
-// TestReadModel: examples/read_model.py reproduces predictions with NumPy alone.
+// TestReadModel checks that examples/read_model.py reproduces predictions with only
+// NumPy.
 func TestReadModel(t *testing.T) {
 	interpreter := python(t, "numpy")
 	rows := newRows(9)
@@ -244,7 +246,7 @@ func exportModels(t testing.TB) map[string]*Model {
 	return map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
 }
 
-// TestReadGroups: rows of the table say which noise group they are of.
+// TestReadGroups checks the noise groups of rows of the table.
 func TestReadGroups(t *testing.T) {
 	interpreter := python(t, "numpy")
 	m := noisyModel(t, 40)
@@ -281,8 +283,8 @@ func TestReadGroups(t *testing.T) {
 	compareTable(t, "groups", tables[0], want.Mean, want.Std, want.StdLatent)
 }
 
-// TestToSklearn: examples/to_sklearn.py builds a model that predicts the same,
-// or says why it cannot.
+// TestToSklearn checks that examples/to_sklearn.py builds a model with the same
+// predictions, or explains why it cannot.
 func TestToSklearn(t *testing.T) {
 	interpreter := python(t, "sklearn")
 	var exchanges []exchange
@@ -310,8 +312,8 @@ func TestToSklearn(t *testing.T) {
 	}
 }
 
-// TestExportSchema holds exports against the published schema, which refuses what
-// it does not know.
+// TestExportSchema validates exports against the published schema, which rejects
+// unknown members.
 func TestExportSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("../examples/model.schema.json")
 	if err != nil {
@@ -350,7 +352,7 @@ func TestExportSchema(t *testing.T) {
 	}
 }
 
-// TestExportInvalid: what cannot be written whole is an error.
+// TestExportInvalid checks that an incomplete export is an error.
 func TestExportInvalid(t *testing.T) {
 	m := newModel(t, 5)
 	m.Theta = m.Theta[1:]

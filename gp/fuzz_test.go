@@ -20,12 +20,12 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// parts are the entries of a model file; an empty one is left out.
+// parts are the entries of a model file; empty ones are omitted.
 var parts = []string{"model.json", "X.npy", "y.npy", "alpha.npy", "noise.npy", "rows.npy", "factor.npy"}
 
-// FuzzLoad: whatever the entries of a model file are, with a checksum that is right,
-// it is refused with a [*FileError], or is a model that predicts and that, written
-// anew, reads back to the same.
+// FuzzLoad checks that a file with any entries and a correct checksum is either
+// rejected with a [*FileError], or is a model that predicts and, written again,
+// reads back unchanged.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.gpfit")
 	if err != nil || len(files) < 3 {
@@ -49,7 +49,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// entries takes a model file apart.
+// entries returns the entries of a model file.
 func entries(t testing.TB, path string) [][]byte {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func entries(t testing.TB, path string) [][]byte {
 	return out
 }
 
-// archive puts a model file together, with its checksum.
+// archive builds a model file with its checksum.
 func archive(t testing.TB, entries [][]byte) []byte {
 	var text bytes.Buffer
 	z := zip.NewWriter(&text)
@@ -114,8 +114,8 @@ func checkLoad(t *testing.T, path string) {
 	checkPredictions(t, m)
 }
 
-// checkPredictions: where there is a posterior it predicts, and deviations are not
-// negative.
+// checkPredictions checks that a posterior, if there is one, predicts and that
+// deviations are not negative.
 func checkPredictions(t *testing.T, m *Model) {
 	ctx := context.Background()
 	if m.N() > 200 || len(m.FeatureNames) > 100 || m.T() > 100 || len(m.Kernel) > 500 {

@@ -23,8 +23,8 @@ import (
 
 var backend, _ = cpu.New(device.Options{Threads: 2})
 
-// newModel makes a model of n rows with one unused feature and a linear mean;
-// its weights are those of the posterior.
+// newModel returns a model of n rows with one unused feature and a linear mean, and
+// with the weights of the posterior.
 func newModel(t testing.TB, n int) *Model {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
@@ -111,7 +111,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestAtTrainingPoints: with tiny noise the posterior goes through the data.
+// TestAtTrainingPoints checks that with tiny noise the posterior interpolates the
+// data.
 func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
@@ -162,7 +163,7 @@ func TestSaveLoad(t *testing.T) {
 	if diff := cmp.Diff(want, predict(t, again, rows)); diff != "" {
 		t.Errorf("predictions differ in their bits:\n%s", diff)
 	}
-	// With the factor, which is then read, not computed.
+	// With the factor, which is then read instead of computed.
 	p, err := m.Condition(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,8 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// TestDamage: no bit of a model file can be changed and no byte lost unnoticed.
+// TestDamage checks that any changed bit and any lost byte of a model file is
+// detected.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.gpfit")
@@ -232,7 +234,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestNewerVersion reads a whole, unchanged file of a later version.
+// TestNewerVersion reads an intact file of a later version.
 func TestNewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gpfit")
 	f, err := os.Create(path)
@@ -256,7 +258,7 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := equalModels(m, newModel(t, 12)); diff != "" {
-		// The weights come from the CPU that wrote the file; the rest is exact.
+		// The weights depend on the CPU that wrote the file; the rest is exact.
 		fresh := newModel(t, 12)
 		if diff := cmp.Diff(m, fresh, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 			t.Error(diff)

@@ -85,8 +85,9 @@ func TestGradientStd(t *testing.T) {
 				}
 				continue
 			}
-			// The square root of an error of 1e-14 over a step of 2e-3, and a
-			// truncation of step², or for kernels of finite smoothness step.
+			// The error is the square root of 1e-14 over a step of 2e-3, plus a
+			// truncation error of step², or of step for kernels of finite
+			// smoothness.
 			step := 1e-3 * m.Scaling.XScale[c/2]
 			pair := slices.Concat(row, row)
 			pair[c] -= step

@@ -11,8 +11,8 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// jointTolerance is relative to the prior variance, from which covariances are
-// what is left: Σ has a condition number near 1e4.
+// jointTolerance is relative to the prior variance, because covariances are
+// differences from it; Σ has a condition number near 1e4.
 const jointTolerance = 1e-10
 
 func condition(t testing.TB, m *Model) *Posterior {
@@ -73,8 +73,8 @@ func TestJoint(t *testing.T) {
 	}
 }
 
-// TestJointTooLarge: a covariance that cannot be held is refused before
-// anything else is looked at.
+// TestJointTooLarge checks that a covariance that does not fit in memory is
+// rejected before any other check.
 func TestJointTooLarge(t *testing.T) {
 	err := checkJoint(100_000, 1<<30)
 	var tooLarge *SizeError
@@ -89,8 +89,8 @@ func TestJointTooLarge(t *testing.T) {
 	}
 }
 
-// TestDraws compares the moments of draws with those they are from. With 40,000
-// draws, sample moments are within five standard errors.
+// TestDraws compares the moments of draws with those of their distribution. With
+// 40,000 draws, sample moments are within five standard errors.
 func TestDraws(t *testing.T) {
 	const points, count = 6, 40000
 	m := newModel(t, 30)
@@ -133,8 +133,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestSemidefinite draws where the covariance is singular: rows given twice, and
-// so many close ones that little but rounding is left of most of them.
+// TestSemidefinite draws from singular covariances: of repeated rows, and of so
+// many close rows that most variances are only rounding errors.
 func TestSemidefinite(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
 	var x []float64
@@ -194,8 +194,8 @@ func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 	return draws
 }
 
-// TestPriorPieces: rows longer than the pieces that they are evaluated in, by
-// the formula; and a cancelled context ends the work.
+// TestPriorPieces checks rows longer than the pieces of their evaluation against
+// the formula, and that a cancelled context ends the work.
 func TestPriorPieces(t *testing.T) {
 	const m = 2*rowPiece + 7
 	prog := kerneltest.Program(t, "rbf", 1)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// writeUnchecked writes a model with a valid checksum, whatever it holds.
+// writeUnchecked writes a model, even an invalid one, with a valid checksum.
 func writeUnchecked(t *testing.T, m *Model) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
@@ -25,8 +25,8 @@ func writeUnchecked(t *testing.T, m *Model) string {
 	return path
 }
 
-// TestLoadNonFinite: a model with a valid checksum and numbers that are none is
-// refused, with the place.
+// TestLoadNonFinite checks that a model with a valid checksum and numbers that are
+// not finite is rejected with their position.
 func TestLoadNonFinite(t *testing.T) {
 	for want, change := range map[string]func(*Model){
 		"element 2 of alpha is NaN":                 func(m *Model) { m.Alpha[2] = math.NaN() },
@@ -51,8 +51,8 @@ func TestLoadNonFinite(t *testing.T) {
 	}
 }
 
-// TestLoadClaims: sizes that a header claims are compared with the file before
-// memory is taken.
+// TestLoadClaims checks that the sizes in a header are compared with the file
+// before memory is allocated.
 func TestLoadClaims(t *testing.T) {
 	for want, rewrite := range map[string]func(w *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte){
 		"model.json claims": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {

@@ -61,7 +61,7 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOutJitter: jitter is part of Σ, but not of an observation.
+// TestLeaveOneOutJitter checks that jitter is part of Σ but not of an observation.
 func TestLeaveOneOutJitter(t *testing.T) {
 	m := newModel(t, 20)
 	m.NoiseVariance = 0.03
@@ -83,8 +83,8 @@ func TestLeaveOneOutJitter(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOutLeastSquares leaves rows out with the mean's coefficients found
-// anew without them.
+// TestLeaveOneOutLeastSquares leaves rows out and refits the mean's coefficients
+// without them.
 func TestLeaveOneOutLeastSquares(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)

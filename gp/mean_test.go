@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// leastSquaresModel is newModel's with the coefficients that are best on its
-// rows, from the posterior's own factor.
+// leastSquaresModel returns the model of newModel with the best coefficients on its
+// rows, computed from the posterior's factor.
 func leastSquaresModel(t testing.TB, n int) *Model {
 	t.Helper()
 	m := newModel(t, n)
@@ -115,9 +115,8 @@ func TestVaguePrior(t *testing.T) {
 	s := m.Scaling
 	ref := newReference(t, m)
 	plain := ref.k
-	// The prior's precision 1/b² adds itself to M, which is 10 or more, and the
-	// condition number of 1e6 leaves six digits to a variance that is small
-	// against b².
+	// The prior's precision 1/b² is added to M, which is 10 or more. The condition
+	// number of 1e6 leaves six digits of a variance that is small compared with b².
 	const vague = 1e3
 	ref.k = func(a, b []float64) float64 {
 		h := 1.0
@@ -139,7 +138,7 @@ func TestVaguePrior(t *testing.T) {
 	}
 }
 
-// TestMeanSlopes against central differences of the mean.
+// TestMeanSlopes compares slopes with central differences of the mean.
 func TestMeanSlopes(t *testing.T) {
 	m := newModel(t, 20)
 	x := []float64{0.3, -1.2, 2, 0.1}
@@ -157,7 +156,7 @@ func TestMeanSlopes(t *testing.T) {
 	}
 }
 
-// TestUpgradeMean reads what version 1 said of the mean.
+// TestUpgradeMean reads the mean of version-1 files.
 func TestUpgradeMean(t *testing.T) {
 	for text, want := range map[string]float64{
 		`{"columns": [0, 2], "mean_constant": 0}`:                                 0,

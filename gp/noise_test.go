@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// noisyModel has a noise of its own on every row: two groups, and known
-// variances of which row i has i mod 3 twentieths.
+// noisyModel returns a model with different noise on every row: two groups, and a
+// known variance of (i mod 3)/20 for row i.
 func noisyModel(t testing.TB, n int) *Model {
 	t.Helper()
 	m := newModel(t, n)
@@ -113,7 +113,8 @@ func TestRowNoise(t *testing.T) {
 	}
 }
 
-// TestSaveNoise: rows' variances are in the file, and in what Condition forms.
+// TestSaveNoise checks that the rows' variances are in the file and in the
+// covariance that Condition forms.
 func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9

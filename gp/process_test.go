@@ -9,8 +9,8 @@ import (
 	"gpfit/kernel"
 )
 
-// TestProcess: parameters are what the expression says, else 1, unless they are
-// set; observations have the noise.
+// TestProcess checks that parameters have the values in the expression, or 1,
+// unless they are set, and that observations include noise.
 func TestProcess(t *testing.T) {
 	expr, err := kernel.Parse("rbf(ard, lengthscale=[2, 3]) + matern12")
 	if err != nil {
@@ -83,7 +83,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestTargetNamed: "" is the only target, and of several one must be named.
+// TestTargetNamed checks that "" means the only target, and that one of several
+// targets must be named.
 func TestTargetNamed(t *testing.T) {
 	one := newModel(t, 20)
 	one.TargetName = "y"

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// reference computes posteriors of newModel's models with an explicit inverse,
-// in original units throughout: no part of the package's own path is used.
+// reference computes posteriors of newModel's models with an explicit inverse, in
+// original units throughout. It uses no code of the package.
 type reference struct {
-	// k is the sum of the terms.
+	// k returns the sum of the terms.
 	k     func(a, b []float64) float64
 	terms [2]func(a, b []float64) float64
 	mean  func(a []float64) float64
@@ -80,7 +80,7 @@ func (r *reference) posteriorMean(x []float64) float64 {
 	return r.mean(x) + mat.Inner(r.cross(x), &r.inv, r.resid)
 }
 
-// posteriorCov is the covariance of the function at a and b.
+// posteriorCov returns the covariance of the function at a and b.
 func (r *reference) posteriorCov(a, b []float64) float64 {
 	return r.k(a, b) - mat.Inner(r.cross(a), &r.inv, r.cross(b))
 }

@@ -42,10 +42,10 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTermsLeastSquares: with coefficients by least squares, terms add up to the
-// mean, and a term that is alone is as uncertain as the whole less the mean
-// function: in the limit of a vague prior on β, the posterior of that term of
-// k + b·Σ h h'.
+// TestTermsLeastSquares checks that with coefficients by least squares, the terms
+// sum to the mean, and that a single term is as uncertain as the whole without the
+// mean function. In the limit of a vague prior on β, this is the posterior of that
+// term of k + b·Σ h h'.
 func TestTermsLeastSquares(t *testing.T) {
 	const n, points = 40, 5
 	m := leastSquaresModel(t, n)
@@ -77,7 +77,7 @@ func TestTermsLeastSquares(t *testing.T) {
 				cross.SetVec(j, ref.terms[k](x, xj))
 			}
 			mean, std := mat.Inner(cross, &ref.inv, ref.resid), math.Sqrt(ref.terms[k](x, x)-mat.Inner(cross, &ref.inv, cross))
-			// 1/b beside M, which is 10 or more.
+			// 1/b is compared with M, which is 10 or more.
 			if math.Abs(term.Mean[i]-mean) > 1e-4*s.YScale || math.Abs(term.Std[i]-std) > 1e-4*s.YScale {
 				t.Errorf("row %d, %s: %v ± %v, with a vague prior %v ± %v", i, term.Path, term.Mean[i], term.Std[i], mean, std)
 			}
@@ -89,7 +89,7 @@ func TestTermsLeastSquares(t *testing.T) {
 	}
 }
 
-// TestTermPaths: the paths are those of the parameters' names.
+// TestTermPaths checks that the paths agree with the parameters' names.
 func TestTermPaths(t *testing.T) {
 	for text, want := range map[string][]string{
 		"rbf":                              {"k1"},

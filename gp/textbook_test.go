@@ -10,8 +10,8 @@ import (
 	"gpfit/device/devicetest/textbook"
 )
 
-// TestOtherMethod: a model file with a factor serves a method that has none, with
-// the same predictions, and what the method lacks is an error.
+// TestOtherMethod checks that a method without a factor can use a model file that
+// has one, with the same predictions, and returns errors for missing capabilities.
 func TestOtherMethod(t *testing.T) {
 	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
 	m := newModel(t, 40)

@@ -11,9 +11,9 @@ import (
 	"gpfit/mean"
 )
 
-// version2Models have everything that version 2 added: several targets, noise
-// groups, known noise, and a mean with bumps and powers by least squares. The
-// file of each is testdata/NAME.gpfit.
+// version2Models use all additions of version 2: several targets, noise groups,
+// known noise, and a mean with bumps and powers by least squares. The file of each
+// is testdata/NAME.gpfit.
 func version2Models(t testing.TB) map[string]*Model {
 	known := noisyModel(t, 12)
 	known.Mean.Text, known.Mean.LeastSquares = "linear + bumps(1, dims=0)", true
@@ -37,14 +37,14 @@ func version2Models(t testing.TB) map[string]*Model {
 	return map[string]*Model{"v2_known": known, "v2_targets": several}
 }
 
-// TestVersion2 reads files written by the second form.
+// TestVersion2 reads files in the second schema version.
 func TestVersion2(t *testing.T) {
 	for name, fresh := range version2Models(t) {
 		m, err := Load("testdata/" + name + ".gpfit")
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The weights come from the CPU that wrote the file; the rest is exact.
+		// The weights depend on the CPU that wrote the file; the rest is exact.
 		if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 			t.Error(diff)
 		}

@@ -28,8 +28,8 @@ func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64
 	return &w, &inv
 }
 
-// TestWeights: a Gaussian process with a linear kernel is Bayesian linear
-// regression, and its mean is ridge regression.
+// TestWeights checks that a Gaussian process with a linear kernel is Bayesian
+// linear regression, and that its mean is ridge regression.
 func TestWeights(t *testing.T) {
 	const n = 40
 	for text, variance := range map[string][]float64{
@@ -117,8 +117,9 @@ func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDe
 	}
 }
 
-// TestWeightsBeside: a linear term beside others, and with a mean by least
-// squares, has the posterior whose prediction the term's is.
+// TestWeightsBeside checks that the posterior of a linear term's weights agrees
+// with the prediction of the term, next to other terms and with a mean by least
+// squares.
 func TestWeightsBeside(t *testing.T) {
 	m := exampleModel(t, "rbf + linear(dims=0) + linear(ard)*rbf + linear(ard)", false)
 	universal := exampleModel(t, m.Kernel, true)

@@ -10,8 +10,8 @@ import (
 	"gpfit/graph"
 )
 
-// TestTied: ties of whole parameters and of elements have the value that the
-// same numbers have without ties, and the gradient of differences.
+// TestTied checks that ties of whole parameters and of elements give the same value
+// as equal numbers without ties, and the gradient of central differences.
 func TestTied(t *testing.T) {
 	for _, c := range []struct {
 		name, kernel string

@@ -25,8 +25,8 @@ func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec))
 	return b.String()
 }
 
-// TestDrawing: the drawing has both graphs and what links them, and is the same each
-// time.
+// TestDrawing checks that the drawing has both graphs and their link, and is the
+// same each time.
 func TestDrawing(t *testing.T) {
 	const text = "rbf(ard) + matern32*periodic(dims=0) + linear"
 	change := func(s *graph.Spec) {
@@ -56,7 +56,7 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// TestDrawingOfTies: elements and numbers that are put into a vector.
+// TestDrawingOfTies checks elements and numbers that are assembled into a vector.
 func TestDrawingOfTies(t *testing.T) {
 	got := drawn(t, "rbf(ard) + matern32", true, func(s *graph.Spec) {
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"k2.lengthscale": graph.Tied("k1.lengthscale[1]")}
@@ -68,7 +68,7 @@ func TestDrawingOfTies(t *testing.T) {
 	}
 }
 
-// TestDrawingIsValid has Graphviz read drawings, where it is installed.
+// TestDrawingIsValid checks drawings with Graphviz, if it is installed.
 func TestDrawingIsValid(t *testing.T) {
 	dot, err := exec.LookPath("dot")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"gpfit/kernel"
 )
 
-// A prior and a tie of one's own are plain nodes; Gorgonia differentiates them with
-// the rest. Here the second lengthscale is ten times the first, and the signal's
-// variances are drawn together: ½(log v₁ − log v₂)² is added to the objective.
+// A custom prior and a custom tie are plain nodes, which Gorgonia differentiates
+// with the rest. Here the second lengthscale is ten times the first, and a penalty
+// ½(log v₁ − log v₂)² in the objective pulls the signal variances together.
 func Example() {
 	expr, err := kernel.Parse("rbf + rbf")
 	if err != nil {

@@ -1,5 +1,5 @@
 package graph
 
-// IdentitySlack is how far the last gradient was from the identity of the trace, in
-// units of what is allowed; 0 where it was not checked.
+// IdentitySlack returns the deviation of the last gradient from the trace identity,
+// in units of the limit; 0 if it was not checked.
 func (o *Objective) IdentitySlack() float64 { return o.solver.identity.slack }

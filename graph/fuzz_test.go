@@ -10,9 +10,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParsePrior: no text costs much; an error is a [*graph.PriorError] that points
-// into the text; a density prints as a text that reads back to the same numbers, is
-// a number everywhere, and −∞ outside of its support.
+// FuzzParsePrior checks that no text costs much, that errors are
+// [*graph.PriorError] and point into the text, and that a density prints as text
+// that reads back to the same numbers, is never NaN, and is −∞ outside its support.
 func FuzzParsePrior(f *testing.F) {
 	for _, text := range []string{"lognormal(0,1)", "gamma(shape=2, rate=.5)", "smoothedbox(-1,1)", "uniform(1, 2)x", "normal(", "halfnormal(1e308)", "smoothedbox(0, 1, sigma=1e-3)"} {
 		f.Add(text, 1.0)

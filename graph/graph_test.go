@@ -127,7 +127,7 @@ func TestGradient(t *testing.T) {
 	})
 }
 
-// TestValue computes the objective by a plain loop over the workspace.
+// TestValue compares the objective with direct calls of the workspace.
 func TestValue(t *testing.T) {
 	f := newFixture(t, "matern32(ard)", 90, 2, freeMean("linear"))
 	z := f.z(5)
@@ -176,8 +176,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestDerived shows that gradients come from the graph: parameters are tied and
-// put through functions of one another with no change to our ops.
+// TestDerived checks that gradients come from the graph: it ties parameters and
+// replaces them by functions of others without changing our ops.
 func TestDerived(t *testing.T) {
 	f := newFixture(t, "rbf + matern32", 40, 2, func(s *graph.Spec) {
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
@@ -229,8 +229,8 @@ func TestPrior(t *testing.T) {
 	}
 }
 
-// TestReuse: a value costs n³/3, a gradient after it 2n³/3 more, and the same
-// value again nothing.
+// TestReuse checks that a value costs n³/3, a gradient after it 2n³/3 more, and the
+// same value again nothing.
 func TestReuse(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, nil)
@@ -353,7 +353,7 @@ func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 	z := f.z(3)
 	b.ResetTimer()
 	for i := range b.N {
-		z[0] = 1e-9 * float64(i) // no value is there already
+		z[0] = 1e-9 * float64(i) // no value exists yet
 		run(f, z)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"gpfit/mean"
 )
 
-// wrong is a workspace whose contraction is off by a relative error of the inverse
-// or of one derivative.
+// wrong is a workspace whose contraction has a relative error of the inverse or of
+// one derivative.
 type wrong struct {
 	device.Workspace
 	inverse, gradient float64
@@ -28,7 +28,7 @@ func (w wrong) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Pr
 	return err
 }
 
-// identityModels are changes of a fixture that the identity has to stand.
+// identityModels are variations of a fixture for which the identity must hold.
 var identityModels = map[string]func(*graph.Spec){
 	"plain":   nil,
 	"targets": func(s *graph.Spec) { s.Y = append(append([]float64(nil), s.Y...), s.X.X[:s.X.N]...) },
@@ -52,8 +52,8 @@ var identityModels = map[string]func(*graph.Spec){
 	},
 }
 
-// TestIdentity: an inverse or a derivative that is off by 1e-6 is an error that
-// names the device, and nothing else is.
+// TestIdentity checks that an error of 1e-6 in the inverse or in a derivative is
+// reported with the name of the device, and that nothing else is.
 func TestIdentity(t *testing.T) {
 	for name, change := range identityModels {
 		for _, text := range []string{"rbf(ard)", "linear(ard)", "matern52+rbf(ard)*(constant+linear)", "constant"} {
@@ -69,7 +69,7 @@ func TestIdentity(t *testing.T) {
 				_, err = obj.ValueGradient(context.Background(), z, grad)
 				var found *device.WrongError
 				isWrong := w.inverse != 0 || w.gradient != 0
-				// The last parameter of some kernels is no part of the identity.
+				// The last parameter of some kernels is not part of the identity.
 				weights := f.spec.Program.Homogeneous(f.spec.X)
 				if w.gradient != 0 && weights[len(weights)-1] == 0 {
 					isWrong = false
@@ -85,8 +85,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityOfHardProblems: no false alarm up to condition numbers at which the
-// factorisation fails.
+// TestIdentityOfHardProblems checks that there is no false alarm up to condition
+// numbers at which the factorisation fails.
 func TestIdentityOfHardProblems(t *testing.T) {
 	worst := 0.0
 	for name, change := range identityModels {

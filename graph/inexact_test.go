@@ -10,7 +10,7 @@ import (
 	"gpfit/graph"
 )
 
-// inexact is the core of a workspace with an error of log|Σ| whose size it knows.
+// inexact is the core of a workspace with an error of log|Σ| of known size.
 type inexact struct {
 	device.Workspace
 }
@@ -22,8 +22,8 @@ func (w inexact) LogDet() (value, stdErr float64, err error) {
 	return value + 0.3, 0.2, err
 }
 
-// TestInexactMethod: the standard error of log|Σ| is among the terms, and
-// leave-one-out, which the method cannot give, is an error.
+// TestInexactMethod checks that the terms include the standard error of log|Σ|, and
+// that leave-one-out, which the method cannot provide, is an error.
 func TestInexactMethod(t *testing.T) {
 	ctx, f := context.Background(), newFixture(t, "rbf(ard)", 40, 2, nil)
 	z := f.z(1)

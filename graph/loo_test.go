@@ -13,8 +13,8 @@ import (
 	"gpfit/mean"
 )
 
-// leaveOneOut is the objective by brute force: every point is predicted from a
-// dense covariance without it, the mean's coefficients β either given or found
+// leaveOneOut returns the objective by brute force: it predicts every point from a
+// dense covariance without it, with the mean's coefficients β either given or found
 // by generalised least squares from the other points (Rasmussen & Williams 2006,
 // eq. 2.41 and 2.42).
 func leaveOneOut(f *fixture, sigma *mat.SymDense, beta []float64) float64 {
@@ -87,8 +87,8 @@ func leaveOneOut(f *fixture, sigma *mat.SymDense, beta []float64) float64 {
 	return sum
 }
 
-// TestLeaveOneOut: value by brute force and gradient by central differences at n
-// = 60, for every kind of mean and noise and several targets.
+// TestLeaveOneOut compares the value with brute force and the gradient with central
+// differences at n = 60, for every kind of mean and noise and for several targets.
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
 	secondTarget := func(s *graph.Spec) {
@@ -152,8 +152,8 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOutNumber: the number beside another objective is that of the
-// objective, and does not disturb it.
+// TestLeaveOneOutNumber checks that the number reported with another objective
+// equals the leave-one-out objective and does not disturb the other.
 func TestLeaveOneOutNumber(t *testing.T) {
 	loo := newFixture(t, "matern32(ard)", 70, 2, func(s *graph.Spec) { s.LeaveOneOut = true })
 	f := newFixture(t, "matern32(ard)", 70, 2, nil)
@@ -176,21 +176,22 @@ func TestLeaveOneOutNumber(t *testing.T) {
 		t.Errorf("at another point %v, %v", other, err)
 	}
 	f.checkGradient(t)
-	// The terms of the likelihood are there when leave-one-out is the objective.
+	// The terms of the likelihood are set even if leave-one-out is the objective.
 	loo.value(t, z)
 	if terms := loo.obj.Terms(); math.Abs(terms.NLML()-v) > 1e-12*math.Abs(v) {
 		t.Errorf("NLML %v beside leave-one-out, %v alone", terms.NLML(), v)
 	}
 }
 
-// TestLeverage: a point that alone determines a coefficient has no prediction.
+// TestLeverage checks that a point that alone determines a coefficient has no
+// prediction.
 func TestLeverage(t *testing.T) {
 	f := newFixture(t, "rbf", 20, 1, func(s *graph.Spec) {
 		for i := range 20 {
 			s.X.X[i] = float64(i)
 		}
 		s.X.X[7] = 100
-		// A bump that is 0 everywhere but at point 7.
+		// A bump that is 0 everywhere except at point 7.
 		s.Mean = mean.Basis{{Group: mean.Bump, Centre: 100, Width: 1}}
 		s.LeaveOneOut = true
 	})
@@ -200,7 +201,7 @@ func TestLeverage(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOutWork: as documented in operations.
+// TestLeaveOneOutWork checks the documented number of operations.
 func TestLeaveOneOutWork(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, func(s *graph.Spec) { s.LeaveOneOut = true })

@@ -106,8 +106,8 @@ func TestPanicInOp(t *testing.T) {
 	}
 }
 
-// TestHashes: two ops that differ only in their arguments or their solver have
-// different hashes, and a collision is seen.
+// TestHashes checks that two ops that differ only in their arguments or their
+// solver have different hashes, and that a collision is detected.
 func TestHashes(t *testing.T) {
 	a, b := &solver{}, &solver{}
 	hash := func(s *solver, name, args string) uint32 {

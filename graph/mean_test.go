@@ -35,8 +35,9 @@ func freeMean(text string) func(*graph.Spec) {
 
 var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(2, dims=0) + bumps(3)", "linear(dims=1) + bumps(1, dims=0)"}
 
-// TestMeanGradient: gradients by central differences, with the coefficients as
-// parameters and with those of generalised least squares, which move with Σ.
+// TestMeanGradient compares gradients with central differences, both with the
+// coefficients as parameters and with generalised least squares, where they vary
+// with Σ.
 func TestMeanGradient(t *testing.T) {
 	for _, text := range means {
 		t.Run("free "+text, func(t *testing.T) {
@@ -52,8 +53,8 @@ func TestMeanGradient(t *testing.T) {
 	}
 }
 
-// dense is the covariance matrix of a fixture with the isotropic rbf, formed
-// entry by entry.
+// dense returns the covariance matrix of a fixture with the isotropic rbf, computed
+// element by element.
 func dense(f *fixture, lengthscale, variance float64, noise func(i int) float64) *mat.SymDense {
 	n := f.spec.X.N
 	sigma := mat.NewSymDense(n, nil)
@@ -74,8 +75,8 @@ func dense(f *fixture, lengthscale, variance float64, noise func(i int) float64)
 	return sigma
 }
 
-// TestGLS computes value, coefficients and their covariance by explicit
-// inverses, H by hand.
+// TestGLS compares value, coefficients and their covariance with explicit inverses
+// and an explicit H.
 func TestGLS(t *testing.T) {
 	const n = 60
 	f := newFixture(t, "rbf", n, 2, withMean("poly(2, dims=0)"))
@@ -131,8 +132,8 @@ func TestGLS(t *testing.T) {
 			t.Errorf("α_%d = %v, want %v", i, a[i], alpha.AtVec(i))
 		}
 	}
-	// The coefficients as parameters, at β̂: the same value, and a gradient
-	// that is the same by θ and zero by β.
+	// With the coefficients as parameters at β̂, the value and the gradient by θ
+	// are the same, and the gradient by β is zero.
 	free := newFixture(t, "rbf", n, 2, freeMean("poly(2, dims=0)"))
 	v, grad := free.gradient(t, append(append([]float64(nil), z...), b...))
 	_, glsGrad := f.gradient(t, z)
@@ -150,7 +151,8 @@ func TestGLS(t *testing.T) {
 	}
 }
 
-// TestGLSWork: the coefficients cost right-hand sides, no factorisation.
+// TestGLSWork checks that the coefficients cost right-hand sides but no
+// factorisation.
 func TestGLSWork(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, withMean("poly(2) + bumps(5, dims=0)"))
@@ -169,8 +171,8 @@ func TestGLSWork(t *testing.T) {
 	}
 }
 
-// TestGLSCondition: functions of full rank that a singular Σ does not tell
-// apart are an error that an optimiser can step back from.
+// TestGLSCondition checks that functions of full rank that a singular Σ cannot
+// distinguish are an error from which an optimiser can step back.
 func TestGLSCondition(t *testing.T) {
 	f := newFixture(t, "rbf", 50, 1, withMean("linear"))
 	for i := range f.spec.Mean { // nearly equal functions
@@ -187,8 +189,8 @@ func TestGLSCondition(t *testing.T) {
 	}
 }
 
-// TestTargets: several targets are the sum of the objectives of each, with the
-// gradient of the sum, and each has its own coefficients.
+// TestTargets checks that the objective and the gradient of several targets are the
+// sums over the targets, and that each has its own coefficients.
 func TestTargets(t *testing.T) {
 	const n = 40
 	for name, change := range map[string]func(*graph.Spec){

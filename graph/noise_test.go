@@ -48,8 +48,8 @@ var noises = map[string]func(s *graph.Spec){
 	"none":      func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true} },
 }
 
-// TestNoise: gradients by central differences, and values by a dense
-// computation with the diagonal formed row by row.
+// TestNoise compares gradients with central differences, and values with a dense
+// computation whose diagonal is formed row by row.
 func TestNoise(t *testing.T) {
 	const n = 40
 	for name, change := range noises {
@@ -107,7 +107,8 @@ func TestNoiseNames(t *testing.T) {
 	if names := newFixture(t, "matern12", 40, 2, noises["none"]).obj.Names(); len(names) != 2 {
 		t.Errorf("parameters %v, want no noise", names)
 	}
-	// The groups' variances tied to one parameter are the plain model.
+	// With the groups' variances tied to one parameter, the result equals the plain
+	// model.
 	tied := newFixture(t, "rbf", 40, 2, func(s *graph.Spec) {
 		noises["groups"](s)
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
@@ -142,7 +143,7 @@ func TestNoiseErrors(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	// Without noise equal rows make the covariance singular.
+	// Without noise, equal rows make the covariance singular.
 	f := newFixture(t, "matern12", 40, 2, func(s *graph.Spec) {
 		noises["none"](s)
 		for c := range 2 {

@@ -20,7 +20,7 @@ func mustPrior(t testing.TB, text string) graph.Prior {
 }
 
 // TestLogDensity compares with scipy.stats 1.15.3 at 0.03, 0.7, 1 and 4.5
-// (SmoothedBoxPrior by its formula in GPyTorch, on scipy's normal density).
+// (SmoothedBoxPrior: GPyTorch's formula with scipy's normal density).
 func TestLogDensity(t *testing.T) {
 	at := [4]float64{0.03, 0.7, 1, 4.5}
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestLogDensity(t *testing.T) {
 	} {
 		p := mustPrior(t, c.text)
 		for i, x := range at {
-			// Rounding of some ten operations.
+			// The rounding of about ten operations.
 			if got := p.LogDensity(x); math.Abs(got-c.want[i]) > 1e-14*(10+math.Abs(c.want[i])) {
 				t.Errorf("log density of %s at %v: %v, scipy %v", c.text, x, got, c.want[i])
 			}
@@ -53,8 +53,9 @@ func TestLogDensity(t *testing.T) {
 	}
 }
 
-// TestPriorNodes: for every family, on scalars, whole vectors and elements, the
-// graph has the value of LogDensity and a gradient that is that of differences.
+// TestPriorNodes checks for every family, on scalars, whole vectors and elements,
+// that the graph has the value of LogDensity and the gradient of central
+// differences.
 func TestPriorNodes(t *testing.T) {
 	positive := []string{"lognormal(0.2, 0.7)", "gamma(3, 2)", "gamma(0.4, 0.2)", "halfnormal(0.8)", "uniform(0, 100)", "smoothedbox(0.9, 1.1, 0.3)"}
 	real := []string{"normal(0.3, 0.2)", "smoothedbox(-0.1, 0.1, 0.2)", "uniform(-9, 9)"}
@@ -106,8 +107,8 @@ func TestPriorNodes(t *testing.T) {
 	}
 }
 
-// TestPriorMode: without a Jacobian the gradient of lognormal's term by z
-// vanishes at the mode of the density of θ, exp(μ − σ²).
+// TestPriorMode checks that, without a Jacobian, the gradient by z of the lognormal
+// term vanishes at the mode of the density of θ, exp(μ − σ²).
 func TestPriorMode(t *testing.T) {
 	p := map[string]graph.Prior{"lengthscale": mustPrior(t, "lognormal(0.4, 0.9)")}
 	with := newFixture(t, "rbf", 20, 2, func(s *graph.Spec) { s.Prior = graph.NegLogPrior(p) })

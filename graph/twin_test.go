@@ -11,8 +11,8 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// tolTwin bounds the difference of the objective from its twin, in value and
-// gradient, relative to the sum of the sizes of the NLML's three terms.
+// tolTwin bounds the difference between the objective and its twin, in value and
+// gradient, relative to the sum of the magnitudes of the NLML's three terms.
 const tolTwin = 1e-10
 
 // twinKernels are covariance functions, written as matrices of all pairs.
@@ -49,8 +49,8 @@ var twinKernels = map[string]func(*twin) *gorgonia.Node{
 	},
 }
 
-// TestTwin compares the objective with one of plain nodes on dense matrices, which
-// Gorgonia's own machine runs.
+// TestTwin compares the objective with an objective of plain nodes on dense
+// matrices that Gorgonia's own machine runs.
 func TestTwin(t *testing.T) {
 	n := 60
 	if testing.Short() {
@@ -113,7 +113,7 @@ func newTwin(t *testing.T, spec graph.Spec, names []string, covariance func(*twi
 	return w
 }
 
-// finish adds the noise and the likelihood, and differentiates:
+// finish adds the noise and the likelihood and differentiates
 //
 //	½ yᵀΣ⁻¹y + ½ log|Σ| + ½ n log 2π
 func (w *twin) finish(k *gorgonia.Node, y []float64) {
@@ -128,7 +128,7 @@ func (w *twin) finish(k *gorgonia.Node, y []float64) {
 	}
 }
 
-// gradient evaluates the graph by Gorgonia's machine.
+// gradient evaluates the graph on Gorgonia's machine.
 func (w *twin) gradient(z []float64) (float64, []float64) {
 	for i, v := range z {
 		*w.logs[i] = gorgonia.F64(v)

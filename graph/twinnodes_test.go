@@ -38,7 +38,7 @@ func (w *twin) identity() *gorgonia.Node {
 	})
 }
 
-// number is an input, since Gorgonia merges constants that print alike.
+// number adds an input, because Gorgonia merges constants that print alike.
 func (w *twin) number(x float64) *gorgonia.Node {
 	w.numbers++
 	return gorgonia.NewScalar(w.graph, tensor.Float64, gorgonia.WithName(fmt.Sprint("number ", w.numbers)), gorgonia.WithValue(x))
@@ -47,7 +47,7 @@ func (w *twin) number(x float64) *gorgonia.Node {
 func (w *twin) add(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Add(a, b)) }
 func (w *twin) sub(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Sub(a, b)) }
 
-// mul is a product of a number and a matrix or number.
+// mul returns the product of a number and a matrix or number.
 func (w *twin) mul(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Mul(a, b)) }
 
 func (w *twin) hadamard(a, b *gorgonia.Node) *gorgonia.Node {
@@ -57,7 +57,7 @@ func (w *twin) square(a *gorgonia.Node) *gorgonia.Node  { return w.must(gorgonia
 func (w *twin) inverse(a *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Inverse(a)) }
 func (w *twin) exp(a *gorgonia.Node) *gorgonia.Node     { return w.must(gorgonia.Exp(a)) }
 
-// parameter is that of a column, or of all columns; nil if there is none.
+// parameter returns the parameter of a column or of all columns, or nil.
 func (w *twin) parameter(name string, column int) *gorgonia.Node {
 	if n := w.natural[name+"["+strconv.Itoa(column)+"]"]; n != nil {
 		return n
@@ -65,7 +65,7 @@ func (w *twin) parameter(name string, column int) *gorgonia.Node {
 	return w.natural[name]
 }
 
-// sum adds up a term for each column.
+// sum adds a term for each column.
 func (w *twin) sum(term func(c int) *gorgonia.Node) *gorgonia.Node {
 	out := term(0)
 	for c := 1; c < len(w.differences); c++ {
@@ -79,7 +79,7 @@ func (w *twin) scaled(prefix string, k *gorgonia.Node) *gorgonia.Node {
 	return w.mul(w.natural[prefix+"signal_variance"], k)
 }
 
-// squares is Σ Δ_c²/ρ_c².
+// squares returns Σ Δ_c²/ρ_c².
 func (w *twin) squares(prefix string) *gorgonia.Node {
 	return w.sum(func(c int) *gorgonia.Node {
 		return w.mul(w.inverse(w.square(w.parameter(prefix+"lengthscale", c))), w.square(w.differences[c]))
@@ -90,9 +90,9 @@ func (w *twin) rbf(prefix string) *gorgonia.Node {
 	return w.exp(w.mul(w.number(-0.5), w.squares(prefix)))
 }
 
-// matern is (Σ_k poly_k t^k)·exp(−t), t = √(factor·r²). The root has no derivative on
-// the diagonal, where r is 0 whatever the parameters: there the root is taken of 1
-// and 1 subtracted.
+// matern returns (Σ_k poly_k t^k)·exp(−t), t = √(factor·r²). The root has no
+// derivative on the diagonal, where r is always 0; there it takes the root of 1 and
+// subtracts 1.
 func (w *twin) matern(prefix string, factor float64, poly ...float64) *gorgonia.Node {
 	unit := w.identity()
 	t := w.sub(w.must(gorgonia.Sqrt(w.add(w.mul(w.number(factor), w.squares(prefix)), unit))), unit)
@@ -123,7 +123,7 @@ func (w *twin) cosine(prefix string) *gorgonia.Node {
 	})))
 }
 
-// inner is Σ x_c x'_c/ρ_c², without ρ where there is none.
+// inner returns Σ x_c x'_c/ρ_c², without ρ if there is none.
 func (w *twin) inner(prefix string) *gorgonia.Node {
 	return w.sum(func(c int) *gorgonia.Node {
 		if rho := w.parameter(prefix+"lengthscale", c); rho != nil {
@@ -143,14 +143,14 @@ type denseOp struct {
 	name   string
 	scalar bool
 	do     func(*mat.Cholesky, []float64) (gorgonia.Value, error)
-	// diff is the adjoint of the operand, from its own result and the adjoint of
-	// that.
+	// diff returns the adjoint of the operand from the op's result and the adjoint
+	// of the result.
 	diff func(operand, result, adjoint *gorgonia.Node) (*gorgonia.Node, error)
 }
 
 // denseInverse is Σ⁻¹. From ∂(X⁻¹) = −X⁻¹(∂X)X⁻¹ (Petersen & Pedersen, The Matrix
-// Cookbook, 2012, eq. 40) follows for the adjoint G of X⁻¹ that X has −X⁻ᵀGX⁻ᵀ;
-// here X is symmetric.
+// Cookbook, 2012, eq. 40) it follows that if X⁻¹ has the adjoint G, X has the
+// adjoint −X⁻ᵀGX⁻ᵀ; here X is symmetric.
 var denseInverse = &denseOp{
 	name: "inverse",
 	do: func(c *mat.Cholesky, out []float64) (gorgonia.Value, error) {
@@ -174,7 +174,8 @@ var denseInverse = &denseOp{
 	},
 }
 
-// denseLogDet is log|Σ|. From ∂ log|X| = tr(X⁻¹∂X) (eq. 43) follows that X has gX⁻ᵀ.
+// denseLogDet is log|Σ|. From ∂ log|X| = tr(X⁻¹∂X) (eq. 43) it follows that X has
+// the adjoint gX⁻ᵀ.
 var denseLogDet *denseOp
 
 func init() { // its derivative refers to the other op

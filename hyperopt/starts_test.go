@@ -8,8 +8,8 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// TestLatinStarts: reproducible, inside the bounds, fixed ones untouched, and
-// with one value in every slice of equal probability.
+// TestLatinStarts checks that starts are reproducible and inside the bounds, keep
+// fixed parameters, and have one value in every slice of equal probability.
 func TestLatinStarts(t *testing.T) {
 	const n = 21
 	inf := math.Inf(1)
@@ -39,8 +39,8 @@ func TestLatinStarts(t *testing.T) {
 	}
 }
 
-// TestLatinDeviates: marginally standard normal, those of a group correlated by
-// one half.
+// TestLatinDeviates checks that the deviates are marginally standard normal, with
+// correlation one half within a group.
 func TestLatinDeviates(t *testing.T) {
 	params := []descent.Parameter{{Group: "l"}, {Group: "l"}, {Group: "noise"}}
 	const n = 20000

@@ -22,8 +22,9 @@ type table struct {
 	workers int
 	open    atomic.Int64
 	room    error
-	least   int // rows without which it is undetermined
-	// full counts evaluations over all rows; fail, unless nil, is asked before each.
+	least   int // rows without which the objective is undetermined
+	// full counts evaluations over all rows; fail, unless nil, is called before
+	// each.
 	full atomic.Int64
 	fail func(rows int) error
 }
@@ -120,8 +121,9 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	return r
 }
 
-// TestTune: through stages, halves or at once, tuning ends at a minimum over all
-// rows, with restarts at the better one, and its counts and its path add up.
+// TestTune checks that tuning by stages, by halves or directly ends at a minimum
+// over all rows, with restarts at the better one, and that its counts and its path
+// are consistent.
 func TestTune(t *testing.T) {
 	for name, c := range map[string]struct {
 		n     int
@@ -175,7 +177,8 @@ func TestTune(t *testing.T) {
 	}
 }
 
-// TestOptima: they are distinct, in order, and every start is at one of them.
+// TestOptima checks that the optima are distinct and sorted, and that every start
+// is at one of them.
 func TestOptima(t *testing.T) {
 	r := tune(t, &table{n: 150}, Settings{Restarts: 7, Seed: 3})
 	starts := 0
@@ -190,7 +193,8 @@ func TestOptima(t *testing.T) {
 	}
 }
 
-// TestTuneWorkers: on several workers the result is that on one, bit by bit.
+// TestTuneWorkers checks that the result on several workers equals the result on
+// one, bit by bit.
 func TestTuneWorkers(t *testing.T) {
 	for _, n := range []int{150, 300, 2100} {
 		s := Settings{Restarts: 5, Seed: 2}
@@ -201,8 +205,9 @@ func TestTuneWorkers(t *testing.T) {
 	}
 }
 
-// TestTuneEnds: want of room ends it before any work, an error of the objective or
-// a cancellation with the best until then, of a smaller stage without a value.
+// TestTuneEnds checks that a lack of memory ends tuning before any work, and that
+// an error of the objective or a cancellation ends it with the best point so far,
+// without a value if the point is from a smaller stage.
 func TestTuneEnds(t *testing.T) {
 	full := errors.New("no room")
 	p := &table{n: 2100, room: full}
@@ -241,8 +246,8 @@ func TestTuneEnds(t *testing.T) {
 	}
 }
 
-// TestLimits: between stages free parameters are cut to the problem's limits, but
-// not below their bounds.
+// TestLimits checks that between stages free parameters are limited to the
+// problem's limits, but not below their bounds.
 func TestLimits(t *testing.T) {
 	p := &table{limits: []float64{1, -9, 0}}
 	u := &tuner{limits: p.Limits(), params: p.Parameters()}
@@ -254,7 +259,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestStageSizes: when there are stages, and on how many rows.
+// TestStageSizes checks when there are stages, and their numbers of rows.
 func TestStageSizes(t *testing.T) {
 	for _, c := range []struct {
 		n        int

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// algebraTol bounds the differences of expressions that are equal but for the
-// order of their operations, relative to the sum of absolute values.
+// algebraTol bounds the differences of expressions that differ only in the order of
+// their operations, relative to the sum of absolute values.
 const algebraTol = 1e-12
 
 // pairValues evaluates a program on some pairs of points.
@@ -111,7 +111,7 @@ func TestAlgebra(t *testing.T) {
 			t.Fatalf("%s: %d parameters in terms, %d in the whole", sum.Text, len(seen), sum.NumParams)
 		}
 
-		// Leaves without sums: the product has one variance at most, the last
+		// Leaves without sums: the product has at most one variance, its last
 		// parameter, and commutes and distributes.
 		f, g, h := leafOf(d).Draw(t, "f"), leafOf(d).Draw(t, "g"), leafOf(d).Draw(t, "h")
 		fg, gf := compile(t, Product{f, g}, Columns(d)), compile(t, Product{g, f}, Columns(d))
@@ -164,7 +164,7 @@ func namesOf(p *Program, index []int) (names []string) {
 	return names
 }
 
-// TestRestriction: dims= is the same as a table of those columns.
+// TestRestriction checks that dims= is equivalent to a table of those columns.
 func TestRestriction(t *testing.T) {
 	const d = 4
 	rng := rand.New(rand.NewPCG(12, 1))
@@ -191,8 +191,8 @@ func TestRestriction(t *testing.T) {
 	}
 }
 
-// checkInputGradient compares RowInputGradient with central differences of Row
-// by the coordinates of the row's one point.
+// checkInputGradient compares RowInputGradient with central differences of Row by
+// the coordinates of the row's first point.
 func checkInputGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	const m = 9
@@ -239,8 +239,8 @@ func TestInputGradients(t *testing.T) {
 	})
 }
 
-// TestInputGradientAtTheSamePoint: of stationary kernels it vanishes, of an
-// inner product it is the other argument.
+// TestInputGradientAtTheSamePoint checks that the gradient vanishes for stationary
+// kernels and equals the other argument for an inner product.
 func TestInputGradientAtTheSamePoint(t *testing.T) {
 	x := NewPoints([]float64{0.3, -1.7}, 1, 2)
 	for text, want := range map[string][]float64{
@@ -261,8 +261,8 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 	}
 }
 
-// TestWhoSetsTheScale counts signal variances, where a linear(ard) or poly(ard)
-// is and elsewhere, and says in whose units they are.
+// TestWhoSetsTheScale checks the number and the units of signal variances, with and
+// without a linear(ard) or poly(ard).
 func TestWhoSetsTheScale(t *testing.T) {
 	for text, want := range map[string]string{
 		"linear":                            "signal_variance{2 -2}",

@@ -71,8 +71,8 @@ func BenchmarkSweep(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile writes an expression down, has Gorgonia differentiate it and
-// compiles both: what a fit pays once.
+// BenchmarkCompile builds an expression, differentiates it with Gorgonia and
+// compiles both, which a fit does once.
 func BenchmarkCompile(b *testing.B) {
 	for _, text := range []string{
 		"rbf", "rbf(ard)*periodic + rq",

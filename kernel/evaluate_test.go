@@ -13,8 +13,8 @@ var evaluatorCases = []string{
 	"rbf*periodic + rq + linear", "linear(ard)*(cosine + poly(1)) + constant*rq",
 }
 
-// TestRowsAgainstPairs: a value does not depend on where in a row its pair
-// stands, nor on which of the points comes first, to the last bit.
+// TestRowsAgainstPairs checks that a value depends, to the last bit, neither on the
+// position of its pair in a row nor on the order of the points.
 func TestRowsAgainstPairs(t *testing.T) {
 	const n, d = 150, 3
 	rng := rand.New(rand.NewPCG(21, 1))
@@ -44,8 +44,8 @@ func TestRowsAgainstPairs(t *testing.T) {
 	}
 }
 
-// TestGradientOfRows: the gradient over a row is the sum of those of its pairs,
-// for every length.
+// TestGradientOfRows checks that the gradient over a row is the sum of the
+// gradients of its pairs, for every length.
 func TestGradientOfRows(t *testing.T) {
 	const n, d = 90, 3
 	rng := rand.New(rand.NewPCG(22, 1))
@@ -74,8 +74,8 @@ func TestGradientOfRows(t *testing.T) {
 	}
 }
 
-// TestExtremes: points too far apart for their distance to be a number have
-// covariance 0, and NaN stays NaN.
+// TestExtremes checks that points whose distance overflows have covariance 0, and
+// that NaN stays NaN.
 func TestExtremes(t *testing.T) {
 	for _, text := range evaluatorCases[:6] {
 		p := mustCompile(t, text, 3)
@@ -92,7 +92,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: after the first row, nothing is left to the collector.
+// TestNoAllocation checks that nothing is allocated after the first row.
 func TestNoAllocation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 1))
 	x, row := randomPoints(rng, 60, 3), make([]float64, 60)

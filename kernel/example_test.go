@@ -6,8 +6,8 @@ import (
 	"gpfit/kernel"
 )
 
-// A family of one's own is its value alone: derivatives by parameters and inputs
-// follow from it.
+// A custom family defines only its value; its derivatives by parameters and inputs
+// follow.
 func ExampleFamily() {
 	sech := &kernel.Family{
 		Name:       "sech",

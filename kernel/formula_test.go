@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFormulasAsFamilies: a formula is the family that it spells out.
+// TestFormulasAsFamilies checks that a formula equals the family that it spells
+// out.
 func TestFormulasAsFamilies(t *testing.T) {
 	const d = 3
 	for _, c := range []struct{ formula, family string }{
@@ -60,7 +61,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 	}
 }
 
-// TestFormulaAtDistance0: derivatives exist where points meet, whatever the
+// TestFormulaAtDistance0 checks that derivatives exist at equal points for any
 // exponent.
 func TestFormulaAtDistance0(t *testing.T) {
 	for _, text := range []string{"formula(exp(-(r/a)^g), a=1, g=1)", "formula(exp(-r^0.3))", "formula(r2^1.5*exp(-r))", "formula(exp(-sqrt(r)), ard)", "formula(1/(1 + (r/a)^g), a=1, g=0.5)"} {

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// definition is a family's formula for one pair, written out once more from its
-// textbook form: x and y are the chosen columns, p a parameter of column q (the
-// same for all of them in an isotropic leaf). size is what an error is
-// relative to.
+// definition is a family's formula for one pair, written again from its textbook
+// form: x and y are the chosen columns, p a parameter of column q (the same for all
+// of them in an isotropic leaf). Errors are relative to size.
 type definition func(x, y []float64, degree int, p func(name string, q int) float64) (value, size float64)
 
 func stationary(f func(r float64, p func(string, int) float64) float64) definition {
@@ -168,12 +167,13 @@ func TestFamiliesAgainstFormulas(t *testing.T) {
 	}
 }
 
-// numbers are those in the brackets of families that have one.
+// numbers are the numbers in parentheses of families that have one.
 var numbers = map[string][]string{
 	"poly": {"1", "2", "degree=3", "7"}, "matern": {"0.5", "1.5", "nu=3.5", "10.5"}, "wendland": {"0", "q=1", "2"},
 }
 
-// TestMaternOrders: families with names of their own are of orders that matern has.
+// TestMaternOrders checks that the separately named families equal orders of
+// matern.
 func TestMaternOrders(t *testing.T) {
 	for nu, name := range map[string]string{"0.5": "matern12", "1.5": "matern32", "2.5": "matern52"} {
 		got, want := mustCompile(t, "matern("+nu+")", 2), mustCompile(t, name, 2)
@@ -229,8 +229,9 @@ func checkFormula(t *testing.T, p *Program, degree int, formula definition) {
 	}
 }
 
-// TestHugeArguments: waves far out keep the phase of their rounded argument,
-// powers and logarithms the limits of their formulas.
+// TestHugeArguments checks that waves keep the phase of their rounded argument for
+// huge arguments, and that powers and logarithms reach the limits of their
+// formulas.
 func TestHugeArguments(t *testing.T) {
 	for _, c := range []struct {
 		text  string

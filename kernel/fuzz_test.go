@@ -10,9 +10,9 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParse: no text costs much; an error is a [*ParseError] that points into the
-// text; an expression prints as a text that reads back to it, and both compile to
-// the same function.
+// FuzzParse checks that no text costs much, that errors are [*ParseError] and point
+// into the text, and that an expression prints as text that reads back to it, with
+// the same compiled function.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
 		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
@@ -57,7 +57,7 @@ func checkParse(t *testing.T, text string, x *Points) {
 	}
 }
 
-// firstRow is k(x₀, xⱼ) for all j, at the start values of the text.
+// firstRow returns k(x₀, xⱼ) for all j, at the start values of the text.
 func firstRow(p *Program, x *Points) []float64 {
 	theta := make([]float64, p.NumParams)
 	for i := range theta {

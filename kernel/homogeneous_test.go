@@ -9,8 +9,8 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestHomogeneous: the weighted derivatives sum to the covariance, whatever sets the
-// size of the terms.
+// TestHomogeneous checks that the weighted derivatives sum to the covariance, for
+// all ways to set the size of terms.
 func TestHomogeneous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	const n, d = 6, 3

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestIdentifiable: no parameter can be made up for by others. The Jacobian of
-// the covariances of random points by the log-parameters has full rank; only of
-// several linear(ard) in one product one lengthscale is too many.
+// TestIdentifiable checks that no parameter is redundant: the Jacobian of the
+// covariances of random points by the log-parameters has full rank, except that
+// several linear(ard) in one product have one lengthscale too many.
 func TestIdentifiable(t *testing.T) {
 	for text, spare := range map[string]int{
 		"rbf*linear": 0, "rbf*linear(ard)": 0, "poly(2, ard)": 0, "poly(3)": 0, "poly(2)*linear": 0, "poly(2, ard)*rq": 0,

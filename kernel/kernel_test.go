@@ -203,7 +203,7 @@ func TestParameterNames(t *testing.T) {
 	}
 }
 
-// TestLabels: columns that were left out of a table keep the others' numbers.
+// TestLabels checks that omitting columns of a table does not renumber the others.
 func TestLabels(t *testing.T) {
 	e, _ := Parse("rbf(ard) + matern12(dims=5)")
 	p, err := Compile(e, []int{0, 2, 5})
@@ -333,8 +333,8 @@ func TestDiagonal(t *testing.T) {
 	}
 }
 
-// TestDiagonalOfRows: the diagonal is what rows have at equal points, to the
-// last bit.
+// TestDiagonalOfRows checks that the diagonal equals the values of rows at equal
+// points, to the last bit.
 func TestDiagonalOfRows(t *testing.T) {
 	const n, d = 20, 3
 	rng := rand.New(rand.NewPCG(25, 1))

@@ -8,8 +8,8 @@ import (
 	"gpfit/kernel/code"
 )
 
-// TestOperations: every operation on rows agrees with its plain meaning, value and
-// derivatives, also where it is limited or singular.
+// TestOperations checks that every operation on rows agrees with its definition in
+// value and derivatives, even where it is limited or singular.
 func TestOperations(t *testing.T) {
 	one := Parameter{Name: "a"}
 	for name, f := range map[string]func(p *Pair, s, a *Node) *Node{
@@ -70,7 +70,7 @@ func checkOperations(t *testing.T, name, text string, family *Family) {
 		if math.Abs(row[j]-want) > 1e-13*(1+math.Abs(want)) {
 			t.Errorf("%s, %s: k at %v is %v, want %v", name, text, s, row[j], want)
 		}
-		// One pair alone: the sums are the values.
+		// With a single pair, the sums are the values.
 		clear(adj)
 		adj[j] = 1
 		e.RowGradient(make([]float64, p.NumParams), adj, x, 0, x, 0, n)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCompileErrorPosition: errors of compilation point at the part at fault, in
-// sums, products and parentheses, and at the second of two equal leaves.
+// TestCompileErrorPosition checks that compilation errors point to the faulty part
+// in sums, products and parentheses, and to the second of two equal leaves.
 func TestCompileErrorPosition(t *testing.T) {
 	for text, want := range map[string]string{
 		"rbf(dims=7)":            "rbf(dims=7)",

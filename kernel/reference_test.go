@@ -40,7 +40,7 @@ func TestReference(t *testing.T) {
 		e.RowGradient(grad, []float64{1}, NewPoints(c.X, 1, p.D), 0, NewPoints(c.Y, 1, p.D), 0, 1)
 		size := 1 + math.Abs(number(c.Value))
 		check := func(what string, got, want float64) {
-			// Parameters are a few units in the last place off already.
+			// The parameters already have errors of a few units in the last place.
 			if err := math.Abs(got-want) / (size + math.Abs(want)); err > 1e-14 {
 				t.Errorf("%s at %v, %v, θ = %v: %s %v, want %v", c.Kernel, c.X, c.Y, c.Theta, what, got, want)
 			} else {

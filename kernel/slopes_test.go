@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// distanceFamilies have the formulas of matern12 and matern32 in the distance.
+// distanceFamilies are matern12 and matern32 written in terms of the distance.
 var distanceFamilies = []*Family{
 	{
 		Name: "kinked", Parameters: []Parameter{lengthscale},
@@ -42,7 +42,8 @@ func TestSlopes(t *testing.T) {
 				return eval(p, theta, a, b)
 			}
 			mixed := func(h float64) float64 { return (at(h, h) - at(h, -h) - at(-h, h) + at(-h, -h)) / (4 * h * h) }
-			// Four terms of size k with errors of 1e-16 over h²; h⁴ of truncation.
+			// Four terms of size k have errors of 1e-16 over h²; the truncation
+			// error is h⁴.
 			want := (4*mixed(h) - mixed(2*h)) / 3
 			if math.Abs(got[c]-want) > 1e-6*(math.Abs(want)+math.Abs(at(0, 0))*10) {
 				t.Errorf("%s, column %d: variance of the derivative %v, second difference %v", text, c, got[c], want)
@@ -64,8 +65,8 @@ func slopeVariance(t *testing.T, p *Program, theta, x []float64) []float64 {
 	return out
 }
 
-// TestSlopesOfDistances: what is written in the distance has the limit of its
-// derivative, and what has a kink there is refused.
+// TestSlopesOfDistances checks that a function written in terms of the distance has
+// the limit of its derivative, and that a function with a kink there is rejected.
 func TestSlopesOfDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	for _, other := range []string{"", "*rbf", " + periodic"} {
@@ -105,7 +106,8 @@ func TestSlopesOfDistances(t *testing.T) {
 	}
 }
 
-// TestRowSlopes: added up with weights, the slopes are the gradient of a row.
+// TestRowSlopes checks that the weighted sum of the slopes is the gradient of a
+// row.
 func TestRowSlopes(t *testing.T) {
 	const n, d = 40, 3
 	rng := rand.New(rand.NewPCG(33, 1))

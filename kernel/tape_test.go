@@ -12,9 +12,9 @@ import (
 	"gpfit/kernel/pair"
 )
 
-// tolTape bounds the difference of what a kernel is compiled to from what
-// Gorgonia's machine makes of its graph, relative to the sum of the sizes of value
-// and derivative.
+// tolTape bounds the difference between a compiled kernel and its graph on
+// Gorgonia's machine, relative to the sum of the magnitudes of value and
+// derivative.
 const tolTape = 1e-13
 
 // tape is a program's graph for Gorgonia's machine, and its operations.
@@ -32,7 +32,7 @@ func newTape(t interface{ Fatal(...any) }, prog *Program) tape {
 	return tape{prog, f, prog.graph.Differentiated()}
 }
 
-// check compares the two at features and parameters.
+// check compares the two at given features and parameters.
 func (c tape) check(t interface {
 	Fatal(...any)
 	Errorf(string, ...any)
@@ -77,8 +77,8 @@ func (c tape) check(t interface {
 	}
 }
 
-// randomFeatures draws one of each, of the signs that they have, and inner products
-// that are smaller than norms.
+// randomFeatures draws one value of each feature with its sign, and inner products
+// smaller than the norms.
 func randomFeatures(rng *rand.Rand, p *Program) []float64 {
 	out := make([]float64, len(p.Features))
 	for i := range out {
@@ -96,8 +96,8 @@ func randomFeatures(rng *rand.Rand, p *Program) []float64 {
 	return out
 }
 
-// TestAgainstTapeMachine: Gorgonia's own machine makes the same of the graph as the
-// list of operations that it is translated to and simplified.
+// TestAgainstTapeMachine checks that Gorgonia's own machine computes the same from
+// the graph as the translated and simplified list of operations.
 func TestAgainstTapeMachine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(5)*cosine + constant", "matern52*matern52(ard)*matern32"}
@@ -113,7 +113,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 	}
 }
 
-// TestRandomAgainstTapeMachine does so with random sums and products.
+// TestRandomAgainstTapeMachine does the same with random sums and products.
 func TestRandomAgainstTapeMachine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// TestPanics makes every argument wrong in turn: the panics, or their absence,
-// are gonum's.
+// TestPanics makes each argument invalid in turn and checks that the routines panic
+// exactly when gonum's do.
 func TestPanics(t *testing.T) {
 	type args struct {
 		side          blas.Side
@@ -85,8 +85,8 @@ func recovered(f func()) (r any) {
 	return nil
 }
 
-// TestNotFinite puts NaN and Inf among small integers: every element must be
-// NaN, Inf or a number just as in the sum written out.
+// TestNotFinite puts NaN and Inf among small integers. Every element must be NaN,
+// Inf or a number exactly as in the explicit sum.
 func TestNotFinite(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(9, 10))
@@ -118,7 +118,7 @@ func TestNotFinite(t *testing.T) {
 				impl.Dgemm(blas.NoTrans, blas.NoTrans, m, n, k, 1, a.data(), a.ld, b.data(), b.ld, 1, c.data(), c.ld)
 				compare(t, fmt.Sprintf("Dgemm with %v, %v", x, size), c, want, c.abs(), 0)
 
-				// A NaN in one equation of a solve stays there.
+				// A NaN in one equation of a solve does not spread.
 				tri := newMatrix(rng, k, k, 0)
 				for i := range k {
 					for j := range k {
@@ -151,7 +151,7 @@ func TestNotFinite(t *testing.T) {
 	})
 }
 
-// everything computes with every routine and returns all results.
+// everything calls every routine and returns all results.
 func everything(impl *Implementation, n int) []float64 {
 	rng := rand.New(rand.NewPCG(11, uint64(n)))
 	var out []float64
@@ -191,8 +191,8 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// TestDeterminism repeats a computation, and does it with other numbers of
-// threads: the bits are the same.
+// TestDeterminism repeats a computation, also with other numbers of threads, and
+// checks that the bits are the same.
 func TestDeterminism(t *testing.T) {
 	variants(t, false, func(t *testing.T, impl *Implementation) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
@@ -250,7 +250,7 @@ func TestOneProcessor(t *testing.T) {
 	})
 }
 
-// TestAllocations: a call allocates nothing once the buffers are there.
+// TestAllocations checks that a call allocates nothing once the buffers exist.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool drops at random under the race detector")
@@ -271,7 +271,7 @@ func TestAllocations(t *testing.T) {
 			if allocs := testing.AllocsPerRun(10, work); allocs != 0 {
 				t.Errorf("n=%d, one thread: %v allocations", n, allocs)
 			}
-			// AllocsPerRun sets GOMAXPROCS to 1: count with threads by hand.
+			// AllocsPerRun sets GOMAXPROCS to 1, so count explicitly with threads.
 			work()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -286,7 +286,7 @@ func TestAllocations(t *testing.T) {
 	})
 }
 
-// TestWorkersEnd: the workers of an Implementation that nobody holds end.
+// TestWorkersEnd checks that the workers of an unreferenced Implementation end.
 func TestWorkersEnd(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, v := range Variants() {
@@ -336,7 +336,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestGeneric: the generic variant is gonum, bit for bit.
+// TestGeneric checks that the generic variant equals gonum, bit for bit.
 func TestGeneric(t *testing.T) {
 	impl, err := New(Options{Variant: Generic})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// Benchmarks report GFLOP/s. GPFIT_CPU picks the variant and -cpu the number
-// of threads:
+// Benchmarks report GFLOP/s. GPFIT_CPU selects the variant and -cpu the number of
+// threads:
 //
 //	go test -run '^$' -bench 'Dgemm/n=1000' -cpu 1,2 gpfit/cpu/blas
 func benchmark(b *testing.B, sizes []int, flops func(n float64) float64, f func(impl *Implementation, n int, a, x, c []float64)) {
@@ -65,8 +65,8 @@ func BenchmarkDsymm(b *testing.B) {
 	})
 }
 
-// The in-place routines work on what the iteration before left; the triangle
-// is near the identity, so that the numbers stay ordinary.
+// The in-place routines continue from the result of the previous iteration. The
+// triangle is close to the identity, so the numbers stay moderate.
 
 func BenchmarkDtrsm(b *testing.B) {
 	for _, side := range sides {

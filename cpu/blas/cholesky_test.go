@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// newSPD is a random positive definite matrix of which only a triangle is
-// there.
+// newSPD returns a random positive definite matrix with only one triangle stored.
 func newSPD(rng *rand.Rand, ul blas.Uplo, n, pad int) matrix {
 	b, a := newMatrix(rng, n, n, 0), newMatrix(rng, n, n, pad)
 	reference.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, b.data(), b.ld, b.data(), b.ld, 0, a.data(), a.ld)
@@ -80,8 +79,8 @@ func TestCholesky(t *testing.T) {
 	})
 }
 
-// TestNotPositive makes one pivot zero, negative or NaN: the minor is that
-// pivot's, and the smaller factor is there.
+// TestNotPositive makes one pivot zero, negative or NaN, and checks the returned
+// minor and the factor of the smaller minor.
 func TestNotPositive(t *testing.T) {
 	all := func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(22, 1))
@@ -129,7 +128,8 @@ func TestNotPositive(t *testing.T) {
 	})
 }
 
-// TestCholeskyDeterminism: the bits do not depend on threads.
+// TestCholeskyDeterminism checks that the bits do not depend on the number of
+// threads.
 func TestCholeskyDeterminism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	variants(t, false, func(t *testing.T, impl *Implementation) {

@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// The conformance suite: every routine of every variant of this machine
-// against gonum's, for all parameters, sizes around every edge of the blocks,
-// and operands surrounded by NaN that must be neither read nor written.
+// The conformance suite compares every routine of every variant of this machine
+// with gonum's, for all parameters, for sizes around every block boundary, and with
+// operands surrounded by NaN that must be neither read nor written.
 
 var (
 	reference  gonum.Implementation
@@ -26,8 +26,8 @@ var (
 // eps is the unit roundoff of float64.
 const eps = 0x1p-53
 
-// variants runs f for every variant of the machine, with small blocks if
-// small, so that sizes that a test can afford cross every edge.
+// variants runs f for every variant of the machine, with small blocks if small is
+// set, so that sizes that a test can afford cross every block boundary.
 func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementation)) {
 	for _, v := range Variants() {
 		if v == Generic {
@@ -39,8 +39,7 @@ func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementatio
 				t.Fatal(err)
 			}
 			if small {
-				// Multiples of 24, as the blocks of the triangular routines
-				// must be.
+				// The blocks of the triangular routines must be multiples of 24.
 				impl.e.blocking = blocking{kc: 48, nc: 48, mc: 24, super: 96, keep: 200}
 			}
 			f(t, impl)
@@ -48,13 +47,13 @@ func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementatio
 	}
 }
 
-// A matrix is a row-major matrix with NaN before, behind and between its rows.
+// A matrix is a row-major matrix with NaN before, after and between its rows.
 type matrix struct {
 	rows, cols, ld int
 	mem            []float64
 }
 
-const guard = 9 // elements before and behind a matrix
+const guard = 9 // elements before and after a matrix
 
 func newMatrix(rng *rand.Rand, rows, cols, pad int) matrix {
 	m := matrix{rows: rows, cols: cols, ld: max(1, cols) + pad}
@@ -81,7 +80,7 @@ func (m matrix) clone() matrix {
 	return m
 }
 
-// triangleOnly replaces what is outside a triangle, and a unit diagonal, by
+// triangleOnly replaces the elements outside a triangle, and a unit diagonal, by
 // NaN.
 func (m matrix) triangleOnly(ul blas.Uplo, d blas.Diag) {
 	for i := range m.rows {
@@ -93,7 +92,7 @@ func (m matrix) triangleOnly(ul blas.Uplo, d blas.Diag) {
 	}
 }
 
-// abs is the matrix of magnitudes.
+// abs returns the matrix of magnitudes.
 func (m matrix) abs() matrix {
 	m = m.clone()
 	for i, x := range m.mem {
@@ -102,8 +101,8 @@ func (m matrix) abs() matrix {
 	return m
 }
 
-// compare checks got against want, elementwise to tol times the element of
-// scale; NaN must meet NaN and Inf the same Inf, the guards included.
+// compare checks got against want, elementwise to tol times the element of scale;
+// NaN must match NaN and Inf the same Inf, including the guards.
 func compare(t *testing.T, name string, got, want, scale matrix, tol float64) {
 	t.Helper()
 	for i, g := range got.mem {
@@ -118,9 +117,8 @@ func compare(t *testing.T, name string, got, want, scale matrix, tol float64) {
 	}
 }
 
-// productTol bounds the difference of two sums of k products, alpha and beta
-// applied, relative to the sum of the magnitudes: each side rounds at most
-// k+4 times.
+// productTol bounds the difference of two sums of k products, with alpha and beta,
+// relative to the sum of the magnitudes; each side rounds at most k+4 times.
 func productTol(k int) float64 { return 2 * float64(k+4) * eps }
 
 func checkGemm(t *testing.T, impl *Implementation, rng *rand.Rand, tA, tB blas.Transpose, m, n, k, pad int, alpha, beta float64) {
@@ -148,14 +146,14 @@ func checkGemm(t *testing.T, impl *Implementation, rng *rand.Rand, tA, tB blas.T
 	compare(t, name, c, want, scale, productTol(k))
 }
 
-// edges are sizes around the tiles of both variants and the small blocks.
+// edges returns sizes around the tiles of both variants and the small blocks.
 var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 47, 48, 49, 63, 64, 65, 95, 96, 97, 145}
 
 func TestDgemm(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		// All triples of a few sizes, in which each triple tries one
-		// combination of the rest, in turn.
+		// All triples of a few sizes; each triple tries the next combination of the
+		// other arguments.
 		sizes := []int{0, 1, 2, 7, 8, 9, 23, 24, 25, 48, 49, 97}
 		turn := 0
 		for _, m := range sizes {
@@ -167,7 +165,7 @@ func TestDgemm(t *testing.T) {
 				}
 			}
 		}
-		// All combinations at every edge, one dimension at a time.
+		// All combinations at every boundary, one dimension at a time.
 		for _, e := range edges {
 			for _, tA := range transposes {
 				for _, tB := range transposes {
@@ -182,7 +180,7 @@ func TestDgemm(t *testing.T) {
 	})
 }
 
-// TestRealBlocks crosses the edges of the blocks that are used in earnest.
+// TestRealBlocks crosses the boundaries of the default blocks.
 func TestRealBlocks(t *testing.T) {
 	variants(t, false, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(1, 2))

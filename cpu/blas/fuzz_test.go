@@ -25,8 +25,7 @@ func FuzzLevel3(f *testing.F) {
 		impls = append(impls, impl)
 	}
 	f.Fuzz(func(t *testing.T, routine uint8, flags uint16, m, n, k uint8, seed uint64, alpha, beta float64) {
-		// Beyond this the scaled sums may overflow, in one order and not in
-		// another.
+		// Beyond this the scaled sums may overflow in one order but not in another.
 		if !(math.Abs(alpha) < 1e100 && math.Abs(beta) < 1e100) || alpha != 0 && math.Abs(alpha) < 1e-100 || beta != 0 && math.Abs(beta) < 1e-100 {
 			t.Skip()
 		}
@@ -50,9 +49,9 @@ func FuzzLevel3(f *testing.F) {
 	})
 }
 
-// rbf is the matrix exp(−|xᵢ−xⱼ|²/2ρ²) of n points of [0, 1] with jitter added
-// to its diagonal: numerically of low rank, so that its factor is as
-// ill-conditioned as the jitter allows.
+// rbf is the matrix exp(−|xᵢ−xⱼ|²/2ρ²) of n points of [0, 1] with jitter added to
+// its diagonal: it has a low numerical rank, so its factor is as ill-conditioned as
+// the jitter allows.
 func rbf(rng *rand.Rand, n int, rho, jitter float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -70,9 +69,9 @@ func rbf(rng *rand.Rand, n int, rho, jitter float64) []float64 {
 }
 
 // TestSolveAccuracy solves with factors of ill-conditioned kernel matrices.
-// Substitution is backward stable: the residual is of the order of the
-// rounding of |X|·|L|, whatever the condition. An inverse of a diagonal block
-// would fail by orders of magnitude.
+// Substitution is backward stable: the residual is of the order of the rounding of
+// |X|·|L| for any condition number. An inverse of a diagonal block would fail by
+// orders of magnitude.
 func TestSolveAccuracy(t *testing.T) {
 	const n, m = 500, 60
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -103,8 +102,7 @@ func TestSolveAccuracy(t *testing.T) {
 							// products by FMA, sums by Knuth's TwoSum.
 							sum, low, mag := 0.0, 0.0, 0.0
 							for p := range n {
-								// The element of the triangle that takes
-								// component p to equation i.
+								// The coefficient of component p in equation i.
 								r, c := i, p
 								if (tA != blas.NoTrans) == (side == blas.Left) {
 									r, c = p, i

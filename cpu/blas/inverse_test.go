@@ -10,7 +10,7 @@ import (
 	lapack "gonum.org/v1/gonum/lapack/gonum"
 )
 
-// newTriangle is a random triangle whose diagonal dominates.
+// newTriangle returns a random triangle with a dominant diagonal.
 func newTriangle(rng *rand.Rand, ul blas.Uplo, d blas.Diag, n, pad int) matrix {
 	a := newMatrix(rng, n, n, pad)
 	for i := range n {
@@ -33,7 +33,7 @@ func checkInverse(t *testing.T, impl *Implementation, rng *rand.Rand, ul blas.Up
 	if !impl.Dtrtri(ul, d, n, w.data(), w.ld) {
 		t.Fatalf("Dtrtri(%c, %c, n=%d): singular", ul, d, n)
 	}
-	// What lies outside the triangle must be NaN still.
+	// Elements outside the triangle must still be NaN.
 	canary := w.clone()
 	canary.triangleOnly(ul, d)
 	compare(t, "outside the triangle", canary, w, w, 0)
@@ -114,7 +114,8 @@ func TestSingular(t *testing.T) {
 	}
 }
 
-// TestInverseDeterminism: the bits do not depend on threads.
+// TestInverseDeterminism checks that the bits do not depend on the number of
+// threads.
 func TestInverseDeterminism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	variants(t, false, func(t *testing.T, impl *Implementation) {

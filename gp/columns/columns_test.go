@@ -13,7 +13,8 @@ import (
 	"gpfit/kernel"
 )
 
-// two are pieces of the results of two targets, with a column that only CSV has.
+// two returns pieces of the results of two targets, with a column that only CSV
+// has.
 func two(from float64) []TargetColumns {
 	parts := make([]TargetColumns, 2)
 	for t, name := range []string{"a", `b,"c"`} {
@@ -26,7 +27,7 @@ func two(from float64) []TargetColumns {
 	return parts
 }
 
-// TestSheet: pieces come out as one table, whatever its form.
+// TestSheet checks that pieces form one table in either format.
 func TestSheet(t *testing.T) {
 	for asJSON, want := range map[bool]string{
 		false: `a.mean,a.mean_k1,a.draw0,"b,""c"".mean","b,""c"".mean_k1","b,""c"".draw0"` + `
@@ -53,8 +54,8 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// TestSampling: covariances of several targets have files of their own, draws are
-// those of the target's seed, and notes tell of both.
+// TestSampling checks that the covariances of several targets are in separate
+// files, that draws use the target's seed, and that notes report both.
 func TestSampling(t *testing.T) {
 	expr, err := kernel.Parse("rbf")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"gpfit/internal/table"
 )
 
-// model uses the features a and c of three, and has known noise and two groups.
+// model returns a model that uses the features a and c of three, with known noise
+// and two groups.
 var model = &gp.Model{
 	Columns: []int{0, 2}, FeatureNames: []string{"a", "b", "c"}, TargetName: "y", Scaling: gp.Scaling{YScale: 1},
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
@@ -30,8 +31,9 @@ func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, er
 	return r, err
 }
 
-// TestOpen: columns are found by the model's names, in any order, or by options;
-// a feature that the model does not use may be missing and is zero.
+// TestOpen checks that columns are found by the model's names, in any order, or by
+// options, and that a feature that the model does not use may be missing and is
+// then zero.
 func TestOpen(t *testing.T) {
 	noise := gp.RowNoise{Known: []float64{0.1, 0.2}, Group: []string{"left", "right"}}
 	for name, c := range map[string]struct {
@@ -88,8 +90,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestPieces: rows come in pieces from a file, and an error of a row's noise names
-// its place in the table.
+// TestPieces checks that rows are read from a file in pieces, and that an error
+// about a row's noise names its position in the table.
 func TestPieces(t *testing.T) {
 	const n = Piece + 5
 	var text strings.Builder

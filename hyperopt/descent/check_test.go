@@ -13,9 +13,10 @@ import (
 //
 // and returns the largest error, relative to the larger of the two numbers. The
 // error of a component that is small against the others (below 1e-3 of the
-// largest), against the rounding of the differences (1e3·ε·|f|/h), or against
-// what it changes by over h, is taken relative to those. h is in log units; 0 means 1e-5, near the ε^⅓ that balances
-// truncation and rounding (N&W 8.6). It costs 2p+1 values and one gradient.
+// largest), against the rounding of the differences (1e3·ε·|f|/h), or against its
+// change over h is measured relative to those. h is in log units; 0 means 1e-5,
+// near the ε^⅓ that balances truncation and rounding (N&W 8.6). It costs 2p+1
+// values and one gradient.
 func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRelErr float64, err error) {
 	if h == 0 {
 		h = 1e-5
@@ -54,7 +55,7 @@ func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRe
 		if err != nil {
 			return 0, err
 		}
-		d := (up - down) / (a - x[i]) // the step that was really taken
+		d := (up - down) / (a - x[i]) // the actual step
 		x[i] = z[i]
 		scale := math.Max(floor, math.Abs(up-2*f+down)/h)
 		rel := math.Abs(d-g[i]) / math.Max(scale, math.Max(math.Abs(d), math.Abs(g[i])))

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// notPD is an error of an objective that is not defined at a point.
+// notPD is the error of an objective that is not defined at a point.
 type notPD struct{ minor, n int }
 
 func (e *notPD) Error() string {
@@ -24,8 +24,8 @@ func isNotPD(err error) bool {
 	return errors.As(err, &e)
 }
 
-// arrays is a problem over plain numbers, as tests write it: nil for no names,
-// bounds, fixed parameters or further starts.
+// arrays is a problem in plain numbers for tests; nil means no names, bounds, fixed
+// parameters or further starts.
 type arrays struct {
 	Objective    Func
 	Workers      []Func
@@ -38,7 +38,8 @@ type arrays struct {
 	Fixed        []bool
 }
 
-// how are settings, and starts drawn around Start unless Further gives them.
+// how holds settings, and the number of starts drawn around Start unless Further is
+// set.
 type how struct {
 	Method                               Method
 	MaxEvaluations, Restarts             int
@@ -95,7 +96,7 @@ func (a arrays) problem(h how) Search {
 	return p
 }
 
-// minimizeArrays minimises a, through Wrap where there is one.
+// minimizeArrays minimises a, wrapped by Wrap if it is set.
 func minimizeArrays(ctx context.Context, a arrays, h how) (*Result, error) {
 	if a.Wrap != nil {
 		a.Objective = a.Wrap(0, a.Objective)

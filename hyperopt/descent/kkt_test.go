@@ -9,8 +9,8 @@ import (
 )
 
 // TestKKT minimises random convex quadratics and random Rosenbrock functions in
-// boxes that cut off the free minimum on some sides, and checks the conditions
-// of first order: no gradient inside, none pointing inwards at a bound.
+// boxes that cut off the free minimum on some sides, and checks the first-order
+// conditions: a zero gradient inside, and no gradient pointing inwards at a bound.
 func TestKKT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "n")

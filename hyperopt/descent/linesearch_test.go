@@ -38,7 +38,8 @@ func searchProblems() (problems []arrays, settings []how, names []string) {
 }
 
 // searchCost returns the weighted cost (value 1, gradient 2 more) by kind of
-// problem, and how many starts did not bring the gradient below its tolerance.
+// problem, and the number of starts that did not bring the gradient below its
+// tolerance.
 func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
 	cost = map[string]int{}
 	problems, settings, names := searchProblems()
@@ -94,8 +95,8 @@ func TestLineSearchCost(t *testing.T) {
 	}
 }
 
-// phi drives a line search by hand along a function of one variable and returns
-// the accepted step, the number of values and derivatives asked for.
+// phi drives a line search along a function of one variable and returns the
+// accepted step and the numbers of requested values and derivatives.
 func phi(t *testing.T, f func(a float64) (v, d float64), step, limit float64) (a float64, values, slopes int, err error) {
 	t.Helper()
 	s := &valueFirst{limit: &stepLimit{max: limit}, settings: Options{Precision: DefaultPrecision}}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bowl is a strictly convex function with its minimum at a, and curvatures 1 to
-// 10, that counts what is asked of it.
+// bowl is a strictly convex function with its minimum at a, and curvatures 1 to 10.
+// It counts its evaluations.
 type bowl struct {
 	a                []float64
 	values, gradient int
@@ -40,8 +40,9 @@ func (b *bowl) ValueGradient(_ context.Context, z, g []float64) (float64, error)
 	return b.f(z), nil
 }
 
-// TestMethodsWithinBounds: every method finds the minimum inside the bounds,
-// never asks for a point outside them, and leaves what is fixed alone.
+// TestMethodsWithinBounds checks that every method finds the minimum inside the
+// bounds, never evaluates a point outside them, and does not change fixed
+// parameters.
 func TestMethodsWithinBounds(t *testing.T) {
 	for _, m := range Methods() {
 		rapid.Check(t, func(r *rapid.T) {
@@ -81,14 +82,14 @@ func TestMethodsWithinBounds(t *testing.T) {
 	}
 }
 
-// TestMethodsEnd: the evaluation limit, a cancellation and an error of the
-// objective end every method as they should.
+// TestMethodsEnd checks that the evaluation limit, a cancellation and an error of
+// the objective end every method correctly.
 func TestMethodsEnd(t *testing.T) {
 	for _, m := range Methods() {
 		for _, limit := range []int{1, 2, 7} {
 			b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
 			r, err := minimizeArrays(context.Background(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
-			// Nelder-Mead looks at the best point once more for its gradient.
+			// Nelder-Mead evaluates the best point again for its gradient.
 			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit+1 {
 				t.Errorf("%s: limit %d: %v, %v, %d values", m.Name(), limit, r.Status, err, b.values)
 			}
@@ -137,7 +138,7 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 	return h.Func.Value(ctx, z)
 }
 
-// TestHessian: of the bowl, whose second derivatives are known.
+// TestHessian compares the Hessian of the bowl with its known second derivatives.
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
@@ -151,7 +152,8 @@ func TestHessian(t *testing.T) {
 			if i == j && i != 1 {
 				want = float64(1+i*9/3) * math.Cosh(z[i]-b.a[i])
 			}
-			// Truncation: h²/6 of the third derivative of the gradient.
+			// The truncation error is h²/6 times the third derivative of the
+			// gradient.
 			if math.Abs(h[i*3+j]-want) > 1e-4*math.Max(1, want) {
 				t.Errorf("H[%d,%d] = %v, want %v", i, j, h[i*3+j], want)
 			}
@@ -159,8 +161,9 @@ func TestHessian(t *testing.T) {
 	}
 }
 
-// TestMetric: with the Hessian at the minimum as metric a descent takes fewer
-// evaluations; a metric that misleads costs some but not the minimum.
+// TestMetric checks that a descent with the Hessian at the minimum as its metric
+// takes fewer evaluations, and that a misleading metric costs evaluations but not
+// the minimum.
 func TestMetric(t *testing.T) {
 	minimum := make([]float64, 8)
 	for i := range minimum {
@@ -188,7 +191,8 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// TestFurther: given starts replace random ones, and are moved inside bounds.
+// TestFurther checks that given starts replace random ones and are moved inside the
+// bounds.
 func TestFurther(t *testing.T) {
 	b := &bowl{a: []float64{1, 1}, lo: -5, hi: 5}
 	r, err := minimizeArrays(context.Background(), arrays{

@@ -108,8 +108,8 @@ func TestUnconstrained(t *testing.T) {
 	}
 }
 
-// A constant of 1e5 drowns the last decreases of f in rounding: the gradient
-// tolerance is reached all the same.
+// A constant of 1e5 hides the last decreases of f in rounding, but the descent
+// still reaches the gradient tolerance.
 func TestOffsetDoesNotStopEarly(t *testing.T) {
 	q := quadratic(constant(6, 1), 1e3)
 	for _, offset := range []float64{1e3, 1e5, -1e5} {
@@ -314,7 +314,8 @@ func TestInfeasibleRegion(t *testing.T) {
 		}
 		wantNear(t, name, r.X, []float64{1, 1}, 1e-4)
 
-		// Minimum beyond the wall: f cannot be decreased there, and says so.
+		// The minimum is beyond the wall, so f cannot be decreased there, and the
+		// status reports it.
 		obj.f = func(z, grad []float64) (float64, error) {
 			if z[0] > 0.5 {
 				return bad()
@@ -342,7 +343,7 @@ func TestNaNGradientInTrial(t *testing.T) {
 }
 
 func TestStalled(t *testing.T) {
-	// The gradient does not belong to the function: no step decreases it.
+	// The gradient is wrong, so no step decreases the function.
 	r := mustMinimize(t, arrays{Objective: total(func(z, g []float64) float64 {
 		if g != nil {
 			g[0] = -1
@@ -421,7 +422,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestNaturalValues: messages speak of natural values, and the search of
+// TestNaturalValues checks that messages use natural values while the search uses
 // logarithms.
 func TestNaturalValues(t *testing.T) {
 	p := Search{
@@ -450,7 +451,7 @@ func TestNaturalValues(t *testing.T) {
 func TestStartMovedInside(t *testing.T) {
 	p := arrays{Objective: total(rosenbrock), Start: []float64{-9, 1}, Lower: []float64{-2, -2}, Upper: []float64{2, 1}, Names: []string{"a", "b"}}
 	r := mustMinimize(t, p, how{})
-	// At a bound is within it.
+	// A point at a bound is within the bounds.
 	if all := strings.Join(r.Warnings, "\n"); strings.Contains(all, "start of b") || !strings.HasPrefix(all, "the start of a, -9, is outside its bounds [-2, 2]: moved to -2") {
 		t.Errorf("warnings: %v", r.Warnings)
 	}

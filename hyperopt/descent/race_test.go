@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// The wells of TestRace: places and depths.
+// The positions and depths of the wells of TestRace.
 var (
 	wellAt    = [][]float64{{0, 0, 0, 0}, {12, 0, 0, 0}, {0, 12, 0, 0}, {12, 12, 12, 0}}
 	wellDepth = []float64{-4, 0, 9, 60}
@@ -47,7 +47,7 @@ func wells(z, grad []float64) float64 {
 	return low - math.Log(sum)
 }
 
-// raceStarts are three starts in every well, and in which.
+// raceStarts returns three starts in every well, and the wells of the starts.
 func raceStarts() (p arrays, well []int) {
 	p.Further = []Start{}
 	for round := range 3 {
@@ -82,14 +82,14 @@ func TestWellsGradient(t *testing.T) {
 	}
 }
 
-// TestRace: within reach every minimum is found once and the other starts there
-// merge with it; beyond reach starts are dropped, and said to be.
+// TestRace checks that within reach every minimum is found once and other starts in
+// its well merge with it, and that beyond reach starts are dropped and reported.
 func TestRace(t *testing.T) {
 	p, well := raceStarts()
 	all := mustMinimize(t, p, how{})
 	for _, c := range []struct {
 		reach float64
-		found int // so many of the wells, the deepest ones
+		found int // number of wells, the deepest ones
 	}{{100, 4}, {20, 3}, {6, 2}, {0, 1}} {
 		r := mustMinimize(t, p, how{Race: true, Reach: c.reach})
 		if math.Abs(r.F-all.F) > 1e-8 || well[r.BestStart] != 0 || !r.Status.Converged() {
@@ -130,7 +130,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceWorkers: a race on several objectives is that on one, bit by bit.
+// TestRaceWorkers checks that a race on several objectives equals the race on one,
+// bit by bit.
 func TestRaceWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
 	start := []float64{0.3, -2}
@@ -163,7 +164,8 @@ func TestRaceWorkers(t *testing.T) {
 	}
 }
 
-// TestRaceEnds: what ends a run ends a race, with what was found until then.
+// TestRaceEnds checks that the events that end a run also end a race, with the
+// results so far.
 func TestRaceEnds(t *testing.T) {
 	p, _ := raceStarts()
 	for _, after := range []int{0, 1, 5, 14, 40, 90} {
@@ -213,8 +215,9 @@ func TestRaceEnds(t *testing.T) {
 	}
 }
 
-// TestPromised: with the Hessian of a quadratic function as metric, the promised
-// decrease is that to its minimum, over the parameters that can move.
+// TestPromised checks that with the Hessian of a quadratic function as metric, the
+// promised decrease is the decrease to the minimum over the parameters that can
+// move.
 func TestPromised(t *testing.T) {
 	h := Metric{7, 1, 0.5, 1, 5, -1, 0.5, -1, 4}
 	f := func(z, grad []float64) float64 {

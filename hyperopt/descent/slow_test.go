@@ -25,8 +25,9 @@ func valley(z, grad []float64) float64 {
 	return sum
 }
 
-// TestSlowDescentLooks: a descent of more than hessianAfter iterations takes the
-// differences for the Hessian once, within the bounds, and comes to the minimum.
+// TestSlowDescentLooks checks that a descent of more than hessianAfter iterations
+// computes the differences for the Hessian once, within the bounds, and reaches the
+// minimum.
 func TestSlowDescentLooks(t *testing.T) {
 	obj := total(valley)
 	p := arrays{Objective: obj, Start: []float64{-1, 0.5, -0.5, 0.3, 0.8, -0.2}, Lower: slices.Repeat([]float64{-3}, 6), Upper: slices.Repeat([]float64{3}, 6)}

@@ -16,8 +16,8 @@ import (
 type waves struct {
 	calls atomic.Int64
 	limit int64
-	// broke, unless nil, is closed when the limit is reached; wait is waited
-	// for before the first value.
+	// broke, unless nil, is closed when the limit is reached. The first value waits
+	// for wait.
 	broke, wait chan struct{}
 }
 
@@ -45,7 +45,8 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 	return w.Value(ctx, z)
 }
 
-// TestWorkers: starts side by side give the result of starts one by one.
+// TestWorkers checks that parallel starts give the same result as sequential
+// starts.
 func TestWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3}
 	start := []float64{0.3, -2}
@@ -71,7 +72,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestBrokenWorker: an objective that breaks ends the run, with its own error.
+// TestBrokenWorker checks that a failing objective ends the run with its error.
 func TestBrokenWorker(t *testing.T) {
 	broke := make(chan struct{})
 	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDamage: a journal in which a single bit is not what was written is refused,
-// or what is taken from it is what was written: its last line may be lost.
+// TestDamage checks that a journal with one changed bit is rejected, or that all
+// records read from it are as written. Its last line may be lost.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	j, err := Open(path, "job", failures)
@@ -51,7 +51,7 @@ func TestDamage(t *testing.T) {
 	t.Logf("%d of %d flips refused, the others harmless", refused, 8*len(whole))
 }
 
-// checkPrefix: all but the last records are those that were written.
+// checkPrefix checks that all records but the last are as written.
 func checkPrefix(t *testing.T, got map[string][]record, want []record, at, bit int) {
 	t.Helper()
 	a := got["a"]

@@ -27,8 +27,8 @@ var failures = Failures{
 	Error: func(numbers []float64) error { return &undefined{numbers[0]} },
 }
 
-// TestReplay: what was recorded is replayed to the bit, in order and once, errors
-// included, by streams of their own.
+// TestReplay checks that each stream replays its records, including errors, bit by
+// bit, in order and once.
 func TestReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	open := func() *Journal {
@@ -78,8 +78,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestOtherRun: evaluations elsewhere than recorded are an error, and so is a
-// second process, another job, or another file.
+// TestOtherRun checks that an evaluation at another point than recorded is an
+// error, and so is a second process, another job or another file.
 func TestOtherRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
@@ -130,8 +130,8 @@ func TestOtherRun(t *testing.T) {
 	}
 }
 
-// FuzzJournal: whatever is in the file, it is refused or read as far as it is
-// good, and what is good reads the same again.
+// FuzzJournal checks that any file is rejected or read up to its first invalid
+// line, and that the valid part reads the same again.
 func FuzzJournal(f *testing.F) {
 	first := head + "job\n"
 	line := string(formatRecord("full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))

@@ -64,8 +64,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestPipe: a pipe without a reader is waited for until the context is done, and
-// stays a pipe.
+// TestPipe checks that writing waits for the reader of a pipe until the context is
+// done, and that the pipe stays a pipe.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := exec.Command("mkfifo", path).Run(); err != nil {

@@ -32,7 +32,8 @@ func TestSynthetic(t *testing.T) {
 	}
 }
 
-// TestNothingIsReused counts operations: every timed evaluation factors anew.
+// TestNothingIsReused checks by counting operations that every timed evaluation
+// factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
 	job, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{})
@@ -61,7 +62,8 @@ func TestNothingIsReused(t *testing.T) {
 	}
 }
 
-// TestPeak wants the memory of one n to be seen, and the next to begin anew.
+// TestPeak checks that the memory of one n is measured and that the next n starts
+// over.
 func TestPeak(t *testing.T) {
 	if peakBytes() == 0 {
 		t.Skip("this system does not tell the peak memory")
@@ -83,7 +85,7 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// bare is a backend on devices that it does not name.
+// bare is a backend that does not list its devices.
 type bare struct{ device.Backend }
 
 func (bare) Capabilities() device.Capabilities { return device.Capabilities{} }

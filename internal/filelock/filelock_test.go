@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// open opens the file at path once more, as another process would.
+// open opens the file at path again, as another process would.
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -19,8 +19,8 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-// TestTry: an exclusive lock keeps all others out, shared ones only exclusive
-// ones, and both end with Unlock and with the file.
+// TestTry checks that an exclusive lock excludes all others, that shared locks
+// exclude only exclusive ones, and that both end with Unlock and with the file.
 func TestTry(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	a, b := open(t, path), open(t, path)
@@ -44,7 +44,7 @@ func TestTry(t *testing.T) {
 	check("exclusive after both were closed", open(t, path), true, nil)
 }
 
-// TestReadWhileLocked: a lock keeps nobody from reading the file.
+// TestReadWhileLocked checks that a lock does not prevent reading the file.
 func TestReadWhileLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
@@ -59,8 +59,8 @@ func TestReadWhileLocked(t *testing.T) {
 	}
 }
 
-// TestPatience: a lock that gets free in time is taken, one that does not is
-// given up.
+// TestPatience checks that Try gets a lock that is released in time and gives up
+// one that is not.
 func TestPatience(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder, waiter := open(t, path), open(t, path)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLimits: what the process may allocate by its own limits is never exceeded.
+// TestLimits checks that Free never exceeds the process's own limits.
 func TestLimits(t *testing.T) {
 	if os.Getenv("HOSTMEM_PRINT") != "" {
 		if free := Free(); free < 1<<20 || free > 2<<30 {

@@ -15,8 +15,9 @@ import (
 )
 
 // docLinks returns the links of a comment that name a Go identifier, such as
-// [Task], [Task.Fit], [*os.PathError], and of those to packages alone the ones with
-// a path, such as [encoding/json]: a lower-case word in brackets may be anything.
+// [Task], [Task.Fit], [*os.PathError], and the links to packages with a path, such
+// as [encoding/json]. It ignores other lower-case words in brackets, which may be
+// anything.
 func docLinks(c *ast.CommentGroup) []*comment.DocLink {
 	var links []*comment.DocLink
 	parser := comment.Parser{
@@ -31,8 +32,8 @@ func docLinks(c *ast.CommentGroup) []*comment.DocLink {
 	return links
 }
 
-// texts are the pieces of text of blocks, those of lists included. Headings hold no
-// links.
+// texts returns the pieces of text of blocks, including those of lists. Headings
+// contain no links.
 func texts(blocks []comment.Block) []comment.Text {
 	var out []comment.Text
 	for _, b := range blocks {
@@ -48,8 +49,8 @@ func texts(blocks []comment.Block) []comment.Text {
 	return out
 }
 
-// resolves says whether a link in a comment of pkg leads anywhere: to the package
-// itself, to one that it imports, or to one of the standard library.
+// resolves reports whether the target of a link in a comment of pkg exists: in the
+// package itself, in a package that it imports, or in the standard library.
 func resolves(pkg *packages.Package, link *comment.DocLink) bool {
 	in := pkg.Types
 	if name := link.ImportPath; name != "" {
@@ -74,7 +75,7 @@ func resolves(pkg *packages.Package, link *comment.DocLink) bool {
 	return obj != nil
 }
 
-// falseLinks lists the links in a package's doc comments that lead nowhere.
+// falseLinks lists the links in a package's doc comments without a target.
 func falseLinks(pkg *packages.Package) []string {
 	var wrong []string
 	check := func(c *ast.CommentGroup) {
@@ -108,7 +109,7 @@ func falseLinks(pkg *packages.Package) []string {
 	return wrong
 }
 
-// TestDocLinks: the links of all doc comments lead somewhere.
+// TestDocLinks checks that the links of all doc comments have targets.
 func TestDocLinks(t *testing.T) {
 	for _, pkg := range loadModule(t) {
 		for _, what := range falseLinks(pkg) {
@@ -117,8 +118,8 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// TestFalseLinks: links that lead nowhere are found in any doc comment, those that
-// do lead somewhere are left alone.
+// TestFalseLinks checks that links without a target are found in any doc comment,
+// and that links with a target are not reported.
 func TestFalseLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

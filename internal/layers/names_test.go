@@ -7,15 +7,16 @@ import (
 	"testing"
 )
 
-// sharedNames is how many exported type names more than one package may declare.
+// sharedNames is the largest number of exported type names that more than one
+// package declares.
 const sharedNames = 12
 
-// ownNames are those that each package may have, since its users read them with
-// the package's name.
+// ownNames are names that each package may declare, because its users read them
+// with the package's name.
 var ownNames = []string{"Options", "Result", "Error"}
 
-// TestSharedNames: few exported type names are declared in more than one package.
-// Packages for tests do not count.
+// TestSharedNames checks that few exported type names are declared in more than one
+// package. Packages for tests do not count.
 func TestSharedNames(t *testing.T) {
 	declared := map[string][]string{}
 	for _, pkg := range loadModule(t) {
@@ -40,14 +41,14 @@ func TestSharedNames(t *testing.T) {
 	}
 }
 
-// implements says whether a name is that of what a device's package has for the
-// contract's interface of the same name: cpu.Device is a device.Device.
+// implements reports whether a type of a device's package implements the interface
+// of the same name in package device: cpu.Device is a device.Device.
 func implements(path, name string) bool {
 	own := path == module+"cpu" || path == module+"device/cuda"
 	return own && slices.Contains([]string{"Driver", "Device", "Workspace"}, name)
 }
 
-// isForTests says whether a package is there for tests alone.
+// isForTests reports whether only tests use a package.
 func isForTests(path string) bool {
 	return strings.HasSuffix(path, "test") || strings.Contains(path, "/devicetest/") || strings.Contains(path, "/emulat") || strings.Contains(path, "/internal/refdata") || strings.Contains(path, "/internal/layers")
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// referencesUp bounds the references between files that run up, in the packages of
-// these folders and below together.
+// referencesUp bounds the number of upward references between files, in total over
+// the packages in these folders and below.
 var referencesUp = []struct {
 	folders []string
 	most    int
@@ -21,8 +21,8 @@ var referencesUp = []struct {
 	{[]string{"internal"}, 0},
 }
 
-// TestReferencesUp: few references between the files of a package run up.
-// "go run ./internal/layers/rooms FOLDER..." shows which do.
+// TestReferencesUp checks that few references between the files of a package go up.
+// "go run ./internal/layers/rooms FOLDER..." lists them.
 func TestReferencesUp(t *testing.T) {
 	for _, c := range referencesUp {
 		up, packages := 0, 0
@@ -39,8 +39,8 @@ func TestReferencesUp(t *testing.T) {
 	}
 }
 
-// TestReferences: functions, types, methods, fields, constants and variables of
-// another file are references, what a test uses is none.
+// TestReferences checks that uses of functions, types, methods, fields, constants
+// and variables of another file are references, and that uses by tests are not.
 func TestReferences(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -48,7 +48,7 @@ func TestReferences(t *testing.T) {
 		"a.go":   "package m\n\ntype T struct{ F int }\n\nfunc (*T) M() {}\n\nconst C = 1\n\nvar V = func() {}\n\nfunc G[P any](P) {}\n",
 		"b.go":   "package m\n\nimport \"os\"\n\nfunc f(t *T) int {\n\tV()\n\tG(os.Args)\n\tt.M()\n\treturn t.F + C\n}\n",
 		"c.go":   "package m\n\nfunc (t *T) unused() int { return f(t) }\n",
-		// A test is no file of the package.
+		// A test is not a file of the package.
 		"a_test.go": "package m\n\nvar _ = f\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -72,7 +72,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// refs makes references from a text such as "ab bc": file a uses b, b uses c.
+// refs parses references from text such as "ab bc": file a uses b, b uses c.
 func refs(text string) []Reference {
 	var out []Reference
 	for pair := range strings.FieldsSeq(text) {
@@ -81,7 +81,7 @@ func refs(text string) []Reference {
 	return out
 }
 
-// TestArrange: by hand.
+// TestArrange compares arrangements with explicit ones.
 func TestArrange(t *testing.T) {
 	for _, c := range []struct{ files, refs, floors, up string }{
 		{"a b c", "", "abc", ""},
@@ -105,7 +105,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// TestSearchOrder: the search finds what the exact way finds, and both order all.
+// TestSearchOrder checks that the search finds as good an order as the exact
+// method, and that both order all files.
 func TestSearchOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 3))
 	for range 30 {

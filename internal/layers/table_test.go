@@ -15,14 +15,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// root is the folder of the module, whose packages are named relative to it.
+// root is the folder of the module; package names are relative to it.
 const root, module = "../..", "gpfit/"
 
-// tableHead begins the table of packages in ARCHITECTURE.md.
+// tableHead is the head of the table of packages in ARCHITECTURE.md.
 const tableHead = "| package | what it holds | imports of ours |\n|---|---|---|\n"
 
-// A table row lists packages in backquotes, what they hold, and their imports:
-// "–" for none, "all above" for any that has a row further up, or a sorted list.
+// A table row lists packages in backquotes, their contents, and their imports: "–"
+// for none, "all above" for any package in the rows above, or a sorted list.
 var tableRow = regexp.MustCompile("^\\| (`[^`|, ]+`(?:, `[^`|, ]+`)*) \\| [^|]+ \\| (–|all above|[^`|, ]+(?:, [^`|, ]+)*) \\|\n$")
 
 type row struct {
@@ -49,8 +49,8 @@ func parseTable(text string) ([]row, error) {
 	return rows, nil
 }
 
-// checkTable compares the table with the imports of every package and says of each
-// row that is wrong what to write.
+// checkTable compares the table with the imports of every package and returns a
+// correction for each wrong row.
 func checkTable(rows []row, imports map[string][]string) []string {
 	var wrong []string
 	errorf := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -103,8 +103,8 @@ func goList(t *testing.T, args ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// watchTree reads the folders and files of the module, for the go command to run
-// these tests anew when one of them changes, in spite of its cache of tests.
+// watchTree reads the folders and files of the module, so that the go command does
+// not use cached results of these tests after a change.
 func watchTree(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -134,8 +134,9 @@ func loadModule(t *testing.T) []*packages.Package {
 
 var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(root, "./...") })
 
-// TestImports: every package has a row in ARCHITECTURE.md and imports, with any of
-// the build tags, what the row says, from rows above.
+// TestImports checks that every package has a row in ARCHITECTURE.md and imports,
+// with any of the build tags, exactly the packages in that row, which are in rows
+// above.
 func TestImports(t *testing.T) {
 	watchTree(t)
 	sets := map[string]map[string]bool{}
@@ -170,7 +171,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestCheckTable: each way in which a row can be wrong is found.
+// TestCheckTable checks that every kind of wrong row is detected.
 func TestCheckTable(t *testing.T) {
 	imports := map[string][]string{"a": nil, "b": nil, "c": {"a", "b"}, "d": {"c"}}
 	for _, c := range []struct{ rows, want string }{
@@ -200,7 +201,8 @@ func TestCheckTable(t *testing.T) {
 	}
 }
 
-// TestFitLinksNoReaders: whoever imports fit as a library gets no reader of tables.
+// TestFitLinksNoReaders checks that a program that imports fit as a library links
+// no table readers.
 func TestFitLinksNoReaders(t *testing.T) {
 	for _, p := range goList(t, "-deps", "./fit") {
 		if strings.Contains(p, "parquet") || p == module+"internal/table" {

@@ -62,7 +62,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestOnePoint has axes without a range.
+// TestOnePoint checks axes without a range.
 func TestOnePoint(t *testing.T) {
 	l := &LogLog{Series: []Series{{Name: "s", X: []float64{300}, Y: []float64{0.002}}}}
 	if err := l.Write(t.Context(), filepath.Join(t.TempDir(), "a.svg")); err != nil {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestMark: the mark stands below the faulty character, whatever the bytes
-// before it.
+// TestMark checks that the mark is below the faulty character for any bytes before
+// it.
 func TestMark(t *testing.T) {
 	s := Scanner{What: "form", Text: "é\t= x"}
 	if word, start := s.Word(); word != "é" || start != 0 {
@@ -43,7 +43,7 @@ func TestOneOf(t *testing.T) {
 	}
 }
 
-// TestDims: lists print as they are read.
+// TestDims checks that lists print as they are read.
 func TestDims(t *testing.T) {
 	for _, want := range [][]int{{3}, {2, 0, 11}} {
 		s := Scanner{Text: "=" + List(want)}
@@ -70,8 +70,8 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestLong: an error shows a line's worth of a long text, with the mark below the
-// fault, and no character that a terminal would obey.
+// TestLong checks that an error shows one line of a long text with the mark below
+// the fault, and no control characters for a terminal.
 func TestLong(t *testing.T) {
 	text := strings.Repeat("é+", 50000) + "\x1b[31m?" + strings.Repeat("+rbf", 50000)
 	e := &Error{What: "kernel", Text: text, Pos: strings.IndexByte(text, '?'), Msg: "bad"}

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// Rows of 512 numbers are what package cpu hands to a kernel's evaluator.
+// Package cpu passes rows of 512 numbers to a kernel's evaluator.
 const benchLen = 512
 
-// Columns whose distance is a multiple of a page would compete for the same
-// sets of the first-level cache.
+// Columns at a distance of a multiple of a page would compete for the same sets of
+// the first-level cache.
 const benchStride = benchLen + 24
 
 // forBench runs f with every variant and reports the time for one element.
@@ -143,7 +143,7 @@ func BenchmarkCosineSine(b *testing.B) {
 	})
 }
 
-// BenchmarkFunctions: every function of one element.
+// BenchmarkFunctions measures every function of one element.
 func BenchmarkFunctions(b *testing.B) {
 	src, dst := benchRow(), make([]float64, benchLen)
 	for _, f := range functionsWith(0.3) {

@@ -143,7 +143,7 @@ func TestExpSpecial(t *testing.T) {
 			{-745.1332191019411, 5e-324}, {-745.1332191019412, 0}, {-750, 0}, {-749.9, 0}, {710, inf}, {720, inf},
 			{1e-320, 1}, {-1e-320, 1}, {-1e-17, 1},
 		} {
-			// In every lane, among harmless neighbours.
+			// Test each value in every lane, next to ordinary values.
 			for n := 1; n <= 17; n++ {
 				x, got := make([]float64, n), make([]float64, n)
 				for i := range n {

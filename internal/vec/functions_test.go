@@ -12,8 +12,8 @@ import (
 // in the last place.
 const maxFunctionULP = 4.0
 
-// function is a function of one element: run applies it, want computes it for
-// one, and tol says how far from that it may be.
+// function is a function of one element: run applies it to rows, want computes it
+// for one number, and tol is the tolerance.
 type function struct {
 	name string
 	run  func(dst, src []float64)
@@ -62,7 +62,7 @@ func functionsWith(c float64) []function {
 		}, exactly},
 		{"Tanh", func(dst, src []float64) { Tanh(dst, src, c) }, func(x float64) float64 { return math.Tanh(c * x) }, exactly},
 		{"Arcsine", func(dst, src []float64) { Arcsine(dst, src, c) }, func(x float64) float64 { return math.Asin(c * x) },
-			func(x, want float64) float64 { return 1e-12 * math.Abs(want) }}, // of math.Asin itself: see arcsineGo
+			func(x, want float64) float64 { return 1e-12 * math.Abs(want) }}, // for the error of math.Asin: see arcsineGo
 		{"Power", func(dst, src []float64) { Power(dst, src, c, 2.5) }, func(x float64) float64 { return math.Pow(c*x, 2.5) }, exactly},
 	}
 	for d := 1; d <= len(testCoefficients); d++ {
@@ -81,7 +81,8 @@ func functionsWith(c float64) []function {
 	return list
 }
 
-// wrong tells that got is not want within tol; NaN and infinities must agree.
+// wrong reports whether got differs from want by more than tol; NaN and infinities
+// must agree.
 func wrong(got, want, tol float64) bool {
 	if want != want || math.IsInf(want, 0) || got == want {
 		return got != want && (got == got || want == want)
@@ -120,8 +121,8 @@ func TestFunctionRows(t *testing.T) {
 	})
 }
 
-// TestFunctionSpecial puts numbers that are special to one of the functions into
-// every lane in turn, among harmless ones.
+// TestFunctionSpecial puts the special numbers of the functions into every lane in
+// turn, next to ordinary ones.
 func TestFunctionSpecial(t *testing.T) {
 	inf := math.Inf(1)
 	special := []float64{
@@ -312,7 +313,8 @@ func TestPolynomialErrors(t *testing.T) {
 	})
 }
 
-// TestSineBesideCosine: alone and beside the cosine it is the same.
+// TestSineBesideCosine checks that the sine alone equals the sine computed with the
+// cosine.
 func TestSineBesideCosine(t *testing.T) {
 	points := turnPoints()
 	forVariants(t, func(t *testing.T) {
@@ -328,7 +330,7 @@ func TestSineBesideCosine(t *testing.T) {
 	})
 }
 
-// levels makes d columns of n small integers, and a point.
+// levels returns d columns of n small integers and a point.
 func (d data) levels(n, dims int) (x, w, y []float64, stride int, index []int) {
 	x, w, y, stride, index = d.points(n, dims)
 	for _, row := range [][]float64{x, y} {
@@ -358,7 +360,7 @@ func TestMismatches(t *testing.T) {
 						}
 					}
 					return sum
-				}, func(int) float64 { return 0 }) // the order of the columns is that of the index
+				}, func(int) float64 { return 0 }) // the columns are in the order of the index
 			}
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// guarded places rows at the end, and at the beginning, of memory whose
-// neighbours may be neither read nor written.
+// guarded places rows at the end and at the beginning of memory between
+// inaccessible pages.
 var guarded = []placement{
 	func(t *testing.T) (func(int) []float64, func()) { return guard(t, true) },
 	func(t *testing.T) (func(int) []float64, func()) { return guard(t, false) },

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Bounds of the errors: of log(1 + t) in units in the last place, of sin²(πu)
-// likewise, of cosines and sines absolutely.
+// Error bounds: for log(1 + t) and sin²(πu) in units in the last place, for cosines
+// and sines absolute.
 const (
 	maxLogULP  = 1.0
 	maxSinULP  = 5.0
@@ -38,8 +38,8 @@ var bigPi = func() *big.Float {
 	return a.Sub(a, b.Mul(b, bigFloat(4)))
 }()
 
-// bigSinTurns and bigCosTurns return sin(2πu) and cos(2πu): u less the nearest
-// whole number, then the series.
+// bigSinTurns and bigCosTurns return sin(2πu) and cos(2πu) by the series after
+// subtracting the nearest integer from u.
 func bigSinTurns(u float64) *big.Float { return bigSeries(u, 1) }
 
 func bigCosTurns(u float64) *big.Float { return bigSeries(u, 0) }
@@ -335,8 +335,8 @@ func TestSinSums(t *testing.T) {
 	})
 }
 
-// TestTurnsNonFinite puts NaN and infinity into every lane in turn: they become
-// NaN there, and nowhere else.
+// TestTurnsNonFinite puts NaN and infinity into every lane in turn and checks that
+// the result is NaN there and nowhere else.
 func TestTurnsNonFinite(t *testing.T) {
 	forVariants(t, func(t *testing.T) {
 		for n := 1; n < 21; n++ {

@@ -9,8 +9,8 @@ import (
 
 const eps = 0x1p-52
 
-// data makes rows that lie close to forbidden memory where the system can do
-// that (guard_test.go), and begin at every alignment.
+// data places rows next to inaccessible memory, if the system supports that
+// (guard_test.go), and at every alignment.
 type data struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -32,7 +32,7 @@ func (d data) positive(n int) []float64 {
 	return d.fill(n, func() float64 { return math.Exp(2 * d.rng.NormFloat64()) })
 }
 
-// output returns a row of n numbers that are not results.
+// output returns a row of n numbers that differ from any result.
 func (d data) output(n int) []float64 { return d.fill(n, func() float64 { return -12345 }) }
 
 // near reports elements of got that differ from want by more than tol, given
@@ -46,9 +46,9 @@ func (d data) near(what string, got []float64, want, tol func(j int) float64) {
 	}
 }
 
-// lengths runs f for every length up to 200 and some longer ones, with rows at
-// the end and at the beginning of the memory that may be touched, and with
-// rows inside it between numbers that must survive.
+// lengths runs f for every length up to 200 and some longer ones, with rows at the
+// end and at the beginning of accessible memory, and with rows inside it between
+// numbers that must not change.
 func lengths(t *testing.T, f func(d data, n int)) {
 	forVariants(t, func(t *testing.T) {
 		for n := range 201 {
@@ -63,7 +63,7 @@ func lengths(t *testing.T, f func(d data, n int)) {
 	})
 }
 
-// A placement hands out rows and, at the end, checks their surroundings.
+// A placement allocates rows and, at the end, checks their surroundings.
 type placement func(t *testing.T) (row func(n int) []float64, check func())
 
 var placements = append([]placement{canaries}, guarded...)
@@ -160,7 +160,7 @@ func TestRootDecay(t *testing.T) {
 	})
 }
 
-// points makes d columns of n numbers, a stride apart, and a point.
+// points returns d columns of n numbers, a stride apart, and a point.
 func (d data) points(n, dims int) (x, w, y []float64, stride int, index []int) {
 	stride = n + 3
 	y = d.normal(max(0, (dims+1)*stride-3))
@@ -274,8 +274,8 @@ func TestElementwise(t *testing.T) {
 	})
 }
 
-// TestVariantsAgree: sums differ by their order alone, elementwise results by
-// the two exponentials.
+// TestVariantsAgree checks that sums differ only by their order, and elementwise
+// results only by the two exponentials.
 func TestVariantsAgree(t *testing.T) {
 	const n, dims = 501, 11
 	d := data{t: t, rng: rand.New(rand.NewPCG(6, 6)), row: func(n int) []float64 { return make([]float64, n) }}
@@ -308,8 +308,8 @@ func TestVariantsAgree(t *testing.T) {
 	}
 }
 
-// TestNonFinite puts NaN and Inf into every lane in turn: they must reach the
-// results that the formulas say, and no others.
+// TestNonFinite puts NaN and Inf into every lane in turn. They must reach exactly
+// the results that depend on them by the formulas.
 func TestNonFinite(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	same := func(a, b float64) bool { return a == b || a != a && b != b }
@@ -363,7 +363,8 @@ func TestNonFinite(t *testing.T) {
 	})
 }
 
-// TestBounds: rows that are too short panic before anything is touched.
+// TestBounds checks that rows that are too short cause a panic before any memory
+// access.
 func TestBounds(t *testing.T) {
 	short, long := make([]float64, 3, 20), make([]float64, 4, 20)
 	p := [3]float64{1}

@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Bounds of the values that random expressions go on with, so that their conditions
-// stay moderate and no step is near.
+// Bounds of the values that random expressions continue with, so that they stay
+// well conditioned and away from steps.
 const smallest, largest = 1e-6, 1e6
 
 const epsilon = 0x1p-52
 
-// entry is a value of a list, with what it is by plain arithmetic and a bound of the
-// rounding in that.
+// entry is a value of a list with its result by plain arithmetic and a bound of the
+// rounding error.
 type entry struct {
 	id         ID
 	value, err float64
@@ -50,7 +50,7 @@ func newPool(t *rapid.T) *pool {
 	return p
 }
 
-// operand draws an entry that is allowed.
+// operand draws an allowed entry.
 func (p *pool) operand(allowed func(entry) bool) (entry, bool) {
 	var some []entry
 	for _, e := range p.entries {
@@ -70,7 +70,7 @@ func within(x float64) func(entry) bool {
 	return func(e entry) bool { return math.Abs(e.value) < x }
 }
 
-// unaries are the functions of one value, with what they are for.
+// unaries are the functions of one value with their domains.
 var unaries = []struct {
 	allowed func(entry) bool
 	of      func(l *List, a ID) ID
@@ -160,8 +160,8 @@ func (p *pool) keep(e entry) {
 	p.entries = append(p.entries, e)
 }
 
-// TestRandom compares random expressions, which are simplified while they are
-// built, with plain arithmetic.
+// TestRandom compares random expressions, which are simplified during construction,
+// with plain arithmetic.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPool(t)

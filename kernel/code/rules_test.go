@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRules: what simplification makes of two expressions is one value.
+// TestRules checks that two equal expressions simplify to the same value.
 func TestRules(t *testing.T) {
 	for name, pairs := range map[string]func(l *List, s, x, p ID) (a, b ID){
 		"s·1/√s = √s":  func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(s, l.RootInverse(s)), l.Sqrt(s) },
@@ -42,7 +42,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestSpecialPoints: values where a formula as it is written is singular.
+// TestSpecialPoints checks values at which a formula is singular as written.
 func TestSpecialPoints(t *testing.T) {
 	theta := []float64{0.5}
 	for _, c := range []struct {

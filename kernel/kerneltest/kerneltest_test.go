@@ -10,9 +10,9 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// compact is Wendland's C² function of compact support, (1 − r)⁴(1 + 4r) for
-// r < 1, positive definite in up to 3 dimensions: a kernel that a user might
-// add. R&W eq. 4.21. wrong chooses a mistake to be found.
+// compact is Wendland's C² function of compact support, (1 − r)⁴(1 + 4r) for r < 1,
+// positive definite in up to 3 dimensions: a kernel that a user might add. R&W eq.
+// 4.21. wrong selects a mistake that the tests must find.
 func compact(wrong string) *kernel.Family {
 	return &kernel.Family{
 		Name:       "compact",
@@ -32,8 +32,8 @@ func compact(wrong string) *kernel.Family {
 	}
 }
 
-// TestRun: the kernel alone, and within expressions. Its fifth derivative jumps
-// at r = 1, its third as well: central differences across it are less exact.
+// TestRun tests the kernel alone and within expressions. Its third and fifth
+// derivatives jump at r = 1, so central differences across it are less accurate.
 func TestRun(t *testing.T) {
 	own := compact("")
 	kerneltest.Run(t, own, kerneltest.Options{ARD: true})
@@ -51,8 +51,8 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestMistakes runs the helper on wrong kernels in a process of its own, where
-// it has to fail.
+// TestMistakes runs the helper on wrong kernels in a separate process, where it
+// must fail.
 func TestMistakes(t *testing.T) {
 	const variable = "KERNELTEST_MISTAKE"
 	if wrong := os.Getenv(variable); wrong != "" {

@@ -10,7 +10,8 @@ import (
 )
 
 // tolDerivative bounds a central difference of the fourth order, relative to the
-// sum of the sizes of value and derivative, where those of two steps agree.
+// sum of the magnitudes of value and derivative, if the differences of two steps
+// agree.
 const tolDerivative = 1e-6
 
 // point holds features and parameters.
@@ -26,15 +27,16 @@ func (p point) moved(feature bool, index int, h float64) point {
 	return q
 }
 
-// term is a node, and the same by plain arithmetic.
+// term is a node with its function in plain arithmetic.
 type term struct {
 	node *Node
 	at   func(point) float64
-	// uniform tells a term without features.
+	// uniform marks a term without features.
 	uniform bool
 }
 
-// pool is a graph with terms, at is where they are drawn to be well conditioned.
+// pool is a graph with terms; at is the point at which they must be well
+// conditioned.
 type pool struct {
 	t     *rapid.T
 	graph *Graph
@@ -44,7 +46,7 @@ type pool struct {
 
 const (
 	features, parameters = 3, 2
-	// smallest and largest bound what operands may be.
+	// smallest and largest bound the values of operands.
 	smallest, largest = 1e-2, 1e2
 )
 
@@ -117,7 +119,7 @@ var unaries = []struct {
 		func(a float64) float64 { t := math.Sqrt(a); return (1 + t - a/4) * math.Exp(-t) }},
 }
 
-// binaries are those of two.
+// binaries are the methods of two nodes.
 var binaries = []struct {
 	first, second func(float64, term) bool
 	node          func(g *Graph, a, b *Node) *Node
@@ -146,8 +148,8 @@ func (p *pool) grow() {
 	}
 }
 
-// difference is the central difference of the fourth order; ok says that half the
-// step has the same.
+// difference is the central difference of the fourth order; ok reports whether half
+// the step gives the same.
 func difference(f func(h float64) float64) (d float64, ok bool) {
 	at := func(h float64) float64 { return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h) }
 	d, other := at(1e-3), at(5e-4)
@@ -195,8 +197,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestSecondDerivatives: a graph is differentiated once; its value can be had before
-// and after.
+// TestSecondDerivatives checks that a graph can be differentiated only once, and
+// that its value is available before and after.
 func TestSecondDerivatives(t *testing.T) {
 	g := NewGraph()
 	k := g.Exp(g.Scale(-0.5, g.Feature(0, "s", code.AtLeast0)))
@@ -213,7 +215,7 @@ func TestSecondDerivatives(t *testing.T) {
 	}
 }
 
-// TestAtDistance0: derivatives by a squared distance that is 0 are finite.
+// TestAtDistance0 checks that derivatives by a squared distance of 0 are finite.
 func TestAtDistance0(t *testing.T) {
 	for name, c := range map[string]struct {
 		write func(g *Graph, s *Node) *Node

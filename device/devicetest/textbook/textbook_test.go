@@ -10,15 +10,15 @@ import (
 	"gpfit/kernel"
 )
 
-// rounding are the tolerances of the exact method.
+// rounding holds the tolerances of the exact method.
 var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
 
 func TestConformance(t *testing.T) {
 	devicetest.Run(t, func(*testing.T) device.Backend { return backend{Device{}} }, rounding)
 }
 
-// roundAbout is a method that is not exact and has no optional capability: its
-// log-determinants are off by an error that it knows the size of.
+// roundAbout is a method that is not exact and has no optional capability. Its
+// log-determinants have an error of known size.
 type roundAbout struct{ err, stdErr float64 }
 
 func (roundAbout) Name() string { return "roundabout" }
@@ -50,7 +50,7 @@ func (b roundAboutBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (
 	return roundAboutWorkspace{w, b.m}, nil
 }
 
-// roundAboutWorkspace has the core alone: what else there is is not promoted.
+// roundAboutWorkspace has only the core; it does not promote other methods.
 type roundAboutWorkspace struct {
 	device.Workspace
 	m roundAbout
@@ -63,8 +63,9 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 	return value + w.m.err, w.m.stdErr, err
 }
 
-// TestInexactMethod: a method that is not exact passes what every method does, says
-// what it is, and what it lacks is an error and no panic.
+// TestInexactMethod checks that a method that is not exact passes the tests of
+// every method, declares its properties, and returns errors for missing
+// capabilities.
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
