@@ -71,7 +71,7 @@ func TestGradientStd(t *testing.T) {
 		got, err := p.GradientStd(ctx, row, 1)
 		if strings.Contains(m.Kernel, "matern12") {
 			if !errors.As(err, new(*kernel.KinkError)) {
-				t.Errorf("%s: error %v, want that of a kink", what, err)
+				t.Errorf("%s: error %v, want a KinkError", what, err)
 			}
 			continue
 		}

@@ -179,7 +179,7 @@ func TestLeaveOneOutNumber(t *testing.T) {
 	// The terms of the likelihood are set even if leave-one-out is the objective.
 	loo.value(t, z)
 	if terms := loo.obj.Terms(); math.Abs(terms.NLML()-v) > 1e-12*math.Abs(v) {
-		t.Errorf("NLML %v beside leave-one-out, %v alone", terms.NLML(), v)
+		t.Errorf("NLML %v with leave-one-out, %v alone", terms.NLML(), v)
 	}
 }
 

@@ -133,7 +133,7 @@ var definitions = map[string]definition{
 		}
 		return math.Pow(2*math.Sqrt(a*b)/(a+b), float64(len(x))/2) * math.Exp(-sum/(a+b)), 10
 	},
-	// The product over columns of 1 on the diagonal and exp(−1/ρ²) beside it.
+	// The product over columns of 1 for equal values and exp(−1/ρ²) otherwise.
 	"hamming": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
 		v := 1.0
 		for q := range x {

@@ -83,7 +83,7 @@ func TestSlopesOfDistances(t *testing.T) {
 		got, exact := slopeVariance(t, p, theta, x), slopeVariance(t, want, theta, x)
 		for c := range got {
 			if math.Abs(got[c]-exact[c]) > 1e-8*math.Abs(exact[c]) {
-				t.Errorf("%s: variance %v, that of matern32 %v", p.Text, got[c], exact[c])
+				t.Errorf("%s: variance %v, for matern32 %v", p.Text, got[c], exact[c])
 			}
 		}
 	}

@@ -31,14 +31,14 @@ func TestTry(t *testing.T) {
 		}
 	}
 	check("the first", a, true, nil)
-	check("exclusive beside exclusive", b, true, ErrBusy)
-	check("shared beside exclusive", b, false, ErrBusy)
+	check("exclusive while exclusive", b, true, ErrBusy)
+	check("shared while exclusive", b, false, ErrBusy)
 	if err := Unlock(a); err != nil {
 		t.Fatal(err)
 	}
 	check("shared after Unlock", a, false, nil)
-	check("shared beside shared", b, false, nil)
-	check("exclusive beside shared", open(t, path), true, ErrBusy)
+	check("shared while shared", b, false, nil)
+	check("exclusive while shared", open(t, path), true, ErrBusy)
 	a.Close()
 	b.Close()
 	check("exclusive after both were closed", open(t, path), true, nil)

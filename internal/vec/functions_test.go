@@ -283,7 +283,8 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
-// TestPolynomialErrors takes exact values: the error is that of Horner's scheme.
+// TestPolynomialErrors compares with exact values; the error bound is for Horner's
+// scheme.
 func TestPolynomialErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 1))
 	coef, src := make([]float64, 12), make([]float64, 300)
@@ -324,7 +325,7 @@ func TestSineBesideCosine(t *testing.T) {
 		CosineSine(cosine, beside, points, 0.9, 1.5)
 		for j, v := range alone {
 			if v != beside[j] {
-				t.Fatalf("1.5·sin(2π·0.9·%v) is %v alone, %v beside the cosine", points[j], v, beside[j])
+				t.Fatalf("1.5·sin(2π·0.9·%v) is %v alone, %v with the cosine", points[j], v, beside[j])
 			}
 		}
 	})

@@ -139,7 +139,8 @@ func TestTurnErrors(t *testing.T) {
 	sin, cos, square := make([]*big.Float, len(points)), make([]*big.Float, len(points)), make([]*big.Float, len(points))
 	for j, u := range points {
 		sin[j], cos[j] = bigSinTurns(u), bigCosTurns(u)
-		// sin²(πu): sin(2π·u/2), halving being exact but for the smallest.
+		// sin²(πu): sin(2π·u/2), where halving is exact except for the smallest
+		// numbers.
 		half := bigSinTurns(math.Ldexp(u-math.RoundToEven(u), -1))
 		square[j] = half.Mul(half, half)
 	}
@@ -156,7 +157,7 @@ func TestTurnErrors(t *testing.T) {
 		worst, worstULP := 0.0, 0.0
 		for j, u := range points {
 			if k[j] != k2[j] {
-				t.Fatalf("cos(2π·%v) is %v alone, %v beside the sine", u, k[j], k2[j])
+				t.Fatalf("cos(2π·%v) is %v alone, %v with the sine", u, k[j], k2[j])
 			}
 			worst = max(worst, far(k[j], cos[j]), far(s[j], sin[j]), far(SinTurns(u), sin[j]))
 			if small, _ := square[j].Float64(); small < 1e-290 { // the square of a tiny sine

@@ -150,7 +150,7 @@ func TestRootDecay(t *testing.T) {
 			d.near("RootDecaySlope", sl, slope, tol(slope))
 			for j := range k {
 				if k[j] != k2[j] {
-					t.Fatalf("length %d: value %v alone, %v beside the slope", n, k[j], k2[j])
+					t.Fatalf("length %d: value %v alone, %v with the slope", n, k[j], k2[j])
 				}
 				if s[j] == 0 && (k[j] != c.p[0] || sl[j] != c.q[1]) {
 					t.Fatalf("at s = 0: value %v and slope %v, want %v and %v", k[j], sl[j], c.p[0], c.q[1])
