@@ -53,7 +53,7 @@ func (f Found) Choose(name string) (Choice, error) {
 	if c.Asked != Auto {
 		found, err := f.named(name)
 		if err == nil {
-			c.Device, c.Reason = found.Name, "asked for"
+			c.Device, c.Reason = found.Name, "requested by the user"
 		}
 		return c, err
 	}

@@ -50,7 +50,7 @@ func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error)
 	}
 	backends, err := f.backends(ctx, req, strings.Split(req.Device, ",")...)
 	if err == nil {
-		c.Device, c.Reason = req.Device, "asked for"
+		c.Device, c.Reason = req.Device, "requested by the user"
 		return backends, c, nil
 	}
 	if req.Fallback == "" || ctx.Err() != nil {

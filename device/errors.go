@@ -71,7 +71,7 @@ type UnsupportedKernelError struct {
 	Device string
 	// Kernel is the text form.
 	Kernel string
-	// Err says why.
+	// Err is the reason.
 	Err error
 }
 

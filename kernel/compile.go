@@ -308,7 +308,7 @@ func (c *compiler) columns(l *Leaf) (dims, labels []int, err error) {
 	for _, label := range l.Dims {
 		pos := slices.Index(c.labels, label)
 		if pos < 0 {
-			return nil, nil, c.fail(l, "%s: there is no column %d to use (columns are %s)", l, label, labelText(c.labels))
+			return nil, nil, c.fail(l, "%s: column %d is not available (columns are %s)", l, label, labelText(c.labels))
 		}
 		dims = append(dims, pos)
 	}

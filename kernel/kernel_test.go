@@ -218,7 +218,7 @@ func TestLabels(t *testing.T) {
 		t.Errorf("dims=5 is position %v, want [2]", d)
 	}
 	if _, err := Compile(&Leaf{Family: families[0], Dims: []int{1}}, []int{0, 2, 5}); err == nil {
-		t.Error("dims=1 accepted though column 1 was left out")
+		t.Error("dims=1 accepted although column 1 was omitted")
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5),
+// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5).
 // It clears their memory where the curvature condition fails, and limits the step,
 // in particular by the bounds.
 type director struct {

@@ -76,7 +76,7 @@ func TestMethodsWithinBounds(t *testing.T) {
 				}
 			}
 			if e := result.Evaluations; e.Value != b.values || e.Gradient != b.gradient {
-				r.Fatalf("%s: %+v counted, %d and %d asked for", m.Name(), e, b.values, b.gradient)
+				r.Fatalf("%s: %+v counted, %d and %d requested", m.Name(), e, b.values, b.gradient)
 			}
 		})
 	}

@@ -254,7 +254,7 @@ func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) 
 			return 0, true, err
 		}
 	}
-	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s is not the one that this fit asks for: it was written by another version of gpfit; delete it to start over", s.done, s.name)}
+	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s does not match this fit: another version of gpfit wrote it; delete it to start over", s.done, s.name)}
 }
 
 // Record appends an evaluation at z: its value, its gradient unless that is nil, or

@@ -33,7 +33,7 @@ type row struct {
 func parseTable(text string) ([]row, error) {
 	_, body, ok := strings.Cut(text, tableHead)
 	if !ok {
-		return nil, fmt.Errorf("there is no table with the head %q", tableHead)
+		return nil, fmt.Errorf("no table has the head %q", tableHead)
 	}
 	var rows []row
 	for line := range strings.Lines(body) {
@@ -60,7 +60,7 @@ func checkTable(rows []row, imports map[string][]string) []string {
 		for _, p := range r.packages {
 			list, there := imports[p]
 			if !there || above[p] {
-				errorf("%s is no package, or has a row already: remove it from its row", p)
+				errorf("%s is not a package, or has a row already: remove it from its row", p)
 			}
 			for _, imported := range list {
 				used[imported] = true
@@ -181,8 +181,8 @@ func TestCheckTable(t *testing.T) {
 		{"| `a`, `b` | x | – |\n| `c` | x | a, b |\n| `d` | x | a, c |\n", `d: the row has the imports "a, c", the code has "c"`},
 		{"| `a` | x | – |\n| `c` | x | a, b |\n| `b` | x | – |\n| `d` | x | c |\n", "c imports b, which has no row above"},
 		{"| `a`, `b` | x | – |\n| `c` | x | a, b |\n", `d has no row: add one, with the imports "c"`},
-		{"| `a`, `b`, `e` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "e is no package"},
-		{"| `a`, `b` | x | – |\n| `a` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "a is no package, or has a row already"},
+		{"| `a`, `b`, `e` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "e is not a package"},
+		{"| `a`, `b` | x | – |\n| `a` | x | – |\n| `c` | x | a, b |\n| `d` | x | c |\n", "a is not a package, or has a row already"},
 		{"| a | x | – |\n", "not of the form"},
 		{"| `a` | x |  |\n", "not of the form"},
 		{"| `a` | x | `b` |\n", "not of the form"},
