@@ -7,7 +7,9 @@
 #   make test-cu               vet and tests of the CUDA packages with the tag cu
 #   make test-cuda             the same without it
 #   make bindings              the calls of CUDA against NVIDIA's headers and
-#                              libraries, 3 GB fetched; PTX=FOLDER assembles more
+#                              libraries, 3 GB fetched
+#   make assemble              the PTX through the oldest and the newest ptxas, 70 MB
+#                              fetched; KERNELS="'rq*linear' periodic" chooses kernels
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
 #   make fuzz-short            the same for two seconds
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
@@ -25,7 +27,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
+.PHONY: gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -48,7 +50,10 @@ test-cuda:
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:
-	device/cuda/bindings/check.sh $(PTX)
+	device/cuda/bindings/check.sh
+
+assemble:
+	device/cuda/bindings/assemble.sh $(KERNELS)
 
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)

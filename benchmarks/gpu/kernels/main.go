@@ -1,6 +1,6 @@
 // Command kernels writes the PTX of covariance functions to a folder, and prints
-// how many float64 instructions each takes for a pair of points. Script ptxas.sh
-// beside it compiles them.
+// how many float64 instructions each takes for a pair of points. Script
+// device/cuda/bindings/assemble.sh assembles them.
 //
 //	go run ./benchmarks/gpu/kernels -out folder -d 8 'rbf(ard)' periodic
 package main
