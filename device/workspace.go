@@ -90,8 +90,8 @@ type FactorStore interface {
 
 // ResidualChecker is the capability of a [Workspace] to check what Form made.
 type ResidualChecker interface {
-	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with
-	// Σ formed anew, at the parameters of the last Form.
+	// Residual returns max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e of columns of the identity
+	// and of random signs, with Σ generated again, at the parameters of the last Form.
 	Residual(ctx context.Context) (float64, error)
 }
 
