@@ -4,7 +4,8 @@
 #   make gpfit-cu              the GPU through gorgonia.org/cu (cgo, tag cu)
 #   make gpfit-cu CUDA=13      the same with the headers of CUDA 13
 #   make gpfit-static          no GPU code, no libc (tag nogpu)
-#   make test-cu               vet and tests of the CUDA packages with the tag cu
+#   make test-cu               vet and tests, in their long forms, of the CUDA packages
+#                              with the tag cu
 #   make test-cuda             the same without it
 #   make bindings              the calls of CUDA against NVIDIA's headers and
 #                              libraries, 3 GB fetched
@@ -42,11 +43,11 @@ gpfit-static:
 
 test-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) vet -tags cu ./device/cuda/...
-	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 $(GO) test -tags cu $(PACKAGES)
+	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test -tags cu $(PACKAGES)
 
 test-cuda:
 	$(GO) vet ./device/cuda/...
-	GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/...
+	GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test ./device/cuda/...
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:

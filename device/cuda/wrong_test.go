@@ -67,7 +67,8 @@ func found(t *testing.T) finding {
 	j, ctx := newJob(t, 301), context.Background()
 	b := openBare(t, 0)
 	defer mustClose(t, b)
-	if err := b.selfTest(ctx); err != nil {
+	b.sizes = selfTestSizes
+	if err := b.selfTestOf(ctx, selfTestKernels[0]); err != nil {
 		t.Fatalf("the self-test reaches the size: %v", err)
 	}
 	b.sizes = wrongSteps

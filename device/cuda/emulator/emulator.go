@@ -176,7 +176,12 @@ const (
 	activeVariable   = "GPFIT_EMU_ACTIVE" // the folder of the build
 	rerunVariable    = "GPFIT_EMU_RERUN"
 	requiredVariable = "GPFIT_EMU_REQUIRED"
+	longVariable     = "GPFIT_EMU_LONG"
 )
+
+// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 asks for:
+// every combination of what the short forms sample, minutes of processor time.
+func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // active reports whether this process runs on the emulated device.
 func active() bool { return os.Getenv(activeVariable) != "" }
@@ -274,7 +279,7 @@ func (p *Paths) env(cfg Config) []string {
 next:
 	for _, v := range os.Environ() {
 		for _, prefix := range stripped {
-			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) {
+			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) && !strings.HasPrefix(v, longVariable) {
 				continue next
 			}
 		}
