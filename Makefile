@@ -4,10 +4,13 @@
 #   make gpfit-cu              the GPU through gorgonia.org/cu (cgo, tag cu)
 #   make gpfit-cu CUDA=13      the same with the headers of CUDA 13
 #   make gpfit-static          no GPU code, no libc (tag nogpu)
-#   make test-cu               vet and tests of the CUDA packages with the tag cu
+#   make test-cu               vet and tests, in their long forms, of the CUDA packages
+#                              with the tag cu
 #   make test-cuda             the same without it
 #   make bindings              the calls of CUDA against NVIDIA's headers and
-#                              libraries, 3 GB fetched; PTX=FOLDER assembles more
+#                              libraries, 3 GB fetched
+#   make assemble              the PTX through the oldest and the newest ptxas, 70 MB
+#                              fetched; KERNELS="'rq*linear' periodic" chooses kernels
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
 #   make fuzz-short            the same for two seconds
 #   make changelog            the entries of changelog/unreleased as a section
@@ -26,7 +29,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
+.PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -41,15 +44,18 @@ gpfit-static:
 
 test-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) vet -tags cu ./device/cuda/...
-	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 $(GO) test -tags cu $(PACKAGES)
+	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test -tags cu $(PACKAGES)
 
 test-cuda:
 	$(GO) vet ./device/cuda/...
-	GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/...
+	GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test ./device/cuda/...
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:
-	device/cuda/bindings/check.sh $(PTX)
+	device/cuda/bindings/check.sh
+
+assemble:
+	device/cuda/bindings/assemble.sh $(KERNELS)
 
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)

@@ -92,8 +92,8 @@ type FactorStore interface {
 
 // ResidualChecker is the capability of a [Workspace] to check the result of Form.
 type ResidualChecker interface {
-	// Residual returns max ‖ΣΣ⁻¹e_j − e_j‖∞ over a few sampled columns j, with a
-	// recomputed Σ, at the parameters of the last Form.
+	// Residual returns max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e (columns of the identity and
+	// random signs), with a recomputed Σ, at the parameters of the last Form.
 	Residual(ctx context.Context) (float64, error)
 }
 

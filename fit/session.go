@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -160,6 +161,13 @@ func (s *session) leaveOneOut(ctx context.Context, z []float64) (float64, error)
 // to 1e-6 of the signal; 1e-8 is to be expected.
 const maxResidual = 1e-4
 
+// residualLimit is what a factor's residual may be where rounding explains so much on
+// average: √n times that, in case roundings do not cancel, but no more than maxResidual
+// on their account.
+func residualLimit(n int, average float64) float64 {
+	return max(average, min(maxResidual, math.Sqrt(float64(n))*average))
+}
+
 // residual checks the factor of the last evaluation, nil if that was not done.
 func (s *session) residual(ctx context.Context) (*float64, error) {
 	checker, ok := s.ws.(device.ResidualChecker)
@@ -167,8 +175,8 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 		return nil, nil
 	}
 	r, err := checker.Residual(ctx)
-	if limit := max(maxResidual, s.obj.ResidualLimit()); err == nil && !(r <= limit) {
-		err = &device.WrongError{Device: s.info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled columns, of which rounding explains %.3g", r, limit)}
+	if limit := residualLimit(s.ws.N(), s.obj.ResidualLimit()); err == nil && !(r <= limit) {
+		err = &device.WrongError{Device: s.info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled vectors, of which rounding explains %.3g", r, limit)}
 	}
 	return &r, err
 }

@@ -71,6 +71,9 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if f.graph != "" {
 		msg.Note("expression graph written to %s", f.graph)
 	}
+	for _, w := range report.Warnings[len(job.Warnings()):] {
+		msg.Warn(w)
+	}
 	if job.Warning != "" {
 		report.Warnings = append(report.Warnings, job.Warning)
 	}

@@ -29,9 +29,14 @@ func newGPU(t *testing.T) *gpu {
 // run returns the exit code and both outputs.
 func (g *gpu) run(t *testing.T, faults []emulator.Fault, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return g.runOn(t, emulator.Config{Faults: faults}, args...)
+}
+
+func (g *gpu) runOn(t *testing.T, machine emulator.Config, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, msg strings.Builder
 	cmd := exec.Command(g.binary, args...)
-	cmd.Env = append(emulator.Env(t, emulator.Config{Faults: faults}), "XDG_CACHE_HOME="+g.cache)
+	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache)
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	err := cmd.Run()
 	var ended *exec.ExitError
@@ -116,10 +121,28 @@ func TestGPU(t *testing.T) {
 	if moved.Device != "cpu" || math.Abs(moved.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || len(moved.Warnings) != 1 || !strings.Contains(stderr, "went on on cpu") {
 		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
 	}
+	g.testWrong(t, few, data)
 	// A device that does not open: auto passes on, and says why.
 	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
 	if r, stderr := g.report(t, broken, "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
 		t.Errorf("a device that does not open: %s\n%s", r.Device, stderr)
+	}
+}
+
+// testWrong evaluates on a device whose products are wrong from a size on that the
+// self-test does not reach: a small job passes, a larger one ends with the documented
+// code or goes on on the fallback.
+func (g *gpu) testWrong(t *testing.T, small, large string) {
+	t.Helper()
+	wrong := emulator.Config{Spoiled: []emulator.Spoiled{{Entry: "cublasDtrmm_v2_64", From: 150, How: emulator.BlockLeftOut}}}
+	if code, _, stderr := g.runOn(t, wrong, "nlml", small, "--device", "cuda:0"); code != 0 {
+		t.Errorf("a job below the size at which the device is wrong: exit code %d\n%s", code, stderr)
+	}
+	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0"); code != exit.Device || stdout != "" || !strings.Contains(stderr, "wrong results of cuda:0") {
+		t.Errorf("a wrong gradient: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0", "--fallback", "cpu"); code != 0 || !strings.Contains(stdout, "on cpu") || !strings.Contains(stderr, "went on on cpu") {
+		t.Errorf("a wrong gradient with a fallback: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 

@@ -107,7 +107,7 @@ func (w *Workspace) contractColumns(ctx context.Context, on kernels.Adjoint, j0,
 func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) error {
 	width := w.sizes.panelWidth(w.n)
 	weights := w.middle.at
-	weighted := kernels.Matrix{A: weights, LD: w.n}.At(0, 1) // C·Σ⁻¹[:, J]
+	weighted := kernels.Matrix{A: weights, LD: leadingDim(w.n)}.At(0, 1) // C·Σ⁻¹[:, J]
 	panel := weighted.At(0, width)
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		j1 := min(j0+width, w.n)

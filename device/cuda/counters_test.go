@@ -153,3 +153,44 @@ func TestLargeSizes(t *testing.T) {
 		t.Errorf("%d bytes of scratch", scratch+partial)
 	}
 }
+
+// TestCostOfResidual counts the operations of a residual: two triangular solves with four
+// columns, of which the solves' are recorded, and Σ generated once, whose instructions are
+// counted in the PTX, as a share of the n³ of a value with gradient.
+func TestCostOfResidual(t *testing.T) {
+	emulator.Check(t)
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	const n = 150
+	j, ctx := newJob(t, n), context.Background()
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	if err := ws.Form(ctx, j.prog, j.theta, j.noise); err != nil {
+		t.Fatal(err)
+	}
+	solves := int64(0)
+	for _, c := range emulator.Record(t, func() { _, err = ws.(*Workspace).Residual(ctx) }) {
+		if c.Routine != "trsm" || c.M != n {
+			t.Errorf("a residual calls %+v", c)
+		}
+		solves += c.M * c.M * c.N
+	}
+	if err != nil || solves != 2*residualColumns*n*n {
+		t.Fatalf("%d operations of solves, error %v", solves, err)
+	}
+	k, err := ptx.For(kerneltest.Program(t, "rbf(ard)", 8), &ptx.Multiply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perPair := float64(ptx.CountFloat64(k.Text(&ptx.Multiply, "sm_80"))) / float64(k.Pairs(&ptx.Multiply))
+	for n, most := range map[float64]float64{1000: 0.06, 4000: 0.015, 20_000: 0.003, 100_000: 0.0006} {
+		share := (2*residualColumns + perPair) * n * n / (n * n * n)
+		t.Logf("n = %.0f: %.2f %% of a value with gradient", n, 100*share)
+		if share > most {
+			t.Errorf("n = %.0f: %.2f %% of a value with gradient", n, 100*share)
+		}
+	}
+}

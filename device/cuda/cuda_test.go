@@ -51,6 +51,9 @@ func mustOpen(t *testing.T) device.ExactDevice {
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
+	if !emulator.Long() {
+		t.Skip("small steps take every path that this takes; both with GPFIT_EMU_LONG=1")
+	}
 	t.Parallel()
 	devicetest.RunExact(t, mustOpen)
 }

@@ -62,8 +62,8 @@ func (d *Device) Plan(n, columns int) device.Plan {
 func (d *Device) plan(rows, cols int) device.Plan {
 	n, x := int64(rows), int64(cols)
 	width := d.sizes.panelWidth(n)
-	ofN := leadingDim(n) + crossWidth(n) + x + 7 + 2*residualColumns
-	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(n*ofN+width*width)+8*crossWidth(n)*(x+2)+reserve)
+	columns := n + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
+	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(leadingDim(n)*columns+n*(x+7)+width*leadingDim(width))+8*crossWidth(n)*(x+2)+reserve)
 	p.Middle, p.MiddleFlops = []device.Need{{Device: d.gpu.name, Bytes: 8 * d.sizes.middleElements(n), What: middleTerm}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }

@@ -158,7 +158,7 @@ func (w *Workspace) gemm(ctx context.Context, opA, opB mathlib.Transpose, m, n, 
 	}
 	perRow := 2 * float64(n) * float64(max(k, 1))
 	for i := int64(0); i < m; {
-		rows := min(m-i, max(64, int64(w.sizes.gemm/perRow)))
+		rows := min(m-i, max(64, aligned(int64(w.sizes.gemm/perRow))))
 		band := a.At(i, 0)
 		if opA == transposed {
 			band = a.At(0, i)

@@ -74,20 +74,23 @@ func (g *gpu) load() error {
 	if err != nil {
 		return err
 	}
-	g.libraries = fmt.Sprintf("cuBLAS %s, cuSOLVER %s", library.BLAS, library.Solver) + emulation(os.Getenv(emulationVariable))
-	g.Handle, err = library.New(g.stream)
-	return err
+	if g.Handle, err = library.New(g.stream, mathlib.RequestedEmulation(os.Getenv)); err != nil {
+		return err
+	}
+	g.libraries = fmt.Sprintf("cuBLAS %s, cuSOLVER %s, %s", library.BLAS, library.Solver, arithmetic(g.Emulation(), mathlib.RequestedEmulation(os.Getenv)))
+	return nil
 }
 
-// emulationVariable makes cuBLAS 13 emulate products of float64 numbers by integers.
-const emulationVariable = "CUBLAS_EMULATE_DOUBLE_PRECISION"
-
-// emulation says so where it is set.
-func emulation(value string) string {
-	if value == "" || value == "0" {
-		return ""
+// arithmetic describes the libraries' products for people, given what they were set to
+// and what the user asked for.
+func arithmetic(set, asked mathlib.Emulation) string {
+	switch {
+	case set != mathlib.Native:
+		return fmt.Sprintf("float64 EMULATED (%s=1, %v)", mathlib.EmulationVariable, set)
+	case asked != mathlib.Native:
+		return fmt.Sprintf("native float64 (%s=1 has no effect before CUDA 13)", mathlib.EmulationVariable)
 	}
-	return fmt.Sprintf(", %s=%s: cuBLAS may emulate float64", emulationVariable, value)
+	return "native float64"
 }
 
 func (g *gpu) close() error {

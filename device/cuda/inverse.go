@@ -29,7 +29,7 @@ func (w *Workspace) invert(ctx context.Context, more float64) error {
 		return ctx.Err()
 	}
 	width := w.sizes.panelWidth(w.n)
-	if err := w.memory.need(&w.square, width*width); err != nil {
+	if err := w.memory.need(&w.square, width*leadingDim(width)); err != nil {
 		return err
 	}
 	w.begin("gradient", cube(w.n)/3+panelFlops(w.n, width)+more)
@@ -129,7 +129,7 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Mat
 // L below their diagonal, are formed in a block of their own.
 func (w *Workspace) squareUpper(ctx context.Context) error {
 	width := w.sizes.panelWidth(w.n)
-	square := kernels.Matrix{A: w.square.at, LD: width}
+	square := kernels.Matrix{A: w.square.at, LD: leadingDim(width)}
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		cols := min(width, w.n-j0)
 		j1, diagonal := j0+cols, w.at(j0, j0)

@@ -147,7 +147,7 @@ func TestPlanRefused(t *testing.T) {
 	emulator.Check(t)
 	b := mustOpen(t)
 	defer mustClose(t, b)
-	const n = 3000
+	const n = 1900 // larger ones have the device timed
 	x := newJob(t, n).x
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	need := b.(*Device).plan(n, x.D).DeviceBytes()

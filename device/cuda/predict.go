@@ -27,17 +27,17 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 		return w.gpu.local(func(local *memory) error {
-			weights := w.alpha
-			if int64(len(alpha)) > w.n {
+			weights, count := w.alpha, int64(len(alpha))/w.n
+			if count > 1 {
 				weights = buffer{}
-				if err := local.need(&weights, int64(len(alpha))); err != nil {
+				if err := local.need(&weights, leadingDim(w.n)*count); err != nil {
 					return err
 				}
 			}
-			if err := w.gpu.upload(weights.at, alpha); err != nil {
+			if err := w.gpu.uploadBlock(w.columns(weights), alpha, w.n, w.n, count); err != nil {
 				return err
 			}
-			return w.predict(ctx, local, kernels.Matrix{A: weights.at, LD: w.n}, int64(len(alpha))/w.n, xs, mean, reduction)
+			return w.predict(ctx, local, w.columns(weights), count, xs, mean, reduction)
 		})
 	})
 }
@@ -45,17 +45,17 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.Matrix, count int64, xs *kernel.Points, mean, reduction []float64) error {
 	m := int64(xs.N)
 	step := min(m, w.sizes.crossWidth(w.n))
-	if err := w.memory.need(&w.cross, w.n*step); err != nil {
+	if err := w.memory.need(&w.cross, leadingDim(w.n)*step); err != nil {
 		return err
 	}
 	var points, out buffer
 	if err := local.need(&points, step*int64(xs.D)); err != nil {
 		return err
 	}
-	if err := local.need(&out, max(count, 1)*step); err != nil {
+	if err := local.need(&out, max(count, 1)*leadingDim(step)); err != nil {
 		return err
 	}
-	block := kernels.Matrix{A: w.cross.at, LD: w.n}
+	block := w.columns(w.cross)
 	w.begin("predict", float64(w.n)*float64(w.n)*float64(m))
 	for r0 := int64(0); r0 < m; r0 += step {
 		r1 := min(r0+step, m)
@@ -64,7 +64,7 @@ func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.
 			return err
 		}
 		if count > 0 {
-			means := kernels.Matrix{A: out.at, LD: cols}
+			means := kernels.Matrix{A: out.at, LD: leadingDim(cols)}
 			if err := w.gpu.Gemm(transposed, plain, cols, count, w.n, 1, block, weights, 0, means); err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		if err := w.bind(prog, theta); err != nil || m == 0 {
 			return err
 		}
-		if err := w.require(8*m*(w.n+m+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m)); err != nil {
+		if err := w.require(8*m*(leadingDim(w.n)+leadingDim(m)+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m)); err != nil {
 			return err
 		}
 		return w.gpu.local(func(local *memory) error { return w.predictCovariance(ctx, local, xs, reduction) })
@@ -123,14 +123,14 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *ke
 	m := int64(xs.N)
 	step := min(m, w.sizes.crossWidth(w.n))
 	var all, points buffer
-	if err := local.need(&all, m*(w.n+m)); err != nil {
+	if err := local.need(&all, m*(leadingDim(w.n)+leadingDim(m))); err != nil {
 		return err
 	}
 	if err := local.need(&points, step*int64(xs.D)); err != nil {
 		return err
 	}
-	v := kernels.Matrix{A: all.at, LD: w.n}
-	square := kernels.Matrix{A: v.At(0, m).A, LD: m}
+	v := w.columns(all)
+	square := kernels.Matrix{A: v.At(0, m).A, LD: leadingDim(m)}
 	perColumn := float64(w.n) * float64(w.n)
 	w.begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
 	for r0 := int64(0); r0 < m; r0 += step {

@@ -49,7 +49,7 @@ func TestNoRoomLater(t *testing.T) {
 		need int64
 		name string
 	}{
-		"middle": {middle, plan.Middle[0].Bytes, "middle term"}, "covariance": {covariance, 8 * 300 * 602, "300 predictions"},
+		"middle": {middle, plan.Middle[0].Bytes, "middle term"}, "covariance": {covariance, 8 * 300 * (2*304 + 2), "300 predictions"},
 	} {
 		factor()
 		emulator.SetMemory(0, emulator.Used(0)+c.need-1)

@@ -3,19 +3,22 @@ package cuda
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"gpfit/device"
 	"gpfit/device/cuda/kernels"
 )
 
-// residualColumns is the number of sampled columns: as many as the kernel that
-// regenerates Σ takes at a time.
+// residualColumns is the number of vectors: as many as the kernel that regenerates Σ
+// takes at a time.
 const residualColumns = 4
 
-// Residual implements [device.ResidualChecker]: it solves Σv = e_j for columns j
-// spread over the matrix and multiplies by Σ, which is generated anew from the
-// points. Libraries have returned wrong factors of large matrices without an
-// error; this finds them.
+// Residual implements [device.ResidualChecker]: it solves Σv = e for four vectors e
+// and multiplies v by Σ, which it generates again from the points. Libraries have
+// returned wrong factors of large matrices without an error; this finds them. Two
+// vectors are the first and the last column of the identity. The other two have random
+// signs, so that an error anywhere in the factor shows: a column of the identity misses
+// it where the points are far apart.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 	err = w.do(stageFactored, func() error {
 		if w.filled.program == nil {
@@ -36,23 +39,19 @@ func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error
 	m := min(residualColumns, w.n)
 	var solution, product buffer
 	for _, b := range []*buffer{&solution, &product} {
-		if err := local.need(b, w.n*m); err != nil {
+		if err := local.need(b, leadingDim(w.n)*m); err != nil {
 			return 0, err
 		}
 	}
-	host := make([]float64, w.n*m)
-	column := func(q int64) int64 { return q * (w.n - 1) / max(m-1, 1) }
-	for q := range m {
-		host[q*w.n+column(q)] = 1
-	}
-	if err := w.gpu.upload(solution.at, host); err != nil {
+	e, got := probes(w.n, m), make([]float64, w.n*m)
+	v, y := w.columns(solution), w.columns(product)
+	if err := w.gpu.uploadBlock(v, e, w.n, w.n, m); err != nil {
 		return 0, err
 	}
-	if err := w.solve(solution.at, m); err != nil {
+	if err := w.solve(v, m); err != nil {
 		return 0, err
 	}
 	const rows = 8192
-	v, y := kernels.Matrix{A: solution.at, LD: w.n}, kernels.Matrix{A: product.at, LD: w.n}
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
 		if err := w.run(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0))); err != nil {
@@ -62,18 +61,31 @@ func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error
 			return 0, err
 		}
 	}
-	if err := w.gpu.download(host, product.at); err != nil {
+	if err := w.gpu.downloadBlock(got, w.n, y, w.n, m); err != nil {
 		return 0, err
 	}
 	worst := 0.0
-	for q := range m {
-		host[q*w.n+column(q)]--
-	}
-	for _, r := range host {
+	for i, v := range got {
+		r := math.Abs(v - e[i])
 		if math.IsNaN(r) {
 			return r, nil
 		}
-		worst = max(worst, math.Abs(r))
+		worst = max(worst, r)
 	}
 	return worst, nil
+}
+
+// probes are m vectors of n numbers: the first and the last column of the identity, then
+// random signs, the same each time.
+func probes(n, m int64) []float64 {
+	e := make([]float64, n*m)
+	e[0] = 1
+	if m > 1 {
+		e[n+n-1] = 1
+	}
+	signs := rand.New(rand.NewPCG(1, 1))
+	for i := 2 * n; i < n*m; i++ {
+		e[i] = float64(2*signs.IntN(2) - 1)
+	}
+	return e
 }

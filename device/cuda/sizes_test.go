@@ -36,13 +36,3 @@ func TestStepsOfSlowCards(t *testing.T) {
 		t.Errorf("a small job: %+v", s)
 	}
 }
-
-// TestEmulationIsNamed: a variable with which cuBLAS may round otherwise is part of the
-// device's description.
-func TestEmulationIsNamed(t *testing.T) {
-	for value, want := range map[string]string{"": "", "0": "", "1": ", CUBLAS_EMULATE_DOUBLE_PRECISION=1: cuBLAS may emulate float64"} {
-		if got := emulation(value); got != want {
-			t.Errorf("%q: %q, want %q", value, got, want)
-		}
-	}
-}

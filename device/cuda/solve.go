@@ -30,34 +30,38 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 		if err := ctx.Err(); err != nil || m == 0 {
 			return err
 		}
-		b := b[:w.n*int64(m)]
 		if m == 1 {
-			return w.solveIn(w.alpha, b)
+			return w.solveIn(w.alpha, b, 1)
 		}
 		return w.gpu.local(func(local *memory) error {
 			var rhs buffer
-			if err := local.need(&rhs, int64(len(b))); err != nil {
+			if err := local.need(&rhs, leadingDim(w.n)*int64(m)); err != nil {
 				return err
 			}
-			return w.solveIn(rhs, b)
+			return w.solveIn(rhs, b, int64(m))
 		})
 	})
 }
 
-// solveIn overwrites b by Σ⁻¹b with its copy in rhs.
-func (w *Workspace) solveIn(rhs buffer, b []float64) error {
-	if err := w.gpu.upload(rhs.at, b); err != nil {
+// solveIn overwrites b, n×m, by Σ⁻¹b with its copy in space.
+func (w *Workspace) solveIn(space buffer, b []float64, m int64) error {
+	rhs := w.columns(space)
+	if err := w.gpu.uploadBlock(rhs, b, w.n, w.n, m); err != nil {
 		return err
 	}
-	if err := w.solve(rhs.at, int64(len(b))/w.n); err != nil {
+	if err := w.solve(rhs, m); err != nil {
 		return err
 	}
-	return w.gpu.download(b, rhs.at)
+	return w.gpu.downloadBlock(b, w.n, rhs, w.n, m)
 }
 
-// solve overwrites b, n×m on the device, by Σ⁻¹b.
-func (w *Workspace) solve(b kernels.Ptr, m int64) error {
-	rhs := kernels.Matrix{A: b, LD: w.n}
+// columns is the matrix of columns of n numbers in a buffer.
+func (w *Workspace) columns(b buffer) kernels.Matrix {
+	return kernels.Matrix{A: b.at, LD: leadingDim(w.n)}
+}
+
+// solve overwrites rhs, n×m, by Σ⁻¹·rhs.
+func (w *Workspace) solve(rhs kernels.Matrix, m int64) error {
 	if err := w.gpu.Trsm(left, plain, w.n, m, w.matrix, rhs); err != nil {
 		return err
 	}

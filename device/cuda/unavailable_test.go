@@ -131,7 +131,7 @@ func TestSelfTestRefuses(t *testing.T) {
 			defer mustClose(t, b)
 			b.sizes = selfTestSizes
 			texts := selfTestKernels
-			if strings.HasPrefix(entry, "cu") {
+			if strings.HasPrefix(entry, "cu") || !emulator.Long() {
 				texts = texts[:1] // the libraries do the same for every program
 			}
 			for _, text := range texts {
@@ -150,6 +150,9 @@ func TestSelfTestRefuses(t *testing.T) {
 					}
 					if err == nil {
 						t.Fatalf("%s: a device is good whose call %d does nothing", text, k)
+					}
+					if k == 3 && !emulator.Long() {
+						break
 					}
 				}
 			}

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Checks the bindings to CUDA against NVIDIA's headers and libraries of the oldest
-# and the newest CUDA 12 and of CUDA 13, and assembles PTX with their ptxas. It needs
-# Go, gcc, python3 with pip, and the network, but no GPU.
-#
-#   check.sh [FILE|FOLDER...]    PTX to assemble beside gpfit.ptx
+# and the newest CUDA 12 and of CUDA 13. It needs Go, gcc, python3 with pip, and the
+# network, but no GPU.
 #
 # GPFIT_CUDA_TOOLKIT=/usr/local/cuda checks an installed toolkit and fetches none.
 # GPFIT_TOOLKITS picks from "12.0 12.9 13.5". They are fetched one after the other
@@ -12,12 +10,10 @@
 # skipped with a message, or with GPFIT_HEADERS_REQUIRED=1 an error.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-ptx=("$here/../kernels/gpfit.ptx")
-for path in "$@"; do ptx+=("$(realpath -e "$path")"); done
 cd "$here"
 
-check() { # folder of the toolkit, architectures; called where set -e has no effect
-  local ptxas log
+check() { # folder of the toolkit; called where set -e has no effect
+  local log
   log=$(mktemp)
   export GPFIT_CUDA_TOOLKIT=$1
   if ! CGO_ENABLED=1 go test -count=1 -v . >"$log" 2>&1 ||
@@ -28,13 +24,10 @@ check() { # folder of the toolkit, architectures; called where set -e has no eff
   fi
   grep '_test\.go:' "$log" | sort -u
   rm -f "$log"
-  ptxas=$(find "$1"/bin "$1"/nvidia -name ptxas 2>/dev/null | head -n 1)
-  [ -x "$ptxas" ] || { echo "check.sh: no ptxas in $1" >&2; return 1; }
-  ./ptxas.sh "$ptxas" "$2" "${ptx[@]}"
 }
 
 if [ -n "${GPFIT_CUDA_TOOLKIT:-}" ]; then
-  check "$GPFIT_CUDA_TOOLKIT" "${GPFIT_ARCHITECTURES:-sm_80 sm_90}"
+  check "$GPFIT_CUDA_TOOLKIT"
   exit
 fi
 cache=${GPFIT_TOOLKIT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-toolkits}
@@ -51,13 +44,9 @@ for version in ${GPFIT_TOOLKITS:-12.0 12.9 13.5}; do
     fi
     touch "$folder/complete"
   fi
-  case $version in
-  12.0) architectures='sm_80 sm_86 sm_90' ;; # what it knows
-  *) architectures='sm_80 sm_90 sm_100 sm_120' ;;
-  esac
   printf -- '-- CUDA %s, %s MB (%d s)\n' "$version" "$(du -sm "$folder" | cut -f1)" $SECONDS
   status=0
-  (check "$folder" "$architectures") || status=1
+  (check "$folder") || status=1
   [ -n "${GPFIT_TOOLKIT_KEEP:-}" ] || rm -rf "$folder"
   [ $status = 0 ] || exit 1
 done

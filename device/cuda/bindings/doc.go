@@ -10,5 +10,5 @@
 // the constants and the layouts against the headers, look the functions up in the
 // libraries' symbol tables, and load the libraries through package mathlib, which
 // needs no GPU. check.sh fetches the toolkits and runs the tests with each; it also
-// assembles the PTX with the toolkit's ptxas.
+// assembles the PTX with the oldest and the newest ptxas.
 package bindings

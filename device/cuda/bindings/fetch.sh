@@ -3,10 +3,11 @@
 # the libraries that package mathlib loads, and ptxas. Nothing is installed or
 # imported; each wheel is deleted once it is unpacked.
 #
-#   fetch.sh 12.0|12.9|13.5 FOLDER
+#   fetch.sh 12.0|12.9|13.5 FOLDER [assembler]
 #
 # 12.0 is the oldest release that gpfit works with, the others are the newest of
-# their generations. About 1.1 to 1.7 GB on disk, and 0.6 GB more on the way.
+# their generations. A toolkit takes 1.1 to 1.7 GB on disk, and 0.6 GB more on the way.
+# With "assembler" the script fetches the compiler's wheel alone, 20 to 50 MB.
 set -euo pipefail
 case ${1:-} in
 12.0) wheels='nvidia-cuda-runtime-cu12==12.0.107 nvidia-cuda-nvcc-cu12==12.0.76 nvidia-nvjitlink-cu12==12.0.76
@@ -15,8 +16,11 @@ case ${1:-} in
   nvidia-cublas-cu12==12.9.3.13 nvidia-cusparse-cu12==12.5.10.65 nvidia-cusolver-cu12==11.7.5.82' ;;
 13.5) wheels='nvidia-cuda-runtime==13.5.37 nvidia-cuda-crt==13.5.37 nvidia-cuda-nvcc==13.5.37 nvidia-nvjitlink==13.5.37
   nvidia-cublas==13.10.0.20 nvidia-cusparse==12.9.4.2 nvidia-cusolver==12.4.1.2' ;;
-*) echo "usage: fetch.sh 12.0|12.9|13.5 FOLDER" >&2; exit 2 ;;
+*) echo "usage: fetch.sh 12.0|12.9|13.5 FOLDER [assembler]" >&2; exit 2 ;;
 esac
+if [ "${3:-}" = assembler ]; then
+  wheels=$(tr -s ' ' '\n' <<<"$wheels" | grep nvcc)
+fi
 mkdir -p "$2"
 work=$(mktemp -d "$2/wheels.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -145,7 +145,7 @@ func constantAsserts(s *source) []string {
 		c := constants[name]
 		if c.name != "" {
 			line := fmt.Sprintf("%s gpfit_%s = %s; %s", c.ctype, name, c.name, equal(c.name, values[name]))
-			lines = append(lines, since(lateTypes[c.ctype], line))
+			lines = append(lines, since(max(lateTypes[c.ctype], lateEnumerators[c.name]), line))
 		}
 	}
 	return lines

@@ -29,6 +29,8 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cusolverDnXtrtri", "cublasFillMode_t uplo, cublasDiagType_t diag", "cublasDiagType_t diag, cublasFillMode_t uplo", "b"},
 	{"mathlib", "cusolverDnXpotrf", "size_t workspaceInBytesOnHost", "int workspaceInBytesOnHost", "b"},
 	{"mathlib", "cusolverDnXpotrf", "cudaDataType dataTypeA", "cublasOperation_t dataTypeA", "b"},
+	{"mathlib", "cublasSetMathMode", "cublasMath_t mode", "cublasOperation_t mode", "b"},
+	{"mathlib", "cublasGetMathMode", "cublasMath_t *mode", "cublasMath_t mode", "b"},
 	{"mathlib", "cublasGetProperty", "int *value", "double *value", "b"},
 }
 

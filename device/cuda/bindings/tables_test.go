@@ -44,6 +44,9 @@ var ctypes = map[string]ctype{
 	"CUDA_MEMCPY2D":        {aggregate, 128},
 
 	"cublasStatus_t":              {enumeration, 4},
+	"cublasMath_t":                {enumeration, 4},
+	"cublasEmulationStrategy_t":   {enumeration, 4},
+	"cusolverMathMode_t":          {enumeration, 4},
 	"cublasDiagType_t":            {enumeration, 4},
 	"cublasFillMode_t":            {enumeration, 4},
 	"cublasOperation_t":           {enumeration, 4},
@@ -61,8 +64,11 @@ var ctypes = map[string]ctype{
 // deviceAddress is the type that cuda.h gives addresses in device memory.
 const deviceAddress = "CUdeviceptr"
 
-// lateTypes came after CUDA 12.0, with a function that is optional.
-var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020}
+// lateTypes came after CUDA 12.0, with functions that are optional.
+var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020, "cublasEmulationStrategy_t": 12090, "cusolverMathMode_t": 13010}
+
+// lateEnumerators came later than their types.
+var lateEnumerators = map[string]int{"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH": 13010}
 
 // goEnums are the Go types that hold values of one C enumeration.
 var goEnums = map[string]string{
@@ -70,6 +76,9 @@ var goEnums = map[string]string{
 	"FunctionAttribute": "CUfunction_attribute",
 	"Transpose":         "cublasOperation_t",
 	"Side":              "cublasSideMode_t",
+	"mathMode":          "cublasMath_t",
+	"solverMode":        "cusolverMathMode_t",
+	"Emulation":         "cublasEmulationStrategy_t",
 }
 
 // enumerator is a value of a C enumeration.
@@ -111,6 +120,13 @@ var constants = map[string]enumerator{
 	"upper":                {"cublasFillMode_t", "CUBLAS_FILL_MODE_UPPER"},
 	"nonUnit":              {"cublasDiagType_t", "CUBLAS_DIAG_NON_UNIT"},
 	"real64":               {"cudaDataType", "CUDA_R_64F"},
+	"defaultMath":          {"cublasMath_t", "CUBLAS_DEFAULT_MATH"},
+	"emulatedMath":         {"cublasMath_t", "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH"},
+	"solverDefaultMath":    {"cusolverMathMode_t", "CUSOLVER_DEFAULT_MATH"},
+	"solverEmulatedMath":   {"cusolverMathMode_t", "CUSOLVER_FP64_EMULATED_FIXEDPOINT_MATH"},
+	"Native":               {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_DEFAULT"},
+	"WhereFaster":          {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_PERFORMANT"},
+	"WherePossible":        {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_EAGER"},
 	"deterministicResults": {"cusolverDeterministicMode_t", "CUSOLVER_DETERMINISTIC_RESULTS"},
 }
 

@@ -3,6 +3,7 @@
 package emulator
 
 import (
+	"bytes"
 	"os"
 	"runtime"
 	"testing"
@@ -94,4 +95,40 @@ func Check(t testing.TB) {
 			t.Errorf("emulated GPU: %d allocations and %d handles leaked", b-blocks, h-handles)
 		}
 	})
+}
+
+// Spoil makes every call of an entry point of the math libraries whose largest
+// dimension is at least from return success and a wrong result, until the test ends.
+func Spoil(t testing.TB, entry string, from int, how Spoiling) {
+	t.Helper()
+	Need(t)
+	t.Cleanup(Reset)
+	withName("gpfit_emu_spoil", entry, uintptr(from), uintptr(how))
+}
+
+// Record returns the calls of the math libraries that f makes.
+func Record(t testing.TB, f func()) []Call {
+	t.Helper()
+	Need(t)
+	control("gpfit_emu_record", 1)
+	defer control("gpfit_emu_record", 0)
+	f()
+	count := control("gpfit_emu_noted", 0, 0)
+	if count == 0 {
+		return nil
+	}
+	noted := make([]struct {
+		entry            [32]byte
+		size, offset, ld [3]int64
+	}, count)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&noted[0])
+	control("gpfit_emu_noted", uintptr(unsafe.Pointer(&noted[0])), uintptr(count))
+	calls := make([]Call, count)
+	for i, c := range noted {
+		name, _, _ := bytes.Cut(c.entry[:], []byte{0})
+		calls[i] = Call{Routine: string(name), M: c.size[0], N: c.size[1], K: c.size[2], Offset: c.offset, LD: c.ld}
+	}
+	return calls
 }

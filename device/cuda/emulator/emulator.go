@@ -22,7 +22,8 @@
 //		...
 //	}
 //
-// Within a process [Inject] makes the k-th call of an entry point fail, and
+// Within a process [Inject] makes the k-th call of an entry point fail, [Spoil] makes
+// the math libraries return wrong results, [Record] lists their calls, and
 // [Calls], [Used] and [Check] say what was called, what is still allocated and
 // whether memory was misused. Device memory is filled with NaN when allocated and
 // ends at a page that cannot be touched.
@@ -73,6 +74,8 @@ type Config struct {
 	InitCode int
 	// Faults fail calls from the start; see [Fault].
 	Faults []Fault
+	// Spoiled make the math libraries compute wrongly from the start.
+	Spoiled []Spoiled
 	// Toolkit is the layout of the math libraries.
 	Toolkit Toolkit
 	// NoDriver names a libcuda that does not exist.
@@ -93,6 +96,41 @@ type Fault struct {
 	// context: every later call returns them. [Silent] is for calls without
 	// results of their own, and for kernels.
 	Code int
+}
+
+// Spoiled makes every call of an entry point of the math libraries whose largest
+// dimension is at least From return success and a wrong result.
+type Spoiled struct {
+	// Entry is the exported name, such as "cublasDgemm_v2_64".
+	Entry string
+	From  int
+	How   Spoiling
+}
+
+// Spoiling is how a result is wrong. The place is the same each time: rows from the
+// middle and columns from a quarter of the result on, within a lower triangle or a
+// whole matrix, and the other way around within an upper triangle.
+type Spoiling int
+
+const (
+	// BlockLeftOut leaves out a block of up to 64×64: it holds what it held before.
+	BlockLeftOut Spoiling = 1 + iota
+	// ElementOff changes one element by a thousandth of itself.
+	ElementOff
+	// BlockTransposed transposes a square block.
+	BlockTransposed
+)
+
+// Call is a call of a routine of the math libraries.
+type Call struct {
+	// Routine is the BLAS or LAPACK name without its precision, such as "gemm".
+	Routine string
+	// M and N are the rows and columns of the result, K the terms of its sums.
+	M, N, K int64
+	// Offset is where each of the matrices A, B and C begins, in bytes from the
+	// begin of its allocation, and LD its leading dimension. B is C where the result
+	// is in place; all are the same where there is one matrix.
+	Offset, LD [3]int64
 }
 
 // Silent is the [Fault] of a device that computes wrongly: the call does nothing
@@ -138,7 +176,12 @@ const (
 	activeVariable   = "GPFIT_EMU_ACTIVE" // the folder of the build
 	rerunVariable    = "GPFIT_EMU_RERUN"
 	requiredVariable = "GPFIT_EMU_REQUIRED"
+	longVariable     = "GPFIT_EMU_LONG"
 )
+
+// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 asks for:
+// every combination of what the short forms sample, minutes of processor time.
+func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // active reports whether this process runs on the emulated device.
 func active() bool { return os.Getenv(activeVariable) != "" }
@@ -229,14 +272,14 @@ func Rerun(t *testing.T, cfg Config) bool {
 }
 
 // stripped are variables that steer gpfit's search or the loader's.
-var stripped = []string{"GPFIT_EMU_", "GPFIT_CUDA_", "CUDA_", "LD_LIBRARY_PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX="}
+var stripped = []string{"GPFIT_EMU_", "GPFIT_CUDA_", "CUDA_", "CUBLAS_", "LD_LIBRARY_PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX="}
 
 func (p *Paths) env(cfg Config) []string {
 	var env []string
 next:
 	for _, v := range os.Environ() {
 		for _, prefix := range stripped {
-			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) {
+			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) && !strings.HasPrefix(v, longVariable) {
 				continue next
 			}
 		}
@@ -264,6 +307,11 @@ next:
 		faults = append(faults, fmt.Sprintf("%s:%d:%d", f.Entry, f.K, f.Code))
 	}
 	set("GPFIT_EMU_FAULTS", strings.Join(faults, ","))
+	var spoiled []string
+	for _, f := range cfg.Spoiled {
+		spoiled = append(spoiled, fmt.Sprintf("%s:%d:%d", f.Entry, f.From, f.How))
+	}
+	set("GPFIT_EMU_SPOIL", strings.Join(spoiled, ","))
 	driver := p.Driver
 	if cfg.NoDriver {
 		driver = filepath.Join(p.Root, "missing", "libcuda.so.1")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
@@ -14,20 +15,24 @@ import (
 // Sizes around the edges of tiles.
 var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 193}
 
-// sizesWith returns the sizes and more; a few of them in short mode.
-func sizesWith(more ...int) []int {
-	if testing.Short() {
-		return []int{1, 33, 64, 129}
-	}
-	return append(slices.Clone(sizes), more...)
-}
+// sizesWith returns the sizes and more.
+func sizesWith(more ...int) []int { return append(slices.Clone(sizes), more...) }
 
-// sizesOf are the sizes for the i-th program: for every sixth one a larger one, too.
+// sizesOf are the sizes for the i-th program. In the long form these are all, and for
+// every sixth program a larger one; otherwise every third one, beginning with another for
+// the next program, so that each program sees several tiles and each size is there.
 func sizesOf(i int) []int {
-	if i%6 == 0 {
-		return sizesWith(500)
+	if emulator.Long() {
+		if i%6 == 0 {
+			return sizesWith(500)
+		}
+		return sizesWith()
 	}
-	return sizesWith()
+	var some []int
+	for k := i % 3; k < len(sizes); k += 3 {
+		some = append(some, sizes[k])
+	}
+	return some
 }
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
@@ -95,7 +100,7 @@ func TestFill(t *testing.T) {
 }
 
 func TestCross(t *testing.T) {
-	for _, p := range programs {
+	for i, p := range programs {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(2)
@@ -109,7 +114,7 @@ func TestCross(t *testing.T) {
 				x, xs         *kernel.Points
 			}
 			var results []result
-			for k, n := range sizesWith() {
+			for k, n := range sizesOf(i) {
 				r := result{ld: n + k%2, m: 1 + 37*k%101, x: somePoints(rng, n, p.d)}
 				r.xs = somePoints(rng, r.m, p.d)
 				for c := range p.d { // one test point is a training point
@@ -146,7 +151,7 @@ func TestCross(t *testing.T) {
 }
 
 func TestMultiply(t *testing.T) {
-	for _, p := range programs {
+	for i, p := range programs {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
 			t.Parallel()
 			rng := seeded(3)
@@ -162,7 +167,7 @@ func TestMultiply(t *testing.T) {
 				noise, v []float64
 			}
 			var results []result
-			for k, n := range sizesWith() {
+			for k, n := range sizesOf(i) {
 				r := result{i0: 0, i1: n, cols: 1 + k%6, x: somePoints(rng, n, p.d), noise: []float64{0.5}}
 				if k%2 == 1 {
 					r.noise, r.i0, r.i1 = normals(rng, n), n/4, n-n/3

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
@@ -196,8 +197,8 @@ func TestLog(t *testing.T) {
 // TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices
 // exceed 2³² and whose size in bytes the memory; only touched pages are taken.
 func TestLargeMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short")
+	if !emulator.Long() {
+		t.Skip("the long form with GPFIT_EMU_LONG=1")
 	}
 	const n, cols = 70_000, 3
 	rng := seeded(10)

@@ -22,7 +22,7 @@ func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	must(t, err)
 	s, err := d.NewStream()
 	must(t, err)
-	h, err := lib.New(s)
+	h, err := lib.New(s, mathlib.Native)
 	must(t, err)
 	p, err := d.Alloc(1 << 16)
 	must(t, err)
@@ -131,17 +131,17 @@ func TestNewFails(t *testing.T) {
 	s, err := d.NewStream()
 	must(t, err)
 	emulator.Reset()
-	h, err = lib.New(s)
+	h, err = lib.New(s, mathlib.Native)
 	must(t, err)
 	calls := emulator.Calls("*")
 	must(t, h.Close())
-	if calls != 7 {
+	if calls != 9 { // two for the math mode
 		t.Errorf("%d calls", calls)
 	}
 	used := emulator.Used(0)
 	for k := 1; k <= calls; k++ {
 		emulator.Inject(t, "*", k, 2)
-		if _, err := lib.New(s); !driver.IsOutOfMemory(err) || emulator.Used(0) != used {
+		if _, err := lib.New(s, mathlib.Native); !driver.IsOutOfMemory(err) || emulator.Used(0) != used {
 			t.Errorf("call %d: %v", k, err)
 		}
 		emulator.Reset()
@@ -216,7 +216,7 @@ func TestToolkits(t *testing.T) {
 			must(t, err)
 			s, err := d.NewStream()
 			must(t, err)
-			h, err := lib.New(s)
+			h, err := lib.New(s, mathlib.Native)
 			must(t, err)
 			p, err := d.Alloc(8)
 			must(t, err, driver.CopyToDevice(s, p, []float64{9}))

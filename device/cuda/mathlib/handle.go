@@ -21,6 +21,8 @@ type Handle struct {
 	work driver.Ptr
 	size int64
 	host []byte
+	// emulation is what cuBLAS is set to.
+	emulation Emulation
 }
 
 // infoBytes is the allocation that cuSOLVER's info is in.
@@ -30,8 +32,10 @@ const infoBytes = 256
 // cublasSetStream, cusolverDnCreate, cusolverDnSetStream,
 // cusolverDnCreateParams), and asks cuSOLVER for reproducible results
 // (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one
-// stream by default.
-func (l *Library) New(s *driver.Stream) (*Handle, error) {
+// stream by default. The math modes of both are set (cublasSetMathMode,
+// cusolverDnSetMathMode) and read back: the emulation of float64 numbers is off unless
+// asked for, and where the libraries cannot emulate; [Handle.Emulation] says which.
+func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	h := &Handle{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
 	err := h.dev.Do(func() (err error) {
 		if err = h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))); err != nil {
@@ -48,6 +52,9 @@ func (l *Library) New(s *driver.Stream) (*Handle, error) {
 			if err = h.run(solverSetDeterministic, h.solver, deterministicResults); err != nil {
 				return err
 			}
+		}
+		if err = h.setMathMode(emulation); err != nil {
+			return err
 		}
 		if err = h.run(blasSetStream, h.blas, s.Handle()); err != nil {
 			return err

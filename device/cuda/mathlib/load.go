@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -17,6 +18,10 @@ const (
 	blasDestroy
 	blasSetStream
 	blasGetProperty
+	blasSetMathMode
+	blasGetMathMode
+	blasSetStrategy // since CUDA 12.9
+	blasGetStrategy
 	blasGemm
 	blasSymm
 	blasTrsm
@@ -32,6 +37,8 @@ const (
 	solverTrtriSize
 	solverTrtri
 	solverSetDeterministic // since CUDA 12.2
+	solverSetMathMode      // since CUDA 13
+	solverGetMathMode
 	fnCount
 )
 
@@ -42,6 +49,10 @@ var symbols = [fnCount]string{
 	blasDestroy:            "cublasDestroy_v2",
 	blasSetStream:          "cublasSetStream_v2",
 	blasGetProperty:        "cublasGetProperty",
+	blasSetMathMode:        "cublasSetMathMode",
+	blasGetMathMode:        "cublasGetMathMode",
+	blasSetStrategy:        "cublasSetEmulationStrategy",
+	blasGetStrategy:        "cublasGetEmulationStrategy",
 	blasGemm:               "cublasDgemm_v2_64",
 	blasSymm:               "cublasDsymm_v2_64",
 	blasTrsm:               "cublasDtrsm_v2_64",
@@ -57,7 +68,12 @@ var symbols = [fnCount]string{
 	solverTrtriSize:        "cusolverDnXtrtri_bufferSize",
 	solverTrtri:            "cusolverDnXtrtri",
 	solverSetDeterministic: "cusolverDnSetDeterministicMode",
+	solverSetMathMode:      "cusolverDnSetMathMode",
+	solverGetMathMode:      "cusolverDnGetMathMode",
 }
+
+// optional functions came after CUDA 12.0; handles do without them.
+var optional = []int{blasSetStrategy, blasGetStrategy, solverSetDeterministic, solverSetMathMode, solverGetMathMode}
 
 // Library is cuBLAS and cuSOLVER, loaded.
 type Library struct {
@@ -121,7 +137,7 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 			library = handles["libcusolver"]
 		}
 		lib.fn[i] = symbol(library, name)
-		if lib.fn[i] == 0 && i != solverSetDeterministic {
+		if lib.fn[i] == 0 && !slices.Contains(optional, i) {
 			missing = append(missing, name)
 		}
 	}

@@ -48,7 +48,7 @@ func setup(t *testing.T) *bench {
 	must(t, err)
 	s, err := d.NewStream()
 	must(t, err)
-	h, err := lib.New(s)
+	h, err := lib.New(s, mathlib.Native)
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Close(), h.Close(), s.Destroy(), d.Close()) })
 	return &bench{t, d, s, h, rand.New(rand.NewPCG(1, 2))}

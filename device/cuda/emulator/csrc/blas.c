@@ -66,6 +66,33 @@ void emu_gemm(int ta, int tb, L m, L n, L k, double alpha, const double *a, L ld
 		}
 }
 
+/* Copies op(a), m×n, with rows (by = 0) or columns (by = 1) rounded to fixed point. */
+static double *fixed_point(int bits, int by, int trans, L m, L n, const double *a, L lda) {
+	double *out = array(m * n);
+	for (L j = 0; j < n; j++)
+		for (L i = 0; i < m; i++)
+			out[i + j * m] = trans ? a[j + i * lda] : a[i + j * lda];
+	L lines = by ? n : m, length = by ? m : n, to_line = by ? m : 1, to_next = by ? 1 : m;
+	for (L q = 0; q < lines; q++) {
+		double *line = out + q * to_line, largest = 0;
+		int exponent;
+		for (L i = 0; i < length; i++)
+			largest = fmax(largest, fabs(line[i * to_next]));
+		frexp(largest, &exponent);
+		for (L i = 0; i < length; i++)
+			line[i * to_next] = ldexp(rint(ldexp(line[i * to_next], bits - exponent)), exponent - bits);
+	}
+	return out;
+}
+
+void emu_gemm_fixed(int bits, int ta, int tb, L m, L n, L k, double alpha, const double *a, L lda, const double *b, L ldb,
+                    double beta, double *c, L ldc) {
+	double *p = fixed_point(bits, 0, ta, m, k, a, lda), *q = fixed_point(bits, 1, tb, k, n, b, ldb);
+	emu_gemm(0, 0, m, n, k, alpha, p, m, q, k, beta, c, ldc);
+	free(p);
+	free(q);
+}
+
 /* The part of an n×n column block that belongs to the triangle uplo. */
 static int in_triangle(int uplo, L i, L j) { return uplo == LOWER ? i >= j : i <= j; }
 

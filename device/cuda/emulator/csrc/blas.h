@@ -14,6 +14,10 @@ enum { NONUNIT };
 
 void emu_gemm(int ta, int tb, L m, L n, L k, double alpha, const double *a, L lda, const double *b, L ldb, double beta,
               double *c, L ldc);
+/* The same with rows of op(a) and columns of op(b) rounded to fixed point: to so many
+ * bits, counted from each row's or column's largest element. */
+void emu_gemm_fixed(int bits, int ta, int tb, L m, L n, L k, double alpha, const double *a, L lda, const double *b, L ldb,
+                    double beta, double *c, L ldc);
 /* c = a·b for a symmetric a whose upper triangle is read. */
 void emu_symm(L m, L n, const double *a, L lda, const double *b, L ldb, double *c, L ldc);
 /* b = alpha·op(a)⁻¹·b or alpha·b·op(a)⁻¹. */

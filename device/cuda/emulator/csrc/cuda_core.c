@@ -185,6 +185,7 @@ API void gpfit_emu_inject(const char *entry, long k, int code) {
 API void gpfit_emu_reset(void) {
 	pthread_mutex_lock(&emu_lock);
 	nfaults = ncounters = 0;
+	emu_library_reset();
 	for (int i = 0; i < emu_ndevices; i++) {
 		if (emu_devices[i].sticky)
 			emu_bury(&emu_devices[i]);

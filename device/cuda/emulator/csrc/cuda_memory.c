@@ -34,6 +34,11 @@ API int gpfit_emu_in_range(const void *p, size_t n) {
 	return ok;
 }
 
+int64_t emu_offset(const void *p) {
+	struct region *r = find(p, 0);
+	return r ? (const char *)p - r->base : -1;
+}
+
 struct extent *emu_extents(size_t *n) {
 	pthread_mutex_lock(&emu_lock);
 	*n = 0;

@@ -4,8 +4,11 @@
 
 enum { ALLOC_FAILED = 2, INVALID = 3, EXECUTION_FAILED = 6, REAL64 = 1, WORK_BYTES = 4096, HOST_BYTES = 64 };
 
+enum { DEFAULT_MATH = 1, EMULATED_MATH = 4 };
+
 struct handle {
 	void *stream;
+	int math;
 };
 
 #define ENTER do { int e_ = fault(__func__, ALLOC_FAILED, EXECUTION_FAILED); if (e_) return e_ == SILENT ? 0 : e_; } while (0)
@@ -13,7 +16,8 @@ struct handle {
 
 API int cusolverDnCreate(struct handle **p) {
 	ENTER;
-	return *p = calloc(1, sizeof **p), 0;
+	*p = calloc(1, sizeof **p);
+	return (*p)->math = DEFAULT_MATH, 0;
 }
 
 API int cusolverDnDestroy(struct handle *h) {
@@ -46,6 +50,19 @@ API int cusolverDnSetDeterministicMode(struct handle *h, int mode) {
 	return 0;
 }
 
+#if MAJOR >= 12 /* that of CUDA 13 */
+API int cusolverDnSetMathMode(struct handle *h, int mode) {
+	ENTER;
+	REQUIRE(h && (mode == DEFAULT_MATH || mode == EMULATED_MATH));
+	return h->math = mode, 0;
+}
+
+API int cusolverDnGetMathMode(struct handle *h, int *mode) {
+	ENTER;
+	return *mode = h->math, 0;
+}
+#endif
+
 API int cusolverDnXpotrf_bufferSize(struct handle *h, void *params, int uplo, L n, int type, const void *a, L lda,
                                     int compute, size_t *device, size_t *host) {
 	ENTER;
@@ -59,7 +76,11 @@ API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type
 	ENTER;
 	REQUIRE(h && params && type == REAL64 && compute == REAL64 && uplo == LOWER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	return *info = (int)emu_potrf(n, a, lda), 0;
+	note((struct call){"potrf", {n, n, n}, {a, a, a}, {lda, lda, lda}});
+	struct spoiled s = spoil(__func__, n, LOWER, n, n, 1, a, lda);
+	*info = (int)emu_potrf(n, a, lda);
+	finish(&s);
+	return 0;
 }
 
 API int cusolverDnXtrtri_bufferSize(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, size_t *device,
@@ -75,5 +96,9 @@ API int cusolverDnXtrtri(struct handle *h, int uplo, int diag, L n, int type, vo
 	ENTER;
 	REQUIRE(h && type == REAL64 && diag == NONUNIT && uplo == UPPER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	return *info = (int)emu_trtri(n, a, lda), 0;
+	note((struct call){"trtri", {n, n, n}, {a, a, a}, {lda, lda, lda}});
+	struct spoiled s = spoil(__func__, n, UPPER, n, n, 1, a, lda);
+	*info = (int)emu_trtri(n, a, lda);
+	finish(&s);
+	return 0;
 }

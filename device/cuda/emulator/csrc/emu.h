@@ -76,6 +76,18 @@ struct extent {
 	size_t size;
 };
 struct extent *emu_extents(size_t *n);
+/* How far an address is from the begin of its allocation; -1 outside of all. */
+int64_t emu_offset(const void *p);
+
+/* A call of a math library: the name, the sizes, and addresses (in the list: offsets
+ * in their allocations) and leading dimensions of up to three matrices. */
+struct emu_call {
+	char entry[32];
+	int64_t size[3], at[3], ld[3];
+};
+API void gpfit_emu_spoil(const char *entry, long from, int kind);
+/* Takes back what tests asked of the math libraries; the lock is held. */
+void emu_library_reset(void);
 
 /* PTX (ptx_device.cpp): a module of a text, or NULL and a line in the log; a kernel of
  * it, or NULL; a launch to its end. params[i] points to the i-th parameter. A launch

@@ -1,4 +1,5 @@
-/* Shared by the stand-ins: faults of the emulated driver, checks of memory. */
+/* Shared by the stand-ins: faults of the emulated driver, checks of memory, wrong
+ * results and the list of calls that tests ask for. */
 #ifndef GPFIT_EMU_STANDIN_H
 #define GPFIT_EMU_STANDIN_H
 
@@ -8,6 +9,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -47,5 +49,69 @@ static int matrix(const void *p, L m, L n, L ld) {
 		return 0;
 	return m == 0 || n == 0 || in_range(p, 8 * (size_t)((n - 1) * ld + m));
 }
+
+/* As struct emu_call in emu.h. */
+struct call {
+	char entry[32];
+	int64_t size[3];
+	const void *at[3];
+	int64_t ld[3];
+};
+
+static void note(struct call c) {
+	static void (*f)(const struct call *);
+	if (!f)
+		f = (void (*)(const struct call *))emu_driver("gpfit_emu_note");
+	if (f)
+		f(&c);
+}
+
+/* A result that a test wants to be wrong: nothing, a block that keeps what it held
+ * before, an element off by a thousandth, a square block transposed. */
+enum { RIGHT_RESULT, BLOCK_LEFT_OUT, ELEMENT_OFF, BLOCK_TRANSPOSED, MAX_BLOCK = 64 };
+enum { WHOLE = -1 }; /* the part of the result that counts, beside LOWER and UPPER */
+
+struct spoiled {
+	int kind;
+	L rows, cols, ldc;
+	double *block, before[MAX_BLOCK * MAX_BLOCK];
+};
+
+static L quarter(L n) { return n < 4 ? 1 : n > 4 * MAX_BLOCK ? MAX_BLOCK : n / 4; }
+
+/* Chooses a block in the middle of the m×n result, away from the diagonal of a
+ * triangle, and keeps beta times what it holds; the size is that of the call. */
+static struct spoiled spoil(const char *entry, L size, int part, L m, L n, double beta, double *c, L ldc) {
+	static int (*f)(const char *, long);
+	struct spoiled s = {.kind = RIGHT_RESULT};
+	if (!f)
+		f = (int (*)(const char *, long))emu_driver("gpfit_emu_spoiled");
+	if (!f || m < 1 || n < 1 || (part != WHOLE && n < 4) || !(s.kind = f(entry, size)))
+		return s;
+	L i0 = part == UPPER ? m / 4 : m / 2, j0 = part == UPPER ? n / 2 : n / 4;
+	s.rows = quarter(m), s.cols = quarter(n), s.block = c + i0 + j0 * ldc, s.ldc = ldc;
+	for (L j = 0; j < s.cols; j++)
+		for (L i = 0; i < s.rows; i++)
+			s.before[i + j * MAX_BLOCK] = beta == 0 ? 0 : beta * s.block[i + j * ldc];
+	return s;
+}
+
+/* Spoils the result that is there now. */
+static void finish(const struct spoiled *s) {
+	if (s->kind == ELEMENT_OFF)
+		s->block[0] *= 1.001;
+	if (s->kind == BLOCK_LEFT_OUT)
+		for (L j = 0; j < s->cols; j++)
+			memcpy(s->block + j * s->ldc, s->before + j * MAX_BLOCK, sizeof(double) * (size_t)s->rows);
+	if (s->kind == BLOCK_TRANSPOSED)
+		for (L j = 0; j < s->rows && j < s->cols; j++)
+			for (L i = 0; i < j; i++) {
+				double v = s->block[i + j * s->ldc];
+				s->block[i + j * s->ldc] = s->block[j + i * s->ldc];
+				s->block[j + i * s->ldc] = v;
+			}
+}
+
+static inline L largest(L a, L b, L c) { return a > b ? (a > c ? a : c) : b > c ? b : c; }
 
 #endif

@@ -1,0 +1,95 @@
+/* Emulated libcuda.so.1: what tests ask of the stand-ins of the math libraries: wrong
+ * results of some calls, and a list of all calls. */
+#define _GNU_SOURCE
+#include "emu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct spoiling {
+	char entry[48];
+	long from;
+	int kind;
+} spoilings[MAX_FAULTS];
+static int nspoilings;
+
+static struct emu_call *calls;
+static long ncalls, capacity;
+static int recording;
+
+/* GPFIT_EMU_SPOIL: entry:from:kind, separated by commas. */
+__attribute__((constructor)) static void configure(void) {
+	const char *v = getenv("GPFIT_EMU_SPOIL");
+	char copy[2048], *save = NULL;
+	snprintf(copy, sizeof copy, "%s", v ? v : "");
+	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+		char entry[48];
+		long from;
+		int kind;
+		if (sscanf(item, "%47[^:]:%ld:%d", entry, &from, &kind) == 3)
+			gpfit_emu_spoil(entry, from, kind);
+		else
+			fprintf(stderr, "emulated libcuda: cannot read spoiling %s\n", item);
+	}
+}
+
+/* Makes all calls of an entry point from a size on return a wrong result. */
+API void gpfit_emu_spoil(const char *entry, long from, int kind) {
+	pthread_mutex_lock(&emu_lock);
+	if (nspoilings < MAX_FAULTS) {
+		struct spoiling *s = &spoilings[nspoilings++];
+		snprintf(s->entry, sizeof s->entry, "%s", entry);
+		s->from = from;
+		s->kind = kind;
+	}
+	pthread_mutex_unlock(&emu_lock);
+}
+
+/* How the result of a call of that size is to be wrong, 0 if it is to be right. */
+API int gpfit_emu_spoiled(const char *entry, long size) {
+	int kind = 0;
+	pthread_mutex_lock(&emu_lock);
+	for (int i = 0; i < nspoilings; i++)
+		if (!strcmp(spoilings[i].entry, entry) && size >= spoilings[i].from)
+			kind = spoilings[i].kind;
+	pthread_mutex_unlock(&emu_lock);
+	return kind;
+}
+
+/* Begins a list of calls, or ends it and forgets them. */
+API void gpfit_emu_record(int on) {
+	pthread_mutex_lock(&emu_lock);
+	recording = on;
+	ncalls = 0;
+	pthread_mutex_unlock(&emu_lock);
+}
+
+API void gpfit_emu_note(const struct emu_call *c) {
+	pthread_mutex_lock(&emu_lock);
+	if (recording) {
+		if (ncalls == capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			calls = realloc(calls, (size_t)capacity * sizeof *calls);
+			if (!calls)
+				abort();
+		}
+		calls[ncalls] = *c;
+		for (int i = 0; i < 3; i++)
+			calls[ncalls].at[i] = emu_offset((const void *)c->at[i]);
+		ncalls++;
+	}
+	pthread_mutex_unlock(&emu_lock);
+}
+
+/* Copies the list to out, which has room for max calls, and returns its length. */
+API long gpfit_emu_noted(struct emu_call *out, long max) {
+	pthread_mutex_lock(&emu_lock);
+	long n = ncalls;
+	if (n && max >= n)
+		memcpy(out, calls, (size_t)n * sizeof *out);
+	pthread_mutex_unlock(&emu_lock);
+	return n;
+}
+
+void emu_library_reset(void) { nspoilings = 0; }

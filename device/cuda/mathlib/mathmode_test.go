@@ -1,0 +1,75 @@
+package mathlib_test
+
+import (
+	"strings"
+	"testing"
+
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/mathlib"
+)
+
+// TestRequestedEmulation reads the variables as cuBLAS does.
+func TestRequestedEmulation(t *testing.T) {
+	for _, c := range []struct {
+		emulate, strategy string
+		want              mathlib.Emulation
+	}{
+		{"", "", mathlib.Native}, {"0", "eager", mathlib.Native}, {"", "eager", mathlib.Native},
+		{"1", "", mathlib.WhereFaster}, {"1", "performant", mathlib.WhereFaster}, {"1", "eager", mathlib.WherePossible},
+	} {
+		environment := map[string]string{"CUBLAS_EMULATE_DOUBLE_PRECISION": c.emulate, "CUBLAS_EMULATION_STRATEGY": c.strategy}
+		if got := mathlib.RequestedEmulation(func(name string) string { return environment[name] }); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestMathMode: emulation is what was asked for where the libraries can, and off
+// otherwise; every mode is read back.
+func TestMathMode(t *testing.T) {
+	for toolkit, can := range map[emulator.Toolkit]bool{emulator.CUDA12: false, emulator.CUDA13: true} {
+		t.Run("toolkit "+string(toolkit), func(t *testing.T) {
+			if emulator.Rerun(t, emulator.Config{Toolkit: toolkit, DriverVersion: 13000}) {
+				return
+			}
+			lib, err := mathlib.Load()
+			must(t, err)
+			d, err := driver.Open(0)
+			must(t, err)
+			defer d.Close()
+			s, err := d.NewStream()
+			must(t, err)
+			defer s.Destroy()
+			for _, want := range []mathlib.Emulation{mathlib.Native, mathlib.WhereFaster, mathlib.WherePossible} {
+				h, err := lib.New(s, want)
+				must(t, err)
+				if !can {
+					want = mathlib.Native
+				}
+				if h.Emulation() != want {
+					t.Errorf("%v, want %v", h.Emulation(), want)
+				}
+				must(t, h.Close())
+			}
+			if calls := emulator.Calls("cublasSetMathMode"); calls != 3 || emulator.Calls("cublasGetMathMode") != 3 {
+				t.Errorf("%d math modes set, %d read", calls, emulator.Calls("cublasGetMathMode"))
+			}
+			if !can {
+				return
+			}
+			// A library that reports success and stays as it was.
+			for entry, words := range map[string]string{
+				"cublasSetMathMode":          "cuBLAS is in math mode 0 after mode 8 was set",
+				"cusolverDnSetMathMode":      "cuSOLVER is in math mode 1 after mode 4 was set",
+				"cublasSetEmulationStrategy": "cuBLAS has the emulation strategy 0 after 2 was set",
+			} {
+				emulator.Inject(t, entry, 1, emulator.Silent)
+				if _, err := lib.New(s, mathlib.WherePossible); err == nil || !strings.Contains(err.Error(), words) {
+					t.Errorf("%s: error %v", entry, err)
+				}
+				emulator.Reset()
+			}
+		})
+	}
+}

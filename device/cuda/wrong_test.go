@@ -1,0 +1,113 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/graph"
+)
+
+// wrongSteps make blocks of 128 at the size of these tests; those of the self-test are
+// of 40 at most, and its products have no side above 97.
+var wrongSteps = sizes{fill: 128, factor: 128, invert: 128, panel: 64, gemm: 1e6}
+
+// finding is what finds a wrong result.
+type finding string
+
+const (
+	// byFactor is the Cholesky factorisation, which does not find a positive definite
+	// matrix where the wrong result has left its mark.
+	byFactor   finding = "the factorisation"
+	byResidual finding = "the residual"
+	byIdentity finding = "the identity"
+	byNothing  finding = "nothing"
+)
+
+// TestWrongResults spoils the results of one routine from a size on that the self-test
+// does not reach, and compares what finds it first. The order is that of a fit.
+func TestWrongResults(t *testing.T) {
+	emulator.Check(t)
+	for _, c := range []struct {
+		entry                           string
+		from                            int
+		leftOut, elementOff, transposed finding
+	}{
+		{"cusolverDnXpotrf", 60, byFactor, byResidual, byFactor},
+		{"cublasDtrsm_v2_64", 100, byFactor, byResidual, byFactor},
+		{"cublasDgemm_v2_64", 100, byFactor, byResidual, byResidual},
+		{"cusolverDnXtrtri", 60, byIdentity, byIdentity, byIdentity},
+		// One element of U off by a thousandth of itself may change the trace of Σ⁻¹Σ by
+		// less than rounding does.
+		{"cublasDtrmm_v2_64", 100, byIdentity, byNothing, byIdentity},
+		// Only leave-one-out objectives call it, to which the identity does not apply.
+		{"cublasDsymm_v2_64", 100, byNothing, byNothing, byNothing},
+	} {
+		for how, want := range map[emulator.Spoiling]finding{
+			emulator.BlockLeftOut: c.leftOut, emulator.ElementOff: c.elementOff, emulator.BlockTransposed: c.transposed,
+		} {
+			emulator.Spoil(t, c.entry, c.from, how)
+			if got := found(t); got != want {
+				t.Errorf("%s, kind %d: found by %s, want %s", c.entry, how, got, want)
+			}
+			emulator.Reset()
+		}
+	}
+	if got := found(t); got != byNothing {
+		t.Errorf("right results: %s finds them wrong", got)
+	}
+}
+
+// found evaluates as a fit does and returns what finds a result wrong.
+func found(t *testing.T) finding {
+	t.Helper()
+	j, ctx := newJob(t, 301), context.Background()
+	b := openBare(t, 0)
+	defer mustClose(t, b)
+	b.sizes = selfTestSizes
+	if err := b.selfTestOf(ctx, selfTestKernels[0]); err != nil {
+		t.Fatalf("the self-test reaches the size: %v", err)
+	}
+	b.sizes = wrongSteps
+	ws, err := b.NewWorkspace(ctx, j.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	obj, err := graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := make([]float64, len(obj.Names()))
+	for i, name := range obj.Names() {
+		if name == "noise_variance" {
+			z[i] = math.Log(0.01)
+		}
+	}
+	if _, err := obj.Value(ctx, z); err != nil {
+		if !errors.As(err, new(*device.NotPDError)) {
+			t.Errorf("value: %v", err)
+		}
+		return byFactor
+	}
+	r, err := ws.(device.ResidualChecker).Residual(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As package fit allows.
+	if limit := math.Sqrt(float64(ws.N())) * obj.ResidualLimit(); !(r <= limit) {
+		return byResidual
+	}
+	_, err = obj.ValueGradient(ctx, z, make([]float64, len(z)))
+	var wrong *device.WrongError
+	switch {
+	case err == nil:
+		return byNothing
+	case !errors.As(err, &wrong) || wrong.Device != "cuda:0":
+		t.Errorf("gradient: %v", err)
+	}
+	return byIdentity
+}
