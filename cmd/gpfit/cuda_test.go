@@ -138,7 +138,7 @@ func (g *gpu) testWrong(t *testing.T, small, large string) {
 	if code, _, stderr := g.runOn(t, wrong, "nlml", small, "--device", "cuda:0"); code != 0 {
 		t.Errorf("a job below the size at which the device is wrong: exit code %d\n%s", code, stderr)
 	}
-	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0"); code != exit.Device || stdout != "" || !strings.Contains(stderr, "wrong results of cuda:0") {
+	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0"); code != exit.Device || stdout != "" || !strings.Contains(stderr, "cuda:0 computes wrong results") {
 		t.Errorf("a wrong gradient: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0", "--fallback", "cpu"); code != 0 || !strings.Contains(stdout, "on cpu") || !strings.Contains(stderr, "went on on cpu") {
