@@ -65,6 +65,11 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 
 // Options says how to fit. The zero value is an isotropic rbf on standardised
 // data with no restarts.
+//
+// Errors and warnings call a field by the name of its option: the field's name in
+// lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior" and
+// "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for Settings.Method
+// and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the text form; empty means "rbf". ARD gives every leaf one
 	// lengthscale per column.
@@ -214,9 +219,8 @@ func (e *DataError) Error() string { return e.Msg }
 // parameter that the kernel does not have. The command line maps it to exit
 // code 2.
 type OptionError struct {
-	// Option is the option's name in the table of package option, such as
-	// "max-evals", which the doc comment of its field says; empty if the error is
-	// about no one option. Value is what was given for it, empty where that does not
+	// Option is the option's name, as the doc comment of [Options] explains, such as
+	// "max-jitter"; empty if the error is about no one option. Value is what was given for it, empty where that does not
 	// help.
 	Option, Value string
 	// Msg says what is wrong. In it, other options are called "option NAME", too.

@@ -143,6 +143,25 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// TestFingerprintStays: the fingerprints of release 0.1.0, on which the jobs of its run
+// directories depend.
+func TestFingerprintStays(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Expand(writeMask(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]string{0: "d01a7a744e2bb883", 1: "02d2bb85833a389b", 2: "875a31c804f8e6d6"} {
+		j := jobs[i]
+		if got := j.Fingerprint(map[string]string{j.Path: "a"}); got != want {
+			t.Errorf("%s has the fingerprint %s, want %s", j.ID, got, want)
+		}
+	}
+}
+
 // TestErrors: every mistake is found, at its place, with advice.
 func TestErrors(t *testing.T) {
 	const ok = "data: [a.csv]\nkernels: [rbf]\n"

@@ -121,6 +121,9 @@ func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warn
 		msg.Warn(w)
 	}
 	messages.AllFlags(r.Report.Warnings)
+	for i := range r.Candidates {
+		r.Candidates[i].Error = messages.Flags(r.Candidates[i].Error)
+	}
 	err := output.Report(cmd.OutOrStdout(), f.Output.JSON, r)
 	if saveErr != nil {
 		return errors.Join(&output.WriteError{Err: saveErr}, runErr)

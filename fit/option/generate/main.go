@@ -122,9 +122,10 @@ const pageHead = `# Options
 
 This page is generated from the table of options in fit/option. An option NAME is the
 flag --NAME of the commands that the column "where" lists, the environment variable
-GPFIT_NAME (with underscores; a dash marks options without one), and the key of a batch
-spec in the column "key". The Go types say in the comments of their fields what they
-hold. Flags of one command alone are in "gpfit help COMMAND".
+GPFIT_NAME (in capitals, with underscores; a dash marks options without a variable), and
+the key of a batch spec in the column "key". Go programs set the fields of fit.Options and
+its neighbors; errors of the library name options as this page does. "gpfit help COMMAND"
+also lists the flags that only one command has.
 `
 
 // page is the reference page.
@@ -170,10 +171,15 @@ func kind(o *option.Option) string {
 }
 
 func defaultOf(o *option.Option) string {
-	if o.Unset == "" && o.Default != "" {
+	switch {
+	case o.Unset != "":
+		return o.Unset
+	case o.Default != "":
 		return "`" + o.Default + "`"
+	case o.Kind.Flag:
+		return "`false`"
 	}
-	return orDash(o.Unset)
+	return "–"
 }
 
 func orDash(text string) string {

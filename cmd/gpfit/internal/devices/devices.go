@@ -59,7 +59,7 @@ func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, pr
 	}
 	o := &Opened{Backends: backends}
 	if choice.FellBack {
-		o.Warning = fmt.Sprintf("device %s is not available: taking %s, as option fallback allows (%s)", c.Device, choice.Device, choice.Reason)
+		o.Warning = fmt.Sprintf("device %s is not available: taking %s, as --fallback allows (%s)", c.Device, choice.Device, choice.Reason)
 		msg.Warn(o.Warning)
 	}
 	for _, b := range backends {

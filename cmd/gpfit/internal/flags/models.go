@@ -40,7 +40,7 @@ func RowsError(err error) error {
 	}
 	var noise *gp.NoiseError
 	if errors.As(err, &noise) && noise.Row < 0 {
-		return exit.Usagef("%v; give option noise-group or option noise-group-default", err)
+		return exit.Usagef("%v; give --noise-group or --noise-group-default", err)
 	}
 	return err
 }
