@@ -33,7 +33,7 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 		},
 	}
 	s := flags.InOrder(cmd)
-	flags.Choice(s, &format, "format", "json", "%s", "json", "npz")
+	flags.Choice(s, &format, "format", "form of the result", "json", "npz")
 	flags.InGroup(s, "Output", "format")
 	f.Add(s, "export")
 	return cmd

@@ -26,31 +26,25 @@ func InOrder(cmd *cobra.Command) *pflag.FlagSet {
 }
 
 // choice is the value of a flag that takes one of a few words. The empty text
-// stands for the initial one.
-type choice[T ~string] struct {
-	value   *T
-	initial T
-	words   []string
+// stands for the first one.
+type choice struct {
+	value *string
+	words []string
 }
 
-func (c *choice[T]) String() string    { return string(*c.value) }
-func (c *choice[T]) Type() string      { return "string" }
-func (c *choice[T]) choices() []string { return c.words }
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
 
-func (c *choice[T]) Set(text string) error {
-	*c.value = cmp.Or(T(text), c.initial)
+func (c *choice) Set(text string) error {
+	*c.value = cmp.Or(text, c.words[0])
 	return nil
 }
 
-// Choice declares a flag that takes one of the words. In the usage, %s stands for
-// a list of them.
-func Choice[T, W ~string](s *pflag.FlagSet, p *T, name string, initial T, usage string, of ...W) {
-	words := make([]string, len(of))
-	for i, w := range of {
-		words[i] = string(w)
-	}
-	*p = initial
-	s.Var(&choice[T]{p, initial, words}, name, strings.Replace(usage, "%s", option.OrList(words), 1))
+// Choice declares a flag that takes one of the words, of which the first is the
+// default.
+func Choice(s *pflag.FlagSet, p *string, name, usage string, words ...string) {
+	*p = words[0]
+	s.Var(&choice{p, words}, name, usage)
 }
 
 // Annotations of flags.
@@ -93,8 +87,8 @@ func Finish(cmd *cobra.Command) {
 			return
 		}
 		words := f.Annotations[completion]
-		if c, ok := f.Value.(interface{ choices() []string }); ok {
-			words = c.choices()
+		if c, ok := f.Value.(*choice); ok {
+			words = c.words
 		}
 		if words != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -136,12 +130,12 @@ func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
 }
 
 func checkChoice(f *pflag.Flag) error {
-	c, ok := f.Value.(interface{ choices() []string })
+	c, ok := f.Value.(*choice)
 	word := f.Value.String()
-	if !ok || slices.Contains(c.choices(), word) {
+	if !ok || slices.Contains(c.words, word) {
 		return nil
 	}
-	return exit.Usagef("--%s %q: must be %s", f.Name, word, option.OrList(c.choices()))
+	return exit.Usagef("--%s %q: must be %s", f.Name, word, option.OrList(c.words))
 }
 
 // Error makes a usage error of what pflag says, with a suggestion for an unknown

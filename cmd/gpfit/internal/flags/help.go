@@ -114,11 +114,21 @@ func groups(cmd *cobra.Command) []flagGroup {
 	return all
 }
 
+// plainPlaceholders stand for the values of flags that name none, by the type that
+// pflag says.
+var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…"}
+
 // flagHead is a flag with what stands for its value.
 func flagHead(f *pflag.Flag) string {
 	placeholder, _ := pflag.UnquoteUsage(f)
-	if t, ok := f.Value.(*tableFlag); ok {
-		placeholder = t.placeholder()
+	switch v := f.Value.(type) {
+	case *tableFlag:
+		placeholder = v.placeholder()
+	case *choice:
+		placeholder = strings.Join(v.words, "|")
+	}
+	if plain, ok := plainPlaceholders[placeholder]; ok {
+		placeholder = plain
 	}
 	head := "      --" + f.Name
 	if f.Shorthand != "" {
@@ -147,9 +157,6 @@ func flagHelp(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	t, ok := f.Value.(*tableFlag)
 	if !ok {
-		if c, ok := f.Value.(interface{ choices() []string }); ok && !strings.Contains(usage, option.OrList(c.choices())) {
-			usage += ": " + option.OrList(c.choices())
-		}
 		if d := f.DefValue; !slices.Contains([]string{"", "0", "false", "[]"}, d) {
 			usage += fmt.Sprintf(" (default: %s)", strings.Trim(d, "[]"))
 		}

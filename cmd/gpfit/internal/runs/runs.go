@@ -43,7 +43,7 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
 	s.StringVar(&f.shard, "shard", "", "do only share `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
 	s.BoolVar(&f.Wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
-	flags.Choice(s, &f.engine, "engine", "local", "where the jobs run: local, or slurm to submit a job array", "local", "slurm")
+	flags.Choice(s, &f.engine, "engine", "where the jobs run: here, or on Slurm as a job array", "local", "slurm")
 	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
 	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
 	s.StringVar(&f.Slurm.Time, "slurm-time", "", "sbatch --time")
