@@ -117,6 +117,27 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// spelled are the names of options that are not those of their fields, as the doc
+// comment of fit.Options lists them.
+var spelled = map[string]string{
+	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores",
+	"Fit.Settings.Method": "optimizer", "Fit.Settings.MaxEvaluations": "max-evals",
+}
+
+// TestSpelling: options of a fit have the names of their fields, but for those listed.
+func TestSpelling(t *testing.T) {
+	table := All().For("fit")
+	for i := range table {
+		for path := range changed(t, &table[i]) {
+			field := path[strings.LastIndexByte(path, '.')+1:]
+			same := strings.EqualFold(strings.ReplaceAll(table[i].Name, "-", ""), field)
+			if strings.HasPrefix(path, "Fit.") && !same && spelled[path] != table[i].Name {
+				t.Errorf("option %s sets %s: give it the field's name, or list it here and in the doc comment of fit.Options", table[i].Name, path)
+			}
+		}
+	}
+}
+
 // TestTable: names are unique in each place, defaults can be read, and help is short
 // prose.
 func TestTable(t *testing.T) {
