@@ -415,8 +415,9 @@ seeds: [5]
 	}
 	want.Priors = []fit.ParameterPrior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations = 3, 5, 9
-	got := fitOptions(jobs[0])
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+	values, err := jobs[0].Values()
+	got := values.Fit
+	if err != nil || fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -2,8 +2,6 @@ package batch
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -11,10 +9,6 @@ import (
 	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/gp"
-	"gpfit/graph"
-	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 )
@@ -53,22 +47,15 @@ func newLoader(hashes map[string]string, jobs []spec.JobSpec) *loader {
 
 // tableKey tells apart what is read: a file, its mask, and how.
 func tableKey(j spec.JobSpec) string {
-	o := j.Options
-	key := fmt.Sprintf("%q %q %q %q %q %q %q %q", j.Path, j.SplitMask, text(o.Target), o.Features, text(o.Header), value(o.Missing), text(o.NoiseColumn), text(o.NoiseGroup))
+	v, _ := j.Values() // an error comes with the table
+	if v.Data.Subsample == 0 {
+		v.Data.Seed = 0
+	}
+	key := fmt.Sprintf("%q %q %#v", j.Path, j.SplitMask, v.Data)
 	if j.SplitMask == j.Path {
 		key += fmt.Sprint(" mask ", j.MaskColumn)
 	}
-	if n := value(o.Subsample); n > 0 {
-		key += fmt.Sprint(" subsample ", n, j.Seed)
-	}
 	return key
-}
-
-func text(w *spec.Word) string {
-	if w == nil {
-		return ""
-	}
-	return string(*w)
 }
 
 // release says that a job needs its table no more.
@@ -124,17 +111,16 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 			return fit.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
-	o := table.Options{Target: text(j.Options.Target)}
-	for _, f := range j.Options.Features {
-		o.Features = append(o.Features, string(f))
+	v, err := j.Values()
+	if err != nil {
+		return fit.Data{}, nil, err
 	}
-	switch text(j.Options.Header) {
-	case "yes":
-		o.Header = table.HeaderYes
-	case "no":
-		o.Header = table.HeaderNo
+	header, err := table.ParseHeader(v.Data.Header)
+	if err != nil {
+		return fit.Data{}, nil, err
 	}
-	column, group := text(j.Options.NoiseColumn), text(j.Options.NoiseGroup)
+	o := table.Options{Target: v.Data.Target, Features: v.Data.Features, Header: header, Subsample: v.Data.Subsample, Seed: v.Data.Seed}
+	column, group := v.Data.NoiseColumn, v.Data.NoiseGroup
 	if column != "" {
 		o.Extra = append(o.Extra, column)
 	}
@@ -145,10 +131,10 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 		// A mask inside the table is no input.
 		o.Extra = append(o.Extra, strconv.Itoa(j.MaskColumn))
 	}
-	if value(j.Options.Missing) == "drop" {
+	if v.Data.DropMissing {
 		o.Missing = table.MissingDrop
 	}
-	if o.Subsample, o.Seed = value(j.Options.Subsample), j.Seed; o.Subsample == 0 {
+	if o.Subsample == 0 {
 		o.MaxRows = device.MaxRows(hostmem.Free())
 	}
 	t, err := table.Read(j.Path, o)
@@ -172,45 +158,14 @@ func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, e
 	if err != nil {
 		return nil, err
 	}
-	o := fitOptions(j)
+	v, err := j.Values()
+	if err != nil {
+		return nil, err
+	}
 	if change != nil {
-		change(&o)
+		change(&v.Fit)
 	}
-	return fit.Prepare(data, o)
-}
-
-// fitOptions turns a job into the options of its fit. What is set and fixed goes
-// in the order of names, so that lengthscale comes before lengthscale[0].
-func fitOptions(j spec.JobSpec) fit.Options {
-	o := j.Options
-	f := fit.Options{
-		Kernel: j.Expression, ARD: value(o.ARD), Mean: value(o.Mean), Standardize: gp.Standardize(value(o.Standardize)),
-		RequirePSD: value(o.RequirePSD), MaxJitter: value(o.MaxJitter), NoNoise: value(o.Noise) == "none", Objective: fit.Criterion(value(o.Objective)),
-		LeaveOneOut: slices.Contains(o.Scores, "loo"), StdErrors: value(o.StdErrors),
-		Settings: hyperopt.Settings{Method: descent.MethodNamed(value(o.Optimizer)), Coarse: hyperopt.Coarse(value(o.Coarse)), Restarts: value(o.Restarts), Seed: j.Seed, MaxEvaluations: value(o.MaxEvals)},
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
-		f.Set = append(f.Set, fit.Assignment{Name: name, Value: o.Set[name], Given: true})
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Fix)) {
-		f.Fix = append(f.Fix, fit.Assignment{Name: name, Value: value(o.Fix[name]), Given: o.Fix[name] != nil})
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
-		f.Bounds = append(f.Bounds, fit.Interval{Name: name, Lo: o.Bounds[name][0], Hi: o.Bounds[name][1]})
-	}
-	if how := value(o.MeanFit); how != "auto" {
-		f.MeanFit = fit.MeanFit(how)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Prior)) {
-		// The spec was checked; a density that is none has no effect here but
-		// an error in Prepare.
-		density, _ := graph.ParsePrior(o.Prior[name])
-		f.Priors = append(f.Priors, fit.ParameterPrior{Name: name, Density: density})
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Tie)) {
-		f.Ties = append(f.Ties, fit.Tie{Name: name, Source: o.Tie[name]})
-	}
-	return f
+	return fit.Prepare(data, v.Fit)
 }
 
 // value is what p points to, the zero value for nil.

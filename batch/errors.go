@@ -116,8 +116,7 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s: changed since the run was made: %s; with --allow-changed, what depends on it is done anew",
-		e.Dir, strings.Join(e.What, ", "))
+	return fmt.Sprintf("%s: changed since the run was made: %s", e.Dir, strings.Join(e.What, ", "))
 }
 
 // Changed returns a [*ChangedError] if the spec or an input is not what it was.

@@ -49,11 +49,11 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		}
 		if r.settings.Greedy {
 			if _, ok := e.(*kernel.Leaf); !ok {
-				return nil, &OptionError{Msg: fmt.Sprintf("kernel %s: a search begins with single leaves, and makes sums and products of them itself", text)}
+				return nil, optionErrorf("kernels", text, "a search begins with single leaves, and makes sums and products of them itself")
 			}
 		}
 		if r.tried[e.String()] {
-			return nil, &OptionError{Msg: fmt.Sprintf("kernel %s is given twice", e)}
+			return nil, optionErrorf("kernels", fmt.Sprint(e), "is given twice")
 		}
 		r.tried[e.String()] = true
 		job, err := r.prepare(candidateExpr{expr: e})

@@ -38,7 +38,7 @@ func (cv CrossValidation) folds(n int) int {
 // Check returns an [*OptionError] if n rows cannot be dealt to so many folds.
 func (cv CrossValidation) Check(n int) error {
 	if k := cv.folds(n); k < 2 || k > n || n-(n+k-1)/k < 2 {
-		return optionErrorf("%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", k, n)
+		return optionErrorf("", "", "%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", k, n)
 	}
 	return nil
 }

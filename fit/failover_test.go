@@ -110,7 +110,7 @@ func TestNoFailover(t *testing.T) {
 		k := 3
 		var got *device.LostError
 		out, err := task.Fit(context.Background(), failing{backend, &k, lost})
-		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to go on from there: --set 'lengthscale=") {
+		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to go on from there: set lengthscale=") {
 			t.Errorf("%s: outcome %v, error %v", what, out, err)
 		}
 	}

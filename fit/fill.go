@@ -45,7 +45,7 @@ func (s *session) jitterWarning() []string {
 	if jitter == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("a jitter of %.3g was added to the diagonal, as --max-jitter allows", jitter)}
+	return []string{fmt.Sprintf("a jitter of %.3g was added to the diagonal, as option max-jitter allows", jitter)}
 }
 
 // addObjective adds what is minimised, priors and ties.

@@ -157,8 +157,8 @@ func TestMeanErrors(t *testing.T) {
 		"columns":   {Options{Mean: "linear"}, `(column 0 is "mm", column 1 is "const")`},
 		"column":    {Options{Mean: "linear(dims=3)"}, "column 3 does not exist"},
 		"many":      {Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
-		"both":      {Options{Mean: "constant", MeanFit: MeanGLS, Fix: []Assignment{{"mean_constant", 0, true}}}, "--mean-fit gls finds by least squares"},
-		"fit":       {Options{Mean: "constant", MeanFit: "ols"}, `--mean-fit "ols": must be gls or free`},
+		"both":      {Options{Mean: "constant", MeanFit: MeanGLS, Fix: []Assignment{{"mean_constant", 0, true}}}, "option mean-fit gls finds by least squares"},
+		"fit":       {Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
 		"name":      {Options{Mean: "constant", Set: []Assignment{{"mean_linear", 0, true}}}, "no such parameter"},
 	} {
 		_, err := Prepare(d, c.o)

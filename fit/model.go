@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -58,11 +59,11 @@ func (m *model) addMean(s *sample, o Options) error {
 		err = m.basis.CheckRank(m.basis.Evaluate(s.points))
 	}
 	if err != nil {
-		return &OptionError{"--mean " + m.mean.String() + ": " + err.Error() + m.columnsOf(err, s.data.FeatureNames)}
+		return optionErrorf("mean", m.mean.String(), "%v%s", err, m.columnsOf(err, s.data.FeatureNames))
 	}
 	named := m.namedCoefficient(o)
 	if s.data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
-		return optionErrorf("with several targets the coefficients of the mean are found by least squares, for each of them: they cannot be set, fixed, bounded or free")
+		return optionErrorf("", "", "with several targets the coefficients of the mean are found by least squares, for each of them: they cannot be set, fixed, bounded or free")
 	}
 	switch o.MeanFit {
 	case MeanAuto:
@@ -71,10 +72,10 @@ func (m *model) addMean(s *sample, o Options) error {
 		m.meanFree = true
 	case MeanGLS:
 		if named != "" {
-			return optionErrorf("%s is a coefficient of the mean, which --mean-fit gls finds by least squares: leave out one of the two", named)
+			return optionErrorf("", "", "%s is a coefficient of the mean, which option mean-fit gls finds by least squares: leave out one of the two", named)
 		}
 	default:
-		return optionErrorf("--mean-fit %q: must be gls or free", o.MeanFit)
+		return optionErrorf("mean-fit", strconv.Quote(string(o.MeanFit)), "must be gls or free")
 	}
 	return nil
 }

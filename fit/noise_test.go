@@ -162,7 +162,7 @@ func TestInterpolation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out --noise none") || strings.Contains(err.Error(), "raise") {
+		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out option noise none") || strings.Contains(err.Error(), "raise") {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
@@ -183,8 +183,8 @@ func TestNoiseErrors(t *testing.T) {
 		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") is in held-out rows only`},
 		"negative":     {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[6] = -2; d.NoiseColumn = "v" }, Options{}, `row 7 (from 1), column "v", is -2`},
 		"NaN":          {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, Options{}, "row 30"},
-		"none":         {func(*Data) {}, Options{NoNoise: true}, "do not go with --noise none"},
-		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "--noise none fits without noise"},
+		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: does not go with noise groups"},
+		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "option noise none fits without noise"},
 		"no parameter": {func(d *Data) { d.NoiseGroup = nil }, Options{NoNoise: true, Fix: []Assignment{{"noise_variance", 1, true}}}, "no such parameter"},
 	} {
 		d := twoLabs(30)

@@ -47,7 +47,7 @@ func TestLOO(t *testing.T) {
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
 	wantOption(t, d, Options{Objective: "mse"}, "must be nlml or loo")
-	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "--objective nlml")
+	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, Options{})
 	text, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(text), "scores") || strings.Contains(string(text), "priors") {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gpfit/device"
 	"gpfit/gp"
@@ -47,9 +49,11 @@ type Assignment struct {
 	// "lengthscale".
 	Name  string
 	Value float64
-	// Given is false for "--fix name", which fixes at the start value.
+	// Given is false in Options.Fix for a parameter that is fixed at its start value.
 	Given bool
 }
+
+func (a Assignment) String() string { return fmt.Sprintf("%s=%v", a.Name, a.Value) }
 
 // Interval bounds a parameter, natural units of the scaled problem.
 type Interval struct {
@@ -57,8 +61,15 @@ type Interval struct {
 	Lo, Hi float64
 }
 
+func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo, b.Hi) }
+
 // Options says how to fit. The zero value is an isotropic rbf on standardised
 // data with no restarts.
+//
+// Errors and warnings call a field by the name of its option: the field's name in
+// lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior" and
+// "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for Settings.Method
+// and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the text form; empty means "rbf". ARD gives every leaf one
 	// lengthscale per column.
@@ -140,11 +151,13 @@ type ParameterPrior struct {
 	Density graph.Prior
 }
 
+func (d ParameterPrior) String() string { return d.Name + "=" + d.Density.String() }
+
 // MeanFit says how the coefficients of the mean function are found.
 type MeanFit string
 
-// The choices for --mean-fit. MeanAuto is the default: MeanFree if --set,
-// --fix, --bounds or a prior names a coefficient, MeanGLS otherwise.
+// The choices for Options.MeanFit. MeanAuto is the default: MeanFree if Set, Fix,
+// Bounds or Priors name a coefficient, MeanGLS otherwise.
 const (
 	MeanAuto MeanFit = ""
 	// MeanGLS takes those of largest likelihood at the other parameters, by
@@ -158,7 +171,7 @@ const (
 // Criterion is what a fit minimises over the parameters, priors apart.
 type Criterion string
 
-// The choices for --objective.
+// The choices for Options.Objective.
 const (
 	// NLML is the negative log marginal likelihood, the default.
 	NLML Criterion = "nlml"
@@ -172,26 +185,26 @@ const (
 func (o Options) checked() (Options, gp.Standardize, error) {
 	how, err := gp.ParseStandardize(string(o.Standardize))
 	if err != nil {
-		return o, how, &OptionError{err.Error()}
+		return o, how, optionErrorf("standardize", "", "%v", err)
 	}
 	switch o.Objective {
 	case "":
 		o.Objective = NLML
 	case NLML, LOO:
 	default:
-		return o, how, optionErrorf("--objective %q: must be nlml or loo", o.Objective)
+		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml or loo")
 	}
 	if o.StdErrors && o.Objective == LOO {
-		return o, how, optionErrorf("--std-errors: the Hessian of a leave-one-out density is not the parameters' precision; take --objective nlml")
+		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out density is not the parameters' precision; take option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
-		return o, how, optionErrorf("--coarse %s: must be auto, on or off", c)
+		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")
 	}
 	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
-		return o, how, optionErrorf("--restarts %d: must be from 0 to %d", r, hyperopt.MaxRestarts)
+		return o, how, optionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)
 	}
-	if o.Settings.MaxEvaluations < 0 {
-		return o, how, optionErrorf("--max-evals %d: must not be negative", o.Settings.MaxEvaluations)
+	if n := o.Settings.MaxEvaluations; n < 0 {
+		return o, how, optionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
 	}
 	return o, how, nil
 }
@@ -205,13 +218,64 @@ func (e *DataError) Error() string { return e.Msg }
 // OptionError reports an option that does not fit the problem, such as a
 // parameter that the kernel does not have. The command line maps it to exit
 // code 2.
-type OptionError struct{ Msg string }
-
-func (e *OptionError) Error() string { return e.Msg }
-
-func optionErrorf(format string, args ...any) error {
-	return &OptionError{fmt.Sprintf(format, args...)}
+type OptionError struct {
+	// Option is the option's name, as the doc comment of [Options] explains, such as
+	// "max-jitter"; empty if the error is about no one option. Value is what was given for it, empty where that does not
+	// help.
+	Option, Value string
+	// Msg says what is wrong. In it, other options are called "option NAME", too.
+	Msg string
 }
+
+// Error is "option NAME VALUE: " and the message, or the message alone.
+func (e *OptionError) Error() string {
+	switch {
+	case e.Option == "":
+		return e.Msg
+	case e.Value == "":
+		return "option " + e.Option + ": " + e.Msg
+	}
+	return "option " + e.Option + " " + e.Value + ": " + e.Msg
+}
+
+// optionErrorf is an error about an option and the value that was given for it,
+// either of which may be empty.
+func optionErrorf(option, value, format string, args ...any) error {
+	return &OptionError{Option: option, Value: value, Msg: fmt.Sprintf(format, args...)}
+}
+
+// UnfinishedError reports a fit that failed after it had found parameters from which
+// another fit can go on.
+type UnfinishedError struct {
+	// Err is why it failed.
+	Err error
+	// Best is the label and the value of the objective at the parameters, such as
+	// "NLML 3.25"; empty if the fit knows the objective on fewer rows alone.
+	Best string
+	// Parameters are natural values of the scaled problem. A fit with them in
+	// Options.Set goes on from there.
+	Parameters []Assignment
+}
+
+// Error is the error of the fit, with what was found below it.
+func (e *UnfinishedError) Error() string {
+	values := make([]string, len(e.Parameters))
+	for i, a := range e.Parameters {
+		values[i] = fmt.Sprintf("%s=%.10g", a.Name, a.Value)
+	}
+	return e.Err.Error() + "\n" + e.Found() + "set " + strings.Join(values, ", ")
+}
+
+// Found says what the parameters are, and ends where they are to be named.
+func (e *UnfinishedError) Found() string {
+	if e.Best == "" {
+		return "to go on from the optimum on fewer rows: "
+	}
+	return "best so far: " + e.Best + "; to go on from there: "
+}
+
+// Unwrap returns the error of the fit.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // CancelledError reports a fit that was interrupted.
 type CancelledError struct{ Msg string }

@@ -67,7 +67,7 @@ func (p *parameters) at(values map[string]float64) ([]float64, error) {
 	for i, q := range p.free {
 		v, ok := values[q.Name]
 		if !ok || q.Log && !(v > 0) || v-v != 0 {
-			return nil, optionErrorf("there is no usable value of %s: %v", q.Name, v)
+			return nil, optionErrorf("", "", "there is no usable value of %s: %v", q.Name, v)
 		}
 		z[i] = q.Z(v)
 	}
@@ -107,14 +107,14 @@ func (p *parameters) find(name string) []int {
 }
 
 // mustFind is find with an error for a name that there is not, or that is tied.
-func (p *parameters) mustFind(flag, name string) ([]int, error) {
+func (p *parameters) mustFind(option, name string) ([]int, error) {
 	if found := p.find(name); found != nil {
 		return found, nil
 	}
 	var names []string
 	for _, e := range p.elements {
 		if e.source != "" && (e.name == name || e.group == name) {
-			return nil, optionErrorf("%s %s: %s is tied to %s; give it to %s", flag, name, e.name, e.source, e.source)
+			return nil, optionErrorf(option, name, "%s is tied to %s; give it to %s", e.name, e.source, e.source)
 		}
 		names = append(names, e.name)
 	}
@@ -123,27 +123,27 @@ func (p *parameters) mustFind(flag, name string) ([]int, error) {
 			names = append(names, q.Name)
 		}
 	}
-	return nil, optionErrorf("%s %s: there is no such parameter%s; this model has %s", flag, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, optionErrorf(option, name, "there is no such parameter%s; this model has %s", suggest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // assign takes start values and what is fixed.
 func (p *parameters) assign(o Options) error {
 	for i, a := range slices.Concat(o.Set, o.Fix) {
-		flag, fix := "--set", i >= len(o.Set)
+		option, fix := "set", i >= len(o.Set)
 		if fix {
-			flag = "--fix"
+			option = "fix"
 		}
-		found, err := p.mustFind(flag, a.Name)
+		found, err := p.mustFind(option, a.Name)
 		if err != nil {
 			return err
 		}
 		for _, k := range found {
 			q := &p.free[k]
 			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
-				return optionErrorf("%s %s=0: must be a positive number; --noise none fits without noise", flag, a.Name)
+				return optionErrorf(option, a.Name+"=0", "must be a positive number; option noise none fits without noise")
 			}
 			if a.Given && q.Log && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
-				return optionErrorf("%s %s=%v: must be a positive number", flag, a.Name, a.Value)
+				return optionErrorf(option, a.String(), "must be a positive number")
 			}
 			if a.Given {
 				q.Start, q.given = a.Value, true
@@ -157,16 +157,16 @@ func (p *parameters) assign(o Options) error {
 // bound takes bounds; a start value that was given widens default ones.
 func (p *parameters) bound(o Options) error {
 	for _, b := range o.Bounds {
-		found, err := p.mustFind("--bounds", b.Name)
+		found, err := p.mustFind("bounds", b.Name)
 		if err != nil {
 			return err
 		}
 		for _, k := range found {
 			switch q := &p.free[k]; {
 			case q.Log && !(b.Lo > 0 && b.Lo < b.Hi):
-				return optionErrorf("--bounds %s=%v:%v: needs 0 < lower < upper", b.Name, b.Lo, b.Hi)
+				return optionErrorf("bounds", b.String(), "needs 0 < lower < upper")
 			case !(b.Lo < b.Hi):
-				return optionErrorf("--bounds %s=%v:%v: needs lower < upper", b.Name, b.Lo, b.Hi)
+				return optionErrorf("bounds", b.String(), "needs lower < upper")
 			default:
 				q.Lower, q.Upper, q.bounded = b.Lo, b.Hi, true
 			}

@@ -32,7 +32,7 @@ func wantOption(t *testing.T, d Data, o Options, word string) {
 	t.Helper()
 	_, err := Prepare(d, o)
 	var oe *OptionError
-	if !errors.As(err, &oe) || !strings.Contains(oe.Msg, word) {
+	if !errors.As(err, &oe) || !strings.Contains(oe.Error(), word) {
 		t.Errorf("error %v, want an OptionError with %q", err, word)
 	}
 }

@@ -14,7 +14,7 @@ func (p *parameters) addPriors(o Options) error {
 	given := map[string]bool{}
 	for _, whole := range []bool{true, false} {
 		for _, d := range o.Priors {
-			found, err := p.mustFind("--prior", d.Name)
+			found, err := p.mustFind("prior", d.Name)
 			if err != nil {
 				return err
 			}
@@ -22,7 +22,7 @@ func (p *parameters) addPriors(o Options) error {
 				continue
 			}
 			if given[d.Name] {
-				return optionErrorf("--prior %s is given twice", d.Name)
+				return optionErrorf("prior", d.Name, "is given twice")
 			}
 			given[d.Name] = true
 			for _, i := range found {
@@ -54,9 +54,9 @@ func (d ParameterPrior) suits(q parameter) error {
 	case d.Density.Suits(q.Log):
 		return nil
 	case q.Log:
-		return optionErrorf("--prior %s=%s: %s is positive; take lognormal, gamma, halfnormal, uniform or smoothedbox", d.Name, d.Density, q.Name)
+		return optionErrorf("prior", d.String(), "%s is positive; take lognormal, gamma, halfnormal, uniform or smoothedbox", q.Name)
 	}
-	return optionErrorf("--prior %s=%s: %s can be negative; take normal, uniform or smoothedbox", d.Name, d.Density, q.Name)
+	return optionErrorf("prior", d.String(), "%s can be negative; take normal, uniform or smoothedbox", q.Name)
 }
 
 // positiveShare of a uniform prior's upper limit stands for a lower limit of 0
@@ -66,18 +66,19 @@ const positiveShare = 1e-6
 // boundBy makes the support of d part of q's bounds.
 func (q *parameter) boundBy(d graph.Prior) error {
 	lo, hi := d.Support()
+	given := q.Name + "=" + d.String()
 	if q.Log && !(hi > 0) {
-		return optionErrorf("--prior %s=%s: %s is positive", q.Name, d, q.Name)
+		return optionErrorf("prior", given, "%s is positive", q.Name)
 	}
 	if q.given && !(q.Start >= lo && q.Start <= hi) {
-		return optionErrorf("--prior %s=%s: the value %v given for %s has no density", q.Name, d, q.Start, q.Name)
+		return optionErrorf("prior", given, "the value %v given for %s has no density", q.Start, q.Name)
 	}
 	if q.Log && lo <= 0 && math.IsInf(hi, 1) || math.IsInf(lo, -1) && math.IsInf(hi, 1) {
 		return nil
 	}
 	if q.bounded {
 		if lo, hi = max(lo, q.Lower), min(hi, q.Upper); !(lo < hi) {
-			return optionErrorf("--prior %s=%s: the bounds %v:%v of %s have no density", q.Name, d, q.Lower, q.Upper, q.Name)
+			return optionErrorf("prior", given, "the bounds %v:%v of %s have no density", q.Lower, q.Upper, q.Name)
 		}
 	} else if q.Log && lo <= 0 {
 		// The default bound, which is small, stands for 0.

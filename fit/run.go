@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
 	"gpfit/device"
@@ -107,11 +106,11 @@ func (j *Job) explainStart(err error) error {
 	switch {
 	case isCondition(err):
 	case device.IsNotPD(err) && j.opts.NoNoise:
-		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out --noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow --max-jitter", err)
+		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out option noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow option max-jitter", err)
 	case device.IsNotPD(err):
-		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow --max-jitter", err)
+		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow option max-jitter", err)
 	case isNonFinite(err):
-		return fmt.Errorf("%w: the data or the parameters are at the end of double precision; let --standardize scale inputs and targets, or set other parameters", err)
+		return fmt.Errorf("%w: the data or the parameters are at the end of double precision; let option standardize scale inputs and targets, or set other parameters", err)
 	}
 	return err
 }
@@ -258,20 +257,19 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	return out, nil
 }
 
-// withBest adds the best parameters found to an error that ends a fit, as
-// options that start again from there.
+// withBest adds the best parameters found to an error that ends a fit.
 func (j *Job) withBest(err error, r *hyperopt.Result) error {
 	if r == nil || r.X == nil {
 		return err
 	}
-	var set strings.Builder
+	out := &UnfinishedError{Err: err}
 	for i, p := range j.params.free {
-		fmt.Fprintf(&set, " --set '%s=%.10g'", p.Name, p.Natural(r.X[i]))
+		out.Parameters = append(out.Parameters, Assignment{Name: p.Name, Value: p.Natural(r.X[i]), Given: true})
 	}
-	if math.IsNaN(r.F) {
-		return fmt.Errorf("%w\nto go on from the optimum on fewer rows:%s", err, set.String())
+	if !math.IsNaN(r.F) {
+		out.Best = fmt.Sprintf("%s %.6f", j.ObjectiveLabel(), r.F)
 	}
-	return fmt.Errorf("%w\nbest so far: %s %.6f; to go on from there:%s", err, j.ObjectiveLabel(), r.F, set.String())
+	return out
 }
 
 // explainFit replaces an optimiser's advice on a start that cannot be evaluated
@@ -315,7 +313,7 @@ func checkpointError(err error) error {
 	case e.Damaged:
 		return &DataError{"checkpoint " + e.Path + " " + e.Msg}
 	}
-	return optionErrorf("--checkpoint %s: %s", e.Path, e.Msg)
+	return optionErrorf("checkpoint", e.Path, "%s", e.Msg)
 }
 
 // checkpointed adds to the error of a fit that can be gone on with how to.
@@ -324,5 +322,5 @@ func (j *Job) checkpointed(err error) error {
 	if err == nil || j.opts.Checkpoint == "" || errors.As(err, &option) {
 		return err
 	}
-	return fmt.Errorf("%w\nthe same command goes on from the checkpoint %s", err, j.opts.Checkpoint)
+	return fmt.Errorf("%w\nthe same fit goes on from the checkpoint %s", err, j.opts.Checkpoint)
 }

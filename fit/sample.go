@@ -182,10 +182,10 @@ func (s *sample) addNoise(none bool) error {
 		return &DataError{fmt.Sprintf("%d noise variances and %d noise groups for %d rows", len(d.NoiseVariance), len(d.NoiseGroup), d.N)}
 	}
 	if none && d.NoiseGroup != nil {
-		return optionErrorf("noise groups are estimated: they do not go with --noise none")
+		return optionErrorf("noise", "none", "does not go with noise groups, whose variances are estimated")
 	}
 	if d.TargetNames != nil && d.NoiseVariance != nil {
-		return optionErrorf("known noise variances are in squared units of one target: they do not go with several, which share one covariance; fit the targets one by one")
+		return optionErrorf("noise-column", "", "known noise variances are in squared units of one target: they do not go with several, which share one covariance; fit the targets one by one")
 	}
 	s.noise.None = none
 	scale := s.scalings[0].YScale

@@ -217,7 +217,7 @@ func TestSelectFailures(t *testing.T) {
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: --set lengthscale") {
+	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
 		t.Errorf("%v", err)
 	}
 }

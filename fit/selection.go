@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -63,11 +64,13 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	}
 	switch {
 	case !slices.Contains(SelectionScores(), s.Score):
-		return s, &OptionError{Msg: fmt.Sprintf("score %q: must be nlml, bic, loo or cv", s.Score)}
+		return s, optionErrorf("score", strconv.Quote(string(s.Score)), "must be nlml, bic, loo or cv")
 	case len(s.Kernels) == 0:
-		return s, &OptionError{Msg: "no kernels to compare"}
-	case s.MaxTerms < 0 || s.Budget < 0:
-		return s, &OptionError{Msg: "the limits of a search must not be negative"}
+		return s, optionErrorf("kernels", "", "there are no kernels to compare; give one or more")
+	case s.MaxTerms < 0:
+		return s, optionErrorf("max-terms", strconv.Itoa(s.MaxTerms), "must not be negative")
+	case s.Budget < 0:
+		return s, optionErrorf("budget", strconv.Itoa(s.Budget), "must not be negative")
 	}
 	if s.MaxTerms == 0 {
 		s.MaxTerms = DefaultMaxTerms

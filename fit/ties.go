@@ -25,7 +25,7 @@ func (p *parameters) tie(o Options) error {
 		for k, i := range to {
 			switch {
 			case source[i] >= 0:
-				return optionErrorf("--tie %s: %s is already tied to %s", tie, p.free[i].Name, p.free[source[i]].Name)
+				return optionErrorf("tie", tie.String(), "%s is already tied to %s", p.free[i].Name, p.free[source[i]].Name)
 			case p.free[i].textStart:
 				p.warnings = append(p.warnings, fmt.Sprintf("the start value of %s in the kernel is not used: it is tied to %s", p.free[i].Name, p.free[from[k]].Name))
 			}
@@ -45,7 +45,7 @@ func (p *parameters) tie(o Options) error {
 		root := i
 		for path := []string{q.Name}; source[root] >= 0; path = append(path, p.free[root].Name) {
 			if root = source[root]; len(path) > len(p.free) {
-				return optionErrorf("--tie: %s", cycleText(path))
+				return optionErrorf("tie", "", "%s", cycleText(path))
 			}
 		}
 		if e.index = place[root]; root != i {
@@ -70,31 +70,31 @@ func cycleText(path []string) string {
 func (p *parameters) tiedPairs(tie Tie, fix []Assignment) (to, from []int, err error) {
 	sides := make([][]int, 2)
 	for k, name := range []string{tie.Name, tie.Source} {
-		if sides[k], err = p.mustFind("--tie", name); err != nil {
+		if sides[k], err = p.mustFind("tie", name); err != nil {
 			return nil, nil, err
 		}
 		for _, i := range sides[k] {
 			if !p.free[i].Log {
-				return nil, nil, optionErrorf("--tie %s: %s is a coefficient of the mean; only parameters of the kernel and %s can be tied", tie, p.free[i].Name, graph.NoiseVariance)
+				return nil, nil, optionErrorf("tie", tie.String(), "%s is a coefficient of the mean; only parameters of the kernel and %s can be tied", p.free[i].Name, graph.NoiseVariance)
 			}
 		}
 	}
 	to, from = sides[0], sides[1]
 	switch {
 	case slices.Equal(to, from):
-		return nil, nil, optionErrorf("--tie %s: %s is tied to itself", tie, tie.Name)
+		return nil, nil, optionErrorf("tie", tie.String(), "%s is tied to itself", tie.Name)
 	case len(to) == len(from):
 	case len(from) == 1:
 		// The source may be an element of the vector itself.
 		to = slices.DeleteFunc(to, func(i int) bool { return i == from[0] })
 		from = slices.Repeat(from, len(to))
 	default:
-		return nil, nil, optionErrorf("--tie %s: %s is %d numbers and %s is %d: give one number, or a vector of the same length", tie, tie.Name, len(to), tie.Source, len(from))
+		return nil, nil, optionErrorf("tie", tie.String(), "%s is %d numbers and %s is %d: give one number, or a vector of the same length", tie.Name, len(to), tie.Source, len(from))
 	}
 	for _, f := range fix {
 		for _, i := range p.find(f.Name) {
 			if slices.Contains(to, i) {
-				return nil, nil, optionErrorf("--tie %s: %s is fixed, by --fix %s; fix %s instead", tie, p.free[i].Name, f.Name, tie.Source)
+				return nil, nil, optionErrorf("tie", tie.String(), "%s is fixed, by option fix %s; fix %s instead", p.free[i].Name, f.Name, tie.Source)
 			}
 		}
 	}

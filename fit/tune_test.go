@@ -149,7 +149,7 @@ func TestSubsets(t *testing.T) {
 		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
 	}
 	if _, err := Prepare(smooth(20), Options{Settings: hyperopt.Settings{Coarse: "maybe"}}); err == nil {
-		t.Error("--coarse maybe was taken")
+		t.Error("option coarse maybe was taken")
 	}
 }
 

@@ -1,22 +1,12 @@
 package spec
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 
-	"gpfit/device"
-	"gpfit/gp"
-	"gpfit/graph"
-	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
-	"gpfit/mean"
 )
 
 // check finds what the form of the file does not tell.
@@ -139,101 +129,6 @@ func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	}
 	names[k.Name] = true
 	return s.checkOptions(at, k.Options)
-}
-
-// checkOptions finds values that no job can have.
-func (s *Batch) checkOptions(at string, o Options) error {
-	oneOf := func(key string, value *string, allowed ...string) error {
-		if value == nil || slices.Contains(allowed, *value) {
-			return nil
-		}
-		return s.errorAt(at+"."+key, nil, "%s %q: must be one of %s%s", key, *value, strings.Join(allowed, ", "), suggest.DidYouMean(*value, allowed))
-	}
-	upTo := func(key string, value *int, most int) error {
-		if value == nil || 0 <= *value && *value <= most {
-			return nil
-		}
-		return s.errorAt(at+"."+key, nil, "%s %d: must be from 0 to %d", key, *value, most)
-	}
-	err := errors.Join(
-		oneOf("header", (*string)(o.Header), "auto", "yes", "no"),
-		oneOf("missing", o.Missing, "error", "drop"), oneOf("mean_fit", o.MeanFit, "auto", "gls", "free"),
-		oneOf("noise", o.Noise, "estimated", "none"), oneOf("objective", o.Objective, "nlml", "loo"),
-		oneOf("optimizer", o.Optimizer, descent.MethodNames()...), oneOf("coarse", o.Coarse, "auto", "on", "off"),
-		upTo("subsample", o.Subsample, math.MaxInt32),
-		upTo("restarts", o.Restarts, hyperopt.MaxRestarts), upTo("max_evals", o.MaxEvals, math.MaxInt32),
-		upTo("threads", o.Threads, device.MaxThreads), upTo("retries", o.Retries, maxRetries),
-		s.checkFinite(at, o),
-	)
-	if err != nil {
-		return err.(interface{ Unwrap() []error }).Unwrap()[0]
-	}
-	if o.Mean != nil {
-		if _, err := mean.Parse(*o.Mean); err != nil {
-			return s.errorAt(at+".mean", err, "%v", err)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Prior)) {
-		if _, err := graph.ParsePrior(o.Prior[name]); err != nil {
-			return s.errorAt(at+".prior."+name, err, "prior of %s: %v", name, err)
-		}
-	}
-	for i, score := range o.Scores {
-		if score != "loo" {
-			return s.errorAt(fmt.Sprintf("%s.scores[%d]", at, i), nil, "scores %q: must be loo; splits are a batch's cross-validation", score)
-		}
-	}
-	if o.Target != nil && strings.Contains(string(*o.Target), ",") {
-		return s.errorAt(at+".target", nil, "target %q: a job has one target; list the table once for each of them", *o.Target)
-	}
-	if o.Device != nil && strings.Contains(*o.Device, ",") {
-		return s.errorAt(at+".device", nil, "device %q: a job has one device; a kind without a number takes any of its devices", *o.Device)
-	}
-	if o.Standardize != nil {
-		if _, err := gp.ParseStandardize(*o.Standardize); err != nil {
-			return s.errorAt(at+".standardize", nil, "standardize %q: must be xy, x, y or none", *o.Standardize)
-		}
-	}
-	if j := o.MaxJitter; j != nil && (!(*j >= 0) || math.IsInf(*j, 0)) {
-		return s.errorAt(at+".max_jitter", nil, "max_jitter %v: must be a number from 0", *j)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
-		if b := o.Bounds[name]; len(b) != 2 || !(b[0] < b[1]) {
-			return s.errorAt(at+".bounds."+name, nil, "bounds of %s: must be [lower, upper] with lower < upper", name)
-		}
-	}
-	if o.Features != nil && len(o.Features) == 0 {
-		return s.errorAt(at+".features", nil, "features: names no column")
-	}
-	return nil
-}
-
-// maxRetries bounds how often a job is tried again.
-const maxRetries = 1000
-
-// checkFinite finds numbers that no parameter can have: YAML has words for them.
-func (s *Batch) checkFinite(at string, o Options) error {
-	finite := func(key, name string, values ...float64) error {
-		for _, v := range values {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return s.errorAt(at+"."+key+"."+name, nil, "%s of %s is %v: must be a finite number", key, name, v)
-			}
-		}
-		return nil
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(o.Set)) {
-		errs = append(errs, finite("set", name, o.Set[name]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Fix)) {
-		if v := o.Fix[name]; v != nil {
-			errs = append(errs, finite("fix", name, *v))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.Bounds)) {
-		errs = append(errs, finite("bounds", name, o.Bounds[name]...))
-	}
-	return cmp.Or(errs...)
 }
 
 // checkMatch finds names that are none: a match that never holds is a mistake.

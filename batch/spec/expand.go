@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/fit/option"
 	"gpfit/internal/table"
 )
 
@@ -32,6 +33,20 @@ type JobSpec struct {
 	// Expression is the kernel's text form.
 	Expression string  `json:"expression"`
 	Options    Options `json:"options"`
+}
+
+// Values are the options of a job as the library takes them, with the kernel and the
+// seed. Errors: [*fit.OptionError] for options that no spec states, as a damaged
+// file of a run may.
+func (j JobSpec) Values() (option.Values, error) {
+	var v option.Values
+	given, bad := j.Options.read()
+	if bad != nil {
+		return v, bad.err
+	}
+	known.Assign(&v, given)
+	v.Fit.Kernel, v.Fit.Settings.Seed, v.Data.Seed = j.Expression, j.Seed, j.Seed
+	return v, nil
 }
 
 // Fingerprint identifies what the job's result depends on: its options, but for
@@ -123,17 +138,6 @@ func (s *Batch) merged(d DataSet, k NamedKernel, j JobSpec, extra Options) Optio
 	}
 	o.merge(extra)
 	return o
-}
-
-// defaults are those of "gpfit fit", written out so that a resolved spec says
-// all of it.
-func defaults() Options {
-	header, device, mean, standardize := Word("auto"), "auto", "zero", "xy"
-	zero, retries, no := 0, 2, false
-	return Options{
-		Header: &header, ARD: &no, Mean: &mean, Standardize: &standardize, Restarts: &zero, SaveFactor: &no,
-		Device: &device, Threads: &zero, Retries: &retries,
-	}
 }
 
 // merge takes over what other says.

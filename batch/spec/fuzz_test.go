@@ -63,25 +63,3 @@ func checkJob(t *testing.T, j JobSpec) {
 		t.Fatalf("%s reads back as %+v, %v", kept, again, err)
 	}
 }
-
-// FuzzParseBytes: an amount is positive, bounded, and the same with its unit as a
-// count of bytes.
-func FuzzParseBytes(f *testing.F) {
-	for _, text := range []string{"4GiB", "500 MB", "1.5K", "0B", "-1B", "nanB", "infGB", "1e30TB", "1e-30B", " 7 B ", "GiB"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		b, err := ParseBytes(text)
-		if err != nil {
-			return
-		}
-		if b < 1 || b > 1<<60 {
-			t.Fatalf("%q is %d bytes", text, b)
-		}
-		kept, err := json.Marshal(b)
-		var again Bytes
-		if err != nil || json.Unmarshal(kept, &again) != nil || again != b {
-			t.Fatalf("%q is %d, read back %d, %v", text, b, again, err)
-		}
-	})
-}

@@ -1,7 +1,8 @@
 // Package spec is the text form of a batch: a YAML file that names data sets,
 // kernels, seeds and splits, and the options of their fits. [Parse] reads it
-// strictly, [Batch.Expand] turns it into jobs. The same form as a JSON Schema, for
-// editors, is in [Schema]; a test holds the two together.
+// strictly, [Batch.Expand] turns it into jobs. The options are those of package
+// option that take a spec: [Options] and [Schema], the same form as a JSON Schema for
+// editors, are generated from its table and schema.base.json.
 //
 // Options come from four places, later ones before earlier ones: defaults, the
 // data set, the kernel, and overrides in their order. Tables of names and values
@@ -11,8 +12,6 @@ package spec
 import (
 	_ "embed"
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // Schema is the JSON Schema of a spec file, draft 2020-12.
@@ -72,51 +71,6 @@ type NamedKernel struct {
 	Options `yaml:",inline"`
 }
 
-// Options are those of "gpfit fit", and what a job may use. Nil means: not said
-// here.
-type Options struct {
-	Target   *Word   `yaml:"target,omitempty" json:"target,omitempty"`
-	Features []Word  `yaml:"features,omitempty" json:"features,omitempty"`
-	Header   *Word   `yaml:"header,omitempty" json:"header,omitempty"`
-	Missing  *string `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Subsample rows are drawn by the job's seed.
-	Subsample   *int                 `yaml:"subsample,omitempty" json:"subsample,omitempty"`
-	ARD         *bool                `yaml:"ard,omitempty" json:"ard,omitempty"`
-	Mean        *string              `yaml:"mean,omitempty" json:"mean,omitempty"`
-	MeanFit     *string              `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
-	Noise       *string              `yaml:"noise,omitempty" json:"noise,omitempty"`
-	NoiseColumn *Word                `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
-	NoiseGroup  *Word                `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
-	Standardize *string              `yaml:"standardize,omitempty" json:"standardize,omitempty"`
-	Set         map[string]float64   `yaml:"set,omitempty" json:"set,omitempty"`
-	Fix         map[string]*float64  `yaml:"fix,omitempty" json:"fix,omitempty"`
-	Bounds      map[string][]float64 `yaml:"bounds,omitempty" json:"bounds,omitempty"`
-	// Prior and Tie: parameter to density, and to the parameter that it follows.
-	Prior     map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
-	Tie       map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
-	Objective *string           `yaml:"objective,omitempty" json:"objective,omitempty"`
-	// Scores may be [loo]; the splits are a batch's cross-validation.
-	Scores     []string `yaml:"scores,omitempty" json:"scores,omitempty"`
-	StdErrors  *bool    `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
-	RequirePSD *bool    `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
-	MaxJitter  *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	Restarts   *int     `yaml:"restarts,omitempty" json:"restarts,omitempty"`
-	MaxEvals   *int     `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
-	Optimizer  *string  `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
-	Coarse     *string  `yaml:"coarse,omitempty" json:"coarse,omitempty"`
-	SaveFactor *bool    `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
-	Device     *string  `yaml:"device,omitempty" json:"device,omitempty"`
-	Fallback   *string  `yaml:"fallback,omitempty" json:"fallback,omitempty"`
-	// Threads is the number of CPU threads of one job, 0 for a choice by its
-	// size. The last bits of results depend on it.
-	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`
-	// Memory is the most that one job may plan for.
-	Memory *Bytes `yaml:"memory,omitempty" json:"memory,omitempty"`
-	// Retries is how often a job is tried again whose device was lost or too
-	// full; the default is 2.
-	Retries *int `yaml:"retries,omitempty" json:"retries,omitempty"`
-}
-
 // Match selects jobs: those for which every part that is given holds.
 type Match struct {
 	Data   []Word   `yaml:"data,omitempty" json:"data,omitempty"`
@@ -149,30 +103,6 @@ type Slurm struct {
 	Wait bool `yaml:"wait,omitempty" json:"wait,omitempty"`
 	// Options are further options of sbatch, such as "--exclude=node7".
 	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
-}
-
-// Word is a string that YAML may take for a number or a truth value, such as
-// the index of a column.
-type Word string
-
-// UnmarshalYAML implements yaml.InterfaceUnmarshaler.
-func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
-	var v any
-	if err := unmarshal(&v); err != nil {
-		return err
-	}
-	switch v := v.(type) {
-	case string:
-		*w = Word(v)
-	case uint64, int64, int:
-		*w = Word(fmt.Sprint(v))
-	case bool:
-		// YAML's own words for truth values, for the option header.
-		*w = map[bool]Word{true: "yes", false: "no"}[v]
-	default:
-		return fmt.Errorf("must be a word or a whole number")
-	}
-	return nil
 }
 
 // Splits names columns of a mask file: by index or name, or all of them.
@@ -215,43 +145,4 @@ func (k *NamedKernel) UnmarshalYAML(unmarshal func(any) error) error {
 	}
 	type plain NamedKernel
 	return unmarshal((*plain)(k))
-}
-
-// Bytes is an amount of memory, in a spec a text such as "4GiB" or "500 MB".
-type Bytes int64
-
-var units = []struct {
-	suffix string
-	factor float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-	{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40}, {"B", 1},
-}
-
-// ParseBytes reads an amount of memory with its unit: 4GiB, 500 MB, 16G.
-func ParseBytes(text string) (Bytes, error) {
-	for _, u := range units {
-		number, ok := strings.CutSuffix(strings.TrimSpace(text), u.suffix)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(v*u.factor >= 1) || v*u.factor > 1<<60 {
-			break
-		}
-		return Bytes(v * u.factor), nil
-	}
-	return 0, fmt.Errorf("%q is not an amount of memory such as 4GiB or 500MB", text)
-}
-
-// UnmarshalYAML implements yaml.InterfaceUnmarshaler.
-func (b *Bytes) UnmarshalYAML(unmarshal func(any) error) error {
-	var text string
-	if err := unmarshal(&text); err != nil {
-		return fmt.Errorf("must be an amount of memory such as 4GiB")
-	}
-	v, err := ParseBytes(text)
-	*b = v
-	return err
 }

@@ -143,6 +143,25 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
+// TestFingerprintStays: the fingerprints of release 0.1.0, on which the jobs of its run
+// directories depend.
+func TestFingerprintStays(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Expand(writeMask(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]string{0: "d01a7a744e2bb883", 1: "02d2bb85833a389b", 2: "875a31c804f8e6d6"} {
+		j := jobs[i]
+		if got := j.Fingerprint(map[string]string{j.Path: "a"}); got != want {
+			t.Errorf("%s has the fingerprint %s, want %s", j.ID, got, want)
+		}
+	}
+}
+
 // TestErrors: every mistake is found, at its place, with advice.
 func TestErrors(t *testing.T) {
 	const ok = "data: [a.csv]\nkernels: [rbf]\n"
@@ -175,12 +194,13 @@ func TestErrors(t *testing.T) {
 		{ok + "defaults: {objective: lml}\n", `did you mean "nlml"?`},
 		{ok + "defaults: {standardize: yx}\n", "must be xy, x, y or none"},
 		{ok + "defaults: {bounds: {lengthscale: [2, 1]}}\n", "lower < upper"},
+		{ok + "defaults: {bounds: {lengthscale: [1]}}\n", "s.yaml:3:21: bounds of lengthscale: must be [lower, upper]"},
 		{ok + "defaults: {max_jitter: -1}\n", "must be a number from 0"},
 		{ok + "defaults: {max_jitter: .inf}\n", "must be a number from 0"},
-		{ok + "defaults: {bounds: {lengthscale: [1, .inf]}}\n", "s.yaml:3:21: bounds of lengthscale is +Inf: must be a finite number"},
-		{ok + "defaults: {bounds: {lengthscale: [.nan, 1]}}\n", "must be a finite number"},
-		{ok + "defaults: {set: {lengthscale: -.inf}}\n", "set of lengthscale is -Inf: must be a finite number"},
-		{ok + "defaults: {fix: {noise_variance: .nan}}\n", "fix of noise_variance is NaN: must be a finite number"},
+		{ok + "defaults: {bounds: {lengthscale: [1, .inf]}}\n", "s.yaml:3:21: bounds of lengthscale: must be finite numbers"},
+		{ok + "defaults: {bounds: {lengthscale: [.nan, 1]}}\n", "must be finite numbers"},
+		{ok + "defaults: {set: {lengthscale: -.inf}}\n", "s.yaml:3:18: set of lengthscale: must be a finite number"},
+		{ok + "defaults: {fix: {noise_variance: .nan}}\n", "fix of noise_variance: must be a finite number"},
 		{ok + "defaults: {restarts: 1000000000000}\n", "must be from 0 to 10000"},
 		{ok + "defaults: {threads: 100000}\n", "must be from 0 to 1024"},
 		{ok + "splits: [7]\n", "s.yaml:3:1: splits: no data set has a split_mask"},

@@ -65,7 +65,7 @@ var badOptions = slices.Concat(
 	badWords("sample --prior rbf --quiet", "--grid", exit.Usage, [2]string{"0:1", "needs LO:HI:COUNT"}, [2]string{"1:0:3", "LO < HI"}, [2]string{"0:inf:3", "LO < HI"}, [2]string{"0:1:1000000000", "needs LO:HI:COUNT"}),
 	badWords("sample --prior rbf --quiet", "--grid", exit.Device, [2]string{"0:1:16000000", "of memory"}),
 	badWords("sample --prior rbf --grid 0:1:3", "--draws", exit.Device, [2]string{"1000000000000", "of memory"}),
-	badWords("sample --prior rbf --grid 0:1:3", "--set", exit.Usage, [2]string{"lengthscale=-1", "positive"}, [2]string{"lengthscale=nan", "positive"}, [2]string{"x=1", "no such parameter"}),
+	badWords("sample --prior rbf --grid 0:1:3", "--set", exit.Usage, [2]string{"lengthscale=-1", "positive"}, [2]string{"lengthscale=nan", "finite"}, [2]string{"x=1", "no such parameter"}),
 	badWords("bench --n 3", "--repeat", exit.Usage, [2]string{"0", "must be from 1 to"}, [2]string{"1000000000000", "must be from 1 to"}),
 	badWords("bench", "--n", exit.Usage, [2]string{"1", "at least 2 rows"}, [2]string{"x", "invalid"}),
 	badWords("bench", "--n", exit.Device, [2]string{"100000000000", "of memory"}),

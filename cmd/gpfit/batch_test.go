@@ -35,7 +35,7 @@ func TestSpecHasEveryFlag(t *testing.T) {
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	newFit().Flags().VisitAll(func(f *pflag.Flag) {
 		if key := strings.ReplaceAll(f.Name, "-", "_"); !elsewhere[f.Name] && keys[key] == nil {
-			t.Errorf("gpfit fit has --%s, but a spec has no %s (batch/spec.Options, batch.fitOptions, schema.json)", f.Name, key)
+			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in fit/option)", f.Name, key)
 		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"gpfit/batch"
 	"gpfit/batch/results"
@@ -22,10 +21,10 @@ import (
 
 type batchFlags struct {
 	runs.BatchFlags
-	out                         string
-	dryRun                      bool
-	device, fallback            string
-	threads, restarts, maxEvals int
+	// jobs are options of every job, which come before those of the spec.
+	jobs   flags.Options
+	out    string
+	dryRun bool
 }
 
 func newBatch() *cobra.Command {
@@ -54,28 +53,10 @@ run directory.`,
 	s := flags.InOrder(cmd)
 	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in this folder)")
 	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with memory, operations and expected time, and do nothing")
-	s.StringVar(&f.device, "device", "", "device of every job, before the spec: auto, cpu, cuda or a name")
-	s.StringVar(&f.fallback, "fallback", "", "`DEVICE` to take where a job's own cannot be had, is lost or too small")
-	s.IntVar(&f.threads, "threads", 0, "CPU threads of every job, before the spec")
-	s.IntVar(&f.restarts, "restarts", 0, "further starts of every job, from a Latin hypercube, before the spec")
-	s.IntVar(&f.maxEvals, "max-evals", 0, "limit on the evaluations of each start of every job, before the spec")
+	flags.InGroup(s, "Run", "out", "dry-run")
+	f.jobs.AddOverrides(s, "batch", "Every job, before the options of the spec")
 	f.BatchFlags.Add(s)
 	return cmd
-}
-
-// extra are the options of the command line, which come before the spec.
-func (f *batchFlags) extra(s *pflag.FlagSet) spec.Options {
-	var o spec.Options
-	for name, set := range map[string]func(){
-		"device": func() { o.Device = &f.device }, "fallback": func() { o.Fallback = &f.fallback },
-		"threads": func() { o.Threads = &f.threads }, "restarts": func() { o.Restarts = &f.restarts },
-		"max-evals": func() { o.MaxEvals = &f.maxEvals },
-	} {
-		if s.Lookup(name).Changed {
-			set()
-		}
-	}
-	return o
 }
 
 func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
@@ -88,7 +69,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		return err
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
-		plan := runs.PlanOptions(msg, programName, path, text, f.extra(cmd.Flags()))
+		plan := runs.PlanOptions(msg, programName, path, text, spec.Stating(f.jobs.Given))
 		plan.Accelerated = f.OnSlurm() && strings.Contains(slurm.Merge(f.Slurm, s.Slurm).Gres, "gpu")
 		m, err := batch.Plan(ctx, s, plan)
 		return m, text, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,12 +17,13 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/internal/bench"
 	"gpfit/internal/plotting"
 )
 
 type benchFlags struct {
-	training.TableFlags
+	training.Flags
 	data      string
 	sizes     []int
 	d, repeat int
@@ -57,28 +59,20 @@ during an n, on Linux. Predictions give mean and standard deviation.`,
 	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
 	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
 	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
-	f.DataFlags.Add(s)
-	s.Lookup("seed").Usage = "seed of the synthetic table or of --subsample"
-	// Of the model there is what makes sense without a fit.
-	var model pflag.FlagSet
-	f.ModelFlags.Add(&model)
-	for _, name := range []string{"kernel", "ard", "mean", "standardize", "set"} {
-		s.AddFlag(model.Lookup(name))
-	}
+	f.Add(s, "bench")
+	s.Lookup("seed").Usage = "seed of the synthetic table or of option subsample"
 	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
 	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
-	f.Flags.Add(s)
+	flags.InGroup(s, "Measurement", "n", "data", "d", "repeat")
+	flags.InGroup(s, "Output", "plot")
 	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
 	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
 	return cmd
 }
 
 func runBench(cmd *cobra.Command, f *benchFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	opts, err := f.Options(msg)
-	if err != nil {
-		return err
-	}
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	opts := f.FitOptions(msg)
 	opts.Fallback = nil // a measurement stays on its device
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
@@ -95,7 +89,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 		return err
 	}
 	defer opened.Close()
-	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.JSON}
+	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.Output.JSON}
 	if err := out.Machine(f.machine(jobs[0])); err != nil {
 		return err
 	}
@@ -116,8 +110,8 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 	switch smallest := slices.Min(append(f.sizes, 2)); {
 	case smallest < 2:
 		return exit.Usagef("--n %d: a model needs at least 2 rows", smallest)
-	case f.Several():
-		return exit.Usagef("--target %s: measurements are of one target", f.Target)
+	case f.Data.Targets != nil:
+		return exit.Usagef("--target %s: measurements are of one target", strings.Join(f.Data.Targets, ","))
 	case len(f.sizes) == 0:
 		return exit.Usagef("--n: no numbers of rows")
 	case f.repeat < 1 || f.repeat > maxRepeat:
@@ -126,7 +120,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 		return exit.Usagef("--d %d: must be from 1 to %d", f.d, maxColumns)
 	case f.data != "" && s.Changed("d"):
 		return exit.Usagef("--d is for a synthetic table: leave it out with --data")
-	case f.data != "" && s.Changed("seed") && f.Subsample == 0:
+	case f.data != "" && f.Changed("seed") && f.Data.Subsample == 0:
 		return exit.Usagef("--seed is for a synthetic table: leave it out with --data")
 	}
 	if f.plot != "" {
@@ -141,15 +135,15 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
-		if f.Target != "" || len(f.Features) > 0 || f.Subsample != 0 {
+		if f.Changed("target", "features", "subsample") {
 			return fit.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
 		}
 		if err := bench.CheckSize(n, f.d); err != nil {
 			return fit.Data{}, err
 		}
-		return bench.Synthetic(n, f.d, f.Seed), nil
+		return bench.Synthetic(n, f.d, f.Data.Seed), nil
 	}
-	data, err := f.Read(f.data, stdin)
+	data, err := dataset.Read(f.data, stdin, f.Data)
 	if err == nil && data.N < n {
 		err = exit.Usagef("--n %d: %s has %d rows", n, f.data, data.N)
 	}
@@ -173,7 +167,7 @@ func (f *benchFlags) jobs(stdin io.Reader, opts fit.Options) ([]*fit.Job, error)
 
 // open opens the devices of the list, each once.
 func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
-	o, err := f.Flags.Open(ctx, msg, 0, nil, false)
+	o, err := devices.Open(ctx, msg, f.Compute, 0, nil, false)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +175,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.O
 	for _, b := range o.Backends {
 		if name := b.Info().Name; names[name] {
 			o.Close()
-			return nil, exit.Usagef("--device %s: %s is there twice", f.Device, name)
+			return nil, exit.Usagef("--device %s: %s is there twice", f.Compute.Device, name)
 		}
 		names[b.Info().Name] = true
 	}
@@ -226,7 +220,7 @@ func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
 		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
 	}
 	if m.Data == "" {
-		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Seed, bench.SyntheticText)
+		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Data.Seed, bench.SyntheticText)
 	}
 	return m
 }

@@ -8,7 +8,7 @@ import (
 
 func newExport() *cobra.Command {
 	var format string
-	var f flags.ResultFlags
+	var f flags.Options
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a model for other programs: parameters, scaling, data and weights",
@@ -21,7 +21,7 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
   gpfit export co2.gpfit | jq .kernel`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := f.Load(args[0])
+			m, err := f.LoadModel(args[0])
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,8 @@ examples/to_sklearn.py builds the equal scikit-learn model.`,
 		},
 	}
 	s := flags.InOrder(cmd)
-	flags.Choice(s, &format, "format", "json", "%s", "json", "npz")
-	f.Add(s)
+	flags.Choice(s, &format, "format", "form of the result", "json", "npz")
+	flags.InGroup(s, "Output", "format")
+	f.Add(s, "export")
 	return cmd
 }

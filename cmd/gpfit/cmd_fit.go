@@ -14,13 +14,12 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/internal/atomicfile"
 )
 
 type fitFlags struct {
-	training.TableFlags
-	out               string
-	saveFactor, force bool
+	training.Flags
 }
 
 func newFit() *cobra.Command {
@@ -67,27 +66,8 @@ and ends with the same bits as a fit that was never stopped.`,
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
 	}
-	s := flags.InOrder(cmd)
-	f.DataFlags.Add(s)
-	f.AddSplitMask(s)
-	f.ModelFlags.Add(s)
-	f.AddNoise(s, &f.DataFlags)
-	f.ScoreFlags.Add(s)
-	f.AddTuning(s)
-	s.StringVar(&f.out, "out", "", "model `FILE` (default: the name of DATA with .gpfit, in this folder)")
-	s.BoolVar(&f.saveFactor, "save-factor", false, "store the Cholesky factor in the model: 8n² bytes, and predictions begin at once")
-	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
-	f.Flags.Add(s)
+	f.Add(flags.InOrder(cmd), "fit")
 	return cmd
-}
-
-// options turns the flags into fit's options.
-func (f *fitFlags) options(msg *messages.Writer) (fit.Options, error) {
-	o, err := f.Options(msg)
-	o.Settings.Seed = f.Seed
-	o.Settings.Callback = msg.Iteration
-	o.OnWarning = msg.Say
-	return o, err
 }
 
 // saveModel writes the model of an outcome.
@@ -100,19 +80,21 @@ func saveModel(ctx context.Context, path string, o *fit.Outcome, withFactor bool
 }
 
 func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	opts, err := f.options(msg)
-	if err != nil {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	if err := f.CheckScores(); err != nil {
 		return err
 	}
-	if f.out == "" {
-		f.out = output.ModelName(path)
+	opts := f.FitOptions(msg)
+	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
+	out := &f.Output.Out
+	if *out == "" {
+		*out = output.ModelName(path)
 	}
 	checkpoint := []output.Destination{{Flag: "checkpoint", Path: opts.Checkpoint}}
-	if err := output.CheckModel(f.out, f.force, checkpoint, f.Inputs(path)...); err != nil {
+	if err := output.CheckModel(*out, f.Output.Force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
 	if err != nil {
 		return err
 	}
@@ -129,11 +111,11 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
-	if err == nil && f.CrossValidation() != nil {
-		if !f.saveFactor {
+	if err == nil && f.CrossValidate {
+		if !f.Output.SaveFactor {
 			outcome.Close() // its memory is the folds'
 		}
-		err = f.CrossValidate(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
+		err = f.Score(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
 	}
 	msg.Clear()
 	return finishFit(cmd, msg, f, job, outcome, err)
@@ -142,9 +124,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
-	saveErr := saveModel(cmd.Context(), f.out, o, f.saveFactor)
+	saveErr := saveModel(cmd.Context(), f.Output.Out, o, f.Output.SaveFactor)
 	if saveErr == nil {
-		o.Report.ModelFile = f.out
+		o.Report.ModelFile = f.Output.Out
 	}
 	for _, w := range o.Report.Warnings[len(job.Warnings()):] {
 		msg.Warn(w)
@@ -152,12 +134,13 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 	if job.Warning != "" { // it was shown before
 		o.Report.Warnings = append([]string{job.Warning}, o.Report.Warnings...)
 	}
-	err := output.Report(cmd.OutOrStdout(), f.JSON, &o.Report)
+	messages.AllFlags(o.Report.Warnings)
+	err := output.Report(cmd.OutOrStdout(), f.Output.JSON, &o.Report)
 	switch {
 	case saveErr != nil:
 		return errors.Join(&output.WriteError{Err: saveErr}, fitErr)
 	case errors.Is(fitErr, context.Canceled):
-		text := "interrupted: the best model so far is in " + f.out
+		text := "interrupted: the best model so far is in " + f.Output.Out
 		if checkpoint := f.Fit.Checkpoint; checkpoint != "" {
 			text += "; the same command goes on from the checkpoint " + checkpoint
 		}
@@ -165,7 +148,7 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}
-	msg.Note("model written to %s", f.out)
+	msg.Note("model written to %s", f.Output.Out)
 	if err := o.RemoveCheckpoint(); err != nil {
 		return &output.WriteError{Err: err}
 	}

@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
+	"gpfit/kernel"
 )
 
 func newKernel() *cobra.Command {
@@ -30,11 +31,9 @@ func newKernel() *cobra.Command {
 }
 
 type kernelCheckFlags struct {
-	flags.DataFlags
-	flags.ModelFlags
+	flags.Options
 	check   fit.KernelCheckOptions
 	columns int
-	json    bool
 }
 
 func newKernelCheck() *cobra.Command {
@@ -66,14 +65,9 @@ does not pass is none, and the exit code is 10.
 	s.IntVar(&f.check.Points, "points", 300, "number of points at most; the time grows with its cube")
 	s.IntVar(&f.check.Draws, "draws", 4, "parameter vectors around the start values")
 	s.IntVar(&f.columns, "columns", 3, "columns of random points, without DATA")
-	var model pflag.FlagSet
-	f.ModelFlags.Add(&model)
-	for _, name := range []string{"ard", "set", "standardize"} {
-		s.AddFlag(model.Lookup(name))
-	}
-	f.DataFlags.Add(s)
-	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of --subsample"
-	s.BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+	flags.InGroup(s, "Points", "points", "draws", "columns")
+	f.Add(s, "kernel check")
+	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of option subsample"
 	return cmd
 }
 
@@ -93,11 +87,11 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if f.check.Points < 1 || f.check.Draws < 0 || f.columns < 1 {
 		return exit.Usagef("--points and --columns must be positive, and --draws not negative")
 	}
-	f.Fit.Kernel, f.check.Seed = args[0], f.Seed
-	opts, err := f.ModelFlags.Options()
-	if err != nil {
+	if _, err := kernel.Parse(args[0]); err != nil { // before the table is read
 		return err
 	}
+	opts := f.Fit
+	opts.Kernel, f.check.Seed = args[0], f.Data.Seed
 	data, err := f.points(args[1:], cmd.InOrStdin(), &opts)
 	if err != nil {
 		return err
@@ -110,7 +104,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if err != nil {
 		return err
 	}
-	if err := output.Report(cmd.OutOrStdout(), f.json, report); err != nil {
+	if err := output.Report(cmd.OutOrStdout(), f.Output.JSON, report); err != nil {
 		return err
 	}
 	return report.Err()
@@ -119,10 +113,10 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 // points reads DATA, if it is there, or draws a table.
 func (f *kernelCheckFlags) points(path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
 	if len(path) > 0 {
-		return f.Read(path[0], stdin)
+		return dataset.Read(path[0], stdin, f.Data)
 	}
 	opts.Standardize = gp.StandardizeNone
-	rng := rand.New(rand.NewPCG(f.Seed, 2))
+	rng := rand.New(rand.NewPCG(f.Data.Seed, 2))
 	data := fit.Data{N: max(2, f.check.Points), D: f.columns, TargetName: "y"}
 	for c := range data.D {
 		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))

@@ -12,8 +12,7 @@ import (
 )
 
 type looFlags struct {
-	flags.ResultFlags
-	devices.Flags
+	flags.Options
 }
 
 func newLOO() *cobra.Command {
@@ -40,19 +39,17 @@ in the result, beside the columns.`,
   gpfit loo co2.gpfit --json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
-	s := flags.InOrder(cmd)
-	f.ResultFlags.Add(s)
-	f.Flags.Add(s)
+	f.Add(flags.InOrder(cmd), "loo")
 	return cmd
 }
 
 func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	model, err := f.Load(path)
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	model, err := f.LoadModel(path)
 	if err != nil {
 		return err
 	}
-	posterior, done, err := f.Condition(ctx, msg, model)
+	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
 	if err != nil {
 		return err
 	}
@@ -64,7 +61,7 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	}
 	s := l.Summary()
 	err = f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
-		return columns.Write(w, f.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
+		return columns.Write(w, f.Output.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
 	})
 	if err != nil {
 		return err

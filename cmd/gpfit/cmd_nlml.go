@@ -7,12 +7,13 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/fit/dataset"
 	"gpfit/graph"
 	"gpfit/internal/atomicfile"
 )
 
 type nlmlFlags struct {
-	training.TableFlags
+	training.Flags
 	graph string
 }
 
@@ -29,29 +30,25 @@ would take. Nothing is optimised.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runNLML(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.DataFlags.Add(s)
-	f.ModelFlags.Add(s)
-	f.AddNoise(s, &f.DataFlags)
-	f.ScoreFlags.Add(s)
+	f.Add(s, "nlml")
 	s.StringVar(&f.graph, "graph", "", "also draw the expression graph and its derivatives into `FILE`, for Graphviz (dot -Tsvg FILE)")
-	f.Flags.Add(s)
+	flags.InGroup(s, "Output", "graph")
 	return cmd
 }
 
 func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	opts, err := f.Options(msg)
-	if err != nil {
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	if err := f.CheckScores(); err != nil {
 		return err
 	}
 	if err := output.Check([]output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
 	if err != nil {
 		return err
 	}
-	job, err := f.Open(ctx, msg, data, opts, true)
+	job, err := f.Open(ctx, msg, data, f.FitOptions(msg), true)
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	}
 	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
 	if err == nil {
-		err = f.CrossValidate(ctx, msg, job.Job, job.Backends[0], report)
+		err = f.Score(ctx, msg, job.Job, job.Backends[0], report)
 	}
 	msg.Clear()
 	if err != nil {
@@ -77,5 +74,6 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if job.Warning != "" {
 		report.Warnings = append(report.Warnings, job.Warning)
 	}
-	return output.Report(cmd.OutOrStdout(), f.JSON, report)
+	messages.AllFlags(report.Warnings)
+	return output.Report(cmd.OutOrStdout(), f.Output.JSON, report)
 }

@@ -20,10 +20,9 @@ import (
 )
 
 type predictFlags struct {
-	flags.RowFlags
-	devices.Flags
-	predict           columns.Predict
-	out, plot, plotBy string
+	flags.Options
+	predict      columns.Predict
+	plot, plotBy string
 }
 
 func newPredict() *cobra.Command {
@@ -45,7 +44,7 @@ and, where asked for,
                     (and of the scaling), and posterior mean and deviation of each
                     term of a sum of kernels, k1, k2, …; the means add up to mean
   gradient_NAME     with --gradient: derivative of the mean by that feature
-  gradient_std_NAME with --gradient-std: standard deviation of the function's
+  gradient_std_NAME  with --gradient-std: standard deviation of the function's
                     derivative by that feature, for kernels without a kink
   draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
@@ -69,17 +68,15 @@ interval along one feature, with the training data.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.RowFlags.Add(s)
+	f.Add(s, "predict")
 	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
 	s.BoolVar(&f.predict.Terms, "terms", false, "predict each term of a sum of kernels apart, too")
 	s.BoolVar(&f.predict.Gradient, "gradient", false, "derivatives of the mean by the features, too")
 	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "standard deviations of the function's derivatives, too: 2n² operations a row and feature")
-	flags.AddJoint(s, &f.predict.Sampling, 0)
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
-	flags.CommandLineOnly(s, "out")
 	s.StringVar(&f.plot, "plot", "", "also draw mean, interval and training data to `FILE`.svg or .png")
 	s.StringVar(&f.plotBy, "plot-by", "", "feature along which to draw, by `NAME` (default: the first that the model uses)")
-	f.Flags.Add(s)
+	flags.InGroup(s, "Prediction", "interval", "terms", "gradient", "gradient-std")
+	flags.InGroup(s, "Output", "plot", "plot-by")
 	return cmd
 }
 
@@ -88,13 +85,14 @@ func (f *predictFlags) check() error {
 	if p := f.predict.Probability; !(p > 0 && p < 1) {
 		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
 	}
-	return flags.CheckJoint(&f.predict.Sampling)
+	f.predict.Sampling = f.Joint
+	return nil
 }
 
 // outputs are the files to be written: each of several targets has a covariance of
 // its own.
 func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
-	files := []output.Destination{{Flag: "out", Path: f.out}, {Flag: "plot", Path: f.plot}}
+	files := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot}}
 	if len(m.Targets) == 0 {
 		return append(files, output.Destination{Flag: "cov", Path: f.predict.Covariance})
 	}
@@ -105,7 +103,7 @@ func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
 }
 
 func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -121,7 +119,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	in, err := f.RowFlags.Open(dataPath, cmd.InOrStdin(), model)
+	in, err := f.OpenRows(dataPath, cmd.InOrStdin(), model)
 	if err != nil {
 		return err
 	}
@@ -139,12 +137,12 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	for _, w := range warnings {
 		msg.Warn(w)
 	}
-	posterior, done, err := f.Condition(ctx, msg, model)
+	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
 	if err != nil {
 		return err
 	}
 	defer done()
-	err = output.File(ctx, cmd.OutOrStdout(), f.out, func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
+	err = f.Write(ctx, cmd.OutOrStdout(), func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
 	msg.Clear()
 	for _, w := range in.Warnings()[len(warnings):] {
 		msg.Warn(w)
@@ -158,7 +156,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 // writePieces predicts the given rows and those that in has left, and writes the
 // results as they come.
 func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.ModelRows, plot *forecast, msg *messages.Writer) error {
-	out := columns.NewSheet(w, f.JSON, f.predict.Info())
+	out := columns.NewSheet(w, f.Output.JSON, f.predict.Info())
 	for done := 0; piece.N > 0; {
 		parts, err := f.predict.Parts(ctx, p, piece)
 		if err != nil {

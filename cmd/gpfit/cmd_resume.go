@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,7 @@ the spec are added.`,
 	s.BoolVar(&f.allowChanged, "allow-changed", false, "take over a changed spec or changed data, and do anew what they touch")
 	s.BoolVar(&f.RetryFailed, "retry-failed", false, "try again whatever failed")
 	s.BoolVar(&f.Shared, "worker", false, "share the run with other workers: take jobs that nobody has claimed")
+	flags.InGroup(s, "Run", "allow-changed", "retry-failed", "worker")
 	f.BatchFlags.Add(s)
 	return cmd
 }
@@ -64,6 +66,9 @@ func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 	var changed *batch.ChangedError
 	if errors.As(err, &changed) && f.allowChanged {
 		err = takeOver(ctx, msg, r)
+	}
+	if changed != nil && !f.allowChanged {
+		return fmt.Errorf("%w; with --allow-changed gpfit does again what depends on it", err)
 	}
 	if err != nil {
 		return err

@@ -14,19 +14,17 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
+	"gpfit/fit/option"
 	"gpfit/gp"
 	"gpfit/gp/columns"
 	"gpfit/kernel"
 )
 
 type sampleFlags struct {
-	flags.RowFlags
-	devices.Flags
-	joint         columns.Sampling
+	flags.Options
 	prior, grid   string
 	set           []string
 	unconditional bool
-	target, out   string
 }
 
 func newSample() *cobra.Command {
@@ -58,12 +56,9 @@ from its numerical range; nothing is added to its diagonal.`,
 	s.StringArrayVar(&f.set, "set", nil, "parameter of --prior, `NAME=VALUE` (may be repeated)")
 	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
 	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
-	s.StringVar(&f.target, "target", "", "`NAME` of the target, if the model has several")
-	f.RowFlags.Add(s)
-	flags.AddJoint(s, &f.joint, 1)
-	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
-	flags.CommandLineOnly(s, "target", "prior", "set", "out")
-	f.Flags.Add(s)
+	flags.CommandLineOnly(s, "prior", "set")
+	flags.InGroup(s, "Prior", "prior", "set", "unconditional", "grid")
+	f.Add(s, "sample")
 	return cmd
 }
 
@@ -79,11 +74,11 @@ type sampleRows struct {
 }
 
 func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
-	msg := messages.New(cmd.ErrOrStderr(), f.Quiet)
+	msg := messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
 	if err := f.check(args); err != nil {
 		return err
 	}
-	f.joint.OnNote = msg.Say
+	f.Joint.OnNote = msg.Say
 	from := f.fromModel
 	if f.prior != "" {
 		from = f.fromExpression
@@ -97,11 +92,11 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	for _, c := range at.used {
 		r.Add(at.names[c], columns.Of(at.x, at.n, c), "inputs", at.names[c])
 	}
-	if err := f.joint.Add(cmd.Context(), joint, &r, at.target); err != nil {
+	if err := f.Joint.Add(cmd.Context(), joint, &r, at.target); err != nil {
 		return err
 	}
-	return output.File(cmd.Context(), cmd.OutOrStdout(), f.out, func(w io.Writer) error {
-		return columns.Write(w, f.JSON, map[string]any{"type": "sample"}, r)
+	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
+		return columns.Write(w, f.Output.JSON, map[string]any{"type": "sample"}, r)
 	})
 }
 
@@ -121,30 +116,27 @@ func (f *sampleFlags) check(args []string) error {
 		return flags.WrongArgs(len(args), want)
 	case f.prior != "" && f.unconditional:
 		return exit.Usagef("--unconditional goes with a MODEL, not with --prior")
-	case f.prior != "" && f.target != "":
+	case f.prior != "" && f.Target != "":
 		return exit.Usagef("--target goes with a MODEL, not with --prior")
 	case f.prior == "" && f.set != nil:
 		return exit.Usagef("--set goes with --prior: a MODEL has its parameters")
-	case f.TellNoise() && (f.prior != "" || !f.joint.Observed):
+	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):
 		return exit.Usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
 	}
-	if err := flags.CheckJoint(&f.joint); err != nil {
-		return err
-	}
-	return output.Check([]output.Destination{{Flag: "out", Path: f.out}, {Flag: "cov", Path: f.joint.Covariance}}, args...)
+	return output.Check([]output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.
 func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
-	at, opts := sampleRows{}, gp.JointOptions{Observed: f.joint.Observed}
+	at, opts := sampleRows{}, gp.JointOptions{Observed: f.Joint.Observed}
 	model, err := gp.Load(args[0])
 	if err != nil {
 		return nil, at, err
 	}
 	if model.T() > 1 {
-		at.target = f.target
+		at.target = f.Target
 	}
-	if model, err = flags.Target(model, f.target); err != nil {
+	if model, err = flags.Target(model, f.Target); err != nil {
 		return nil, at, err
 	}
 	at.names, at.used = model.FeatureNames, model.Columns
@@ -156,15 +148,15 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 			return nil, at, err
 		}
 		at.n = len(at.x)
-		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.joint.Observed {
+		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Joint.Observed {
 			return nil, at, flags.RowsError(err)
 		}
 	} else {
 		of := *model
-		if !f.joint.Observed {
+		if !f.Joint.Observed {
 			of.Noise = gp.Noise{} // no need to know the rows'
 		}
-		in, err := f.RowFlags.Open(args[1], stdin, &of)
+		in, err := f.OpenRows(args[1], stdin, &of)
 		if err != nil {
 			return nil, at, err
 		}
@@ -182,7 +174,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		j, err := model.Prior(ctx, at.x, at.n, opts)
 		return j, at, err
 	}
-	posterior, done, err := f.Condition(ctx, msg, model)
+	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
 	if err != nil {
 		return nil, at, err
 	}
@@ -203,7 +195,7 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		at.n = len(at.x)
 	} else {
 		var data fit.Data
-		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Features, Header: f.Header})
+		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header})
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
 		for _, w := range data.Warnings {
 			msg.Warn(w)
@@ -214,22 +206,29 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	}
 	at.used = kernel.Columns(len(at.names))
 	process, err := gp.NewProcess(expr, len(at.names))
-	if err == nil {
-		err = flags.NamedValues("set", f.set, func(p flags.NamedValue) error { return setParameter(process, p) })
-	}
 	if err != nil {
 		return nil, at, err
 	}
-	j, err := process.Joint(ctx, at.x, at.n, f.joint.Observed)
+	for _, text := range f.set {
+		if err := setParameter(process, text); err != nil {
+			return nil, at, err
+		}
+	}
+	j, err := process.Joint(ctx, at.x, at.n, f.Joint.Observed)
 	return j, at, err
 }
 
 // setParameter gives a process the value of a --set.
-func setParameter(process *gp.Process, p flags.NamedValue) error {
-	v, err := p.PositiveNumber()
-	if err == nil {
-		err = process.Set(p.Name, v)
+func setParameter(process *gp.Process, text string) error {
+	value, err := option.All().Find("set", "nlml").Read(nil, text)
+	if err != nil {
+		return err
 	}
+	a := value.([]fit.Assignment)[0]
+	if !(a.Value >= 0) {
+		return &fit.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
+	}
+	err = process.Set(a.Name, a.Value)
 	var unknown *gp.ParameterError
 	if errors.As(err, &unknown) {
 		return exit.Usagef("--set %v", err)

@@ -2,23 +2,24 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
-	"gpfit/kernel"
+	"gpfit/fit/dataset"
 )
 
 type selectFlags struct {
-	training.TableFlags
-	settings fit.SelectOptions
-	out      string
-	force    bool
+	training.Flags
+	// kernel is refused: there are several.
+	kernel string
 }
 
 func newSelect() *cobra.Command {
@@ -41,67 +42,45 @@ Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSelect(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	f.DataFlags.Add(s)
-	f.AddSplitMask(s)
-	s.StringArrayVar(&f.settings.Kernels, "kernels", nil, "a kernel to compare, an `EXPRESSION` (to be repeated)")
-	f.ModelFlags.Add(s)
+	f.Add(s, "select")
+	s.StringVar(&f.kernel, "kernel", "", "not for this command")
 	s.Lookup("kernel").Hidden = true
-	f.AddNoise(s, &f.DataFlags)
-	flags.Choice(s, &f.settings.Score, "score", fit.ByBIC, "what decides: %s", fit.SelectionScores()...)
-	s.BoolVar(&f.settings.Greedy, "greedy", false, "search over sums and products of the kernels")
-	s.IntVar(&f.settings.MaxTerms, "max-terms", 0, "leaves in a grown kernel (default 4)")
-	s.IntVar(&f.settings.Budget, "budget", 0, "kernels that a search fits (default 60)")
-	s.IntVar(&f.settings.CrossValidation.Folds, "folds", 0, "folds of the cross-validation (default 10)")
-	s.BoolVar(&f.settings.CrossValidation.Refit, "refit", false, "tune the parameters anew for each fold")
-	f.AddCandidateTuning(s)
-	s.StringVar(&f.out, "out", "", "model `FILE` (default: none is written)")
-	s.BoolVar(&f.force, "force", false, "replace the file of --out even if it is not a model")
-	f.Flags.Add(s)
 	return cmd
 }
 
-// options turns the flags into fit's options and the settings of a comparison.
-func (f *selectFlags) options(msg *messages.Writer) (fit.Options, fit.SelectOptions, error) {
-	s := f.settings
-	s.CrossValidation.Seed = f.Seed
+// settings returns the settings of the comparison.
+func (f *selectFlags) settings(msg *messages.Writer) (fit.SelectOptions, error) {
+	s := f.Select
+	s.CrossValidation = f.CrossValidation
+	s.CrossValidation.Seed = f.Data.Seed
 	s.OnCandidate = func(index, known int, text string) { msg.Step("kernel %d of %d: %s", index+1, known, text) }
-	o, err := f.Options(msg)
-	o.Settings.Seed = f.Seed
-	o.OnWarning = msg.Say
 	switch {
-	case err != nil:
-		return o, s, err
 	case len(s.Kernels) == 0:
-		return o, s, exit.Usagef("no kernels to compare: give --kernels, once for each")
-	case f.Several():
-		return o, s, exit.Usagef("--target %s: kernels are compared on one target; take them one by one", f.Target)
-	case o.Kernel != "rbf":
-		return o, s, exit.Usagef("--kernel is for one kernel; give --kernels, once for each")
-	case min(s.MaxTerms, s.Budget, s.CrossValidation.Folds) < 0:
-		return o, s, exit.Usagef("--max-terms, --budget and --folds must not be negative")
+		return s, exit.Usagef("no kernels to compare: give --kernels, once for each")
+	case f.Data.Targets != nil:
+		return s, exit.Usagef("--target %s: kernels are compared on one target; take them one by one", strings.Join(f.Data.Targets, ","))
+	case f.kernel != "":
+		return s, exit.Usagef("--kernel is for one kernel; give --kernels, once for each")
 	case !s.Greedy && (s.MaxTerms != 0 || s.Budget != 0):
-		return o, s, exit.Usagef("--max-terms and --budget go with --greedy")
+		return s, exit.Usagef("--max-terms and --budget go with --greedy")
 	}
-	for _, text := range s.Kernels {
-		if _, err := kernel.Parse(text); err != nil {
-			return o, s, err
-		}
-	}
-	return o, s, nil
+	return s, nil
 }
 
 func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	opts, settings, err := f.options(msg)
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	settings, err := f.settings(msg)
 	if err != nil {
 		return err
 	}
-	if f.out != "" {
-		if err := output.CheckModel(f.out, f.force, nil, f.Inputs(path)...); err != nil {
+	opts := f.FitOptions(msg)
+	opts.OnWarning = msg.Say
+	if f.Output.Out != "" {
+		if err := output.CheckModel(f.Output.Out, f.Output.Force, nil, f.Inputs(path)...); err != nil {
 			return err
 		}
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
 	if err != nil {
 		return err
 	}
@@ -112,7 +91,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	opened, err := f.OpenFor(ctx, msg, job, false)
+	opened, err := devices.OpenFor(ctx, msg, f.Compute, job, false)
 	if err != nil {
 		return err
 	}
@@ -129,10 +108,10 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 // ended.
 func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
-	if f.out != "" {
-		if saveErr = saveModel(cmd.Context(), f.out, r.Outcome, false); saveErr == nil {
-			r.ModelFile = f.out
-			r.Report.ModelFile = f.out
+	if f.Output.Out != "" {
+		if saveErr = saveModel(cmd.Context(), f.Output.Out, r.Outcome, false); saveErr == nil {
+			r.ModelFile = f.Output.Out
+			r.Report.ModelFile = f.Output.Out
 		}
 	}
 	if warning != "" {
@@ -141,12 +120,16 @@ func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warn
 	for _, w := range r.Report.Warnings {
 		msg.Warn(w)
 	}
-	err := output.Report(cmd.OutOrStdout(), f.JSON, r)
+	messages.AllFlags(r.Report.Warnings)
+	for i := range r.Candidates {
+		r.Candidates[i].Error = messages.Flags(r.Candidates[i].Error)
+	}
+	err := output.Report(cmd.OutOrStdout(), f.Output.JSON, r)
 	if saveErr != nil {
 		return errors.Join(&output.WriteError{Err: saveErr}, runErr)
 	}
-	if f.out != "" {
-		msg.Note("model written to %s", f.out)
+	if f.Output.Out != "" {
+		msg.Note("model written to %s", f.Output.Out)
 	}
 	return errors.Join(err, runErr)
 }

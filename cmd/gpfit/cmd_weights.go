@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -29,15 +30,13 @@ are those of ridge regression. --json has the covariances, too.`,
   gpfit weights model.gpfit`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
 	}
-	s := flags.InOrder(cmd)
-	f.ResultFlags.Add(s)
-	f.Flags.Add(s)
+	f.Add(flags.InOrder(cmd), "weights")
 	return cmd
 }
 
 func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	model, err := f.Load(path)
+	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	model, err := f.LoadModel(path)
 	if err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 		}
 		return err
 	}
-	posterior, done, err := f.Condition(ctx, msg, model)
+	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
 	if err != nil {
 		return err
 	}
@@ -57,5 +56,5 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.JSON, weights) })
+	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.Output.JSON, weights) })
 }

@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,9 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flags.Error)
+	root.SetHelpFunc(flags.Help)
+	root.SetUsageFunc(func(cmd *cobra.Command) error { flags.Help(cmd, nil); return nil })
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	for _, cmd := range root.Commands() {
 		flags.Finish(cmd)
@@ -96,9 +100,45 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	names := make([]string, 0, 8)
+	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), suggest.DidYouMean(args[0], commandNames(cmd)))
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
 	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
 	}
-	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), suggest.DidYouMean(args[0], names))
+	return names
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the usage of a command",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about := cmd.Root()
+			for len(args) > 0 && about.HasSubCommands() {
+				i := slices.IndexFunc(about.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] })
+				if i < 0 {
+					return noCommand(about, args)
+				}
+				about, args = about.Commands()[i], args[1:]
+			}
+			if len(args) > 0 {
+				return exit.Usagef("%s has no command %s", about.CommandPath(), textform.Quote(args[0]))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return commandNames(about), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }

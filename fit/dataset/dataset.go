@@ -42,20 +42,9 @@ type Options struct {
 	Mask, MaskColumn string
 }
 
-// MissingTargetError reports a row that lacks one of several targets.
-type MissingTargetError struct {
-	// Table is the error with its place.
-	Table *table.Error
-}
-
-func (e *MissingTargetError) Error() string { return e.Table.Error() }
-
-// Unwrap returns the error of the table.
-func (e *MissingTargetError) Unwrap() error { return e.Table }
-
 // Read reads the table at path, a file of any format that gpfit reads or several,
-// or for "-" the text from stdin. Errors: [*MissingTargetError], and those of the
-// table or mask with file, line and column.
+// or for "-" the text from stdin. Errors: those of the table or
+// mask with file, line and column.
 func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 	columns, err := o.columns(path)
 	if err != nil {
@@ -138,8 +127,8 @@ func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
 		case gap < 0:
 			keep = append(keep, i)
 		case !o.DropMissing:
-			return &MissingTargetError{&table.Error{Source: t.Source, Line: t.Line[i], ColumnName: t.TargetNames[gap],
-				Msg: fmt.Sprintf("the target %q is missing", t.TargetNames[gap])}}
+			return &table.Error{Source: t.Source, Line: t.Line[i], ColumnName: t.TargetNames[gap],
+				Msg: fmt.Sprintf("the target %q is missing; option missing drop leaves such rows out", t.TargetNames[gap])}
 		}
 	}
 	if dropped := t.N - len(keep); dropped > 0 {

@@ -37,11 +37,11 @@ type Options struct {
 
 // MismatchError reports an option that does not fit the model.
 type MismatchError struct {
-	// Option is the name of the field, Msg describes the problem.
+	// Option is the option's name in the table of package option. Msg describes the problem.
 	Option, Msg string
 }
 
-func (e *MismatchError) Error() string { return e.Option + ": " + e.Msg }
+func (e *MismatchError) Error() string { return "option " + e.Option + ": " + e.Msg }
 
 // Rows holds N rows of all features of a model, row-major, and their noise.
 type Rows struct {
@@ -99,7 +99,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 		}
 	default:
 		_ = in.Close()
-		return nil, &MismatchError{"Features", fmt.Sprintf("selects %d columns, but the model has %d", in.Columns(), all)}
+		return nil, &MismatchError{"features", fmt.Sprintf("selects %d columns, but the model has %d", in.Columns(), all)}
 	}
 	if o.NoiseColumn == "" && m.Noise.Column != "" {
 		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std does not include them", m.Noise.Column)}
@@ -109,10 +109,13 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 
 func (o *Options) check(m *gp.Model) error {
 	if o.NoiseColumn != "" && m.Noise.Column == "" {
-		return &MismatchError{"NoiseColumn", "the model was fitted without known variances"}
+		return &MismatchError{"noise-column", "the model was fitted without known variances"}
 	}
-	if (o.NoiseGroup != "" || o.DefaultGroup != "") && m.Noise.GroupColumn == "" {
-		return &MismatchError{"NoiseGroup", "the model has no noise groups"}
+	if m.Noise.GroupColumn == "" && o.NoiseGroup != "" {
+		return &MismatchError{"noise-group", "the model has no noise groups"}
+	}
+	if m.Noise.GroupColumn == "" && o.DefaultGroup != "" {
+		return &MismatchError{"noise-group-default", "the model has no noise groups"}
 	}
 	return nil
 }

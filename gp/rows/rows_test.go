@@ -71,9 +71,9 @@ func TestOpenErrors(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"too many columns": {&plain, Options{Features: []string{"a"}}, "Features: selects 1 columns, but the model has 3"},
-		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "NoiseColumn: the model was fitted without known variances"},
-		"no groups":        {&plain, Options{DefaultGroup: "left"}, "NoiseGroup: the model has no noise groups"},
+		"too many columns": {&plain, Options{Features: []string{"a"}}, "option features: selects 1 columns, but the model has 3"},
+		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "option noise-column: the model was fitted without known variances"},
+		"no groups":        {&plain, Options{DefaultGroup: "left"}, "option noise-group-default: the model has no noise groups"},
 	} {
 		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
 		var oe *MismatchError

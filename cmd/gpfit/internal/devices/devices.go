@@ -1,4 +1,4 @@
-// Package devices opens the devices that the flags of a command ask for, and says
+// Package devices opens the devices that a command asks for, and says
 // which they are, why, and what a job needs of them. All that commands want of
 // package device is here.
 package devices
@@ -9,15 +9,12 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/fit"
+	"gpfit/fit/option"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
@@ -33,31 +30,6 @@ func Choose(ctx context.Context, name string) (device.Choice, error) {
 // CPU describes the processor.
 func CPU() string { return cpu.Driver{}.Probe(context.Background())[0].Detail }
 
-// Flags say where to compute and how to talk.
-type Flags struct {
-	Device, Fallback string
-	JSON, Quiet      bool
-	threads          int
-}
-
-// Add declares the flags.
-func (f *Flags) Add(s *pflag.FlagSet) {
-	s.StringVar(&f.Device, "device", "auto", "where to compute: auto, a name from 'gpfit devices', or several with commas")
-	flags.Completions(s, "device", "auto", "cpu")
-	s.StringVar(&f.Fallback, "fallback", "", "`DEVICE` to take where --device cannot be had, is lost or too small")
-	s.IntVar(&f.threads, "threads", 0, fmt.Sprintf("CPU threads, at most %d (default: all)", device.MaxThreads))
-	s.BoolVar(&f.JSON, "json", false, "print one JSON object instead of text")
-	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
-}
-
-// CheckThreads finds a mistake in --threads before any work.
-func (f *Flags) CheckThreads() error {
-	if f.threads < 0 || f.threads > device.MaxThreads {
-		return exit.Usagef("--threads %d: must be from 0 to %d", f.threads, device.MaxThreads)
-	}
-	return nil
-}
-
 // Opened are open devices.
 type Opened struct {
 	Backends []device.Backend
@@ -72,25 +44,22 @@ func (o *Opened) Close() {
 	}
 }
 
-// Open opens the devices of the flags for a job of n points (0 if that does not
+// Open opens the devices that c names for a job of n points (0 if that does not
 // matter) and the kernel prog (nil likewise), or with one only the first of them,
 // and says which and why.
-func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *kernel.Program, one bool) (*Opened, error) {
-	if err := f.CheckThreads(); err != nil {
-		return nil, err
-	}
-	if f.threads > 0 {
-		runtime.GOMAXPROCS(f.threads)
+func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, prog *kernel.Program, one bool) (*Opened, error) {
+	if c.Threads > 0 {
+		runtime.GOMAXPROCS(c.Threads)
 	}
 	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: f.Device, N: n, Kernel: prog, Fallback: f.Fallback, Options: f.options(), Crossover: device.NewCrossover(),
+		Device: c.Device, N: n, Kernel: prog, Fallback: c.Fallback, Options: device.Options{Threads: c.Threads}, Crossover: device.NewCrossover(),
 	}, Drivers())
 	if err != nil {
 		return nil, err
 	}
 	o := &Opened{Backends: backends}
 	if choice.FellBack {
-		o.Warning = fmt.Sprintf("device %s cannot be had: taking %s, as --fallback allows (%s)", f.Device, choice.Device, choice.Reason)
+		o.Warning = fmt.Sprintf("device %s is not available: taking %s, as --fallback allows (%s)", c.Device, choice.Device, choice.Reason)
 		msg.Warn(o.Warning)
 	}
 	for _, b := range backends {
@@ -104,16 +73,14 @@ func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *ker
 	return o, nil
 }
 
-func (f *Flags) options() device.Options { return device.Options{Threads: f.threads} }
-
 // Reopen returns the function that opens the fallback device in mid-job, nil if
 // there is none.
-func (f *Flags) Reopen() func(ctx context.Context) (device.Backend, error) {
-	if f.Fallback == "" {
+func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) {
+	if c.Fallback == "" {
 		return nil
 	}
 	return func(ctx context.Context) (device.Backend, error) {
-		backends, _, err := device.Dispatch(ctx, device.Request{Device: f.Fallback, Options: f.options()}, Drivers())
+		backends, _, err := device.Dispatch(ctx, device.Request{Device: c.Fallback, Options: device.Options{Threads: c.Threads}}, Drivers())
 		if err != nil {
 			return nil, err
 		}
@@ -123,14 +90,14 @@ func (f *Flags) Reopen() func(ctx context.Context) (device.Backend, error) {
 
 // OpenFor is Open for a fit. It says what that needs, and refuses it if a device
 // has too little memory, unless it may move to a fallback.
-func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, job *fit.Job, one bool) (*Opened, error) {
-	o, err := f.Open(ctx, msg, job.N(), job.Program(), one)
+func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*Opened, error) {
+	o, err := Open(ctx, msg, c, job.N(), job.Program(), one)
 	if err != nil {
 		return nil, err
 	}
 	NotePlan(msg, job.Plan(o.Backends[0]))
 	for _, b := range o.Backends {
-		if err := job.CheckMemory(b); err != nil && f.Fallback == "" {
+		if err := job.CheckMemory(b); err != nil && c.Fallback == "" {
 			o.Close()
 			return nil, err
 		}
@@ -140,12 +107,12 @@ func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, job *fit.Job,
 
 // Condition puts a model on a device. The caller calls the function returned when
 // it is done with the posterior.
-func (f *Flags) Condition(ctx context.Context, msg *messages.Writer, m *gp.Model) (*gp.Posterior, func(), error) {
+func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Posterior, func(), error) {
 	prog, err := m.Program()
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := f.Open(ctx, msg, m.N(), prog, true)
+	o, err := Open(ctx, msg, c, m.N(), prog, true)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,6 @@
-// Package flags declares the flags that commands share, in groups, and turns them
-// into options of the library. A flag stands in one place: its declaration has
-// the words that it takes, from which checks and the shell's completion follow.
+// Package flags makes the flags of commands: those of the table of options, which
+// [Options] declares, and those of one command alone. It reads them from the command
+// line and from variables, completes them for the shell, and shows them in help.
 package flags
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/fit/option"
 	"gpfit/internal/suggest"
 )
 
@@ -25,44 +26,40 @@ func InOrder(cmd *cobra.Command) *pflag.FlagSet {
 }
 
 // choice is the value of a flag that takes one of a few words. The empty text
-// stands for the initial one.
-type choice[T ~string] struct {
-	value   *T
-	initial T
-	words   []string
+// stands for the first one.
+type choice struct {
+	value *string
+	words []string
 }
 
-func (c *choice[T]) String() string    { return string(*c.value) }
-func (c *choice[T]) Type() string      { return "string" }
-func (c *choice[T]) choices() []string { return c.words }
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
 
-func (c *choice[T]) Set(text string) error {
-	*c.value = cmp.Or(T(text), c.initial)
+func (c *choice) Set(text string) error {
+	*c.value = cmp.Or(text, c.words[0])
 	return nil
 }
 
-// Choice declares a flag that takes one of the words. In the usage, %s stands for
-// a list of them.
-func Choice[T, W ~string](s *pflag.FlagSet, p *T, name string, initial T, usage string, of ...W) {
-	words := make([]string, len(of))
-	for i, w := range of {
-		words[i] = string(w)
-	}
-	*p = initial
-	s.Var(&choice[T]{p, initial, words}, name, strings.Replace(usage, "%s", orList(words), 1))
-}
-
-// orList is "a, b or c".
-func orList(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+// Choice declares a flag that takes one of the words, of which the first is the
+// default.
+func Choice(s *pflag.FlagSet, p *string, name, usage string, words ...string) {
+	*p = words[0]
+	s.Var(&choice{p, words}, name, usage)
 }
 
 // Annotations of flags.
 const (
 	noVariable = "gpfit_no_variable"
 	completion = "gpfit_completion"
+	group      = "gpfit_group"
 )
+
+// InGroup puts flags below a heading of the help.
+func InGroup(s *pflag.FlagSet, heading string, names ...string) {
+	for _, name := range names {
+		_ = s.SetAnnotation(name, group, []string{heading}) // fails for an unknown flag only
+	}
+}
 
 // Completions offers words for a flag in the shell, beside which it takes others.
 func Completions(s *pflag.FlagSet, name string, words ...string) {
@@ -85,9 +82,13 @@ func Finish(cmd *cobra.Command) {
 		cmd.Args = exactArgs
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if table, ok := f.Value.(*tableFlag); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, table.complete) // fails for an unknown flag only
+			return
+		}
 		words := f.Annotations[completion]
-		if c, ok := f.Value.(interface{ choices() []string }); ok {
-			words = c.choices()
+		if c, ok := f.Value.(*choice); ok {
+			words = c.words
 		}
 		if words != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
@@ -95,24 +96,32 @@ func Finish(cmd *cobra.Command) {
 	})
 }
 
-// Read gives flags that are not on the command line the value of their
-// variable, GPFIT_NAME, and checks those that take one of a few words.
+// Read gives flags that are not on the command line the value of their variable,
+// GPFIT_NAME, checks those that take one of a few words, and fills in [Options].
 func Read(flags *pflag.FlagSet) error {
-	var errs []error
+	var first error
+	var options *Options
 	flags.VisitAll(func(f *pflag.Flag) {
-		errs = append(errs, fromEnvironment(flags, f), checkChoice(f))
+		err := cmp.Or(fromEnvironment(flags, f), checkChoice(f))
+		first = cmp.Or(first, err)
+		if table, ok := f.Value.(*tableFlag); ok {
+			options = table.all
+		}
 	})
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
-		return errs[i]
+	if first != nil || options == nil {
+		return first
 	}
-	return nil
+	return options.read(flags)
 }
 
 func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
-	variable := "GPFIT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	variable := option.Variable(f.Name)
 	value, ok := os.LookupEnv(variable)
 	if _, without := f.Annotations[noVariable]; !ok || without || f.Changed || f.Name == "help" {
 		return nil
+	}
+	if table, ok := f.Value.(*tableFlag); ok {
+		table.variable = variable
 	}
 	if err := flags.Set(f.Name, value); err != nil {
 		return exit.Usagef("environment variable %s=%q: %v", variable, value, err)
@@ -121,12 +130,12 @@ func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
 }
 
 func checkChoice(f *pflag.Flag) error {
-	c, ok := f.Value.(interface{ choices() []string })
+	c, ok := f.Value.(*choice)
 	word := f.Value.String()
-	if !ok || slices.Contains(c.choices(), word) {
+	if !ok || slices.Contains(c.words, word) {
 		return nil
 	}
-	return exit.Usagef("--%s %q: must be %s", f.Name, word, orList(c.choices()))
+	return exit.Usagef("--%s %q: must be %s", f.Name, word, option.OrList(c.words))
 }
 
 // Error makes a usage error of what pflag says, with a suggestion for an unknown

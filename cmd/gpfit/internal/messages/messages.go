@@ -26,7 +26,7 @@ func Error(w io.Writer, err error, toGoOn bool) {
 	if toGoOn {
 		most = 100 * longest
 	}
-	fmt.Fprintf(w, "gpfit: %s\n", textform.Printable(err.Error(), most))
+	fmt.Fprintf(w, "gpfit: %s\n", textform.Printable(errorText(err), most))
 }
 
 // Writer writes messages. On a terminal progress is one line that redraws;
@@ -70,7 +70,7 @@ func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
 
 func (m *Writer) line(text string) {
 	m.Clear()
-	fmt.Fprintln(m.w, textform.Printable(text, longest))
+	fmt.Fprintln(m.w, textform.Printable(Flags(text), longest))
 }
 
 // Clear removes the progress line from a terminal.

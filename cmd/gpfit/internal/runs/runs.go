@@ -25,6 +25,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
+	"gpfit/fit/option"
 )
 
 // BatchFlags say how a batch is run.
@@ -42,7 +43,7 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
 	s.StringVar(&f.shard, "shard", "", "do only share `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
 	s.BoolVar(&f.Wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
-	flags.Choice(s, &f.engine, "engine", "local", "where the jobs run: local, or slurm to submit a job array", "local", "slurm")
+	flags.Choice(s, &f.engine, "engine", "where the jobs run: here, or on Slurm as a job array", "local", "slurm")
 	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
 	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
 	s.StringVar(&f.Slurm.Time, "slurm-time", "", "sbatch --time")
@@ -53,7 +54,10 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	s.IntVar(&f.Slurm.CPUs, "slurm-cpus", 0, "CPUs of each task (default: the most threads that a job has)")
 	s.StringArrayVar(&f.Slurm.Options, "slurm-option", nil, "a further option of sbatch, such as --exclude=node7 (may be repeated)")
 	s.BoolVar(&f.JSON, "json", false, "print JSON lines instead of text")
-	s.BoolVar(&f.Quiet, "quiet", false, "no progress and no notes on standard error, only warnings and errors")
+	s.BoolVar(&f.Quiet, "quiet", false, "print only warnings and errors on standard error, no progress and no notes")
+	flags.InGroup(s, "Run", "cores", "memory", "gpu-jobs", "shard", "wait")
+	flags.InGroup(s, "Cluster", "engine", "slurm-partition", "slurm-gres", "slurm-time", "slurm-mem", "slurm-account", "slurm-qos", "slurm-tasks", "slurm-cpus", "slurm-option")
+	flags.InGroup(s, "Output", "json", "quiet")
 }
 
 // maxWorkers bounds what runs at once: beyond it a number is a mistake.
@@ -71,11 +75,11 @@ func (f *BatchFlags) Check() error {
 		}
 	}
 	if f.memory != "" {
-		b, err := spec.ParseBytes(f.memory)
+		b, err := option.ParseBytes(f.memory)
 		if err != nil {
 			return exit.Usagef("--memory: %v", err)
 		}
-		f.Memory = int64(b)
+		f.Memory = b
 	}
 	if f.shard != "" {
 		var err error

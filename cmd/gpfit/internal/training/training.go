@@ -3,34 +3,34 @@
 package training
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
 	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/device"
 	"gpfit/fit"
 )
 
-// TableFlags are those of the table, the model and the devices. A command declares
-// the groups that it has.
-type TableFlags struct {
-	flags.DataFlags
-	flags.ModelFlags
-	flags.ScoreFlags
-	devices.Flags
+// Flags are the options of a command that reads a training table.
+type Flags struct{ flags.Options }
+
+// FitOptions returns the options of a fit, with what they say of this program filled
+// in.
+func (f *Flags) FitOptions(msg *messages.Writer) fit.Options {
+	o := f.Fit
+	o.OnProgress, o.Fallback = msg.Progress, devices.Reopen(f.Compute)
+	return o
 }
 
-// Options turns the flags into fit's options.
-func (f *TableFlags) Options(msg *messages.Writer) (fit.Options, error) {
-	o, err := f.ModelFlags.Options()
-	if err == nil {
-		err = cmp.Or(f.Apply(&o), f.CheckThreads())
+// CheckScores finds options of a cross-validation that is not asked for.
+func (f *Flags) CheckScores() error {
+	if !f.CrossValidate && f.Changed("folds", "refit") {
+		return exit.Usagef("--folds and --refit go with --scores cv")
 	}
-	o.OnProgress, o.Fallback = msg.Progress, f.Reopen()
-	return o, err
+	return nil
 }
 
 // OpenJob is a prepared job on open devices.
@@ -41,13 +41,13 @@ type OpenJob struct {
 
 // Open prepares a job, warns of what is to be known of it, and opens its devices,
 // or only one. The caller closes the job.
-func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
+func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
 	job, err := fit.Prepare(data, opts)
 	if err != nil {
 		return nil, err
 	}
-	if cv := f.CrossValidation(); cv != nil {
-		if err := cv.Check(job.N()); err != nil {
+	if f.CrossValidate {
+		if err := f.CrossValidation.Check(job.N()); err != nil {
 			return nil, err
 		}
 	}
@@ -55,21 +55,21 @@ func (f *TableFlags) Open(ctx context.Context, msg *messages.Writer, data fit.Da
 		msg.Warn(w)
 	}
 	msg.Objective = job.ObjectiveLabel()
-	opened, err := f.OpenFor(ctx, msg, job, one)
+	opened, err := devices.OpenFor(ctx, msg, f.Compute, job, one)
 	if err != nil {
 		return nil, err
 	}
 	return &OpenJob{job, opened}, nil
 }
 
-// CrossValidate adds the scores of --scores cv to a report.
-func (f *TableFlags) CrossValidate(ctx context.Context, msg *messages.Writer, job *fit.Job, b device.Backend, r *fit.Report) error {
-	cv := f.CrossValidation()
-	if cv == nil {
+// Score adds the scores of --scores cv to a report.
+func (f *Flags) Score(ctx context.Context, msg *messages.Writer, job *fit.Job, b device.Backend, r *fit.Report) error {
+	if !f.CrossValidate {
 		return nil
 	}
+	cv := f.CrossValidation
 	cv.OnFold = func(k, folds int) { msg.Step("fold %d of %d", k+1, folds) }
-	scores, err := job.CrossValidate(ctx, b, r.Parameters, *cv)
+	scores, err := job.CrossValidate(ctx, b, r.Parameters, cv)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 	}

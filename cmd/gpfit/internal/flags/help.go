@@ -1,0 +1,298 @@
+package flags
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/fit/option"
+)
+
+// The widths of help texts.
+const (
+	defaultWidth  = 80
+	leastWidth    = 40
+	mostWidth     = 120
+	mostFlagWidth = 26
+)
+
+// Help prints the help of a command: usage and examples, the description, commands,
+// and the flags below headings, wrapped to the width of the terminal.
+func Help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	_, _ = io.WriteString(w, helpText(cmd, width(w)))
+}
+
+// width is COLUMNS, or the width of the terminal that w is, or 80.
+func width(w io.Writer) int {
+	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if f, ok := w.(*os.File); err != nil && ok {
+		columns, _, err = term.GetSize(int(f.Fd()))
+	}
+	if err != nil || columns <= 0 {
+		return defaultWidth
+	}
+	return min(max(columns, leastWidth), mostWidth)
+}
+
+func helpText(cmd *cobra.Command, width int) string {
+	var b strings.Builder
+	use := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		use = cmd.CommandPath() + " COMMAND"
+	}
+	b.WriteString("Usage:\n  " + use + "\n")
+	if cmd.HasExample() {
+		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+	}
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short + "."
+	}
+	b.WriteString("\n" + Wrap(text, width) + "\n")
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() || c.Name() == "help" {
+				hang(&b, "  "+c.Name(), c.Short, 14, width)
+			}
+		}
+	}
+	for _, g := range groups(cmd) {
+		b.WriteString("\n" + g.heading + ":\n")
+		for _, f := range g.flags {
+			hang(&b, flagHead(f), flagHelp(f), mostFlagWidth+2, width)
+		}
+	}
+	return b.String()
+}
+
+// flagGroup are flags below a heading.
+type flagGroup struct {
+	heading string
+	flags   []*pflag.Flag
+}
+
+// general is the heading of flags without one.
+const general = "Flags"
+
+// groups are the flags of a command: those of its own first, then those of the table
+// in its order.
+func groups(cmd *cobra.Command) []flagGroup {
+	var all []flagGroup
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		heading := general
+		if a := f.Annotations[group]; a != nil {
+			heading = a[0]
+		}
+		i := slices.IndexFunc(all, func(g flagGroup) bool { return g.heading == heading })
+		if i < 0 {
+			i = len(all)
+			all = append(all, flagGroup{heading: heading})
+		}
+		all[i].flags = append(all[i].flags, f)
+	})
+	rank := func(g flagGroup) int {
+		if g.heading == general {
+			return len(option.Groups())
+		}
+		return slices.Index(option.Groups(), option.Group(g.heading))
+	}
+	slices.SortStableFunc(all, func(a, b flagGroup) int { return rank(a) - rank(b) })
+	return all
+}
+
+// plainPlaceholders stand for the values of flags that name none, by the type that
+// pflag says.
+var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…"}
+
+// flagHead is a flag with what stands for its value.
+func flagHead(f *pflag.Flag) string {
+	placeholder, _ := pflag.UnquoteUsage(f)
+	switch v := f.Value.(type) {
+	case *tableFlag:
+		placeholder = v.placeholder()
+	case *choice:
+		placeholder = strings.Join(v.words, "|")
+	}
+	if plain, ok := plainPlaceholders[placeholder]; ok {
+		placeholder = plain
+	}
+	head := "      --" + f.Name
+	if f.Shorthand != "" {
+		head = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	return strings.TrimRight(head+" "+placeholder, " ")
+}
+
+// placeholder stands for the value in the help.
+func (f *tableFlag) placeholder() string {
+	switch o := f.option; {
+	case o.Kind.Flag:
+		return ""
+	case o.Placeholder != "":
+		return o.Placeholder
+	case o.Kind.Named:
+		return o.Kind.Name
+	case o.Words != nil:
+		return strings.Join(o.Words, "|")
+	}
+	return "N"
+}
+
+// flagHelp is what a flag does, with its words, its range and its default.
+func flagHelp(f *pflag.Flag) string {
+	_, usage := pflag.UnquoteUsage(f)
+	t, ok := f.Value.(*tableFlag)
+	if !ok {
+		if d := f.DefValue; !slices.Contains([]string{"", "0", "false", "[]"}, d) {
+			usage += fmt.Sprintf(" (default: %s)", strings.Trim(d, "[]"))
+		}
+		return messages.Flags(usage)
+	}
+	o := t.option
+	var notes []string
+	if o.Unit != "" && o.Unset == "" && !o.Kind.Columns {
+		notes = append(notes, o.Unit)
+	}
+	if o.Bounded() {
+		notes = append(notes, fmt.Sprintf("at most %d", o.Most))
+	}
+	if o.Kind.Named || o.Kind.Repeats && o.Placeholder == "EXPRESSION" {
+		notes = append(notes, "may be repeated")
+	}
+	if d := o.Default; t.override || o.Unset == "" && slices.Contains([]string{"", "0", "false"}, d) {
+		d = ""
+	} else if o.Unset != "" {
+		notes = append(notes, "default: "+o.Unset)
+	} else {
+		notes = append(notes, "default: "+d)
+	}
+	if notes != nil {
+		usage += " (" + strings.Join(notes, "; ") + ")"
+	}
+	return messages.Flags(usage)
+}
+
+// hang writes a text beside its head, from a column on, and below where the head is
+// long.
+func hang(b *strings.Builder, head, text string, column, width int) {
+	margin := strings.Repeat(" ", column)
+	lines := fill(text, width-column)
+	if utf8.RuneCountInString(head)+2 > column {
+		b.WriteString(head + "\n")
+	} else {
+		b.WriteString(head + margin[utf8.RuneCountInString(head):] + lines[0] + "\n")
+		lines = lines[1:]
+	}
+	for _, line := range lines {
+		b.WriteString(margin + line + "\n")
+	}
+}
+
+// fill breaks a text into lines of at most width characters, and at least one word.
+func fill(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// Wrap breaks the paragraphs of a text into lines. Blocks of lines that begin with
+// blanks stay as they are if they fit; otherwise each item goes on below its second
+// column.
+func Wrap(text string, width int) string {
+	var out, paragraph, block []string
+	end := func() {
+		if paragraph != nil {
+			out = append(out, fill(strings.Join(paragraph, " "), width)...)
+		}
+		out = append(out, wrapBlock(block, width)...)
+		paragraph, block = nil, nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.TrimSpace(line) == "":
+			end()
+			out = append(out, "")
+		case line[0] == ' ':
+			block = append(block, line)
+		case block != nil:
+			end()
+			fallthrough
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
+}
+
+// wrapBlock wraps a block of indented lines if one of them does not fit. A line that is
+// indented further and has one column alone belongs to the item above it.
+func wrapBlock(block []string, width int) []string {
+	if !slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > width }) {
+		return block
+	}
+	var items []string
+	for _, line := range block {
+		body := strings.TrimLeft(line, " ")
+		if last := len(items) - 1; last >= 0 && !strings.Contains(body, "  ") && indent(line) > indent(items[last]) {
+			items[last] += " " + body
+			continue
+		}
+		items = append(items, line)
+	}
+	var out []string
+	for _, line := range items {
+		out = append(out, wrapItem(line, width)...)
+	}
+	return out
+}
+
+// indent is the number of blanks that a line begins with.
+func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// wrapItem wraps an indented line below its second column, which two blanks separate
+// from the first.
+func wrapItem(line string, width int) []string {
+	if utf8.RuneCountInString(line) <= width {
+		return []string{line}
+	}
+	body := strings.TrimLeft(line, " ")
+	column := indent(line)
+	if i := strings.Index(body, "  "); i >= 0 {
+		column += utf8.RuneCountInString(body[:i]) + len(body[i:]) - len(strings.TrimLeft(body[i:], " "))
+	}
+	runes := []rune(line)
+	head, text := string(runes[:column]), string(runes[column:])
+	if column > width/2 { // the first column stands alone
+		column = indent(line) + 4
+	}
+	var b strings.Builder
+	hang(&b, strings.TrimRight(head, " "), text, column, width)
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}

@@ -1,0 +1,81 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/gp/rows"
+)
+
+// Inputs are the files that a command reads for a training table at path.
+func (o *Options) Inputs(path string) []string {
+	if o.Data.Mask == "" {
+		return []string{path}
+	}
+	return []string{path, o.Data.Mask}
+}
+
+// TellNoise says whether an option is about the noise of the rows of a table.
+func (o *Options) TellNoise() bool {
+	return o.Rows.NoiseColumn != "" || o.Rows.NoiseGroup != "" || o.Rows.DefaultGroup != ""
+}
+
+// OpenRows opens a table for a model. The caller closes the reader.
+func (o *Options) OpenRows(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
+	r, err := rows.Open(path, stdin, m, o.Rows)
+	return r, RowsError(err)
+}
+
+// RowsError makes errors about options of package rows those of the command line.
+func RowsError(err error) error {
+	var mismatch *rows.MismatchError
+	if errors.As(err, &mismatch) {
+		return &fit.OptionError{Option: mismatch.Option, Msg: mismatch.Msg}
+	}
+	var noise *gp.NoiseError
+	if errors.As(err, &noise) && noise.Row < 0 {
+		return exit.Usagef("%v; give --noise-group or --noise-group-default", err)
+	}
+	return err
+}
+
+// LoadModel reads the model of the target from a file that the result does not
+// replace.
+func (o *Options) LoadModel(path string) (*gp.Model, error) {
+	if err := output.Check([]output.Destination{{Flag: "out", Path: o.Output.Out}}, path); err != nil {
+		return nil, err
+	}
+	m, err := gp.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return Target(m, o.Target)
+}
+
+// Write writes a result to the file of option out, or to standard output.
+func (o *Options) Write(ctx context.Context, stdout io.Writer, write func(io.Writer) error) error {
+	return output.File(ctx, stdout, o.Output.Out, write)
+}
+
+// Target returns the model of the named target, or of the only one.
+func Target(m *gp.Model, name string) (*gp.Model, error) {
+	one, err := m.TargetNamed(name)
+	var wrong *gp.TargetError
+	if !errors.As(err, &wrong) {
+		return one, err
+	}
+	known := strings.Join(wrong.Known, ", ")
+	switch {
+	case name == "":
+		return nil, exit.Usagef("the model has several targets: choose one by --target (%s)", known)
+	case len(wrong.Known) == 1:
+		return nil, exit.Usagef("--target %q: the model's target is %s", name, known)
+	}
+	return nil, exit.Usagef("--target %q: the model's targets are %s", name, known)
+}

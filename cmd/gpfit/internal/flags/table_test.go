@@ -1,0 +1,82 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/fit/option"
+)
+
+// TestNewOption: one entry in the table is all that a flag, its variable, its help and
+// its completion need.
+func TestNewOption(t *testing.T) {
+	turns := 0
+	table := append(option.All().For("fit"), option.Option{
+		Name: "extra-turns", Kind: option.Whole, Group: option.Tuning, Default: "2", Most: 9, Help: "number of extra turns", Places: []string{"fit", option.Spec},
+		Examples: []string{"3", "5"},
+		Assign:   func(_ *option.Values, value any) { turns = value.(int) },
+	})
+	command := func() (*cobra.Command, *Options) {
+		cmd, o := &cobra.Command{Use: "fit DATA", Run: func(*cobra.Command, []string) {}}, &Options{}
+		o.addTable(InOrder(cmd), table)
+		Finish(cmd)
+		return cmd, o
+	}
+	for _, c := range []struct {
+		args     []string
+		variable string
+		want     int
+		err      string
+	}{
+		{want: 2},
+		{args: []string{"--extra-turns", "4"}, want: 4},
+		{variable: "5", want: 5},
+		{args: []string{"--extra-turns=4"}, variable: "5", want: 4},
+		{args: []string{"--extra-turns=10"}, err: "option extra-turns 10: must be from 0 to 9"},
+		{variable: "x", err: `environment variable GPFIT_EXTRA_TURNS="x": option extra-turns x: must be a whole number`},
+	} {
+		cmd, o := command()
+		if t.Setenv("GPFIT_EXTRA_TURNS", c.variable); c.variable == "" {
+			t.Setenv("GPFIT_EXTRA_TURNS", "2")
+		}
+		err := cmd.ParseFlags(c.args)
+		if err == nil {
+			err = Read(cmd.Flags())
+		}
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v: %v, want %s", c, err, c.err)
+			}
+			continue
+		}
+		if err != nil || turns != c.want || o.Given["extra-turns"] != c.want {
+			t.Errorf("%v: %v, %d turns, given %v", c, err, turns, o.Given)
+		}
+	}
+	cmd, _ := command()
+	if help := helpText(cmd, 80); !strings.Contains(help, "--extra-turns N       number of extra turns (at most 9; default: 2)") {
+		t.Error(help)
+	}
+	complete, _ := cmd.GetFlagCompletionFunc("extra-turns")
+	if words, _ := complete(cmd, nil, ""); !slices.Equal(words, []string{"3", "5"}) {
+		t.Errorf("completes %v", words)
+	}
+}
+
+// TestWrap: text is wrapped to the width, items below their second column, and what
+// fits stays as it is.
+func TestWrap(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"one two three four\nfive six\n\nseven", "one two three\nfour five six\n\nseven"},
+		{"  a  b c\n  d  e", "  a  b c\n  d  e"},
+		{"x:\n\n  ab  one two three\n      four", "x:\n\n  ab  one two\n      three\n      four"},
+		{"  a-long-column  one two three", "  a-long-column\n      one two\n      three"},
+	} {
+		if got := Wrap(c.text, 13); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}

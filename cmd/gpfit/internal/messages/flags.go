@@ -1,0 +1,55 @@
+package messages
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gpfit/fit"
+	"gpfit/fit/option"
+)
+
+// named is how the library calls an option.
+var named = regexp.MustCompile(`\boption ([a-z]+(?:-[a-z]+)*)`)
+
+// Flags returns a text of the library with its options as flags: "option restarts" is
+// "--restarts" here.
+func Flags(text string) string {
+	if !strings.Contains(text, "option ") {
+		return text
+	}
+	table := option.All()
+	return named.ReplaceAllStringFunc(text, func(match string) string {
+		name := strings.TrimPrefix(match, "option ")
+		if !table.Has(name) {
+			return match
+		}
+		return "--" + name
+	})
+}
+
+// AllFlags is Flags for every text of a list, in place.
+func AllFlags(texts []string) {
+	for i := range texts {
+		texts[i] = Flags(texts[i])
+	}
+}
+
+// errorText is an error as the command line shows it. Parameters to go on from are
+// flags.
+func errorText(err error) string {
+	text := err.Error()
+	var unfinished *fit.UnfinishedError
+	if errors.As(err, &unfinished) {
+		var set strings.Builder
+		for i, a := range unfinished.Parameters {
+			if i > 0 {
+				set.WriteByte(' ')
+			}
+			fmt.Fprintf(&set, "--set '%s=%.10g'", a.Name, a.Value)
+		}
+		text = strings.Replace(text, unfinished.Error(), unfinished.Err.Error()+"\n"+unfinished.Found()+set.String(), 1)
+	}
+	return Flags(text)
+}

@@ -1,0 +1,37 @@
+package messages
+
+import (
+	"errors"
+	"testing"
+
+	"gpfit/fit"
+)
+
+// TestFlags: options of the table are flags in messages, and nothing else is.
+func TestFlags(t *testing.T) {
+	for text, want := range map[string]string{
+		"option restarts -1: must be from 0 to 10000":       "--restarts -1: must be from 0 to 10000",
+		"leave out option noise none, or option max-jitter": "leave out --noise none, or --max-jitter",
+		"an option that is none; adoption set":              "an option that is none; adoption set",
+		"option mean-fits":                                  "option mean-fits",
+		"nothing here":                                      "nothing here",
+	} {
+		if got := Flags(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestUnfinished: parameters to go on from are flags to copy, with what is around
+// the error left as it is.
+func TestUnfinished(t *testing.T) {
+	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
+		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
+	if got, want := err.Error(), "lost; allow option max-jitter\nbest so far: NLML 3.25; to go on from there: set lengthscale[0]=0.5, noise_variance=0.001"; got != want {
+		t.Errorf("library: %q, want %q", got, want)
+	}
+	joined := errors.Join(err, errors.New("more"))
+	if got, want := errorText(joined), "lost; allow --max-jitter\nbest so far: NLML 3.25; to go on from there: --set 'lengthscale[0]=0.5' --set 'noise_variance=0.001'\nmore"; got != want {
+		t.Errorf("command: %q, want %q", got, want)
+	}
+}

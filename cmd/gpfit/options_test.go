@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/fit/option"
+)
+
+// commands are all commands by their names, such as "kernel check".
+func commands(root *cobra.Command) map[string]*cobra.Command {
+	out := map[string]*cobra.Command{}
+	for _, c := range root.Commands() {
+		out[strings.TrimPrefix(c.CommandPath(), "gpfit ")] = c
+		for _, sub := range c.Commands() {
+			out[strings.TrimPrefix(sub.CommandPath(), "gpfit ")] = sub
+		}
+	}
+	return out
+}
+
+// TestOptions: every entry of the table is a flag of the commands that it names, with
+// its variable, below its heading in the help; a key of a spec, if it says so; and a
+// row of the reference page.
+func TestOptions(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	page, err := os.ReadFile("../../docs/options.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := spec.Fields(reflect.TypeFor[spec.Options]())
+	for _, o := range option.All() {
+		if !strings.Contains(string(page), "| `"+o.Name+"` |") {
+			t.Errorf("docs/options.md lacks %s", o.Name)
+		}
+		for _, place := range o.Places {
+			if place == option.Spec {
+				if keys[o.Key()] == nil || !strings.Contains(string(spec.Schema), `"`+o.Key()+`": {`) {
+					t.Errorf("a spec lacks %s", o.Key())
+				}
+				continue
+			}
+			checkFlag(t, o, place)
+		}
+	}
+}
+
+func checkFlag(t *testing.T, o option.Option, place string) {
+	t.Helper()
+	var help bytes.Buffer
+	cmd := commands(newRoot(nil, &help, nil))[place]
+	if cmd == nil {
+		t.Errorf("%s: there is no command %q", o.Name, place)
+		return
+	}
+	f := cmd.Flags().Lookup(o.Name)
+	if f == nil {
+		t.Errorf("gpfit %s lacks --%s", place, o.Name)
+		return
+	}
+	if o.Kind.Flag != (f.NoOptDefVal != "") {
+		t.Errorf("gpfit %s --%s: takes a value: %v", place, o.Name, f.NoOptDefVal)
+	}
+	flags.Help(cmd, nil)
+	if heading := strings.Index(help.String(), "\n"+string(o.Group)+":\n"); place != "batch" && (heading < 0 || !strings.Contains(help.String()[heading:], "\n      --"+o.Name)) {
+		t.Errorf("gpfit help %s: --%s is not below %s", place, o.Name, o.Group)
+	}
+	if o.Variable() == "" {
+		return
+	}
+	const text = "from the environment"
+	t.Setenv(o.Variable(), text)
+	_ = flags.Read(cmd.Flags()) // most options refuse the text
+	if got := f.Value.String(); got != text {
+		t.Errorf("gpfit %s: %s=%q gives --%s %q", place, o.Variable(), text, o.Name, got)
+	}
+	os.Unsetenv(o.Variable())
+}
+
+// TestOwnFlags: a flag of one command alone does not have the name of an option of the
+// table, but for those listed, which mean something else.
+func TestOwnFlags(t *testing.T) {
+	table := option.All()
+	others := map[string][]string{
+		"select":       {"kernel"},
+		"sample":       {"set", "prior"},
+		"kernel check": {"draws"},
+		"batch":        {"memory", "out", "json", "quiet"},
+		"resume":       {"memory", "json", "quiet"},
+		"show":         {"out"},
+		"report":       {"out"},
+		"devices":      {"device", "json"},
+		"version":      {"json"},
+	}
+	for name, cmd := range commands(newRoot(nil, nil, nil)) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if known := table.Find(f.Name, name) != nil; table.Has(f.Name) && known == slices.Contains(others[name], f.Name) {
+				t.Errorf("gpfit %s --%s: in the table for it is %v", name, f.Name, known)
+			}
+		})
+	}
+}

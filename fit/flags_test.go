@@ -1,0 +1,44 @@
+package fit
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// flagText is a string of Go with a flag of a command line in it.
+var flagText = regexp.MustCompile("[\"`][^\"`]*--[a-z]")
+
+// TestNoFlags: the texts of library packages name options, not flags. Those of the
+// listed files are of other programs.
+func TestNoFlags(t *testing.T) {
+	others := []string{"batch/slurm/", "device/cuda/bindings/", "device/cuda/emulator/", "batch/rundir/rundir.go", "batch/spec/spec.go"}
+	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Skipf("needs a git checkout: %v", err)
+	}
+files:
+	for _, path := range strings.Fields(string(out)) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		for _, other := range others {
+			if strings.HasPrefix(path, other) {
+				continue files
+			}
+		}
+		text, err := os.ReadFile("../" + path)
+		if err != nil {
+			continue // removed and not yet committed
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if flagText.MatchString(line) {
+				t.Errorf("%s:%d: names a flag: %s", path, i+1, strings.TrimSpace(line))
+			}
+		}
+	}
+}

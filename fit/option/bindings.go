@@ -1,0 +1,37 @@
+package option
+
+import "slices"
+
+// in lists places: words separated by commas, after a shared list.
+func in(shared []string, more ...string) []string { return slices.Concat(shared, more) }
+
+// Commands that share options.
+var (
+	// fits fit one model or evaluate it, models fit one or several.
+	fits   = []string{"fit", "nlml"}
+	models = in(fits, "select")
+	// tables read a training table.
+	tables = in(models, "bench", "kernel check")
+	// predictions read a table for a model, results take a model alone.
+	predictions = []string{"predict", "sample"}
+	results     = []string{"loo", "weights", "export"}
+)
+
+// into assigns a value of type T to the field that at points to.
+func into[T any](at func(*Values) *T) func(*Values, any) {
+	return func(v *Values, value any) { *at(v) = value.(T) }
+}
+
+// word assigns a word to a field of a string type.
+func word[T ~string](at func(*Values) *T) func(*Values, any) {
+	return func(v *Values, value any) { *at(v) = T(value.(string)) }
+}
+
+// words are a list of the library's as texts.
+func words[T ~string](list ...T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}

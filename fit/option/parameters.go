@@ -1,0 +1,111 @@
+package option
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"gpfit/fit"
+	"gpfit/graph"
+)
+
+// The kinds of what is known of parameters beforehand.
+var (
+	Starts    = named("NAME=VALUE", "map[string]float64", readStart)          // []fit.Assignment
+	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed) // []fit.Assignment
+	Intervals = named("NAME=LO:HI", "map[string][]float64", readInterval)     // []fit.Interval
+	Densities = named("NAME=DENSITY", "map[string]string", readDensity)       // []fit.ParameterPrior
+	Ties      = named("NAME=OTHER", "map[string]string", readTie)             // []fit.Tie
+)
+
+func named(name, goType string, read func(o *Option, e Item) (any, error)) ValueKind {
+	return ValueKind{Name: name, Go: goType, Repeats: true, Named: true, split: nameAndValue, read: read}
+}
+
+// nameAndValue splits NAME=VALUE at its first equals sign.
+func nameAndValue(text string) ([]Item, error) {
+	name, value, given := strings.Cut(text, "=")
+	return []Item{{Name: strings.TrimSpace(name), Value: value, Given: given}}, nil
+}
+
+// text is the item as the command line has it.
+func (e Item) text() string {
+	if !e.Given {
+		return e.Name
+	}
+	return e.Name + "=" + e.Value
+}
+
+// number reads the value of an item, which may be missing.
+func (o *Option) number(e Item) (float64, error) {
+	if e.Name == "" {
+		return 0, o.wrong(strconv.Quote(e.text()), "needs a parameter's name")
+	}
+	if !e.Given {
+		return 0, nil
+	}
+	v, err := parseNumber(e.Value)
+	switch {
+	case err != nil:
+		return 0, o.wrong(e.text(), "%q is not a number", e.Value)
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, o.wrong(e.text(), "must be a finite number")
+	}
+	return v, nil
+}
+
+func parseNumber(text string) (float64, error) {
+	return strconv.ParseFloat(strings.TrimSpace(text), 64)
+}
+
+func readStart(o *Option, e Item) (any, error) {
+	v, err := o.number(e)
+	if err == nil && !e.Given {
+		err = o.wrong(e.text(), "needs NAME=VALUE")
+	}
+	return []fit.Assignment{{Name: e.Name, Value: v, Given: true}}, err
+}
+
+func readFixed(o *Option, e Item) (any, error) {
+	v, err := o.number(e)
+	return []fit.Assignment{{Name: e.Name, Value: v, Given: e.Given}}, err
+}
+
+func readInterval(o *Option, e Item) (any, error) {
+	lo, hi, ok := strings.Cut(e.Value, ":")
+	b := fit.Interval{Name: e.Name}
+	var err1, err2 error
+	b.Lo, err1 = parseNumber(lo)
+	b.Hi, err2 = parseNumber(hi)
+	switch {
+	case !ok || e.Name == "" || errors.Join(err1, err2) != nil:
+		return nil, o.wrong(e.text(), "needs NAME=LO:HI with two numbers")
+	case b.Lo-b.Lo != 0 || b.Hi-b.Hi != 0:
+		return nil, o.wrong(e.text(), "must be finite numbers")
+	case !(b.Lo < b.Hi):
+		return nil, o.wrong(e.text(), "needs lower < upper")
+	}
+	return []fit.Interval{b}, nil
+}
+
+func readDensity(o *Option, e Item) (any, error) {
+	if !e.Given || e.Name == "" {
+		return nil, o.wrong(e.text(), "needs NAME=DENSITY, such as lengthscale=lognormal(0, 1)")
+	}
+	density, err := graph.ParsePrior(e.Value)
+	var wrong *graph.PriorError
+	if errors.As(err, &wrong) {
+		// The mark goes below the whole text.
+		wrong.Text, wrong.Pos = e.text(), wrong.Pos+len(e.text())-len(e.Value)
+	}
+	return []fit.ParameterPrior{{Name: e.Name, Density: density}}, err
+}
+
+func readTie(o *Option, e Item) (any, error) {
+	t := fit.Tie{Name: e.Name, Source: strings.TrimSpace(e.Value)}
+	if t.Name == "" || t.Source == "" {
+		return nil, o.wrong(e.text(), "needs NAME=OTHER, two parameters")
+	}
+	return []fit.Tie{t}, nil
+}

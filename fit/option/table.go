@@ -1,0 +1,150 @@
+package option
+
+import (
+	"slices"
+	"strings"
+
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/internal/table"
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+func dataOptions() Options {
+	return Options{
+		{Name: "target", Kind: Column, Group: Data, Places: in(tables, Spec), Placeholder: "NAME", Unset: "the last column",
+			Help:   "column of the targets, by name or index; several, separated by commas, share kernel and noise",
+			Single: "a job has one target; list the table once for each of them",
+			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
+		{Name: "target", Kind: Text, Group: Data, Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
+			Help:   "name of the target, if the model has several",
+			Assign: into(func(v *Values) *string { return &v.Target })},
+		{Name: "features", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns",
+			Help:   "columns of the inputs: names, indices or ranges of indices such as 0-3",
+			Assign: into(func(v *Values) *[]string { return &v.Data.Features })},
+		{Name: "features", Kind: Columns, Group: Data, Places: predictions, Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
+			Help:   "columns of the inputs, in the order of the model's features",
+			Assign: into(func(v *Values) *[]string { return &v.Rows.Features })},
+		{Name: "header", Kind: YesNo, Group: Data, Places: slices.Concat(tables, predictions, []string{Spec}), Default: "auto", Stated: true,
+			Words: []string{"auto", "yes", "no"},
+			Help:  "whether the first row names the columns",
+			Assign: func(v *Values, value any) {
+				v.Data.Header = value.(string)
+				v.Rows.Header = v.Data.Header
+			}},
+		{Name: "missing", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
+			Help:   "what to do with rows that have empty, NaN or NA cells in columns that are used: report an error, or drop them and say how many",
+			Assign: func(v *Values, value any) { v.Data.DropMissing = value == "drop" }},
+		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N",
+			Help:   "draw N rows at random if there are more; 0 takes all",
+			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
+		{Name: "seed", Kind: Seed, Group: Data, Places: tables, Default: "1",
+			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
+			Assign: func(v *Values, value any) {
+				v.Data.Seed = value.(uint64)
+				v.Fit.Settings.Seed = v.Data.Seed
+			}},
+		{Name: "split-mask", Kind: File, Group: Data, Places: []string{"fit", "select"}, Placeholder: "FILE[:COLUMN]",
+			Help:   "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
+			check:  func(value any) error { return second(splitMask(value.(string))) },
+			Assign: func(v *Values, value any) { v.Data.Mask, v.Data.MaskColumn, _ = splitMask(value.(string)) }},
+	}
+}
+
+// splitTargets returns the only target, or several.
+func splitTargets(text string) (string, []string) {
+	if !strings.Contains(text, ",") {
+		return text, nil
+	}
+	list := strings.Split(text, ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return "", list
+}
+
+// splitMask reads FILE[:COLUMN]; an empty text is no mask.
+func splitMask(text string) (path, column string, err error) {
+	if text == "" {
+		return "", "", nil
+	}
+	return table.ParseMaskFlag(text)
+}
+
+func second(_, _ string, err error) error { return err }
+
+func modelOptions() Options {
+	checkKernel := func(value any) error { _, err := kernel.Parse(value.(string)); return err }
+	return Options{
+		{Name: "kernel", Kind: Text, Group: Model, Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
+			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
+			check: checkKernel, Assign: into(func(v *Values) *string { return &v.Fit.Kernel })},
+		{Name: "kernels", Kind: Texts, Group: Kernels, Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
+			Help:   "kernel to compare; give the option once for each kernel",
+			check:  func(value any) error { return checkKernel(value.([]string)[0]) },
+			Assign: into(func(v *Values) *[]string { return &v.Select.Kernels })},
+		{Name: "ard", Kind: Truth, Group: Model, Places: in(tables, Spec), Default: "false", Stated: true,
+			Help:   "give every leaf of the kernel one lengthscale per column",
+			Assign: into(func(v *Values) *bool { return &v.Fit.ARD })},
+		{Name: "mean", Kind: Text, Group: Model, Places: in(models, "bench", Spec), Default: "zero", Stated: true, Placeholder: "EXPRESSION", Examples: mean.Kinds(),
+			Help:   "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'",
+			check:  func(value any) error { _, err := mean.Parse(value.(string)); return err },
+			Assign: into(func(v *Values) *string { return &v.Fit.Mean })},
+		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", fit.MeanGLS, fit.MeanFree),
+			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another option names one of them, and gls otherwise",
+			Assign: func(v *Values, value any) {
+				if v.Fit.MeanFit = fit.MeanFit(value.(string)); value == "auto" {
+					v.Fit.MeanFit = fit.MeanAuto
+				}
+			}},
+	}
+}
+
+func noiseOptions() Options {
+	return Options{
+		{Name: "noise", Kind: Choice, Group: Noise, Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
+			Help:   "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances",
+			Assign: func(v *Values, value any) { v.Fit.NoNoise = value == "none" }},
+		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
+			Help:   "column of noise variances that are known for each row, in squared units of the target; the estimated variance is added",
+			Assign: into(func(v *Values) *string { return &v.Data.NoiseColumn })},
+		{Name: "noise-column", Kind: Column, Group: Noise, Places: predictions, Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it",
+			Help:   "column of known noise variances, in squared units of the target",
+			Assign: into(func(v *Values) *string { return &v.Rows.NoiseColumn })},
+		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME",
+			Help:   "column of labels: the rows of each label have their own noise variance, noise_variance[LABEL]",
+			Assign: into(func(v *Values) *string { return &v.Data.NoiseGroup })},
+		{Name: "noise-group", Kind: Column, Group: Noise, Places: predictions, Placeholder: "NAME", Unset: "the model's column, if DATA has it",
+			Help:   "column of noise groups",
+			Assign: into(func(v *Values) *string { return &v.Rows.NoiseGroup })},
+		{Name: "noise-group-default", Kind: Text, Group: Noise, Places: predictions, Placeholder: "LABEL",
+			Help:   "noise group of rows whose own group the model does not know",
+			Assign: into(func(v *Values) *string { return &v.Rows.DefaultGroup })},
+	}
+}
+
+func parameterOptions() Options {
+	return Options{
+		{Name: "standardize", Kind: Choice, Group: Model, Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
+			Words:  words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
+			Help:   "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none",
+			Assign: word(func(v *Values) *gp.Standardize { return &v.Fit.Standardize })},
+		{Name: "set", Kind: Starts, Group: Parameters, Places: in(tables, Spec), Unit: "scaled units",
+			Help:   "start value of a parameter",
+			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Set })},
+		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]",
+			Help:   "parameter to keep fixed, at a value or, without one, at its start value",
+			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Fix })},
+		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",
+			Help:   "lower and upper bound of a parameter",
+			Assign: into(func(v *Values) *[]fit.Interval { return &v.Fit.Bounds })},
+		{Name: "prior", Kind: Densities, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",
+			Help:   "prior density of a parameter, such as noise_variance=lognormal(-4, 1); the densities are " + strings.Join(graph.PriorFamilies(), ", "),
+			Assign: into(func(v *Values) *[]fit.ParameterPrior { return &v.Fit.Priors })},
+		{Name: "tie", Kind: Ties, Group: Parameters, Places: in(models, Spec),
+			Help:   "parameter that takes the value of another",
+			Assign: into(func(v *Values) *[]fit.Tie { return &v.Fit.Ties })},
+	}
+}

@@ -1,0 +1,191 @@
+package option
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// samples are values other than the zero value and the default, by name; others
+// follow from the kind.
+var samples = map[string][]string{
+	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
+	"set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
+	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"},
+}
+
+func samplesOf(o *Option) []string {
+	switch {
+	case samples[o.Name] != nil:
+		return samples[o.Name]
+	case o.Words != nil:
+		return o.Words
+	case o.Kind.Flag:
+		return []string{"true"}
+	}
+	return []string{"7"}
+}
+
+// unbound are fields of the library's options that no option sets, with the reason.
+var unbound = map[string]string{
+	"Data.NoTarget":                  "a command decides",
+	"Fit.Kernels":                    "kernels in Go",
+	"Fit.DiscardCancelled":           "a batch decides",
+	"Fit.OnProgress":                 "callback",
+	"Fit.OnWarning":                  "callback",
+	"Fit.Fallback":                   "opened by the program from Compute.Fallback",
+	"Fit.Settings.GradientTolerance": "for tests and libraries: one value serves all tables",
+	"Fit.Settings.RelativeTolerance": "as GradientTolerance",
+	"Fit.Settings.Precision":         "the device's",
+	"Fit.Settings.Callback":          "callback",
+	"CrossValidation.OnFold":         "callback",
+	"Select.CrossValidation.Folds":   "copied from CrossValidation",
+	"Select.CrossValidation.Seed":    "copied from Data.Seed",
+	"Select.CrossValidation.Refit":   "copied from CrossValidation",
+	"Select.CrossValidation.OnFold":  "callback",
+	"Select.OnCandidate":             "callback",
+	"Joint.OnNote":                   "callback",
+}
+
+// leaves calls visit for every exported field that is no struct.
+func leaves(path string, v reflect.Value, visit func(path string, v reflect.Value)) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		at := strings.TrimPrefix(path+"."+f.Name, ".")
+		switch {
+		case !f.IsExported():
+		case f.Type.Kind() == reflect.Struct:
+			leaves(at, v.Field(i), visit)
+		default:
+			visit(at, v.Field(i))
+		}
+	}
+}
+
+// changed are the fields that a value of an option changes.
+func changed(t *testing.T, o *Option) map[string]bool {
+	out := map[string]bool{}
+	for _, text := range samplesOf(o) {
+		value, err := o.Read(nil, text)
+		if err != nil {
+			t.Errorf("%s %s: %v", o.Name, text, err)
+			continue
+		}
+		var v Values
+		o.Assign(&v, value)
+		leaves("", reflect.ValueOf(v), func(path string, f reflect.Value) {
+			if !f.IsZero() {
+				out[path] = true
+			}
+		})
+	}
+	return out
+}
+
+// TestFields: every field of the library's options that a user may set is set by one
+// entry of the table in each place.
+func TestFields(t *testing.T) {
+	table, setters := All(), map[string][]string{}
+	for i := range table {
+		fields := changed(t, &table[i])
+		if len(fields) == 0 {
+			t.Errorf("%s sets no field", table[i].Name)
+		}
+		for path := range fields {
+			for _, place := range table[i].Places {
+				if key := place + " " + path; slices.Contains(setters[path], key) {
+					t.Errorf("two options of %s set %s", place, path)
+				} else {
+					setters[path] = append(setters[path], key)
+				}
+			}
+		}
+	}
+	known := map[string]bool{}
+	leaves("", reflect.ValueOf(Values{}), func(path string, _ reflect.Value) {
+		known[path] = true
+		if bound := setters[path] != nil; bound == (unbound[path] != "") {
+			t.Errorf("%s: an option sets it is %v, the reason for none is %q", path, bound, unbound[path])
+		}
+	})
+	for path := range unbound {
+		if !known[path] {
+			t.Errorf("there is no field %s", path)
+		}
+	}
+}
+
+// spelled are the names of options that are not those of their fields, as the doc
+// comment of fit.Options lists them.
+var spelled = map[string]string{
+	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores",
+	"Fit.Settings.Method": "optimizer", "Fit.Settings.MaxEvaluations": "max-evals",
+}
+
+// TestSpelling: options of a fit have the names of their fields, but for those listed.
+func TestSpelling(t *testing.T) {
+	table := All().For("fit")
+	for i := range table {
+		for path := range changed(t, &table[i]) {
+			field := path[strings.LastIndexByte(path, '.')+1:]
+			same := strings.EqualFold(strings.ReplaceAll(table[i].Name, "-", ""), field)
+			if strings.HasPrefix(path, "Fit.") && !same && spelled[path] != table[i].Name {
+				t.Errorf("option %s sets %s: give it the field's name, or list it here and in the doc comment of fit.Options", table[i].Name, path)
+			}
+		}
+	}
+}
+
+// TestTable: names are unique in each place, defaults can be read, and help is short
+// prose.
+func TestTable(t *testing.T) {
+	table, seen := All(), map[string]bool{}
+	for i := range table {
+		o := &table[i]
+		for _, place := range o.Places {
+			if key := place + " " + o.Name; seen[key] {
+				t.Errorf("two entries for %s", key)
+			} else {
+				seen[key] = true
+			}
+		}
+		switch {
+		case o.Help == "" || strings.HasSuffix(o.Help, ".") || strings.Contains(o.Help, "--") || o.Help[:1] != strings.ToLower(o.Help[:1]):
+			t.Errorf("%s: help %q", o.Name, o.Help)
+		case !slices.Contains(Groups(), o.Group) || len(o.Places) == 0 || o.Assign == nil:
+			t.Errorf("%s has no group, place or field", o.Name)
+		case o.In(Spec) && o.Kind.Go == "":
+			t.Errorf("%s: a spec takes no %s", o.Name, o.Kind.Name)
+		}
+	}
+	for name := range table.For("fit").Defaults() {
+		if table.Find(name, "fit").Default == "" {
+			t.Errorf("%s has a default without a text", name)
+		}
+	}
+}
+
+// TestRange: numbers outside of the range are typed errors that name the option.
+func TestRange(t *testing.T) {
+	table := All()
+	for _, c := range []struct{ name, text, want string }{
+		{"restarts", "-1", "option restarts -1: must be from 0 to 10000"},
+		{"max-evals", "-1", "option max-evals -1: must not be negative"},
+		{"folds", "1", "option folds 1: must be at least 2"},
+		{"max-jitter", "nan", "option max-jitter nan: must be a number from 0"},
+		{"coarse", "atuo", `option coarse "atuo": must be auto, on or off (did you mean "auto"?)`},
+		{"scores", "loo,xv", `option scores "xv": must be loo or cv`},
+		{"seed", "-1", "option seed -1: must be a whole number from 0"},
+		{"kernel", "rbf(", "kernel: expected an argument of rbf"},
+	} {
+		_, err := table.Find(c.name, "fit").Read(nil, c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want %s", c.name, c.text, err, c.want)
+		}
+	}
+	if v, err := table.Find("features", "fit").Read(nil, `a,"b,c",0-3`); err != nil || fmt.Sprint(v) != "[a b,c 0-3]" {
+		t.Errorf("%v, %v", v, err)
+	}
+}

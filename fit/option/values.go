@@ -1,0 +1,55 @@
+package option
+
+import (
+	"gpfit/fit"
+	"gpfit/fit/dataset"
+	"gpfit/gp/columns"
+	"gpfit/gp/rows"
+)
+
+// Values are the options of the library that the table sets, and those of the
+// program. A command or a batch uses the part that it needs.
+type Values struct {
+	// Data says how a training table is read, Rows how a table is read for a model.
+	Data dataset.Options
+	Rows rows.Options
+	// Fit is the model and how it is tuned.
+	Fit fit.Options
+	// CrossValidate asks for the scores that CrossValidation describes.
+	CrossValidate   bool
+	CrossValidation fit.CrossValidation
+	// Select says how kernels are compared.
+	Select fit.SelectOptions
+	// Joint asks for joint draws and covariances.
+	Joint columns.Sampling
+	// Target is the target of a model that has several.
+	Target  string
+	Compute Compute
+	Output  Output
+}
+
+// Compute says where to compute.
+type Compute struct {
+	// Device is "auto", a name, or several names separated by commas. Fallback is
+	// the device to take if Device is not available, is lost or is too small; empty
+	// for none.
+	Device, Fallback string
+	// Threads is the number of CPU threads; 0 means all, or in a batch a number
+	// that depends on the size of the job.
+	Threads int
+	// Memory is the number of bytes that one job of a batch may plan for; 0 sets no
+	// limit. Retries is how often a batch tries a job again.
+	Memory  int64
+	Retries int
+}
+
+// Output says where results go, and what is printed.
+type Output struct {
+	// Out is the file of the result. Force replaces a file that is not a model.
+	Out   string
+	Force bool
+	// SaveFactor stores the Cholesky factor in the model.
+	SaveFactor bool
+	// JSON prints JSON instead of text. Quiet leaves out notes and progress.
+	JSON, Quiet bool
+}
