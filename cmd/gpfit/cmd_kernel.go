@@ -113,8 +113,25 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if err := output.Report(cmd.OutOrStdout(), f.json, report); err != nil {
 		return err
 	}
-	return report.Err()
+	if err := report.Err(); err != nil {
+		return &disprovedError{args[0], err}
+	}
+	return nil
 }
+
+// disprovedError ends the command after a report whose verdict says what is wrong with the
+// kernel.
+type disprovedError struct {
+	kernel string
+	err    error
+}
+
+func (e *disprovedError) Error() string {
+	return fmt.Sprintf("kernel %s is not a covariance function; the report says why", e.kernel)
+}
+
+// Unwrap returns the error with the verdict.
+func (e *disprovedError) Unwrap() error { return e.err }
 
 // points reads DATA, if it is there, or draws a table.
 func (f *kernelCheckFlags) points(path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
