@@ -152,12 +152,20 @@ func discard(dir string) {
 	_ = os.Remove(dir)
 }
 
-// write makes folders and files; run.json, which makes it a run, comes last.
-func write(dir string, m *Manifest, specText []byte) error {
+// makeFolders makes the folders of a run that are not there.
+func makeFolders(dir string) error {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// write makes folders and files; run.json, which makes it a run, comes last.
+func write(dir string, m *Manifest, specText []byte) error {
+	if err := makeFolders(dir); err != nil {
+		return err
 	}
 	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -214,7 +222,8 @@ func whyNoRun(dir string) string {
 	return "is no run directory (it has no run.json)"
 }
 
-// OpenLocked opens a run to work on it. Errors: [*InUseError], [*Error].
+// OpenLocked opens a run to work on it, and makes folders of it that somebody removed.
+// Errors: [*InUseError], [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -225,6 +234,9 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 		return nil, nil, err
 	}
 	r, err := Open(dir)
+	if err == nil {
+		err = makeFolders(dir)
+	}
 	if err != nil {
 		lock.Release()
 		return nil, nil, err

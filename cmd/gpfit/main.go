@@ -29,6 +29,7 @@ import (
 )
 
 func main() {
+	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
@@ -54,6 +55,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 0
 	}
 	code := exit.Code(ctx, err)
+	if advice := exit.Advice(err); advice != "" {
+		err = fmt.Errorf("%w\n%s", err, advice)
+	}
 	messages.Error(stderr, err, code != exit.Usage && code != exit.Data)
 	if code == exit.Usage {
 		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")

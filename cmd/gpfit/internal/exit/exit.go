@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"gpfit/batch"
 	"gpfit/batch/rundir"
@@ -65,6 +66,15 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	}
 	return Failure
+}
+
+// Advice says what a user can do about an error of the system; it is "" where the error's
+// own message says enough.
+func Advice(err error) string {
+	if errors.Is(err, syscall.EFBIG) {
+		return "this process may not write files so large: raise its limit with 'ulimit -f'"
+	}
+	return ""
 }
 
 func is[T error](err error) bool {
