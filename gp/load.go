@@ -25,6 +25,10 @@ import (
 // factor, if the file has one, is read when it is needed. Kernels of the user's
 // own that the model names must be given. Errors: [*FileError].
 func Load(path string, kernels ...*kernel.Family) (*Model, error) {
+	// Opening a pipe would wait for its writer.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}

@@ -83,7 +83,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(ctx, cmd.InOrStdin(), opts)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 }
 
 // table reads --data or makes the synthetic table.
-func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
+func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
 		if f.Target != "" || len(f.Features) > 0 || f.Subsample != 0 {
@@ -149,7 +149,7 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 		}
 		return bench.Synthetic(n, f.d, f.Seed), nil
 	}
-	data, err := f.Read(f.data, stdin)
+	data, err := f.Read(ctx, f.data, stdin)
 	if err == nil && data.N < n {
 		err = exit.Usagef("--n %d: %s has %d rows", n, f.data, data.N)
 	}
@@ -157,8 +157,8 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 }
 
 // jobs prepares one job for every n.
-func (f *benchFlags) jobs(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
-	data, err := f.table(stdin)
+func (f *benchFlags) jobs(ctx context.Context, stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+	data, err := f.table(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := output.CheckModel(f.out, f.force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := f.Read(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

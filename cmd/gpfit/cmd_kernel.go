@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -98,7 +99,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if err != nil {
 		return err
 	}
-	data, err := f.points(args[1:], cmd.InOrStdin(), &opts)
+	data, err := f.points(cmd.Context(), args[1:], cmd.InOrStdin(), &opts)
 	if err != nil {
 		return err
 	}
@@ -134,9 +135,9 @@ func (e *disprovedError) Error() string {
 func (e *disprovedError) Unwrap() error { return e.err }
 
 // points reads DATA, if it is there, or draws a table.
-func (f *kernelCheckFlags) points(path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
+func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
 	if len(path) > 0 {
-		return f.Read(path[0], stdin)
+		return f.Read(ctx, path[0], stdin)
 	}
 	opts.Standardize = gp.StandardizeNone
 	rng := rand.New(rand.NewPCG(f.Seed, 2))

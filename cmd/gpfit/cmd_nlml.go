@@ -47,7 +47,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err := output.Check([]output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := f.Read(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	in, err := f.RowFlags.Open(dataPath, cmd.InOrStdin(), model)
+	in, err := f.RowFlags.Open(ctx, dataPath, cmd.InOrStdin(), model)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if f.predict.Wanted() {
 		next = in.All
 	}
-	first, err := next()
+	first, err := flags.Await(ctx, dataPath, next)
 	if err != nil {
 		return flags.RowsError(err)
 	}
@@ -172,7 +172,7 @@ func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Poste
 		}
 		done += piece.N
 		msg.Status("%d rows done", done)
-		if piece, err = in.Next(); err != nil {
+		if piece, err = flags.Await(ctx, "DATA", in.Next); err != nil {
 			return flags.RowsError(err)
 		}
 	}

@@ -164,12 +164,12 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		if !f.joint.Observed {
 			of.Noise = gp.Noise{} // no need to know the rows'
 		}
-		in, err := f.RowFlags.Open(args[1], stdin, &of)
+		in, err := f.RowFlags.Open(ctx, args[1], stdin, &of)
 		if err != nil {
 			return nil, at, err
 		}
 		defer in.Close()
-		all, err := in.All()
+		all, err := flags.Await(ctx, args[1], in.All)
 		if err != nil {
 			return nil, at, flags.RowsError(err)
 		}

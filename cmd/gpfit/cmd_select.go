@@ -101,7 +101,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 			return err
 		}
 	}
-	data, err := f.Read(path, cmd.InOrStdin())
+	data, err := f.Read(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -59,8 +60,8 @@ func (f *DataFlags) Inputs(path string) []string {
 	return []string{path, mask}
 }
 
-// Read reads the table at path.
-func (f *DataFlags) Read(path string, stdin io.Reader) (fit.Data, error) {
+// Read reads the table at path, at most until ctx is done.
+func (f *DataFlags) Read(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
 	o := f.Options
 	o.DropMissing = f.missing == "drop"
 	if o.Subsample < 0 {
@@ -78,7 +79,7 @@ func (f *DataFlags) Read(path string, stdin io.Reader) (fit.Data, error) {
 			return fit.Data{}, exit.Usagef("--split-mask: %v", err)
 		}
 	}
-	data, err := dataset.Read(path, stdin, o)
+	data, err := Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, o) })
 	var missing *dataset.MissingTargetError
 	if errors.As(err, &missing) {
 		missing.Table.Msg += "; --missing drop leaves such rows out"
@@ -103,9 +104,10 @@ func (f *RowFlags) TellNoise() bool {
 	return f.NoiseColumn != "" || f.NoiseGroup != "" || f.DefaultGroup != ""
 }
 
-// Open opens a table for a model. The caller closes the reader.
-func (f *RowFlags) Open(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
-	r, err := rows.Open(path, stdin, m, f.Options)
+// Open opens a table for a model, and waits for a pipe at most until ctx is done. The caller
+// closes the reader.
+func (f *RowFlags) Open(ctx context.Context, path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
+	r, err := Await(ctx, path, func() (*rows.ModelRows, error) { return rows.Open(path, stdin, m, f.Options) })
 	return r, RowsError(err)
 }
 
