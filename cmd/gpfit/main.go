@@ -24,6 +24,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -50,7 +51,10 @@ func signals() []os.Signal {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := hostmem.CheckLimit()
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}

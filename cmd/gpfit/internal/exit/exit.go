@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -54,7 +55,7 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
-	case is[*gp.SizeError](err), is[*table.TooLargeError](err):
+	case is[*gp.SizeError](err), is[*table.TooLargeError](err), is[*hostmem.LimitError](err):
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
