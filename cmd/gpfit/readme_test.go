@@ -11,6 +11,9 @@ import (
 // TestREADME runs every gpfit command of README.md's shell blocks, in order, as
 // they stand.
 func TestREADME(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

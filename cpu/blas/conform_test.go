@@ -151,12 +151,25 @@ func checkGemm(t *testing.T, impl *Implementation, rng *rand.Rand, tA, tB blas.T
 // edges are sizes around the tiles of both variants and the small blocks.
 var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 47, 48, 49, 63, 64, 65, 95, 96, 97, 145}
 
+// some is every fourth of sizes where -short goes with the race detector, which slows the
+// reference down more than tenfold and has little to find in a larger size.
+func some(sizes []int) []int {
+	if !raceEnabled || !testing.Short() {
+		return sizes
+	}
+	var out []int
+	for i := 1; i < len(sizes); i += 4 {
+		out = append(out, sizes[i])
+	}
+	return out
+}
+
 func TestDgemm(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		// All triples of a few sizes, in which each triple tries one
 		// combination of the rest, in turn.
-		sizes := []int{0, 1, 2, 7, 8, 9, 23, 24, 25, 48, 49, 97}
+		sizes := some([]int{0, 1, 2, 7, 8, 9, 23, 24, 25, 48, 49, 97})
 		turn := 0
 		for _, m := range sizes {
 			for _, n := range sizes {
@@ -168,7 +181,7 @@ func TestDgemm(t *testing.T) {
 			}
 		}
 		// All combinations at every edge, one dimension at a time.
-		for _, e := range edges {
+		for _, e := range some(edges) {
 			for _, tA := range transposes {
 				for _, tB := range transposes {
 					for _, beta := range scalars {
@@ -230,7 +243,7 @@ func TestDsyrk(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		turn := 0
-		for _, n := range edges {
+		for _, n := range some(edges) {
 			for _, k := range []int{0, 1, 3, 8, 47, 48, 49, 97} {
 				for _, ul := range uplos {
 					for _, tA := range transposes {
@@ -271,7 +284,7 @@ func TestDsymm(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		turn := 0
-		for _, m := range edges {
+		for _, m := range some(edges) {
 			for _, n := range []int{0, 1, 3, 8, 25, 49, 97} {
 				for _, side := range sides {
 					for _, ul := range uplos {
@@ -342,7 +355,7 @@ func TestTriangular(t *testing.T) {
 	variants(t, true, func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		turn := 0
-		for _, m := range edges {
+		for _, m := range some(edges) {
 			for _, n := range []int{0, 1, 3, 8, 25, 49, 97} {
 				for _, side := range sides {
 					for _, ul := range uplos {
