@@ -117,15 +117,15 @@ func limitLeft() int64 {
 	return least
 }
 
-// CheckLimit returns a [*LimitError] if the limit on the process's address space (ulimit -v)
-// leaves too little for the threads and the heap of a small job. Without its threads a
-// process of Go ends by an abort.
+// CheckLimit returns an [*AddressSpaceError] if the limit on the process's address space
+// (ulimit -v) leaves too little for the threads and the heap of a small job. Without its
+// threads a process of Go ends by an abort.
 func CheckLimit() error {
 	left, needed := addressSpaceLeft(), threadsToCome()+spare+heapStep
 	if left >= needed {
 		return nil
 	}
-	return &LimitError{Left: max(left, 0), Needed: needed}
+	return &AddressSpaceError{Left: max(left, 0), Needed: needed}
 }
 
 func addressSpaceLeft() int64 { return left(syscall.RLIMIT_AS, 0) }

@@ -45,7 +45,7 @@ func TestCheckLimit(t *testing.T) {
 		}
 		err := CheckLimit()
 		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &old)
-		var limit *LimitError
+		var limit *AddressSpaceError
 		if !errors.As(err, &limit) || limit.Left > 48<<20 || limit.Needed <= limit.Left {
 			t.Fatalf("error %v", err)
 		}

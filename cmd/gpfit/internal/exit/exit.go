@@ -55,7 +55,7 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
-	case is[*gp.SizeError](err), is[*table.TooLargeError](err), is[*hostmem.LimitError](err):
+	case is[*gp.SizeError](err), is[*table.TooLargeError](err), is[*hostmem.AddressSpaceError](err):
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
