@@ -86,7 +86,7 @@ func TestNotPositive(t *testing.T) {
 	all := func(t *testing.T, impl *Implementation) {
 		rng := rand.New(rand.NewPCG(22, 1))
 		for _, ul := range uplos {
-			for _, n := range []int{1, 7, 30, 100, 211, 300} {
+			for _, n := range some([]int{1, 7, 30, 100, 211, 300}) {
 				good := newSPD(rng, ul, n, 1)
 				if impl.Cholesky(ul, n, good.clone().data(), good.ld) != 0 {
 					t.Fatal("not positive to begin with")
