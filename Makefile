@@ -12,13 +12,15 @@
 #   make assemble              the PTX through the oldest and the newest ptxas, 70 MB
 #                              fetched; KERNELS="'rq*linear' periodic" chooses kernels
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
+#   make fuzz-share            five fuzz targets for a minute, others each day, as CI does
 #   make fuzz-short            the same for two seconds
 #   make changelog            the entries of changelog/unreleased as a section
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
 #   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
-#   make reliability           the campaigns of docs/reliability.md
+#   make reliability           the campaigns of docs/reliability.md, in less than an hour on
+#                              two cores; RELIABILITY='input soak' takes some of them
 #
 # The headers are fetched with pip; GPFIT_CUDA_INCLUDE=/usr/local/cuda/include
 # uses those of a toolkit. Neither build needs a GPU, a driver or a toolkit.
@@ -29,7 +31,7 @@ GO ?= go
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
-.PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
+.PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-share fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
 # FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
@@ -60,6 +62,9 @@ assemble:
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)
 
+fuzz-share:
+	GPFIT_FUZZ_JOBS=2 GPFIT_FUZZ_PARALLEL=1 .ci/fuzz --share 5 $(FUZZTIME)
+
 fuzz-short:
 	.ci/fuzz 2s $(FUZZPACKAGES)
 
@@ -89,13 +94,13 @@ reliability-input:
 	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
-# Campaigns of reliability: make reliability runs all parts, which RELIABILITY lists.
-# docs/reliability-campaigns.md says what each does and what came out.
-RELIABILITY += reliability-input reliability-numerics reliability-determinism reliability-crashes reliability-soak reliability-supply
-.PHONY: changelog reliability reliability-numerics reliability-determinism reliability-crashes
+# make reliability runs these parts, two cores' work of less than an hour, and prints a table
+# of their results and seconds. docs/reliability.md says what each does and what came out.
+RELIABILITY ?= input numerics determinism crashes clock supply soak fuzz-minute
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-clock reliability-fuzz-minute
 
 reliability:
-	$(MAKE) --no-print-directory $(RELIABILITY)
+	@benchmarks/reliability/parts.sh $(RELIABILITY)
 
 reliability-numerics:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./benchmarks/reliability
@@ -104,4 +109,10 @@ reliability-determinism:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./benchmarks/reliability
 
 reliability-crashes:
-	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal' ./cmd/gpfit
+	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
+
+reliability-clock:
+	benchmarks/reliability/clock.sh
+
+reliability-fuzz-minute:
+	GPFIT_FUZZ_JOBS=2 GPFIT_FUZZ_PARALLEL=1 .ci/fuzz 1m

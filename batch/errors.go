@@ -11,6 +11,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/hyperopt/journal"
 	"gpfit/internal/table"
 	"gpfit/kernel"
 )
@@ -46,7 +47,7 @@ func kindOf(err error) string {
 	switch {
 	case as[*panicError](err):
 		return KindPanic
-	case as[*writeError](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
+	case as[*writeError](err), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
 		return KindWrite
 	case as[*device.MemoryError](err):
 		return KindMemory

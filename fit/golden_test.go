@@ -236,7 +236,11 @@ func TestGoldenFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes under the race detector")
 	}
-	for _, name := range []string{"yacht", "concrete"} {
+	names := []string{"yacht"}
+	if os.Getenv("GPFIT_LONG") != "" {
+		names = append(names, "concrete")
+	}
+	for _, name := range names {
 		g, data := readGolden(t)[name], readSet(t, name)
 		var err error
 		if data.Test, err = table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""); err != nil {

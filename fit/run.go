@@ -304,11 +304,12 @@ var failures = journal.Failures{
 	},
 }
 
-// checkpointError makes an error of the options or the data of a journal's.
+// checkpointError makes an error of the options or the data of a journal's. A checkpoint
+// that the system cannot open, read or write stays a [*journal.Error].
 func checkpointError(err error) error {
 	var e *journal.Error
 	switch {
-	case !errors.As(err, &e):
+	case !errors.As(err, &e) || e.Err != nil:
 		return err
 	case e.Damaged:
 		return &DataError{"checkpoint " + e.Path + " " + e.Msg}

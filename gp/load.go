@@ -25,6 +25,10 @@ import (
 // the factor, if the file has one, only when it is needed. The caller must pass the
 // custom kernels that the model names. Errors are [*FileError].
 func Load(path string, kernels ...*kernel.Family) (*Model, error) {
+	// Opening a pipe would wait for its writer.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}

@@ -3,6 +3,7 @@ package rundir
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,8 +43,11 @@ func inputFiles(path string) ([]string, error) {
 		}
 		return nil, err
 	}
-	if !info.IsDir() {
+	if info.Mode().IsRegular() {
 		return []string{path}, nil
+	}
+	if !info.IsDir() {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file; a batch reads its inputs more than once")}
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

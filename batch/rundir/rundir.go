@@ -157,12 +157,20 @@ func discard(dir string) {
 	_ = os.Remove(dir)
 }
 
-// write makes the folders and files. It writes run.json, which makes dir a run, last.
-func write(dir string, m *Manifest, specText []byte) error {
+// makeFolders makes the missing folders of a run.
+func makeFolders(dir string) error {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// write makes the folders and files. It writes run.json, which makes dir a run, last.
+func write(dir string, m *Manifest, specText []byte) error {
+	if err := makeFolders(dir); err != nil {
+		return err
 	}
 	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -219,7 +227,8 @@ func whyNoRun(dir string) string {
 	return "is not a run directory (it has no run.json)"
 }
 
-// OpenLocked opens a run and locks it. Errors: [*InUseError], [*Error].
+// OpenLocked opens a run, locks it, and makes its missing folders. Errors: [*InUseError],
+// [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -230,6 +239,9 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 		return nil, nil, err
 	}
 	r, err := Open(dir)
+	if err == nil {
+		err = makeFolders(dir)
+	}
 	if err != nil {
 		lock.Release()
 		return nil, nil, err

@@ -69,25 +69,65 @@ func covarianceBig(family string, r2, dot *big.Float) *big.Float {
 	return dot
 }
 
-// exact holds the terms of an NLML, computed in 200 bits and rounded at the end,
-// and Σ.
+// slopeBig is the derivative of covarianceBig by the logarithm of the lengthscale.
+func slopeBig(family string, r2 *big.Float) *big.Float {
+	root := func(k float64) *big.Float { return zero().Sqrt(mul(number(k), r2)) }
+	switch family {
+	case "rbf":
+		return mul(r2, expBig(mul(number(-0.5), r2)))
+	case "matern12":
+		return mul(root(1), expBig(zero().Neg(root(1))))
+	case "matern32":
+		return mul(mul(number(3), r2), expBig(zero().Neg(root(3))))
+	case "matern52":
+		s := root(5)
+		return mul(quo(mul(mul(number(5), r2), add(number(1), s)), number(3)), expBig(zero().Neg(s)))
+	}
+	return zero()
+}
+
+// exact holds the terms of an NLML and its gradient in 200 bits, rounded at the end, and Σ.
 type exact struct {
 	dataFit, complexity float64
 	sigma               *mat.SymDense
+	// gradient has a derivative by the logarithm of each parameter.
+	gradient map[string]derivative
+}
+
+// derivative is ½ tr(Σ⁻¹∂Σ) − ½ αᵀ∂Σα, with α = Σ⁻¹y.
+type derivative struct {
+	value float64
+	// size is the sum of the magnitudes of both terms, products that of the magnitudes of all
+	// products that the terms are sums of.
+	size, products float64
 }
 
 // evaluateBig factors Σ at the parameters of a report.
 func evaluateBig(family string, x, y []float64, d int, parameters map[string]float64) (exact, error) {
 	n := len(y)
-	e := exact{sigma: mat.NewSymDense(n, nil)}
+	e := exact{sigma: mat.NewSymDense(n, nil), gradient: map[string]derivative{}}
 	l := make([][]*big.Float, n)
+	slopes := map[string][][]*big.Float{} // ∂Σ by the logarithm of each parameter
+	for name := range parameters {
+		slopes[name] = make([][]*big.Float, n)
+	}
 	for i := range n {
 		l[i] = make([]*big.Float, i+1)
+		for name := range slopes {
+			slopes[name][i] = make([]*big.Float, i+1)
+		}
 		for j := range i + 1 {
-			l[i][j] = elementBig(family, x[i*d:(i+1)*d], x[j*d:(j+1)*d], parameters)
+			value, byLengthscale := elementBig(family, x[i*d:(i+1)*d], x[j*d:(j+1)*d], parameters)
+			noise := zero()
 			if i == j {
-				l[i][j] = add(l[i][j], number(parameters["noise_variance"]))
+				noise = number(parameters["noise_variance"])
 			}
+			for name, slope := range map[string]*big.Float{"signal_variance": value, "lengthscale": byLengthscale, "noise_variance": noise} {
+				if slopes[name] != nil {
+					slopes[name][i][j] = slope
+				}
+			}
+			l[i][j] = add(value, noise)
 			v, _ := l[i][j].Float64()
 			e.sigma.SetSym(i, j, v)
 		}
@@ -115,10 +155,76 @@ func evaluateBig(family string, x, y []float64, d int, parameters map[string]flo
 	}
 	e.dataFit, _ = mul(number(0.5), fit).Float64()
 	e.complexity, _ = mul(number(0.5), logDet).Float64()
+	inverse := invertBig(l)
+	alpha := make([]*big.Float, n)
+	for i := range n {
+		alpha[i] = zero()
+		for j := range n {
+			alpha[i] = add(alpha[i], mul(inverse[max(i, j)][min(i, j)], number(y[j])))
+		}
+	}
+	for name, slope := range slopes {
+		e.gradient[name] = contractBig(inverse, alpha, slope)
+	}
 	return e, nil
 }
 
-func elementBig(family string, a, b []float64, parameters map[string]float64) *big.Float {
+// invertBig returns the lower triangle of Σ⁻¹ = L⁻ᵀL⁻¹ for the factor L.
+func invertBig(l [][]*big.Float) [][]*big.Float {
+	n := len(l)
+	m := make([][]*big.Float, n) // L⁻¹
+	for i := range n {
+		m[i] = make([]*big.Float, i+1)
+		for j := range i + 1 {
+			sum := zero()
+			if i == j {
+				sum = number(1)
+			}
+			for k := j; k < i; k++ {
+				sum = zero().Sub(sum, mul(l[i][k], m[k][j]))
+			}
+			m[i][j] = quo(sum, l[i][i])
+		}
+	}
+	inverse := make([][]*big.Float, n)
+	for i := range n {
+		inverse[i] = make([]*big.Float, i+1)
+		for j := range i + 1 {
+			sum := zero()
+			for k := i; k < n; k++ {
+				sum = add(sum, mul(m[k][i], m[k][j]))
+			}
+			inverse[i][j] = sum
+		}
+	}
+	return inverse
+}
+
+// contractBig takes lower triangles of Σ⁻¹ and ∂Σ.
+func contractBig(inverse [][]*big.Float, alpha []*big.Float, slope [][]*big.Float) derivative {
+	trace, quadratic, products := zero(), zero(), zero()
+	for i := range alpha {
+		for j := range i + 1 {
+			half := number(1) // an element off the diagonal counts twice, and half of the sum is wanted
+			if i == j {
+				half = number(0.5)
+			}
+			t := mul(half, mul(inverse[i][j], slope[i][j]))
+			q := mul(half, mul(mul(alpha[i], alpha[j]), slope[i][j]))
+			trace, quadratic = add(trace, t), add(quadratic, q)
+			products = add(products, add(zero().Abs(t), zero().Abs(q)))
+		}
+	}
+	value, _ := zero().Sub(trace, quadratic).Float64()
+	t, _ := trace.Float64()
+	q, _ := quadratic.Float64()
+	p, _ := products.Float64()
+	return derivative{value: value, size: math.Abs(t) + math.Abs(q), products: p}
+}
+
+// elementBig is a covariance without noise, and its derivative by the logarithm of the
+// lengthscale.
+func elementBig(family string, a, b []float64, parameters map[string]float64) (value, byLengthscale *big.Float) {
 	r2, dot := zero(), zero()
 	for c := range a {
 		diff := zero().Sub(number(a[c]), number(b[c]))
@@ -128,55 +234,92 @@ func elementBig(family string, a, b []float64, parameters map[string]float64) *b
 	if rho, ok := parameters["lengthscale"]; ok {
 		r2 = quo(r2, mul(number(rho), number(rho)))
 	}
-	return mul(number(parameters["signal_variance"]), covarianceBig(family, r2, dot))
+	variance := number(parameters["signal_variance"])
+	return mul(variance, covarianceBig(family, r2, dot)), mul(variance, slopeBig(family, r2))
 }
 
-// TestNLML200Bits compares data fit and complexity with 200-bit arithmetic:
+// largest keeps the largest error of a quantity.
+type largest struct{ relative, multiple float64 }
+
+func (l *largest) take(relative, unit float64) {
+	l.relative, l.multiple = max(l.relative, relative), max(l.multiple, relative/unit)
+}
+
+// Test200Bits compares data fit, complexity and the gradient by the logarithms of all
+// parameters with arithmetic of 200 bits. With ε = 2⁻⁵³ and c = 1,
 //
-//	|error| ≤ c·n·ε·κ(Σ)·(1 + |value|),  ε = 2⁻⁵³, c = 1.
-func TestNLML200Bits(t *testing.T) {
+//	|error| ≤ c·n·ε·κ(Σ)·(1 + size),
+//
+// where size is the magnitude of a value, and of a derivative |½ tr(Σ⁻¹∂Σ)| + |½ αᵀ∂Σα|.
+// The linear kernel has a matrix of low rank, on which α and the columns of Σ⁻¹ are nearly
+// nothing: the products that its derivatives are sums of cancel, and their magnitudes take
+// the place of size. They grow in proportion to κ.
+func Test200Bits(t *testing.T) {
 	const c = 1.0
 	b := backend(t, 1)
-	var worst, worstError, worstCondition float64
+	var values, gradients, lowRank largest
+	worstCondition := 0.0
 	count, first := size(t, 6, 50), firstSeed(t)
 	for seed := first; seed < first+uint64(count); seed++ {
-		rng := rand.New(rand.NewPCG(seed, 200))
-		n, d := 5+rng.IntN(90), 1+rng.IntN(6)
-		family := pick(rng, "rbf", "matern12", "matern32", "matern52", "linear")
-		data := fit.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f"}[:d]}
-		for range n * d {
-			data.X = append(data.X, rng.NormFloat64())
-		}
-		for i := range n {
-			data.Y = append(data.Y, math.Sin(data.X[i*d])+0.1*rng.NormFloat64())
-		}
-		o := fit.Options{Kernel: family, Standardize: gp.StandardizeNone}
-		o.Fix = []fit.Assignment{{Name: "noise_variance", Value: math.Pow(10, -13*rng.Float64()), Given: true}}
-		if family != "linear" {
-			o.Fix = append(o.Fix, fit.Assignment{Name: "lengthscale", Value: math.Pow(10, 1.5*rng.Float64()-0.5), Given: true})
-		}
+		family, data, o := problem200(seed)
 		job, err := fit.Prepare(data, o)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		r, err := job.Evaluate(context.Background(), b, nil)
 		if err != nil {
-			t.Fatalf("seed %d, n %d, %s: %v", seed, n, family, err)
+			t.Fatalf("seed %d, n %d, %s: %v", seed, data.N, family, err)
 		}
-		e, err := evaluateBig(family, data.X, data.Y, d, r.Parameters)
+		e, err := evaluateBig(family, data.X, data.Y, data.D, r.Parameters)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		condition := conditionOf(e.sigma, r.Parameters["noise_variance"])
-		unit := float64(n) * math.Ldexp(1, -53) * condition
-		for name, v := range map[string][2]float64{"data fit": {r.DataFit, e.dataFit}, "complexity": {r.Complexity, e.complexity}} {
-			relative := math.Abs(v[0]-v[1]) / (1 + math.Abs(v[1]))
-			if worst, worstError, worstCondition = max(worst, relative/unit), max(worstError, relative), max(worstCondition, condition); relative > c*unit {
-				t.Errorf("seed %d, n %d, %s, condition %.2g: %s %v, in 200 bits %v: off by %.3g, %.3g·n·ε·κ", seed, n, family, condition, name, v[0], v[1], relative, relative/unit)
+		unit := float64(data.N) * math.Ldexp(1, -53) * condition
+		worstCondition = max(worstCondition, condition)
+		check := func(kept *largest, name string, got, want, size float64) {
+			relative := math.Abs(got-want) / (1 + size)
+			if kept.take(relative, unit); !(relative <= c*unit) {
+				t.Errorf("seed %d, n %d, %s, condition %.2g: %s %v, in 200 bits %v: off by %.3g, %.3g·n·ε·κ", seed, data.N, family, condition, name, got, want, relative, relative/unit)
 			}
 		}
+		check(&values, "data fit", r.DataFit, e.dataFit, math.Abs(e.dataFit))
+		check(&values, "complexity", r.Complexity, e.complexity, math.Abs(e.complexity))
+		if len(r.GradientLog) != len(r.Parameters) {
+			t.Fatalf("seed %d: derivatives %v by the parameters %v", seed, r.GradientLog, r.Parameters)
+		}
+		for name, d := range e.gradient {
+			kept, size := &gradients, d.size
+			if family == "linear" {
+				kept, size = &lowRank, d.products
+			}
+			check(kept, "derivative by "+name, r.GradientLog[name], d.value, size)
+		}
 	}
-	t.Logf("%d problems, condition up to %.2g: largest relative error %.3g, largest multiple of n·ε·κ %.3g", count, worstCondition, worstError, worst)
+	t.Logf("%d problems, condition up to %.2g", count, worstCondition)
+	t.Logf("values: largest relative error %.3g, largest multiple of n·ε·κ %.3g", values.relative, values.multiple)
+	t.Logf("gradients: largest relative error %.3g, largest multiple of n·ε·κ %.3g", gradients.relative, gradients.multiple)
+	t.Logf("gradients of low rank, relative to products: largest error %.3g, largest multiple of n·ε·κ %.3g", lowRank.relative, lowRank.multiple)
+}
+
+// problem200 is a problem of one lengthscale, with noise from 1e-13 to 1.
+func problem200(seed uint64) (family string, data fit.Data, o fit.Options) {
+	rng := rand.New(rand.NewPCG(seed, 200))
+	n, d := 5+rng.IntN(90), 1+rng.IntN(6)
+	family = pick(rng, "rbf", "matern12", "matern32", "matern52", "linear")
+	data = fit.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f"}[:d]}
+	for range n * d {
+		data.X = append(data.X, rng.NormFloat64())
+	}
+	for i := range n {
+		data.Y = append(data.Y, math.Sin(data.X[i*d])+0.1*rng.NormFloat64())
+	}
+	o = fit.Options{Kernel: family, Standardize: gp.StandardizeNone}
+	o.Set = []fit.Assignment{{Name: "noise_variance", Value: math.Pow(10, -13*rng.Float64()), Given: true}}
+	if family != "linear" {
+		o.Set = append(o.Set, fit.Assignment{Name: "lengthscale", Value: math.Pow(10, 1.5*rng.Float64()-0.5), Given: true})
+	}
+	return family, data, o
 }
 
 // conditionOf returns λmax/λmin, with the noise as λmin if rounding hides it.

@@ -50,7 +50,11 @@ func startSlurm(t *testing.T) {
 		text, _ := os.ReadFile(out.Name())
 		t.Fatalf("starting a cluster: %v\n%s", err, text)
 	}
-	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+	// The test runs beside others, to which the variable does nothing.
+	if err := os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Unsetenv("SLURM_CONF") })
 }
 
 // stdoutOf runs a command and returns what it prints.
@@ -82,6 +86,7 @@ func TestSlurm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
+	t.Parallel() // it waits for the cluster most of the time
 	startSlurm(t)
 	gpfit, dir := program(t), t.TempDir()
 	spec := writeStudy(t, dir, 400, 6, 4)

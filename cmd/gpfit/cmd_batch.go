@@ -64,7 +64,11 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	s, text, err := spec.Read(path)
+	var text []byte
+	s, err := flags.Await(ctx, path, func() (s *spec.Batch, err error) {
+		s, text, err = spec.Read(path)
+		return s, err
+	})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 	"gpfit/internal/bench"
 	"gpfit/internal/plotting"
 )
@@ -77,7 +76,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(ctx, cmd.InOrStdin(), opts)
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 }
 
 // table reads --data or makes the synthetic table.
-func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
+func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
 		if f.Changed("target", "features", "subsample") {
@@ -143,7 +142,7 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 		}
 		return bench.Synthetic(n, f.d, f.Data.Seed), nil
 	}
-	data, err := dataset.Read(f.data, stdin, f.Data)
+	data, err := f.ReadTable(ctx, f.data, stdin)
 	if err == nil && data.N < n {
 		err = exit.Usagef("--n %d: %s has %d rows", n, f.data, data.N)
 	}
@@ -151,8 +150,8 @@ func (f *benchFlags) table(stdin io.Reader) (fit.Data, error) {
 }
 
 // jobs prepares one job for every n.
-func (f *benchFlags) jobs(stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
-	data, err := f.table(stdin)
+func (f *benchFlags) jobs(ctx context.Context, stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+	data, err := f.table(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}

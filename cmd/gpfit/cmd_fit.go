@@ -14,7 +14,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 	"gpfit/internal/atomicfile"
 )
 
@@ -94,7 +93,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := output.CheckModel(*out, f.Output.Force, checkpoint, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
+	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,7 +12,6 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
@@ -92,7 +92,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	}
 	opts := f.Fit
 	opts.Kernel, f.check.Seed = args[0], f.Data.Seed
-	data, err := f.points(args[1:], cmd.InOrStdin(), &opts)
+	data, err := f.points(cmd.Context(), args[1:], cmd.InOrStdin(), &opts)
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,30 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if err := output.Report(cmd.OutOrStdout(), f.Output.JSON, report); err != nil {
 		return err
 	}
-	return report.Err()
+	if err := report.Err(); err != nil {
+		return &disprovedError{args[0], err}
+	}
+	return nil
 }
 
+// disprovedError ends the command after a report whose verdict says what is wrong with the
+// kernel.
+type disprovedError struct {
+	kernel string
+	err    error
+}
+
+func (e *disprovedError) Error() string {
+	return fmt.Sprintf("kernel %s is not a covariance function; the report says why", e.kernel)
+}
+
+// Unwrap returns the error with the verdict.
+func (e *disprovedError) Unwrap() error { return e.err }
+
 // points reads DATA, if it is there, or draws a table.
-func (f *kernelCheckFlags) points(path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
+func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
 	if len(path) > 0 {
-		return dataset.Read(path[0], stdin, f.Data)
+		return f.ReadTable(ctx, path[0], stdin)
 	}
 	opts.Standardize = gp.StandardizeNone
 	rng := rand.New(rand.NewPCG(f.Data.Seed, 2))

@@ -7,7 +7,6 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
-	"gpfit/fit/dataset"
 	"gpfit/graph"
 	"gpfit/internal/atomicfile"
 )
@@ -44,7 +43,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err := output.Check([]output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
 		return err
 	}
-	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
+	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

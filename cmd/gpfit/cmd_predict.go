@@ -119,7 +119,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	in, err := f.OpenRows(dataPath, cmd.InOrStdin(), model)
+	in, err := f.OpenRows(ctx, dataPath, cmd.InOrStdin(), model)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if f.predict.Wanted() {
 		next = in.All
 	}
-	first, err := next()
+	first, err := flags.Await(ctx, dataPath, next)
 	if err != nil {
 		return flags.RowsError(err)
 	}
@@ -170,7 +170,7 @@ func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Poste
 		}
 		done += piece.N
 		msg.Status("%d rows done", done)
-		if piece, err = in.Next(); err != nil {
+		if piece, err = flags.Await(ctx, "DATA", in.Next); err != nil {
 			return flags.RowsError(err)
 		}
 	}

@@ -156,12 +156,12 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		if !f.Joint.Observed {
 			of.Noise = gp.Noise{} // no need to know the rows'
 		}
-		in, err := f.OpenRows(args[1], stdin, &of)
+		in, err := f.OpenRows(ctx, args[1], stdin, &of)
 		if err != nil {
 			return nil, at, err
 		}
 		defer in.Close()
-		all, err := in.All()
+		all, err := flags.Await(ctx, args[1], in.All)
 		if err != nil {
 			return nil, at, flags.RowsError(err)
 		}
@@ -195,7 +195,9 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		at.n = len(at.x)
 	} else {
 		var data fit.Data
-		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header})
+		data, err = flags.Await(ctx, args[0], func() (fit.Data, error) {
+			return dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header})
+		})
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
 		for _, w := range data.Warnings {
 			msg.Warn(w)

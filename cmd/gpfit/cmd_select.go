@@ -13,7 +13,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 )
 
 type selectFlags struct {
@@ -80,7 +79,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 			return err
 		}
 	}
-	data, err := dataset.Read(path, cmd.InOrStdin(), f.Data)
+	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}

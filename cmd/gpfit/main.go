@@ -25,11 +25,13 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
 
 func main() {
+	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
@@ -50,11 +52,17 @@ func signals() []os.Signal {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := hostmem.CheckLimit()
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return 0
 	}
 	code := exit.Code(ctx, err)
+	if advice := exit.Advice(err); advice != "" {
+		err = fmt.Errorf("%w\n%s", err, advice)
+	}
 	messages.Error(stderr, err, code != exit.Usage && code != exit.Data)
 	if code == exit.Usage {
 		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")

@@ -21,6 +21,9 @@ import (
 // with all of them predicted at once, every digit; to standard output, to a file
 // and as JSON.
 func TestPredictPieces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("predicts for 20,000 rows")
+	}
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
 	call := func(args ...string) string {

@@ -11,6 +11,9 @@ import (
 // TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
 // the pages of docs and examples, page by page, as they stand.
 func TestDocumentedCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs for ten seconds")
+	}
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,6 +66,62 @@ func TestReleasedModels(t *testing.T) {
 			sameNumbers(t, filepath.Base(m), stdout, string(want))
 		}
 	})
+}
+
+// TestReleasedExports: what every release exported of its models is still there, with the
+// same values. New fields may come.
+func TestReleasedExports(t *testing.T) {
+	forEachRelease(t, func(t *testing.T, dir string) {
+		exports, err := filepath.Glob(filepath.Join(dir, "*.export.json"))
+		if err != nil || len(exports) == 0 {
+			t.Skipf("the release has no exports: %v", err)
+		}
+		for _, e := range exports {
+			text, err := os.ReadFile(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := runLine(t, "export", strings.TrimSuffix(e, ".export.json")+".gpfit")
+			if code != 0 {
+				t.Errorf("%s: exit code %d\n%s", e, code, stderr)
+				continue
+			}
+			var was, is any
+			if err := errors.Join(json.Unmarshal(text, &was), json.Unmarshal([]byte(stdout), &is)); err != nil {
+				t.Fatal(err)
+			}
+			keeps(t, filepath.Base(e), was, is)
+		}
+	})
+}
+
+// keeps reports what of a JSON value is not in another one.
+func keeps(t *testing.T, at string, was, is any) {
+	t.Helper()
+	switch was := was.(type) {
+	case map[string]any:
+		fields, _ := is.(map[string]any)
+		for name, v := range was {
+			keeps(t, at+"."+name, v, fields[name])
+		}
+	case []any:
+		elements, _ := is.([]any)
+		if len(elements) != len(was) {
+			t.Errorf("%s has %d elements, had %d", at, len(elements), len(was))
+			return
+		}
+		for i, v := range was {
+			keeps(t, fmt.Sprintf("%s[%d]", at, i), v, elements[i])
+		}
+	case float64:
+		if now, ok := is.(float64); !ok || !(math.Abs(now-was) <= 1e-9*math.Abs(was)) {
+			t.Errorf("%s is %v, was %v", at, is, was)
+		}
+	default:
+		if was != is {
+			t.Errorf("%s is %v, was %v", at, is, was)
+		}
+	}
 }
 
 // sameNumbers compares tables with a header: columns of a release stay, new ones

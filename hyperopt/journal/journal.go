@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,9 +42,25 @@ type Error struct {
 	// Damaged means that the contents differ from what was written.
 	Damaged bool
 	Msg     string
+	// Err is the error of the system where the file cannot be opened, read or written, and
+	// nil where its contents are wrong.
+	Err error
 }
 
 func (e *Error) Error() string { return e.Path + ": " + e.Msg }
+
+// Unwrap returns the error of the system.
+func (e *Error) Unwrap() error { return e.Err }
+
+// systemError returns the [*Error] for a system call that failed.
+func systemError(path string, err error) *Error {
+	doing, cause := "use", err
+	var call *fs.PathError
+	if errors.As(err, &call) {
+		doing, cause = call.Op, call.Err
+	}
+	return &Error{Path: path, Msg: fmt.Sprintf("cannot %s the checkpoint: %v", doing, cause), Err: err}
+}
 
 // Failures converts errors of points where an objective is not defined to numbers
 // and back, so that they can be recorded.
@@ -74,7 +91,7 @@ type Journal struct {
 func Open(path, job string, failures Failures) (j *Journal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, &Error{Path: path, Msg: err.Error()}
+		return nil, systemError(path, err)
 	}
 	j = &Journal{path: path, failures: failures, file: file, past: map[string][]record{}, synced: time.Now()}
 	defer func() {
@@ -88,28 +105,28 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return nil, systemError(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &Error{Path: path, Msg: "is not a regular file"}
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint %s: %w", path, err)
+		return nil, systemError(path, err)
 	}
 	good, err := j.read(string(text), head+job+"\n")
 	if err != nil {
 		return nil, err
 	}
 	if err := file.Truncate(good); err != nil {
-		return nil, err
+		return nil, systemError(path, err)
 	}
 	if _, err := file.Seek(good, io.SeekStart); err != nil {
-		return nil, err
+		return nil, systemError(path, err)
 	}
 	if good == 0 {
 		if _, err := io.WriteString(file, head+job+"\n"); err != nil {
-			return nil, fmt.Errorf("checkpoint %s: %w", path, err)
+			return nil, systemError(path, err)
 		}
 	}
 	return j, nil
@@ -157,7 +174,7 @@ func (j *Journal) append(stream string, r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, err := j.file.Write(formatRecord(stream, r)); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return systemError(j.path, err)
 	}
 	if time.Since(j.synced) < syncInterval {
 		return nil
@@ -169,8 +186,11 @@ func (j *Journal) append(stream string, r record) error {
 // support this.
 func (j *Journal) sync() error {
 	j.synced = time.Now()
-	if err := j.file.Sync(); err != nil || j.named {
-		return err
+	if err := j.file.Sync(); err != nil {
+		return systemError(j.path, err)
+	}
+	if j.named {
+		return nil
 	}
 	if d, err := os.Open(filepath.Dir(j.path)); err == nil {
 		_ = d.Sync()

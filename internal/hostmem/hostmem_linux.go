@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,30 +92,74 @@ func groupOf(controller string) string {
 	return "/"
 }
 
-// spare is the memory that the runtime maps in excess of requests.
-const spare = 32 << 20
+const (
+	// spare is what the runtime maps beyond what is asked of it.
+	spare = 32 << 20
+	// threadSpace is the address space of a thread: its stack of 8 MiB, and 64 MiB that the C
+	// library reserves for what the thread allocates.
+	threadSpace = 72 << 20
+	// moreThreads is how many threads a process has at most beside those that run Go code at
+	// a time: those that wait for the system, and the runtime's own.
+	moreThreads = 8
+	// heapStep is the address space by which the runtime's heap grows.
+	heapStep = 64 << 20
+)
 
 // limitLeft returns the unused part of the limits on the process's address space
 // and data. 0 means no limit.
 func limitLeft() int64 {
-	var least int64
-	for _, l := range []struct {
-		resource int
-		used     int // index in /proc/self/statm, in pages
-	}{{syscall.RLIMIT_AS, 0}, {syscall.RLIMIT_DATA, 5}} {
-		var r syscall.Rlimit
-		if err := syscall.Getrlimit(l.resource, &r); err != nil || r.Cur > 1<<60 {
-			continue
-		}
-		left := max(int64(r.Cur)-pages(l.used)-spare, 1)
-		if least == 0 || left < least {
-			least = left
+	least := int64(0)
+	for _, l := range []struct{ left, reserved int64 }{{addressSpaceLeft(), spare + threadsToCome()}, {left(syscall.RLIMIT_DATA, 5), spare}} {
+		if l.left < unlimited && (least == 0 || l.left-l.reserved < least) {
+			least = max(l.left-l.reserved, 1)
 		}
 	}
 	return least
 }
 
-// pages returns an entry of /proc/self/statm in bytes, or 0 if it cannot be read.
+// CheckLimit returns an [*AddressSpaceError] if the limit on the process's address space
+// (ulimit -v) leaves too little for the threads and the heap of a small job. Without its
+// threads a process of Go ends by an abort.
+func CheckLimit() error {
+	left, needed := addressSpaceLeft(), threadsToCome()+spare+heapStep
+	if left >= needed {
+		return nil
+	}
+	return &AddressSpaceError{Left: max(left, 0), Needed: needed}
+}
+
+func addressSpaceLeft() int64 { return left(syscall.RLIMIT_AS, 0) }
+
+// hasLibc says whether the threads of the process are the C library's.
+var hasLibc = sync.OnceValue(func() bool {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	return bytes.Contains(maps, []byte("libc."))
+})
+
+// threadsToCome is the address space of the threads that the process may start yet. It is
+// next to nothing without the C library.
+func threadsToCome() int64 {
+	if !hasLibc() {
+		return 0
+	}
+	running, _ := os.ReadDir("/proc/self/task")
+	return int64(max(runtime.GOMAXPROCS(0)+moreThreads-len(running), 0)) * threadSpace
+}
+
+// unlimited stands for what is left where there is no limit.
+const unlimited = int64(1) << 60
+
+// left is what is left of a limit of the process, whose use is an entry of
+// /proc/self/statm.
+func left(resource, entry int) int64 {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(resource, &r); err != nil || r.Cur > uint64(unlimited) {
+		return unlimited
+	}
+	return int64(r.Cur) - pages(entry)
+}
+
+// pages is an entry of /proc/self/statm in bytes, 0 if it cannot be read.
 func pages(entry int) int64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))

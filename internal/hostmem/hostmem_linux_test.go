@@ -1,9 +1,11 @@
 package hostmem
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -15,6 +17,9 @@ func TestLimits(t *testing.T) {
 		}
 		return
 	}
+	if err := CheckLimit(); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
 	for _, limit := range []string{"-v 2097152", "-d 2097152"} {
 		cmd := exec.Command("sh", "-c", "ulimit "+limit+" && exec \"$0\" -test.run TestLimits", os.Args[0])
 		cmd.Env = append(os.Environ(), "HOSTMEM_PRINT=1")
@@ -24,5 +29,31 @@ func TestLimits(t *testing.T) {
 	}
 	if Free() <= 0 {
 		t.Error("nothing is free")
+	}
+}
+
+// TestCheckLimit: a limit a little above what the process has mapped leaves too little.
+func TestCheckLimit(t *testing.T) {
+	if os.Getenv("HOSTMEM_CHECK") != "" {
+		var old syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_AS, &old); err != nil {
+			t.Fatal(err)
+		}
+		low := syscall.Rlimit{Cur: uint64(pages(0)) + 48<<20, Max: old.Max}
+		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &low); err != nil {
+			t.Fatal(err)
+		}
+		err := CheckLimit()
+		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &old)
+		var limit *AddressSpaceError
+		if !errors.As(err, &limit) || limit.Left > 48<<20 || limit.Needed <= limit.Left {
+			t.Fatalf("error %v", err)
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "TestCheckLimit")
+	cmd.Env = append(os.Environ(), "HOSTMEM_CHECK=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const root = "../.."
@@ -86,6 +88,19 @@ func TestBOM(t *testing.T) {
 	if b.String() != again.String() {
 		t.Error("two bills of one program differ")
 	}
+	schema := cycloneDX(t)
+	if err := schema.Validate(parsed(t, b.Bytes())); err != nil {
+		t.Errorf("the bill does not match the schema of CycloneDX: %v", err)
+	}
+	for _, c := range wrongBills {
+		text := bytes.Replace(b.Bytes(), []byte(c.old), []byte(c.new), 1)
+		if bytes.Equal(text, b.Bytes()) {
+			t.Errorf("%q is not in the bill", c.old)
+		}
+		if err := schema.Validate(parsed(t, text)); err == nil {
+			t.Errorf("the schema accepts %q in place of %q", c.new, c.old)
+		}
+	}
 	var got bom
 	d := json.NewDecoder(&b)
 	d.DisallowUnknownFields()
@@ -111,6 +126,48 @@ func TestBOM(t *testing.T) {
 			t.Errorf("%s is not in the bill", name)
 		}
 	}
+}
+
+// wrongBills are changes of a bill that the schema must refuse.
+var wrongBills = []struct{ old, new string }{
+	{`"bomFormat": "CycloneDX"`, `"bomFormat": "SPDX"`},
+	{`"bomFormat"`, `"format"`},
+	{`"version": 1,`, `"version": 0,`},
+	{`"type": "application"`, `"type": "program"`},
+	{`"type": "library"`, `"kind": "library"`},
+	{`"alg": "SHA-256"`, `"alg": "SHA-257"`},
+	{`"dependencies": [`, `"depends": [`},
+}
+
+// cycloneDX compiles the schema of CycloneDX 1.5, to which the folder holds all references.
+func cycloneDX(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	const at = "http://cyclonedx.org/schema/"
+	for _, name := range []string{"bom-1.5.schema.json", "spdx.schema.json", "jsf-0.82.schema.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata/cyclonedx", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource(at+name, parsed(t, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema, err := c.Compile(at + "bom-1.5.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func parsed(t *testing.T, text []byte) any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 var purlForm = regexp.MustCompile(`^pkg:golang/[^@ ]+@v[^@ ]+$`)

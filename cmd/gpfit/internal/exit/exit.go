@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"gpfit/batch"
 	"gpfit/batch/rundir"
@@ -13,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/table"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -53,7 +55,7 @@ func Code(ctx context.Context, err error) int {
 		return Usage
 	case is[*batch.ChangedError](err), is[*rundir.Error](err):
 		return Data
-	case is[*gp.SizeError](err), is[*table.TooLargeError](err):
+	case is[*gp.SizeError](err), is[*table.TooLargeError](err), is[*hostmem.AddressSpaceError](err):
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
@@ -65,6 +67,15 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	}
 	return Failure
+}
+
+// Advice says what a user can do about an error of the system; it is "" where the error's
+// own message says enough.
+func Advice(err error) string {
+	if errors.Is(err, syscall.EFBIG) {
+		return "this process may not write files so large: raise its limit with 'ulimit -f'"
+	}
+	return ""
 }
 
 func is[T error](err error) bool {

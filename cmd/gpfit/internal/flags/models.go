@@ -9,6 +9,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/gp/rows"
 )
@@ -26,9 +27,15 @@ func (o *Options) TellNoise() bool {
 	return o.Rows.NoiseColumn != "" || o.Rows.NoiseGroup != "" || o.Rows.DefaultGroup != ""
 }
 
-// OpenRows opens a table for a model. The caller closes the reader.
-func (o *Options) OpenRows(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
-	r, err := rows.Open(path, stdin, m, o.Rows)
+// ReadTable reads a training table. If ctx is done first, it returns ctx's error.
+func (o *Options) ReadTable(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
+	return Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, o.Data) })
+}
+
+// OpenRows opens a table for a model. The caller closes the reader. If ctx is done before a
+// pipe has a writer, OpenRows returns ctx's error.
+func (o *Options) OpenRows(ctx context.Context, path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
+	r, err := Await(ctx, path, func() (*rows.ModelRows, error) { return rows.Open(path, stdin, m, o.Rows) })
 	return r, RowsError(err)
 }
 

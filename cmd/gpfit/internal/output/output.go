@@ -5,10 +5,12 @@ package output
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
@@ -18,6 +20,13 @@ import (
 type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
+
+// Is reports whether target is the error of the system behind the failure. The error has
+// no Unwrap: the type of another cause would give the exit code of a bad input.
+func (e *WriteError) Is(target error) bool {
+	_, ofSystem := target.(syscall.Errno)
+	return ofSystem && errors.Is(e.Err, target)
+}
 
 // Report prints a result as JSON or text.
 func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {

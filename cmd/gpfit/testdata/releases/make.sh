@@ -3,14 +3,17 @@
 #
 #   cmd/gpfit/testdata/releases/make.sh            with the version of this tree
 #
-# A folder VERSION holds the data, models of several kinds with their predictions,
-# a run directory, one job of which was interrupted, and the checkpoint of a fit that
-# was killed, with what the fit comes to. Nothing in it is made anew
-# after the release.
+# A folder VERSION holds the data, models of several kinds with their predictions and
+# exports, a run directory, one job of which was interrupted, and the checkpoint of a fit
+# that was killed, with what the fit comes to. After the release nothing in it changes. A
+# sample of another kind is added here and in releases_test.go; a folder of an older
+# release may lack it, and has at most 300 kB.
 set -euo pipefail
 cd "$(dirname "$0")"
-go build -o /tmp/gpfit-release ../..
-gpfit() { /tmp/gpfit-release "$@"; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/gpfit" ../..
+gpfit() { "$work/gpfit" "$@"; }
 export GPFIT_CPU=generic # the same bits on every processor of the architecture
 version=$(gpfit version | cut -d' ' -f2)
 [ ! -e "$version" ] || { echo "$version is there already"; exit 1; }
@@ -26,6 +29,7 @@ fit --target y --kernel 'rbf(ard) + matern32' --out one.gpfit --save-factor
 fit --target y --mean 'poly(2, dims=0)' --noise-group lab --kernel 'periodic*rbf' --out groups.gpfit
 fit --target y,z --mean linear --kernel 'rq' --out targets.gpfit
 for m in one groups targets; do gpfit predict $m.gpfit new.csv --device cpu --out $m.csv; done
+for m in one groups; do gpfit export $m.gpfit --out $m.export.json; done
 
 cat > study.yaml <<'SPEC'
 defaults: {device: cpu, threads: 1, features: [a, b], target: y}
@@ -47,9 +51,12 @@ sed -i 's/,[^,]*,[0-9]*,models/,sample,1,models/' run.csv
 fit() { gpfit fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet --json "$@"; }
 fit --out whole.gpfit > whole.json
 rm whole.gpfit
-/tmp/gpfit-release fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet \
+"$work/gpfit" fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet \
   --checkpoint fit.ckpt --out killed.gpfit &
 while [ "$(cat fit.ckpt 2>/dev/null | wc -l)" -lt 20 ]; do kill -0 $! || { echo "the fit ended before it was killed"; exit 1; }; done
 kill -KILL $!
 wait || true
 head -20 fit.ckpt > cut && mv cut fit.ckpt
+size=$(cat $(find . -type f) | wc -c)
+[ "$size" -le 300000 ] || { echo "$version has $size bytes, more than 300,000"; exit 1; }
+echo "$version: $size bytes"
