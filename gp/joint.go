@@ -71,7 +71,8 @@ func (e *SizeError) Error() string {
 // covariance of eq. 2.42 for not knowing them.
 //
 // Cost n²m + nm² flops; m×m numbers on the host, checked before. Errors:
-// [*SizeError], [*device.MemoryError], [*device.UnsupportedError], [*RangeError].
+// [*ShapeError], [*SizeError], [*device.MemoryError], [*device.UnsupportedError],
+// [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
 	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")

@@ -213,7 +213,8 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 }
 
 // PredictNoise is Predict for rows whose noise is known: it makes a difference
-// to Std alone. Errors: [*NoiseError], [*device.MemoryError].
+// to Std alone. Errors: [*ShapeError], [*NoiseError], [*RangeError],
+// [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
 	if err != nil {
