@@ -71,6 +71,28 @@ func (m *Model) Row(i int) int {
 	return int(m.Rows[i])
 }
 
+// Parameters returns the parameters by name, natural values in scaled units: those of
+// the kernel, the estimated noise variances, and of an only target the coefficients of
+// the mean.
+func (m *Model) Parameters() map[string]float64 {
+	out := map[string]float64{}
+	for i, name := range m.ParameterNames {
+		out[name] = m.Theta[i]
+	}
+	if m.NoiseVariance > 0 {
+		out[noiseVariance] = m.NoiseVariance
+	}
+	for i, label := range m.Noise.Labels {
+		out[noiseVariance+"["+label+"]"] = m.Noise.Variances[i]
+	}
+	if len(m.Targets) == 0 {
+		for i, f := range m.Mean.Basis {
+			out[f.Name()] = m.Mean.Coefficients[i]
+		}
+	}
+	return out
+}
+
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
 	expr, err := m.expr()

@@ -202,9 +202,9 @@ func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, boo
 	return s, true
 }
 
-// Pair compares two kernels by one metric over the jobs that differ in nothing
+// PairedComparison compares two kernels by one metric over the jobs that differ in nothing
 // but the kernel.
-type Pair struct {
+type PairedComparison struct {
 	// Data is the data set; empty for all of them.
 	Data   string `json:"data"`
 	Metric string `json:"metric"`
@@ -226,7 +226,7 @@ type Pair struct {
 
 // Compare compares all pairs of kernels, over each data set and, if there are
 // several, over all.
-func Compare(rows []Row, metrics []Measure) []Pair {
+func Compare(rows []Row, metrics []Measure) []PairedComparison {
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	sets := names(rows, func(r Row) string { return r.Data })
 	if len(sets) > 1 {
@@ -240,12 +240,12 @@ func Compare(rows []Row, metrics []Measure) []Pair {
 	for _, r := range rows {
 		byKey[key{r.Data, r.Kernel, r.Split, r.Seed}] = r
 	}
-	var out []Pair
+	var out []PairedComparison
 	for _, m := range metrics {
 		for _, data := range sets {
 			for i, a := range kernels {
 				for _, b := range kernels[i+1:] {
-					p := Pair{Data: data, Metric: m.Name, A: a, B: b}
+					p := PairedComparison{Data: data, Metric: m.Name, A: a, B: b}
 					var diff []float64
 					for _, r := range rows {
 						if r.Kernel != a || data != "" && r.Data != data {
@@ -266,7 +266,7 @@ func Compare(rows []Row, metrics []Measure) []Pair {
 	return out
 }
 
-func (p *Pair) fill(diff []float64) bool {
+func (p *PairedComparison) fill(diff []float64) bool {
 	for _, d := range diff {
 		switch {
 		case d < 0:

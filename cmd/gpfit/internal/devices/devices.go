@@ -11,23 +11,20 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
 
-// Drivers are all kinds of devices, in the order in which "auto" takes them.
-func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
-
 // Choose says what there is, and which device would be taken.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
-	return device.Find(ctx, Drivers()).Choose(name)
+	return device.Find(ctx, gpfit.Drivers()).Choose(name)
 }
 
 // CPU describes the processor.
@@ -58,72 +55,47 @@ func (f *Flags) CheckThreads() error {
 	return nil
 }
 
-// Opened are open devices.
-type Opened struct {
-	Backends []device.Backend
-	// Warning says that they are not those asked for; "" if they are.
-	Warning string
-}
-
-// Close closes the devices.
-func (o *Opened) Close() {
-	for _, b := range o.Backends {
-		_ = b.Close()
-	}
+// request is what the flags ask for.
+func (f *Flags) request() gpfit.Devices {
+	return gpfit.Devices{Name: f.Device, Fallback: f.Fallback, Threads: f.threads}
 }
 
 // Open opens the devices of the flags for a job of n points (0 if that does not
 // matter) and the kernel prog (nil likewise), or with one only the first of them,
 // and says which and why.
-func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *kernel.Program, one bool) (*Opened, error) {
+func (f *Flags) Open(ctx context.Context, msg *messages.Writer, n int, prog *kernel.Program, one bool) (*gpfit.OpenDevices, error) {
 	if err := f.CheckThreads(); err != nil {
 		return nil, err
 	}
 	if f.threads > 0 {
 		runtime.GOMAXPROCS(f.threads)
 	}
-	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: f.Device, N: n, Kernel: prog, Fallback: f.Fallback, Options: f.options(), Crossover: device.NewCrossover(),
-	}, Drivers())
+	o, err := f.request().Open(ctx, n, prog)
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Backends: backends}
-	if choice.FellBack {
-		o.Warning = fmt.Sprintf("device %s cannot be had: taking %s, as --fallback allows (%s)", f.Device, choice.Device, choice.Reason)
+	if o.Warning != "" {
 		msg.Warn(o.Warning)
 	}
-	for _, b := range backends {
+	for _, b := range o.Backends {
 		info := b.Info()
-		msg.Note("device %s: %s (%s)", info.Name, info.Description, choice.Reason)
+		msg.Note("device %s: %s (%s)", info.Name, info.Description, o.Choice.Reason)
 	}
 	if one {
-		(&Opened{Backends: backends[1:]}).Close()
-		o.Backends = backends[:1]
+		o.KeepFirst()
 	}
 	return o, nil
 }
 
-func (f *Flags) options() device.Options { return device.Options{Threads: f.threads} }
-
 // Reopen returns the function that opens the fallback device in mid-job, nil if
 // there is none.
 func (f *Flags) Reopen() func(ctx context.Context) (device.Backend, error) {
-	if f.Fallback == "" {
-		return nil
-	}
-	return func(ctx context.Context) (device.Backend, error) {
-		backends, _, err := device.Dispatch(ctx, device.Request{Device: f.Fallback, Options: f.options()}, Drivers())
-		if err != nil {
-			return nil, err
-		}
-		return backends[0], nil
-	}
+	return f.request().OpenFallback()
 }
 
 // OpenFor is Open for a fit. It says what that needs, and refuses it if a device
 // has too little memory, unless it may move to a fallback.
-func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, job *fit.Job, one bool) (*Opened, error) {
+func (f *Flags) OpenFor(ctx context.Context, msg *messages.Writer, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
 	o, err := f.Open(ctx, msg, job.N(), job.Program(), one)
 	if err != nil {
 		return nil, err
@@ -175,7 +147,7 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 // Calibrate measures from which size on the GPU that is called name pays, and
 // says so.
 func Calibrate(ctx context.Context, name string) (string, error) {
-	found := device.Find(ctx, Drivers())
+	found := device.Find(ctx, gpfit.Drivers())
 	b, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -36,7 +37,7 @@ func (f *TableFlags) Options(msg *messages.Writer) (fit.Options, error) {
 // OpenJob is a prepared job on open devices.
 type OpenJob struct {
 	*fit.Job
-	*devices.Opened
+	*gpfit.OpenDevices
 }
 
 // Open prepares a job, warns of what is to be known of it, and opens its devices,
