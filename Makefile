@@ -76,7 +76,7 @@ reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
 	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
-	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./table ./table/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
 # Campaigns of reliability: make reliability runs all parts, which RELIABILITY lists.

@@ -16,15 +16,16 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // loader reads tables once for all jobs that need them, and keeps them for as
 // long as there are such jobs.
 type loader struct {
-	hashes map[string]string
-	mu     sync.Mutex
-	tables map[string]*loaded
+	hashes  map[string]string
+	formats []table.Format
+	mu      sync.Mutex
+	tables  map[string]*loaded
 }
 
 type loaded struct {
@@ -39,8 +40,8 @@ type loaded struct {
 
 // newLoader counts the users of every table. hashes are the sums that files
 // must have, nil to take them as they are.
-func newLoader(hashes map[string]string, jobs []spec.JobSpec) *loader {
-	l := &loader{hashes: hashes, tables: map[string]*loaded{}}
+func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format) *loader {
+	l := &loader{hashes: hashes, formats: formats, tables: map[string]*loaded{}}
 	for _, j := range jobs {
 		key := tableKey(j)
 		if l.tables[key] == nil {
@@ -101,7 +102,7 @@ func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 	mask := t.masks[j.MaskColumn]
 	if mask == nil {
 		var err error
-		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn)); err == nil && t.table.Row != nil {
+		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn), l.formats...); err == nil && t.table.Row != nil {
 			mask, err = table.SelectMask(j.SplitMask, mask, t.table)
 		}
 		if err != nil {
@@ -124,7 +125,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 			return fit.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
-	o := table.Options{Target: text(j.Options.Target)}
+	o := table.Options{Target: text(j.Options.Target), Formats: l.formats}
 	for _, f := range j.Options.Features {
 		o.Features = append(o.Features, string(f))
 	}

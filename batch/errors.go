@@ -11,8 +11,8 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/table"
 )
 
 // The kinds of failures, as records name them.

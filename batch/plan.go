@@ -13,7 +13,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // PlanOptions say how the jobs of a spec are decided.
@@ -31,6 +31,9 @@ type PlanOptions struct {
 	// Accelerated takes "auto" for an accelerator: where the jobs will run there is
 	// one.
 	Accelerated bool
+	// Formats are formats of tables beside text and NumPy's, such as that of
+	// table/parquet.
+	Formats []table.Format
 	// Dir replaces the spec file's folder, if not empty.
 	Dir string
 	// OnWarning is told what is wrong with single jobs.
@@ -51,7 +54,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 	if dir == "" {
 		dir = filepath.Dir(o.SpecPath)
 	}
-	jobs, err := s.Expand(dir, o.Extra)
+	jobs, err := s.Expand(dir, o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		return nil, err
 	}
 	hashes := m.Hashes()
-	sizes, auto := sizer{load: newLoader(hashes, jobs), known: map[string]jobSize{}}, autoDevice{o: o}
+	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats), known: map[string]jobSize{}}, autoDevice{o: o}
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -203,7 +203,7 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		at.n = len(at.x)
 	} else {
 		var data fit.Data
-		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Features, Header: f.Header})
+		data, err = dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Features, Header: f.Header, Formats: flags.Formats()})
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
 		for _, w := range data.Warnings {
 			msg.Warn(w)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/gp"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // model uses the features a and c of three, and has known noise and two groups.

@@ -218,6 +218,10 @@ func TestLibraryLinks(t *testing.T) {
 	}{
 		{".", append([]string{module + "table"}, heavy...)},
 		{"./fit", append([]string{module + "table"}, heavy...)},
+		{"./fit/dataset", heavy},
+		{"./gp/rows", heavy},
+		{"./table", heavy},
+		{"./batch", heavy},
 	} {
 		for _, p := range goList(t, "-deps", c.pkg) {
 			if slices.ContainsFunc(c.banned, func(prefix string) bool { return strings.HasPrefix(p+"/", prefix) }) {

@@ -13,9 +13,9 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/internal/table"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/table"
 )
 
 // The exit codes beside 0, success.

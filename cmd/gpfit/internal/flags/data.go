@@ -12,8 +12,12 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/gp/rows"
-	"gpfit/internal/table"
+	"gpfit/table"
+	"gpfit/table/parquet"
 )
+
+// Formats are the formats of tables that the command reads beside text and NumPy's.
+func Formats() []table.Format { return []table.Format{parquet.Format()} }
 
 // DataFlags say how a training table is read. Its Seed is that of everything random
 // in a command.
@@ -62,6 +66,7 @@ func (f *DataFlags) Inputs(path string) []string {
 // Read reads the table at path.
 func (f *DataFlags) Read(path string, stdin io.Reader) (fit.Data, error) {
 	o := f.Options
+	o.Formats = Formats()
 	o.DropMissing = f.missing == "drop"
 	if o.Subsample < 0 {
 		return fit.Data{}, exit.Usagef("--subsample %d: must not be negative", o.Subsample)
@@ -105,7 +110,9 @@ func (f *RowFlags) TellNoise() bool {
 
 // Open opens a table for a model. The caller closes the reader.
 func (f *RowFlags) Open(path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
-	r, err := rows.Open(path, stdin, m, f.Options)
+	o := f.Options
+	o.Formats = Formats()
+	r, err := rows.Open(path, stdin, m, o)
 	return r, RowsError(err)
 }
 
