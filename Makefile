@@ -11,6 +11,8 @@
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
 #   make fuzz-short            the same for two seconds
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
+#   make module MODULE=host/owner/gpfit
+#                              gives the module another name, for a fork or a host
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
 #   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
@@ -59,6 +61,10 @@ fuzz-short:
 sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
 	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
+
+.PHONY: module
+module:
+	@.ci/rename-module "$(MODULE)"
 
 reliability-fuzz:
 	.ci/fuzz 10m

@@ -27,7 +27,7 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		fmt.Printf("%.1f ± %.1f\n", p.Mean[0], p.Std[0]) // prints 0.6 ± 0.1
+//		fmt.Printf("%.3f ± %.3f\n", p.Mean[0], p.Std[0]) // prints 0.595 ± 0.044
 //	}
 //
 // The zero value of [Options] fits an rbf kernel and one noise variance to
