@@ -33,7 +33,8 @@ type Data struct {
 }
 
 // checked returns the data with the names filled in that were left out. The error
-// is a [*DataError] if the parts do not have the same number of rows or columns.
+// is a [*DataError] if the parts do not have the same number of rows or columns, or if
+// an input or target is not finite.
 func (d Data) checked() (Data, error) {
 	if err := d.checkShape(); err != nil {
 		return d, err
@@ -52,7 +53,22 @@ func (d Data) checked() (Data, error) {
 	if d.NoiseGroupColumn == "" && d.NoiseGroup != nil {
 		d.NoiseGroupColumn = "noise_group"
 	}
-	return d, nil
+	return d, d.checkNumbers()
+}
+
+// checkNumbers returns a [*DataError] for an input or target that is not finite.
+func (d Data) checkNumbers() error {
+	for i, v := range d.X {
+		if notFinite(v) {
+			return &DataError{fmt.Sprintf("the feature %q of row %d (from 0) is %v, not a finite number", d.FeatureNames[i%d.D], i/d.D, v)}
+		}
+	}
+	for i, v := range d.Y {
+		if notFinite(v) {
+			return &DataError{fmt.Sprintf("the target of row %d (from 0) is %v, not a finite number", i%d.N, v)}
+		}
+	}
+	return nil
 }
 
 // checkShape compares the lengths of the parts with N and D.
