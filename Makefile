@@ -16,6 +16,8 @@
 #   make fuzz-short            the same for two seconds
 #   make changelog            the entries of changelog/unreleased as a section
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
+#   make module MODULE=host/owner/gpfit
+#                              gives the module another name, for a fork or a host
 #   make reliability-fuzz      fuzzing, ten minutes a target
 #   make reliability-soak      ten minutes of evaluations without growth, many fits at once
 #   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
@@ -75,6 +77,10 @@ sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
 	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
 
+.PHONY: module
+module:
+	@.ci/rename-module "$(MODULE)"
+
 reliability-fuzz:
 	.ci/fuzz 10m
 
@@ -91,7 +97,7 @@ reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
 	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
-	$(GO) test -count=1 ./internal/table -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./table ./table/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
 # make reliability runs these parts, two cores' work of less than an hour, and prints a table

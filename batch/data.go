@@ -10,15 +10,16 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // loader reads tables once for all jobs that need them, and keeps them for as
 // long as there are such jobs.
 type loader struct {
-	hashes map[string]string
-	mu     sync.Mutex
-	tables map[string]*loaded
+	hashes  map[string]string
+	formats []table.Format
+	mu      sync.Mutex
+	tables  map[string]*loaded
 }
 
 type loaded struct {
@@ -33,8 +34,8 @@ type loaded struct {
 
 // newLoader counts the users of every table. hashes are the sums that files
 // must have, nil to take them as they are.
-func newLoader(hashes map[string]string, jobs []spec.JobSpec) *loader {
-	l := &loader{hashes: hashes, tables: map[string]*loaded{}}
+func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format) *loader {
+	l := &loader{hashes: hashes, formats: formats, tables: map[string]*loaded{}}
 	for _, j := range jobs {
 		key := tableKey(j)
 		if l.tables[key] == nil {
@@ -88,7 +89,7 @@ func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 	mask := t.masks[j.MaskColumn]
 	if mask == nil {
 		var err error
-		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn)); err == nil && t.table.Row != nil {
+		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn), l.formats...); err == nil && t.table.Row != nil {
 			mask, err = table.SelectMask(j.SplitMask, mask, t.table)
 		}
 		if err != nil {
@@ -119,7 +120,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	if err != nil {
 		return fit.Data{}, nil, err
 	}
-	o := table.Options{Target: v.Data.Target, Features: v.Data.Features, Header: header, Subsample: v.Data.Subsample, Seed: v.Data.Seed}
+	o := table.Options{Target: v.Data.Target, Features: v.Data.Features, Header: header, Subsample: v.Data.Subsample, Seed: v.Data.Seed, Formats: l.formats}
 	column, group := v.Data.NoiseColumn, v.Data.NoiseGroup
 	if column != "" {
 		o.Extra = append(o.Extra, column)

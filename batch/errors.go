@@ -12,8 +12,8 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/hyperopt/journal"
-	"gpfit/internal/table"
 	"gpfit/kernel"
+	"gpfit/table"
 )
 
 // The kinds of failures, as records name them.

@@ -5,12 +5,16 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/table"
 )
 
 // Options say how to run. The zero value, with drivers, uses all of the machine.
 type Options struct {
 	// Drivers are the kinds of devices. Required.
 	Drivers []device.Driver
+	// Formats are formats of tables beside text and NumPy's, such as that of
+	// table/parquet; those of [PlanOptions].
+	Formats []table.Format
 	// Cores is the number of CPU cores to use, 0 for all.
 	Cores int
 	// Memory limits the host memory that running jobs plan for, in bytes; 0

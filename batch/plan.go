@@ -13,7 +13,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // PlanOptions configures [Plan].
@@ -32,6 +32,9 @@ type PlanOptions struct {
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
 	Accelerated bool
+	// Formats are the formats of tables beside text and NumPy's, such as that of
+	// table/parquet.
+	Formats []table.Format
 	// Dir, if not empty, replaces the spec file's folder.
 	Dir string
 	// OnWarning, if not nil, receives a warning for each job that will fail.
@@ -51,7 +54,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 	if dir == "" {
 		dir = filepath.Dir(o.SpecPath)
 	}
-	jobs, err := s.Expand(dir, o.Extra)
+	jobs, err := s.Expand(dir, o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		return nil, err
 	}
 	hashes := m.Hashes()
-	sizes, auto := sizer{load: newLoader(hashes, jobs), known: map[string]jobSize{}}, autoDevice{o: o}
+	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats), known: map[string]jobSize{}}, autoDevice{o: o}
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err

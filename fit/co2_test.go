@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // bookKernel is the covariance of Rasmussen & Williams (2006), §5.4.3, at the

@@ -1,5 +1,14 @@
-// Package fit is a job from table to model and report. Its rooms, from the top
-// down:
+// Package fit turns a table and options into a fitted model and a report:
+//
+//	job, err := fit.Prepare(fit.Data{X: x, Y: y, N: n, D: d}, fit.Options{Kernel: "rbf(ard)"})
+//	outcome, err := job.Fit(ctx, backend)
+//
+// [Prepare] checks everything and chooses start values, [Job.Fit] tunes on one or more
+// backends of package device, and the [Outcome] has a [Report] and a model of package
+// gp. Programs that need no more than that call the module's own package, which opens
+// the devices, too.
+//
+// Its rooms, from the top down:
 //
 //	Select       compare kernels, or grow one                  (select.go, grow.go)
 //	CrossValidate, score                                       (crossval.go, stderr.go)
@@ -10,7 +19,7 @@
 //	parameters   start values, options, ties, priors           (parameters.go, startvalues.go, …)
 //	model        kernel and mean                               (model.go)
 //	sample       check, split, leave out constants, scale      (sample.go)
-//	Options, Data                                              (options.go)
+//	Options, Data                                              (options.go, data.go)
 //
 // What is minimised is the negative log marginal likelihood or the leave-one-out
 // density, and with priors the negative log prior on top. How it is minimised is

@@ -13,7 +13,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/refdata"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 var backend, _ = cpu.New(device.Options{})

@@ -174,7 +174,7 @@ func TestNoiseErrors(t *testing.T) {
 		o      Options
 		word   string
 	}{
-		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "29 noise groups for 30 rows"},
+		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, the table 30"},
 		"many": {func(d *Data) {
 			for i := range d.NoiseGroup {
 				d.NoiseGroup[i] = string(rune('a' + i))

@@ -15,34 +15,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Data is a table: inputs and targets in original units.
-type Data struct {
-	// X holds n rows of d features, row-major; Y the n targets, or n×T numbers
-	// column-major for the T targets of TargetNames, which share kernel and
-	// noise.
-	X, Y []float64
-	N, D int
-	// FeatureNames and TargetName are for messages and the model file.
-	FeatureNames []string
-	TargetName   string
-	// TargetNames are the names of several targets; nil for TargetName alone.
-	TargetNames []string
-	// NoiseVariance holds noise variances that are known for each row, in
-	// squared units of the target: they come on top of the estimated one.
-	// NoiseGroup holds labels of rows that share an estimated variance. Both
-	// nil for none; their columns' names are for messages and the model file.
-	NoiseVariance                 []float64
-	NoiseGroup                    []string
-	NoiseColumn, NoiseGroupColumn string
-	// Row holds the number of each row, from 0, in a larger table that these are
-	// part of; nil if they are all of it.
-	Row []int
-	// Test marks rows that are held out and scored; nil for none.
-	Test []bool
-	// Warnings of whoever read the table, to be passed on.
-	Warnings []string
-}
-
 // Assignment gives a parameter a value in natural units of the scaled problem.
 type Assignment struct {
 	// Name is a parameter's, "lengthscale[2]", or that of a whole vector,

@@ -28,6 +28,11 @@ type Outcome struct {
 	journal   *journal.Journal
 }
 
+// Posterior returns the model on the workspace of the fit, which holds the factor of
+// its covariance: predictions need no further n×n matrix and no factorisation. It
+// is valid until Close.
+func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
+
 // SaveModel writes the model, with its Cholesky factor if asked.
 func (o *Outcome) SaveModel(path string, withFactor bool) error {
 	if withFactor {

@@ -33,6 +33,10 @@ type sample struct {
 
 // newSample checks data, leaves constant columns out, and scales.
 func newSample(data Data, how gp.Standardize, noNoise bool) (*sample, error) {
+	data, err := data.checked()
+	if err != nil {
+		return nil, err
+	}
 	s := &sample{data: data, warnings: slices.Clone(data.Warnings)}
 	if err := s.split(); err != nil {
 		return nil, err
@@ -76,12 +80,6 @@ func (s *sample) targetScale(i int) float64 {
 // split copies training rows and held-out rows apart.
 func (s *sample) split() error {
 	d := s.data
-	if len(d.Y) != d.N*s.t() || len(d.TargetNames) == 1 {
-		return &DataError{fmt.Sprintf("%d target values for %d rows and the targets %q", len(d.Y), d.N, d.TargetNames)}
-	}
-	if d.Test != nil && len(d.Test) != d.N {
-		return &DataError{fmt.Sprintf("the split mask has %d rows, the table %d", len(d.Test), d.N)}
-	}
 	for i := range d.N {
 		if d.Test != nil && d.Test[i] {
 			s.testX = append(s.testX, d.X[i*d.D:(i+1)*d.D]...)
@@ -96,9 +94,6 @@ func (s *sample) split() error {
 		} else {
 			s.y = append(s.y, y)
 		}
-	}
-	if d.Row != nil && len(d.Row) != d.N {
-		return &DataError{fmt.Sprintf("%d row numbers for %d rows", len(d.Row), d.N)}
 	}
 	switch n := s.n(); {
 	case n == 0 && d.N > 0:
@@ -178,9 +173,6 @@ func (s *sample) checkTargets() error {
 // scaled units.
 func (s *sample) addNoise(none bool) error {
 	d := s.data
-	if d.NoiseVariance != nil && len(d.NoiseVariance) != d.N || d.NoiseGroup != nil && len(d.NoiseGroup) != d.N {
-		return &DataError{fmt.Sprintf("%d noise variances and %d noise groups for %d rows", len(d.NoiseVariance), len(d.NoiseGroup), d.N)}
-	}
 	if none && d.NoiseGroup != nil {
 		return optionErrorf("noise", "none", "does not go with noise groups, whose variances are estimated")
 	}

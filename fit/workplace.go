@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"math"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -70,9 +71,23 @@ func (w *workplace) Room(ctx context.Context, workers int) error {
 	return nil
 }
 
+// releaseFrom is the number of rows from which a matrix, 64 MB, is worth a garbage
+// collection, which takes milliseconds.
+const releaseFrom = 2800
+
+// releaseMatrices returns the memory of closed workspaces to the system before one of
+// n rows is opened. Otherwise those of a room and of stages on fewer rows would lie
+// beside it until the next collection, more than another matrix together.
+func releaseMatrices(n int) {
+	if n >= releaseFrom {
+		debug.FreeOSMemory()
+	}
+}
+
 // Open implements [hyperopt.Problem].
 func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.Session, error) {
 	if rows == nil {
+		releaseMatrices(w.Rows())
 		s, err := w.job.open(ctx, w.backends[worker])
 		if err != nil {
 			return nil, err

@@ -72,7 +72,7 @@ func (e *SizeError) Error() string {
 // 2.42).
 //
 // The cost is n²m + nm² flops and m×m numbers of host memory, which are checked
-// before. Errors are [*SizeError], [*device.MemoryError],
+// before. Errors are [*ShapeError], [*SizeError], [*device.MemoryError],
 // [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model

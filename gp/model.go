@@ -72,6 +72,28 @@ func (m *Model) Row(i int) int {
 	return int(m.Rows[i])
 }
 
+// Parameters returns the parameters by name, natural values in scaled units: those of
+// the kernel, the estimated noise variances, and of an only target the coefficients of
+// the mean.
+func (m *Model) Parameters() map[string]float64 {
+	out := map[string]float64{}
+	for i, name := range m.ParameterNames {
+		out[name] = m.Theta[i]
+	}
+	if m.NoiseVariance > 0 {
+		out[noiseVariance] = m.NoiseVariance
+	}
+	for i, label := range m.Noise.Labels {
+		out[noiseVariance+"["+label+"]"] = m.Noise.Variances[i]
+	}
+	if len(m.Targets) == 0 {
+		for i, f := range m.Mean.Basis {
+			out[f.Name()] = m.Mean.Coefficients[i]
+		}
+	}
+	return out
+}
+
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
 	expr, err := m.expr()
@@ -213,7 +235,8 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 }
 
 // PredictNoise is like Predict for rows with known noise, which affects Std and the
-// intervals. Errors are [*NoiseError] and [*device.MemoryError].
+// intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
+// [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
 	if err != nil {

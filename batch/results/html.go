@@ -26,7 +26,7 @@ type pageData struct {
 	Rows, Failed                         []Row
 	Metrics                              []Measure
 	Sets                                 []setData
-	Pairs                                []Pair
+	Pairs                                []PairedComparison
 	Jobs                                 []jobData
 	Inputs                               []rundir.Input
 }

@@ -204,9 +204,9 @@ func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, boo
 	return s, true
 }
 
-// Pair compares two kernels by one metric, over pairs of jobs that differ only in the
-// kernel.
-type Pair struct {
+// PairedComparison compares two kernels by one metric, over pairs of jobs that differ only
+// in the kernel.
+type PairedComparison struct {
 	// Data is the data set, empty for all data sets together.
 	Data   string `json:"data"`
 	Metric string `json:"metric"`
@@ -228,7 +228,7 @@ type Pair struct {
 
 // Compare compares all pairs of kernels over each data set. With several data sets it
 // also compares them over all data sets together.
-func Compare(rows []Row, metrics []Measure) []Pair {
+func Compare(rows []Row, metrics []Measure) []PairedComparison {
 	kernels := names(rows, func(r Row) string { return r.Kernel })
 	sets := names(rows, func(r Row) string { return r.Data })
 	if len(sets) > 1 {
@@ -242,12 +242,12 @@ func Compare(rows []Row, metrics []Measure) []Pair {
 	for _, r := range rows {
 		byKey[key{r.Data, r.Kernel, r.Split, r.Seed}] = r
 	}
-	var out []Pair
+	var out []PairedComparison
 	for _, m := range metrics {
 		for _, data := range sets {
 			for i, a := range kernels {
 				for _, b := range kernels[i+1:] {
-					p := Pair{Data: data, Metric: m.Name, A: a, B: b}
+					p := PairedComparison{Data: data, Metric: m.Name, A: a, B: b}
 					var diff []float64
 					for _, r := range rows {
 						if r.Kernel != a || data != "" && r.Data != data {
@@ -268,7 +268,7 @@ func Compare(rows []Row, metrics []Measure) []Pair {
 	return out
 }
 
-func (p *Pair) fill(diff []float64) bool {
+func (p *PairedComparison) fill(diff []float64) bool {
 	for _, d := range diff {
 		switch {
 		case d < 0:

@@ -48,12 +48,12 @@ func TestCompare(t *testing.T) {
 	if len(metrics) != 3 || metrics[0].Name != "nlpd_standardized" {
 		t.Fatalf("%v", metrics)
 	}
-	byData := map[string]Pair{}
+	byData := map[string]PairedComparison{}
 	for _, p := range Compare(all, metrics[:1]) {
 		byData[p.Data] = p
 	}
 	// Differences p − q on a: ½, 1, −¼, mean 5/12, variance 19/48; on b: 1.
-	a := Pair{Data: "a", Metric: "nlpd_standardized", A: "p", B: "q", Pairs: 3, MeanDifference: 1.25 / 3, WinsA: 1, WinsB: 2, SignP: 1}
+	a := PairedComparison{Data: "a", Metric: "nlpd_standardized", A: "p", B: "q", Pairs: 3, MeanDifference: 1.25 / 3, WinsA: 1, WinsB: 2, SignP: 1}
 	a.StdErr = math.Sqrt((0.25 + 1 + 0.0625 - 3*a.MeanDifference*a.MeanDifference) / 2 / 3)
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-14 })
 	if d := cmp.Diff(a, byData["a"], near); d != "" {

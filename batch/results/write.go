@@ -78,7 +78,7 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 		for _, p := range Compare(rows, metrics) {
 			if err := e.Encode(struct {
 				line
-				Pair
+				PairedComparison
 			}{line{"comparison", SchemaVersion}, p}); err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {
 	t.Flush()
 }
 
-func writePairs(b *strings.Builder, pairs []Pair, m Measure) {
+func writePairs(b *strings.Builder, pairs []PairedComparison, m Measure) {
 	if len(pairs) == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"gpfit/fit/option"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // JobSpec is one fit: everything that its result depends on but the contents of
@@ -68,8 +68,8 @@ const maxJobs = 1_000_000
 // Expand returns the jobs: data sets, kernels, splits and seeds in their order,
 // the last changing fastest. Paths are taken relative to dir. extra comes before
 // every option of the spec. It reads the mask files' columns where they are
-// named. Errors: [*Error], [*table.Error].
-func (s *Batch) Expand(dir string, extra Options) ([]JobSpec, error) {
+// named; formats are further formats of those files. Errors: [*Error], [*table.Error].
+func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]JobSpec, error) {
 	if err := s.checkOptions("", extra); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Batch) Expand(dir string, extra Options) ([]JobSpec, error) {
 	}
 	var jobs []JobSpec
 	for i, d := range s.Data {
-		splits, err := s.columns(i, dir)
+		splits, err := s.columns(i, dir, formats)
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ type split struct {
 }
 
 // columns returns the splits of a data set: one nameless one without a mask.
-func (s *Batch) columns(i int, dir string) ([]split, error) {
+func (s *Batch) columns(i int, dir string, formats []table.Format) ([]split, error) {
 	d, at := s.Data[i], fmt.Sprintf("data[%d].splits", i)
 	if d.SplitMask == "" {
 		return []split{{}}, nil
@@ -185,7 +185,7 @@ func (s *Batch) columns(i int, dir string) ([]split, error) {
 		return nil, s.errorAt(at, nil, "splits: name the columns of the table that are masks")
 	}
 	if wanted.All || slices.ContainsFunc(wanted.Columns, isName) {
-		mask, err := table.Read(absolute(dir, d.SplitMask), table.Options{NoTarget: true})
+		mask, err := table.Read(absolute(dir, d.SplitMask), table.Options{NoTarget: true, Formats: formats})
 		if err != nil {
 			return nil, err
 		}

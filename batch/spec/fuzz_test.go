@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // FuzzParse: no text costs much; an error is an [*Error] at a place of the text;

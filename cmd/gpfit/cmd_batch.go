@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit"
 	"gpfit/batch"
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -83,7 +83,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		if err != nil {
 			return err
 		}
-		estimates, err := batch.Estimates(ctx, m.Jobs, devices.Drivers())
+		estimates, err := batch.Estimates(ctx, m.Jobs, gpfit.Drivers())
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -165,7 +166,7 @@ func (f *benchFlags) jobs(ctx context.Context, stdin io.Reader, opts fit.Options
 }
 
 // open opens the devices of the list, each once.
-func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.Opened, error) {
+func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.OpenDevices, error) {
 	o, err := devices.Open(ctx, msg, f.Compute, 0, nil, false)
 	if err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*devices.O
 }
 
 // measure measures every n on every device and prints each result as it comes.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *devices.Opened, jobs []*fit.Job) ([]*bench.Result, error) {
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*fit.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
 		limit, err := bench.DgemmRate(ctx, b)

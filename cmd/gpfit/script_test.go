@@ -23,7 +23,7 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formats, err := filepath.Abs("../../internal/table/testdata/formats")
+	formats, err := filepath.Abs("../../table/testdata/formats")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // Options say how a table is read. The zero value takes the last column as the
@@ -40,6 +40,9 @@ type Options struct {
 	// Mask is a table with 1 for each row that is held out and 0 for the others,
 	// in its column MaskColumn, by default the only one.
 	Mask, MaskColumn string
+	// Formats are further formats of files, beside text and NumPy's, such as that of
+	// table/parquet.
+	Formats []table.Format
 }
 
 // Read reads the table at path, a file of any format that gpfit reads or several,
@@ -52,7 +55,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 	}
 	var mask []bool
 	if o.Mask != "" {
-		if mask, err = table.ReadMask(o.Mask, o.MaskColumn); err != nil {
+		if mask, err = table.ReadMask(o.Mask, o.MaskColumn, o.Formats...); err != nil {
 			return fit.Data{}, err
 		}
 	}
@@ -82,7 +85,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 func (o *Options) columns(path string) (table.Options, error) {
 	header, err := table.ParseHeader(o.Header)
 	c := table.Options{
-		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed,
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats,
 	}
 	if o.Subsample == 0 {
 		c.MaxRows = device.MaxRows(hostmem.Free())

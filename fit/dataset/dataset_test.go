@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 const text = `x,v,lab,held,a,b

@@ -7,9 +7,9 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/internal/table"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/table"
 )
 
 func dataOptions() Options {

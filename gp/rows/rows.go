@@ -13,7 +13,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // Piece is the largest number of rows that [ModelRows.Next] returns.
@@ -33,6 +33,9 @@ type Options struct {
 	// if the table has it. DefaultGroup is the group of rows whose group the model
 	// does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
+	// Formats are further formats of files, beside text and NumPy's, such as that of
+	// table/parquet.
+	Formats []table.Format
 }
 
 // MismatchError reports an option that does not fit the model.
@@ -73,7 +76,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	if err != nil {
 		return nil, err
 	}
-	columns := table.Options{NoTarget: true, Features: o.Features, Header: header}
+	columns := table.Options{NoTarget: true, Features: o.Features, Header: header, Formats: o.Formats}
 	if len(o.Features) == 0 {
 		columns.Target = m.TargetName
 		for _, c := range m.Columns {

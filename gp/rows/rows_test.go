@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/gp"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // model returns a model that uses the features a and c of three, with known noise

@@ -18,6 +18,14 @@ import (
 // root is the folder of the module; package names are relative to it.
 const root, module = "../..", "gpfit/"
 
+// relative returns the name of a package of the module: "." for the one in its folder.
+func relative(path string) (name string, ours bool) {
+	if path+"/" == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module)
+}
+
 // tableHead is the head of the table of packages in ARCHITECTURE.md.
 const tableHead = "| package | what it holds | imports of ours |\n|---|---|---|\n"
 
@@ -143,12 +151,12 @@ func TestImports(t *testing.T) {
 	for _, tags := range []string{"", "nogpu", "cu"} {
 		for _, line := range goList(t, "-tags", tags, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...") {
 			words := strings.Fields(line)
-			p := strings.TrimPrefix(words[0], module)
+			p, _ := relative(words[0])
 			if sets[p] == nil {
 				sets[p] = map[string]bool{}
 			}
 			for _, imported := range words[1:] {
-				if name, ok := strings.CutPrefix(imported, module); ok {
+				if name, ok := relative(imported); ok {
 					sets[p][name] = true
 				}
 			}
@@ -201,12 +209,25 @@ func TestCheckTable(t *testing.T) {
 	}
 }
 
-// TestFitLinksNoReaders checks that a program that imports fit as a library links
-// no table readers.
-func TestFitLinksNoReaders(t *testing.T) {
-	for _, p := range goList(t, "-deps", "./fit") {
-		if strings.Contains(p, "parquet") || p == module+"internal/table" {
-			t.Errorf("fit depends on %s", p)
+// TestLibraryLinks: whoever imports the library gets no reader of Parquet, no command
+// line and no plots, and from fit and the module's own package no reader of tables.
+func TestLibraryLinks(t *testing.T) {
+	heavy := []string{"github.com/parquet-go/", "github.com/spf13/", "gonum.org/v1/plot"}
+	for _, c := range []struct {
+		pkg    string
+		banned []string
+	}{
+		{".", append([]string{module + "table"}, heavy...)},
+		{"./fit", append([]string{module + "table"}, heavy...)},
+		{"./fit/dataset", heavy},
+		{"./gp/rows", heavy},
+		{"./table", heavy},
+		{"./batch", heavy},
+	} {
+		for _, p := range goList(t, "-deps", c.pkg) {
+			if slices.ContainsFunc(c.banned, func(prefix string) bool { return strings.HasPrefix(p+"/", prefix) }) {
+				t.Errorf("%s depends on %s", c.pkg, p)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gpfit"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/kernel"
@@ -93,7 +94,7 @@ func (c *Check) judge() {
 // them with the CPU at the given sizes; tell is called with each outcome. The error
 // is a device's that does not open or computes wrongly.
 func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) error {
-	found := device.Find(ctx, Drivers())
+	found := device.Find(ctx, gpfit.Drivers())
 	names := strings.Split(name, ",")
 	if name == device.Auto {
 		names = nil

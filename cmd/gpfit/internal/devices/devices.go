@@ -9,66 +9,49 @@ import (
 	"runtime"
 	"time"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda"
 	"gpfit/fit"
 	"gpfit/fit/option"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
 
-// Drivers are all kinds of devices, in the order in which "auto" takes them.
-func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
-
 // Choose says what there is, and which device would be taken.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
-	return device.Find(ctx, Drivers()).Choose(name)
+	return device.Find(ctx, gpfit.Drivers()).Choose(name)
 }
 
 // CPU describes the processor.
 func CPU() string { return cpu.Driver{}.Probe(context.Background())[0].Detail }
 
-// Opened are open devices.
-type Opened struct {
-	Backends []device.Backend
-	// Warning says that they are not those asked for; "" if they are.
-	Warning string
-}
-
-// Close closes the devices.
-func (o *Opened) Close() {
-	for _, b := range o.Backends {
-		_ = b.Close()
-	}
+// request turns the options of a command into those of the library.
+func request(c option.Compute) gpfit.Devices {
+	return gpfit.Devices{Name: c.Device, Fallback: c.Fallback, Threads: c.Threads}
 }
 
 // Open opens the devices that c names for a job of n points (0 if that does not
 // matter) and the kernel prog (nil likewise), or with one only the first of them,
 // and says which and why.
-func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, prog *kernel.Program, one bool) (*Opened, error) {
+func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, prog *kernel.Program, one bool) (*gpfit.OpenDevices, error) {
 	if c.Threads > 0 {
 		runtime.GOMAXPROCS(c.Threads)
 	}
-	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: c.Device, N: n, Kernel: prog, Fallback: c.Fallback, Options: device.Options{Threads: c.Threads}, Crossover: device.NewCrossover(),
-	}, Drivers())
+	o, err := request(c).Open(ctx, n, prog)
 	if err != nil {
 		return nil, err
 	}
-	o := &Opened{Backends: backends}
-	if choice.FellBack {
-		o.Warning = fmt.Sprintf("device %s is not available: taking %s, as --fallback allows (%s)", c.Device, choice.Device, choice.Reason)
+	if o.Warning != "" {
 		msg.Warn(o.Warning)
 	}
-	for _, b := range backends {
+	for _, b := range o.Backends {
 		info := b.Info()
-		msg.Note("device %s: %s (%s)", info.Name, info.Description, choice.Reason)
+		msg.Note("device %s: %s (%s)", info.Name, info.Description, o.Choice.Reason)
 	}
 	if one {
-		(&Opened{Backends: backends[1:]}).Close()
-		o.Backends = backends[:1]
+		o.KeepFirst()
 	}
 	return o, nil
 }
@@ -76,21 +59,12 @@ func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, pr
 // Reopen returns the function that opens the fallback device in mid-job, nil if
 // there is none.
 func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) {
-	if c.Fallback == "" {
-		return nil
-	}
-	return func(ctx context.Context) (device.Backend, error) {
-		backends, _, err := device.Dispatch(ctx, device.Request{Device: c.Fallback, Options: device.Options{Threads: c.Threads}}, Drivers())
-		if err != nil {
-			return nil, err
-		}
-		return backends[0], nil
-	}
+	return request(c).OpenFallback()
 }
 
 // OpenFor is Open for a fit. It says what that needs, and refuses it if a device
 // has too little memory, unless it may move to a fallback.
-func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*Opened, error) {
+func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
 	o, err := Open(ctx, msg, c, job.N(), job.Program(), one)
 	if err != nil {
 		return nil, err
@@ -142,7 +116,7 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 // Calibrate measures from which size on the GPU that is called name pays, and
 // says so.
 func Calibrate(ctx context.Context, name string) (string, error) {
-	found := device.Find(ctx, Drivers())
+	found := device.Find(ctx, gpfit.Drivers())
 	b, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
 		return "", err

@@ -15,9 +15,9 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/table"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/table"
 )
 
 // The exit codes beside 0, success.

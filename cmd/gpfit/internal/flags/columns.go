@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // columnNames are those of the table that a command reads: of the argument DATA, or

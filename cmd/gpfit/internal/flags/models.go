@@ -12,7 +12,12 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/gp/rows"
+	"gpfit/table"
+	"gpfit/table/parquet"
 )
+
+// Formats returns the formats of tables that the command reads beside text and NumPy's.
+func Formats() []table.Format { return []table.Format{parquet.Format()} }
 
 // Inputs are the files that a command reads for a training table at path.
 func (o *Options) Inputs(path string) []string {
@@ -29,13 +34,17 @@ func (o *Options) TellNoise() bool {
 
 // ReadTable reads a training table. If ctx is done first, it returns ctx's error.
 func (o *Options) ReadTable(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
-	return Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, o.Data) })
+	data := o.Data
+	data.Formats = Formats()
+	return Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, data) })
 }
 
 // OpenRows opens a table for a model. The caller closes the reader. If ctx is done before a
 // pipe has a writer, OpenRows returns ctx's error.
 func (o *Options) OpenRows(ctx context.Context, path string, stdin io.Reader, m *gp.Model) (*rows.ModelRows, error) {
-	r, err := Await(ctx, path, func() (*rows.ModelRows, error) { return rows.Open(path, stdin, m, o.Rows) })
+	in := o.Rows
+	in.Formats = Formats()
+	r, err := Await(ctx, path, func() (*rows.ModelRows, error) { return rows.Open(path, stdin, m, in) })
 	return r, RowsError(err)
 }
 

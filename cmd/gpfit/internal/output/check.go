@@ -7,7 +7,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/table"
+	"gpfit/table"
 )
 
 // Destination is a file that a command writes, the value of a flag; "" is none.

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gpfit"
 	"gpfit/batch"
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -65,7 +65,7 @@ const maxWorkers = 100_000
 
 // Check finds mistakes in the flags and completes the options.
 func (f *BatchFlags) Check() error {
-	f.Drivers = devices.Drivers()
+	f.Drivers, f.Formats = gpfit.Drivers(), flags.Formats()
 	for _, n := range []struct {
 		flag         string
 		value, least int
@@ -102,7 +102,7 @@ func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
 	return batch.PlanOptions{
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
-		Drivers: devices.Drivers(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
+		Drivers: gpfit.Drivers(), Formats: flags.Formats(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -36,7 +37,7 @@ func (f *Flags) CheckScores() error {
 // OpenJob is a prepared job on open devices.
 type OpenJob struct {
 	*fit.Job
-	*devices.Opened
+	*gpfit.OpenDevices
 }
 
 // Open prepares a job, warns of what is to be known of it, and opens its devices,

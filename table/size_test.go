@@ -11,9 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // endless is a table without end.
@@ -68,36 +65,6 @@ func TestManyColumns(t *testing.T) {
 	}
 	if cap(tab.X) > 20*columns {
 		t.Errorf("room for %d numbers", cap(tab.X))
-	}
-}
-
-// TestPageClaims: a page gets no memory that its bytes and its values cannot fill.
-func TestPageClaims(t *testing.T) {
-	header := func(compressed, uncompressed, values int32) *format.PageHeader {
-		h := &format.PageHeader{CompressedPageSize: compressed, UncompressedPageSize: uncompressed}
-		h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues = true, values
-		return h
-	}
-	for i, c := range []struct {
-		h     *format.PageHeader
-		codec format.CompressionCodec
-		kind  parquet.Kind
-		ok    bool
-	}{
-		{header(8000, 8000, 1000), format.Uncompressed, parquet.Double, true},
-		{header(100, 8100, 1000), format.Zstd, parquet.Double, true},
-		{header(100, 8100, 1000), format.Brotli, parquet.ByteArray, true},
-		{header(100, math.MaxInt32, 1000), format.Zstd, parquet.Double, false},
-		{header(100, math.MaxInt32, 1000), format.Snappy, parquet.ByteArray, false},
-		{header(100, math.MaxInt32, 1000), format.Gzip, parquet.ByteArray, false},
-		{header(100, 8000, math.MaxInt32), format.Gzip, parquet.Double, false},
-		{header(math.MaxInt32, 8000, 1000), format.Uncompressed, parquet.Double, false},
-		{header(100, -1, 1000), format.Gzip, parquet.Double, false},
-	} {
-		err := checkPage(c.h, 1<<20-int64(c.h.CompressedPageSize), c.codec, 1000, c.kind)
-		if (err == nil) != c.ok {
-			t.Errorf("case %d: error %v", i, err)
-		}
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 // ReadMask reads a split mask: one column of the table at path, whose cells are
 // all 0 or 1; true is 1. The other columns are not looked at. column is a name
 // or an index, as in [Options]; "" is the first one. The formats are those of
-// [Read], the first row is a header if [HeaderAuto] says so; errors are of type
+// [Read], with those given beside; the first row is a header if [HeaderAuto] says so; errors are of type
 // [*Error]. That a mask has as many rows as the table it splits is for the caller
 // to check.
-func ReadMask(path, column string) ([]bool, error) {
-	in, err := openPath(path, Options{})
+func ReadMask(path, column string, formats ...Format) ([]bool, error) {
+	in, err := openPath(path, Options{Formats: formats})
 	if err != nil {
 		return nil, err
 	}

@@ -77,12 +77,12 @@ func Files(path string) ([]string, error) {
 	return names, nil
 }
 
-// formats are the formats that their first bytes tell, beside text.
-var formats = []struct {
+// ownFormats are the formats of this package that their first bytes tell, beside
+// text.
+var ownFormats = []struct {
 	name, magic string
 	open        func(f *os.File, path string) (source, error)
 }{
-	{"Parquet", parquetMagic, openParquet},
 	{"NumPy", npyMagic, openNPY},
 	{"NumPy archive", "PK\x03\x04", openNPZ},
 }
@@ -96,16 +96,29 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		begin := make([]byte, 8)
 		n, _ := f.ReadAt(begin, 0)
-		for _, format := range formats {
+		for _, format := range opts.Formats {
+			if bytes.HasPrefix(begin[:n], []byte(format.Magic)) {
+				in, err := openFormatted(f, path, format)
+				return in, format.Name, err
+			}
+		}
+		for _, format := range ownFormats {
 			if bytes.HasPrefix(begin[:n], []byte(format.magic)) {
 				in, err := format.open(f, path)
 				return in, format.name, err
 			}
 		}
+		if bytes.HasPrefix(begin[:n], []byte(parquetMagic)) {
+			f.Close()
+			return nil, "", &Error{Source: path, Msg: "a Parquet file: this program was built without package table/parquet, or does not pass its Format in Options.Formats"}
+		}
 	}
 	in, err = openText(f, path, opts)
 	return in, "text", err
 }
+
+// parquetMagic is how Parquet files begin, which package table/parquet reads.
+const parquetMagic = "PAR1"
 
 // files is a table of several files, one after the other. The source is that of
 // the current one.

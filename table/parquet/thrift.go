@@ -1,4 +1,4 @@
-package table
+package parquet
 
 import "encoding/binary"
 

@@ -1,11 +1,18 @@
-// Package table reads a table of numbers into memory, or in pieces: text, which is
-// CSV in its usual dialects, tab- and semicolon-separated files, and columns of
-// numbers set apart by blanks, plain or gzip-compressed; NumPy's arrays and
-// archives of arrays; Parquet; and several files of one of these formats as one
-// table. What comes out is finite float64 numbers, and labels where a caller asks
-// for them; whatever else there is is an [*Error] that names the file, the line or
-// row, and the column. Rows with missing values can be left out, and a random
-// subsample of the rows be taken.
+// Package table reads tables of numbers from files. [Read] returns one as a whole:
+//
+//	t, err := table.Read("data.csv", table.Options{Target: "price"})
+//
+// has the inputs in t.X, row-major, and the outputs in t.Y; [Open] returns a [Reader]
+// for tables that need not be in memory as a whole, and [ReadMask] reads which rows
+// are held out.
+//
+// It reads text, which is CSV in its usual dialects, tab- and semicolon-separated
+// files, and columns of numbers set apart by blanks, plain or gzip-compressed; NumPy's
+// arrays and archives of arrays; and several files of one format as one table. Other
+// formats are passed in Options.Formats: table/parquet has Parquet's. What comes out is
+// finite float64 numbers, and labels where a caller asks for them; whatever else there
+// is is an [*Error] that names the file, the line or row, and the column. Rows with
+// missing values can be left out, and a random subsample of the rows be taken.
 //
 // In text, cells may be quoted as encoding/csv reads them and have blanks around
 // them; lines end in LF or CRLF; a UTF-8 byte order mark, blank lines and lines
@@ -14,16 +21,15 @@
 //
 // A NumPy array has one or two dimensions and elements that are real numbers or
 // bool; its columns are called x0, x1, …. An archive (.npz) holds one array; or X,
-// and y as the last column; or columns. A Parquet file has columns of numbers or
-// bool; others are errors if they are used as numbers.
+// and y as the last column; or columns.
 //
-// Start at [Read]. The path of a file is: files.go (one or several, which format)
+// The path of a file through the package is: files.go (one or several, which format)
 // → the format's source: text.go (gzip, BOM, guess of the separator), scan.go
 // (bytes to cells, one record at a time) and rows.go (header, raggedness) for
-// text, npz.go, arrays.go and array.go, or parquet.go → columns.go (which columns
+// text, npz.go, arrays.go and array.go, or format.go → columns.go (which columns
 // are wanted) → reader.go (rows to a table, or pieces of one) → subsample.go. A
-// format is what implements the interface source in source.go. Files are read
-// once, front to back.
+// format of this package implements the interface source in source.go, one of another
+// package [FormatRows]. Files are read once, front to back.
 package table
 
 // HeaderMode says whether the first row of a file names the columns.
@@ -91,6 +97,8 @@ type Options struct {
 	MaxRows int
 	// Seed is that of the subsample.
 	Seed uint64
+	// Formats are further formats of files, beside text and NumPy's.
+	Formats []Format
 	// Comma separates the cells; ' ' stands for runs of blanks and tabs. 0 is a
 	// guess from the first lines: semicolon, comma, tab or blanks.
 	Comma rune

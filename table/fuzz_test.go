@@ -59,8 +59,6 @@ func FuzzNPY(f *testing.F) { fuzzFormat(f, "*.npy", npyMagic) }
 
 func FuzzNPZ(f *testing.F) { fuzzFormat(f, "*.npz", "PK\x03\x04") }
 
-func FuzzParquet(f *testing.F) { fuzzFormat(f, "*.parquet", parquetMagic) }
-
 // FuzzNPYNumbers: numbers that are written as a NumPy array of any type and order
 // are read back to the same.
 func FuzzNPYNumbers(f *testing.F) {

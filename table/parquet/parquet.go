@@ -1,4 +1,11 @@
-package table
+// Package parquet reads Apache Parquet files for package table: pass [Format] in the
+// options of a reader,
+//
+//	t, err := table.Read("data.parquet", table.Options{Formats: []table.Format{parquet.Format()}})
+//
+// Columns of numbers or bool are read, and others as labels. Damaged files are errors,
+// and a page gets no memory that its bytes and values cannot fill.
+package parquet
 
 import (
 	"encoding/binary"
@@ -14,35 +21,42 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
+
+	"gpfit/internal/textform"
+	"gpfit/table"
 )
+
+// Format returns the format for [table.Options].
+func Format() table.Format { return table.Format{Name: "Parquet", Magic: magic, Open: open} }
 
 const (
-	parquetMagic = "PAR1"
-	// parquetBlock is how many rows of a Parquet file are decoded at a time.
-	parquetBlock = 1 << 10
+	magic = "PAR1"
+	// block is how many rows of a Parquet file are decoded at a time.
+	block = 1 << 10
 )
 
-// parquetRows is a Parquet file of plain columns, read in blocks.
-type parquetRows struct {
-	head
-	file   *os.File
-	size   int64 // of the file
-	meta   *format.FileMetaData
-	groups []parquet.RowGroup
-	leaves []*parquet.Column // the columns; nil for one that has columns of its own
-	used   []parquetColumn
-	at     []int // for each column its place in used, or −1
-	warn   []string
-	total  int64 // rows
-	row    int64 // the current one, from 0; −1 before the first
-	begin  int64 // the first row of the block
-	length int   // its rows
-	group  int   // the row group that is next
-	left   int64 // rows left in the one before
+// rows is a Parquet file of plain columns, read in blocks.
+type rows struct {
+	path    string
+	columns []table.FormatColumn
+	file    *os.File
+	size    int64 // of the file
+	meta    *format.FileMetaData
+	groups  []parquet.RowGroup
+	leaves  []*parquet.Column // the columns; nil for one that has columns of its own
+	used    []column
+	at      []int // for each column its place in used, or −1
+	warn    []string
+	total   int64 // rows
+	row     int64 // the current one, from 0; −1 before the first
+	begin   int64 // the first row of the block
+	length  int   // its rows
+	group   int   // the row group that is next
+	left    int64 // rows left in the one before
 }
 
-// parquetColumn is a column that is wanted.
-type parquetColumn struct {
+// column is a column that is wanted.
+type column struct {
 	index    int
 	pages    parquet.Pages
 	page     parquet.ValueReader // of the current page; nil before the first
@@ -54,21 +68,20 @@ type parquetColumn struct {
 // pandasIndex are the names under which pandas stores an index.
 var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
 
-// openParquet opens a Parquet file; on an error it closes f.
-func openParquet(f *os.File, path string) (source, error) {
-	in := &parquetRows{head: head{source: path, named: true}, file: f, row: -1}
+// open opens a Parquet file.
+func open(f *os.File, path string) (table.FormatRows, error) {
+	in := &rows{path: path, file: f, row: -1}
 	if err := in.guard(in.open); err != nil {
-		f.Close()
 		return nil, err
 	}
 	return in, nil
 }
 
-// guard calls do and makes an [*Error] of what goes wrong. The library panics on
+// guard calls do and makes an [*table.Error] of what goes wrong. The library panics on
 // some damaged files.
-func (in *parquetRows) guard(do func() error) (err error) {
+func (in *rows) guard(do func() error) (err error) {
 	damaged := func(cause error) error {
-		return &Error{Source: in.source, Msg: "the Parquet file is damaged: " + cause.Error(), Err: cause}
+		return &table.Error{Source: in.path, Msg: "the Parquet file is damaged: " + cause.Error(), Err: cause}
 	}
 	defer func() {
 		switch p := recover().(type) {
@@ -80,14 +93,14 @@ func (in *parquetRows) guard(do func() error) (err error) {
 		}
 	}()
 	err = do()
-	var e *Error
+	var e *table.Error
 	if err != nil && !errors.As(err, &e) {
 		return damaged(err)
 	}
 	return err
 }
 
-func (in *parquetRows) open() error {
+func (in *rows) open() error {
 	info, err := in.file.Stat()
 	if err != nil {
 		return err
@@ -115,19 +128,16 @@ func (in *parquetRows) open() error {
 		return fmt.Errorf("row groups of %d rows in a file of %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
-		if pandasIndex.MatchString(c.Name()) {
-			if in.aside == nil {
-				in.aside = make([]bool, len(pf.Root().Columns()))
-			}
-			in.aside[len(in.names)] = true
-			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table: no input unless it is named", quote(c.Name())))
+		isIndex := pandasIndex.MatchString(c.Name())
+		if isIndex {
+			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table: no input unless it is named", textform.Quote(c.Name())))
 		}
-		in.names = append(in.names, strings.ToValidUTF8(c.Name(), "\uFFFD"))
+		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex})
 		in.leaves = append(in.leaves, c)
 		in.at = append(in.at, -1)
 	}
-	if len(in.names) == 0 {
-		return &Error{Source: in.source, Msg: "a Parquet file without columns"}
+	if len(in.columns) == 0 {
+		return &table.Error{Source: in.path, Msg: "a Parquet file without columns"}
 	}
 	return nil
 }
@@ -142,7 +152,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(end[:], size-8); err != nil {
 		return err
 	}
-	if string(end[4:]) != parquetMagic {
+	if string(end[4:]) != magic {
 		return errors.New("cut short: it does not end as Parquet files do")
 	}
 	if int64(binary.LittleEndian.Uint32(end[:4])) > size-12 {
@@ -151,18 +161,20 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-func (in *parquetRows) begun() *head { return &in.head }
+// Columns implements [table.FormatRows].
+func (in *rows) Columns() []table.FormatColumn { return in.columns }
 
-func (in *parquetRows) use(numbers, labels []int) error {
+// Use implements [table.FormatRows].
+func (in *rows) Use(numbers, labels []int) error {
 	for _, c := range numbers {
 		if why := notNumeric(in.leaves[c]); why != "" {
-			return in.headError(c, why)
+			return in.columnError(c, why)
 		}
 		in.want(c)
 	}
 	for _, c := range labels {
 		if leaf := in.leaves[c]; !leaf.Leaf() || leaf.Repeated() {
-			return in.headError(c, "holds lists or structures, not labels")
+			return in.columnError(c, "holds lists or structures, not labels")
 		}
 		in.want(c)
 		in.used[in.at[c]].text = true
@@ -170,10 +182,15 @@ func (in *parquetRows) use(numbers, labels []int) error {
 	return nil
 }
 
-func (in *parquetRows) want(c int) {
+// columnError is an error in column c of the file.
+func (in *rows) columnError(c int, msg string) error {
+	return &table.Error{Source: in.path, Column: c + 1, ColumnName: in.columns[c].Name, Msg: msg}
+}
+
+func (in *rows) want(c int) {
 	if in.at[c] < 0 {
 		in.at[c] = len(in.used)
-		in.used = append(in.used, parquetColumn{index: in.leaves[c].Index(), unsigned: isUnsigned(in.leaves[c].Type())})
+		in.used = append(in.used, column{index: in.leaves[c].Index(), unsigned: isUnsigned(in.leaves[c].Type())})
 	}
 }
 
@@ -212,7 +229,8 @@ func notNumeric(c *parquet.Column) string {
 	}
 }
 
-func (in *parquetRows) next() error {
+// Next implements [table.FormatRows].
+func (in *rows) Next() error {
 	if in.row+1 >= in.total {
 		return io.EOF
 	}
@@ -225,7 +243,7 @@ func (in *parquetRows) next() error {
 
 // load decodes the block that begins with the current row. Blocks do not go
 // over the end of a row group.
-func (in *parquetRows) load() error {
+func (in *rows) load() error {
 	for in.left == 0 {
 		if in.group == len(in.groups) {
 			return errors.New("rows are missing at the end")
@@ -242,13 +260,10 @@ func (in *parquetRows) load() error {
 			if u.pages != nil {
 				u.pages.Close()
 			}
-			if err := checkClaims(in.file, &in.meta.RowGroups[in.group-1].Columns[u.index].MetaData); err != nil {
-				return err
-			}
 			u.page, u.pages = nil, chunks[u.index].Pages()
 		}
 	}
-	in.begin, in.length = in.row, int(min(in.left, parquetBlock))
+	in.begin, in.length = in.row, int(min(in.left, block))
 	in.left -= int64(in.length)
 	for i := range in.used {
 		if err := in.used[i].read(in.length); err != nil {
@@ -259,10 +274,10 @@ func (in *parquetRows) load() error {
 }
 
 // checkGroup looks at the pages of a row group before they are read.
-func (in *parquetRows) checkGroup(i int) error {
+func (in *rows) checkGroup(i int) error {
 	for _, u := range in.used {
-		chunk := &in.meta.RowGroups[i].Columns[u.index].MetaData
-		if err := checkPages(in.file, in.size, chunk, in.groups[i].NumRows(), parquet.Kind(chunk.Type)); err != nil {
+		c := chunk{in.file, in.size, &in.meta.RowGroups[i].Columns[u.index].MetaData, in.groups[i].NumRows()}
+		if err := c.check(); err != nil {
 			return err
 		}
 	}
@@ -270,9 +285,9 @@ func (in *parquetRows) checkGroup(i int) error {
 }
 
 // read reads the next n values, from one page or several.
-func (u *parquetColumn) read(n int) error {
+func (u *column) read(n int) error {
 	if u.values == nil {
-		u.values = make([]parquet.Value, parquetBlock)
+		u.values = make([]parquet.Value, block)
 	}
 	for have := 0; have < n; {
 		if u.page == nil {
@@ -304,18 +319,19 @@ func (u *parquetColumn) read(n int) error {
 	return nil
 }
 
-func (in *parquetRows) value(c int) parquet.Value {
+func (in *rows) value(c int) parquet.Value {
 	return in.used[in.at[c]].values[in.row-in.begin]
 }
 
-func (in *parquetRows) number(c int) (float64, bool) {
+// Number implements [table.FormatRows].
+func (in *rows) Number(c int) (float64, bool) {
 	v := in.float(c)
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
 // float is the value in column c as a number, NaN for null. Integers beyond 2⁵³
 // are rounded, as they would be from text.
-func (in *parquetRows) float(c int) float64 {
+func (in *rows) float(c int) float64 {
 	v := in.value(c)
 	unsigned := in.used[in.at[c]].unsigned
 	switch {
@@ -341,50 +357,44 @@ func (in *parquetRows) float(c int) float64 {
 	return math.NaN()
 }
 
-func (in *parquetRows) label(c int) string {
+// Label implements [table.FormatRows].
+func (in *rows) Label(c int) string {
 	v := in.value(c)
 	switch v.Kind() {
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
 	}
-	if in.missing(c) {
+	if in.Missing(c) {
 		return ""
 	}
 	return strconv.FormatFloat(in.float(c), 'g', -1, 64)
 }
 
-func (in *parquetRows) missing(c int) bool {
+// Missing implements [table.FormatRows].
+func (in *rows) Missing(c int) bool {
 	v := in.value(c)
 	return v.IsNull() || v.Kind() == parquet.Float && v.Float() != v.Float() || v.Kind() == parquet.Double && v.Double() != v.Double()
 }
 
-func (in *parquetRows) place() int { return int(in.row + 1) }
-
-func (in *parquetRows) errorAt(c int, msg string) *Error {
-	e := in.headError(c, msg)
-	e.Row = int(in.row + 1)
-	return e
-}
-
-func (in *parquetRows) badCell(c int) *Error {
+// Problem implements [table.FormatRows].
+func (in *rows) Problem(c int) string {
 	switch v := in.value(c); {
 	case v.IsNull():
-		return in.errorAt(c, "null")
+		return "null"
 	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
-		return in.errorAt(c, "empty cell")
+		return "empty cell"
 	}
-	return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.float(c)))
+	return fmt.Sprintf("not a finite number: %v", in.float(c))
 }
 
-func (in *parquetRows) noRows() *Error {
-	return &Error{Source: in.source, Msg: "a Parquet file without rows"}
-}
+// Progress implements [table.FormatRows].
+func (in *rows) Progress() float64 { return float64(in.row+1) / float64(max(in.total, 1)) }
 
-func (in *parquetRows) progress() float64 { return float64(in.row+1) / float64(max(in.total, 1)) }
+// Warnings implements [table.FormatRows].
+func (in *rows) Warnings() []string { return in.warn }
 
-func (in *parquetRows) warnings() []string { return in.warn }
-
-func (in *parquetRows) close() error {
+// Close implements [table.FormatRows].
+func (in *rows) Close() error {
 	for _, u := range in.used {
 		if u.pages != nil {
 			_ = in.guard(u.pages.Close)

@@ -9,7 +9,7 @@ import (
 
 // TestExamples reads the tables in examples, which README.md there describes.
 func TestExamples(t *testing.T) {
-	const dir = "../../examples/"
+	const dir = "../examples/"
 	inputs := []string{"year", "season_cos", "season_sin"}
 
 	fit, err := Read(dir+"co2.csv", Options{})

@@ -1,0 +1,67 @@
+package batch_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gpfit/batch"
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/cpu"
+	"gpfit/device"
+)
+
+// A batch is a spec, a plan of its jobs in a run directory, and a run, which does what
+// is not done yet. After a crash, rundir.OpenLocked and Run go on.
+func Example() {
+	folder, err := os.MkdirTemp("", "gpfit")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	var table strings.Builder
+	table.WriteString("x,y\n")
+	for i := range 30 {
+		fmt.Fprintf(&table, "%d,%.3f\n", i, math.Sin(float64(i)/4))
+	}
+	if err := os.WriteFile(filepath.Join(folder, "sine.csv"), []byte(table.String()), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	text := []byte("data: [{name: sine, path: sine.csv}]\nkernels: [rbf, matern32]\n")
+
+	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}} // gpfit.Drivers() has GPUs, too
+	plan := func() (*rundir.Manifest, []byte, error) {
+		s, err := spec.Parse("sine.yaml", text)
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := batch.Plan(ctx, s, batch.PlanOptions{Dir: folder, SpecText: text, Program: "example", Drivers: drivers})
+		return m, text, err
+	}
+	run, lock, err := rundir.Create(filepath.Join(folder, "sine.run"), plan)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Release()
+	summary, err := batch.Run(ctx, run, batch.Options{Drivers: drivers, Cores: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(summary.Done, "of", summary.Total, "jobs done")
+	for _, job := range run.Jobs {
+		status, err := run.Status(job)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(job.Kernel, status.State)
+	}
+	// Output:
+	// 2 of 2 jobs done
+	// rbf done
+	// matern32 done
+}

@@ -1,0 +1,84 @@
+package gpfit
+
+import (
+	"context"
+	"fmt"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/device/cuda"
+	"gpfit/kernel"
+)
+
+// Drivers returns all kinds of devices that gpfit knows, in the order in which the
+// name auto takes them: GPUs first.
+func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
+
+// Devices says where to compute. The zero value takes a GPU if there is one that
+// passes its self-test and is faster at the size of the table, and the CPU otherwise.
+type Devices struct {
+	// Name is auto (or empty), cpu, cuda, a device such as cuda:0, or several devices
+	// with commas, over which a fit spreads its restarts.
+	Name string
+	// Fallback is the device to take if the one of Name cannot be opened, or fails or
+	// runs out of memory during a fit; empty for none.
+	Fallback string
+	// Threads is the number of threads on the CPU; 0 for all.
+	Threads int
+}
+
+// OpenDevices are devices that are ready to compute.
+type OpenDevices struct {
+	Backends []device.Backend
+	// Choice says which devices they are and why.
+	Choice device.Choice
+	// Warning says that they are the fallback; empty if they are not.
+	Warning string
+}
+
+// Open opens the devices for a job of n rows (0 if unknown) and its compiled kernel
+// (nil if unknown). Errors: [*device.UnavailableError],
+// [*device.UnsupportedKernelError].
+func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDevices, error) {
+	backends, choice, err := device.Dispatch(ctx, device.Request{
+		Device: d.Name, N: n, Kernel: prog, Fallback: d.Fallback, Options: d.options(), Crossover: device.NewCrossover(),
+	}, Drivers())
+	if err != nil {
+		return nil, err
+	}
+	o := &OpenDevices{Backends: backends, Choice: choice}
+	if choice.FellBack {
+		o.Warning = fmt.Sprintf("device %s is not available: using the fallback %s (%s)", d.Name, choice.Device, choice.Reason)
+	}
+	return o, nil
+}
+
+// OpenFallback returns a function that opens the fallback during a fit, for
+// [fit.Options]; nil if there is no fallback.
+func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error) {
+	if d.Fallback == "" {
+		return nil
+	}
+	return func(ctx context.Context) (device.Backend, error) {
+		backends, _, err := device.Dispatch(ctx, device.Request{Device: d.Fallback, Options: d.options()}, Drivers())
+		if err != nil {
+			return nil, err
+		}
+		return backends[0], nil
+	}
+}
+
+func (d Devices) options() device.Options { return device.Options{Threads: d.Threads} }
+
+// KeepFirst closes all devices but the first.
+func (o *OpenDevices) KeepFirst() {
+	(&OpenDevices{Backends: o.Backends[1:]}).Close()
+	o.Backends = o.Backends[:1]
+}
+
+// Close closes the devices.
+func (o *OpenDevices) Close() {
+	for _, b := range o.Backends {
+		_ = b.Close()
+	}
+}

@@ -1,0 +1,75 @@
+// Package gpfit fits exact Gaussian-process models to tables of numbers and predicts
+// with error bars, on NVIDIA GPUs and on CPUs.
+//
+// [Fit] tunes the hyperparameters by maximum likelihood, with exact gradients, and
+// [Model.Predict] returns a mean and a standard deviation for each new row:
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//
+//		"gpfit"
+//	)
+//
+//	func main() {
+//		ctx := context.Background()
+//		x := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}
+//		y := []float64{0, 0.84, 0.91, 0.14, -0.76, -0.96, -0.28, 0.66}
+//		model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "matern52"})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		defer model.Close()
+//		p, err := model.Predict(ctx, [][]float64{{2.5}})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Printf("%.3f ± %.3f\n", p.Mean[0], p.Std[0]) // prints 0.595 ± 0.044
+//	}
+//
+// The zero value of [Options] fits an rbf kernel and one noise variance to
+// standardised data. Its fields choose the kernel, the mean function, priors, bounds,
+// restarts, a checkpoint file and the rest. [FitData] takes row-major slices with
+// column names, several targets, known noise or held-out rows. The package chooses the
+// device by itself, a GPU if there is one and the table is large enough to gain from it;
+// [Devices] has the same functions for those who choose.
+//
+// # Memory
+//
+// A model of n rows holds one n×n matrix, on the GPU or on the host, from the beginning
+// of the fit until [Model.Close]. Predictions use the factor that the fit left there.
+//
+// # Errors
+//
+// Errors that a program may want to tell apart have types:
+//
+//   - [*fit.DataError]: a table that cannot be fitted, or slices of unequal lengths;
+//   - [*fit.OptionError]: an option that does not suit the problem;
+//   - [*kernel.ParseError], [*kernel.CompileError]: a mistake in the kernel's text, or
+//     a kernel that does not suit the columns;
+//   - *mean.ParseError: a mistake in the text of the mean function;
+//   - [*device.UnavailableError], [*device.MemoryError], [*device.LostError]: a device
+//     that cannot be used, is too small, or failed;
+//   - [*fit.CancelledError]: the context ended first; it wraps [context.Canceled];
+//   - [*gp.FileError]: a model file that cannot be read or written;
+//   - [*gp.ShapeError], [*gp.RangeError]: rows to predict of another number of columns,
+//     or too far away for double precision;
+//   - [ErrClosed]: a call on a model after Close.
+//
+// # Where to go next
+//
+// docs/library.md in the source has longer examples: tables from files, progress and
+// cancellation, kernels of your own, batches. Then:
+//
+//   - package fit has [fit.Options], [fit.Report], cross-validation and the comparison
+//     of kernels;
+//   - package gp has [gp.Posterior]: terms, gradients, covariances, several targets;
+//   - package kernel lists the kernels and has [kernel.Family] for kernels of your own;
+//   - packages fit/dataset and table read CSV and NumPy files, table/parquet reads
+//     Parquet;
+//   - package batch runs hundreds of fits and survives crashes;
+//   - package device lists and opens devices, and is where to add a new kind of device.
+package gpfit

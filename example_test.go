@@ -1,0 +1,135 @@
+package gpfit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"gpfit"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/kernel"
+)
+
+// The smallest program: fit, then predict with error bars.
+func Example() {
+	ctx := context.Background()
+	x := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}
+	y := []float64{0, 0.84, 0.91, 0.14, -0.76, -0.96, -0.28, 0.66}
+	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "matern52"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+	p, err := model.Predict(ctx, [][]float64{{2.5}, {20}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	lower, upper := p.Interval(0.8)
+	for i := range p.Mean {
+		fmt.Printf("%.3f ± %.3f, 80 %% between %.1f and %.1f\n", p.Mean[i], p.Std[i], lower[i], upper[i])
+	}
+	// Output:
+	// 0.595 ± 0.044, 80 % between 0.5 and 0.7
+	// 0.070 ± 1.128, 80 % between -1.4 and 1.5
+}
+
+// A table in row-major slices may have names, held-out rows, several targets and known
+// noise. Restarts, priors and progress are options.
+func ExampleFitData() {
+	data := gpfit.Data{N: 40, D: 2, FeatureNames: []string{"hour", "load"}, TargetName: "kelvin"}
+	for i := range data.N {
+		hour, load := float64(i)/4, float64(i%5)
+		data.X = append(data.X, hour, load)
+		data.Y = append(data.Y, 280+hour*hour/10+2*load)
+		data.Test = append(data.Test, i%8 == 3)
+	}
+	iterations := 0
+	model, err := gpfit.FitData(context.Background(), data, gpfit.Options{
+		Kernel: "rbf(ard)",
+		Mean:   "linear",
+		Priors: []fit.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-7, 1}}}},
+		Settings: hyperopt.Settings{
+			Restarts: 2,
+			Callback: func(descent.Iteration) { iterations++ },
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+	report := model.Report()
+	fmt.Println("trained on", report.N, "rows, held out", report.Test.N)
+	fmt.Println("error below a tenth of a kelvin:", report.Test.RMSE < 0.1)
+	fmt.Println("progress was reported:", iterations > 0)
+	// Output:
+	// trained on 35 rows, held out 5
+	// error below a tenth of a kelvin: true
+	// progress was reported: true
+}
+
+// A kernel of your own is a function of two points, without a derivative. It fits,
+// predicts, is saved by its name, and is loaded with the function.
+func ExampleFit_ownKernel() {
+	ctx := context.Background()
+	tent := &kernel.Family{
+		Name:       "tent",
+		Parameters: []kernel.Parameter{{Name: "width"}},
+		Function: func(p *kernel.Pair) *kernel.Node {
+			return p.Exp(p.Neg(p.Div(p.Abs(p.Difference("")), p.Parameter("width"))))
+		},
+	}
+	x, y := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}}, []float64{0, 1, 2, 2, 1, 0}
+	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "tent + linear", Kernels: []*kernel.Family{tent}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+	folder, err := os.MkdirTemp("", "gpfit")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "tent.gpfit")
+	if err := model.Save(path); err != nil {
+		log.Fatal(err)
+	}
+	again, err := gpfit.Load(ctx, path, tent)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer again.Close()
+	for _, m := range []*gpfit.Model{model, again} {
+		p, err := m.Predict(ctx, [][]float64{{2.5}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%.2f\n", p.Mean[0])
+	}
+	_, err = gpfit.Load(ctx, path)
+	var file *gp.FileError
+	fmt.Println("without the function it cannot be loaded:", errors.As(err, &file))
+	// Output:
+	// 1.89
+	// 1.89
+	// without the function it cannot be loaded: true
+}
+
+// Devices chooses where to compute.
+func ExampleDevices() {
+	devices := gpfit.Devices{Name: "cuda:7", Fallback: "cpu", Threads: 1}
+	model, err := devices.Fit(context.Background(), [][]float64{{0}, {1}, {2}}, []float64{1, 3, 2}, gpfit.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer model.Close()
+	fmt.Println("on", model.Device(), "with", len(model.Warnings()), "warning")
+	// Output:
+	// on cpu with 1 warning
+}

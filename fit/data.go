@@ -1,0 +1,100 @@
+package fit
+
+import "fmt"
+
+// Data is a table: inputs and targets in original units.
+type Data struct {
+	// X holds n rows of d features, row-major; Y the n targets, or n×T numbers
+	// column-major for the T targets of TargetNames, which share kernel and
+	// noise.
+	X, Y []float64
+	N, D int
+	// FeatureNames and TargetName are for messages and the model file; the default
+	// is x0, x1, … and y.
+	FeatureNames []string
+	TargetName   string
+	// TargetNames are the names of several targets; nil for TargetName alone.
+	TargetNames []string
+	// NoiseVariance holds noise variances that are known for each row, in
+	// squared units of the target: they come on top of the estimated one.
+	// NoiseGroup holds labels of rows that share an estimated variance. Both
+	// nil for none; their columns' names are for messages and the model file, and
+	// the default is noise_variance and noise_group.
+	NoiseVariance                 []float64
+	NoiseGroup                    []string
+	NoiseColumn, NoiseGroupColumn string
+	// Row holds the number of each row, from 0, in a larger table that these are
+	// part of; nil if they are all of it.
+	Row []int
+	// Test marks rows that are held out and scored; nil for none.
+	Test []bool
+	// Warnings of whoever read the table, to be passed on.
+	Warnings []string
+}
+
+// checked returns the data with the names filled in that were left out. The error
+// is a [*DataError] if the parts do not have the same number of rows or columns, or if
+// an input or target is not finite.
+func (d Data) checked() (Data, error) {
+	if err := d.checkShape(); err != nil {
+		return d, err
+	}
+	if d.FeatureNames == nil {
+		for c := range d.D {
+			d.FeatureNames = append(d.FeatureNames, fmt.Sprintf("x%d", c))
+		}
+	}
+	if d.TargetName == "" && d.TargetNames == nil {
+		d.TargetName = "y"
+	}
+	if d.NoiseColumn == "" && d.NoiseVariance != nil {
+		d.NoiseColumn = "noise_variance"
+	}
+	if d.NoiseGroupColumn == "" && d.NoiseGroup != nil {
+		d.NoiseGroupColumn = "noise_group"
+	}
+	return d, d.checkNumbers()
+}
+
+// checkNumbers returns a [*DataError] for an input or target that is not finite.
+func (d Data) checkNumbers() error {
+	for i, v := range d.X {
+		if notFinite(v) {
+			return &DataError{fmt.Sprintf("the feature %q of row %d (from 0) is %v, not a finite number", d.FeatureNames[i%d.D], i/d.D, v)}
+		}
+	}
+	for i, v := range d.Y {
+		if notFinite(v) {
+			return &DataError{fmt.Sprintf("the target of row %d (from 0) is %v, not a finite number", i%d.N, v)}
+		}
+	}
+	return nil
+}
+
+// checkShape compares the lengths of the parts with N and D.
+func (d Data) checkShape() error {
+	if d.N < 0 || d.D < 1 || len(d.X) != d.N*d.D {
+		return &DataError{fmt.Sprintf("%d input values for %d rows of %d features", len(d.X), d.N, d.D)}
+	}
+	if targets := max(1, len(d.TargetNames)); len(d.Y) != d.N*targets || len(d.TargetNames) == 1 {
+		return &DataError{fmt.Sprintf("%d target values for %d rows and the targets %q", len(d.Y), d.N, d.TargetNames)}
+	}
+	if d.FeatureNames != nil && len(d.FeatureNames) != d.D {
+		return &DataError{fmt.Sprintf("%d feature names for %d features", len(d.FeatureNames), d.D)}
+	}
+	for _, part := range []struct {
+		what  string
+		given bool
+		rows  int
+	}{
+		{"the split mask", d.Test != nil, len(d.Test)},
+		{"the list of row numbers", d.Row != nil, len(d.Row)},
+		{"the list of noise variances", d.NoiseVariance != nil, len(d.NoiseVariance)},
+		{"the list of noise groups", d.NoiseGroup != nil, len(d.NoiseGroup)},
+	} {
+		if part.given && part.rows != d.N {
+			return &DataError{fmt.Sprintf("%s has %d rows, the table %d", part.what, part.rows, d.N)}
+		}
+	}
+	return nil
+}

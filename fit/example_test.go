@@ -1,0 +1,49 @@
+package fit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/fit"
+)
+
+// A job is prepared from a table and options, and fitted on a backend. The outcome has
+// a report and a model, and keeps the backend's memory until it is closed.
+func Example() {
+	data := fit.Data{N: 30, D: 1}
+	for i := range data.N {
+		x := float64(i) / 3
+		data.X, data.Y = append(data.X, x), append(data.Y, x*x/10)
+		data.Test = append(data.Test, i%10 == 5)
+	}
+	job, err := fit.Prepare(data, fit.Options{Kernel: "matern52", Fix: []fit.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	backend, err := cpu.New(device.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	outcome, err := job.Fit(context.Background(), backend)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer outcome.Close()
+	r := outcome.Report
+	fmt.Println(r.N, "rows,", job.NumFitted(), "fitted parameters")
+	fmt.Printf("noise variance %.4f\n", r.Parameters["noise_variance"])
+	fmt.Println("held-out error below 0.05:", r.Test.RMSE < 0.05)
+
+	_, err = fit.Prepare(data, fit.Options{Fix: []fit.Assignment{{Name: "lengthscal"}}})
+	var option *fit.OptionError
+	fmt.Println("a mistake in an option:", errors.As(err, &option))
+	// Output:
+	// 27 rows, 2 fitted parameters
+	// noise variance 0.0001
+	// held-out error below 0.05: true
+	// a mistake in an option: true
+}

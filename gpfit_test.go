@@ -1,0 +1,283 @@
+package gpfit_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gpfit"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/kernel"
+)
+
+// waves are n rows of two columns and a smooth target with a little noise.
+func waves(n int) (x [][]float64, y []float64) {
+	for i := range n {
+		a, b := 10*float64(i)/float64(n), math.Cos(1.7*float64(i))
+		x, y = append(x, []float64{a, b}), append(y, math.Sin(a)+0.5*b+0.1*math.Cos(37*float64(i)))
+	}
+	return x, y
+}
+
+func mustFit(t *testing.T, x [][]float64, y []float64, o gpfit.Options) *gpfit.Model {
+	t.Helper()
+	m, err := gpfit.Fit(t.Context(), x, y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// TestFitPredict: a prediction from slices is that of the packages below, bit by bit,
+// before saving and after.
+func TestFitPredict(t *testing.T) {
+	x, y := waves(60)
+	o := gpfit.Options{Kernel: "matern52(ard)", Mean: "linear", Settings: hyperopt.Settings{Restarts: 1}}
+	m := mustFit(t, x, y, o)
+	at := [][]float64{{1, 0.2}, {9.5, -0.7}}
+	p, err := m.Predict(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := fit.Prepare(fit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := gpfit.Devices{Name: "cpu"}.Open(t.Context(), 60, job.Program())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	outcome, err := job.Fit(t.Context(), opened.Backends...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outcome.Close()
+	want, err := outcome.Posterior().Predict(t.Context(), slices.Concat(at...), 2)
+	if err != nil || !slices.Equal(p.Mean, want.Mean) || !slices.Equal(p.Std, want.Std) {
+		t.Errorf("%v ± %v, want %v ± %v (%v)", p.Mean, p.Std, want.Mean, want.Std, err)
+	}
+	if m.Device() != "cpu" || !maps.Equal(m.Parameters(), m.Report().Parameters) {
+		t.Errorf("device %q, parameters %v, in the report %v", m.Device(), m.Parameters(), m.Report().Parameters)
+	}
+	for name, save := range map[string]func(string) error{"plain": m.Save, "factor": m.SaveWithFactor} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := save(path); err != nil {
+			t.Fatal(err)
+		}
+		again, err := gpfit.Load(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		got, err := again.Predict(t.Context(), at)
+		if err != nil || !slices.Equal(got.Mean, p.Mean) || !slices.Equal(got.Std, p.Std) {
+			t.Errorf("%s: %v ± %v after loading, want %v ± %v (%v)", name, got.Mean, got.Std, p.Mean, p.Std, err)
+		}
+		if again.Report() != nil || !maps.Equal(again.Parameters(), m.Parameters()) {
+			t.Errorf("%s: report %v, parameters %v", name, again.Report(), again.Parameters())
+		}
+	}
+}
+
+// TestErrors: what is wrong with slices is an error of its type before any work.
+func TestErrors(t *testing.T) {
+	x, y := waves(20)
+	for name, c := range map[string]struct {
+		x [][]float64
+		y []float64
+		o gpfit.Options
+	}{
+		"no rows":     {nil, nil, gpfit.Options{}},
+		"no columns":  {[][]float64{{}, {}}, []float64{1, 2}, gpfit.Options{}},
+		"few targets": {x, y[1:], gpfit.Options{}},
+		"ragged":      {append(slices.Clone(x[:19]), []float64{1}), y, gpfit.Options{}},
+	} {
+		m, err := gpfit.Fit(t.Context(), c.x, c.y, c.o)
+		var data *fit.DataError
+		if m != nil || !errors.As(err, &data) {
+			t.Errorf("%s: %v, want a DataError", name, err)
+		}
+	}
+	var parse *kernel.ParseError
+	if _, err := gpfit.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rfb"}); !errors.As(err, &parse) {
+		t.Errorf("%v, want a ParseError", err)
+	}
+	var unavailable *device.UnavailableError
+	if _, err := (gpfit.Devices{Name: "abacus"}).Fit(t.Context(), x, y, gpfit.Options{}); !errors.As(err, &unavailable) {
+		t.Errorf("%v, want an UnavailableError", err)
+	}
+	var file *gp.FileError
+	if _, err := gpfit.Load(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.As(err, &file) {
+		t.Errorf("%v, want a FileError", err)
+	}
+	m := mustFit(t, x, y, gpfit.Options{})
+	var shape *gp.ShapeError
+	for _, at := range [][][]float64{{{1}}, {{1, 2}, {1, 2, 3}}, {{1, 2, 3}, {1}}} {
+		if _, err := m.Predict(t.Context(), at); !errors.As(err, &shape) {
+			t.Errorf("%v: %v, want a ShapeError", at, err)
+		}
+	}
+	if p, err := m.Predict(t.Context(), nil); err != nil || len(p.Mean) != 0 {
+		t.Errorf("no rows: %v, %v", p, err)
+	}
+	if err := errors.Join(m.Close(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Predict(t.Context(), x[:1]); !errors.Is(err, gpfit.ErrClosed) {
+		t.Errorf("%v after Close", err)
+	}
+	if err := m.Save(filepath.Join(t.TempDir(), "m")); !errors.Is(err, gpfit.ErrClosed) {
+		t.Errorf("%v after Close", err)
+	}
+}
+
+// TestFallback: a device that is not there is replaced by the fallback, with a warning.
+func TestFallback(t *testing.T) {
+	x, y := waves(20)
+	d := gpfit.Devices{Name: "abacus", Fallback: "cpu", Threads: 1}
+	m, err := d.Fit(t.Context(), x, y, gpfit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	path := filepath.Join(t.TempDir(), "m")
+	if err := m.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.Load(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	for _, m := range []*gpfit.Model{m, again} {
+		if w := m.Warnings(); m.Device() != "cpu" || len(w) != 1 || !strings.Contains(w[0], "abacus is not available: using the fallback cpu") {
+			t.Errorf("device %s, warnings %q", m.Device(), w)
+		}
+	}
+	if w := m.Report().Warnings; !slices.Equal(w, m.Warnings()) {
+		t.Errorf("the report's warnings are %q", w)
+	}
+}
+
+// TestCancel: a fit that is cancelled returns the best model so far and leaves its
+// checkpoint, from which the next one goes on; saving that removes the checkpoint.
+func TestCancel(t *testing.T) {
+	x, y := waves(60)
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := t.TempDir()
+	o := gpfit.Options{Checkpoint: filepath.Join(dir, "checkpoint")}
+	o.Settings.Callback = func(it descent.Iteration) {
+		if it.Iteration == 3 {
+			cancel()
+		}
+	}
+	m, err := gpfit.Fit(ctx, x, y, o)
+	var cancelled *fit.CancelledError
+	if m == nil || !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v, %v", m, err)
+	}
+	if err := errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o.Settings.Callback = nil
+	m = mustFit(t, x, y, o)
+	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
+		t.Errorf("the checkpoint: %v", err)
+	}
+	if err := m.Save(filepath.Join(dir, "m")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(o.Checkpoint); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the checkpoint after saving: %v", err)
+	}
+	o.Checkpoint = ""
+	if want := mustFit(t, x, y, o); !maps.Equal(m.Parameters(), want.Parameters()) {
+		t.Errorf("parameters %v, of a fit at one stretch %v", m.Parameters(), want.Parameters())
+	}
+}
+
+// TestSample: draws have the mean and deviation of the prediction.
+func TestSample(t *testing.T) {
+	x, y := waves(40)
+	m := mustFit(t, x, y, gpfit.Options{})
+	at := [][]float64{{3.3, 0.1}, {12, 0.5}}
+	draws, err := m.Sample(t.Context(), at, 4000, 1)
+	if err != nil || len(draws) != 4000 || len(draws[0]) != 2 {
+		t.Fatalf("%d draws, %v", len(draws), err)
+	}
+	p, err := m.Predict(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range at {
+		mean, square := 0.0, 0.0
+		for _, d := range draws {
+			mean += d[i] / 4000
+			square += d[i] * d[i] / 4000
+		}
+		std := math.Sqrt(square - mean*mean)
+		if math.Abs(mean-p.Mean[i]) > 0.1*p.StdLatent[i] || math.Abs(std/p.StdLatent[i]-1) > 0.1 {
+			t.Errorf("row %d: draws %v ± %v, want %v ± %v", i, mean, std, p.Mean[i], p.StdLatent[i])
+		}
+	}
+	loo, err := m.LeaveOneOut(t.Context())
+	if err != nil || len(loo.Mean) != 40 {
+		t.Fatal(err)
+	}
+}
+
+// TestSeveralTargets: the methods for one target say so, the posterior has all.
+func TestSeveralTargets(t *testing.T) {
+	x, y := waves(30)
+	m, err := gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var target *gp.TargetError
+	_, err = m.Predict(t.Context(), x[:1])
+	_, err2 := m.Sample(t.Context(), x[:1], 1, 1)
+	_, err3 := m.LeaveOneOut(t.Context())
+	for _, err := range []error{err, err2, err3} {
+		if !errors.As(err, &target) {
+			t.Errorf("%v, want a TargetError", err)
+		}
+	}
+	both, err := m.Posterior().PredictTargets(t.Context(), x[0], 1, gp.RowNoise{})
+	if err != nil || len(both) != 2 || both[0].Mean[0] != both[1].Mean[0] {
+		t.Errorf("%v, %v", both, err)
+	}
+}
+
+// TestConcurrent: many callers of one model get what one gets.
+func TestConcurrent(t *testing.T) {
+	x, y := waves(40)
+	m := mustFit(t, x, y, gpfit.Options{})
+	want, err := m.Predict(t.Context(), x[:5])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			got, err := m.Predict(t.Context(), x[:5])
+			if err != nil || !slices.Equal(got.Mean, want.Mean) {
+				t.Errorf("%v, want %v (%v)", got, want.Mean, err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,41 @@
+package mean_test
+
+import (
+	"fmt"
+	"log"
+
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// A mean function is a sum of terms in text form. On points it becomes basis functions,
+// whose coefficients are found by generalised least squares; here the covariance is the
+// identity.
+func Example() {
+	expr, err := mean.Parse("linear")
+	if err != nil {
+		log.Fatal(err)
+	}
+	x := kernel.NewPoints([]float64{0, 1, 2, 3}, 4, 1)
+	basis, err := expr.Basis(x, kernel.Columns(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := basis.Evaluate(x)
+	gls, err := mean.NewGLS(h, h, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	beta := gls.Coefficients([]float64{2, 5, 8, 11})
+	for i, name := range basis.Names() {
+		fmt.Printf("%s = %.1f\n", name, beta[i])
+	}
+	_, err = mean.Parse("liner")
+	fmt.Println(err)
+	// Output:
+	// mean_linear[0] = 3.0
+	// mean_constant = 2.0
+	// mean: unknown mean function "liner" (did you mean "linear"?): known are zero, constant, linear, poly, bumps
+	//   liner
+	//   ^
+}

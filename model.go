@@ -1,0 +1,215 @@
+package gpfit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"gpfit/fit"
+	"gpfit/gp"
+)
+
+// ErrClosed is the error of calls on a model after [Model.Close].
+var ErrClosed = errors.New("gpfit: the model is closed")
+
+// Prediction holds a mean, standard deviations and a 95 % interval for each row, in
+// the units of the target; see [gp.Prediction]. Its method Interval returns intervals
+// of another probability.
+type Prediction = gp.Prediction
+
+// Model is a fitted model on its device, ready to predict. Its methods, but for
+// Posterior, are safe for concurrent use; one of them computes at a time.
+type Model struct {
+	mu sync.Mutex
+	// model has all targets.
+	model     *gp.Model
+	posterior *gp.Posterior
+	device    string
+	warnings  []string
+	report    *fit.Report
+	// saved is called once the model is in a file; close frees memory and devices.
+	saved  func() error
+	close  func()
+	closed bool
+}
+
+// fitted is the model of a fit that has ended, or if not finished was cancelled.
+func fitted(o *fit.Outcome, opened *OpenDevices, finished bool) *Model {
+	m := &Model{
+		model: o.Model, posterior: o.Posterior(), report: &o.Report, device: o.Report.Device, warnings: o.Report.Warnings,
+		saved: func() error { return nil },
+	}
+	if opened.Warning != "" {
+		o.Report.Warnings = append([]string{opened.Warning}, o.Report.Warnings...)
+		m.warnings = o.Report.Warnings
+	}
+	if finished {
+		m.saved = o.RemoveCheckpoint
+	}
+	m.close = func() {
+		o.Close()
+		opened.Close()
+	}
+	return m
+}
+
+// loaded is a model from a file.
+func loaded(model *gp.Model, p *gp.Posterior, opened *OpenDevices) *Model {
+	m := &Model{model: model, posterior: p, device: opened.Backends[0].Info().Name, saved: func() error { return nil }}
+	if opened.Warning != "" {
+		m.warnings = []string{opened.Warning}
+	}
+	m.close = func() {
+		_ = p.Close()
+		opened.Close()
+	}
+	return m
+}
+
+// use calls do with the posterior, unless the model is closed.
+func (m *Model) use(do func(p *gp.Posterior) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	return do(m.posterior)
+}
+
+// rows flattens rows to predict. Errors: [*gp.ShapeError].
+func (m *Model) rows(x [][]float64) ([]float64, error) {
+	columns := len(m.model.FeatureNames)
+	i := slices.IndexFunc(x, func(row []float64) bool { return len(row) != columns })
+	if i >= 0 {
+		return nil, &gp.ShapeError{Numbers: len(x[i]), Rows: 1, Features: columns}
+	}
+	return slices.Concat(x...), nil
+}
+
+// Predict returns the prediction for the rows x, each with all columns of the training
+// table. For other probabilities than 95 % see [gp.Prediction.Interval]. A model of
+// several targets, or of known noise, predicts with the methods PredictTargets and
+// PredictNoise of [Model.Posterior].
+//
+// Errors: [*gp.ShapeError], [*gp.TargetError] if there are several targets,
+// [*gp.NoiseError] if each group of rows has its own noise, [*gp.RangeError],
+// [*device.MemoryError], [*device.LostError].
+func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error) {
+	if _, err := m.model.TargetNamed(""); err != nil {
+		return nil, err
+	}
+	rows, err := m.rows(x)
+	if err != nil {
+		return nil, err
+	}
+	var out *Prediction
+	err = m.use(func(p *gp.Posterior) (err error) {
+		out, err = p.Predict(ctx, rows, len(x))
+		return err
+	})
+	return out, err
+}
+
+// Sample returns draws of the function, without noise, at all rows of x together: one
+// slice of len(x) values for each draw. The same seed gives the same draws. It takes
+// n²m + nm² + m³ operations and m² numbers on the host for m rows. Errors are those of
+// Predict, [*gp.SizeError] and [*gp.NotSemidefiniteError].
+func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint64) ([][]float64, error) {
+	if _, err := m.model.TargetNamed(""); err != nil {
+		return nil, err
+	}
+	rows, err := m.rows(x)
+	if err != nil {
+		return nil, err
+	}
+	var values []float64
+	err = m.use(func(p *gp.Posterior) error {
+		joint, err := p.Joint(ctx, rows, len(x), gp.JointOptions{})
+		if err != nil {
+			return err
+		}
+		sampler, err := joint.Sampler()
+		if err != nil {
+			return err
+		}
+		values, err = sampler.Draw(draws, seed)
+		return err
+	})
+	if err != nil || len(x) == 0 {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(values, len(x))), nil
+}
+
+// LeaveOneOut predicts each training row from all others, at the fitted parameters.
+// Its method Summary returns scores.
+func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
+	if _, err := m.model.TargetNamed(""); err != nil {
+		return nil, err
+	}
+	var out *gp.LeaveOneOut
+	err := m.use(func(p *gp.Posterior) (err error) {
+		out, err = p.LeaveOneOut(ctx)
+		return err
+	})
+	return out, err
+}
+
+// Parameters returns the hyperparameters by name, as in "lengthscale[0]" and
+// "noise_variance": natural values of the standardised problem, as the fields Set, Fix
+// and Bounds of [Options] take them. The report of a fit has them in original units,
+// too.
+func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }
+
+// Report returns the result of the fit: the likelihood and its terms, parameters in
+// both units, how the fit went, scores of held-out rows, warnings. It is nil for a
+// model from a file.
+func (m *Model) Report() *fit.Report { return m.report }
+
+// Warnings returns what departs from what was asked for, such as a column that is
+// constant or the use of a fallback device.
+func (m *Model) Warnings() []string { return slices.Clone(m.warnings) }
+
+// Device returns the name of the device, such as cpu or cuda:0.
+func (m *Model) Device() string { return m.device }
+
+// Posterior returns what the model computes with, which has more than Predict: terms of
+// a sum of kernels, gradients, covariances, several targets, known noise. It is valid
+// until Close and not safe for concurrent use.
+func (m *Model) Posterior() *gp.Posterior { return m.posterior }
+
+// Save writes the model to a file, whole or not at all, and then removes the checkpoint
+// of a fit that ended. The file of kernels of your own holds their names alone. Errors:
+// [*gp.FileError].
+func (m *Model) Save(path string) error {
+	return m.save(func(*gp.Posterior) error { return m.model.Save(path) })
+}
+
+// SaveWithFactor is Save with the Cholesky factor, 8n² bytes more, so that loading
+// takes no n³ operations.
+func (m *Model) SaveWithFactor(path string) error {
+	return m.save(func(p *gp.Posterior) error { return p.SaveWithFactor(path) })
+}
+
+func (m *Model) save(write func(*gp.Posterior) error) error {
+	return m.use(func(p *gp.Posterior) error {
+		if err := write(p); err != nil {
+			return err
+		}
+		return m.saved()
+	})
+}
+
+// Close frees the memory of the model and its device. The report stays valid.
+// Closing twice does nothing. The error is always nil; it makes a Model an
+// [io.Closer].
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.closed = true
+		m.close()
+	}
+	return nil
+}

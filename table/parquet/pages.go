@@ -1,0 +1,220 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"gpfit/internal/hostmem"
+)
+
+// Limits of a page. Writers make pages of a megabyte; the library takes as much memory
+// as a page claims, before it looks at what is there.
+const (
+	maxPageBytes  = 128 << 20
+	maxPageValues = 1 << 24
+	// pageSlack is what a page may have beside its values.
+	pageSlack = 64 << 10
+	// bytesPerNumber is more than a number takes in any encoding, with its levels.
+	bytesPerNumber = 16
+	// memoryShare is the part of the free memory that a page may take.
+	memoryShare = 4
+)
+
+// expansion is how many bytes a codec makes of one at most; 0 if there is no such
+// number.
+var expansion = map[format.CompressionCodec]int64{
+	format.Uncompressed: 1, format.Snappy: 32, format.Gzip: 1032, format.Lz4Raw: 256,
+}
+
+// checkSchema sees to it that the footer's lengths are no longer than the footer.
+func checkSchema(r io.ReaderAt, size int64) error {
+	var length [4]byte
+	if _, err := r.ReadAt(length[:], size-8); err != nil {
+		return err
+	}
+	text := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	if _, err := r.ReadAt(text, size-8-int64(len(text))); err != nil {
+		return err
+	}
+	t := thriftWalk{text: text}
+	if t.structure(nil, nil); t.failed() {
+		return errors.New("its footer cannot be read")
+	}
+	return nil
+}
+
+// chunk is a column within a row group of a file.
+type chunk struct {
+	file io.ReaderAt
+	size int64 // of the file
+	meta *format.ColumnMetaData
+	rows int64 // of the group
+}
+
+// check compares what the headers of the pages claim with the file, with the rows and
+// with the memory, before the library reads them.
+func (c *chunk) check() error {
+	at := c.meta.DataPageOffset
+	if d := c.meta.DictionaryPageOffset; d != 0 {
+		if d < 0 || d > at {
+			return fmt.Errorf("a dictionary at byte %d of a column whose data begin at byte %d", d, at)
+		}
+		at = d
+	}
+	end := at + c.meta.TotalCompressedSize
+	if at < 0 || end < at || end > c.size {
+		return fmt.Errorf("a column of bytes %d to %d in a file of %d", at, end, c.size)
+	}
+	for at < end {
+		p, err := readPage(c.file, at, end)
+		if err != nil {
+			return err
+		}
+		if err := c.checkPage(p, end); err != nil {
+			return err
+		}
+		at = p.data + p.compressed
+	}
+	return nil
+}
+
+// checkPage checks one page of a chunk that ends at the byte end.
+func (c *chunk) checkPage(p pageClaims, end int64) error {
+	switch {
+	case p.compressed < 0 || p.uncompressed < 0 || p.values < 0 || p.levels < 0 || p.levels > p.compressed:
+		return errors.New("a page of a negative size")
+	case p.compressed > end-p.data:
+		return fmt.Errorf("a page of %d bytes that is longer than its column", p.compressed)
+	case p.values > c.rows:
+		return fmt.Errorf("a page of %d values in a group of %d rows", p.values, c.rows)
+	case p.compressed > maxPageBytes || p.uncompressed > maxPageBytes || p.values > maxPageValues:
+		return fmt.Errorf("a page of %d bytes and %d values, where at most %d and %d are read; write it in smaller pages", max(p.compressed, p.uncompressed), p.values, maxPageBytes, maxPageValues)
+	case p.uncompressed > c.mostUnpacked(p):
+		return fmt.Errorf("a page of %d bytes claims to unpack to %d", p.compressed, p.uncompressed)
+	}
+	if c.meta.Codec != format.Lz4Raw {
+		return nil
+	}
+	text := make([]byte, p.compressed)
+	if _, err := c.file.ReadAt(text, p.data); err != nil && err != io.EOF {
+		return err
+	}
+	// The library takes ever more memory for an LZ4 block that is none.
+	if n := lz4Length(text[p.levels:]); n < 0 || n > maxPageBytes {
+		return errors.New("a page is no LZ4 block")
+	}
+	return nil
+}
+
+// mostUnpacked is how many bytes a page can hold, by its codec, the memory that is
+// free, and the number of its values.
+func (c *chunk) mostUnpacked(p pageClaims) int64 {
+	most := int64(maxPageBytes)
+	if factor := expansion[c.meta.Codec]; factor > 0 {
+		most = min(most, factor*p.compressed+pageSlack)
+	}
+	if free := hostmem.Free(); free > 0 {
+		most = min(most, free/memoryShare)
+	}
+	if kind := parquet.Kind(c.meta.Type); kind != parquet.ByteArray && kind != parquet.FixedLenByteArray {
+		most = min(most, bytesPerNumber*p.values+pageSlack)
+	}
+	return most
+}
+
+// pageClaims are what the header of a page says.
+type pageClaims struct {
+	data                             int64 // where its bytes begin
+	compressed, uncompressed, values int64
+	levels                           int64 // bytes of a page of version 2 that are not compressed
+	seen                             uint8 // a bit for each of the fields 1 to 3
+}
+
+// required are the bits of the fields that every header has: the type and both sizes.
+const required = 1<<1 | 1<<2 | 1<<3
+
+// readPage reads the header at an offset.
+func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
+	const most = 16 << 20
+	for window := int64(4 << 10); ; window *= 16 {
+		text := make([]byte, min(window, end-at))
+		n, err := r.ReadAt(text, at)
+		if n == 0 || err != nil && err != io.EOF {
+			return pageClaims{}, err
+		}
+		var p pageClaims
+		t := thriftWalk{text: text[:n]}
+		t.structure(nil, p.take)
+		switch {
+		case !t.failed() && p.seen&required == required:
+			p.data = at + int64(t.at)
+			return p, nil
+		case !t.failed() || t.bad || n < len(text) || window >= min(most, end-at):
+			return pageClaims{}, errors.New("the header of a page cannot be read")
+		}
+	}
+}
+
+// take takes a number of the header, by the fields that lead to it (parquet.thrift).
+func (p *pageClaims) take(path []int64, v int64) {
+	if len(path) == 1 && path[0] >= 1 && path[0] <= 3 {
+		p.seen |= 1 << path[0]
+	}
+	switch {
+	case len(path) == 1 && path[0] == 2:
+		p.uncompressed = v
+	case len(path) == 1 && path[0] == 3:
+		p.compressed = v
+	case len(path) == 2 && path[1] == 1 && (path[0] == 5 || path[0] == 7 || path[0] == 8):
+		if p.values >= 0 && (v < 0 || v > p.values) { // a negative one stays
+			p.values = v
+		}
+	case len(path) == 2 && path[0] == 8 && (path[1] == 5 || path[1] == 6):
+		p.levels += v
+	}
+}
+
+// lz4Length is the length of what a raw LZ4 block unpacks to, −1 if it is none
+// (lz4_Block_format.md): sequences of literals and a copy of what came before, the
+// last one of literals alone.
+func lz4Length(b []byte) int {
+	length := func(n int) int {
+		for more := n == 15; more; {
+			if len(b) == 0 {
+				return -1
+			}
+			n, more = n+int(b[0]), b[0] == 255
+			b = b[1:]
+		}
+		return n
+	}
+	out := 0
+	for len(b) > 0 {
+		token := b[0]
+		b = b[1:]
+		literals := length(int(token >> 4))
+		if literals < 0 || literals > len(b) {
+			return -1
+		}
+		out, b = out+literals, b[literals:]
+		if len(b) == 0 {
+			return out
+		}
+		if len(b) < 2 {
+			return -1
+		}
+		offset := int(binary.LittleEndian.Uint16(b))
+		b = b[2:]
+		match := length(int(token & 15))
+		if match < 0 || offset == 0 || offset > out || len(b) == 0 {
+			return -1
+		}
+		out += match + 4
+	}
+	return out
+}
