@@ -154,7 +154,8 @@ func (p *parameters) assign(o Options) error {
 	return nil
 }
 
-// bound takes bounds; a start value that was given widens default ones.
+// bound sets bounds. A given start value widens default bounds. A default start value
+// outside given bounds moves to the nearest one.
 func (p *parameters) bound(o Options) error {
 	for _, b := range o.Bounds {
 		found, err := p.mustFind("bounds", b.Name)
@@ -169,6 +170,9 @@ func (p *parameters) bound(o Options) error {
 				return optionErrorf("bounds", b.String(), "needs lower < upper")
 			default:
 				q.Lower, q.Upper, q.bounded = b.Lo, b.Hi, true
+				if !q.given && !q.textStart && !q.Fixed {
+					q.Start = min(max(q.Start, b.Lo), b.Hi)
+				}
 			}
 		}
 	}

@@ -311,14 +311,17 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 // trim drops blanks, tabs and line ends on both sides.
 func trim(b []byte) []byte {
-	for len(b) > 0 && (isSpace(b[0]) || b[0] == '\n') {
+	for len(b) > 0 && isMargin(b[0]) {
 		b = b[1:]
 	}
-	for len(b) > 0 && (isSpace(b[len(b)-1]) || b[len(b)-1] == '\n') {
+	for len(b) > 0 && isMargin(b[len(b)-1]) {
 		b = b[:len(b)-1]
 	}
 	return b
 }
+
+// isMargin reports whether c is a blank, a tab or part of a line end.
+func isMargin(c byte) bool { return isSpace(c) || c == '\n' || c == '\r' }
 
 // readError turns an error of the reader into one with a place.
 func (s *scanner) readError(err error) error {

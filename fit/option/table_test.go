@@ -31,6 +31,8 @@ func samplesOf(o *Option) []string {
 // unbound are fields of the library's options that no option sets, with the reason.
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
+	"Data.Formats":                   "the formats that a program links",
+	"Rows.Formats":                   "the formats that a program links",
 	"Fit.Kernels":                    "kernels in Go",
 	"Fit.DiscardCancelled":           "a batch decides",
 	"Fit.OnProgress":                 "callback",
