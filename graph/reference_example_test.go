@@ -18,8 +18,8 @@ import (
 
 // A reference kernel in plain Gorgonia nodes: an rbf matrix of 100 points as a function
 // of three logarithms. With A = ∂NLML/∂Σ = ½(Σ⁻¹ − ααᵀ), α = Σ⁻¹y, held constant, the
-// symbolic gradient of ΣᵢⱼAᵢⱼΣᵢⱼ is that of the NLML, which the objective's own op
-// computes without a second matrix.
+// symbolic gradient of ΣᵢⱼAᵢⱼΣᵢⱼ equals the gradient of the NLML, which the objective's
+// own op computes without a second matrix.
 func ExampleObjective_reference() {
 	const n = 100
 	rows, y := make([]float64, n), make([]float64, n)

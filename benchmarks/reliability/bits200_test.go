@@ -97,8 +97,8 @@ type exact struct {
 // derivative is ½ tr(Σ⁻¹∂Σ) − ½ αᵀ∂Σα, with α = Σ⁻¹y.
 type derivative struct {
 	value float64
-	// size is the sum of the magnitudes of both terms, products that of the magnitudes of all
-	// products that the terms are sums of.
+	// size is the sum of the magnitudes of both terms. products is the sum of the magnitudes
+	// of all products in these terms.
 	size, products float64
 }
 

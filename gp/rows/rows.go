@@ -33,7 +33,7 @@ type Options struct {
 	// if the table has it. DefaultGroup is the group of rows whose group the model
 	// does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
-	// Formats are further formats of files, beside text and NumPy's, such as that of
+	// Formats holds file formats beside text and NumPy's, such as the one of
 	// table/parquet.
 	Formats []table.Format
 }
