@@ -36,8 +36,8 @@ type Report struct {
 	Priors        map[string]string `json:"priors,omitempty"`
 	// Jitter was added to the diagonal, in scaled units; 0 unless allowed.
 	Jitter float64 `json:"jitter"`
-	// Residual is max ‖ΣΣ⁻¹e − e‖∞ on sampled columns, with Σ formed anew;
-	// checked on a GPU from 40,000 rows on.
+	// Residual is max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e, with a recomputed Σ. It is nil
+	// below 1,000 rows, and if the device cannot check its factor.
 	Residual *float64 `json:"residual,omitempty"`
 	// Parameters are natural values of the scaled problem. GradientLog is
 	// ∂objective/∂log parameter (∂objective/∂coefficient for the mean's), by

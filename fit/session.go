@@ -27,8 +27,10 @@ type session struct {
 	asked    int // for values, for messages
 	warnings []string
 	spent    time.Duration // in evaluations
-	// checked says that the factor of the first evaluation on this device was.
-	checked bool
+	// checked says whether a factor was checked since it was set to false, and
+	// checkedResidual is the result.
+	checked         bool
+	checkedResidual *float64
 	// onClose, unless nil, is told when the session is closed.
 	onClose func(*session)
 }
@@ -66,7 +68,7 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 		ws.Close()
 		return err
 	}
-	s.ws, s.obj, s.info, s.checked = ws, obj, b.Info(), false
+	s.ws, s.obj, s.info, s.checked, s.checkedResidual = ws, obj, b.Info(), false, nil
 	s.ws.OnProgress(j.opts.OnProgress)
 	return nil
 }
@@ -123,9 +125,8 @@ func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64
 	began := time.Now()
 	defer func() { s.spent += time.Since(began) }()
 	v, err := f()
-	if err == nil && !s.checked && v-v == 0 {
+	if err == nil && v-v == 0 {
 		_, err = s.residual(context.WithoutCancel(ctx)) // it takes n² operations
-		s.checked = err == nil
 	}
 	if !s.canMove(err) {
 		return v, err
@@ -168,16 +169,19 @@ func residualLimit(n int, average float64) float64 {
 	return max(average, min(maxResidual, math.Sqrt(float64(n))*average))
 }
 
-// residual checks the factor of the last evaluation, nil if that was not done.
+// residual checks the factor of the last evaluation if no factor was checked since
+// checked was last false. It returns the residual of the last check, or nil if the device
+// cannot check or the problem is small.
 func (s *session) residual(ctx context.Context) (*float64, error) {
 	checker, ok := s.ws.(device.ResidualChecker)
-	if !ok || s.ws.N() < s.job.residualFrom {
-		return nil, nil
+	if s.checked || !ok || s.ws.N() < s.job.residualFrom {
+		return s.checkedResidual, nil
 	}
 	r, err := checker.Residual(ctx)
 	if limit := residualLimit(s.ws.N(), s.obj.ResidualLimit()); err == nil && !(r <= limit) {
 		err = &device.WrongError{Device: s.info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled vectors, of which rounding explains %.3g", r, limit)}
 	}
+	s.checked, s.checkedResidual = err == nil, &r
 	return &r, err
 }
 
