@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -34,11 +37,21 @@ func TestScript(t *testing.T) {
 			env.Setenv("FORMATS", formats)
 			return nil
 		},
-		Condition: func(cond string) (bool, error) {
-			_, err := os.Stat("/dev/full")
-			return cond == "devfull" && err == nil, nil
-		},
+		Condition: condition,
 	})
+}
+
+// condition decides the conditions of the scripts: devfull means that a device that is
+// always full exists, hup that the tests do not run under nohup, which ignores SIGHUP.
+func condition(name string) (bool, error) {
+	switch name {
+	case "devfull":
+		_, err := os.Stat("/dev/full")
+		return err == nil, nil
+	case "hup":
+		return !signal.Ignored(syscall.SIGHUP), nil
+	}
+	return false, fmt.Errorf("unknown condition %s", name)
 }
 
 // cancelWriter cancels a context when a line with the given word passes.
