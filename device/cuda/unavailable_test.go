@@ -30,7 +30,7 @@ func TestUnavailable(t *testing.T) {
 			c.Toolkit = emulator.NoToolkit
 			c.Env = []string{"GPFIT_CUDA_LIB=/nonexistent"}
 		}, "cuda:0", []string{"cuBLAS and cuSOLVER", "/nonexistent"}},
-		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 is there but libcusolver.so.11 is not"}},
+		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 exists but libcusolver.so.11 does not"}},
 		"mixed toolkits":  {func(c *emulator.Config) { c.Toolkit = emulator.Mixed }, "cuda:0", []string{"mixes toolkits"}},
 		"mixed cuSPARSE":  {func(c *emulator.Config) { c.Toolkit = emulator.MixedSparse }, "cuda:0", []string{"mixes toolkits"}},
 		"toolkit too new": {func(c *emulator.Config) { c.Toolkit = emulator.CUDA13 }, "cuda:0", []string{"CUDA 13 needs a driver for CUDA 13.0", "this one supports 12.4"}},
