@@ -9,7 +9,7 @@ import (
 
 var goSizes = types.SizesFor("gc", "amd64")
 
-// fits says why an argument cannot be what a parameter takes.
+// fits returns why an argument does not match a parameter, nil if it does.
 func fits(p param, a argument) error {
 	c, known := ctypes[p.base]
 	switch {
@@ -62,7 +62,7 @@ func fitsPointer(p param, c ctype, a argument) error {
 		if !pointer {
 			return fmt.Errorf("pointers are pointed to, in Go %s", a.typ)
 		}
-	case p.base == "void": // anything, an array of pointers too: the headers tell
+	case p.base == "void": // anything, including an array of pointers; the headers check this case
 	case size != c.size || float != (c.kind == real):
 		return fmt.Errorf("a %s of %d bytes is pointed to, in Go %s", p.base, c.size, a.typ)
 	}
@@ -81,7 +81,7 @@ func fitsEnumeration(p param, a argument) error {
 			return fmt.Errorf("Go passes a %s, which is a %q", a.typ, goEnums[n.Obj().Name()])
 		}
 		return nil
-	case aHandle: // types like Transpose have uintptr beneath, and a name
+	case aHandle: // types like Transpose have the underlying type uintptr, and a name
 	}
 	return fmt.Errorf("a value of an enumeration is taken, Go passes %s", a.form)
 }
@@ -96,7 +96,7 @@ func fitsInteger(p param, c ctype, a argument) error {
 	case a.form != aNumber:
 		return fmt.Errorf("an integer is taken, Go passes %s", a.form)
 	}
-	// An int is a length or an index that is small; sizes of data are int64.
+	// An int is a length or a small index; sizes of data are int64.
 	if size := goSizes.Sizeof(a.typ); size > c.size && !types.Identical(a.typ, types.Typ[types.Int]) {
 		return fmt.Errorf("%d bytes are taken, Go passes a %s", c.size, a.typ)
 	}
