@@ -123,7 +123,7 @@ func (w *Workspace) checkDiagonal() error {
 	}
 	at := slices.Min(first)
 	if at < 0 {
-		return fmt.Errorf("cuda: kernel %s does not work: it finds element %d", look.Kernel, at)
+		return fmt.Errorf("cuda: kernel %s found the invalid element %d", look.Kernel, at)
 	}
 	if at < w.n {
 		return w.explainMinor(at + 1)

@@ -127,7 +127,7 @@ func (j *job) same(t testing.TB, got, want []float64) {
 	}
 }
 
-// openBare opens a device without its self-test, with small steps.
+// openBare opens a device with small steps and without its self-test.
 func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)

@@ -77,7 +77,7 @@ func (s *source) callee(call *ast.CallExpr) types.Object {
 func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, error) {
 	id, ok := index.(*ast.Ident)
 	if !ok {
-		return nil, fmt.Errorf("%s: the index of the function is no name", s.position(call))
+		return nil, fmt.Errorf("%s: the index of the function is not a name", s.position(call))
 	}
 	if name := s.symbols[id.Name]; name != "" && s.value(index) != nil {
 		return []string{name}, nil
@@ -94,7 +94,7 @@ func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, er
 		}
 	}
 	if len(names) == 0 || slices.Contains(names, "") {
-		return nil, fmt.Errorf("%s: cannot tell which function %s is", s.position(call), id.Name)
+		return nil, fmt.Errorf("%s: %s stands for an unknown function", s.position(call), id.Name)
 	}
 	return names, nil
 }
@@ -241,7 +241,7 @@ func (s *source) classify(e ast.Expr) (argument, error) {
 			return argument{form: aNumber, typ: t, name: name}, nil
 		}
 	}
-	return argument{}, fmt.Errorf("cannot tell what a %s is to C", t)
+	return argument{}, fmt.Errorf("the meaning of a %s in C is unknown", t)
 }
 
 // pointee returns the type behind unsafe.Pointer(x), or of its elements for an array.

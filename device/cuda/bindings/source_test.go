@@ -146,12 +146,12 @@ func TestConstants(t *testing.T) {
 	}
 	for _, c := range slices.Sorted(maps.Keys(constants)) {
 		if !seen[c] {
-			t.Errorf("needless in constants: %s", c)
+			t.Errorf("unnecessary in constants: %s", c)
 		}
 	}
 	for c := range ownConstants {
 		if !seen[c] {
-			t.Errorf("needless in ownConstants: %s", c)
+			t.Errorf("unnecessary in ownConstants: %s", c)
 		}
 	}
 }

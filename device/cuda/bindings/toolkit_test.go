@@ -122,7 +122,7 @@ func (k *toolkit) readVersions(t *testing.T) {
 		}
 	}
 	if k.version == 0 || k.blas == "" || k.solver == "" {
-		t.Fatalf("the headers in %s do not tell their versions", k.dir)
+		t.Fatalf("the headers in %s do not contain their versions", k.dir)
 	}
 }
 

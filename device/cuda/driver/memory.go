@@ -29,7 +29,7 @@ type Element interface{ float64 | int64 | int32 }
 // of 256. The error of a failed allocation satisfies [IsOutOfMemory].
 func (d *Device) Alloc(bytes int64) (p Ptr, err error) {
 	if bytes <= 0 {
-		return 0, fmt.Errorf("cuda: allocation of %d bytes", bytes)
+		return 0, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
 	}
 	err = d.do(func() error {
 		var c Code
@@ -123,7 +123,7 @@ func (s *Stream) copyBlock(p *memcpy2D, at *unsafe.Pointer, host []float64, ld, 
 		return nil
 	}
 	if int64(len(host)) < (cols-1)*ld+rows {
-		return fmt.Errorf("cuda: block of %d×%d with leading dimension %d in a slice of %d", rows, cols, ld, len(host))
+		return fmt.Errorf("cuda: a block of %d×%d with leading dimension %d does not fit a slice of %d", rows, cols, ld, len(host))
 	}
 	var pin runtime.Pinner // p is passed to C and holds a Go pointer
 	defer pin.Unpin()

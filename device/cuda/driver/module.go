@@ -12,7 +12,7 @@ type Module struct {
 // (cuModuleLoadDataEx). The error holds the compiler's log.
 func (d *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
-		return nil, fmt.Errorf("cuda: empty module")
+		return nil, fmt.Errorf("cuda: the module is empty")
 	}
 	m := &Module{dev: d}
 	err := d.do(func() error {

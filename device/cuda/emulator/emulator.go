@@ -93,7 +93,7 @@ type Fault struct {
 	// counts all calls that use a context.
 	Entry string
 	K     int
-	// Code is a CUDA code. For the math libraries a code below 100 is one of their own
+	// Code is a CUDA code. For the math libraries a code below 100 is one of their
 	// statuses, except that 2 with "*" means out of memory. Sticky CUDA codes destroy
 	// the context: every later call returns them. [Silent] is for calls without results
 	// of their own, and for kernels.
@@ -266,11 +266,11 @@ func Rerun(t *testing.T, cfg Config) bool {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil:
-		t.Fatalf("in a process of its own: %v\n%s", err, out)
+		t.Fatalf("in a separate process: %v\n%s", err, out)
 	case strings.Contains(string(out), "--- SKIP: "+t.Name()+" "):
 		t.Skipf("in a separate process:\n%s", out)
 	case !strings.Contains(string(out), "--- PASS: "+t.Name()+" "):
-		t.Fatalf("did not run in a process of its own:\n%s", out)
+		t.Fatalf("did not run in a separate process:\n%s", out)
 	}
 	return true
 }

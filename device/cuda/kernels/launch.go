@@ -49,10 +49,10 @@ func launchOf(f Function, k *Kernel, blocks int64, args ...any) Launch {
 func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
 	name := k.Name
 	if len(k.Params) != len(args) {
-		panic("kernels: arguments of " + name)
+		panic("kernels: wrong number of arguments for " + name)
 	}
 	if blocks < 0 || blocks > math.MaxInt32 {
-		panic(fmt.Sprintf("kernels: %s on %d blocks", name, blocks))
+		panic(fmt.Sprintf("kernels: %s cannot run on %d blocks", name, blocks))
 	}
 	l := Launch{Kernel: name, Blocks: uint32(blocks)}
 	for i, arg := range args {
@@ -67,7 +67,7 @@ func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
 			kind, bits = Double, math.Float64bits(v)
 		}
 		if kind != k.Params[i].Kind {
-			panic("kernels: argument " + k.Params[i].Name + " of " + name)
+			panic("kernels: wrong type of argument " + k.Params[i].Name + " of " + name)
 		}
 		l.Args = append(l.Args, bits)
 	}

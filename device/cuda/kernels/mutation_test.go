@@ -100,8 +100,8 @@ func differ(a, b [][]byte) bool {
 	return false
 }
 
-// TestMistakes makes mistakes in the text of kernels. Each must cause a refused launch
-// or a wrong result.
+// TestMistakes introduces mistakes into the text of kernels. Each must cause a refused
+// launch or a wrong result.
 func TestMistakes(t *testing.T) {
 	const barrier = `bar\.sync\s+0;`
 	contraction := func(t *testing.T) *machine { return contracting(t, false) }

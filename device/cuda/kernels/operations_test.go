@@ -31,7 +31,7 @@ func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node
 	return prog
 }
 
-// distance is the argument of most of the functions below.
+// distance returns the argument of most of the functions below.
 func distance(p *kernel.Pair) *kernel.Node { return p.SquaredDistance("lengthscale") }
 
 // operations contains every operation of package code, and every feature, with value
@@ -233,7 +233,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// exactExp is eˣ computed with many digits and rounded.
+// exactExp returns eˣ, computed with many digits and rounded.
 func exactExp(x float64) float64 {
 	if !(abs(x) < 760) {
 		return math.Exp(x)
@@ -242,7 +242,8 @@ func exactExp(x float64) float64 {
 	return v
 }
 
-// exactLog is math.Log, which is wrong for subnormal numbers on amd64.
+// exactLog returns math.Log of x, corrected for subnormal numbers, for which it is
+// wrong on amd64.
 func exactLog(x float64) float64 {
 	if x > 0 && x < 1e-300 {
 		return math.Log(x*0x1p60) - 60*math.Ln2

@@ -181,7 +181,7 @@ func root(path string) string {
 func neededBy(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no shared library: %w", path, err)
+		return nil, fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
 	defer f.Close()
 	all, err := f.ImportedLibraries()

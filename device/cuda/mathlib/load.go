@@ -148,7 +148,7 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 	solver, _ := lib.version(solverGetProperty)
 	lib.BLAS, lib.Solver = blas, solver
 	if blasMajor != kit.Major {
-		return nil, true, fmt.Errorf("the cuBLAS loaded is of version %s, not %d: another one was loaded before", blas, kit.Major)
+		return nil, true, fmt.Errorf("the loaded cuBLAS has version %s, not %d: another cuBLAS was loaded before", blas, kit.Major)
 	}
 	return lib, false, nil
 }

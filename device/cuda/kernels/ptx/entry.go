@@ -11,7 +11,7 @@ const Threads = 256
 // ParamKind is the type of a kernel parameter; all have 8 bytes.
 type ParamKind uint8
 
-// The kinds.
+// The kinds of parameters.
 const (
 	Pointer ParamKind = iota + 1
 	Int
@@ -84,7 +84,7 @@ func Target(major, minor int) (string, error) {
 	case major == 8:
 		return "sm_80", nil
 	}
-	return "", fmt.Errorf("kernels: compute capability %d.%d: at least 8.0 is needed", major, minor)
+	return "", fmt.Errorf("kernels: compute capability %d.%d is below 8.0", major, minor)
 }
 
 // header returns the beginning of a module. PTX 7.8 is the oldest version that knows

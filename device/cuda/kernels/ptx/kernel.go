@@ -24,7 +24,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("kernels: covariance with %d %s; CUDA kernels take at most %d", e.Got, e.What, e.Limit)
+	return fmt.Sprintf("kernels: the covariance has %d %s, but CUDA kernels support at most %d", e.Got, e.What, e.Limit)
 }
 
 // Kernel is a covariance function, or its derivatives, for a GPU.
@@ -131,7 +131,7 @@ func (k *Kernel) used(f int) bool {
 	return k.gradient != nil && slices.ContainsFunc(k.gradient.Columns, func(c kernel.ColumnSums) bool { return c.Feature == f })
 }
 
-// place puts a feature into a sweep.
+// place adds a feature to a sweep.
 func (k *Kernel) place(f int) {
 	feature := &k.features[f]
 	k.columns = append(k.columns, feature.Dims...)

@@ -94,7 +94,7 @@ func (b *body) function(v code.ID, value *code.Value, a vec) vec {
 	case code.Power:
 		return b.power(a, b.uniform(value.Coef[0]))
 	}
-	panic(fmt.Sprintf("kernels: no operation %d", value.Op))
+	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
 }
 
 // sum returns Σ coef·a + offset.

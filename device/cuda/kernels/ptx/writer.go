@@ -155,7 +155,7 @@ func (w *writer) polynomial(x vec, coefs ...float64) vec {
 	return sum
 }
 
-// entry puts an entry around the body.
+// entry returns the text of an entry with the body.
 func (w *writer) entry(e *Entry, shared map[string]int) string {
 	var b strings.Builder
 	var params []string
