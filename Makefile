@@ -12,7 +12,7 @@
 #   make assemble              the PTX through the oldest and the newest ptxas, 70 MB
 #                              fetched; KERNELS="'rq*linear' periodic" chooses kernels
 #   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
-#   make fuzz-share            five fuzz targets for a minute, others each day, as CI does
+#   make fuzz-share            four fuzz targets for a minute, others each day, as CI does
 #   make fuzz-short            the same for two seconds
 #   make changelog            the entries of changelog/unreleased as a section
 #   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
@@ -65,7 +65,7 @@ fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)
 
 fuzz-share:
-	GPFIT_FUZZ_JOBS=2 GPFIT_FUZZ_PARALLEL=1 .ci/fuzz --share 5 $(FUZZTIME)
+	GPFIT_FUZZ_JOBS=2 GPFIT_FUZZ_PARALLEL=1 .ci/fuzz --share 4 $(FUZZTIME)
 
 fuzz-short:
 	.ci/fuzz 2s $(FUZZPACKAGES)

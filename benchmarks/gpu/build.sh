@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds what a machine with a GPU and without Go needs to run run.py:
+# Builds the files that a machine with a GPU and without Go needs to run run.py:
 #
 #   benchmarks/gpu/build.sh OUTDIR
 #
-# Needs Go. With a C compiler and the headers of CUDA (see the Makefile; they are
-# fetched with pip unless GPFIT_CUDA_INCLUDE names them) also the programs that
-# reach the driver through gorgonia.org/cu; CUDA=13 takes headers of CUDA 13,
-# GPFIT_SKIP_CU=1 leaves these programs out.
+# The script needs Go. With a C compiler and the headers of CUDA it also builds the
+# programs that reach the driver through gorgonia.org/cu. It fetches the headers with
+# pip unless GPFIT_CUDA_INCLUDE names them (see the Makefile). CUDA=13 selects the
+# headers of CUDA 13, and GPFIT_SKIP_CU=1 skips these programs.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: build.sh OUTDIR" >&2; exit 2; }
 mkdir -p "$1"
@@ -15,9 +15,9 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../.."
-limit=$((64 << 20)) # bytes of everything together
+limit=$((64 << 20)) # bytes of all files together
 
-# Without cgo a program needs no C library of a certain age.
+# Without cgo a program does not depend on the version of the C library.
 build() { CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o "$out/$1" "$2"; }
 build gpfit ./cmd/gpfit
 build measure ./benchmarks/gpu/measure
@@ -34,14 +34,14 @@ with_cu() {
 if ! why=$(with_cu); then
   rm -f "$out/gpfit-cu" "$out/cuda-cu.test"
   echo "$why" >"$out/without-cu"
-  echo "build.sh: the programs with the tag cu are left out: $why" >&2
+  echo "build.sh: skipped the programs with the tag cu: $why" >&2
 fi
 
 { git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown; go version; } >"$out/BUILD"
 (cd "$out" && ls -l | awk 'NR > 1 { printf "%10d  %s\n", $5, $NF }')
-# One file, compressed: the programs are 80 MB.
+# The programs take 80 MB, so pack them into one compressed file.
 tar -C "$out" -czf "$final/programs.tar.gz" .
 cp "$here"/{run,steps,report,peer}.py "$here/README.md" "$final/"
 size=$(cat "$final"/{programs.tar.gz,run.py,steps.py,report.py,peer.py,README.md} | wc -c)
-printf '%10d  all of it in %s\n' "$size" "$final"
+printf '%10d  total, in %s\n' "$size" "$final"
 [ "$size" -le "$limit" ] || { echo "build.sh: more than $limit bytes" >&2; exit 1; }

@@ -1,8 +1,9 @@
-"""NLML and gradient of one n in GPyTorch, for run.py: prints a JSON object.
+"""Computes NLML and gradient for one n in GPyTorch, for run.py, and prints a JSON object.
 
-float64, ExactGP with ExactMarginalLogLikelihood, isotropic rbf with zero mean,
-raw parameters that are logarithms. Cholesky is forced (max_cholesky_size above n,
-fast computations off): the same number as gpfit's, by the same n³ algorithm.
+It uses float64, ExactGP with ExactMarginalLogLikelihood, and an isotropic rbf with zero
+mean and raw parameters that are logarithms. It forces Cholesky (max_cholesky_size above
+n, fast computations off), so that it computes the same number as gpfit by the same n³
+algorithm.
 """
 
 import argparse
@@ -10,12 +11,12 @@ import json
 import math
 import time
 
-# As in measure: lengthscale, signal variance, noise variance.
+# The parameters of measure: lengthscale, signal variance, noise variance.
 PARAMETERS = [2.0, 1.5, 0.1]
 
 
 def load(path, rows, n, torch, device):
-    """The first n rows of the file of `measure data`, which has that many rows."""
+    """Returns the first n rows of the file of `measure data`, which has the given rows."""
     with open(path, "rb") as f:
         values = torch.frombuffer(bytearray(f.read()), dtype=torch.float64)
     d = values.numel() // rows - 1
@@ -51,7 +52,7 @@ class Model:
         self.raw = [kernel.base_kernel.raw_lengthscale, kernel.raw_outputscale, self.likelihood.noise_covar.raw_noise]
 
     def eval(self, shift=0.0):
-        """NLML and its gradient by the logarithms of the parameters."""
+        """Returns the NLML and its gradient by the logarithms of the parameters."""
         s, n = self.gpytorch.settings, len(self.y)
         with self.torch.no_grad():
             for p, v in zip(self.raw, PARAMETERS):
@@ -94,10 +95,10 @@ def main():
         seconds = []
         for i in range(-warm, repeat):
             start = time.perf_counter()
-            value, gradient = model.eval(1e-6 * (repeat - 1 - i))  # the last at the parameters themselves
+            value, gradient = model.eval(1e-6 * (repeat - 1 - i))  # the last evaluation is at the parameters themselves
             if i >= 0:
                 seconds.append(time.perf_counter() - start)
-    except (RuntimeError, ValueError) as e:  # out of memory, or a size that a library does not take
+    except (RuntimeError, ValueError) as e:  # out of memory, or a size that a library does not accept
         text = " ".join(str(e).split())[:300]
         memory = "out of memory" in text.lower() or "alloc" in text.lower()
         print(json.dumps({**result, "memory": memory, "error": text}))

@@ -1,9 +1,9 @@
-"""Records as lines and as the table of targets, for run.py."""
+"""Formats records as lines and as the table of targets, for run.py."""
 
 import statistics
 
-# What is to be reached on a card of the H200's class, float64. On another card
-# the ratios hold, the absolute numbers do not.
+# The targets for a card of the H200 class, in float64. On another card the ratios are
+# meaningful, the absolute numbers are not.
 TARGETS = {
     "agree": 1e-9,  # relative, at most
     "residual": 1e-8,  # at most
@@ -27,7 +27,7 @@ def gb(count):
 
 
 def line(r):
-    """A record as a line of text, or None."""
+    """Returns a record as a line of text, or None."""
     kind = r.get("type")
     if kind == "device":
         return f"{r['device']}: {r['description']}"
@@ -75,7 +75,7 @@ def line(r):
 
 
 class Numbers:
-    """What the table needs, looked up in the records."""
+    """Looks up the numbers of the table in the records."""
 
     def __init__(self, records):
         self.records = records
@@ -87,7 +87,7 @@ class Numbers:
         return [r for r in self.records if r.get("type") == kind and all(r.get(k) == v for k, v in fields.items())]
 
     def stages(self, n):
-        """The fastest measurement at n on the GPU."""
+        """Returns the fastest measurement at n on the GPU."""
         found = [r for r in self.of("stages", n=n) if r["device"] != "cpu"]
         return min(found, key=lambda r: r["seconds_value_gradient"], default=None)
 
@@ -96,7 +96,7 @@ class Numbers:
 
 
 def rows(records):
-    """(what, measured, target, whether it is reached or None)."""
+    """Returns rows (what, measured, target, whether the target is reached or None)."""
     v = Numbers(records)
 
     def row(what, value, target, show, at_most):
@@ -133,7 +133,8 @@ def rows(records):
     if ours:
         difference = abs(ours["nlml"] - theirs["nlml"]) / abs(theirs["nlml"])
         out.append((f"NLML against GPyTorch's, n = {theirs['n']}", f"{difference:.1e}", "reported", None))
-    # What ran at all counts, should the search for the largest not have been made.
+    # The largest n of any measurement counts, in case the search for the largest n did
+    # not run.
     most = max([r["n"] for r in v.of("stages") if r["device"] != "cpu"] + ([largest] if largest else []), default=None)
     out.append(row("largest n over GPyTorch's", most / theirs["n"] if most and theirs else None, TARGETS["largest n over GPyTorch's"], "{:.2f}".format, False))
     r = v.stages(v.n(20_000))
@@ -151,7 +152,7 @@ def rows(records):
 
 
 def table(records):
-    """The targets as a Markdown table."""
+    """Returns the targets as a Markdown table."""
     lines = ["| what | measured | to reach | reached |", "|---|---|---|---|"]
     for what, measured, target, reached in rows(records):
         lines.append(f"| {what} | {measured} | {target} | {'' if reached is None else 'yes' if reached else 'NO'} |")

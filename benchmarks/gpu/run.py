@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks and measures gpfit on a machine with a GPU, most important first.
+"""Checks and measures gpfit on a machine with a GPU, most important steps first.
 
-Takes what build.sh made and needs nothing else than Python 3.9 and a GPU; see
-README.md. Every command has a time limit, results are written as they come, and
-what fails or hangs does not keep the rest from running.
+It runs the programs that build.sh made and needs only Python 3.9 and a GPU; see
+README.md. Every command has a time limit, the script writes each result at once, and
+a step that fails or hangs does not prevent the others.
 
-Exit status: 0, 1 if a step failed, 2 wrong use, 3 no usable GPU, 130 interrupted.
+Exit status: 0, 1 if a step failed, 2 wrong usage, 3 no usable GPU, 130 interrupted.
 """
 
 import argparse
@@ -31,9 +31,9 @@ GRACE = 5  # seconds between the interrupt and the end of a program
 
 
 class Done(collections.namedtuple("Done", "code timed_out seconds records lines errors peak")):
-    """How a program ended: its exit code (None if it could not be started), the
-    JSON objects it printed, its other lines, the end of its standard error, and
-    the watched GPU's peaks."""
+    """How a program ended: its exit code (None if it could not be started),
+    the JSON objects that it printed, its other lines, the end of its standard error,
+    and the watched GPU's peaks."""
 
     @property
     def ok(self):
@@ -49,7 +49,7 @@ class Done(collections.namedtuple("Done", "code timed_out seconds records lines 
 
 
 class Watch:
-    """Asks nvidia-smi twice a second and keeps the largest memory in use."""
+    """Asks nvidia-smi twice a second and keeps the peaks, such as the memory in use."""
 
     QUERY = "memory.used,clocks.sm,power.draw,temperature.gpu"
 
@@ -69,7 +69,7 @@ class Watch:
                     continue
                 key = "smi_" + name.replace(".", "_")
                 self.peak[key] = max(self.peak.get(key, value), value)
-                if name == "clocks.sm" and value > 0:  # throttling shows in the smallest
+                if name == "clocks.sm" and value > 0:  # the smallest clock shows throttling
                     self.peak["smi_clocks_sm_min"] = min(self.peak.get("smi_clocks_sm_min", value), value)
 
     def stop(self):
@@ -79,7 +79,7 @@ class Watch:
 
 
 def kill(process, number):
-    """Signals a program that we started and its children."""
+    """Sends a signal to a program that this script started and to its children."""
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
@@ -87,7 +87,7 @@ def kill(process, number):
 
 
 class Run:
-    """One run of this script: time, outputs, programs."""
+    """Holds the time, outputs and programs of one run of this script."""
 
     def __init__(self, args):
         self.args, self.begin = args, time.monotonic()
@@ -106,7 +106,7 @@ class Run:
         return self.args.budget - (time.monotonic() - self.begin)
 
     def n(self, n):
-        """n after --scale."""
+        """Returns n after --scale."""
         return report.scaled(n, self.args.scale)
 
     def sizes(self, *sizes):
@@ -124,7 +124,7 @@ class Run:
         self.raw.write(json.dumps(obj) + "\n")
         self.raw.flush()
         line = report.line(obj)
-        if line and not (obj["type"] == "device" and line in self.said):  # every program says it
+        if line and not (obj["type"] == "device" and line in self.said):  # every program prints the device
             self.said.add(line)
             self.text("  " + line)
         return obj
@@ -139,11 +139,11 @@ class Run:
         self.record({"type": "failure", "why": why})
 
     def run(self, command, limit, watch=False, keep=None, extra=None, environment=None, grace=GRACE, quiet=False):
-        """Runs a program for limit seconds at most, and no longer than is left.
+        """Runs a program for at most limit seconds, and no longer than the time left.
 
-        JSON objects among its output are recorded as they come, with extra in
-        them (all, or those whose type is in keep); quiet leaves a failure to
-        the caller."""
+        It records the JSON objects in the output at once, with extra added to them
+        (all objects, or those whose type is in keep). With quiet the caller handles
+        a failure."""
         limit = min(limit, self.args.limit or limit, self.left() - grace - 1)
         if limit < 3:
             done = Done(None, True, 0.0, [], [], ["no time left"], {})
@@ -194,11 +194,11 @@ class Run:
                     p.wait(grace)
                 except subprocess.TimeoutExpired:
                     pass
-            kill(p, signal.SIGKILL)  # what it may have left behind, too
+            kill(p, signal.SIGKILL)  # including what it may have left behind
             try:
                 p.wait(3)
             except subprocess.TimeoutExpired:
-                errors.append("it does not end, not even when killed")
+                errors.append("it did not end after SIGKILL")
             for r in readers:
                 r.join(2)
             self.child = None
@@ -208,7 +208,7 @@ class Run:
                 self.record({"type": "watch", "program": pathlib.Path(command[0]).name, **peak, **(extra or {})})
         if not done.ok and not quiet:
             self.fail(f"{pathlib.Path(command[0]).name}: {done.why}")
-            if done.code == 2:  # Go's, for a panic
+            if done.code == 2:  # Go's exit code for a panic
                 self.record({"type": "stack", "lines": done.errors[:60]})
         return done
 
@@ -230,7 +230,7 @@ class Run:
 
 
 def find_programs(folder, temporary):
-    """The folder with the programs; unpacks programs.tar.gz if need be."""
+    """Returns the folder with the programs; unpacks programs.tar.gz if necessary."""
     for place in [pathlib.Path(folder)] if folder else [HERE, HERE / "programs"]:
         if (place / "gpfit").is_file():
             return place.resolve()
@@ -241,23 +241,23 @@ def find_programs(folder, temporary):
                 t.extractall(temporary / "programs")
             return temporary / "programs"
     shutil.rmtree(temporary, ignore_errors=True)
-    print(f"run.py: no gpfit and no programs.tar.gz in {folder or HERE}: build.sh makes them", file=sys.stderr)
+    print(f"run.py: neither gpfit nor programs.tar.gz is in {folder or HERE}; run build.sh to make them", file=sys.stderr)
     sys.exit(2)
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = ", ".join(s.name for s in steps.STEPS)
-    p.add_argument("--quick", action="store_true", help="fewer and smaller n, nothing that takes long: two minutes")
-    p.add_argument("--budget", type=float, default=570, help="seconds for all of it (default: %(default)s)")
-    p.add_argument("--limit", type=float, help="seconds for each program at most, to try the script out")
-    p.add_argument("--only", default="", help="these steps, separated by commas: " + names)
-    p.add_argument("--skip", default="", help="all but these steps")
+    p.add_argument("--quick", action="store_true", help="fewer and smaller n and no long steps; takes two minutes")
+    p.add_argument("--budget", type=float, default=570, help="time limit in seconds for all steps (default: %(default)s)")
+    p.add_argument("--limit", type=float, help="time limit in seconds for each program, to try the script")
+    p.add_argument("--only", default="", help="run only these steps, separated by commas: " + names)
+    p.add_argument("--skip", default="", help="run all steps except these")
     p.add_argument("--out", default="results", help="folder for the output (default: %(default)s)")
     p.add_argument("--data", help="folder with tables to fit: NAME/data.csv.gz and NAME/test_mask.csv.gz")
     p.add_argument("--device", default="cuda:0")
     p.add_argument("--programs", help="folder with gpfit, or with programs.tar.gz (default: beside run.py)")
-    p.add_argument("--scale", type=float, default=1.0, help="multiply every n, to try the script out")
+    p.add_argument("--scale", type=float, default=1.0, help="multiply every n by this factor, to try the script")
     p.add_argument("--table", metavar="FILE.jsonl", help="only print the table of an earlier run")
     args = p.parse_args()
     known = {s.name for s in steps.STEPS}
@@ -299,7 +299,7 @@ def main():
                 continue
             try:
                 s.run(run)
-            except Exception as e:  # a mistake in one step must not end the rest
+            except Exception as e:  # a mistake in one step must not end the others
                 run.fail(f"{type(e).__name__}: {e}")
     except KeyboardInterrupt:
         run.close(interrupted=True)

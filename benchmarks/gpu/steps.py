@@ -12,15 +12,15 @@ import site
 import subprocess
 import sys
 
-# A step's function takes the Run; quick ones are those of --quick; a step is not
-# begun with less than least seconds left.
+# A step's function takes the Run. Steps with quick set also run with --quick. A step
+# does not begin with less than least seconds left.
 Step = collections.namedtuple("Step", "name title run quick least")
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def output(*command):
-    """The output of a quick program, or what went wrong, in words."""
+    """Returns the output of a quick program, or a description of its failure."""
     try:
         p = subprocess.run(command, capture_output=True, text=True, timeout=20)
         return (p.stdout or p.stderr).strip()
@@ -29,7 +29,7 @@ def output(*command):
 
 
 def first(path, pattern):
-    """The first group of pattern in a file, or None."""
+    """Returns the first group of pattern in a file, or None."""
     try:
         m = re.search(pattern, pathlib.Path(path).read_text(errors="replace"), re.M)
     except OSError:
@@ -38,7 +38,7 @@ def first(path, pattern):
 
 
 def shorten(text):
-    """Paths without the home folder: results are for others to read."""
+    """Removes the home folder from paths, because results are for others to read."""
     home = str(pathlib.Path.home())
     return text.replace(home, "~") if len(home) > 1 else text
 
@@ -54,7 +54,7 @@ def versions(*names):
 
 
 def wheels():
-    """Folders of NVIDIA's Python wheels that this Python sees."""
+    """Returns the folders of NVIDIA's Python wheels that this Python finds."""
     places = [*sys.path, *site.getsitepackages(), site.getusersitepackages()]
     return sorted({str(pathlib.Path(p) / "nvidia") for p in places if p and (pathlib.Path(p) / "nvidia").is_dir()})
 
@@ -93,13 +93,13 @@ def machine(run):
 
 
 def header(run):
-    """Describes the machine, and returns whether to go on: whether there is a
-    GPU that gpfit takes, even if something is wrong with it."""
+    """Describes the machine. Returns whether to continue, which is whether there is a
+    GPU that gpfit accepts, even if something is wrong with it."""
     machine(run)
     run.text()
     reason = listed(run)
     if reason:
-        # gpfit looks into the active environment; wheels may lie elsewhere.
+        # gpfit searches the active environment; wheels may be elsewhere.
         for folder in wheels():
             run.environment["GPFIT_CUDA_LIB"] = folder
             if listed(run) is None:
@@ -112,19 +112,19 @@ def header(run):
             return False
     run.run([run.program("measure"), "kernels", "--device", run.args.device], 60)
     done = run.run([run.program("measure"), "dgemm", "--n", "64", "--repeat", "1", "--device", run.args.device], 90, keep={"device"}, quiet=True)
-    if not done.ok:  # the other steps say more
-        run.fail(f"the GPU is there but cannot be opened: {done.why}")
+    if not done.ok:  # the other steps show more
+        run.fail(f"the GPU exists but cannot be opened: {done.why}")
     return True
 
 
 def listed(run):
-    """The reason why gpfit would not try the GPU, or None."""
+    """Returns the reason why gpfit would not use the GPU, or None."""
     done = run.run([run.program("gpfit"), "devices", "--json", "--device", run.args.device], 60, quiet=True)
     return None if done.ok else done.why
 
 
 def suite(run, program, limit):
-    """The conformance suite of package device on the GPU."""
+    """Runs the conformance suite of package device on the GPU."""
     command = [run.program(program), "-test.v", "-test.run=^TestConformance", f"-test.timeout={limit}s"]
     done = run.run(command, limit, environment={"GPFIT_TEST_DEVICE": run.args.device}, quiet=True)
     count = {"PASS": 0, "SKIP": 0}
@@ -183,7 +183,7 @@ def agree_large(run):
 
 
 def cpu(run):
-    """GPU and CPU, in that order: should the CPU take too long, the other is there."""
+    """Measures the GPU first, so that its result exists even if the CPU takes too long."""
     n = 4000 if run.args.quick else 10_000
     for device in (run.args.device, "cpu"):
         run.run([run.program("gpfit"), "bench", "--n", run.sizes(n), "--device", device, "--repeat", "2", "--json", "--quiet"], 90,
@@ -203,15 +203,15 @@ def cu(run):
 
 
 def gpytorch(run):
-    """NLML and gradient in GPyTorch at growing n, until its memory is full, a
-    process for each n; then gpfit at the largest."""
+    """Measures NLML and gradient in GPyTorch at growing n until its memory is full, in
+    one process for each n, and then gpfit at the largest n."""
     top = 100_000
     if run.args.quick:
         top = 20_000
     file = run.folder / "data.f64"
     if not measure_data(run, file, run.n(top)):
         return
-    reserve = 60 if run.args.data else 30  # for the steps to come
+    reserve = 60 if run.args.data else 30  # for the later steps
 
     good = bad = 0
 
@@ -258,7 +258,7 @@ def measure_data(run, file, n):
 
 
 def tables(folder):
-    """(name, table, mask) of every table below a folder, small ones first."""
+    """Returns (name, table, mask) of every table below a folder, small tables first."""
     found = []
     for table in [*pathlib.Path(folder).glob("*/data.csv.gz"), *pathlib.Path(folder).glob("*/data.csv")]:
         for mask in (table.parent / "test_mask.csv.gz", table.parent / "test_mask.csv"):
@@ -281,7 +281,8 @@ def fits(run):
             if left < 30:
                 run.record({"type": "note", "text": f"no time left to fit {name}, {kernel}"})
                 continue
-            # At the time limit it is interrupted, and reports what it has.
+            # At the time limit the script interrupts the fit, which then reports its
+            # progress so far.
             run.run([run.program("gpfit"), "fit", table, "--split-mask", f"{mask}:0", "--kernel", kernel, "--device", run.args.device,
                      "--out", run.folder / "model.gpfit", "--force", "--json", "--quiet"], left - 25, extra={"type": "fit", "dataset": name}, grace=20)
 

@@ -1,6 +1,6 @@
-"""The CO2 model of Rasmussen & Williams (2006), §5.4.3, on examples/co2.csv:
-gpfit and scikit-learn at the book's parameters, at each other's optimum, and the
-time of both fits from the book's parameters. Called by run.sh co2."""
+"""Compares gpfit and scikit-learn on the CO2 model of Rasmussen & Williams (2006),
+§5.4.3, with examples/co2.csv: at the book's parameters, at each other's optimum, and in
+the time of both fits from the book's parameters. run.sh co2 calls this script."""
 import json
 import os
 import subprocess
@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, RationalQuadratic, WhiteKernel
 
 KERNEL = "rbf + rbf*periodic + rq + rbf"
-# gpfit's name, then where scikit-learn's theta has it.
+# Each entry has gpfit's name, then the parameter's location in scikit-learn's theta.
 NAMES = ["k1.signal_variance", "k1.lengthscale", "k2.signal_variance", "k2.k1.lengthscale", "k2.k2.lengthscale",
          "k2.k2.period", "k3.signal_variance", "k3.alpha", "k3.lengthscale", "k4.signal_variance", "k4.lengthscale",
          "noise_variance"]
@@ -50,7 +50,8 @@ def main():
         model = GaussianProcessRegressor(k, optimizer=None, alpha=0).fit(x, y)
         theirs, grad = model.log_marginal_likelihood(k.theta, eval_gradient=True)
         ours = gpfit("nlml", csv, p)
-        # scikit-learn's order of hyperparameters is ours but for alpha and length_scale, as NAMES has them.
+        # scikit-learn orders hyperparameters as gpfit does, except alpha and length_scale; see
+        # NAMES.
         worst = max(abs(ours["gradient_log"][n] + g) for n, g in zip(NAMES, grad)) / max(abs(grad))
         print(f"{what:28s} NLML gpfit {ours['nlml']:.12f}  scikit-learn {-theirs:.12f}  "
               f"relative difference {abs(ours['nlml'] + theirs) / abs(theirs):.1e}, of the gradient {worst:.1e}")

@@ -1,7 +1,7 @@
-"""The matrix product alone: cpu/blas against NumPy's OpenBLAS, in turns.
+"""Compares the matrix products of cpu/blas and NumPy's OpenBLAS, in turns.
 
-Each round runs NumPy, then the Go benchmark of the same order in a process of
-its own; the table has the medians over the rounds, in GFLOP/s.
+Each round runs NumPy, then the Go benchmark of the same order in a separate process;
+the table shows the medians over the rounds, in GFLOP/s.
 """
 
 import argparse

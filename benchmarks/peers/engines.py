@@ -1,15 +1,15 @@
-"""The peers' ways to compute NLML and gradient, one class each.
+"""The peers' computations of NLML and gradient, one class each.
 
-An engine is made from x (n×d), y and threads; eval(z) returns the NLML and its
-gradient by z = (log lengthscale, log signal variance, log noise variance), in
-float64 and exactly: the same number, by the same n³ algorithm, for all.
+An engine is constructed from x (n×d), y and threads. eval(z) returns the NLML and its
+gradient by z = (log lengthscale, log signal variance, log noise variance), in float64
+and exactly: all engines compute the same number by the same n³ algorithm.
 """
 
 import numpy as np
 
 
 class Scipy:
-    """What a careful user writes by hand: LAPACK's potrf and potri, in place."""
+    """Uses LAPACK's potrf and potri in place, as a careful user would by hand."""
 
     def __init__(self, x, y, threads):
         from scipy.linalg import blas, lapack
@@ -39,8 +39,8 @@ class Scipy:
         alpha, _ = self.lapack.dpotrs(chol, self.y, lower=1)
         value = 0.5 * self.y @ alpha + np.log(np.diag(chol)).sum() + 0.5 * n * np.log(2 * np.pi)
         inv, _ = self.lapack.dpotri(chol, lower=1, overwrite_c=1)
-        # inv holds the lower triangle in Fortran order, so the upper one of
-        # inv.T in C order; twice it without the diagonal makes the whole sum.
+        # inv holds the lower triangle in Fortran order, which is the upper triangle of
+        # inv.T in C order. The whole sum is twice the triangle minus its diagonal.
         g = np.triu(inv.T)
         diag = np.diag(g).copy()
         g *= k
@@ -58,7 +58,7 @@ class Scipy:
 
 
 class Sklearn:
-    """GaussianProcessRegressor.log_marginal_likelihood."""
+    """Uses GaussianProcessRegressor.log_marginal_likelihood."""
 
     def __init__(self, x, y, threads):
         from sklearn.gaussian_process import GaussianProcessRegressor
@@ -66,8 +66,8 @@ class Sklearn:
 
         kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
         self.gp = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None)
-        # What fit does before it optimises, without the factorisation that
-        # would be of no use here.
+        # These are the attributes that fit sets before it optimises. fit would also
+        # factor the matrix, which is not needed here.
         self.gp.kernel_, self.gp.X_train_, self.gp.y_train_ = kernel, x, y
 
     def eval(self, z):
@@ -77,7 +77,7 @@ class Sklearn:
 
 
 class Gpytorch:
-    """ExactGP with Cholesky at any n, float64; raw parameters are logarithms."""
+    """Uses ExactGP with Cholesky at any n, float64; raw parameters are logarithms."""
 
     def __init__(self, x, y, threads):
         import gpytorch
@@ -121,7 +121,7 @@ class Gpytorch:
 
 
 class Tinygp:
-    """tinygp under jit, gradient by JAX, float64."""
+    """Uses tinygp under jit, with gradients by JAX, in float64."""
 
     def __init__(self, x, y, threads):
         import jax

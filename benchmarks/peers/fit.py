@@ -1,4 +1,4 @@
-"""Whole fits of gpfit and scikit-learn from the same start; see ../README.md."""
+"""Compares whole fits of gpfit and scikit-learn from the same start; see ../README.md."""
 
 import argparse
 import gzip
@@ -17,15 +17,16 @@ import numpy as np
 import machine
 from nlml import PAUSE
 
-# Both optimisers: largest component of the projected gradient, and relative
-# change of the objective (for gpfit in five iterations in a row).
+# Tolerances of both optimisers: the largest component of the projected gradient, and
+# the relative change of the objective (in gpfit's case over five successive
+# iterations).
 GRADIENT_TOLERANCE, RELATIVE_TOLERANCE, MAX_EVALUATIONS = 1e-4, 1e-10, 1000
 BOUNDS = {"lengthscale": (1e-3, 1e4), "signal_variance": (1e-6, 1e6), "noise_variance": (1e-9, 1e2)}
-AGREE = 1e-8  # NLML of both at scikit-learn's optimum
+AGREE = 1e-8  # relative difference of the NLMLs at scikit-learn's optimum
 
 
 def read(path):
-    """A numeric CSV file, .gz or plain, with or without a header."""
+    """Reads a numeric CSV file, .gz or plain, with or without a header."""
     opener = gzip.open if str(path).endswith(".gz") else open
     with opener(path, "rt") as f:
         lines = [line.split(",") for line in f if line.strip()]
@@ -37,8 +38,8 @@ def read(path):
 
 
 class Table:
-    """DATA[,MASK[:COL]]: the last column is the target; rows marked 1 are held
-    out. x and y are standardised by the training rows, as gpfit does it."""
+    """Reads DATA[,MASK[:COL]]. The last column is the target; rows marked 1 are held
+    out. It standardises x and y by the training rows, as gpfit does."""
 
     def __init__(self, text):
         self.data, _, self.mask = text.partition(",")
@@ -60,7 +61,7 @@ class Table:
 
 
 def options(table):
-    """gpfit's arguments for the table."""
+    """Returns gpfit's arguments for the table."""
     out = [table.data, "--kernel", "rbf(ard)", "--device", "cpu", "--threads", os.environ["THREADS"], "--json", "--quiet"]
     for name, v in table.start.items():
         out += ["--set", f"{name}={v!r}"]
@@ -122,7 +123,7 @@ def sklearn(table):
 
 
 def gpfit_at(table, parameters, folder):
-    """gpfit's NLML of the training rows at given parameters."""
+    """Returns gpfit's NLML of the training rows at given parameters."""
     path = folder / "train.csv"
     with open(path, "w") as f:
         for row, v in zip(table.x, table.y):
@@ -139,9 +140,9 @@ def gpfit_at(table, parameters, folder):
 
 
 def compare(table, rounds, folder, out):
-    """Fits one table with both, in turns. Returns a complaint or None."""
+    """Fits one table with both engines in turns. Returns a complaint or None."""
     runs = {"gpfit": [], "sklearn": []}
-    # A small fit first, so that libraries are loaded and threads exist.
+    # A small fit first loads the libraries and starts the threads.
     warm = Table.__new__(Table)
     warm.__dict__ = {**table.__dict__, "x": table.x[:60], "y": table.y[:60], "test_y": []}
     sklearn(warm)
@@ -168,7 +169,7 @@ def compare(table, rounds, folder, out):
 
 def main():
     p = argparse.ArgumentParser(prog="run.sh fit", description=__doc__)
-    p.add_argument("tables", nargs="+", metavar="DATA[,MASK[:COL]]", help="CSV table, last column the target, and a file whose column COL marks held-out rows with 1")
+    p.add_argument("tables", nargs="+", metavar="DATA[,MASK[:COL]]", help="CSV table whose last column is the target, and a file whose column COL marks held-out rows with 1")
     p.add_argument("--rounds", type=int, default=3, help="fits of each table by each engine (default: %(default)s)")
     p.add_argument("--quick", action="store_true", help="one round")
     args = p.parse_args()

@@ -1,4 +1,4 @@
-"""What the measurements run on and with, and where their output goes.
+"""Describes the machine and the programs of a measurement, and writes its output.
 
 `machine.py has-avx512-kernels` exits 0 if OpenBLAS has chosen AVX-512 kernels.
 """
@@ -17,7 +17,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
 
 
 def blas_libraries():
-    """The BLAS libraries that NumPy and SciPy load, with the kernels chosen."""
+    """Returns the BLAS libraries that NumPy and SciPy load, with the kernels chosen."""
     import numpy  # noqa: F401
     import scipy.linalg  # noqa: F401
     import threadpoolctl
@@ -31,7 +31,7 @@ def blas_libraries():
 
 
 def cpu_name():
-    """The processor's name, family and model."""
+    """Returns the processor's name, family and model."""
     fields = {}
     try:
         for line in open("/proc/cpuinfo"):
@@ -43,7 +43,7 @@ def cpu_name():
 
 
 def shorten(argument):
-    """DATA,MASK with the last folder and the name of each file only."""
+    """Shortens DATA,MASK to the last folder and the name of each file."""
     return ",".join("/".join(pathlib.Path(part).parts[-2:]) for part in argument.split(","))
 
 
@@ -52,7 +52,7 @@ def load_average():
 
 
 def header(what, peers):
-    """A dictionary that says what a result was measured on and with."""
+    """Returns a dictionary that describes the machine and programs of a result."""
     packages = {"scipy": ["numpy", "scipy"], "sklearn": ["scikit-learn"], "gpytorch": ["gpytorch", "torch"], "tinygp": ["tinygp", "jax"]}
     versions = {}
     for peer in ["scipy", *peers]:
@@ -82,8 +82,8 @@ def header(what, peers):
 
 
 class Output:
-    """Raw lines to results/<date>-<what>.jsonl, text to the same name in .txt
-    and to standard output."""
+    """Writes raw lines to results/<date>-<what>.jsonl, and text to standard output and
+    to a file of the same name in .txt."""
 
     def __init__(self, what, head):
         RESULTS.mkdir(exist_ok=True)
@@ -116,7 +116,7 @@ def progress(line):
 
 
 def pin_threads():
-    """Keep this process and its children on as many CPUs as there are threads."""
+    """Limits this process and its children to as many CPUs as there are threads."""
     if hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, allowed[: int(os.environ["THREADS"])])

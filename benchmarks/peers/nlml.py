@@ -1,4 +1,4 @@
-"""NLML and gradient of gpfit and its peers, interleaved; see ../README.md."""
+"""Compares NLML and gradient of gpfit and its peers in turns; see ../README.md."""
 
 import argparse
 import json
@@ -54,7 +54,7 @@ def gpfit_bench(arguments, threads):
 
 
 def synthetic(n, d, seed):
-    """x ~ N(0, 1); y = sin(2 x₀) + Σ cos(x_c + c)/√d + 0.1 N(0, 1)."""
+    """Returns x ~ N(0, 1) and y = sin(2 x₀) + Σ cos(x_c + c)/√d + 0.1 N(0, 1)."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, d))
     y = np.sin(2 * x[:, 0]) + np.cos(x + np.arange(d)).sum(axis=1) / np.sqrt(d) + 0.1 * rng.standard_normal(n)
@@ -62,7 +62,7 @@ def synthetic(n, d, seed):
 
 
 def measure(n, d, peers, folder, args, threads, out):
-    """All engines at one n. Returns name → {seconds, nlml, gradient, peak}."""
+    """Runs all engines at one n. Returns name → {seconds, nlml, gradient, peak}."""
     x, y = synthetic(n, d, args.seed)
     csv, npz = folder / "data.csv", folder / "data.npz"
     with open(csv, "w") as f:
@@ -72,7 +72,7 @@ def measure(n, d, peers, folder, args, threads, out):
     z = np.log(PARAMETERS).tolist()
     sets = [s for name, v in zip(NAMES, PARAMETERS) for s in ("--set", f"{name}={v!r}")]
     results = {}
-    # Short evaluations need more of them for a steady median.
+    # Short evaluations need more repetitions for a steady median.
     repeat = max(args.repeat, args.repeat * 2000 // n)
 
     def note(name, round_, answer):
@@ -112,7 +112,7 @@ def measure(n, d, peers, folder, args, threads, out):
 
 
 def compare(results, n):
-    """Checks that all engines computed the same. Returns a list of complaints."""
+    """Checks that all engines agree. Returns a list of complaints."""
     failures = [f"n = {n}: {name}: {r['error']}" for name, r in results.items() if "error" in r]
     ours = results.get("gpfit", {})
     if "nlml" not in ours:
@@ -150,7 +150,7 @@ def table(results, n, out):
 
 
 def ard(sizes, args, threads, out):
-    """gpfit alone on rbf(ard) with 26 columns and its own synthetic data."""
+    """Measures gpfit alone on rbf(ard) with 26 columns and its own synthetic data."""
     out.text("gpfit alone, rbf(ard), d = 26")
     out.text(f"{'n':>6} {'value, s':>10} {'+ gradient':>10} {'GFLOP/s':>9} {'of own dgemm':>13} {'peak MiB':>9} {'predicted/s':>12}")
     for n in sizes:
@@ -166,10 +166,10 @@ def ard(sizes, args, threads, out):
 
 def main():
     p = argparse.ArgumentParser(prog="run.sh nlml", description=__doc__)
-    p.add_argument("--quick", action="store_true", help="n = 200, 500 and few repeats, to try it out; nothing worth keeping")
+    p.add_argument("--quick", action="store_true", help="n = 200, 500 and few repeats, to try the script; the results are not worth keeping")
     p.add_argument("--n", default="500,1000,2000,4000", help="numbers of rows (default: %(default)s)")
     p.add_argument("--d", type=int, default=8, help="columns (default: %(default)s)")
-    p.add_argument("--rounds", type=int, default=3, help="times that all engines take turns (default: %(default)s)")
+    p.add_argument("--rounds", type=int, default=3, help="number of rounds, in each of which all engines take their turn (default: %(default)s)")
     p.add_argument("--repeat", type=int, default=3, help="timed evaluations of an engine in a round (default: %(default)s)")
     p.add_argument("--seed", type=int, default=1)
     args = p.parse_args()

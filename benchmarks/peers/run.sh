@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpfit and its peers side by side on this machine. See ../README.md.
+# Compares gpfit and its peers on this machine; see ../README.md.
 #
 #   run.sh [nlml] [--quick] [OPTIONS]       NLML and gradient; NumPy's dgemm
 #   run.sh fit [--quick] DATA[,MASK[:COL]]… whole fits against scikit-learn
@@ -23,7 +23,7 @@ nlml | fit | dgemm | co2) mode=$1 && shift ;;
 -h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
 esac
 
-# The environment, remade when the requirements change.
+# The environment is rebuilt if the requirements change.
 requirements=("$here/requirements.txt")
 [[ $mode == nlml && " $PEERS " == *" gpytorch "* ]] && requirements+=("$here/requirements-torch.txt")
 mkdir -p "$cache"
@@ -43,13 +43,13 @@ export GPFIT=$cache/gpfit
 GPFIT_REVISION=$(git -C "$root" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 export GPFIT_REVISION
 
-# Every engine gets the same threads.
+# Every engine uses the same number of threads.
 export OPENBLAS_NUM_THREADS=$THREADS OMP_NUM_THREADS=$THREADS MKL_NUM_THREADS=$THREADS
 export NUMEXPR_NUM_THREADS=$THREADS GOMAXPROCS=$THREADS PYTHONDONTWRITEBYTECODE=1
 export PYTHONWARNINGS=ignore::FutureWarning
 
-# OpenBLAS takes some processors with AVX-512 for older ones, and an inherited
-# setting may do the same: a fair comparison uses its fastest kernels.
+# OpenBLAS mistakes some processors with AVX-512 for older ones, and an inherited
+# setting may have the same effect. A fair comparison uses its fastest kernels.
 if [[ -n ${BENCH_CORETYPE:-} ]]; then
 	export OPENBLAS_CORETYPE=$BENCH_CORETYPE
 elif grep -qw avx512f /proc/cpuinfo 2>/dev/null && ! "$python" "$here/machine.py" has-avx512-kernels; then

@@ -1,5 +1,5 @@
-"""One engine in a process of its own: reads requests, a JSON object per line,
-from standard input and answers each with one.
+"""Runs one engine in a separate process: reads requests, one JSON object per line,
+from standard input and answers each with one object.
 
     {"op": "load", "engine": …, "data": FILE.npz, "n": …, "threads": …}
     {"op": "eval", "z": […], "repeat": r}  value and gradient at z, r times timed
@@ -53,7 +53,7 @@ class Worker:
             self.engine = ENGINES[q["engine"]](x, y, q["threads"])
             return {}
         z = np.array(q["z"])
-        value, grad = self.engine.eval(z)  # the warm-up, and what is compared
+        value, grad = self.engine.eval(z)  # the warm-up, whose result is compared
         seconds = []
         for _ in range(q["repeat"]):
             self.count += 1
@@ -65,12 +65,12 @@ class Worker:
 
 def main():
     worker = Worker()
-    # Libraries may print: only answers go to the pipe.
+    # Libraries may print, so redirect their output: only answers may enter the pipe.
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         try:
             answer = worker.answer(json.loads(line))
-        except Exception as e:  # the driver reports it and goes on
+        except Exception as e:  # the driver reports it and continues
             answer = {"error": f"{type(e).__name__}: {e}"}
         out.write(json.dumps(answer) + "\n")
         out.flush()

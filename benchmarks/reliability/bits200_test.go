@@ -25,7 +25,7 @@ func add(a, b *big.Float) *big.Float {
 func mul(a, b *big.Float) *big.Float { return zero().Mul(a, b) }
 func quo(a, b *big.Float) *big.Float { return zero().Quo(a, b) }
 
-// expBig returns e^x by the series of x/2^k, squared k times.
+// expBig returns e^x from the series of x/2^k, squared k times.
 func expBig(x *big.Float) *big.Float {
 	const halvings = 24
 	small := mul(x, number(math.Ldexp(1, -halvings)))
@@ -40,7 +40,7 @@ func expBig(x *big.Float) *big.Float {
 	return sum
 }
 
-// logBig returns log x by Newton's method on exp, starting from math.Log.
+// logBig returns log x from Newton's method on exp, starting at math.Log.
 func logBig(x *big.Float) *big.Float {
 	f, _ := x.Float64()
 	y := number(math.Log(f))
@@ -69,7 +69,7 @@ func covarianceBig(family string, r2, dot *big.Float) *big.Float {
 	return dot
 }
 
-// slopeBig is the derivative of covarianceBig by the logarithm of the lengthscale.
+// slopeBig returns the derivative of covarianceBig by the logarithm of the lengthscale.
 func slopeBig(family string, r2 *big.Float) *big.Float {
 	root := func(k float64) *big.Float { return zero().Sqrt(mul(number(k), r2)) }
 	switch family {
@@ -86,7 +86,8 @@ func slopeBig(family string, r2 *big.Float) *big.Float {
 	return zero()
 }
 
-// exact holds the terms of an NLML and its gradient in 200 bits, rounded at the end, and Σ.
+// exact holds the terms of an NLML and its gradient, computed in 200 bits and rounded at
+// the end, and Σ.
 type exact struct {
 	dataFit, complexity float64
 	sigma               *mat.SymDense
@@ -97,8 +98,8 @@ type exact struct {
 // derivative is ½ tr(Σ⁻¹∂Σ) − ½ αᵀ∂Σα, with α = Σ⁻¹y.
 type derivative struct {
 	value float64
-	// size is the sum of the magnitudes of both terms. products is the sum of the magnitudes
-	// of all products in these terms.
+	// size is the sum of the magnitudes of both terms, products the sum of the magnitudes of
+	// all products in their sums.
 	size, products float64
 }
 
@@ -200,12 +201,12 @@ func invertBig(l [][]*big.Float) [][]*big.Float {
 	return inverse
 }
 
-// contractBig takes lower triangles of Σ⁻¹ and ∂Σ.
+// contractBig contracts lower triangles of Σ⁻¹ and ∂Σ.
 func contractBig(inverse [][]*big.Float, alpha []*big.Float, slope [][]*big.Float) derivative {
 	trace, quadratic, products := zero(), zero(), zero()
 	for i := range alpha {
 		for j := range i + 1 {
-			half := number(1) // an element off the diagonal counts twice, and half of the sum is wanted
+			half := number(1) // an element off the diagonal counts twice, and the result is half of the sum
 			if i == j {
 				half = number(0.5)
 			}
@@ -222,8 +223,8 @@ func contractBig(inverse [][]*big.Float, alpha []*big.Float, slope [][]*big.Floa
 	return derivative{value: value, size: math.Abs(t) + math.Abs(q), products: p}
 }
 
-// elementBig is a covariance without noise, and its derivative by the logarithm of the
-// lengthscale.
+// elementBig returns a covariance without noise, and its derivative by the logarithm of
+// the lengthscale.
 func elementBig(family string, a, b []float64, parameters map[string]float64) (value, byLengthscale *big.Float) {
 	r2, dot := zero(), zero()
 	for c := range a {
@@ -246,14 +247,14 @@ func (l *largest) take(relative, unit float64) {
 }
 
 // Test200Bits compares data fit, complexity and the gradient by the logarithms of all
-// parameters with arithmetic of 200 bits. With ε = 2⁻⁵³ and c = 1,
+// parameters with 200-bit arithmetic. With ε = 2⁻⁵³ and c = 1,
 //
 //	|error| ≤ c·n·ε·κ(Σ)·(1 + size),
 //
-// where size is the magnitude of a value, and of a derivative |½ tr(Σ⁻¹∂Σ)| + |½ αᵀ∂Σα|.
-// The linear kernel has a matrix of low rank, on which α and the columns of Σ⁻¹ are nearly
-// nothing: the products that its derivatives are sums of cancel, and their magnitudes take
-// the place of size. They grow in proportion to κ.
+// where size is the magnitude of a value, or |½ tr(Σ⁻¹∂Σ)| + |½ αᵀ∂Σα| for a derivative.
+// The linear kernel has a matrix of low rank, on which α and the columns of Σ⁻¹ almost
+// vanish. The products in the sums of its derivatives cancel, so the test uses the sum of
+// their magnitudes as size. The products grow in proportion to κ.
 func Test200Bits(t *testing.T) {
 	const c = 1.0
 	b := backend(t, 1)
@@ -302,7 +303,7 @@ func Test200Bits(t *testing.T) {
 	t.Logf("gradients of low rank, relative to products: largest error %.3g, largest multiple of n·ε·κ %.3g", lowRank.relative, lowRank.multiple)
 }
 
-// problem200 is a problem of one lengthscale, with noise from 1e-13 to 1.
+// problem200 returns a problem with one lengthscale and noise from 1e-13 to 1.
 func problem200(seed uint64) (family string, data fit.Data, o fit.Options) {
 	rng := rand.New(rand.NewPCG(seed, 200))
 	n, d := 5+rng.IntN(90), 1+rng.IntN(6)

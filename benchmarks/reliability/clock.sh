@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs tests of runs, claims, checkpoints and kills with a wall clock that jumps every 50 ms:
-# a year ahead, ten years back, and to the right time again. The monotonic clock stays.
+# a year ahead, ten years back, and to the right time again. The monotonic clock does not
+# jump.
 #
 #   benchmarks/reliability/clock.sh                        the tests below
 #   benchmarks/reliability/clock.sh ./batch -run TestRun   others
 #
-# The clock is that of Go's package time, whose function Now the compiler replaces for
-# the tests and for the programs that they start. No clock of the machine is set.
+# The compiler replaces the function Now of Go's package time for the tests and for the
+# programs that they start. The script sets no clock of the machine.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestClock: under clock.sh the wall clock jumps in both directions, and the time between
-// two moments does not.
+// TestClock checks that under clock.sh the wall clock jumps in both directions and the
+// time between two moments does not.
 func TestClock(t *testing.T) {
 	if os.Getenv("GPFIT_CLOCK") != "jumps" {
-		t.Skip("the clock does not jump: benchmarks/reliability/clock.sh makes it")
+		t.Skip("the clock does not jump: run the test with benchmarks/reliability/clock.sh")
 	}
 	const year = 365 * 24 * time.Hour
 	var ahead, back bool

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs parts of make reliability one after the other, goes on after a part that fails, and
-# ends with a table of results and seconds:
+# Runs parts of make reliability one after the other, continues after a part that fails,
+# and ends with a table of results and seconds:
 #
 #   benchmarks/reliability/parts.sh input numerics
 #

@@ -1,13 +1,13 @@
 """The commands of a recording, each with a short name.
 
-An entry is a name and the steps that are run one after another in a fresh
-folder. A step is a command line of gpfit without its first word, with the
-quoting of a shell, and nothing else of a shell but
+An entry is a name and the steps that run one after another in a fresh folder. A step
+is a command line of gpfit without its first word, with the quoting of a shell. It has
+no other shell syntax except
 
     NAME=value     variables in front
     < FILE         standard input at the end
     @NAME          a file that inputs.py wrote
-    #PATTERN       files that are kept but not compared (at the end)
+    #PATTERN       files that are recorded but not compared (at the end)
 
 or one of the helpers of record.py:
 
@@ -15,13 +15,13 @@ or one of the helpers of record.py:
     !damage-line FILE N       changes a digit of line N
     !copy FROM TO             copies a file
     !interrupt FILE N COMMAND sends SIGINT as soon as FILE, which may be a
-                              pattern, has N lines; of the outputs the exit
-                              code alone is kept, since where it stops differs
-    !know-crossover N         the cache that "gpfit devices --calibrate" leaves
+                              pattern, has N lines. Of the outputs it keeps only
+                              the exit code, because the place where it stops differs
+    !know-crossover N         writes the cache that "gpfit devices --calibrate" leaves
 
-`needs` is what an entry cannot do without: "shared" for the data sets of the
-folder --shared, "emulator" for the emulated GPU. The variables of every command
-are in record.py: the CPU, two threads.
+`needs` names what an entry requires: "shared" for the data sets of the folder --shared,
+"emulator" for the emulated GPU. The variables of every command are in record.py: the
+CPU, two threads.
 """
 
 ENTRIES = []
@@ -284,7 +284,8 @@ entry("gpu-means-noise", *[f"{WAVES.replace('--target a', target)} {GPU} --max-e
                             ("--target a", "--kernel matern12 --noise none --mean constant"), ("--target a,b", "--mean linear --noise-group lab")]],
       f"predict m.gpfit @waves.csv {GPU}", f"loo m.gpfit --target b {GPU}", needs="emulator")
 entry("gpu-std-errors", f"{FEW} {GPU} --std-errors --restarts 1 --max-evals 10 --json", needs="emulator")
-# Quiet: how many evaluations a line of progress counts depends on how the two GPUs take turns.
+# Quiet, because the number of evaluations between lines of progress depends on how the two
+# GPUs take turns.
 entry("gpu-two", f"GPFIT_EMU_DEVICES=2 {FEW} --device cuda:0,cuda:1 --restarts 3 --max-evals 8 --json --quiet", needs="emulator")
 entry("gpu-cuda13", "GPFIT_CUDA_LIB={cuda13} GPFIT_EMU_DRIVER=13000 nlml @few.csv --device cuda:0 --json", needs="emulator")
 entry("gpu-lost", f"{LOST} {FEW} --ard {GPU}", needs="emulator")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares two recordings of record.py bit by bit, but for times, process numbers,
+"""Compares two recordings of record.py bit by bit, except times, process numbers,
 versions and the names of temporary folders."""
 
 import argparse
@@ -21,7 +21,7 @@ DROPPED = {
     # the process and the build
     "host", "pid", "version", "program", "revision", "go", "platform", "gpfit",
 }
-# The same for objects of one "type" only: what gpfit bench measures.
+# The same for objects of one "type" only: the measurements of gpfit bench.
 DROPPED_OF = {
     "machine": {"cpu", "cpus", "os", "arch"},
     "bench": {"seconds_value", "seconds_value_gradient", "all_seconds_value", "all_seconds_value_gradient", "gflops", "dgemm_gflops",
@@ -30,10 +30,11 @@ DROPPED_OF = {
 # Columns of CSV tables.
 DROPPED_COLUMNS = {"seconds", "host", "pid"}
 
-# What is replaced in texts, after the folders that recording.json names.
+# Replacements in texts, after those of the folders that recording.json names.
 DURATION = r"\d+(?:\.\d+)?(?:ns|µs|ms|s|m(?:\d+(?:\.\d+)?s)?|h\S*)"
 MASKS = [(re.compile(pattern, re.MULTILINE), replacement) for pattern, replacement in [
-    # Progress: a line an interval, but the first iteration of a stage is always shown.
+    # Progress appears once per interval, but the first iteration of a stage is always
+    # shown.
     (rf"^gpfit: \[{DURATION}\] (?:start 0, iteration 0:|\d+ rows, start 0, iteration 0:).* %\n", ""),
     (rf"^gpfit: \[{DURATION}\] ((?:\d+ rows, )?start 0, iteration 0:.*)", r"gpfit: [time] \1"),
     (rf"^gpfit: \[{DURATION}\].*\n", ""),
@@ -48,7 +49,7 @@ MASKS = [(re.compile(pattern, re.MULTILINE), replacement) for pattern, replaceme
     (r"^gpfit \d+\.\d+\S*.*\bgo\d.*$", "gpfit VERSION"),
     (r"\bgpfit \d+\.\d+\.\d+\S*", "gpfit VERSION"),
 ]]
-# The last columns of tables that are times.
+# The last columns of tables that contain times.
 TIMED_HEADER = re.compile(r"(?:^|\s)(seconds|estimated time)\s*$")
 
 
@@ -75,14 +76,14 @@ def without_columns(text):
     drop = {i for i, name in enumerate(rows[0]) if name in DROPPED_COLUMNS} if len(rows[0]) > 2 else set()
     if not drop:
         return text
-    # Quoted cells have commas: such cells are the last columns of these tables,
-    # and the dropped ones are counted from the front.
+    # Quoted cells may contain commas. They are in the last columns of these tables, and
+    # the dropped columns are counted from the front.
     return "\n".join(",".join(cell for i, cell in enumerate(row) if i not in drop) for row in rows)
 
 
 def masked_page(text):
-    """Leaves out times of a page of gpfit report: the plot of seconds and the
-    columns of seconds."""
+    """Leaves out times of a page of gpfit report: the plot and the columns of
+    seconds."""
     text = re.sub(r"<svg\b(?:(?!</svg>).)*?seconds of a fit.*?</svg>", "<svg>TIME</svg>", text, flags=re.DOTALL)
 
     def table(match):
@@ -103,11 +104,11 @@ def masked_page(text):
 
 
 class Number(str):
-    """A number of a JSON text, as it is written."""
+    """A number of a JSON text, as written."""
 
 
 def parse_json(text):
-    """The values of a text of JSON: one, or one a line; None if it is none."""
+    """Returns the values of a JSON text: one, or one per line; None if it is not JSON."""
     def parse(t):
         return json.loads(t, parse_float=Number, parse_int=Number, parse_constant=Number)
     if text.lstrip()[:1] not in ("{", "["):
@@ -154,7 +155,7 @@ def short(value):
 
 
 def text_differences(a, b):
-    """Differing lines; the key is a sign and the line."""
+    """Yields differing lines; the key is a sign and the line."""
     a, b = a.split("\n"), b.split("\n")
     for op, i, j, k, l in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if op != "equal":
@@ -165,7 +166,7 @@ def text_differences(a, b):
 
 
 def npy(data):
-    """Description, size of an element and elements of a NumPy file."""
+    """Returns description, size of an element and elements of a NumPy file."""
     wide = data[6] > 1
     n = struct.unpack_from("<I" if wide else "<H", data, 8)[0]
     start = (12 if wide else 10) + n
@@ -194,7 +195,7 @@ def binary_differences(a, b):
 def archive_differences(a, b, folders_a, folders_b):
     try:
         (a, comment_a, names_a), (b, comment_b, names_b) = archive(a), archive(b)
-    except (zipfile.BadZipFile, zlib.error):  # a damaged one
+    except (zipfile.BadZipFile, zlib.error):  # damaged on purpose
         yield from binary_differences(a, b)
         return
     if names_a != names_b:
@@ -202,7 +203,8 @@ def archive_differences(a, b, folders_a, folders_b):
     for name in [n for n in names_a if n in b]:
         for key, detail in differences(name, a[name], b[name], folders_a, folders_b):
             yield f"{name}: {key}", detail
-    # The comment is a checksum over all: it differs with a dropped key alone.
+    # The comment is a checksum of all members, so it also differs if only a dropped key
+    # does.
     if a == b:
         yield ("comment", f"{comment_a}, then {comment_b}") if comment_a != comment_b else ("archive", "other bytes around the same members")
 
@@ -213,7 +215,7 @@ def archive(data):
 
 
 def differences(name, a, b, folders_a, folders_b):
-    """All differences of two contents of a file, as pairs of key and detail."""
+    """Yields all differences of two contents of a file, as pairs of key and detail."""
     if a == b:
         return
     if a[:4] == b[:4] == b"PK\x03\x04":
@@ -247,7 +249,7 @@ def files(folder):
 
 
 def entry_differences(a, b, folders_a, folders_b):
-    """All differences of an entry, as (file, key, detail)."""
+    """Yields all differences of an entry, as (file, key, detail)."""
     files_a, files_b = files(a), files(b)
     skip = set()
     for folder in (a, b):
@@ -294,9 +296,9 @@ def main():
     records = []
     for folder in (args.a, args.b):
         if not (folder / "recording.json").exists():
-            sys.exit(f"compare.py: {folder} is no complete recording")
+            sys.exit(f"compare.py: {folder} is not a complete recording")
         records.append(json.loads((folder / "recording.json").read_text()))
-    # Longer names first: a folder may lie within another one.
+    # Longer names come first, because a folder may lie within another one.
     folders_a, folders_b = (sorted(r["folders"].items(), key=lambda f: -len(f[0])) for r in records)
     intended = read_intended(args.allow)
 

@@ -1,5 +1,5 @@
-"""The tables that the commands read, written once into the folder `in` of a
-recording. In commands.py `@NAME` is such a file."""
+"""Writes the tables that the commands read once into the folder `in` of a recording.
+In commands.py `@NAME` is such a file."""
 
 import gzip
 import itertools
@@ -9,7 +9,7 @@ import shutil
 import struct
 from pathlib import Path
 
-# Small tables, for messages and for what needs few rows.
+# Small tables, for messages and for commands that need few rows.
 TABLES = {
     "t.csv": "x,y\n1,2.0\n2,2.9\n3,4.2\n4,3.1\n5,2.2\n6,1.8\n7,2.9\n8,4.1\n",
     "t_new.csv": "x\n1.5\n2.5\n9\n",
@@ -73,9 +73,9 @@ def table(header, rows):
 
 
 def waves(n):
-    """Columns for every form of noise: known variances, labels, two targets,
-    and a mask. Texts have six digits, so that they do not depend on the
-    machine's sine."""
+    """Returns columns for every form of noise: known variances, labels, two targets,
+    and a mask. Texts have six digits, so that they do not depend on the machine's
+    sine."""
     rng = random.Random(3)
     for i in range(n):
         x, z = 6 * rng.random() - 3, 2 * rng.random() - 1
@@ -93,7 +93,7 @@ def long(n):
 
 
 def npy(rows, order="<", fortran=False):
-    """A NumPy file of two dimensions."""
+    """Returns a NumPy file of two dimensions."""
     n, d = len(rows), len(rows[0])
     head = f"{{'descr': '{order}f8', 'fortran_order': {fortran}, 'shape': ({n}, {d}), }}"
     head += " " * (-(len(head) + 11) % 64) + "\n"
@@ -102,7 +102,7 @@ def npy(rows, order="<", fortran=False):
 
 
 def write(folder: Path, repository: Path, shared: Path | None):
-    """Writes all inputs. Without the shared data its tables are left out."""
+    """Writes all inputs, except the tables of the shared data if these are missing."""
     examples = repository / "examples"
     for name, text in TABLES.items():
         path = folder / name

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the commands of commands.py with one gpfit program and keeps all that they
-print and write, for compare.py."""
+"""Runs the commands of commands.py with one gpfit program and keeps everything that
+they print and write, for compare.py."""
 
 import argparse
 import fnmatch
@@ -22,11 +22,11 @@ import commands
 import inputs
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-LIMIT = 120  # seconds of one step
+LIMIT = 120  # seconds per step
 
 
 def emulator_variables(folder: Path):
-    """The variables with which gpfit finds the emulated GPU that its tests have
+    """Returns the variables with which gpfit finds the emulated GPU that its tests
     built under folder, their cache directory."""
     roots = sorted(p for p in (folder / "gpfit-emulator").glob("*") if (p / "driver" / "libcuda.so.1").exists())
     kernels = sorted((folder / "gpfit").glob("emulator-*/libgpfitemu.so"))
@@ -37,7 +37,7 @@ def emulator_variables(folder: Path):
         "GPFIT_CUDA_DRIVER": str(roots[0] / "driver" / "libcuda.so.1"),
         "GPFIT_CUDA_LIB": str(roots[0] / "cuda12"),
     }
-    if kernels:  # older versions had the kernels in a library of their own
+    if kernels:  # older versions had the kernels in a separate library
         variables["GPFIT_EMU_KERNELS"] = str(kernels[0])
     return variables
 
@@ -55,7 +55,7 @@ class Recorder:
         }
         if "GPFIT_CPU" in os.environ:
             env["GPFIT_CPU"] = os.environ["GPFIT_CPU"]
-        # Without the emulated GPU there is none, whatever the machine has.
+        # Without the emulated GPU a command finds no GPU, even if the machine has one.
         return env | (self.emulator if needs == "emulator" else {"GPFIT_CUDA_DRIVER": "none"})
 
     def entry(self, name, steps, needs):
@@ -154,7 +154,7 @@ def main():
     args = parser.parse_args()
     out, gpfit = args.out.resolve(), args.gpfit.resolve()
     if not os.access(gpfit, os.X_OK):
-        sys.exit(f"record.py: {gpfit} is no program")
+        sys.exit(f"record.py: {gpfit} is not a program")
     if out.exists() and any(out.iterdir()):
         sys.exit(f"record.py: {out} is not empty")
     if args.shared and not (args.shared / "data").is_dir():
@@ -164,8 +164,8 @@ def main():
     recorder = Recorder(gpfit, out, args.emulator.resolve() if args.emulator else None)
     there = {"": True, "shared": args.shared is not None, "emulator": args.emulator is not None}
 
-    # What compare.py replaces in texts: these differ from recording to recording
-    # or from machine to machine.
+    # compare.py replaces these in texts, because they differ from recording to
+    # recording or from machine to machine.
     folders = {str(out): "{recording}", str(gpfit): "{gpfit}", str(REPOSITORY): "{repository}"}
     if recorder.emulator:
         folders[str(Path(recorder.emulator["GPFIT_CUDA_LIB"]).parent)] = "{emulator}"
@@ -177,7 +177,7 @@ def main():
         folders[processor.group(1).strip()] = "{processor}"
     names = [name for name, _, _ in commands.ENTRIES]
     if len(set(names)) != len(names):
-        sys.exit("record.py: two entries of commands.py have one name")
+        sys.exit("record.py: two entries of commands.py have the same name")
     record = {"folders": folders, "host": os.uname().nodename, "seconds": {}, "skipped": {}}
     began = time.monotonic()
     for name, steps, needs in commands.ENTRIES:

@@ -3,8 +3,9 @@
 
     python3 benchmarks/samebits/speed.py BEFORE AFTER [--quick]
 
-Each round runs both programs, in changing order; ratios are of one round, medians
-over rounds. A ratio above 1 says that AFTER is faster. Close other programs first.
+Each round runs both programs, in alternating order. Ratios are computed per round;
+medians are over rounds. A ratio above 1 means that AFTER is faster. Close other
+programs first.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ from pathlib import Path
 
 
 def evaluation(program, n, repeat):
-    """Seconds of a value with gradient and of a value alone, each a median."""
+    """Returns the median seconds of a value with gradient and of a value alone."""
     out = subprocess.run(
         [program, "bench", "--n", str(n), "--kernel", "rbf", "--repeat", str(repeat), "--json", "--quiet", "--device", "cpu"],
         check=True, capture_output=True, text=True).stdout
@@ -30,7 +31,7 @@ def evaluation(program, n, repeat):
 
 
 def write_jobs(folder, jobs):
-    """A table of 500 rows, and a batch that fits it so many times."""
+    """Writes a table of 500 rows, and a batch that fits it jobs times."""
     rng = random.Random(1)
     with open(folder / "t.csv", "w") as f:
         f.write("a,b,c,y\n")
@@ -49,7 +50,7 @@ def batch(program, folder, name):
 
 
 def turns(rounds, programs, run):
-    """What run says of both programs, round by round, in changing order."""
+    """Yields run's results for both programs, round by round, in alternating order."""
     for k in range(rounds):
         order = programs if k % 2 == 0 else programs[::-1]
         found = {p: run(p, k) for p in order}
@@ -60,7 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("before")
     parser.add_argument("after")
-    parser.add_argument("--quick", action="store_true", help="few rounds and jobs, to see that it works")
+    parser.add_argument("--quick", action="store_true", help="few rounds and jobs, to try the script")
     args = parser.parse_args()
     programs = [os.path.abspath(args.before), os.path.abspath(args.after)]
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?") if sys.platform == "linux" else "?"

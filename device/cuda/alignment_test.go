@@ -6,8 +6,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// TestAlignment: every matrix handed to the libraries begins on a line of memory, and so
-// does each of its columns, whatever n is and however the work is cut.
+// TestAlignment checks that every matrix passed to the libraries, and each of its
+// columns, begins on a memory line, for every n and every division of the work.
 func TestAlignment(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)
@@ -35,8 +35,8 @@ func TestAlignment(t *testing.T) {
 	}
 }
 
-// TestPanelsFillDevice: products of a panel have a tile for every multiprocessor as soon
-// as a quarter of the matrix has.
+// TestPanelsFillDevice checks that the products of a panel have a tile for every
+// multiprocessor as soon as a quarter of the matrix has.
 func TestPanelsFillDevice(t *testing.T) {
 	for n := int64(1); n <= 131_072; n += 1 + n/7 {
 		width := panelWidth(n)
@@ -57,7 +57,7 @@ func TestPanelsFillDevice(t *testing.T) {
 	b.sizes = sizes{fill: n, factor: 128, invert: 128, gemm: 1e12}
 	widest := int64(0)
 	for _, c := range emulator.Record(t, func() { newJob(t, n).mustRun(t, b, nil) }) {
-		if c.Routine == "gemm" && c.K >= tileSide { // not that of means
+		if c.Routine == "gemm" && c.K >= tileSide { // the products of means are narrower
 			widest = max(widest, c.N)
 		}
 	}

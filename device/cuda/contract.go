@@ -8,8 +8,8 @@ import (
 	"gpfit/kernel"
 )
 
-// Contract makes the upper triangle hold Σ⁻¹, if it does not yet, and contracts
-// it with ∂K.
+// Contract computes the upper triangle of Σ⁻¹, if the matrix does not hold it yet, and
+// contracts it with ∂K.
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	return w.do(stageFactored, func() error {
 		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
@@ -48,7 +48,7 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	})
 }
 
-// prepareContract puts the vectors of adj on the device and clears the sums.
+// prepareContract copies the vectors of adj to the device and clears the sums.
 func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err error) {
 	count := int64(len(adj.Outer))
 	if err := w.memory.need(&w.vectors, (w.n+1)*count); err != nil {
@@ -65,11 +65,11 @@ func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err
 	return on, w.gpu.upload(outer, adj.Outer)
 }
 
-// middleTerm is what the panels are for.
+// middleTerm names the use of the panels in errors.
 const middleTerm = "an adjoint with a middle term"
 
-// prepareMiddle allocates the panels of the middle term Σ⁻¹·C·Σ⁻¹, the first time,
-// and puts C on the device.
+// prepareMiddle copies C to the device. The first call allocates the panels of the
+// middle term Σ⁻¹·C·Σ⁻¹.
 func (w *Workspace) prepareMiddle(c []float64) error {
 	if w.middle.bytes == 0 {
 		count := w.sizes.middleElements(w.n)
@@ -83,8 +83,8 @@ func (w *Workspace) prepareMiddle(c []float64) error {
 	return w.gpu.upload(w.middle.at, c)
 }
 
-// contract contracts an adjoint without a middle term. The diagonal of the matrix is
-// that of Σ⁻¹.
+// contract contracts an adjoint without a middle term. The diagonal of the matrix holds
+// the diagonal of Σ⁻¹.
 func (w *Workspace) contract(ctx context.Context, on kernels.Adjoint) error {
 	for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 		on.Inverse = w.at(0, j0)
@@ -102,8 +102,8 @@ func (w *Workspace) contractColumns(ctx context.Context, on kernels.Adjoint, j0,
 	return ctx.Err()
 }
 
-// contractMiddle contracts an adjoint with a middle term, in panels of columns J.
-// The diagonal of the matrix is that of Σ⁻¹.
+// contractMiddle contracts an adjoint with a middle term, in panels of columns J. The
+// diagonal of the matrix holds the diagonal of Σ⁻¹.
 func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) error {
 	width := w.sizes.panelWidth(w.n)
 	weights := w.middle.at
@@ -127,8 +127,8 @@ func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) erro
 	return nil
 }
 
-// multiplyInverse writes rows I = i0 … i1−1 of Σ⁻¹·b to those of out, for n rows of
-// b. With the upper triangle of A = Σ⁻¹,
+// multiplyInverse writes rows I = i0 … i1−1 of Σ⁻¹·b to the same rows of out, for n
+// rows of b. With the upper triangle of A = Σ⁻¹,
 //
 //	(A·b)_I = A_II·b_I + (A_:i0,I)ᵀ·b_:i0 + A_I,i1:·b_i1:.
 func (w *Workspace) multiplyInverse(ctx context.Context, i0, i1, cols int64, b, out kernels.Matrix) error {
@@ -150,7 +150,7 @@ func (w *Workspace) multiplyInverse(ctx context.Context, i0, i1, cols int64, b, 
 	return w.gemm(ctx, plain, plain, rows, cols, w.n-i1, 1, w.at(i0, i1), b.At(i1, 0), 1, out)
 }
 
-// collect brings the results to the host; the gradient is added.
+// collect copies the results to the host. It adds to grad and overwrites diag.
 func (w *Workspace) collect(grad, theta, diag []float64) error {
 	f := &w.program.gradient
 	sums := make([]float64, f.Rows())
@@ -161,7 +161,7 @@ func (w *Workspace) collect(grad, theta, diag []float64) error {
 	return w.gpu.download(diag, w.diag.at)
 }
 
-// middleFlops is the work of all panels: n³, and O(width·n²) because a panel
+// middleFlops counts the operations of all panels: n³, plus O(width·n²) because a panel
 // reaches below the diagonal.
 func middleFlops(n, width int64) float64 {
 	sum := 0.0

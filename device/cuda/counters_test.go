@@ -12,9 +12,10 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// The work of one value and gradient, by the loops of the package.
+// These functions count the work of one value and gradient with the loops of the
+// package.
 
-func triangleTimes(k, m, step int64) float64 { // multiplyLeft and multiplyRight
+func triangleTimes(k, m, step int64) float64 { // of multiplyLeft and multiplyRight
 	if k <= step {
 		return float64(m) * float64(k) * float64(k)
 	}
@@ -35,8 +36,8 @@ func gradientFlops(n int64, s sizes) float64 {
 	return choleskyFlops(n, s.factor, panel) + inverseFlops(n, s.invert) + panelFlops(n, panel)
 }
 
-// TestWorkOfGradient counts operations and memory of one value with gradient: n³
-// and 5 per cent, one n×n buffer and O(n·block).
+// TestWorkOfGradient counts operations and memory of one value with gradient and allows
+// n³ operations plus 5 per cent, one n×n buffer and O(n·block) numbers beside it.
 func TestWorkOfGradient(t *testing.T) {
 	emulator.Check(t)
 	const n = 1500
@@ -74,14 +75,15 @@ func TestWorkOfGradient(t *testing.T) {
 	if work.MatrixBytes < 8*n*n || work.MatrixBytes > 8*n*(n+16) {
 		t.Errorf("%d bytes of matrix", work.MatrixBytes)
 	}
-	// Of the rest, the scratch space of the contraction does not grow with n.
+	// The rest includes the scratch space of the contraction, which does not grow with
+	// n.
 	scratch, partial := kernels.ContractSpace(ws.(*Workspace).program.gradient.Kernel, ws.(*Workspace).program.work.Blocks)
 	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(48+10) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)
 	}
 }
 
-// TestWorkOfLargeMatrices has the same limits for the sizes that matter.
+// TestWorkOfLargeMatrices checks the same limits at the sizes that matter.
 func TestWorkOfLargeMatrices(t *testing.T) {
 	b := &Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes}
 	for _, n := range []int64{20_000, 32_768, 32_769, 50_000, 70_000, 100_000, 131_072} {
@@ -95,7 +97,7 @@ func TestWorkOfLargeMatrices(t *testing.T) {
 	}
 }
 
-// TestLargeSizes checks sizes and addresses beyond 32 bits: 131,072 points.
+// TestLargeSizes checks sizes and addresses beyond 32 bits, for 131,072 points.
 func TestLargeSizes(t *testing.T) {
 	const n, d = 131_072, 8
 	b := &Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes, flopRate: func() float64 { return 5e13 }}
@@ -154,9 +156,9 @@ func TestLargeSizes(t *testing.T) {
 	}
 }
 
-// TestCostOfResidual counts the operations of a residual: two triangular solves with four
-// columns, of which the solves' are recorded, and Σ generated once, whose instructions are
-// counted in the PTX, as a share of the n³ of a value with gradient.
+// TestCostOfResidual compares the operations of a residual with the n³ of a value with
+// gradient. A residual takes two triangular solves with four columns, which the test
+// records, and generates Σ once; the test counts those instructions in the PTX.
 func TestCostOfResidual(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)

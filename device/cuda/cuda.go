@@ -1,13 +1,14 @@
-// Package cuda is the CUDA path: the backend of package device on NVIDIA GPUs.
+// Package cuda runs exact Gaussian processes on NVIDIA GPUs, as a backend of package
+// device. [Driver] finds devices and opens a [Device].
 //
-// The algorithm stands apart from the device. One n×n matrix holds L in its lower
-// triangle and U = L⁻ᵀ, then Σ⁻¹ = U·Uᵀ, in its upper one, as in package cpu:
-// [Workspace] is a job and factor.go, solve.go, inverse.go, contract.go, predict.go
-// and residual.go are its steps, cut as sizes.go says; selftest.go runs all of them.
-// They call a gpu (gpu.go), which has memory, copies, kernels and matrix routines;
-// behind it folder driver opens libcuda, mathlib cuBLAS and cuSOLVER, both at run
-// time, so that one binary runs with and without a GPU, and kernels holds what we
-// compile ourselves. [Driver] finds devices and opens a [Device].
+// The algorithm does not depend on the device. One n×n matrix holds L in its lower
+// triangle, and U = L⁻ᵀ and later Σ⁻¹ = U·Uᵀ in its upper one, as in package cpu. A
+// [Workspace] is one job. factor.go, solve.go, inverse.go, contract.go, predict.go and
+// residual.go hold its steps, sizes.go their sizes; selftest.go runs all of them. They
+// call a gpu (gpu.go), which offers memory, copies, kernels and matrix routines. Behind
+// it, package driver opens libcuda, and mathlib opens cuBLAS and cuSOLVER, both at run
+// time, so that one binary runs with and without a GPU. Package kernels contains
+// gpfit's own kernels.
 package cuda
 
 import (
@@ -27,8 +28,8 @@ type Driver struct{}
 // Kind returns "cuda".
 func (Driver) Kind() string { return "cuda" }
 
-// Probe reports every GPU that the driver lists, or why there is none. It
-// creates no context: whether a device passes its self-test is found by Open.
+// Probe reports every GPU that the driver lists, or why it lists none. It creates no
+// context; Open runs the self-test.
 func (Driver) Probe(context.Context) []device.Finding {
 	found := driver.Detect()
 	if len(found.Devices) == 0 {
@@ -54,8 +55,8 @@ func describe(d driver.DeviceInfo, version int) string {
 		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))
 }
 
-// Open opens a GPU by its name, "cuda:1", loads the math libraries and the
-// kernels, and runs the self-test. Errors: [*device.UnavailableError].
+// Open opens a GPU by its name, such as "cuda:1", loads the math libraries and the
+// kernels, and runs the self-test. Errors are [*device.UnavailableError].
 func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.Device, error) {
 	_, number, _ := strings.Cut(name, ":")
 	index, err := strconv.Atoi(number)
@@ -65,7 +66,7 @@ func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.D
 	b, err := open(index)
 	if err == nil {
 		if err = b.selfTest(ctx); err != nil {
-			b.Close() // it cannot tell more than err
+			b.Close() // its error adds nothing to err
 		}
 	}
 	if err != nil {

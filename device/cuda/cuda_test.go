@@ -15,9 +15,9 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// realDevice names a GPU of this machine, such as "cuda:0", to run the
-// conformance suite on it in place of the emulated device. Only tests by the
-// name of TestConformance are for that.
+// realDevice names a GPU of this machine, such as "cuda:0", on which to run the
+// conformance suite instead of the emulated device. It is only for tests whose names
+// begin with TestConformance.
 var realDevice = os.Getenv("GPFIT_TEST_DEVICE")
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(emulator.Main(m, emulator.Config{}))
 }
 
-// needDevice skips the test where there is neither a real nor an emulated device.
+// needDevice skips the test if there is neither a real nor an emulated device.
 func needDevice(t *testing.T) {
 	t.Helper()
 	if realDevice == "" {
@@ -52,13 +52,13 @@ func mustOpen(t *testing.T) device.ExactDevice {
 func TestConformance(t *testing.T) {
 	needDevice(t)
 	if !emulator.Long() {
-		t.Skip("small steps take every path that this takes; both with GPFIT_EMU_LONG=1")
+		t.Skip("small steps take every path that this takes; GPFIT_EMU_LONG=1 runs both")
 	}
 	t.Parallel()
 	devicetest.RunExact(t, mustOpen)
 }
 
-// TestConformanceSmallSteps takes the paths of large matrices at small n.
+// TestConformanceSmallSteps runs the code paths of large matrices at small n.
 func TestConformanceSmallSteps(t *testing.T) {
 	needDevice(t)
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestResidual: a right factor passes, a wrong one is found.
+// TestResidual checks that a correct factor passes and a wrong one does not.
 func TestResidual(t *testing.T) {
 	b := mustOpen(t)
 	defer b.Close()

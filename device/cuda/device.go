@@ -11,7 +11,7 @@ import (
 )
 
 // Device is one GPU as a [device.ExactDevice]. Workspaces of one device share its
-// stream: their calls run one after the other.
+// stream, so their calls run one after the other.
 type Device struct {
 	gpu      *gpu
 	sizes    sizes
@@ -44,12 +44,13 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// reserve is memory for the libraries' workspaces and the driver.
+// reserve is the memory in bytes set aside for the libraries' workspaces and the
+// driver.
 const reserve = 256 << 20
 
-// Plan returns memory and work: on the device one n×n matrix, a block of Σ⁻¹, a
-// block of cross-covariances, points and vectors; on the host the points and
-// vectors. For large n it times the device, once.
+// Plan returns memory and work. The device holds one n×n matrix, a block of Σ⁻¹, a
+// block of cross-covariances, points and vectors; the host holds the points and
+// vectors. The first call for a large n times the device.
 func (d *Device) Plan(n, columns int) device.Plan {
 	p := d.plan(n, columns)
 	if n >= timedFrom {
@@ -58,7 +59,7 @@ func (d *Device) Plan(n, columns int) device.Plan {
 	return p
 }
 
-// plan is Plan without the rate: it does not touch the device.
+// plan is Plan without the rate and does not use the device.
 func (d *Device) plan(rows, cols int) device.Plan {
 	n, x := int64(rows), int64(cols)
 	width := d.sizes.panelWidth(n)
@@ -68,8 +69,8 @@ func (d *Device) plan(rows, cols int) device.Plan {
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }
 
-// sizesFor are the steps of n points at the rate of the device. Small jobs have no
-// long ones.
+// sizesFor returns the step sizes for n points at the rate of the device. Small jobs
+// have no long steps.
 func (d *Device) sizesFor(n int) sizes {
 	if n < timedFrom {
 		return d.sizes
@@ -77,11 +78,11 @@ func (d *Device) sizesFor(n int) sizes {
 	return d.sizes.at(d.flopRate(), int64(n))
 }
 
-// timedFrom is the number of points from which the device is timed.
+// timedFrom is the number of points from which gpfit times the device.
 const timedFrom = 2000
 
-// DgemmRate times C = A·Bᵀ of order n on the device, once after a first run, and
-// returns floating-point operations a second.
+// DgemmRate times C = A·Bᵀ of order n on the device, once after a warm-up run, and
+// returns floating-point operations per second.
 func (d *Device) DgemmRate(ctx context.Context, n int) (rate float64, err error) {
 	err = d.gpu.do(func() error {
 		return d.gpu.local(func(m *memory) (err error) {
@@ -120,7 +121,7 @@ func (d *Device) dgemmRate(ctx context.Context, m *memory, n int64) (rate float6
 	return 2 * cube(n) / elapsed.Seconds(), nil
 }
 
-// measureFlopRate is the rate of plans: four fifths of a product's.
+// measureFlopRate returns the rate for plans: four fifths of the rate of a product.
 func (d *Device) measureFlopRate() float64 {
 	rate, err := d.DgemmRate(context.Background(), 2048)
 	if err != nil {

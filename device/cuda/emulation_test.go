@@ -8,9 +8,10 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// TestEmulatedFloat64: emulation by integers is used where the user asks for it, is part
-// of the device's description, and passes the self-test and the check of the residual
-// with the bits that cuBLAS takes, but not with a few.
+// TestEmulatedFloat64 checks that gpfit emulates float64 by integers if the user asks
+// for it, and reports it in the description of the device. The emulation passes the
+// self-test and the residual check with the number of bits that cuBLAS chooses, but not
+// with a few.
 func TestEmulatedFloat64(t *testing.T) {
 	for bits, exact := range map[string]bool{"55": true, "20": false} {
 		t.Run(bits, func(t *testing.T) {
@@ -35,7 +36,8 @@ func TestEmulatedFloat64(t *testing.T) {
 	}
 }
 
-// TestNativeFloat64: without the variable products are native, and CUDA 12 ignores it.
+// TestNativeFloat64 checks that products are native without the variable, and that CUDA
+// 12 ignores it.
 func TestNativeFloat64(t *testing.T) {
 	for name, c := range map[string]struct {
 		machine emulator.Config
@@ -58,7 +60,7 @@ func TestNativeFloat64(t *testing.T) {
 	}
 }
 
-// residualOf is that of the factor of a small job.
+// residualOf returns the residual of the factor of a small job.
 func residualOf(t *testing.T, b *Device) float64 {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()

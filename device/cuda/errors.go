@@ -8,9 +8,9 @@ import (
 	"gpfit/device/cuda/driver"
 )
 
-// translate turns the driver's and the libraries' errors into those of package
-// device: out of memory and a lost device have types of their own there. On a
-// device that is lost every error is one of that.
+// translate converts errors of the driver and the libraries to the errors of package
+// device, which has types for exhausted memory and a lost device. On a lost device it
+// converts every error to a lost device.
 func (g *gpu) translate(err error, plan device.Plan) error {
 	if err == nil {
 		return nil
@@ -29,7 +29,7 @@ func (g *gpu) translate(err error, plan device.Plan) error {
 	return err
 }
 
-// reason is why a device cannot be opened, as the rest of a sentence.
+// reason returns why a device cannot be opened, as the end of a sentence.
 func reason(err error) string {
 	var byDriver *driver.UnavailableError
 	if errors.As(err, &byDriver) {
@@ -42,7 +42,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// argumentError is a call with arguments that do not fit.
+// argumentError reports a call with inconsistent arguments.
 type argumentError struct{ msg string }
 
 func (e *argumentError) Error() string { return "cuda: " + e.msg }

@@ -47,12 +47,12 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 	})
 }
 
-// noiseOfFill is the noise of the last Fill: one variance or n.
+// noiseOfFill returns the noise of the last Fill: one variance or n.
 func (w *Workspace) noiseOfFill() kernels.Vector {
 	return kernels.Vector{A: w.noise.at, N: int64(len(w.filled.noise))}
 }
 
-// Factor overwrites Σ by L.
+// Factor overwrites Σ with L.
 func (w *Workspace) Factor(ctx context.Context) error {
 	return w.do(stageFilled, func() error {
 		if w.stage != stageFilled {
@@ -68,10 +68,10 @@ func (w *Workspace) Factor(ctx context.Context) error {
 	})
 }
 
-// cholesky goes by blocks of columns (right-looking): factor the diagonal
-// block, solve the rows below, update the columns to the right. Each panel of
-// these is a matrix product that reaches a little over the diagonal: panels are
-// narrower than blocks to keep that small.
+// cholesky is a right-looking blocked factorisation. For each block of columns it
+// factors the diagonal block, solves the rows below and updates the columns to the
+// right. The update runs in panels, each of which is a matrix product that reaches a
+// little over the diagonal; panels are narrower than blocks to limit that excess.
 func (w *Workspace) cholesky(ctx context.Context) error {
 	block := w.sizes.factor
 	for o := int64(0); o < w.n; o += block {
@@ -110,8 +110,8 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 	return w.checkDiagonal()
 }
 
-// checkDiagonal looks for a diagonal element of L that is not a positive number:
-// cuSOLVER may report success on a matrix with a NaN.
+// checkDiagonal searches for a diagonal element of L that is not a positive number,
+// because cuSOLVER may report success on a matrix with a NaN.
 func (w *Workspace) checkDiagonal() error {
 	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, w.small.at)
 	if err := w.gpu.run(look); err != nil {
@@ -123,7 +123,7 @@ func (w *Workspace) checkDiagonal() error {
 	}
 	at := slices.Min(first)
 	if at < 0 {
-		return fmt.Errorf("cuda: kernel %s does not work: it finds element %d", look.Kernel, at)
+		return fmt.Errorf("cuda: kernel %s found the invalid element %d", look.Kernel, at)
 	}
 	if at < w.n {
 		return w.explainMinor(at + 1)
@@ -131,13 +131,13 @@ func (w *Workspace) checkDiagonal() error {
 	return nil
 }
 
-// explainMinor is the error of a leading minor of that order.
+// explainMinor returns the error for a leading minor of the given order.
 func (w *Workspace) explainMinor(order int64) error {
 	return device.ExplainMinor(int(order), w.x, w.filled.program, w.filled.theta, w.filled.noise)
 }
 
-// choleskyFlops is the work of cholesky: n³/3, and O(panel·n²) because panels
-// reach over the diagonal.
+// choleskyFlops counts the operations of cholesky: n³/3, plus O(panel·n²) because
+// panels reach over the diagonal.
 func choleskyFlops(n, block, panel int64) float64 {
 	sum, panel := 0.0, min(block, panel)
 	for o := int64(0); o < n; o += block {
@@ -151,7 +151,7 @@ func choleskyFlops(n, block, panel int64) float64 {
 	return sum
 }
 
-// gemm computes C = alpha·op(A)·op(B) + beta·C, C m×n, in bands of rows.
+// gemm computes C = alpha·op(A)·op(B) + beta·C for an m×n matrix C, in bands of rows.
 func (w *Workspace) gemm(ctx context.Context, opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
 	if m == 0 || n == 0 {
 		return nil

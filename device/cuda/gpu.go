@@ -13,8 +13,9 @@ import (
 	"gpfit/device/cuda/mathlib"
 )
 
-// gpu is a device as the algorithm sees it: memory, copies, our kernels and, by the
-// handle, the matrix routines, all in the order of one stream. Copies wait for it.
+// gpu is the device that the algorithm uses: memory, copies, our kernels and, through
+// the handle, the matrix routines. All of them run in the order of one stream. Copies
+// wait for it.
 type gpu struct {
 	*mathlib.Handle
 	name      string
@@ -23,14 +24,14 @@ type gpu struct {
 	stream    *driver.Stream
 	module    *driver.Module
 	functions map[string]*driver.Function
-	// compiled holds the modules that were made for a covariance function, by their
-	// text, so that another workspace need not compile them again.
+	// compiled holds the modules generated for covariance functions, keyed by their
+	// text, so that other workspaces do not compile them again.
 	compiled map[string]*driver.Module
 	// libraries names cuBLAS and cuSOLVER with their versions.
 	libraries string
 }
 
-// The arguments of the matrix routines, in short.
+// These are short names of the arguments of the matrix routines.
 const (
 	plain      = mathlib.NoTrans
 	transposed = mathlib.Trans
@@ -47,7 +48,7 @@ func openGPU(index int) (*gpu, error) {
 	g := &gpu{name: fmt.Sprintf("cuda:%d", index), dev: dev, info: dev.Info(), functions: map[string]*driver.Function{}, compiled: map[string]*driver.Module{}}
 	if err := g.load(); err != nil {
 		err = g.translate(err, device.Plan{})
-		_ = g.close() // it cannot tell more than err
+		_ = g.close() // its error adds nothing to err
 		return nil, err
 	}
 	return g, nil
@@ -81,8 +82,8 @@ func (g *gpu) load() error {
 	return nil
 }
 
-// arithmetic describes the libraries' products for people, given what they were set to
-// and what the user asked for.
+// arithmetic describes the arithmetic of the libraries' products for the user, given
+// the setting in use and the user's request.
 func arithmetic(set, asked mathlib.Emulation) string {
 	switch {
 	case set != mathlib.Native:
@@ -104,7 +105,7 @@ func (g *gpu) close() error {
 	return errors.Join(append(errs, g.module.Unload(), g.stream.Destroy(), g.dev.Close())...)
 }
 
-// do runs f on the thread of the device, if that is not lost.
+// do runs f on the thread of the device, unless the device is lost.
 func (g *gpu) do(f func() error) error {
 	return g.dev.Do(func() error {
 		if err := g.dev.Err(); err != nil {
@@ -131,8 +132,8 @@ func (g *gpu) start(f *driver.Function, l kernels.Launch) error {
 	return f.Launch(g.stream, l.Blocks, kernels.Threads, l.Args...)
 }
 
-// generated returns a kernel made for a covariance function, compiling it if it is the
-// first of its text.
+// generated returns a kernel generated for a covariance function. It compiles a text
+// that it meets for the first time.
 func (g *gpu) generated(l kernels.Launch) (*driver.Function, error) {
 	text, err := l.Text(g.info.Major, g.info.Minor)
 	if err != nil {
@@ -150,7 +151,7 @@ func (g *gpu) generated(l kernels.Launch) (*driver.Function, error) {
 
 func (g *gpu) synchronize() error { return g.stream.Synchronize() }
 
-// timed returns how long the device works on what f gives it.
+// timed returns how long the device works on the calls of f.
 func (g *gpu) timed(f func() error) (time.Duration, error) {
 	begin, err := g.dev.NewEvent()
 	if err != nil {
@@ -184,12 +185,12 @@ func (g *gpu) downloadIndices(dst []int64, src kernels.Ptr) error {
 	return driver.CopyToHost(g.stream, dst, src)
 }
 
-// uploadBlock copies rows×cols numbers from src, of leading dimension lds.
+// uploadBlock copies rows×cols numbers from src, whose leading dimension is lds.
 func (g *gpu) uploadBlock(dst kernels.Matrix, src []float64, lds, rows, cols int64) error {
 	return driver.CopyBlockToDevice(g.stream, dst, src, lds, rows, cols)
 }
 
-// downloadBlock copies rows×cols numbers to dst, of leading dimension ldd.
+// downloadBlock copies rows×cols numbers to dst, whose leading dimension is ldd.
 func (g *gpu) downloadBlock(dst []float64, ldd int64, src kernels.Matrix, rows, cols int64) error {
 	return driver.CopyBlockToHost(g.stream, dst, ldd, src, rows, cols)
 }
@@ -203,8 +204,7 @@ func (g *gpu) free() (int64, error) {
 	return bytes, err
 }
 
-// A buffer is device memory that is allocated, or replaced by a larger one, when it
-// is asked for.
+// A buffer is device memory that is allocated, or replaced by a larger one, on demand.
 type buffer struct {
 	at    kernels.Ptr
 	bytes int64
@@ -214,12 +214,11 @@ type buffer struct {
 type memory struct {
 	gpu  *gpu
 	held []*buffer
-	// bytes is the size of all.
+	// bytes is the total size.
 	bytes int64
 }
 
-// need makes b at least as large as count numbers. What it held is lost if it was
-// smaller.
+// need makes b at least as large as count numbers. Growing b discards its contents.
 func (m *memory) need(b *buffer, count int64) error {
 	bytes := 8 * max(count, 1)
 	if bytes <= b.bytes {
@@ -252,7 +251,7 @@ func (m *memory) free() error {
 	return errors.Join(errs...)
 }
 
-// local runs f with memory of its own, which it frees.
+// local runs f with temporary memory, which it frees.
 func (g *gpu) local(f func(m *memory) error) error {
 	m := &memory{gpu: g}
 	return errors.Join(f(m), m.free())

@@ -6,7 +6,7 @@ import (
 	"gpfit/device/cuda/kernels"
 )
 
-// InverseDiagonal copies the diagonal of Σ⁻¹, which it forms if it is not there.
+// InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.
 func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	return w.do(stageFactored, func() error {
 		if int64(len(dst)) != w.n {
@@ -19,10 +19,10 @@ func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	})
 }
 
-// invert makes the strict upper triangle hold that of Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ, and
-// kappa its diagonal, unless they do already. Meanwhile the diagonal of the matrix
-// is U's and then that of Σ⁻¹; in the end it is L's again. more is the number of
-// operations that follow it in the same call.
+// invert writes the strict upper triangle of Σ⁻¹ = U·Uᵀ, U = L⁻ᵀ, to the matrix and the
+// diagonal to kappa, unless they are there already. Meanwhile the diagonal of the
+// matrix holds the diagonal of U and then of Σ⁻¹; in the end it holds the diagonal of L
+// again. more is the number of operations that follow in the same call.
 func (w *Workspace) invert(ctx context.Context, more float64) error {
 	if w.stage == stageInverted {
 		w.begin("gradient", more)
@@ -49,7 +49,7 @@ func (w *Workspace) invert(ctx context.Context, more float64) error {
 	return nil
 }
 
-// restoreDiagonal makes the diagonal of the matrix L's again.
+// restoreDiagonal writes the diagonal of L to the matrix again.
 func (w *Workspace) restoreDiagonal() kernels.Launch {
 	return kernels.SetDiagonal(w.matrix, w.diagonalL(), false)
 }
@@ -81,8 +81,8 @@ func (w *Workspace) invertUpper(ctx context.Context, o, n int64) error {
 	return w.multiplyRight(ctx, o+n1, n2, w.at(o, o+n1), n1)
 }
 
-// multiplyLeft overwrites the k×m block b by −U·b, for the k×k diagonal block
-// of U at o.
+// multiplyLeft overwrites the k×m block b with −U·b, for the k×k diagonal block of U at
+// o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= w.sizes.invert {
 		if err := w.gpu.Trmm(left, plain, k, m, -1, w.at(o, o), b); err != nil {
@@ -101,7 +101,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int64, b kernels.Matr
 	return w.multiplyLeft(ctx, o+k1, k-k1, b2, m)
 }
 
-// multiplyRight overwrites the m×k block b by b·U.
+// multiplyRight overwrites the m×k block b with b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Matrix, m int64) error {
 	if k <= w.sizes.invert {
 		if err := w.gpu.Trmm(right, plain, m, k, 1, w.at(o, o), b); err != nil {
@@ -120,13 +120,13 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int64, b kernels.Mat
 	return w.multiplyRight(ctx, o, k1, b, m)
 }
 
-// squareUpper overwrites U by the upper triangle of U·Uᵀ, in panels of columns J =
-// j0 … j1−1 from left to right. Row i of U begins at its diagonal, so that
+// squareUpper overwrites U with the upper triangle of U·Uᵀ, in panels of columns J = j0
+// … j1−1 from left to right. Row i of U begins at its diagonal, so that
 //
 //	Σ⁻¹[0:j1, J] = U[0:j1, J]·U[J, J]ᵀ + U[0:j1, j1:]·U[J, j1:]ᵀ
 //
-// needs none of the columns that are overwritten before. The rows of J itself, with
-// L below their diagonal, are formed in a block of their own.
+// needs no column that an earlier panel has overwritten. Rows J, with L below their
+// diagonal, are formed in a separate block.
 func (w *Workspace) squareUpper(ctx context.Context) error {
 	width := w.sizes.panelWidth(w.n)
 	square := kernels.Matrix{A: w.square.at, LD: leadingDim(width)}
@@ -151,7 +151,7 @@ func (w *Workspace) squareUpper(ctx context.Context) error {
 	return nil
 }
 
-// multiplyTransposed overwrites b, some rows of columns J = j1−cols … j1−1 of U, by
+// multiplyTransposed overwrites b, some rows of columns J = j1−cols … j1−1 of U, with
 // b·U[J, J]ᵀ + rest·U[J, j1:]ᵀ.
 func (w *Workspace) multiplyTransposed(ctx context.Context, rows, cols, j1 int64, b, rest kernels.Matrix) error {
 	j0 := j1 - cols
@@ -167,8 +167,8 @@ func (w *Workspace) multiplyTransposed(ctx context.Context, rows, cols, j1 int64
 	return w.gemm(ctx, plain, transposed, rows, cols, w.n-j1, 1, rest, w.at(j0, j1), 1, b)
 }
 
-// panelFlops is the work of all panels: n³/3, and O(width·n²) because a panel
-// reaches over the diagonal.
+// panelFlops counts the operations of all panels: n³/3, plus O(width·n²) because a
+// panel reaches over the diagonal.
 func panelFlops(n, width int64) float64 {
 	sum := 0.0
 	for j0 := int64(0); j0 < n; j0 += width {

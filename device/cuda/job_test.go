@@ -15,16 +15,16 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// smallSteps take the paths of large matrices at the sizes of these tests.
+// smallSteps take the code paths of large matrices at the sizes of these tests.
 var smallSteps = sizes{fill: 64, factor: 40, invert: 32, panel: 32, gemm: 1e5}
 
-// job is one use of everything that a workspace does.
+// job uses everything that a workspace does once.
 type job struct {
 	x, xs        *kernel.Points
 	prog         *kernel.Program
 	theta, noise []float64
 	y, many      []float64
-	// failed sees the workspace of a run that failed, before it is closed.
+	// failed receives the workspace of a run that failed, before it is closed.
 	failed func(device.ExactWorkspace)
 }
 
@@ -49,8 +49,8 @@ func newJob(t testing.TB, n int) *job {
 	return j
 }
 
-// run goes through a new workspace, closes it, and returns all results. An error
-// begins with the name of the call.
+// run runs the job in a new workspace, closes it, and returns all results. Errors begin
+// with the name of the call.
 func (j *job) run(ctx context.Context, b device.ExactDevice) (out []float64, err error) {
 	ws, err := b.NewWorkspace(ctx, j.x)
 	if err != nil {
@@ -105,7 +105,7 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, means, covariance, mean, reduction, l), nil
 }
 
-// mustRun wants the results of want, to the bit, if that is not nil.
+// mustRun fails unless the results equal want, to the bit, if want is not nil.
 func (j *job) mustRun(t testing.TB, b device.ExactDevice, want []float64) []float64 {
 	t.Helper()
 	got, err := j.run(context.Background(), b)
@@ -127,7 +127,7 @@ func (j *job) same(t testing.TB, got, want []float64) {
 	}
 }
 
-// openBare opens a device without its self-test, in small steps.
+// openBare opens a device with small steps and without its self-test.
 func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)
@@ -139,7 +139,7 @@ func openBare(t testing.TB, index int) *Device {
 	return b
 }
 
-// mustClose closes a device and wants no error.
+// mustClose closes a device and fails on an error.
 func mustClose(t testing.TB, b io.Closer) {
 	t.Helper()
 	if err := b.Close(); err != nil {
@@ -147,7 +147,7 @@ func mustClose(t testing.TB, b io.Closer) {
 	}
 }
 
-// unavailable wants err to be an UnavailableError and returns its reason.
+// unavailable fails unless err is an UnavailableError and returns its reason.
 func unavailable(t testing.TB, err error) string {
 	t.Helper()
 	var ue *device.UnavailableError

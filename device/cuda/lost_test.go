@@ -11,11 +11,11 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// stickyCodes kill a context: illegal address, launch failure, memory error,
-// assertion, timeout.
+// stickyCodes are codes that destroy a context: illegal address, launch failure, memory
+// error, assertion, timeout.
 var stickyCodes = []int{700, 719, 214, 710, 702}
 
-// within ends the test if f takes longer than a call can.
+// within ends the test if f takes longer than any call can take.
 func within(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -23,7 +23,7 @@ func within(t *testing.T, f func()) {
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		panic("a call on a lost device does not return")
+		panic("a call on a lost device did not return")
 	}
 }
 
@@ -35,7 +35,7 @@ func wantLost(t *testing.T, what string, err error) {
 	}
 }
 
-// TestLostAtEachCall has each call of a job in turn find the device dead.
+// TestLostAtEachCall makes the device fail permanently at each call of a job in turn.
 func TestLostAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	j := newJob(t, 90)
@@ -52,7 +52,7 @@ func TestLostAtEachCall(t *testing.T) {
 		checked := false
 		j.failed = func(ws device.ExactWorkspace) {
 			checked = true
-			if emulator.Calls("*") >= k { // not an error of the first call of all
+			if emulator.Calls("*") >= k { // not an error of the very first call
 				wantLostWorkspace(t, what, j, ws)
 			}
 		}
@@ -86,15 +86,15 @@ func TestLostAtEachCall(t *testing.T) {
 			t.Fatalf("%s, workspace seen: %v", what, checked)
 		}
 	}
-	// The next process, so to say, has a device again.
+	// After a reset, which stands for a new process, there is a device again.
 	emulator.Reset()
 	b = openBare(t, 0)
 	defer mustClose(t, b)
 	j.mustRun(t, b, want)
 }
 
-// wantLostWorkspace wants every call to tell that the device is lost, without a
-// call to the driver.
+// wantLostWorkspace fails unless every call reports that the device is lost, without
+// calling the driver.
 func wantLostWorkspace(t *testing.T, what string, j *job, ws device.ExactWorkspace) {
 	ctx, n := context.Background(), j.x.N
 	calls := emulator.Calls("*")
@@ -117,7 +117,7 @@ func wantLostWorkspace(t *testing.T, what string, j *job, ws device.ExactWorkspa
 	}
 }
 
-// TestLostInOpen has each call of Open find the device dead.
+// TestLostInOpen makes the device fail permanently at each call of Open.
 func TestLostInOpen(t *testing.T) {
 	emulator.Need(t)
 	for k := 1; ; k += 1 + k/20 {
@@ -134,7 +134,7 @@ func TestLostInOpen(t *testing.T) {
 			mustClose(t, b)
 			return
 		}
-		if err == nil { // a call that only frees something
+		if err == nil { // a call that only frees memory
 			within(t, func() {
 				_, err = b.NewWorkspace(context.Background(), newJob(t, 10).x)
 				b.Close()
@@ -146,7 +146,7 @@ func TestLostInOpen(t *testing.T) {
 	}
 }
 
-// TestLostInClose has each call of Close find the device dead.
+// TestLostInClose makes the device fail permanently at each call of Close.
 func TestLostInClose(t *testing.T) {
 	emulator.Need(t)
 	for k := 1; ; k++ {

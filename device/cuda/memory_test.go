@@ -13,9 +13,9 @@ import (
 	"gpfit/kernel"
 )
 
-// TestOutOfMemory refuses each allocation of a job in turn, launches and routines
-// of the libraries too: a MemoryError each time, after which the same backend does
-// the whole job.
+// TestOutOfMemory refuses each allocation of a job in turn, including launches and
+// library routines. Each time it expects a MemoryError, after which the same backend
+// completes the whole job.
 func TestOutOfMemory(t *testing.T) {
 	emulator.Check(t)
 	j := newJob(t, 90)
@@ -25,7 +25,7 @@ func TestOutOfMemory(t *testing.T) {
 	for _, c := range []struct {
 		entry string
 		code  int
-		// calls are those that must have been seen to fail.
+		// calls must all have been seen to fail.
 		calls []string
 	}{
 		{"cuMemAlloc_v2", 2, []string{"workspace", "fill", "factor", "solve many", "contract", "contract all", "predict many", "covariance", "predict", "read", "write"}},
@@ -116,8 +116,8 @@ func TestOutOfMemoryInOpen(t *testing.T) {
 	}
 }
 
-// TestFailedRoutine has routines fail for other reasons: their error is passed
-// on, the workspace cannot be used again, another one can.
+// TestFailedRoutine makes routines fail for other reasons. It expects their error, a
+// workspace that cannot be used again and a new workspace that can.
 func TestFailedRoutine(t *testing.T) {
 	emulator.Check(t)
 	j := newJob(t, 90)
@@ -141,13 +141,13 @@ func TestFailedRoutine(t *testing.T) {
 	}
 }
 
-// TestPlanRefused wants a job that does not fit to be refused before anything is
-// allocated, and one that fits to stay within its plan.
+// TestPlanRefused checks that a job that does not fit is refused before anything is
+// allocated, and that a job that fits stays within its plan.
 func TestPlanRefused(t *testing.T) {
 	emulator.Check(t)
 	b := mustOpen(t)
 	defer mustClose(t, b)
-	const n = 1900 // larger ones have the device timed
+	const n = 1900 // gpfit times the device for larger jobs
 	x := newJob(t, n).x
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	need := b.(*Device).plan(n, x.D).DeviceBytes()
@@ -173,7 +173,7 @@ func TestPlanRefused(t *testing.T) {
 	}
 }
 
-// TestPlanHolds compares the plan with what a job takes at most.
+// TestPlanHolds compares the plan with the peak memory of a job.
 func TestPlanHolds(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)
@@ -188,13 +188,13 @@ func TestPlanHolds(t *testing.T) {
 		if _, err := j.runIn(context.Background(), ws); err != nil {
 			t.Fatal(err)
 		}
-		// More test points than a block of cross-covariances takes.
+		// These are more test points than one block of cross-covariances holds.
 		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
 		if err := ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers); err != nil {
 			t.Fatal(err)
 		}
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)
-		// The first time with the workspace of cuSOLVER.
+		// The first job also allocates the workspace of cuSOLVER.
 		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes()+reserve/8 {
 			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes()-reserve)
 		}

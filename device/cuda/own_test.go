@@ -11,8 +11,8 @@ import (
 	"gpfit/kernel"
 )
 
-// TestOwnKernel fits with a covariance function that gpfit does not know, written in
-// Go without a derivative, and with a formula: on the GPU as on the CPU.
+// TestOwnKernel fits with a user-defined covariance function, written in Go without a
+// derivative, and with a formula, and compares the GPU with the CPU.
 func TestOwnKernel(t *testing.T) {
 	sech := &kernel.Family{
 		Name: "sech", Parameters: []kernel.Parameter{{Name: "lengthscale", Kind: kernel.Lengthscale, Count: kernel.PerColumn}},

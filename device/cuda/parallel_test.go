@@ -10,8 +10,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// TestWorkspacesAtOnce runs workspaces of different sizes on one backend, and on
-// two backends of one device, from several goroutines.
+// TestWorkspacesAtOnce runs workspaces of different sizes from several goroutines, on
+// one backend and on two backends of one device.
 func TestWorkspacesAtOnce(t *testing.T) {
 	emulator.Check(t)
 	backends := []*Device{openBare(t, 0), openBare(t, 0)}
@@ -20,7 +20,7 @@ func TestWorkspacesAtOnce(t *testing.T) {
 	for _, j := range jobs {
 		want = append(want, j.mustRun(t, backends[0], nil))
 	}
-	jobs[0].mustRun(t, backends[1], want[0]) // it has a workspace of cuSOLVER now
+	jobs[0].mustRun(t, backends[1], want[0]) // this backend has a workspace of cuSOLVER now
 	used := emulator.Used(0)
 	var wg sync.WaitGroup
 	for g := range 6 {
@@ -50,7 +50,7 @@ func TestWorkspacesAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwoDevices evaluates on two devices at once: the same bits.
+// TestTwoDevices evaluates on two devices at once and wants the same bits.
 func TestTwoDevices(t *testing.T) {
 	emulator.Need(t)
 	if emulator.Rerun(t, emulator.Config{Devices: 2}) {
@@ -88,7 +88,7 @@ func TestTwoDevices(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// One dies, the other goes on.
+	// One device fails and the other continues.
 	emulator.Inject(t, "cublasDtrmm_v2_64", 1, 700)
 	_, err := j.run(context.Background(), backends[0])
 	wantLost(t, "cuda:0", err)

@@ -9,8 +9,8 @@ import (
 	"gpfit/kernel"
 )
 
-// Predict works through xs in blocks of columns: each holds k(x_i, x*) for all
-// i, then L⁻¹ times that in its place.
+// Predict processes xs in blocks of columns. Each block holds k(x_i, x*) for all i,
+// which L⁻¹ times it then overwrites.
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	needs := stageEmpty
 	if reduction != nil {
@@ -90,8 +90,8 @@ func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.
 	return nil
 }
 
-// crossCovariances writes k(x_i, x*_r) to element (i, r−r0) of out, for r0 ≤ r < r1;
-// points has room for their coordinates.
+// crossCovariances writes k(x_i, x*_r) to element (i, r−r0) of out, for r0 ≤ r < r1.
+// points has room for the coordinates of these points.
 func (w *Workspace) crossCovariances(points kernels.Ptr, xs *kernel.Points, r0, r1 int64, out kernels.Matrix) error {
 	cols := r1 - r0
 	if err := w.gpu.uploadBlock(kernels.Matrix{A: points, LD: cols}, xs.X[r0:], int64(xs.N), cols, int64(xs.D)); err != nil {
@@ -101,7 +101,7 @@ func (w *Workspace) crossCovariances(points kernels.Ptr, xs *kernel.Points, r0, 
 	return w.run(kernels.Cross(w.program.value.Function, w.points, test, 0, cols, out))
 }
 
-// PredictCovariance forms V = L⁻¹·K*, a column for each point, in blocks, and then
+// PredictCovariance forms V = L⁻¹·K*, one column for each point, in blocks, and then
 // VᵀV.
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	return w.do(stageFactored, func() error {
@@ -145,7 +145,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *ke
 			return err
 		}
 	}
-	// Columns of the lower triangle, which are rows of the upper one on the host.
+	// Columns of the lower triangle become rows of the upper one on the host.
 	for r0 := int64(0); r0 < m; r0 += step {
 		if err := w.gemm(ctx, transposed, plain, m-r0, min(step, m-r0), w.n, 1, v.At(0, r0), v.At(0, r0), 0, square.At(r0, r0)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *ke
 	return nil
 }
 
-// squareFlops is the work of VᵀV for m columns, in panels of step columns.
+// squareFlops counts the operations of VᵀV for m columns, in panels of step columns.
 func squareFlops(n, m, step int64) float64 {
 	sum := 0.0
 	for r0 := int64(0); r0 < m; r0 += step {

@@ -8,17 +8,17 @@ import (
 	"gpfit/kernel"
 )
 
-// program is a covariance function on the device, with its derivatives once a
-// contraction was asked for, and what that needs.
+// program is a covariance function on the device, with the buffers that it needs. It
+// includes the derivatives after the first contraction.
 type program struct {
-	of                     *kernel.Program // nil before the first
+	of                     *kernel.Program // nil before the first bind
 	value, gradient        function
 	sums, scratch, partial buffer
 	work                   kernels.ContractWork
 }
 
-// function is a function on the device. Its kernels are loaded when they are first
-// run; values are the uniform values of the last bind.
+// function is a function on the device. Its first run loads its kernels; values are the
+// uniform values of the last bind.
 type function struct {
 	kernels.Function
 	uniforms buffer
@@ -37,8 +37,8 @@ func (g *gpu) supports(prog *kernel.Program) error {
 	return nil
 }
 
-// bind makes the program that of the calls that follow and puts its uniforms at θ on
-// the device.
+// bind selects the program for the following calls and copies its uniforms at θ to the
+// device.
 func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 	if prog.D != w.x.D {
 		return argumentf("kernel for %d columns on points of %d", prog.D, w.x.D)
@@ -57,7 +57,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 	return w.setUniforms(&p.value, theta)
 }
 
-// bindGradient does so for the derivatives of the bound program.
+// bindGradient does the same for the derivatives of the bound program.
 func (w *Workspace) bindGradient(theta []float64) error {
 	p := &w.program
 	if p.gradient.Kernel == nil {
@@ -98,7 +98,7 @@ func (w *Workspace) setUniforms(f *function, theta []float64) error {
 	return w.gpu.upload(f.uniforms.at, f.host)
 }
 
-// run starts kernels, of the bound program or on matrices, one after the other.
+// run starts kernels, either of the bound program or on matrices, one after the other.
 func (w *Workspace) run(launches ...kernels.Launch) error {
 	for _, l := range launches {
 		if l.Blocks == 0 {

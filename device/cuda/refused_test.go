@@ -15,8 +15,8 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestNoRoomLater wants calls that allocate on top of the plan to be refused before
-// they do, and the workspace to be as good as before after the next Fill.
+// TestNoRoomLater checks that calls whose memory exceeds the plan are refused before
+// they allocate, and that the workspace works again after the next Fill.
 func TestNoRoomLater(t *testing.T) {
 	emulator.Check(t)
 	j := newJob(t, 300)
@@ -38,7 +38,7 @@ func TestNoRoomLater(t *testing.T) {
 	middle := func() error { return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag) }
 	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
 	factor()
-	// What a plain contraction takes is there.
+	// There is enough memory for a plain contraction.
 	if err := ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func TestNoRoomLater(t *testing.T) {
 	}
 }
 
-// TestUnsupportedKernel wants a kernel that is too large to be refused with a typed
-// error, before anything is allocated, and the CPU to be taken for it.
+// TestUnsupportedKernel checks that a kernel that is too large is refused with a typed
+// error, before anything is allocated, and that auto then chooses the CPU.
 func TestUnsupportedKernel(t *testing.T) {
 	emulator.Check(t)
 	const columns = 200

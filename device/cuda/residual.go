@@ -9,16 +9,16 @@ import (
 	"gpfit/device/cuda/kernels"
 )
 
-// residualColumns is the number of vectors: as many as the kernel that regenerates Σ
-// takes at a time.
+// residualColumns is the number of vectors, which is the number of columns that the
+// kernel that regenerates Σ processes at a time.
 const residualColumns = 4
 
-// Residual implements [device.ResidualChecker]: it solves Σv = e for four vectors e
-// and multiplies v by Σ, which it generates again from the points. Libraries have
-// returned wrong factors of large matrices without an error; this finds them. Two
-// vectors are the first and the last column of the identity. The other two have random
-// signs, so that an error anywhere in the factor shows: a column of the identity misses
-// it where the points are far apart.
+// Residual implements [device.ResidualChecker]. It solves Σv = e for four vectors e and
+// multiplies v by Σ, which it generates again from the points. This detects the wrong
+// factors of large matrices that libraries have returned without an error. Two vectors
+// are the first and the last column of the identity. The other two have random signs,
+// so that an error anywhere in the factor shows; if the points are far apart, a column
+// of the identity misses it.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 	err = w.do(stageFactored, func() error {
 		if w.filled.program == nil {
@@ -75,8 +75,8 @@ func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error
 	return worst, nil
 }
 
-// probes are m vectors of n numbers: the first and the last column of the identity, then
-// random signs, the same each time.
+// probes returns m vectors of n numbers: the first and the last column of the identity,
+// then random signs, the same in every call.
 func probes(n, m int64) []float64 {
 	e := make([]float64, n*m)
 	e[0] = 1

@@ -10,19 +10,19 @@ import (
 	"gpfit/kernel"
 )
 
-// selfTestSizes make the steps of large matrices at the self-test's small n, so
-// that every kernel and routine of an evaluation has its part in it.
+// selfTestSizes make the self-test take the steps of large matrices at its small n, so
+// that it runs every kernel and routine of an evaluation.
 var selfTestSizes = sizes{fill: 40, factor: 40, invert: 32, panel: 32, gemm: 1e5}
 
-// selfTestKernels are a program of one leaf and one with all of them.
+// selfTestKernels are a program with one leaf and one with all leaves.
 var selfTestKernels = []string{
 	"rbf(ard)",
 	"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant",
 }
 
-// selfTest evaluates small likelihoods, gradients and predictions on the device
-// and compares them with plain loops on the host: a device, driver or library
-// that computes wrongly is not used. It must end before others use d.
+// selfTest evaluates small likelihoods, gradients and predictions on the device and
+// compares them with plain loops on the host, so that gpfit does not use a device,
+// driver or library that computes wrong numbers. It must end before others use d.
 func (d *Device) selfTest(ctx context.Context) error {
 	defer func(s sizes) { d.sizes = s }(d.sizes)
 	d.sizes = selfTestSizes
@@ -35,7 +35,7 @@ func (d *Device) selfTest(ctx context.Context) error {
 }
 
 func (d *Device) selfTestOf(ctx context.Context, text string) error {
-	const n, columns = 97, 3 // no multiple of any block
+	const n, columns = 97, 3 // not a multiple of any block size
 	rows, y := make([]float64, n*columns), make([]float64, n)
 	for i := range rows {
 		rows[i] = math.Sin(1 + 1.7*float64(i)) // fixed, without structure
@@ -68,18 +68,19 @@ func (d *Device) selfTestOf(ctx context.Context, text string) error {
 	}
 	want := referenceResult(x, prog, theta, noise[0], y, xs)
 	for i, v := range want {
-		// Condition number and sizes here allow about 1e-12.
+		// The condition number and the sizes allow errors of about 1e-12.
 		if !(math.Abs(got[i]-v) <= 1e-9*(1+math.Abs(v))) {
-			return fmt.Errorf("the device computes %v where %v is right (value %d): it is not used", got[i], v, i)
+			return fmt.Errorf("the device computes %v instead of %v (value %d), so gpfit does not use it", got[i], v, i)
 		}
 	}
 	return nil
 }
 
-// evaluate returns value (without its constant), residual, the diagonal of Σ⁻¹,
-// gradient by log θ and diagonal of its adjoint, α twice more, gradient and diagonal
-// for an adjoint with all terms; and mean, reduction of the variance and of the
-// covariance at xs, these with a factor that was read and written back.
+// evaluate returns the value (without its constant), the residual and the diagonal of
+// Σ⁻¹; the gradient by log θ, the diagonal of its adjoint, and α twice more; gradient
+// and diagonal for an adjoint with all terms; and mean, variance reduction and
+// covariance reduction at xs, the last three with a factor that was read and written
+// back.
 func evaluate(ctx context.Context, ws device.ExactWorkspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	n, m := len(y), xs.N
 	value, residual, alpha, kappa := 0.0, 0.0, slices.Clone(y), make([]float64, n)
@@ -92,7 +93,7 @@ func evaluate(ctx context.Context, ws device.ExactWorkspace, prog *kernel.Progra
 		func() (err error) { residual, err = ws.(device.ResidualChecker).Residual(ctx); return err },
 		func() error { return ws.Solve(ctx, alpha, 1) },
 		func() error { return ws.InverseDiagonal(ctx, kappa) },
-		// The factor is as good as before after each call.
+		// Each call leaves the factor intact.
 		func() error { return ws.Solve(ctx, again[:n], 1) },
 		func() error {
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
@@ -116,13 +117,13 @@ func evaluate(ctx context.Context, ws device.ExactWorkspace, prog *kernel.Progra
 	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance), nil
 }
 
-// testAdjoint has all terms: y between, and two vectors.
+// testAdjoint returns an adjoint with all terms: y in the middle, and two vectors.
 func testAdjoint(alpha, y []float64) device.Adjoint {
 	return device.Adjoint{Inv: 0.25, Middle: y, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y)}
 }
 
-// referenceResult is evaluate by plain loops: Cholesky by rows, and Σ⁻¹ column by
-// column.
+// referenceResult is evaluate in plain loops. It computes the Cholesky factor by rows
+// and Σ⁻¹ column by column.
 func referenceResult(x *kernel.Points, prog *kernel.Program, theta []float64, noise float64, y []float64, xs *kernel.Points) []float64 {
 	n := x.N
 	e := kernel.NewEvaluator(prog)

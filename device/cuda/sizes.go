@@ -2,33 +2,33 @@ package cuda
 
 import "math"
 
-// sizes are the steps of the large computations. Within one, cuSOLVER, cuBLAS
-// or a kernel works alone; between them progress is reported and the context
-// polled.
+// sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each
+// step without interruption. Between steps the workspace reports progress and polls the
+// context.
 type sizes struct {
-	// fill is the number of columns of Σ filled, factor that of a block of the
-	// Cholesky factorisation, invert the order up to which a triangle is
-	// inverted in one call, panel that of columns of Σ⁻¹ formed at a time, 0 for
-	// what [panelWidth] says.
+	// fill is the number of columns of Σ filled at a time, factor the width of a block
+	// of the Cholesky factorisation, invert the order up to which one call inverts a
+	// triangle, and panel the number of columns of Σ⁻¹ formed at a time, 0 for the
+	// default of [panelWidth].
 	fill, factor, invert, panel int64
-	// gemm bounds the operations of a product.
+	// gemm limits the operations of one product.
 	gemm float64
-	// cross bounds the columns of cross-covariances solved with at a time, 0 for
-	// what [crossWidth] says.
+	// cross limits the columns of cross-covariances in one solve, 0 for the default of
+	// [crossWidth].
 	cross int64
 }
 
-// defaultSizes: at 50 TFLOP/s a step takes up to a tenth of a second.
+// defaultSizes are steps of at most a tenth of a second at 50 TFLOP/s.
 var defaultSizes = sizes{fill: 8192, factor: 8192, invert: 4096, gemm: 5e12}
 
-// longestStep is what a step may take, in seconds: a desktop's watchdog ends kernels
-// after two, and Ctrl-C waits for a step.
+// longestStep is the longest time for a step, in seconds. A desktop's watchdog ends
+// kernels after two seconds, and Ctrl-C waits for the current step.
 const longestStep = 0.3
 
-// at returns sizes for n points on a card of so many operations a second (0 if
-// unknown): smaller steps than those of s where these would take too long. Rates
-// count by powers of two, so that one measurement gives the sizes of another, but for
-// those next to a power.
+// at returns the sizes for n points on a card that computes rate operations per second
+// (0 if unknown). They are smaller than s if the steps of s would take too long. Rates
+// are rounded to powers of two, so that two measurements yield the same sizes unless
+// they are next to a power.
 func (s sizes) at(rate float64, n int64) sizes {
 	if !(rate > 0) {
 		return s
@@ -38,14 +38,14 @@ func (s sizes) at(rate float64, n int64) sizes {
 	if operations >= s.gemm {
 		return s
 	}
-	const least = 256 // narrower blocks are slower than they are short
+	const least = 256 // narrower blocks lose more in speed than they gain in length
 	side := max(least, int64(math.Sqrt(operations/float64(n)))&^63)
 	s.gemm, s.factor, s.invert = operations, min(s.factor, side), min(s.invert, side)
 	s.cross = min(crossWidth(n), max(32, aligned(int64(operations/float64(n)/float64(n)))))
 	return s
 }
 
-// crossWidth is the number of columns of cross-covariances solved with at a time.
+// crossWidth returns the number of columns of cross-covariances in one solve.
 func (s sizes) crossWidth(n int64) int64 {
 	if s.cross > 0 {
 		return s.cross
@@ -53,18 +53,18 @@ func (s sizes) crossWidth(n int64) int64 {
 	return crossWidth(n)
 }
 
-// A product is computed in tiles of tileSide×tileSide elements, one for each of the
-// multiprocessors at a time, of which an H100 has 132.
+// A product is computed in tiles of tileSide×tileSide elements. Each multiprocessor
+// computes one tile at a time; an H100 has 132 of them.
 const (
 	tileSide        = 128
 	multiprocessors = 132
 )
 
-// panelWidth is the number of columns of Σ⁻¹ formed at a time: wide enough for
+// panelWidth returns the number of columns of Σ⁻¹ formed at a time: wide enough for
 // products at full speed, and at most a few per cent of a large matrix. Up to n = 4,096
-// a panel of n rows has a tile for every multiprocessor, unless it were wider than a
-// quarter of the matrix, since panels of w columns cost n²w/2 operations more than the
-// n³/3 of the triangle.
+// a panel of n rows has a tile for every multiprocessor, but is at most a quarter of
+// the matrix wide, because panels of w columns cost n²w/2 operations more than the n³/3
+// of the triangle.
 func panelWidth(n int64) int64 {
 	switch {
 	case n > 32768:
@@ -76,7 +76,7 @@ func panelWidth(n int64) int64 {
 	return min(n, tileSide*min(wanted, tiles(n/4)))
 }
 
-// tiles is the number of tiles along a side, at least 1.
+// tiles returns the number of tiles along a side, at least 1.
 func tiles(side int64) int64 { return max(1, (side+tileSide-1)/tileSide) }
 
 func (s sizes) panelWidth(n int64) int64 {
@@ -86,27 +86,28 @@ func (s sizes) panelWidth(n int64) int64 {
 	return panelWidth(n)
 }
 
-// middleElements is the memory of a middle term: two panels of columns and the
-// diagonal matrix in it.
+// middleElements returns the memory for a middle term, in numbers: two panels of
+// columns and the diagonal matrix of the term.
 func (s sizes) middleElements(n int64) int64 { return leadingDim(n) * (2*s.panelWidth(n) + 1) }
 
-// lineElements are the numbers in 128 bytes, a transaction of the memory. cuBLAS takes
-// its fastest products where matrices and their columns begin on such a boundary.
+// lineElements is the number of float64 values in 128 bytes, one memory transaction.
+// cuBLAS uses its fastest products if matrices and their columns begin on such a
+// boundary.
 const lineElements = 16
 
-// leadingDim pads columns to whole lines.
+// leadingDim pads columns to whole memory lines.
 func leadingDim(n int64) int64 { return aligned(n + lineElements - 1) }
 
-// aligned is the largest multiple of a line up to n.
+// aligned returns the largest multiple of a line up to n.
 func aligned(n int64) int64 { return n &^ (lineElements - 1) }
 
-// crossElements bounds the block of cross-covariances: 512 MiB, or 256 points
-// if they need more.
+// crossElements limits the block of cross-covariances to 512 MiB, or to 256 points if
+// they need more.
 const crossElements = 64 << 20
 
 func crossWidth(n int64) int64 { return min(4096, max(256, aligned(crossElements/max(n, 1)))) }
 
-// half splits n at a multiple of 32.
+// half returns about half of n, rounded up to a multiple of 32.
 func half(n int64) int64 { return (n/2 + 31) &^ 31 }
 
 func cube(n int64) float64 { return float64(n) * float64(n) * float64(n) }

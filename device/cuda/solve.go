@@ -21,7 +21,7 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 	return sum, 0, err
 }
 
-// Solve overwrites b by Σ⁻¹b.
+// Solve overwrites b with Σ⁻¹b.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 	return w.do(stageFactored, func() error {
 		if int64(len(b)) < w.n*int64(m) {
@@ -43,7 +43,7 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 	})
 }
 
-// solveIn overwrites b, n×m, by Σ⁻¹b with its copy in space.
+// solveIn overwrites b, n×m, with Σ⁻¹b; space holds its copy on the device.
 func (w *Workspace) solveIn(space buffer, b []float64, m int64) error {
 	rhs := w.columns(space)
 	if err := w.gpu.uploadBlock(rhs, b, w.n, w.n, m); err != nil {
@@ -55,12 +55,12 @@ func (w *Workspace) solveIn(space buffer, b []float64, m int64) error {
 	return w.gpu.downloadBlock(b, w.n, rhs, w.n, m)
 }
 
-// columns is the matrix of columns of n numbers in a buffer.
+// columns returns the matrix of columns of n numbers in a buffer.
 func (w *Workspace) columns(b buffer) kernels.Matrix {
 	return kernels.Matrix{A: b.at, LD: leadingDim(w.n)}
 }
 
-// solve overwrites rhs, n×m, by Σ⁻¹·rhs.
+// solve overwrites rhs, n×m, with Σ⁻¹·rhs.
 func (w *Workspace) solve(rhs kernels.Matrix, m int64) error {
 	if err := w.gpu.Trsm(left, plain, w.n, m, w.matrix, rhs); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (w *Workspace) solve(rhs kernels.Matrix, m int64) error {
 	return w.gpu.Trsm(left, transposed, w.n, m, w.matrix, rhs)
 }
 
-// ReadFactor copies rows of L.
+// ReadFactor copies rows r0 … r1−1 of L to dst.
 func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
 	return w.rows(stageFactored, r0, r1, func(rows kernels.Matrix) error {
 		if err := w.gpu.run(kernels.ReadRows(w.matrix, w.n, int64(r0), int64(r1), rows)); err != nil {
@@ -78,7 +78,7 @@ func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
 	})
 }
 
-// WriteFactor sets rows of L.
+// WriteFactor sets rows r0 … r1−1 of L.
 func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 	return w.rows(stageEmpty, r0, r1, func(rows kernels.Matrix) error {
 		w.stage = stageEmpty
@@ -103,7 +103,7 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 	})
 }
 
-// rows runs f with room on the device for rows of the matrix, a column for each.
+// rows runs f with device memory for rows of the matrix, one column for each row.
 func (w *Workspace) rows(needs stage, r0, r1 int, f func(rows kernels.Matrix) error) error {
 	return w.do(needs, func() error {
 		if r0 < 0 || r1 < r0 || int64(r1) > w.n {

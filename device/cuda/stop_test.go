@@ -11,8 +11,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// TestNotPositiveDefinite wants the order of the minor that fails, in whichever
-// block of the factorisation, and a workspace that is as good as before.
+// TestNotPositiveDefinite expects the order of the failing minor, in any block of the
+// factorisation, and a workspace that can be used again.
 func TestNotPositiveDefinite(t *testing.T) {
 	emulator.Check(t)
 	const n = 130
@@ -61,7 +61,7 @@ func TestNotPositiveDefinite(t *testing.T) {
 	j.same(t, got, want)
 }
 
-// limited is a context that is cancelled when it has been asked a number of times.
+// limited is a context that is cancelled after a number of polls.
 type limited struct {
 	context.Context
 	left *int
@@ -74,7 +74,7 @@ func (l limited) Err() error {
 	return nil
 }
 
-// TestCancelAnywhere stops a job each time that its context is asked in turn.
+// TestCancelAnywhere cancels a job at each poll of its context in turn.
 func TestCancelAnywhere(t *testing.T) {
 	emulator.Check(t)
 	j := newJob(t, 130)
@@ -133,7 +133,7 @@ func openWith(ctx context.Context) (device.Device, error) {
 	return Driver{}.Open(ctx, "cuda:0", device.Options{})
 }
 
-// TestProgress wants progress to rise to its total in each stage that has one.
+// TestProgress checks that progress rises to its total in each stage that reports it.
 func TestProgress(t *testing.T) {
 	emulator.Check(t)
 	j := newJob(t, 300)
@@ -147,7 +147,7 @@ func TestProgress(t *testing.T) {
 	last := map[string]device.Progress{}
 	ws.OnProgress(func(p device.Progress) {
 		before := last[p.Stage]
-		if before.Done > 0.999*before.Total { // of the call before
+		if before.Done > 0.999*before.Total { // belongs to the call before
 			before = device.Progress{}
 		}
 		if p.Done < before.Done || !(p.Done <= p.Total*1.0000001) {
@@ -168,8 +168,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestResidualOfLastFill wants the residual of what was filled, whatever was
-// asked for at other parameters since, and none where nothing was filled.
+// TestResidualOfLastFill expects the residual of the last Fill, regardless of later
+// calls with other parameters, and no residual if nothing was filled.
 func TestResidualOfLastFill(t *testing.T) {
 	emulator.Check(t)
 	ctx := context.Background()

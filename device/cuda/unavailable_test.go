@@ -10,8 +10,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// TestUnavailable opens cuda:0 on machines where it cannot be had: the probe and
-// the error give the reason in words.
+// TestUnavailable opens cuda:0 on machines where it is not available. Both the probe
+// and the error must give the reason in words.
 func TestUnavailable(t *testing.T) {
 	emulator.Need(t)
 	for name, c := range map[string]struct {
@@ -30,7 +30,7 @@ func TestUnavailable(t *testing.T) {
 			c.Toolkit = emulator.NoToolkit
 			c.Env = []string{"GPFIT_CUDA_LIB=/nonexistent"}
 		}, "cuda:0", []string{"cuBLAS and cuSOLVER", "/nonexistent"}},
-		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 is there but libcusolver.so.11 is not"}},
+		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 exists but libcusolver.so.11 does not"}},
 		"mixed toolkits":  {func(c *emulator.Config) { c.Toolkit = emulator.Mixed }, "cuda:0", []string{"mixes toolkits"}},
 		"mixed cuSPARSE":  {func(c *emulator.Config) { c.Toolkit = emulator.MixedSparse }, "cuda:0", []string{"mixes toolkits"}},
 		"toolkit too new": {func(c *emulator.Config) { c.Toolkit = emulator.CUDA13 }, "cuda:0", []string{"CUDA 13 needs a driver for CUDA 13.0", "this one supports 12.4"}},
@@ -76,7 +76,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// emulatorRetained asks the emulated driver if there is one.
+// emulatorRetained returns the emulated driver's count of retained contexts if there is
+// one.
 func emulatorRetained(found []device.Finding) int {
 	if found[0].Name == "cuda" {
 		return 0
@@ -84,7 +85,7 @@ func emulatorRetained(found []device.Finding) int {
 	return emulator.Retained(0)
 }
 
-// TestSecondDevice finds the usable one of two.
+// TestSecondDevice checks that gpfit uses the second device if the first is unusable.
 func TestSecondDevice(t *testing.T) {
 	emulator.Need(t)
 	if emulator.Rerun(t, emulator.Config{Devices: 2, Compute: "75,86"}) {
@@ -104,8 +105,8 @@ func TestSecondDevice(t *testing.T) {
 	}
 }
 
-// TestSelfTestRefuses lets each kernel and routine of an evaluation fail
-// silently: the device must not be used.
+// TestSelfTestRefuses makes each kernel and routine of an evaluation fail silently and
+// checks that gpfit refuses the device.
 func TestSelfTestRefuses(t *testing.T) {
 	emulator.Need(t)
 	for _, entry := range []string{
@@ -132,7 +133,7 @@ func TestSelfTestRefuses(t *testing.T) {
 			b.sizes = selfTestSizes
 			texts := selfTestKernels
 			if strings.HasPrefix(entry, "cu") || !emulator.Long() {
-				texts = texts[:1] // the libraries do the same for every program
+				texts = texts[:1] // the library calls are the same for every program
 			}
 			for _, text := range texts {
 				for k := 1; ; k++ {
@@ -146,7 +147,7 @@ func TestSelfTestRefuses(t *testing.T) {
 						break
 					}
 					if err == nil && entry == "gpfit_fill" && k > 3 {
-						continue // the second Fill is there to be overwritten
+						continue // the second Fill repeats the first so that it is overwritten
 					}
 					if err == nil {
 						t.Fatalf("%s: a device is good whose call %d does nothing", text, k)
@@ -160,8 +161,8 @@ func TestSelfTestRefuses(t *testing.T) {
 	}
 }
 
-// TestFallback has a device fail its self-test: auto goes on to the CPU, and a
-// name with a fallback too; the reason is kept.
+// TestFallback makes the self-test of a device fail. Both auto and a name with a
+// fallback must then choose the CPU and keep the reason.
 func TestFallback(t *testing.T) {
 	emulator.Check(t)
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}

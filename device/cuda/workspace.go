@@ -19,8 +19,8 @@ const (
 )
 
 // Workspace implements [device.ExactWorkspace]. Its matrix is column-major on the
-// device; the lower triangle is Σ and then L, the strict upper triangle Σ⁻¹ once
-// a gradient was asked for.
+// device. The lower triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a
+// gradient has been computed.
 type Workspace struct {
 	gpu    *gpu
 	sizes  sizes
@@ -30,19 +30,19 @@ type Workspace struct {
 	stage  stage
 	closed bool
 
-	// memory is that of all buffers here.
+	// memory contains all buffers below.
 	memory memory
 	sigma  buffer
 	matrix kernels.Matrix // in sigma
 	xs     buffer
 	points kernels.Points // in xs
-	// vectors of n; noise may have one element in use. ldia is the diagonal of L
-	// and kappa that of Σ⁻¹ in stageInverted.
+	// These vectors have n elements; noise may use only one. In stageInverted ldia is
+	// the diagonal of L and kappa the diagonal of Σ⁻¹.
 	noise, alpha, diag, ldia, kappa buffer
 	small                           buffer // MaxParts partial results and one number
 	program                         program
 
-	// From the first call on that needs them:
+	// The following are allocated by the first call that needs them.
 	square  buffer // panelWidth² numbers of Σ⁻¹
 	vectors buffer // the vectors of an adjoint, and as many factors
 	middle  buffer // panels of a middle term
@@ -57,9 +57,9 @@ type Workspace struct {
 var _ device.ExactWorkspace = (*Workspace)(nil)
 var _ device.ResidualChecker = (*Workspace)(nil)
 
-// filled is what the last Fill was of.
+// filled describes the last Fill.
 type filled struct {
-	program      *kernel.Program // nil before the first
+	program      *kernel.Program // nil before the first Fill
 	theta, noise []float64
 }
 
@@ -95,7 +95,7 @@ func (w *Workspace) Method() string { return device.Exact{}.Name() }
 // N returns the number of points.
 func (w *Workspace) N() int { return int(w.n) }
 
-// OnProgress sets the progress function.
+// OnProgress sets the function that receives progress reports.
 func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
 
 // Work returns the counters.
@@ -109,8 +109,8 @@ func (w *Workspace) Close() error {
 	return w.gpu.translate(w.memory.free(), w.plan)
 }
 
-// do runs a call of the contract, which needs a stage, on the device's thread and
-// translates its error. After an error that is not the caller's or the data's the
+// do runs a call of the device contract, which needs a stage, on the device's thread
+// and translates its error. After an error other than the caller's or the data's, the
 // workspace is empty.
 func (w *Workspace) do(needs stage, f func() error) error {
 	if w.closed {
@@ -128,13 +128,13 @@ func (w *Workspace) do(needs stage, f func() error) error {
 	return w.gpu.translate(err, w.plan)
 }
 
-// begin starts a stage of so many operations for progress reports.
+// begin starts a stage of flops operations for progress reports.
 func (w *Workspace) begin(stage string, flops float64) {
 	w.progress = device.Progress{Stage: stage, Total: flops}
 }
 
-// worked counts operations that were given to the device. For large matrices
-// it waits for them, so that progress is true and a cancelled context is seen.
+// worked counts operations submitted to the device. For large matrices it waits for
+// them, so that progress is accurate and a cancelled context is noticed.
 func (w *Workspace) worked(ctx context.Context, flops float64) error {
 	const wait = 1e9
 	if flops > wait {
@@ -150,7 +150,8 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 	return ctx.Err()
 }
 
-// require returns a [*device.MemoryError] unless so many bytes are free for what.
+// require returns a [*device.MemoryError] unless the given number of bytes is free for
+// what.
 func (w *Workspace) require(bytes int64, what string) error {
 	free, err := w.gpu.free()
 	if err == nil && bytes > free {
@@ -159,10 +160,10 @@ func (w *Workspace) require(bytes int64, what string) error {
 	return err
 }
 
-// at is the part of the matrix that begins at element (i, j).
+// at returns the part of the matrix that begins at element (i, j).
 func (w *Workspace) at(i, j int64) kernels.Matrix { return w.matrix.At(i, j) }
 
-// diagonalL is the diagonal of L, diagonalInverse that of Σ⁻¹.
+// diagonalL returns the diagonal of L, diagonalInverse the diagonal of Σ⁻¹.
 func (w *Workspace) diagonalL() kernels.Vector { return kernels.Vector{A: w.ldia.at, N: w.n} }
 
 func (w *Workspace) diagonalInverse() kernels.Vector { return kernels.Vector{A: w.kappa.at, N: w.n} }

@@ -11,24 +11,25 @@ import (
 	"gpfit/graph"
 )
 
-// wrongSteps make blocks of 128 at the size of these tests; those of the self-test are
-// of 40 at most, and its products have no side above 97.
+// wrongSteps make blocks of 128 at the size of these tests. The self-test has blocks of
+// 40 at most, and its products have no side above 97.
 var wrongSteps = sizes{fill: 128, factor: 128, invert: 128, panel: 64, gemm: 1e6}
 
-// finding is what finds a wrong result.
+// finding names the check that detects a wrong result.
 type finding string
 
 const (
-	// byFactor is the Cholesky factorisation, which does not find a positive definite
-	// matrix where the wrong result has left its mark.
+	// byFactor is the Cholesky factorisation, which finds the damaged matrix not
+	// positive definite.
 	byFactor   finding = "the factorisation"
 	byResidual finding = "the residual"
 	byIdentity finding = "the identity"
 	byNothing  finding = "nothing"
 )
 
-// TestWrongResults spoils the results of one routine from a size on that the self-test
-// does not reach, and compares what finds it first. The order is that of a fit.
+// TestWrongResults corrupts the results of one routine from a size that the self-test
+// does not reach, and compares which check detects it first. The checks run in the
+// order of a fit.
 func TestWrongResults(t *testing.T) {
 	emulator.Check(t)
 	for _, c := range []struct {
@@ -40,10 +41,11 @@ func TestWrongResults(t *testing.T) {
 		{"cublasDtrsm_v2_64", 100, byFactor, byResidual, byFactor},
 		{"cublasDgemm_v2_64", 100, byFactor, byResidual, byResidual},
 		{"cusolverDnXtrtri", 60, byIdentity, byIdentity, byIdentity},
-		// One element of U off by a thousandth of itself may change the trace of Σ⁻¹Σ by
+		// An error of a thousandth in one element of U may change the trace of Σ⁻¹Σ by
 		// less than rounding does.
 		{"cublasDtrmm_v2_64", 100, byIdentity, byNothing, byIdentity},
-		// Only leave-one-out objectives call it, to which the identity does not apply.
+		// Only leave-one-out objectives call it, and the identity does not apply to
+		// them.
 		{"cublasDsymm_v2_64", 100, byNothing, byNothing, byNothing},
 	} {
 		for how, want := range map[emulator.Spoiling]finding{
@@ -61,7 +63,7 @@ func TestWrongResults(t *testing.T) {
 	}
 }
 
-// found evaluates as a fit does and returns what finds a result wrong.
+// found evaluates as a fit does and returns the check that detects a wrong result.
 func found(t *testing.T) finding {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()
@@ -97,7 +99,7 @@ func found(t *testing.T) finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As package fit allows.
+	// This is the limit of package fit.
 	if limit := math.Sqrt(float64(ws.N())) * obj.ResidualLimit(); !(r <= limit) {
 		return byResidual
 	}

@@ -5,9 +5,10 @@
 #
 #   assemble.sh [KERNEL...]    covariance functions of 8 columns, such as 'rbf(ard)'
 #
-# GPFIT_ASSEMBLERS picks the releases (default: "12.0 13.5"), and
-# GPFIT_PTXAS=/usr/local/cuda/bin/ptxas uses an installed one and fetches none. What pip
-# cannot fetch is skipped with a message, or with GPFIT_HEADERS_REQUIRED=1 an error.
+# GPFIT_ASSEMBLERS selects the releases (default: "12.0 13.5").
+# GPFIT_PTXAS=/usr/local/cuda/bin/ptxas uses an installed ptxas and fetches none. The
+# script skips with a message what pip cannot fetch; with GPFIT_HEADERS_REQUIRED=1 that
+# is an error.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here/../../.."

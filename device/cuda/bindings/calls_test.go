@@ -17,15 +17,15 @@ type site struct {
 	args     []ast.Expr
 }
 
-// sites finds the calls by address, or by Handle.run, of each function bound. An
-// index that is a parameter stands for every constant that the enclosing function
-// is called with.
+// sites finds the calls of each bound function by address or by Handle.run. An index
+// that is a parameter stands for every constant that callers of the enclosing function
+// pass.
 func (s *source) sites() (map[string][]site, error) {
 	found := map[string][]site{}
 	for _, f := range s.Syntax {
 		for n := range ast.Preorder(f) {
 			call, ok := n.(*ast.CallExpr)
-			if !ok || call.Ellipsis.IsValid() { // run hands its own arguments on
+			if !ok || call.Ellipsis.IsValid() { // run passes its own arguments on
 				continue
 			}
 			index := s.index(call)
@@ -44,7 +44,7 @@ func (s *source) sites() (map[string][]site, error) {
 	return found, nil
 }
 
-// index is what says which function a call is of; nil for other calls.
+// index returns the expression that selects the called function, nil for other calls.
 func (s *source) index(call *ast.CallExpr) ast.Expr {
 	obj := s.callee(call)
 	if obj == nil || obj.Pkg() != s.Types {
@@ -73,11 +73,11 @@ func (s *source) callee(call *ast.CallExpr) types.Object {
 	return nil
 }
 
-// names are the functions that an index in a call can stand for.
+// names returns the functions for which an index in a call can stand.
 func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, error) {
 	id, ok := index.(*ast.Ident)
 	if !ok {
-		return nil, fmt.Errorf("%s: the index of the function is no name", s.position(call))
+		return nil, fmt.Errorf("%s: the index of the function is not a name", s.position(call))
 	}
 	if name := s.symbols[id.Name]; name != "" && s.value(index) != nil {
 		return []string{name}, nil
@@ -94,12 +94,13 @@ func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, er
 		}
 	}
 	if len(names) == 0 || slices.Contains(names, "") {
-		return nil, fmt.Errorf("%s: cannot tell which function %s is", s.position(call), id.Name)
+		return nil, fmt.Errorf("%s: %s stands for an unknown function", s.position(call), id.Name)
 	}
 	return names, nil
 }
 
-// parameter finds the function around a node that has a parameter, and its place.
+// parameter returns the function around a node that has the parameter, and the
+// parameter's position.
 func (s *source) parameter(f *ast.File, n ast.Node, param types.Object) (types.Object, int) {
 	path, _ := astutil.PathEnclosingInterval(f, n.Pos(), n.Pos())
 	for i, node := range path {
@@ -129,8 +130,8 @@ func (s *source) place(fn *ast.FuncType, param types.Object) int {
 	return -1
 }
 
-// checkCalls compares every call of a package with the prototypes, and the
-// prototypes with the functions that it binds.
+// checkCalls compares every call in a package with the prototypes, and the prototypes
+// with the functions that the package binds.
 func (s *source) checkCalls(list []prototype) []string {
 	sites, err := s.sites()
 	if err != nil {
@@ -142,11 +143,11 @@ func (s *source) checkCalls(list []prototype) []string {
 		bound[name] = true
 		at := slices.IndexFunc(list, func(p prototype) bool { return p.name == name })
 		if at < 0 {
-			wrong = append(wrong, name+" is bound and has no prototype")
+			wrong = append(wrong, name+" is bound but has no prototype")
 			continue
 		}
 		if len(sites[name]) == 0 {
-			wrong = append(wrong, name+" is bound and never called")
+			wrong = append(wrong, name+" is bound but never called")
 		}
 		for _, call := range sites[name] {
 			for _, w := range s.checkCall(list[at], call) {
@@ -156,7 +157,7 @@ func (s *source) checkCalls(list []prototype) []string {
 	}
 	for _, p := range list {
 		if !bound[p.name] {
-			wrong = append(wrong, p.name+" has a prototype and is not bound")
+			wrong = append(wrong, p.name+" has a prototype but is not bound")
 		}
 	}
 	slices.Sort(wrong)
@@ -165,11 +166,11 @@ func (s *source) checkCalls(list []prototype) []string {
 
 func (s *source) checkCall(p prototype, call site) []string {
 	if len(call.args) != len(p.params) {
-		return []string{fmt.Sprintf("%d arguments, not %d", len(call.args), len(p.params))}
+		return []string{fmt.Sprintf("%d arguments instead of %d", len(call.args), len(p.params))}
 	}
 	var wrong []string
 	if c := ctypes[p.result]; c.kind != enumeration {
-		wrong = append(wrong, "the result is no status")
+		wrong = append(wrong, "the result is not a status")
 	}
 	for i, param := range p.params {
 		a, err := s.classify(call.args[i])
@@ -199,10 +200,10 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// argument is what a Go expression passes.
+// argument is a Go expression passed to a function.
 type argument struct {
 	form passed
-	typ  types.Type // of a number, of what a pointer points to
+	typ  types.Type // of a number, or of the target of a pointer
 	name string     // of a constant or a variable
 	zero bool
 }
@@ -212,12 +213,12 @@ type passed int
 const (
 	aNumber passed = iota
 	aConstant
-	anAddress // of host memory, to typ; to anything where that is nil
+	anAddress // of host memory with elements of typ, or of any type if typ is nil
 	aHandle
 	onDevice
 )
 
-// classify says what an argument of type uintptr is.
+// classify returns the meaning of an argument of type uintptr.
 func (s *source) classify(e ast.Expr) (argument, error) {
 	inner := e
 	if conv, ok := e.(*ast.CallExpr); ok && s.TypesInfo.Types[conv.Fun].IsType() {
@@ -240,10 +241,10 @@ func (s *source) classify(e ast.Expr) (argument, error) {
 			return argument{form: aNumber, typ: t, name: name}, nil
 		}
 	}
-	return argument{}, fmt.Errorf("cannot tell what a %s is to C", t)
+	return argument{}, fmt.Errorf("the meaning of a %s in C is unknown", t)
 }
 
-// pointee is the type behind unsafe.Pointer(x), the element's for an array.
+// pointee returns the type behind unsafe.Pointer(x), or of its elements for an array.
 func (s *source) pointee(e ast.Expr) types.Type {
 	conv, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -264,7 +265,7 @@ func isNamed(t types.Type, name string) bool {
 	return ok && n.Obj().Name() == name
 }
 
-// lastName is the name, or the last of a selection.
+// lastName returns a name, or the last name of a selection.
 func lastName(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.Ident:

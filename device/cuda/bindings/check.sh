@@ -4,15 +4,15 @@
 # network, but no GPU.
 #
 # GPFIT_CUDA_TOOLKIT=/usr/local/cuda checks an installed toolkit and fetches none.
-# GPFIT_TOOLKITS picks from "12.0 12.9 13.5". They are fetched one after the other
-# into GPFIT_TOOLKIT_CACHE (default: the user's cache folder) and deleted after use;
-# GPFIT_TOOLKIT_KEEP=1 keeps them, 4 GB, for the next time. What cannot be fetched is
-# skipped with a message, or with GPFIT_HEADERS_REQUIRED=1 an error.
+# GPFIT_TOOLKITS selects from "12.0 12.9 13.5". The script fetches them one after the
+# other into GPFIT_TOOLKIT_CACHE (default: the user's cache folder) and deletes them
+# after use; GPFIT_TOOLKIT_KEEP=1 keeps them, 4 GB, for the next time. It skips with a
+# message what cannot be fetched; with GPFIT_HEADERS_REQUIRED=1 that is an error.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "$here"
 
-check() { # folder of the toolkit; called where set -e has no effect
+check() { # argument: folder of the toolkit; set -e has no effect where this is called
   local log
   log=$(mktemp)
   export GPFIT_CUDA_TOOLKIT=$1

@@ -1,7 +1,7 @@
 /* The functions of libcuda that package driver binds, as it calls them: under the
- * names that libcuda exports, which for many are not those of cuda.h's macros. One
- * a line. The tests compare them with the calls in the package and with NVIDIA's
- * cuda.h, the names of parameters included.
+ * names that libcuda exports, many of which differ from cuda.h's macros. Each has one
+ * line. The tests compare them, including the names of parameters, with the calls in
+ * the package and with NVIDIA's cuda.h.
  */
 CUresult cuInit(unsigned int Flags);
 CUresult cuDriverGetVersion(int *driverVersion);

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Unpacks a CUDA toolkit into a folder, from NVIDIA's Python wheels: the headers,
-# the libraries that package mathlib loads, and ptxas. Nothing is installed or
-# imported; each wheel is deleted once it is unpacked.
+# Unpacks a CUDA toolkit into a folder, from NVIDIA's Python wheels: the headers, the
+# libraries that package mathlib loads, and ptxas. It installs and imports nothing and
+# deletes each wheel after unpacking it.
 #
 #   fetch.sh 12.0|12.9|13.5 FOLDER [assembler]
 #
-# 12.0 is the oldest release that gpfit works with, the others are the newest of
-# their generations. A toolkit takes 1.1 to 1.7 GB on disk, and 0.6 GB more on the way.
-# With "assembler" the script fetches the compiler's wheel alone, 20 to 50 MB.
+# 12.0 is the oldest release that gpfit supports, the others are the newest of their
+# generations. A toolkit takes 1.1 to 1.7 GB on disk, and 0.6 GB more while it is
+# unpacked. With "assembler" the script fetches only the compiler's wheel, 20 to 50 MB.
 set -euo pipefail
 case ${1:-} in
 12.0) wheels='nvidia-cuda-runtime-cu12==12.0.107 nvidia-cuda-nvcc-cu12==12.0.76 nvidia-nvjitlink-cu12==12.0.76
@@ -24,7 +24,7 @@ fi
 mkdir -p "$2"
 work=$(mktemp -d "$2/wheels.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work # a wheel can be larger than what /tmp holds
+export TMPDIR=$work # a wheel can be larger than /tmp
 
 for wheel in $wheels; do
   python3 -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \

@@ -9,7 +9,7 @@ import (
 
 var goSizes = types.SizesFor("gc", "amd64")
 
-// fits says why an argument cannot be what a parameter takes.
+// fits returns why an argument does not match a parameter, nil if it does.
 func fits(p param, a argument) error {
 	c, known := ctypes[p.base]
 	switch {
@@ -19,12 +19,12 @@ func fits(p param, a argument) error {
 		return fitsPointer(p, c, a)
 	case c.kind == handle:
 		if a.form != aHandle {
-			return fmt.Errorf("a handle is taken, Go passes %s", a.form)
+			return fmt.Errorf("C takes a handle, but Go passes %s", a.form)
 		}
 		return nil
 	case p.base == deviceAddress:
 		if a.form != onDevice {
-			return fmt.Errorf("an address on the device is taken, Go passes %s", a.form)
+			return fmt.Errorf("C takes an address on the device, but Go passes %s", a.form)
 		}
 		return nil
 	case c.kind == enumeration:
@@ -32,7 +32,7 @@ func fits(p param, a argument) error {
 	case c.kind == integer:
 		return fitsInteger(p, c, a)
 	}
-	return fmt.Errorf("a %s by value cannot be passed", p.base)
+	return fmt.Errorf("Go cannot pass a %s by value", p.base)
 }
 
 func (f passed) String() string {
@@ -46,7 +46,7 @@ func fitsPointer(p param, c ctype, a argument) error {
 	case a.form == onDevice && p.stars == 1 && p.base != deviceAddress && c.kind != handle:
 		return nil
 	case a.form != anAddress:
-		return fmt.Errorf("a pointer is taken, Go passes %s", a.form)
+		return fmt.Errorf("C takes a pointer, but Go passes %s", a.form)
 	case a.typ == nil:
 		if p.base != "void" {
 			return fmt.Errorf("Go passes the address of something unknown")
@@ -60,11 +60,11 @@ func fitsPointer(p param, c ctype, a argument) error {
 	switch {
 	case p.stars > 1 || c.kind == handle:
 		if !pointer {
-			return fmt.Errorf("pointers are pointed to, in Go %s", a.typ)
+			return fmt.Errorf("C points to pointers, but Go to %s", a.typ)
 		}
-	case p.base == "void": // anything, an array of pointers too: the headers tell
+	case p.base == "void": // anything, including an array of pointers; the headers check this case
 	case size != c.size || float != (c.kind == real):
-		return fmt.Errorf("a %s of %d bytes is pointed to, in Go %s", p.base, c.size, a.typ)
+		return fmt.Errorf("C points to a %s of %d bytes, but Go to %s", p.base, c.size, a.typ)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func fitsEnumeration(p param, a argument) error {
 	switch a.form {
 	case aConstant:
 		if enum := constants[a.name].ctype; enum != p.base {
-			return fmt.Errorf("Go passes %q, which is of the enumeration %q", a.name, enum)
+			return fmt.Errorf("Go passes %q, which belongs to the enumeration %q", a.name, enum)
 		}
 		return nil
 	case aNumber:
@@ -81,9 +81,9 @@ func fitsEnumeration(p param, a argument) error {
 			return fmt.Errorf("Go passes a %s, which is a %q", a.typ, goEnums[n.Obj().Name()])
 		}
 		return nil
-	case aHandle: // types like Transpose have uintptr beneath, and a name
+	case aHandle: // types like Transpose have the underlying type uintptr, and a name
 	}
-	return fmt.Errorf("a value of an enumeration is taken, Go passes %s", a.form)
+	return fmt.Errorf("C takes a value of an enumeration, but Go passes %s", a.form)
 }
 
 func fitsInteger(p param, c ctype, a argument) error {
@@ -94,17 +94,17 @@ func fitsInteger(p param, c ctype, a argument) error {
 		}
 		return nil
 	case a.form != aNumber:
-		return fmt.Errorf("an integer is taken, Go passes %s", a.form)
+		return fmt.Errorf("C takes an integer, but Go passes %s", a.form)
 	}
-	// An int is a length or an index that is small; sizes of data are int64.
+	// An int is a length or a small index; sizes of data are int64.
 	if size := goSizes.Sizeof(a.typ); size > c.size && !types.Identical(a.typ, types.Typ[types.Int]) {
-		return fmt.Errorf("%d bytes are taken, Go passes a %s", c.size, a.typ)
+		return fmt.Errorf("C takes %d bytes, but Go passes a %s", c.size, a.typ)
 	}
 	if slices.Contains([]string{"m", "n", "k"}, a.name) && len(p.name) == 1 && p.name != strings.ToUpper(p.name) && a.name != p.name {
 		return fmt.Errorf("Go passes %s", a.name)
 	}
 	if (a.name == "LD") != strings.HasPrefix(p.name, "ld") {
-		return fmt.Errorf("a leading dimension where there is none, or none where there is one")
+		return fmt.Errorf("only one of Go and C has a leading dimension here")
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestHeaders: the prototypes, types, constants, statuses and layouts are those of
-// the headers.
+// TestHeaders compares the prototypes, types, constants, statuses and layouts with the
+// headers.
 func TestHeaders(t *testing.T) {
 	k := needToolkit(t)
 	functions := 0
@@ -48,8 +48,8 @@ func TestHeaders(t *testing.T) {
 
 var errorAt = regexp.MustCompile(`^prototypes:(\d+):\d+: error: (.*)$`)
 
-// checkPrototypes compiles pointers of our types to NVIDIA's functions, and
-// compares the names of parameters.
+// checkPrototypes compiles assignments of NVIDIA's functions to pointers of our types,
+// and compares the names of parameters.
 func (k *toolkit) checkPrototypes(t *testing.T, list []prototype) []string {
 	t.Helper()
 	var b strings.Builder
@@ -96,8 +96,8 @@ func sameNames(a, b string) bool {
 
 var versionSuffix = regexp.MustCompile(`_v\d+`)
 
-// checkNames: the header's macro for a name without a version, which C programs
-// use, leads to the function that is bound.
+// checkNames checks that the header's macro for a name without a version, which C
+// programs use, leads to the bound function.
 func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 	t.Helper()
 	var b strings.Builder
@@ -113,7 +113,8 @@ func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 	return k.compile(t, b.String())
 }
 
-// typeAsserts are on sizes, and on what is a pointer.
+// typeAsserts returns assertions about the sizes of types, and about which types are
+// pointers.
 func typeAsserts() []string {
 	class := map[kind]int{integer: 1, enumeration: 1, handle: 5, real: 8} // as GCC numbers them
 	var lines []string
@@ -136,8 +137,8 @@ func since(version int, line string) string {
 	return fmt.Sprintf("#if CUDA_VERSION >= %d\n%s\n#endif", version, line)
 }
 
-// constantAsserts are on the values of enumerators and on the enumeration that each
-// is of.
+// constantAsserts returns assertions about the value and the enumeration of each
+// enumerator.
 func constantAsserts(s *source) []string {
 	var lines []string
 	values := s.integers()
@@ -155,7 +156,7 @@ func equal(name string, value int64) string {
 	return fmt.Sprintf("_Static_assert(%s == %d, \"%s is not %d\");", name, value, name, value)
 }
 
-// codeAsserts are on the error codes that driver names.
+// codeAsserts returns assertions about the error codes that driver names.
 func codeAsserts(s *source) []string {
 	var lines []string
 	for key, value := range elements(s.variable("codes")) {
@@ -164,7 +165,7 @@ func codeAsserts(s *source) []string {
 	return lines
 }
 
-// statusAsserts are on the statuses that mathlib names.
+// statusAsserts returns assertions about the statuses that mathlib names.
 func statusAsserts(s *source) []string {
 	var lines []string
 	for variable, prefix := range map[string]string{"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_"} {
@@ -175,7 +176,7 @@ func statusAsserts(s *source) []string {
 	return lines
 }
 
-// layoutAsserts are on the fields of CUDA_MEMCPY2D.
+// layoutAsserts returns assertions about the fields of CUDA_MEMCPY2D.
 func layoutAsserts(s *source) []string {
 	var lines []string
 	for i, f := range s.copyLayout() {
@@ -186,7 +187,7 @@ func layoutAsserts(s *source) []string {
 	return lines
 }
 
-// TestShim: what driver/include/cuda.h declares for gorgonia.org/cu is what the real
+// TestShim checks that driver/include/cuda.h declares for gorgonia.org/cu what the real
 // header declares for the old names.
 func TestShim(t *testing.T) {
 	k := needToolkit(t)

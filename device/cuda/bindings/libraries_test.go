@@ -13,7 +13,7 @@ import (
 	"gpfit/device/cuda/mathlib"
 )
 
-// needLibraries skips a test without the libraries of a toolkit.
+// needLibraries skips a test if there are no libraries of a toolkit.
 func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	t.Helper()
 	k := needToolkit(t)
@@ -25,8 +25,8 @@ func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	return k, found
 }
 
-// TestExports: the libraries export every function that is bound, but for those
-// that came later.
+// TestExports checks that the libraries export every bound function, except those that
+// came later.
 func TestExports(t *testing.T) {
 	k, found := needLibraries(t)
 	exported := map[string]string{}
@@ -66,12 +66,12 @@ func TestExports(t *testing.T) {
 	t.Logf("%s: %d of %d functions are exported, among %d", k.name(), n, len(list), len(exported))
 }
 
-// childVariable is set where this test is run again to load a toolkit: a process
-// loads only one.
+// childVariable is set if this test runs again in a child process to load a toolkit,
+// because a process loads only one.
 const childVariable = "GPFIT_BINDINGS_CHILD"
 
-// TestLoad: mathlib loads the libraries, with a libcuda that knows one device and
-// does nothing, and they report the versions that their headers have.
+// TestLoad checks that mathlib loads the libraries, with a libcuda that reports one
+// device and does nothing, and that they report the versions of their headers.
 func TestLoad(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
 		lib, err := mathlib.Load()
@@ -92,8 +92,8 @@ func TestLoad(t *testing.T) {
 	t.Logf("%s: %s", k.name(), want)
 }
 
-// fakeDriver compiles a libcuda of which every function that is bound returns
-// success, against NVIDIA's header.
+// fakeDriver compiles a libcuda whose functions, all those that are bound, return
+// success. It compiles against NVIDIA's header.
 func (k *toolkit) fakeDriver(t *testing.T) string {
 	t.Helper()
 	body := map[string]string{

@@ -1,8 +1,8 @@
 /* The functions of cuBLAS and cuSOLVER that package mathlib binds, as it calls
- * them: under the names that the libraries export. One a line; "since" is the first
- * CUDA that has it. The tests compare them with the calls in the package, with
- * NVIDIA's cublas_v2.h and cusolverDn.h, the names of parameters included, and with
- * what the libraries export.
+ * them: under the names that the libraries export. Each has one line; "since" is the
+ * first CUDA that has it. The tests compare them with the calls in the package, with
+ * NVIDIA's cublas_v2.h and cusolverDn.h, including the names of parameters, and with
+ * the exports of the libraries.
  */
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle);
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle);

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// mutations are wrong prototypes. Each must be found by the calls, by the headers
-// (h), or by both (b).
+// mutations are wrong prototypes. The calls, the headers (h), or both (b) must detect
+// each of them.
 var mutations = []struct{ in, function, old, new, found string }{
 	{"driver", "cuDeviceTotalMem_v2", "size_t *bytes", "unsigned int *bytes", "b"},
 	{"driver", "cuMemAlloc_v2", "size_t bytesize", "unsigned int bytesize", "b"},
@@ -34,7 +34,7 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cublasGetProperty", "int *value", "double *value", "b"},
 }
 
-// TestMutatedCalls: the check of the calls finds wrong prototypes.
+// TestMutatedCalls checks that the comparison with the calls detects wrong prototypes.
 func TestMutatedCalls(t *testing.T) {
 	for _, m := range mutations {
 		s := readSource(t, m.in)
@@ -46,8 +46,8 @@ func TestMutatedCalls(t *testing.T) {
 	}
 }
 
-// TestMutatedHeaders: so do the headers, and the message names the function and
-// shows both prototypes.
+// TestMutatedHeaders checks that the headers also detect wrong prototypes, and that the
+// message names the function and shows both prototypes.
 func TestMutatedHeaders(t *testing.T) {
 	k := needToolkit(t)
 	var changed []prototype
@@ -68,8 +68,8 @@ func TestMutatedHeaders(t *testing.T) {
 	t.Logf("%d wrong prototypes are found, for example\n%s", len(wrong), wrong[0])
 }
 
-// TestMutatedAsserts: the headers refuse wrong numbers, enumerations, layouts, and a
-// name whose version is forgotten.
+// TestMutatedAsserts checks that the headers refuse wrong numbers, enumerations and
+// layouts, and a name whose version is missing.
 func TestMutatedAsserts(t *testing.T) {
 	k := needToolkit(t)
 	d := readSource(t, "driver")

@@ -15,10 +15,10 @@ type prototype struct {
 	result     string
 	name       string
 	params     []param
-	since      int // as CUDA_VERSION has it: 12020 is 12.2
+	since      int // in the form of CUDA_VERSION: 12020 is 12.2
 }
 
-// param is a parameter: its type is stars pointers on base.
+// param is a parameter. Its type has stars pointers to base.
 type param struct {
 	constant bool
 	base     string
@@ -39,7 +39,7 @@ var (
 	paramText     = regexp.MustCompile(`^(const )?(unsigned int|unsigned char|\w+) ?(\**)(\w+)$`)
 )
 
-// parsePrototype reads a line; ok is false for lines of another kind.
+// parsePrototype reads a line; ok is false for other lines.
 func parsePrototype(line string) (p prototype, ok bool) {
 	m := prototypeLine.FindStringSubmatch(line)
 	if m == nil {
@@ -85,7 +85,7 @@ func readPrototypes(t *testing.T, file string) []prototype {
 	return list
 }
 
-// mutate returns the list with a text replaced in the prototype of a name.
+// mutate returns the list with a text replaced in the prototype with the given name.
 func mutate(t *testing.T, list []prototype, name, old, new string) []prototype {
 	t.Helper()
 	out := append([]prototype(nil), list...)

@@ -3,18 +3,18 @@
 #
 #   ptxas.sh [-v] PTXAS FILE|FOLDER...
 #
-# The architectures are those of ARCHITECTURES (default: from sm_80 to sm_120) that
-# this ptxas knows. The script fails if ptxas refuses a file or warns, and if the
-# registers of an entry named gpfit_contract... do not suffice, so that ptxas keeps
-# some in memory ("spills"). With -v it prints, for every entry, the registers, the
-# bytes that ptxas spills and loads again, and the bytes of shared memory.
+# ARCHITECTURES lists the architectures (default: from sm_80 to sm_120), of which the
+# script uses those that this ptxas knows. The script fails if ptxas refuses a file or
+# warns, or if an entry named gpfit_contract... spills, which means that ptxas keeps
+# some of its registers in memory. With -v it prints, for every entry, the registers,
+# the bytes that ptxas spills and loads again, and the bytes of shared memory.
 set -euo pipefail
 
 assemble() { # verbose, ptxas, architecture, file
   local verbose=$1 ptxas=$2 arch=$3 file=$4 work target
   work=$(mktemp -d)
   trap "rm -rf '$work'" EXIT
-  # Package kernels writes this target for the device that it loads them on.
+  # Package kernels uses this target for a device of this architecture.
   target=$([ "${arch#sm_}" -ge 90 ] && echo sm_90 || echo sm_80)
   sed "s/^\.target sm_80$/.target $target/" "$file" >"$work/in"
   if ! "$ptxas" -v -arch="$arch" -o "$work/out" "$work/in" >"$work/log" 2>&1 || grep -iE '(warning|error) *:' "$work/log"; then

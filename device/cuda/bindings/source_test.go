@@ -21,7 +21,7 @@ import (
 // source is a package that binds functions, parsed and type-checked.
 type source struct {
 	*packages.Package
-	// symbols are the exported names, by the constant that is their index.
+	// symbols maps the constant that is a function's index to its exported name.
 	symbols map[string]string
 }
 
@@ -57,7 +57,7 @@ func readSource(t *testing.T, name string) *source {
 	return s
 }
 
-// variable is the initial value of a package-level variable.
+// variable returns the initial value of a package-level variable.
 func (s *source) variable(name string) ast.Expr {
 	for _, f := range s.Syntax {
 		for _, d := range f.Decls {
@@ -78,7 +78,7 @@ func (s *source) variable(name string) ast.Expr {
 	return nil
 }
 
-// elements are the keys and values of a composite literal.
+// elements returns the keys and values of a composite literal.
 func elements(e ast.Expr) map[ast.Expr]ast.Expr {
 	out := map[ast.Expr]ast.Expr{}
 	if lit, ok := e.(*ast.CompositeLit); ok {
@@ -91,7 +91,7 @@ func elements(e ast.Expr) map[ast.Expr]ast.Expr {
 	return out
 }
 
-// value is that of a constant expression, or nil.
+// value returns the value of a constant expression, or nil.
 func (s *source) value(e ast.Expr) constant.Value { return s.TypesInfo.Types[e].Value }
 
 func (s *source) text(e ast.Expr) string {
@@ -111,8 +111,8 @@ func (s *source) position(n ast.Node) string {
 	return fmt.Sprintf("%s/%s:%d", s.Name, p.Filename[strings.LastIndex(p.Filename, "/")+1:], p.Line)
 }
 
-// integers are the constants of the package, those within functions included, but
-// for indices of functions, enumerations of our own and variables' defaults.
+// integers returns the constants of the package, including constants within functions,
+// except indices of functions, our own enumerations and defaults of variables.
 func (s *source) integers() map[string]int64 {
 	out := map[string]int64{}
 	for _, obj := range s.TypesInfo.Defs {
@@ -132,8 +132,8 @@ func (s *source) integers() map[string]int64 {
 	return out
 }
 
-// TestConstants: every number of the packages' own that could be CUDA's is in the
-// table of constants, or among those that are ours.
+// TestConstants checks that every number in the packages that could be CUDA's is in the
+// table of constants or in the list of our own.
 func TestConstants(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"driver", "mathlib"} {
@@ -146,17 +146,17 @@ func TestConstants(t *testing.T) {
 	}
 	for _, c := range slices.Sorted(maps.Keys(constants)) {
 		if !seen[c] {
-			t.Errorf("needless in constants: %s", c)
+			t.Errorf("unnecessary in constants: %s", c)
 		}
 	}
 	for c := range ownConstants {
 		if !seen[c] {
-			t.Errorf("needless in ownConstants: %s", c)
+			t.Errorf("unnecessary in ownConstants: %s", c)
 		}
 	}
 }
 
-// TestCopyLayout: memcpy2D has the fields that the table has, in its order.
+// TestCopyLayout checks that memcpy2D has the fields of the table, in its order.
 func TestCopyLayout(t *testing.T) {
 	layout := readSource(t, "driver").copyLayout()
 	if len(layout) != len(copyFields) {
@@ -170,13 +170,13 @@ func TestCopyLayout(t *testing.T) {
 	}
 }
 
-// field is where a field lies in a struct and how long it is.
+// field is the offset and the length of a field in a struct.
 type field struct {
 	name         string
 	offset, size int64
 }
 
-// copyLayout is that of driver's memcpy2D.
+// copyLayout returns the layout of driver's memcpy2D.
 func (s *source) copyLayout() []field {
 	st := s.Types.Scope().Lookup("memcpy2D").Type().Underlying().(*types.Struct)
 	var vars []*types.Var

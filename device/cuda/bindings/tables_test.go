@@ -1,6 +1,6 @@
 package bindings
 
-// kind says how a C type is passed.
+// kind is the way in which a C type is passed.
 type kind int
 
 const (
@@ -11,8 +11,8 @@ const (
 	aggregate
 )
 
-// ctype is a type that prototypes use, with its size in bytes. The headers test
-// compares both with the compiler's.
+// ctype is a type in the prototypes, with its size in bytes. The header tests compare
+// both with the compiler's.
 type ctype struct {
 	kind kind
 	size int64
@@ -61,10 +61,10 @@ var ctypes = map[string]ctype{
 	"cusolverDnParams_t":          {handle, 8},
 }
 
-// deviceAddress is the type that cuda.h gives addresses in device memory.
+// deviceAddress is cuda.h's type for addresses in device memory.
 const deviceAddress = "CUdeviceptr"
 
-// lateTypes came after CUDA 12.0, with functions that are optional.
+// lateTypes came after CUDA 12.0, together with optional functions.
 var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020, "cublasEmulationStrategy_t": 12090, "cusolverMathMode_t": 13010}
 
 // lateEnumerators came later than their types.
@@ -130,7 +130,7 @@ var constants = map[string]enumerator{
 	"deterministicResults": {"cusolverDeterministicMode_t", "CUSOLVER_DETERMINISTIC_RESULTS"},
 }
 
-// ownConstants are those that CUDA does not know.
+// ownConstants are constants that CUDA does not define.
 var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true}
 
 // copyFields are the fields of CUDA_MEMCPY2D in the order of driver's memcpy2D.
@@ -140,6 +140,6 @@ var copyFields = []string{
 	"WidthInBytes", "Height",
 }
 
-// replaced are functions for which a later cuda.h has a macro to a newer version,
-// by the first CUDA that has, which libcuda exports beside the one bound.
+// replaced maps functions to the first CUDA whose cuda.h has a macro to a newer
+// version, which libcuda exports beside the bound one.
 var replaced = map[string]int{"cuEventElapsedTime": 13000}

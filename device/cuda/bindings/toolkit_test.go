@@ -11,18 +11,19 @@ import (
 	"testing"
 )
 
-// toolkitVariable names the folder of a toolkit: that of an installation, or one
-// that wheels were unpacked into.
+// toolkitVariable names the folder of a toolkit: an installation, or a folder of
+// unpacked wheels.
 const toolkitVariable = "GPFIT_CUDA_TOOLKIT"
 
-// toolkit is headers and libraries of NVIDIA's.
+// toolkit consists of headers and libraries from NVIDIA.
 type toolkit struct {
 	dir   string
 	flags []string // for gcc
-	// version is CUDA_VERSION, blas and solver are the libraries' by their headers.
+	// version is CUDA_VERSION; blas and solver are the libraries' versions in their
+	// headers.
 	version      int
 	blas, solver string
-	// declared are the prototypes in the headers by name.
+	// declared maps names to the prototypes in the headers.
 	declared map[string]string
 }
 
@@ -45,8 +46,8 @@ func needToolkit(t *testing.T) *toolkit {
 	return k
 }
 
-// stub is a folder with an empty nv/target, which cuda_fp16.h includes and which is
-// in a wheel of its own.
+// stub returns a folder with an empty nv/target, which cuda_fp16.h includes and which
+// belongs to a separate wheel.
 func stub(t *testing.T) string {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "nv"), 0o755); err != nil {
@@ -58,13 +59,14 @@ func stub(t *testing.T) string {
 	return dir
 }
 
-// headers include what declares the functions, with the versions of libcuda's that
-// macros hide.
+// headers includes the headers that declare the functions, with the versions of
+// libcuda's functions that macros hide.
 const headers = "#define __CUDA_API_VERSION_INTERNAL\n" + plainHeaders
 
 const plainHeaders = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
 
-// gcc compiles a text and returns what it printed; a failure is not an error here.
+// gcc compiles a text and returns its output; a failed compilation is not an error
+// here.
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "check.c")
@@ -79,7 +81,7 @@ func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr
 	return out.String(), errors.String(), err
 }
 
-// compile reports the errors of a text as wrong, one line each.
+// compile returns the errors of a text, one line each.
 func (k *toolkit) compile(t *testing.T, text string) []string {
 	t.Helper()
 	_, stderr, err := k.gcc(t, text, "-fsyntax-only", "-fmax-errors=0",
@@ -120,7 +122,7 @@ func (k *toolkit) readVersions(t *testing.T) {
 		}
 	}
 	if k.version == 0 || k.blas == "" || k.solver == "" {
-		t.Fatalf("the headers in %s do not tell their versions", k.dir)
+		t.Fatalf("the headers in %s do not contain their versions", k.dir)
 	}
 }
 
@@ -138,7 +140,7 @@ func (k *toolkit) readDeclarations(t *testing.T) {
 	}
 }
 
-// declares is the header's prototype of a function, for people.
+// declares returns the header's prototype of a function, for messages.
 func (k *toolkit) declares(name string) string {
 	if p := k.declared[name]; p != "" {
 		return p
@@ -146,5 +148,5 @@ func (k *toolkit) declares(name string) string {
 	return "not declared"
 }
 
-// name is the toolkit's in messages.
+// name returns the toolkit's name for messages.
 func (k *toolkit) name() string { return fmt.Sprintf("CUDA %d.%d", k.version/1000, k.version%1000/10) }

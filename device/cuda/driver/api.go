@@ -2,11 +2,11 @@ package driver
 
 import "unsafe"
 
-// api is the raw driver API, one method per CUDA function, called on the thread
-// of the device. Handles are what C pointers are; host memory is passed by
-// address and used during the call only.
+// api is the raw driver API, with one method per CUDA function, called on the thread of
+// the device. Handles have the values of C pointers. Host memory is passed by address
+// and used during the call only.
 type api interface {
-	// name says which implementation it is.
+	// name returns the name of the implementation.
 	name() string
 	errorText(c Code) (name, text string) // cuGetErrorName, cuGetErrorString
 
@@ -39,7 +39,7 @@ type api interface {
 	eventSync(e uintptr) Code             // cuEventSynchronize
 	eventMs(a, b uintptr) (float64, Code) // cuEventElapsedTime
 
-	// moduleLoad takes an image that ends in a zero byte; log is the compiler's.
+	// moduleLoad takes an image that ends in a zero byte; log is the compiler's log.
 	moduleLoad(image []byte) (m uintptr, log string, c Code)                   // cuModuleLoadData(Ex)
 	moduleUnload(m uintptr) Code                                               // cuModuleUnload
 	moduleFunction(m uintptr, name string) (uintptr, Code)                     // cuModuleGetFunction
@@ -47,7 +47,7 @@ type api interface {
 	launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code // cuLaunchKernel
 }
 
-// memcpy2D is CUDA_MEMCPY2D of cuda.h, for linear memory.
+// memcpy2D is CUDA_MEMCPY2D of cuda.h, restricted to linear memory.
 type memcpy2D struct {
 	_, _          uintptr // srcXInBytes, srcY
 	srcType       uint32
@@ -64,13 +64,13 @@ type memcpy2D struct {
 	width, height uintptr
 }
 
-// CUmemorytype.
+// These are values of CUmemorytype.
 const (
 	memoryHost   = 1
 	memoryDevice = 2
 )
 
-// CUdevice_attribute.
+// These are values of CUdevice_attribute.
 const (
 	attrClock             = 13
 	attrMultiprocessors   = 16

@@ -15,19 +15,17 @@ import (
 	"gorgonia.org/cu"
 )
 
-// cuAPI calls the driver through gorgonia.org/cu. What that package lacks is
-// inherited from dlopenAPI: copies of blocks, the compiler's log, the text of
-// errors.
+// cuAPI calls the driver through gorgonia.org/cu. It inherits from dlopenAPI the calls
+// that the package lacks: copies of blocks, the compiler's log and the text of errors.
 type cuAPI struct{ dlopenAPI }
 
-// wrap binds the symbols that cu is linked to (forward.c) to the library that
-// was opened.
+// wrap binds the symbols that cu is linked to (forward.c) to the open library.
 func wrap(a *dlopenAPI, library uintptr) api {
 	C.gpfit_cu_bind(*(*unsafe.Pointer)(unsafe.Pointer(&library)))
 	return &cuAPI{*a}
 }
 
-// code is the number in an error of cu, whose type is not exported.
+// code returns the number of an error of cu, whose type is not exported.
 func code(err error) Code {
 	if err == nil {
 		return Success
@@ -38,14 +36,14 @@ func code(err error) Code {
 	return CodeUnknown
 }
 
-// handleOf makes one of cu's structs of a single C pointer from the pointer.
+// handleOf converts a pointer to one of cu's structs of a single C pointer.
 func handleOf[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](h uintptr) T {
 	var t T
 	*(*uintptr)(unsafe.Pointer(&t)) = h
 	return t
 }
 
-// pointerOf is its inverse.
+// pointerOf is the inverse of handleOf.
 func pointerOf[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](t T) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&t))
 }
@@ -154,7 +152,8 @@ func (*cuAPI) eventMs(a, b uintptr) (float64, Code) {
 	return ms, code(err)
 }
 
-// moduleLoad goes the other way if the image is refused, for the compiler's log.
+// moduleLoad uses the default implementation if the image is refused, to get the
+// compiler's log.
 func (a *cuAPI) moduleLoad(image []byte) (m uintptr, log string, c Code) {
 	module, err := cu.LoadData(string(image[:len(image)-1]))
 	c = code(err)

@@ -8,10 +8,10 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Supported says whether this build can use CUDA at all.
+// Supported reports whether this build can use CUDA at all.
 const Supported = true
 
-// Indices into dlopenAPI.fn.
+// These are indices into dlopenAPI.fn.
 const (
 	fnInit = iota
 	fnDriverGetVersion
@@ -49,8 +49,8 @@ const (
 	fnCount
 )
 
-// symbols are the exported names. Where cuda.h maps a name to a version, the
-// version stands here; every driver since CUDA 11.4 exports all of them.
+// symbols are the exported names. If cuda.h maps a name to a version, the list contains
+// that version; every driver since CUDA 11.4 exports all of them.
 var symbols = [fnCount]string{
 	fnInit:               "cuInit",
 	fnDriverGetVersion:   "cuDriverGetVersion",
@@ -87,7 +87,7 @@ var symbols = [fnCount]string{
 	fnLaunchKernel:       "cuLaunchKernel",
 }
 
-// CUjit_option.
+// These are values of CUjit_option.
 const (
 	errorLogBuffer     = 5
 	errorLogBufferSize = 6
@@ -98,9 +98,9 @@ type dlopenAPI struct {
 	fn [fnCount]uintptr
 }
 
-// call passes integers and addresses only, which all functions of the driver
-// API in use here take. The directive keeps what the addresses point to alive
-// and in place.
+// call passes only integers and addresses, which is all that the functions of the
+// driver API in use here take. The directive keeps the memory behind the addresses
+// alive and in place.
 //
 //go:uintptrescapes
 func call(fn uintptr, args ...uintptr) Code {
@@ -123,7 +123,7 @@ func (a *dlopenAPI) errorString(fn int, c Code) string {
 	return gostring(unsafe.Slice(p, textLength(p, longest)))
 }
 
-// textLength is the length of a C string, at most limit.
+// textLength returns the length of a C string, at most limit.
 func textLength(p *byte, limit int) int {
 	n := 0
 	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
@@ -184,10 +184,10 @@ func (a *dlopenAPI) contextCurrent(ctx uintptr) Code { return call(a.fn[fnCtxSet
 
 func (a *dlopenAPI) contextSync() Code { return call(a.fn[fnCtxSynchronize]) }
 
-// cstring ends s with a zero byte.
+// cstring appends a zero byte to s.
 func cstring(s string) []byte { return append([]byte(s), 0) }
 
-// gostring is the text before the first zero byte.
+// gostring returns the text before the first zero byte.
 func gostring(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

@@ -36,7 +36,7 @@ func (a *dlopenAPI) memset(p Ptr, value byte, n int64, s uintptr) Code {
 	return call(a.fn[fnMemsetD8], uintptr(p), uintptr(value), uintptr(n), s)
 }
 
-// create runs a function that writes a handle and takes flags 0.
+// create calls a function that writes a handle and takes flags, which are 0.
 func (a *dlopenAPI) create(fn int) (uintptr, Code) {
 	var h uintptr
 	c := call(a.fn[fn], uintptr(unsafe.Pointer(&h)), 0)

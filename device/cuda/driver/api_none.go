@@ -4,9 +4,9 @@ package driver
 
 import "runtime"
 
-// This build has no way to reach a GPU.
+// This build cannot use a GPU.
 
-// Supported says whether this build can use CUDA at all.
+// Supported reports whether this build can use CUDA at all.
 const Supported = false
 
 func open() (api, string, *UnavailableError) {

@@ -7,8 +7,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// BenchmarkCall is the cost of a call that does nothing: from another goroutine,
-// and within Do.
+// BenchmarkCall measures a call that does nothing, from another goroutine and within
+// Do.
 func BenchmarkCall(b *testing.B) {
 	emulator.Need(b)
 	d, err := driver.Open(0)

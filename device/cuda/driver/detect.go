@@ -6,38 +6,38 @@ import (
 	"sync"
 )
 
-// What gpfit needs: a driver for CUDA 12.0 (the 64-bit entry points of cuBLAS)
-// and an Ampere card or later (its kernels are compiled for sm_80).
+// gpfit needs a driver for CUDA 12.0 (the 64-bit entry points of cuBLAS) and an Ampere
+// card or later (its kernels are compiled for sm_80).
 const (
 	MinDriver  = 12000
 	MinCompute = 80 // compute capability, ten times the major plus the minor
 )
 
-// LibraryVariable is the environment variable that names the libcuda to open
-// in place of the system's; tests set it to the emulated one.
+// LibraryVariable is the environment variable that names a libcuda to open instead of
+// the system's. Tests set it to the emulated one.
 const LibraryVariable = "GPFIT_CUDA_DRIVER"
 
-// Status classifies why there is no usable device.
+// Status classifies the reason that no device is usable.
 type Status int
 
-// The statuses, in the order in which they are looked at.
+// The statuses are listed in the order in which they are checked.
 const (
 	OK             Status = iota
 	Unsupported           // this build or platform has no GPU code
-	NoLibrary             // libcuda is not there
-	BadLibrary            // what is there is no driver: a stub, or functions are missing
+	NoLibrary             // libcuda does not exist
+	BadLibrary            // the library is not a driver: it is a stub, or lacks functions
 	InitFailed            // cuInit failed
 	DriverTooOld          // older than MinDriver
-	NoDevices             // a driver but no GPU
-	NoUsableDevice        // every GPU is too old or closed to this process
+	NoDevices             // there is a driver but no GPU
+	NoUsableDevice        // every GPU is too old or not accessible to this process
 )
 
-// UnavailableError says why CUDA, or one device, cannot be used.
+// UnavailableError reports why CUDA, or one device, cannot be used.
 type UnavailableError struct {
 	Status Status
-	// Reason is a sentence for people.
+	// Reason is a sentence for the user.
 	Reason string
-	// Err is the error of the system or of CUDA, if there is one.
+	// Err is the error of the system or of CUDA, if any.
 	Err error
 }
 
@@ -48,44 +48,44 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // DeviceInfo describes one GPU.
 type DeviceInfo struct {
-	// Index is the number in the order of the driver (CUDA_VISIBLE_DEVICES
-	// applies).
+	// Index is the device's number in the order of the driver, to which
+	// CUDA_VISIBLE_DEVICES applies.
 	Index int
 	Name  string
 	// Major and Minor are the compute capability.
 	Major, Minor int
-	// TotalMemory is in bytes; what is free needs a context: [Device.MemInfo].
+	// TotalMemory is in bytes. The free memory requires a context: [Device.MemInfo].
 	TotalMemory     int64
 	Multiprocessors int
 	// ClockHz is the peak clock of the multiprocessors.
 	ClockHz float64
-	// MemoryBandwidth is the peak in bytes a second, from clock and bus width;
-	// 0 if the driver does not tell.
+	// MemoryBandwidth is the peak in bytes per second, from clock and bus width; 0 if
+	// the driver does not report them.
 	MemoryBandwidth float64
-	// Unusable says why gpfit cannot use the device; empty if it can.
+	// Unusable is the reason why gpfit cannot use the device, empty if it can.
 	Unusable string
 }
 
 // Compute returns ten times the major plus the minor compute capability.
 func (d DeviceInfo) Compute() int { return 10*d.Major + d.Minor }
 
-// Detection is what was found, without creating a context.
+// Detection is the result of [Detect].
 type Detection struct {
 	Status Status
 	// Reason is a sentence that explains any status but OK.
 	Reason string
-	// Library is the libcuda that was opened, Implementation the way it is
-	// called ("dlopen" or "gorgonia.org/cu").
+	// Library is the path of the open libcuda, Implementation the way gpfit calls it
+	// ("dlopen" or "gorgonia.org/cu").
 	Library, Implementation string
-	// DriverVersion is 1000·major + 10·minor of the newest CUDA that the
-	// driver supports.
+	// DriverVersion is the newest version of CUDA that the driver supports, as
+	// 1000·major + 10·minor.
 	DriverVersion int
 	// Devices are all GPUs, usable or not.
 	Devices []DeviceInfo
 }
 
-// loaded is the driver of the process: there can be only one, since libcuda is
-// never closed.
+// loaded is the driver of the process. There can be only one, because libcuda is never
+// closed.
 type loaded struct {
 	api     api
 	path    string
@@ -101,7 +101,7 @@ var load = sync.OnceValue(func() loaded {
 	v, c := a.driverVersion()
 	switch {
 	case c != Success:
-		fail = &UnavailableError{Status: InitFailed, Reason: "the driver does not tell its version", Err: describe(a, "cuDriverGetVersion", c, "")}
+		fail = &UnavailableError{Status: InitFailed, Reason: "the driver does not report its version", Err: describe(a, "cuDriverGetVersion", c, "")}
 	case v < MinDriver:
 		fail = tooOld(v)
 	}
@@ -110,15 +110,15 @@ var load = sync.OnceValue(func() loaded {
 
 func tooOld(v int) *UnavailableError {
 	return &UnavailableError{Status: DriverTooOld, Reason: fmt.Sprintf(
-		"the NVIDIA driver supports CUDA %s, gpfit needs %s or later (driver 525 or later)", Version(v), Version(MinDriver))}
+		"the NVIDIA driver supports CUDA %s, but gpfit needs %s or later (driver 525 or later)", Version(v), Version(MinDriver))}
 }
 
-// Version prints a CUDA version number, such as 12040, as "12.4".
+// Version formats a CUDA version number, such as 12040, as "12.4".
 func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// Detect looks for the driver and its devices. It is quick, creates no context
-// and never fails: what is wrong is in the result. The driver is opened at the
-// first call and the outcome kept; devices are asked anew.
+// Detect looks for the driver and its devices. It is quick, creates no context and
+// never fails; the result describes what is wrong. The first call opens the driver and
+// keeps the outcome. Every call queries the devices again.
 func Detect() Detection {
 	l := load()
 	d := Detection{Library: l.path, DriverVersion: l.version}
@@ -148,7 +148,7 @@ func Detect() Detection {
 	return d
 }
 
-// inspect asks for the properties of a device.
+// inspect queries the properties of a device.
 func inspect(a api, index int) DeviceInfo {
 	info := DeviceInfo{Index: index}
 	dev, c := a.device(index)
@@ -168,11 +168,12 @@ func inspect(a api, index int) DeviceInfo {
 	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
 	info.Multiprocessors = attribute(attrMultiprocessors)
 	info.ClockHz = 1e3 * float64(attribute(attrClock))
-	// Two transfers a clock; the clock is in kHz, the bus in bits.
+	// Memory transfers data twice per clock. The clock is in kHz, the bus width in
+	// bits.
 	info.MemoryBandwidth = 2 * 1e3 * float64(attribute(attrMemoryClock)) * float64(attribute(attrMemoryBus)) / 8
 	switch {
 	case info.Compute() < MinCompute:
-		info.Unusable = fmt.Sprintf("%s has compute capability %d.%d, gpfit needs %d.%d or later (Ampere)",
+		info.Unusable = fmt.Sprintf("%s has compute capability %d.%d, but gpfit needs %d.%d or later (Ampere)",
 			info.Name, info.Major, info.Minor, MinCompute/10, MinCompute%10)
 	case attribute(attrComputeMode) == computeModeProhibited:
 		info.Unusable = info.Name + " is in compute mode \"prohibited\" (nvidia-smi -c 0 opens it)"

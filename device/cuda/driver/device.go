@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Device is an open GPU: its primary context on a thread of its own. It is safe
-// for concurrent use; calls run one after the other.
+// Device is an open GPU: its primary context on a dedicated thread. It is safe for
+// concurrent use; calls run one after the other.
 type Device struct {
 	api    api
 	info   DeviceInfo
@@ -25,15 +25,15 @@ type task struct {
 	done chan<- outcome
 }
 
-// outcome is the result of a task, a panic included.
+// outcome is the result of a task or its panic.
 type outcome struct {
 	err      error
 	panicked any
 }
 
-// Open retains the primary context of a device (cuDevicePrimaryCtxRetain) and
-// makes it current on a new locked thread. Opening a device twice gives two
-// threads with the same context. Errors: [*UnavailableError], [*Error].
+// Open retains the primary context of a device (cuDevicePrimaryCtxRetain) and makes it
+// current on a new locked thread. Opening a device twice yields two threads with the
+// same context. Errors are [*UnavailableError] or [*Error].
 func Open(index int) (*Device, error) {
 	l := load()
 	if l.fail != nil {
@@ -104,11 +104,11 @@ func (d *Device) retain() error {
 // waits for it. Within fn every call on the device, and Do itself, runs at once.
 // A panic in fn continues in the caller. After Close it returns [ErrClosed].
 //
-// Code that calls CUDA libraries by other ways than this package (mathlib does)
-// must do so within Do.
+// Code that calls CUDA libraries other than through this package, such as mathlib, must
+// do so within Do.
 func (d *Device) Do(fn func() error) error {
-	// A locked thread runs no other goroutine: being on it means being in a task.
-	// After Close the thread may serve others.
+	// A locked thread runs no other goroutine, so code on it runs within a task. After
+	// Close the thread may serve other goroutines.
 	if threadID() == d.thread {
 		select {
 		case <-d.closed:
@@ -140,8 +140,8 @@ func (d *Device) do(fn func() error) error {
 	})
 }
 
-// undo is do for calls that free something: on a dead device there is nothing
-// to free any more, and it returns nil.
+// undo is do for calls that free something. On a dead device there is nothing left to
+// free, and it returns nil.
 func (d *Device) undo(fn func() error) error {
 	return d.Do(func() error {
 		if d.Err() != nil {
@@ -151,7 +151,7 @@ func (d *Device) undo(fn func() error) error {
 	})
 }
 
-// check turns a code into an error and remembers sticky ones.
+// check converts a code to an error and remembers sticky errors.
 func (d *Device) check(op string, c Code) error { return d.checkf(op, c, "") }
 
 func (d *Device) checkf(op string, c Code, format string, args ...any) error {
@@ -169,8 +169,8 @@ func (d *Device) checkf(op string, c Code, format string, args ...any) error {
 	return err
 }
 
-// Err returns the sticky error that made the device unusable, or nil. It does
-// not call CUDA: an error of work in flight shows at the next synchronisation.
+// Err returns the sticky error that made the device unusable, or nil. It does not call
+// CUDA; an error of pending work appears at the next synchronization.
 func (d *Device) Err() error {
 	if e := d.dead.Load(); e != nil {
 		return e
@@ -181,7 +181,7 @@ func (d *Device) Err() error {
 // Info returns the properties of the device.
 func (d *Device) Info() DeviceInfo { return d.info }
 
-// DriverVersion is that of [Detection].
+// DriverVersion is the version in [Detection].
 func (d *Device) DriverVersion() int { return load().version }
 
 // MemInfo returns the free and the total memory in bytes (cuMemGetInfo).
@@ -200,9 +200,9 @@ func (d *Device) Synchronize() error {
 	return d.do(func() error { return d.check("cuCtxSynchronize", d.api.contextSync()) })
 }
 
-// Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread.
-// Memory that was not freed goes with the last release of the process. It may
-// be called twice.
+// Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread. The last
+// release in the process frees memory that was not freed. Calling Close twice is
+// allowed.
 func (d *Device) Close() error {
 	err := d.undo(func() error {
 		d.api.contextCurrent(0)

@@ -1,37 +1,37 @@
-// Package driver is the part of the CUDA driver API that gpfit needs: devices,
-// memory, streams, events, modules and launches. Start with [Detect] (what is
-// there, and if it cannot be used, why) and [Open].
+// Package driver calls the part of the CUDA driver API that gpfit needs: devices,
+// memory, streams, events, modules and launches. Start with [Detect], which lists the
+// devices and explains why one cannot be used, and [Open].
 //
-// There are two implementations of the raw calls behind one set of types:
+// Two implementations of the raw calls exist behind one set of types:
 //
-//   - by default libcuda is opened at run time, without cgo
-//     (github.com/ebitengine/purego). The same binary uses a GPU where there is
-//     a driver and starts everywhere else, which a program linked to
-//     libcuda.so.1 does not.
-//   - under the build tag cu the calls go through gorgonia.org/cu, which is cgo
-//     and calls cuInit in its init function, exiting on any error. forward.c
-//     defines the symbols it links to, so that it starts without libcuda and
-//     its cuInit always succeeds; the true call is made by [Detect] or [Open].
-//     What cu lacks (copies of blocks, the text of errors) takes the default
-//     path.
+//   - By default the package opens libcuda at run time, without cgo
+//     (github.com/ebitengine/purego). The same binary uses a GPU if there is a
+//     driver and starts everywhere else, unlike a program linked to
+//     libcuda.so.1.
+//   - Under the build tag cu the calls use gorgonia.org/cu, which requires cgo.
+//     Its init function calls cuInit and exits on any error. forward.c defines
+//     the symbols that it links to, so that it starts without libcuda and its
+//     cuInit always succeeds; [Detect] or [Open] makes the real call. What cu
+//     lacks (copies of blocks, the text of errors) uses the default
+//     implementation.
 //
-// The tag nogpu, and any platform but Linux on amd64 and arm64, leave a package
-// that finds no device.
+// With the tag nogpu, and on any platform other than Linux on amd64 and arm64, the
+// package finds no device.
 //
 // # Threads
 //
-// A CUDA context is current to an operating system thread, goroutines move
-// between threads, and cuBLAS and cuSOLVER use the context of the thread they
-// are called on. A [Device] therefore owns one locked thread, on which its
-// primary context is current, and every call runs there: [Device.Do] sends a
-// function to it. Calls from within such a function run at once, so that a loop
-// over tiles should be put into one Do: going to the thread and back costs ten
-// microseconds or more, a call there less than one (BenchmarkCall).
+// A CUDA context is current to an operating system thread, goroutines move between
+// threads, and cuBLAS and cuSOLVER use the context of the calling thread. A [Device]
+// therefore owns one locked thread, on which its primary context is current, and every
+// call runs there: [Device.Do] sends a function to it. Calls from within such a
+// function run at once. A loop over tiles should therefore run within one Do: switching
+// to the thread and back costs ten microseconds or more, a call there less than one
+// (BenchmarkCall).
 //
 // # Errors
 //
-// Calls return [*Error] with CUDA's code. Out of memory leaves the device
-// usable. After a sticky error (an illegal address, a hardware fault) the
-// context is dead until the process ends: [Device.Err] returns the error, every
-// later call returns it without calling CUDA, and freeing does nothing.
+// Calls return [*Error] with CUDA's code. The device stays usable after it runs out of
+// memory. After a sticky error (an illegal address, a hardware fault) the context is
+// dead until the process ends: [Device.Err] and every later call return the error
+// without calling CUDA, and freeing does nothing.
 package driver

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 64 << 20})) }
 
-// testKernels has kernels axpy, geometry and fault.
+// testKernels contains the kernels axpy, geometry and fault.
 //
 //go:embed testdata/kernels.ptx
 var testKernels []byte
@@ -129,7 +129,7 @@ func TestUninitialisedMemoryIsNaN(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	d := open(t)
 	if _, err := d.Alloc(65 << 20); !driver.IsOutOfMemory(err) || driver.IsSticky(err) ||
-		!strings.Contains(err.Error(), "CUDA_ERROR_OUT_OF_MEMORY, code 2): 68157440 bytes asked for, 67108864 of 67108864 free") {
+		!strings.Contains(err.Error(), "CUDA_ERROR_OUT_OF_MEMORY, code 2): 68157440 bytes requested, 67108864 of 67108864 free") {
 		t.Errorf("error %v", err)
 	}
 	alloc(t, d, 64<<20)
@@ -154,7 +154,7 @@ func TestEvents(t *testing.T) {
 	if elapsed, err := end.Since(start); err != nil || elapsed < 0 {
 		t.Errorf("elapsed %v, %v", elapsed, err)
 	}
-	for range 2 { // twice does no harm
+	for range 2 { // a second call is harmless
 		must(t, s.Destroy(), start.Destroy(), end.Destroy())
 	}
 	if s.Device() != d {

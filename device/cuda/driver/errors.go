@@ -8,7 +8,7 @@ import (
 // Code is a CUresult of the CUDA driver API.
 type Code int
 
-// Codes that the package itself looks at; see cuda.h for the rest.
+// The package itself uses these codes; see cuda.h for the rest.
 const (
 	Success            Code = 0
 	CodeInvalidValue   Code = 1
@@ -20,7 +20,7 @@ const (
 	CodeUnknown        Code = 999
 )
 
-// codes names the errors that users meet, for when the driver cannot be asked.
+// codes names the errors that users meet, for use if the driver cannot be asked.
 var codes = map[Code][2]string{
 	1:   {"CUDA_ERROR_INVALID_VALUE", "invalid argument"},
 	2:   {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
@@ -54,15 +54,15 @@ var codes = map[Code][2]string{
 	718: {"CUDA_ERROR_INVALID_PC", "invalid program counter"},
 	719: {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 	802: {"CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized (is nvidia-fabricmanager running?)"},
-	803: {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "kernel driver and libcuda are of different versions (restart after an update)"},
+	803: {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "kernel driver and libcuda have different versions (restart after an update)"},
 	804: {"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "the forward-compatibility libcuda does not support this device"},
 	999: {"CUDA_ERROR_UNKNOWN", "unknown error"},
 }
 
-// Sticky reports whether the context is dead after this code, for every later
-// call in this process: uncorrectable memory and link errors (214, 220), an
-// illegal address (700), a timeout (702), a destroyed context (709), a device
-// assertion (710) and launch failures (714–719).
+// Sticky reports whether the context is dead for every later call in this process after
+// this code: uncorrectable memory and link errors (214, 220), an illegal address (700),
+// a timeout (702), a destroyed context (709), a device assertion (710) and launch
+// failures (714–719).
 func (c Code) Sticky() bool {
 	switch c {
 	case 214, 220, 700, 702, 709, 710:
@@ -75,12 +75,13 @@ func (c Code) Sticky() bool {
 type Error struct {
 	// Op is the CUDA function, for example "cuMemAlloc".
 	Op string
-	// Code is what it returned.
+	// Code is the code that it returned.
 	Code Code
-	// Name and Text are CUDA's, for example "CUDA_ERROR_OUT_OF_MEMORY" and
-	// "out of memory" (cuGetErrorName, cuGetErrorString).
+	// Name and Text are CUDA's name and text of the code, for example
+	// "CUDA_ERROR_OUT_OF_MEMORY" and "out of memory" (cuGetErrorName,
+	// cuGetErrorString).
 	Name, Text string
-	// Detail says more, such as the number of bytes or the compiler's log.
+	// Detail adds facts such as the number of bytes or the compiler's log.
 	Detail string
 }
 
@@ -92,15 +93,15 @@ func (e *Error) Error() string {
 	return s
 }
 
-// OutOfMemory reports CUDA_ERROR_OUT_OF_MEMORY; the device stays usable.
+// OutOfMemory reports whether the error is CUDA_ERROR_OUT_OF_MEMORY, after which the
+// device stays usable.
 func (e *Error) OutOfMemory() bool { return e.Code == CodeOutOfMemory }
 
-// Sticky reports an error after which the device is dead for this process.
+// Sticky reports whether the device is dead for this process after the error.
 func (e *Error) Sticky() bool { return e.Code.Sticky() }
 
-// InvalidModule reports a module that this driver or device cannot load:
-// invalid image or PTX, no code for the device, PTX newer than the driver, no
-// compiler.
+// InvalidModule reports whether this driver or device cannot load a module: invalid
+// image or PTX, no code for the device, PTX newer than the driver, no compiler.
 func (e *Error) InvalidModule() bool {
 	switch e.Code {
 	case 200, 209, 218, 221, 222:
@@ -110,7 +111,7 @@ func (e *Error) InvalidModule() bool {
 }
 
 // IsOutOfMemory reports whether err is, or wraps, an error of this package or of
-// mathlib that says that device memory is exhausted.
+// mathlib for exhausted device memory.
 func IsOutOfMemory(err error) bool {
 	var e interface {
 		error
@@ -129,10 +130,10 @@ func IsSticky(err error) bool {
 	return errors.As(err, &e) && e.Sticky()
 }
 
-// ErrClosed is returned by calls on a device after Close.
+// ErrClosed is the error of calls on a device after Close.
 var ErrClosed = errors.New("cuda: the device is closed")
 
-// describe makes an Error, asking the driver for names that are not in codes.
+// describe makes an Error. It asks the driver for names that are not in codes.
 func describe(a api, op string, c Code, detail string) *Error {
 	e := &Error{Op: op, Code: c, Detail: detail}
 	if known, ok := codes[c]; ok {

@@ -37,7 +37,7 @@ func TestOpenAndClose(t *testing.T) {
 	}
 }
 
-// work is a round of most calls; it frees what it allocates whatever happens.
+// work makes most of the calls once. It frees what it allocates in every case.
 func work(d *driver.Device) (err error) {
 	s, err := d.NewStream()
 	if err != nil {
@@ -82,8 +82,9 @@ func work(d *driver.Device) (err error) {
 	return nil
 }
 
-// Every call fails once, with a sticky error: it is returned, the device is dead
-// from then on, nothing is called any more, and another device works.
+// TestStickyErrorAtEachCall makes every call fail once with a sticky error. It checks
+// that the error is returned, that the device is dead from then on and makes no further
+// call, and that another device works.
 func TestStickyErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
@@ -96,8 +97,8 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	other, err := driver.Open(1)
 	must(t, err)
 	defer other.Close()
-	// The first two calls retain the context and make it current, the last two
-	// undo that.
+	// The first two calls retain the context and make it current; the last two undo
+	// these.
 	for k := 1; k <= calls-4; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			emulator.Reset()
@@ -122,7 +123,8 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	}
 }
 
-// Every call fails once, with an error that leaves the device usable.
+// TestErrorAtEachCall makes every call fail once, with an error that leaves the device
+// usable.
 func TestErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
@@ -185,13 +187,13 @@ func TestDetection(t *testing.T) {
 		status driver.Status
 		words  string
 	}{
-		{"old", emulator.Config{DriverVersion: 11080}, driver.DriverTooOld, "the NVIDIA driver supports CUDA 11.8, gpfit needs 12.0 or later"},
+		{"old", emulator.Config{DriverVersion: 11080}, driver.DriverTooOld, "the NVIDIA driver supports CUDA 11.8, but gpfit needs 12.0 or later"},
 		{"new", emulator.Config{DriverVersion: 13000}, driver.OK, ""},
 		{"none", emulator.Config{Devices: -1}, driver.NoDevices, "no GPU"},
 		{"missing", emulator.Config{NoDriver: true}, driver.NoLibrary, "GPFIT_CUDA_DRIVER cannot be opened"},
-		{"mismatch", emulator.Config{InitCode: 803}, driver.InitFailed, "of different versions (restart after an update)"},
+		{"mismatch", emulator.Config{InitCode: 803}, driver.InitFailed, "have different versions (restart after an update)"},
 		{"stub", emulator.Config{InitCode: 34}, driver.BadLibrary, "stub of a CUDA toolkit"},
-		{"turing", emulator.Config{Compute: "75"}, driver.NoUsableDevice, "compute capability 7.5, gpfit needs 8.0 or later"},
+		{"turing", emulator.Config{Compute: "75"}, driver.NoUsableDevice, "compute capability 7.5, but gpfit needs 8.0 or later"},
 		{"second", emulator.Config{Devices: 2, Compute: "70,80"}, driver.OK, ""},
 		{"prohibited", emulator.Config{ComputeMode: "2"}, driver.NoUsableDevice, "prohibited"},
 		{"system", emulator.Config{Env: []string{driver.LibraryVariable + "="}}, driver.NoLibrary, "libcuda.so.1"},
@@ -225,7 +227,7 @@ func TestDetection(t *testing.T) {
 	}
 }
 
-// A library that is no driver.
+// TestBadLibrary opens a library that is not a driver.
 func TestBadLibrary(t *testing.T) {
 	p := emulator.Build(t)
 	cfg := emulator.Config{Env: []string{driver.LibraryVariable + "=" + filepath.Join(p.Root, "12", "libnvJitLink.so.12")}}

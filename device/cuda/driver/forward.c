@@ -1,15 +1,15 @@
 //go:build cu && linux && (amd64 || arm64) && !nogpu
 
-/* The functions of libcuda that gorgonia.org/cu v0.9.6 is linked to, as jumps to
- * addresses that gpfit_cu_bind sets. With them the program is not linked to
- * libcuda.so.1 and starts without it. Before binding, and for functions that
- * the driver lacks, a call returns CUDA_ERROR_NOT_INITIALIZED.
+/* This file defines the functions of libcuda that gorgonia.org/cu v0.9.6 is linked
+ * to, as jumps to addresses that gpfit_cu_bind sets. With them the program is not
+ * linked to libcuda.so.1 and starts without it. Before binding, and for functions
+ * that the driver lacks, a call returns CUDA_ERROR_NOT_INITIALIZED.
  *
- * They are hidden: libraries that look for libcuda's functions themselves
+ * The functions are hidden: libraries that look up libcuda's functions themselves
  * (cuBLAS, cuSOLVER) must not find these.
  *
- * The list is what the linker misses without this file; a new version of cu or
- * of cuda.h that needs another function fails to link and names it.
+ * Without this file the linker reports these functions as missing. If a new version
+ * of cu or of cuda.h needs another function, linking fails and names it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,8 +55,8 @@
 
 static int not_bound(void) { return 3; }
 
-/* cu calls it in its init function and exits on an error; the true call is made
- * when the driver is looked for. */
+/* The init function of cu calls cuInit and exits on an error. gpfit makes the real
+ * call when it looks for the driver. */
 __attribute__((visibility("hidden"))) int cuInit(unsigned flags) {
 	(void)flags;
 	return 0;

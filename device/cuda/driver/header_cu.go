@@ -7,8 +7,8 @@ import "C"
 
 import "unsafe"
 
-// Numbers and a struct that the package writes out for builds without cuda.h,
-// compared with the header by the compiler: an index other than 0 is an error.
+// The compiler compares the numbers and the struct that this package defines for builds
+// without cuda.h with the header: an index other than 0 is an error.
 var zero [1]struct{}
 
 var (

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fetches the headers of a CUDA toolkit, which gorgonia.org/cu needs when it is
-# compiled (build tag cu), as NVIDIA's Python wheel of the CUDA runtime, and
-# prints the CGO_CFLAGS that find them:
+# Fetches the headers of a CUDA toolkit, which the build tag cu needs to compile
+# gorgonia.org/cu, from NVIDIA's Python wheel of the CUDA runtime, and prints the
+# CGO_CFLAGS that find them:
 #
 #   CGO_CFLAGS="$(device/cuda/driver/headers.sh 12)" go build -tags cu ./cmd/gpfit
 #
-# Argument: 12 or 13. The wheel is kept in GPFIT_HEADERS (default: the user's
-# cache folder) and never committed. With GPFIT_CUDA_INCLUDE the headers of that
-# folder are used and nothing is fetched. Needs python3 with pip and zipfile.
+# The argument is 12 or 13. The script keeps the wheel in GPFIT_HEADERS (default: the
+# user's cache folder); it is never committed. If GPFIT_CUDA_INCLUDE names a folder, the
+# script uses its headers and fetches nothing. It needs python3 with pip and zipfile.
 set -euo pipefail
 major=${1:-12}
 case $major in

@@ -12,8 +12,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// libraries are tried in this order: the loader's path, containers that mount
-// the driver outside it, and the Windows Subsystem for Linux.
+// libraries are tried in this order: the loader's path, containers that mount the
+// driver elsewhere, and the Windows Subsystem for Linux.
 var libraries = []string{
 	"libcuda.so.1",
 	"/usr/local/nvidia/lib64/libcuda.so.1",
@@ -22,8 +22,8 @@ var libraries = []string{
 
 func threadID() int { return syscall.Gettid() }
 
-// open finds libcuda, opens it (for good: it is never closed), checks that it
-// has every function that is called, and calls cuInit.
+// open finds libcuda, opens it for good (it is never closed), checks that it has every
+// function that the package calls, and calls cuInit.
 func open() (api, string, *UnavailableError) {
 	handle, path, fail := openLibrary()
 	if fail != nil {
@@ -58,7 +58,7 @@ func openLibrary() (handle uintptr, path string, fail *UnavailableError) {
 	if own := os.Getenv(LibraryVariable); own != "" {
 		names = []string{own}
 	}
-	// What dlopen has to say of a failure is kept for each thread.
+	// dlopen keeps its error message per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var first error
@@ -68,7 +68,7 @@ func openLibrary() (handle uintptr, path string, fail *UnavailableError) {
 			return h, name, nil
 		}
 		if _, statErr := os.Stat(name); first == nil || statErr == nil {
-			first = err // of a library that is there, rather than of one that is not
+			first = err // prefer the error of a library that exists
 		}
 	}
 	if own := os.Getenv(LibraryVariable); own != "" {
@@ -78,7 +78,7 @@ func openLibrary() (handle uintptr, path string, fail *UnavailableError) {
 	return 0, "", &UnavailableError{Status: NoLibrary, Err: first, Reason: noLibrary("/", first)}
 }
 
-// noLibrary says why libcuda is missing, as far as the kernel driver tells.
+// noLibrary explains why libcuda is missing, as far as the kernel driver's files show.
 func noLibrary(root string, err error) string {
 	version, readErr := os.ReadFile(root + "proc/driver/nvidia/version")
 	if readErr != nil {
@@ -95,7 +95,7 @@ func initFailed(a api, c Code) *UnavailableError {
 	case CodeNoDevice:
 		return &UnavailableError{Status: NoDevices, Err: err, Reason: "there is an NVIDIA driver but no GPU (or CUDA_VISIBLE_DEVICES hides it)"}
 	case CodeStubLibrary:
-		return &UnavailableError{Status: BadLibrary, Err: err, Reason: "the libcuda found is the stub of a CUDA toolkit, not a driver: take its folder off LD_LIBRARY_PATH"}
+		return &UnavailableError{Status: BadLibrary, Err: err, Reason: "the libcuda found is the stub of a CUDA toolkit, not a driver: remove its folder from LD_LIBRARY_PATH"}
 	}
 	return &UnavailableError{Status: InitFailed, Err: err, Reason: "the NVIDIA driver does not start: " + err.Error()}
 }

@@ -9,7 +9,7 @@ import (
 // Ptr is an address in device memory; 0 is none.
 type Ptr uint64
 
-// Offset returns the address so many bytes further.
+// Offset returns the address the given number of bytes after p.
 func (p Ptr) Offset(bytes int64) Ptr { return p + Ptr(bytes) }
 
 // Matrix is a column-major matrix in device memory, or a block of one: element
@@ -19,24 +19,24 @@ type Matrix struct {
 	LD int64
 }
 
-// At is the block of m that begins at (i, j).
+// At returns the block of m that begins at (i, j).
 func (m Matrix) At(i, j int64) Matrix { return Matrix{m.A.Offset(8 * (i + j*m.LD)), m.LD} }
 
-// Element is what arrays on the device are made of.
+// Element is the type of the elements of arrays on the device.
 type Element interface{ float64 | int64 | int32 }
 
-// Alloc allocates device memory, not initialised (cuMemAlloc). The address is a
-// multiple of 256. The error of a failed allocation satisfies [IsOutOfMemory].
+// Alloc allocates uninitialised device memory (cuMemAlloc). The address is a multiple
+// of 256. The error of a failed allocation satisfies [IsOutOfMemory].
 func (d *Device) Alloc(bytes int64) (p Ptr, err error) {
 	if bytes <= 0 {
-		return 0, fmt.Errorf("cuda: allocation of %d bytes", bytes)
+		return 0, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
 	}
 	err = d.do(func() error {
 		var c Code
 		p, c = d.api.memAlloc(bytes)
 		if c == CodeOutOfMemory {
 			free, total, _ := d.api.memInfo()
-			return d.checkf("cuMemAlloc", c, "%d bytes asked for, %d of %d free", bytes, free, total)
+			return d.checkf("cuMemAlloc", c, "%d bytes requested, %d of %d free", bytes, free, total)
 		}
 		return d.checkf("cuMemAlloc", c, "%d bytes", bytes)
 	})
@@ -46,8 +46,8 @@ func (d *Device) Alloc(bytes int64) (p Ptr, err error) {
 	return p, nil
 }
 
-// Free frees what Alloc returned (cuMemFree); it waits for the work that uses
-// it. Free of 0, and on a dead device, does nothing.
+// Free frees memory from Alloc (cuMemFree) and waits for the work that uses it. Freeing
+// 0, or on a dead device, does nothing.
 func (d *Device) Free(p Ptr) error {
 	if p == 0 {
 		return nil
@@ -116,14 +116,14 @@ func CopyBlockToDevice(s *Stream, dst Matrix, src []float64, lds, rows, cols int
 	return s.copyBlock(p, &p.srcHost, src, lds, rows, cols)
 }
 
-// copyBlock makes p, which lacks its size and the host's address at, a copy
-// from or to host, and waits for it.
+// copyBlock completes p with its size and the host's address at, copies from or to
+// host, and waits for the copy.
 func (s *Stream) copyBlock(p *memcpy2D, at *unsafe.Pointer, host []float64, ld, rows, cols int64) error {
 	if rows <= 0 || cols <= 0 {
 		return nil
 	}
 	if int64(len(host)) < (cols-1)*ld+rows {
-		return fmt.Errorf("cuda: block of %d×%d with leading dimension %d in a slice of %d", rows, cols, ld, len(host))
+		return fmt.Errorf("cuda: a block of %d×%d with leading dimension %d does not fit a slice of %d", rows, cols, ld, len(host))
 	}
 	var pin runtime.Pinner // p is passed to C and holds a Go pointer
 	defer pin.Unpin()

@@ -12,7 +12,7 @@ type Module struct {
 // (cuModuleLoadDataEx). The error holds the compiler's log.
 func (d *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
-		return nil, fmt.Errorf("cuda: empty module")
+		return nil, fmt.Errorf("cuda: the module is empty")
 	}
 	m := &Module{dev: d}
 	err := d.do(func() error {
@@ -26,8 +26,8 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// Unload unloads the module (cuModuleUnload); its functions are gone with it.
-// It may be called twice.
+// Unload unloads the module (cuModuleUnload), which invalidates its functions. Calling
+// it twice is allowed.
 func (m *Module) Unload() error {
 	if m == nil || m.handle == 0 {
 		return nil
@@ -37,8 +37,8 @@ func (m *Module) Unload() error {
 	return err
 }
 
-// Function looks a kernel up by its name in the PTX (cuModuleGetFunction). The
-// error of a missing one is an [*Error] with [CodeNotFound].
+// Function looks up a kernel by its name in the PTX (cuModuleGetFunction). The error
+// for a missing kernel is an [*Error] with [CodeNotFound].
 func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{dev: m.dev, name: name}
 	err := m.dev.do(func() error {
@@ -62,7 +62,7 @@ type Function struct {
 // FunctionAttribute is a CUfunction_attribute.
 type FunctionAttribute int
 
-// Attributes that can be read (cuda.h has more).
+// These attributes can be read; cuda.h has more.
 const (
 	MaxThreadsPerBlock FunctionAttribute = 0
 	StaticSharedBytes  FunctionAttribute = 1
@@ -81,15 +81,15 @@ func (f *Function) Attribute(a FunctionAttribute) (value int, err error) {
 	return value, err
 }
 
-// maxParams bounds the parameters of a kernel.
+// maxParams limits the parameters of a kernel.
 const maxParams = 64
 
-// Launch starts the kernel on a stream, in blocks of so many threads
-// (cuLaunchKernel). Every parameter takes 8 bytes: the bits of a float64, an
-// address or an integer of 64 bits. The values are copied at once.
+// Launch starts the kernel on a stream, in the given number of blocks of threads
+// (cuLaunchKernel). Every parameter takes 8 bytes: the bits of a float64, an address or
+// a 64-bit integer. Launch copies the values at once.
 func (f *Function) Launch(s *Stream, blocks, threads uint32, params ...uint64) error {
 	if len(params) > maxParams {
-		return fmt.Errorf("cuda: kernel %q with %d parameters, at most %d can be passed", f.name, len(params), maxParams)
+		return fmt.Errorf("cuda: kernel %q has %d parameters; at most %d are possible", f.name, len(params), maxParams)
 	}
 	return f.dev.do(func() error {
 		c := f.dev.api.launch(f.handle, blocks, threads, s.handle, params)

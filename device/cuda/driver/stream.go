@@ -9,9 +9,9 @@ type Stream struct {
 	handle uintptr
 }
 
-// NewStream creates a stream (cuStreamCreate) that, as CUDA's streams do by
-// default, waits for work on the default stream and is waited for by it: some
-// library functions use that one.
+// NewStream creates a stream (cuStreamCreate). As CUDA's streams do by default, it
+// waits for work on the default stream and the default stream waits for it, because
+// some library functions use the default stream.
 func (d *Device) NewStream() (*Stream, error) {
 	s := &Stream{dev: d}
 	err := d.do(func() error {
@@ -37,8 +37,8 @@ func (s *Stream) Synchronize() error {
 	return s.dev.do(func() error { return s.dev.check("cuStreamSynchronize", s.dev.api.streamSync(s.handle)) })
 }
 
-// Destroy destroys the stream once its work is done (cuStreamDestroy). It may
-// be called twice.
+// Destroy destroys the stream after its work is done (cuStreamDestroy). Calling it
+// twice is allowed.
 func (s *Stream) Destroy() error {
 	if s == nil || s.handle == 0 {
 		return nil
@@ -54,7 +54,7 @@ type Event struct {
 	handle uintptr
 }
 
-// NewEvent creates an event that takes times (cuEventCreate).
+// NewEvent creates an event that records times (cuEventCreate).
 func (d *Device) NewEvent() (*Event, error) {
 	e := &Event{dev: d}
 	err := d.do(func() error {
@@ -68,8 +68,7 @@ func (d *Device) NewEvent() (*Event, error) {
 	return e, nil
 }
 
-// Record puts the event after the work that is in the stream now
-// (cuEventRecord).
+// Record places the event after the work that is now in the stream (cuEventRecord).
 func (e *Event) Record(s *Stream) error {
 	return e.dev.do(func() error { return e.dev.check("cuEventRecord", e.dev.api.eventRecord(e.handle, s.handle)) })
 }
@@ -79,8 +78,8 @@ func (e *Event) Synchronize() error {
 	return e.dev.do(func() error { return e.dev.check("cuEventSynchronize", e.dev.api.eventSync(e.handle)) })
 }
 
-// Since returns the time from an earlier event to this one; both must have
-// passed (cuEventElapsedTime; resolution about half a microsecond).
+// Since returns the time from an earlier event to this one (cuEventElapsedTime, with a
+// resolution of about half a microsecond). Both events must have passed.
 func (e *Event) Since(start *Event) (elapsed time.Duration, err error) {
 	err = e.dev.do(func() error {
 		ms, c := e.dev.api.eventMs(start.handle, e.handle)
@@ -90,7 +89,7 @@ func (e *Event) Since(start *Event) (elapsed time.Duration, err error) {
 	return elapsed, err
 }
 
-// Destroy destroys the event (cuEventDestroy). It may be called twice.
+// Destroy destroys the event (cuEventDestroy). Calling it twice is allowed.
 func (e *Event) Destroy() error {
 	if e == nil || e.handle == 0 {
 		return nil

@@ -2,5 +2,5 @@
 
 package driver_test
 
-// cuTag says which implementation is under test.
+// cuTag reports which implementation the tests use.
 const cuTag = true

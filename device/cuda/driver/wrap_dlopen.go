@@ -2,5 +2,5 @@
 
 package driver
 
-// wrap returns the default implementation; see wrap_cu.go.
+// wrap returns the default implementation; see api_cu.go.
 func wrap(a *dlopenAPI, _ uintptr) api { return a }

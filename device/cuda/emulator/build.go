@@ -22,9 +22,9 @@ import (
 //go:embed csrc
 var sources embed.FS
 
-// Paths are the libraries that were built.
+// Paths locates the libraries that were built.
 type Paths struct {
-	// Root is the folder of all of it.
+	// Root is the folder of the build.
 	Root string
 	// Driver is the emulated libcuda.so.1.
 	Driver string
@@ -35,7 +35,7 @@ var build = sync.OnceValues(func() (*Paths, error) {
 		return nil, err
 	}
 	if root := os.Getenv(activeVariable); root != "" {
-		return paths(root), nil // as the process that started this one
+		return paths(root), nil // built by the process that started this one
 	}
 	with, err := compilers()
 	if err != nil {
@@ -57,8 +57,8 @@ var build = sync.OnceValues(func() (*Paths, error) {
 	return paths(root), with.compileOnce(parent, root)
 })
 
-// compileOnce builds what is not there yet. Of test packages that run at the same time
-// one compiles, the others wait for it, as long as that may take.
+// compileOnce builds what does not exist yet. If several test packages run at the same
+// time, one compiles and the others wait for it, as long as that takes.
 func (with toolchain) compileOnce(parent, root string) error {
 	there := func() bool {
 		_, err := os.Stat(root)
@@ -72,7 +72,7 @@ func (with toolchain) compileOnce(parent, root string) error {
 		return err
 	}
 	defer lock.Close()
-	// Where there are no locks, several compile, which is only slower.
+	// Without file locks several packages compile, which is only slower.
 	_ = filelock.Try(lock, true, 5*time.Minute)
 	if there() {
 		return nil
@@ -84,11 +84,12 @@ func paths(root string) *Paths {
 	return &Paths{Root: root, Driver: filepath.Join(root, "driver", "libcuda.so.1")}
 }
 
-// toolchain is a C compiler for the libraries and a C++ compiler for what executes
-// PTX, with the flag that makes it use all of this processor, if it has one.
+// toolchain is a C compiler for the libraries and a C++ compiler for the code that
+// executes PTX, with the flag, if it has one, that makes it use all instructions of
+// this processor.
 type toolchain struct{ cc, cxx, native string }
 
-// compilers finds them: $CC, cc, gcc or clang, and $CXX, c++, g++ or clang++.
+// compilers finds the compilers: $CC, cc, gcc or clang, and $CXX, c++, g++ or clang++.
 func compilers() (with toolchain, err error) {
 	if with.cc = first(os.Getenv("CC"), "cc", "gcc", "clang"); with.cc == "" {
 		return with, errors.New("there is no C compiler (cc, gcc, clang, or $CC)")
@@ -105,14 +106,14 @@ func compilers() (with toolchain, err error) {
 	return with, nil
 }
 
-// macros returns what the C++ compiler defines with a flag, which tells its version
-// and the processor's instructions.
+// macros returns the macros that the C++ compiler defines with the given flags. They
+// identify its version and the processor's instructions.
 func (with toolchain) macros(flags ...string) ([]byte, error) {
 	return exec.Command(with.cxx, append(flags, "-dM", "-E", "-x", "c++", "/dev/null")...).Output()
 }
 
-// objectFlags compile what executes PTX: multiplications and additions are fused only
-// where PTX says so, integers wrap around.
+// objectFlags returns the flags for the code that executes PTX: the compiler fuses
+// multiplications and additions only where PTX does, and integers wrap around.
 func (with toolchain) objectFlags() []string {
 	list := []string{"-std=c++17", "-fPIC", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
 		"-fwrapv", "-fvisibility=hidden", "-Wall"}
@@ -122,7 +123,7 @@ func (with toolchain) objectFlags() []string {
 	return list
 }
 
-// first returns the path of the first program that there is.
+// first returns the path of the first program that exists.
 func first(names ...string) string {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -132,7 +133,7 @@ func first(names ...string) string {
 	return ""
 }
 
-// files returns all sources, by their names without folders.
+// files returns all sources, keyed by their names without folders.
 func files() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
@@ -148,7 +149,8 @@ func files() (map[string][]byte, error) {
 	return all, nil
 }
 
-// fingerprint names a build by its sources, this file's steps and the compilers.
+// fingerprint identifies a build by its sources, the steps in this file and the
+// compilers.
 func (with toolchain) fingerprint() (string, error) {
 	all, err := files()
 	if err != nil {
@@ -174,8 +176,8 @@ func (with toolchain) fingerprint() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8]), nil
 }
 
-// compileInto builds in a temporary folder and renames it, so that test
-// packages that run at the same time do not see half a build.
+// compileInto builds in a temporary folder and renames it, so that test packages that
+// run at the same time never see an incomplete build.
 func (with toolchain) compileInto(parent, root string) error {
 	tmp, err := os.MkdirTemp(parent, "build-")
 	if err != nil {
@@ -208,7 +210,7 @@ func (with toolchain) compileInto(parent, root string) error {
 	}
 	if err := os.Rename(tmp, root); err != nil {
 		if _, statErr := os.Stat(root); statErr == nil {
-			return nil // another process was first
+			return nil // another process finished first
 		}
 		return err
 	}
@@ -219,11 +221,11 @@ func (with toolchain) compileInto(parent, root string) error {
 var objects = []string{"ptx_arithmetic.o", "ptx_memory.o", "ptx_conversions.o", "ptx_decode.o", "ptx_device.o", "ptx_registers.o",
 	"ptx_parser.o", "ptx_block.o", "ptx_exchange.o", "ptx_lexer.o"}
 
-// hot are the objects whose loops over threads take most of the time of the tests.
+// hot are the objects whose loops over threads take most of the tests' time.
 var hot = []string{"ptx_arithmetic.o", "ptx_memory.o", "ptx_block.o"}
 
-// optimization is the compiler's level for an object. Higher ones take longer to compile
-// than they save.
+// optimization returns the compiler's level for an object. Higher levels take more time
+// to compile than they save.
 func optimization(object string) string {
 	if slices.Contains(hot, object) {
 		return "-O2"
@@ -231,7 +233,7 @@ func optimization(object string) string {
 	return "-O1"
 }
 
-// compileObjects compiles as many at a time as there are processors.
+// compileObjects compiles as many objects at a time as there are processors.
 func (with toolchain) compileObjects(src string) error {
 	failed := make([]error, len(objects))
 	turns := make(chan struct{}, runtime.NumCPU())
@@ -263,7 +265,7 @@ var flags = []string{"-std=gnu11", "-O3", "-fPIC", "-shared", "-fvisibility=hidd
 // library is one shared library to build.
 type library struct {
 	path    string   // in the root
-	sources []string // C files, or what was compiled before
+	sources []string // C files, or objects
 	defines string
 	needs   []string // paths of libraries that it is linked to
 }
@@ -302,7 +304,7 @@ func (l library) link(cc, root, src string) error {
 	for _, n := range l.needs {
 		args = append(args, filepath.Join(root, n))
 	}
-	// The needed libraries need others, which the linker must find too.
+	// The libraries that it needs in turn need others, which the linker must find too.
 	args = append(args, "-Wl,-rpath-link,"+filepath.Dir(out), "-lpthread", "-ldl", "-lm")
 	if slices.Contains(l.sources, objects[0]) {
 		args = append(args, "-lstdc++")
@@ -310,7 +312,7 @@ func (l library) link(cc, root, src string) error {
 	return run(src, cc, args...)
 }
 
-// layouts lays the libraries out as toolkits and wheels are.
+// layouts arranges the libraries in the folders of toolkits and wheels.
 func layouts(root string) error {
 	all12 := []string{"12/libnvJitLink.so.12", "12/libcublasLt.so.12", "12/libcublas.so.12", "12/libcusparse.so.12", "12/libcusolver.so.11"}
 	all13 := []string{"13/libnvJitLink.so.13", "13/libcublasLt.so.13", "13/libcublas.so.13", "13/libcusparse.so.12", "13/libcusolver.so.12"}

@@ -12,8 +12,8 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// shared has an array of 64 numbers in shared memory: %rd1 is the address of the
-// thread's, %rd2 of its neighbour's.
+// shared declares an array of 64 numbers in shared memory. %rd1 is the address of the
+// thread's number, %rd2 that of its neighbour's.
 const shared = `.shared .align 8 .f64 all[64]; mov.u64 %rd1, all; mul.wide.u32 %rd3, %t, 8; add.s64 %rd1, %rd1, %rd3;
 xor.b32 %r1, %t, 1; mul.wide.u32 %rd3, %r1, 8; mov.u64 %rd2, all; add.s64 %rd2, %rd2, %rd3; cvt.rn.f64.u32 %fd1, %t;
 `
@@ -24,8 +24,8 @@ const (
 	launchFailure  = 719
 )
 
-// misuses are kernels of 64 threads that must be refused; what is said of them has the
-// line after bodyLine, if any, and words.
+// misuses are kernels of 64 threads that must be refused. The message must name the
+// line that is line lines after bodyLine, and contain words.
 var misuses = []struct {
 	name, body string
 	code       driver.Code
@@ -54,12 +54,12 @@ var misuses = []struct {
 	{"misaligned in global memory", "\nst.global.u64 [%mine+4], %rd1;", misaligned, 1, "is not a multiple of 8"},
 	{"misaligned vector", "\nld.global.v2.f64 {%fd1, %fd2}, [%in+8];", misaligned, 1, "is not a multiple of 16"},
 	{"barrier that some do not reach", "setp.lt.u32 %p1, %t, 9; @%p1 exit;\nbar.sync 0;", launchFailure, 1, "thread 9: 9 threads ended before a barrier at which others wait"},
-	{"two barriers", "setp.lt.u32 %p1, %t, 9; @%p1 bra L;\nbar.sync 0; bra.uni E;\nL: bar.sync 0; E:", launchFailure, 2, fmt.Sprintf("thread 9 waits at another barrier, in line %d", bodyLine+1)},
+	{"two barriers", "setp.lt.u32 %p1, %t, 9; @%p1 bra L;\nbar.sync 0; bra.uni E;\nL: bar.sync 0; E:", launchFailure, 2, fmt.Sprintf("thread 9 waits at a different barrier, in line %d", bodyLine+1)},
 	{"shuffle without all", "setp.lt.u32 %p1, %t, 9;\n@%p1 shfl.sync.idx.b32 %r1, %t, 0, 31, -1;", launchFailure, 1, "waits for thread 9, which does not come"},
 	{"shuffle of others", "\nshfl.sync.idx.b32 %r1, %t, 0, 31, 1;", launchFailure, 1, "in a thread that its mask does not name"},
 }
 
-// TestChecks runs the kernels in a process of its own, for what it says.
+// TestChecks runs each kernel in a separate process, to read its messages.
 func TestChecks(t *testing.T) {
 	const inside = "GPFIT_TEST_CHECKS"
 	emulator.Need(t)
@@ -91,7 +91,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestNoChecks has what looks like misuse and is none.
+// TestNoChecks runs kernels that look like misuse but are correct.
 func TestNoChecks(t *testing.T) {
 	for name, body := range map[string]string{
 		"a thread alone":  shared + "st.shared.f64 [%rd1], %fd1; ld.shared.f64 %fd2, [%rd1]; st.shared.f64 [%rd1], %fd2;",
@@ -105,7 +105,7 @@ func TestNoChecks(t *testing.T) {
 	}
 }
 
-// TestGarbage reads a register that nothing was written to.
+// TestGarbage reads a register that was never written.
 func TestGarbage(t *testing.T) {
 	got, err := ptxRun(t, kernelText("add.f64 %fd1, %fd1, 1.0; st.global.f64 [%mine], %fd1;"), 1, 1, nil)
 	if err != nil || uint64(got[0])>>48 != 0xfff8 {
@@ -113,7 +113,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestTrap ends a launch without any misuse.
+// TestTrap ends a launch by a trap, without misuse.
 func TestTrap(t *testing.T) {
 	emulator.Need(t)
 	before := emulator.Violations()

@@ -12,11 +12,11 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// buildable says whether this build can load the emulated device.
+// buildable reports whether this build can load the emulated device.
 const buildable = true
 
-// control calls a function of the emulated libcuda; the library is the one that
-// the driver package loads.
+// control calls a function of the emulated libcuda, the library that the driver package
+// loads.
 func control(name string, args ...uintptr) int64 {
 	h, err := purego.Dlopen(os.Getenv("GPFIT_CUDA_DRIVER"), purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
@@ -38,8 +38,8 @@ func withName(name, entry string, args ...uintptr) int64 {
 	return control(name, append([]uintptr{uintptr(unsafe.Pointer(&b[0]))}, args...)...)
 }
 
-// Inject makes the k-th call from now of an entry point return code; see
-// [Fault]. When the test ends everything is reset, a dead context included.
+// Inject makes the k-th call of an entry point from now on return code; see [Fault]. At
+// the end of the test it resets everything, including a dead context.
 func Inject(t testing.TB, entry string, k, code int) {
 	t.Helper()
 	Need(t)
@@ -47,27 +47,28 @@ func Inject(t testing.TB, entry string, k, code int) {
 	withName("gpfit_emu_inject", entry, uintptr(k), uintptr(code))
 }
 
-// Reset forgets faults, counts and violations, and revives dead contexts: a
-// device that has seen a sticky error stays dead, one opened later works.
+// Reset clears faults, counts and violations and revives dead contexts. A device that
+// has seen a sticky error stays dead; a device that is opened later works.
 func Reset() { control("gpfit_emu_reset") }
 
-// Calls returns how often an entry point was called since the last reset; "*"
-// for all calls that use a context.
+// Calls returns the number of calls of an entry point since the last reset; "*" counts
+// all calls that use a context.
 func Calls(entry string) int { return int(withName("gpfit_emu_calls", entry)) }
 
 // Used returns the bytes of device memory in use.
 func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) }
 
-// SetMemory changes the memory of a device.
+// SetMemory changes the memory of a device, in bytes.
 func SetMemory(device int, bytes int64) {
 	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))
 }
 
-// Threads returns how many threads have made calls in the context of a device
+// Threads returns the number of threads that have made calls in the context of a device
 // since the last reset.
 func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(device))) }
 
-// Retained returns how often the primary context of a device is retained.
+// Retained returns the number of times that the primary context of a device is
+// retained.
 func Retained(device int) int { return int(control("gpfit_emu_retained", uintptr(device))) }
 
 // Blocks returns the number of allocations.
@@ -76,13 +77,14 @@ func Blocks() int { return int(control("gpfit_emu_blocks")) }
 // Handles returns the number of streams, events and modules.
 func Handles() int { return int(control("gpfit_emu_handles")) }
 
-// Violations returns how often memory was misused: a call with an address outside
-// every allocation, a write before one by a math library, seen when it is freed (one
-// beyond it ends the process), or a kernel that broke a rule, whose launch failed.
+// Violations returns the number of misuses of memory: a call with an address outside
+// every allocation, a write before an allocation by a math library, which is detected
+// when the allocation is freed (a write beyond it ends the process), or a kernel that
+// broke a rule, whose launch failed.
 func Violations() int { return int(control("gpfit_emu_violations")) }
 
-// Check makes the test fail at its end if memory was misused, or if more is
-// allocated then than now.
+// Check makes the test fail at its end if memory was misused, or if more memory is then
+// allocated than now.
 func Check(t testing.TB) {
 	t.Helper()
 	Need(t)
@@ -98,7 +100,8 @@ func Check(t testing.TB) {
 }
 
 // Spoil makes every call of an entry point of the math libraries whose largest
-// dimension is at least from return success and a wrong result, until the test ends.
+// dimension is at least from return success and a wrong result, until the end of the
+// test.
 func Spoil(t testing.TB, entry string, from int, how Spoiling) {
 	t.Helper()
 	Need(t)
@@ -106,7 +109,7 @@ func Spoil(t testing.TB, entry string, from int, how Spoiling) {
 	withName("gpfit_emu_spoil", entry, uintptr(from), uintptr(how))
 }
 
-// Record returns the calls of the math libraries that f makes.
+// Record returns the calls of the math libraries by f.
 func Record(t testing.TB, f func()) []Call {
 	t.Helper()
 	Need(t)

@@ -4,8 +4,8 @@ package emulator
 
 import "testing"
 
-// This build cannot load the emulated device: Main runs the tests without it
-// and Need skips them.
+// This build cannot load the emulated device. Main runs the tests without it and Need
+// skips tests.
 
 const none = "emulator: not in this build"
 
@@ -34,7 +34,7 @@ func Record(t testing.TB, f func()) []Call {
 	return nil
 }
 
-// Reset panics, as do all functions below: a test comes to them after Need.
+// Reset panics, as do all functions below. Tests call them only after Need.
 func Reset() { panic(none) }
 
 // Calls panics.

@@ -1,46 +1,47 @@
-// Package emulator is an emulated NVIDIA GPU for tests: a libcuda.so.1 whose
-// device memory is host memory and whose launches execute the PTX that was loaded,
-// and stand-ins of cuBLAS and cuSOLVER in C. All of it is in folder csrc and built by
-// the tests with the machine's C and C++ compilers, once for a state of the sources:
-// it is kept in the user's cache folder.
+// Package emulator runs tests on an emulated NVIDIA GPU. It consists of a libcuda.so.1
+// whose device memory is host memory and whose launches execute the loaded PTX, and of
+// stand-ins for cuBLAS and cuSOLVER in C. The sources are in folder csrc. The tests
+// build them with the machine's C and C++ compilers, once for each state of the
+// sources, and keep the result in the user's cache folder.
 //
-// C code reads its configuration from the environment when it is loaded, and a
-// process can load one libcuda only. A test package therefore starts itself
-// again with the right environment:
+// The C code reads its configuration from the environment when it is loaded, and a
+// process can load only one libcuda. A test package therefore starts itself again with
+// the right environment:
 //
 //	func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
 //
 //	func TestWork(t *testing.T) {
-//		emulator.Need(t) // skips, saying so, where there is no compiler
+//		emulator.Need(t) // skips with a message if there is no compiler
 //		...
 //	}
 //
 //	func TestOldDriver(t *testing.T) {
 //		if emulator.Rerun(t, emulator.Config{DriverVersion: 11080}) {
-//			return // this test ran in a process of its own
+//			return // this test ran in a separate process
 //		}
 //		...
 //	}
 //
 // Within a process [Inject] makes the k-th call of an entry point fail, [Spoil] makes
-// the math libraries return wrong results, [Record] lists their calls, and
-// [Calls], [Used] and [Check] say what was called, what is still allocated and
-// whether memory was misused. Device memory is filled with NaN when allocated and
-// ends at a page that cannot be touched.
+// the math libraries return wrong results, [Record] lists their calls, and [Calls],
+// [Used] and [Check] report calls, allocated memory and misuse of memory. New device
+// memory is filled with NaN and ends at a page that cannot be accessed.
 //
-// A module's text is decoded when it is loaded (csrc/ptx_parser.cpp, ptx_decode.cpp);
-// what is no PTX that is known here is refused, with the line in the log. All threads
-// of a block execute an instruction together; where they part, those that are least
-// far in the text go first, until they meet the others (ptx_block.cpp). Known are the
-// instructions of float64, of integers of 32 and 64 bits and of predicates, memory of
-// all spaces, barrier 0 and shfl.sync; neither atomics, functions nor textures.
+// The emulator decodes a module's text when it loads it (csrc/ptx_parser.cpp,
+// ptx_decode.cpp). It refuses text that it does not know, with the line in the log. All
+// threads of a block execute an instruction together. If they diverge, the threads that
+// are least far in the text run first, until they meet the others (ptx_block.cpp). The
+// emulator knows the instructions for float64, for integers of 32 and 64 bits and for
+// predicates, memory in all spaces, barrier 0 and shfl.sync, but no atomics, functions
+// or textures.
 //
-// Every access of a kernel is checked (ptx_memory.cpp): alignment, the bounds of
-// allocations and of shared and local memory, reads of shared and local memory that the
-// block never wrote, and races in shared memory: two threads that touch the same place
-// between barriers, one of them writing. So are barriers that only some threads reach.
-// Such a launch fails with the code of a real device and says on standard error which
-// kernel, line of PTX, block and thread it was. Registers begin as NaN.
+// The emulator checks every access of a kernel (ptx_memory.cpp): alignment, the bounds
+// of allocations and of shared and local memory, reads of shared and local memory that
+// the block never wrote, and races in shared memory, which are accesses of two threads
+// to the same location between barriers, one of them a write. It also detects barriers
+// that only some threads reach. Such a launch fails with the code of a real device and
+// reports the kernel, line of PTX, block and thread on standard error. Registers
+// initially contain NaN.
 package emulator
 
 import (
@@ -59,42 +60,43 @@ import (
 // Config describes the machine to emulate. The zero value is one GPU of compute
 // capability 9.0 with 1 GiB, a driver for CUDA 12.4 and a CUDA 12 toolkit.
 type Config struct {
-	// Devices is their number; −1 for none.
+	// Devices is the number of devices; −1 for none.
 	Devices int
-	// Memory is that of each device, in bytes.
+	// Memory is the memory of each device, in bytes.
 	Memory int64
-	// DriverVersion is CUDA's number, such as 12040.
+	// DriverVersion is CUDA's version number, such as 12040.
 	DriverVersion int
-	// Compute is the compute capability of each device, "90,70"; the last one
-	// repeats.
+	// Compute lists the compute capabilities of the devices, such as "90,70"; the last
+	// one repeats.
 	Compute string
-	// ComputeMode is CUDA's number for each device, likewise: 2 is prohibited.
+	// ComputeMode lists CUDA's compute modes of the devices in the same way; 2 is
+	// prohibited.
 	ComputeMode string
-	// InitCode is what cuInit returns.
+	// InitCode is the return code of cuInit.
 	InitCode int
-	// Faults fail calls from the start; see [Fault].
+	// Faults makes calls fail from the start; see [Fault].
 	Faults []Fault
-	// Spoiled make the math libraries compute wrongly from the start.
+	// Spoiled makes the math libraries compute wrongly from the start.
 	Spoiled []Spoiled
 	// Toolkit is the layout of the math libraries.
 	Toolkit Toolkit
-	// NoDriver names a libcuda that does not exist.
+	// NoDriver makes the process look for a libcuda that does not exist.
 	NoDriver bool
-	// Env are further variables, "NAME=value", set last.
+	// Env lists further variables, "NAME=value", which are set last.
 	Env []string
 }
 
 // Fault makes the K-th call (from 1) of an entry point return Code.
 type Fault struct {
-	// Entry is the exported name, such as "cuMemAlloc_v2",
-	// "cublasDgemm_v2_64" or "cusolverDnXpotrf", or the name of a kernel for
-	// its launches; "*" counts all calls that use a context.
+	// Entry is the exported name, such as "cuMemAlloc_v2", "cublasDgemm_v2_64" or
+	// "cusolverDnXpotrf", or the name of a kernel, which stands for its launches; "*"
+	// counts all calls that use a context.
 	Entry string
 	K     int
-	// Code is a CUDA code; for the math libraries a status of theirs if below
-	// 100 (but 2 by "*" means out of memory). Sticky CUDA codes kill the
-	// context: every later call returns them. [Silent] is for calls without
-	// results of their own, and for kernels.
+	// Code is a CUDA code. For the math libraries a code below 100 is one of their
+	// statuses, except that 2 with "*" means out of memory. Sticky CUDA codes destroy
+	// the context: every later call returns them. [Silent] is for calls without results
+	// of their own, and for kernels.
 	Code int
 }
 
@@ -107,15 +109,16 @@ type Spoiled struct {
 	How   Spoiling
 }
 
-// Spoiling is how a result is wrong. The place is the same each time: rows from the
-// middle and columns from a quarter of the result on, within a lower triangle or a
-// whole matrix, and the other way around within an upper triangle.
+// Spoiling is the way in which a result is wrong. The place is the same each time: rows
+// from the middle and columns from a quarter of the result on, within a lower triangle
+// or a whole matrix, and the reverse within an upper triangle.
 type Spoiling int
 
 const (
-	// BlockLeftOut leaves out a block of up to 64×64: it holds what it held before.
+	// BlockLeftOut leaves out a block of up to 64×64, which keeps its previous
+	// contents.
 	BlockLeftOut Spoiling = 1 + iota
-	// ElementOff changes one element by a thousandth of itself.
+	// ElementOff changes one element by a thousandth of its value.
 	ElementOff
 	// BlockTransposed transposes a square block.
 	BlockTransposed
@@ -125,23 +128,23 @@ const (
 type Call struct {
 	// Routine is the BLAS or LAPACK name without its precision, such as "gemm".
 	Routine string
-	// M and N are the rows and columns of the result, K the terms of its sums.
+	// M and N are the rows and columns of the result, K the number of terms in its
+	// sums.
 	M, N, K int64
 	// Offset is where each of the matrices A, B and C begins, in bytes from the
-	// begin of its allocation, and LD its leading dimension. B is C where the result
-	// is in place; all are the same where there is one matrix.
+	// beginning of its allocation, and LD its leading dimension. B is C if the result
+	// is in place; all three are the same if there is only one matrix.
 	Offset, LD [3]int64
 }
 
-// Silent is the [Fault] of a device that computes wrongly: the call does nothing
+// Silent is the [Fault] of a device that computes wrong results: the call does nothing
 // and reports success.
 const Silent = -1
 
 // Toolkit is a layout of folders with the math libraries.
 type Toolkit string
 
-// The layouts. The first three and CUDA13 are complete; the rest must be
-// refused.
+// The first three layouts and CUDA13 are complete. The others must be refused.
 const (
 	CUDA12   Toolkit = ""         // toolkit of CUDA 12: lib64
 	CUDA13   Toolkit = "cuda13"   // toolkit of CUDA 13: lib64
@@ -149,19 +152,19 @@ const (
 	Wheels13 Toolkit = "wheels13" // Python wheels, nvidia/cu13/lib
 	// Mixed has cuBLAS of CUDA 12 and cuSOLVER of CUDA 13.
 	Mixed Toolkit = "mixed"
-	// MixedSparse is CUDA 12 but for libcusparse.so.12, whose name is the
-	// same in CUDA 13.
+	// MixedSparse is CUDA 12 except for libcusparse.so.12, whose name is the same in
+	// CUDA 13.
 	MixedSparse Toolkit = "mixedsparse"
 	// Incomplete lacks cuSOLVER.
 	Incomplete Toolkit = "incomplete"
 	// Lacking has a cuBLAS without cublasDtrmm_v2_64 and others.
 	Lacking Toolkit = "lacking"
-	// NoToolkit sets no GPFIT_CUDA_LIB: the search finds what the machine or
-	// Config.Env offers.
+	// NoToolkit sets no GPFIT_CUDA_LIB, so that the search finds the toolkits of the
+	// machine or of Config.Env.
 	NoToolkit Toolkit = "none"
 )
 
-// Library is the folder to name in GPFIT_CUDA_LIB for the layout.
+// Library returns the folder to name in GPFIT_CUDA_LIB for the layout.
 func (p *Paths) Library(t Toolkit) string {
 	switch t {
 	case CUDA12:
@@ -179,17 +182,18 @@ const (
 	longVariable     = "GPFIT_EMU_LONG"
 )
 
-// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 asks for:
-// every combination of what the short forms sample, minutes of processor time.
+// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 requests.
+// They test every combination of which the short forms test a sample, in minutes of
+// processor time.
 func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // active reports whether this process runs on the emulated device.
 func active() bool { return os.Getenv(activeVariable) != "" }
 
-// Main is a TestMain: it builds the emulated device, starts the test binary
-// again on it (in place of this process) and returns the exit code. Where it
-// cannot be built the tests run without it, and those that call [Need] are
-// skipped; with GPFIT_EMU_REQUIRED=1 that is a failure.
+// Main is a TestMain. It builds the emulated device, starts the test binary again on it
+// (in place of this process) and returns the exit code. If the device cannot be built,
+// the tests run without it and tests that call [Need] are skipped; with
+// GPFIT_EMU_REQUIRED=1 Main reports a failure instead.
 func Main(m *testing.M, cfg Config) int {
 	if active() {
 		return m.Run()
@@ -213,7 +217,7 @@ func executable() string {
 	return path
 }
 
-// Need skips the test where there is no emulated device.
+// Need skips the test if there is no emulated device.
 func Need(t testing.TB) {
 	t.Helper()
 	if active() {
@@ -226,8 +230,8 @@ func Need(t testing.TB) {
 	t.Skipf("SKIPPED, no emulated GPU: %v", err)
 }
 
-// Build compiles the emulated device, once, into the user's cache directory,
-// and skips the test where it cannot be compiled.
+// Build compiles the emulated device, once, into the user's cache directory. It skips
+// the test if the device cannot be compiled.
 func Build(t testing.TB) *Paths {
 	t.Helper()
 	p, err := build()
@@ -237,16 +241,16 @@ func Build(t testing.TB) *Paths {
 	return p
 }
 
-// Env returns the environment of a process on the emulated device: this
-// process's, without what would lead to other drivers or toolkits.
+// Env returns the environment of a process on the emulated device: the environment of
+// this process, without variables that select other drivers or toolkits.
 func Env(t testing.TB, cfg Config) []string {
 	t.Helper()
 	return Build(t).env(cfg)
 }
 
-// Rerun runs the calling test (or subtest) in a process of its own on the
-// machine that cfg describes and reports true; in that process it reports
-// false, and the test goes on. It fails if the test fails there.
+// Rerun runs the calling test (or subtest) in a separate process on the machine that
+// cfg describes and returns true. In that process it returns false, and the test
+// continues. It fails if the test fails there.
 func Rerun(t *testing.T, cfg Config) bool {
 	t.Helper()
 	if os.Getenv(rerunVariable) == t.Name() {
@@ -258,20 +262,20 @@ func Rerun(t *testing.T, cfg Config) bool {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
 	cmd := exec.Command(executable(), "-test.run="+strings.Join(parts, "/"), "-test.v", "-test.count=1", "-test.timeout=2m")
-	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0") // by default a second
+	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0") // the default is one second
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil:
-		t.Fatalf("in a process of its own: %v\n%s", err, out)
+		t.Fatalf("in a separate process: %v\n%s", err, out)
 	case strings.Contains(string(out), "--- SKIP: "+t.Name()+" "):
-		t.Skipf("in a process of its own:\n%s", out)
+		t.Skipf("in a separate process:\n%s", out)
 	case !strings.Contains(string(out), "--- PASS: "+t.Name()+" "):
-		t.Fatalf("did not run in a process of its own:\n%s", out)
+		t.Fatalf("did not run in a separate process:\n%s", out)
 	}
 	return true
 }
 
-// stripped are variables that steer gpfit's search or the loader's.
+// stripped lists variables that affect the search of gpfit or of the loader.
 var stripped = []string{"GPFIT_EMU_", "GPFIT_CUDA_", "CUDA_", "CUBLAS_", "LD_LIBRARY_PATH=", "VIRTUAL_ENV=", "CONDA_PREFIX="}
 
 func (p *Paths) env(cfg Config) []string {

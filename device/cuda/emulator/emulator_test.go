@@ -41,7 +41,7 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if n := emulator.Violations() - before; n != 1 {
 		t.Errorf("%d violations", n)
 	}
-	// What writes before its memory is found out when that is freed.
+	// A write before an allocation is detected when the allocation is freed.
 	before = emulator.Violations()
 	address := uintptr(p) - 1
 	**(**byte)(unsafe.Pointer(&address)) = 0
@@ -86,8 +86,8 @@ func TestFaultsFromTheStart(t *testing.T) {
 	}
 }
 
-// A process without a compiler runs the tests that do not need the device, and
-// fails if it is told to.
+// TestNoCompiler checks that a process without a compiler runs the tests that do not
+// need the device, and fails if the device is required.
 func TestNoCompiler(t *testing.T) {
 	emulator.Need(t)
 	env := []string{"PATH=/nowhere", "HOME=" + t.TempDir()}

@@ -12,9 +12,9 @@ import (
 	"gpfit/device/cuda/emulator"
 )
 
-// kernelText is a module with one kernel, k, whose first parameter is the address of
-// its result: %out, and of the 32-bit number of a thread: %t. Lines of the body begin
-// with bodyLine.
+// kernelText returns a module with one kernel, k, whose first parameter is the address
+// %out of its result. %t is the 32-bit number of a thread. The body begins at line
+// bodyLine.
 func kernelText(body string) []byte {
 	return []byte(`.version 7.8
 .target sm_80
@@ -27,8 +27,8 @@ ld.param.u64 %out, [out]; ld.param.u64 %in, [in]; mov.u32 %t, %tid.x; mul.wide.u
 
 const bodyLine = 7
 
-// ptxRun runs a kernel in one block and returns the size numbers of its result; in is
-// what its second parameter points to.
+// ptxRun runs a kernel in one block and returns the size numbers of its result. The
+// kernel's second parameter points to in.
 func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) ([]int64, error) {
 	t.Helper()
 	emulator.Need(t)
@@ -70,7 +70,8 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	return result, driver.CopyToHost(s, result, out)
 }
 
-// wantResult compares the result of a kernel of n threads, one number of each.
+// wantResult compares the result of a kernel of n threads, which is one number for each
+// thread.
 func wantResult(t *testing.T, body string, n int, in []float64, want func(i int) int64) {
 	t.Helper()
 	got, err := ptxRun(t, kernelText(body), uint32(n), n, in)
@@ -85,7 +86,7 @@ func wantResult(t *testing.T, body string, n int, in []float64, want func(i int)
 }
 
 func TestDivergence(t *testing.T) {
-	// Loops of i%7 rounds, in which odd and even rounds part again.
+	// These loops have i%7 rounds, in which odd and even rounds diverge again.
 	wantResult(t, `rem.u32 %r1, %t, 7; mov.u32 %r2, 0; mov.u32 %r3, 0;
 LOOP: setp.ge.u32 %p1, %r2, %r1;
 @%p1 bra DONE;
@@ -140,7 +141,7 @@ func TestShuffles(t *testing.T) {
 			return int64(i)
 		})
 	}
-	// The sum of numbers of 64 bits in two halves.
+	// The kernel adds 64-bit numbers in two halves.
 	wantResult(t, `cvt.rn.f64.u32 %fd1, %t; mov.u32 %r5, 16;
 AGAIN: mov.b64 {%r1, %r2}, %fd1;
 shfl.sync.bfly.b32 %r3, %r1, %r5, 31, -1; shfl.sync.bfly.b32 %r4, %r2, %r5, 31, -1;
@@ -157,7 +158,7 @@ func TestMemory(t *testing.T) {
 	wantResult(t, `mul.wide.u32 %rd1, %t, 16; add.s64 %rd1, %rd1, %in;
 ld.global.nc.v2.f64 {%fd1, %fd2}, [%rd1]; sub.f64 %fd3, %fd2, %fd1;
 cvt.rni.s64.f64 %rd2, %fd3; st.global.u64 [%mine], %rd2;`, 32, in, func(i int) int64 { return int64(4*i + 1) })
-	// Bytes of local memory by generic addresses, and a table.
+	// The kernel accesses bytes of local memory by generic addresses, and a table.
 	wantResult(t, `.local .align 8 .b8 own[16]; .shared .align 8 .b8 all[512];
 mov.u64 %rd1, own; cvta.local.u64 %rd2, %rd1;
 st.u8 [%rd2+3], %t; ld.local.u8 %r1, [own+3];
@@ -179,7 +180,7 @@ ld.const.f64 %fd1, [%rd2]; cvt.rmi.s64.f64 %rd3, %fd1; st.global.u64 [%mine], %r
 	}
 }
 
-// TestScopes has registers and labels of the same names in scopes.
+// TestScopes uses the same names for registers and labels in different scopes.
 func TestScopes(t *testing.T) {
 	wantResult(t, `.reg .b64 v; mov.u64 v, 1; // begin inline asm
 { .reg .b64 v; .reg .pred q; mov.u64 v, 40; setp.lt.u32 q, %t, 3; @q bra L; add.u64 v, v, 10; L: mov.u64 %rd1, v; }
@@ -243,7 +244,7 @@ func TestInvalidPTX(t *testing.T) {
 		"bra NOWHERE;":                                     "unknown label NOWHERE",
 		".reg .b32 %t;":                                    "duplicate definition of %t",
 		"ld.global.f99 %fd1, [%in];":                       "unknown instruction",
-		"ld.global.f64 %fd1, %in;":                         "no address",
+		"ld.global.f64 %fd1, %in;":                         "not an address",
 		"add.f64 %fd1, %fd2, 0d12;":                        "too many or too few digits",
 		".shared .align 8 .b8 much[50000];":                "too much shared memory",
 		"mov.u32 %tid.x, 5;":                               "a register of another type",

@@ -10,9 +10,9 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestContract contracts random symmetric matrices in panels and compares with
-// the evaluator's reverse mode, relative to the sum of absolute terms. Below the
-// diagonal the matrices hold NaN.
+// TestContract contracts random symmetric matrices in panels and compares the results
+// with the evaluator's reverse mode, relative to the sum of absolute terms. Below the
+// diagonal the matrices contain NaN.
 func TestContract(t *testing.T) {
 	for i, p := range append(programs, struct {
 		text string
@@ -111,8 +111,8 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestContractRepeats wants the same bits from the same launch with poisoned and
-// used scratch memory, and for any interleaving of blocks.
+// TestContractRepeats checks that the same launch yields the same bits with poisoned
+// and used scratch memory, and for any interleaving of blocks.
 func TestContractRepeats(t *testing.T) {
 	rng := seeded(5)
 	prog := kerneltest.Program(t, "rbf(ard) + matern32*matern12(ard)", 11)

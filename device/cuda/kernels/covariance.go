@@ -6,7 +6,7 @@ import (
 	"gpfit/device/cuda/kernels/ptx"
 )
 
-// The tile of pairs that a block works on, see package ptx.
+// A block works on this tile of pairs; see package ptx.
 const (
 	tileRows = 64
 	tileCols = 32
@@ -16,8 +16,8 @@ func checkNoise(noise Vector, n int64) {
 	require(noise.N == 1 || noise.N == n, "noise of length, for n points", noise.N, n)
 }
 
-// Fill writes columns j0 ≤ j < j1 of the lower triangle of K + diag(noise) to a,
-// an n×n matrix; noise holds one variance or n.
+// Fill writes columns j0 ≤ j < j1 of the lower triangle of K + diag(noise) to a, an n×n
+// matrix; noise has one element or n.
 func Fill(f Function, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && a.LD >= x.N, "columns of n, leading dimension", j0, j1, x.N, a.LD)
 	checkNoise(noise, x.N)
@@ -33,9 +33,9 @@ func Cross(f Function, x, xs Points, r0, r1 int64, out Matrix) Launch {
 	return launchOf(f, &ptx.Cross, blocks, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
 }
 
-// Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0 of y, for the n×m
-// matrix v and Σ = K + diag(noise) generated anew. The work is that of a full
-// matrix K per 4 columns of v. It must not be in place.
+// Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0−1 of y, for the n×m matrix
+// v. It generates Σ = K + diag(noise) again, which takes the work of a full matrix K
+// per 4 columns of v. y must not overlap v.
 func Multiply(f Function, x Points, noise Vector, i0, i1 int64, v Matrix, m int64, y Matrix) Launch {
 	require(0 <= i0 && i0 <= i1 && i1 <= x.N && m >= 0 && v.LD >= x.N && y.LD >= i1-i0,
 		"rows of n, columns, leading dimensions", i0, i1, x.N, m, v.LD, y.LD)
@@ -47,18 +47,18 @@ func Multiply(f Function, x Points, noise Vector, i0, i1 int64, v Matrix, m int6
 	return launchOf(f, &ptx.Multiply, blocks, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
 }
 
-// ContractBlocks is the largest number of blocks that [Contract] uses on a device
-// with the given number of multiprocessors: two for each, as many as its registers
-// hold. The result of a contraction depends, in its last bits, on this number.
+// ContractBlocks returns the largest number of blocks that [Contract] uses on a device
+// with the given number of multiprocessors: two for each, which is what its registers
+// hold. The last bits of a contraction depend on this number.
 func ContractBlocks(multiprocessors int) int64 { return 2 * int64(max(multiprocessors, 1)) }
 
-// ContractSpace returns the bytes of scratch memory and of partial sums that
-// [Contract] needs with up to blocks blocks.
+// ContractSpace returns the bytes of scratch memory and of partial sums that [Contract]
+// needs with at most the given number of blocks.
 func ContractSpace(gradient *ptx.Kernel, blocks int64) (scratch, partial int64) {
 	return 8 * blocks * int64(gradient.Scratch()), 8 * blocks * int64(gradient.Rows())
 }
 
-// ContractWork is the memory of a contraction, sized by [ContractSpace].
+// ContractWork is the memory of a contraction, with the sizes from [ContractSpace].
 type ContractWork struct {
 	Scratch, Partial Ptr
 	Blocks           int64
@@ -67,18 +67,19 @@ type ContractWork struct {
 // Adjoint is the matrix G = Inv·Σ⁻¹ + M + Σ_k outer_k·v_k v_kᵀ of a contraction.
 type Adjoint struct {
 	Inv float64
-	// Inverse and Middle are panels of columns of Σ⁻¹ and M, of which the upper
-	// triangle is read; Middle.A may be 0 for M = 0.
+	// Inverse and Middle are panels of columns of Σ⁻¹ and M, of which [Contract] reads
+	// the upper triangle; Middle.A may be 0 for M = 0.
 	Inverse, Middle Matrix
-	// Vectors holds Count columns v_k, Outer as many factors.
+	// Vectors holds Count columns v_k, Outer as many factors outer_k.
 	Vectors, Outer Ptr
 	Count          int64
 }
 
-// Contract takes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with
-// column j0. It adds their part of Σ_pairs G·value, elements off the diagonal counted
-// twice, to sums[r] for every row r of f, a gradient, and writes G_jj to diag[j]. The
-// two launches go in this order; zero sums before the first panel.
+// Contract processes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with
+// column j0. It adds their part of Σ_pairs G·value, with elements off the diagonal
+// counted twice, to sums[r] for every row r of f, a gradient, and writes G_jj to
+// diag[j]. Run the two launches in this order, and set sums to zero before the first
+// panel.
 func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,

@@ -12,15 +12,16 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// Sizes around the edges of tiles.
+// sizes are around the edges of tiles.
 var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 193}
 
-// sizesWith returns the sizes and more.
+// sizesWith returns the sizes and the given ones.
 func sizesWith(more ...int) []int { return append(slices.Clone(sizes), more...) }
 
-// sizesOf are the sizes for the i-th program. In the long form these are all, and for
-// every sixth program a larger one; otherwise every third one, beginning with another for
-// the next program, so that each program sees several tiles and each size is there.
+// sizesOf returns the sizes for the i-th program. The long form uses all sizes, and a
+// larger one for every sixth program. The short form uses every third size and begins
+// with a different one for the next program, so that each program covers several tiles
+// and every size is used.
 func sizesOf(i int) []int {
 	if emulator.Long() {
 		if i%6 == 0 {
@@ -37,8 +38,8 @@ func sizesOf(i int) []int {
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// checkFill compares columns j0 … j1−1 of a, with leading dimension ld, and wants
-// everything else untouched.
+// checkFill compares columns j0 … j1−1 of a, whose leading dimension is ld, and expects
+// everything else to be untouched.
 func checkFill(t *testing.T, a []float64, ld int, prog *kernel.Program, theta, noise []float64, x *kernel.Points, j0, j1 int) {
 	t.Helper()
 	e := kernel.NewEvaluator(prog)
@@ -117,7 +118,7 @@ func TestCross(t *testing.T) {
 			for k, n := range sizesOf(i) {
 				r := result{ld: n + k%2, m: 1 + 37*k%101, x: somePoints(rng, n, p.d)}
 				r.xs = somePoints(rng, r.m, p.d)
-				for c := range p.d { // one test point is a training point
+				for c := range p.d { // make one test point equal to a training point
 					r.xs.X[c*r.m] = r.x.X[c*n]
 				}
 				r.r0, r.r1 = r.m/4, r.m

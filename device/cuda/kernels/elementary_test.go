@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// bigExp returns eˣ to about 180 bits: Taylor's series of x/2^40, squared 40
+// bigExp returns eˣ to about 180 bits, from the Taylor series of x/2^40, squared 40
 // times.
 func bigExp(x *big.Float) *big.Float {
 	const halvings, precision = 40, 250
@@ -30,14 +30,14 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// ulps returns |got − want| in units of the last place of want.
+// ulps returns |got − want| in units in the last place of want.
 func ulps(got float64, want *big.Float) float64 {
 	w, _ := want.Float64()
 	diff, _ := new(big.Float).Sub(want, new(big.Float).SetFloat64(got)).Float64()
 	return abs(diff) / (math.Nextafter(abs(w), math.Inf(1)) - abs(w))
 }
 
-// TestExp looks at exp through a kernel that is exp(−|x|), bit for bit.
+// TestExp tests exp through a kernel that is exp(−|x|), bit for bit.
 func TestExp(t *testing.T) {
 	rng := seeded(8)
 	xs := []float64{0, 1, math.Ln2, math.Ln2 / 2, 3 * math.Ln2 / 2, 5e-324, 1e-17, 1e-8, 700, 707.99, 708, 708.5, 720, 745, 746, 1e5, 1e160, 1e300}
@@ -52,7 +52,7 @@ func TestExp(t *testing.T) {
 	m.run()
 	worst := 0.0
 	for k, got := range m.floats(out) {
-		x := math.Sqrt(xs[k] * xs[k]) // 0 or +Inf beyond the range of squares
+		x := math.Sqrt(xs[k] * xs[k]) // √(x²) is 0 or +Inf beyond the range of squares
 		switch {
 		case x == 0:
 			if got != 1 {
@@ -73,7 +73,7 @@ func TestExp(t *testing.T) {
 	t.Logf("exp: at most %.3f ulp off", worst)
 }
 
-// column runs a kernel of one column on x against 0.
+// column runs a kernel of one column on the points x and the point 0.
 func column(t *testing.T, text string, theta, x []float64) []float64 {
 	m := newMachine(t)
 	out := m.blank(int64(len(x)))
@@ -83,7 +83,7 @@ func column(t *testing.T, text string, theta, x []float64) []float64 {
 	return m.floats(out)
 }
 
-// TestTurns looks at sines and cosines through cosine, which is 1 − 2 sin²(πx), and
+// TestTurns tests sines and cosines through cosine, which is 1 − 2 sin²(πx), and
 // through periodic with a lengthscale so small that it shows the relative error of
 // sin²(πx) near whole numbers.
 func TestTurns(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTurns(t *testing.T) {
 	}
 	worst := 0.0
 	for k, got := range column(t, "cosine", []float64{1, 1}, xs) {
-		// The remainder is exact; 2π times it is rounded, which costs up to 4e-16.
+		// The remainder is exact. Rounding its product with 2π costs up to 4e-16.
 		diff := abs(got - math.Cos(2*math.Pi*math.Remainder(xs[k], 1)))
 		worst = max(worst, diff)
 		if !(diff <= 1.6e-15) {
@@ -117,7 +117,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestLogOnePlus looks at log(1 + t) through rq: with α = ½ it is (1 + x²)^−½.
+// TestLogOnePlus tests log(1 + t) through rq: with α = ½ it is (1 + x²)^−½.
 func TestLogOnePlus(t *testing.T) {
 	rng := seeded(13)
 	xs := []float64{0, 1e-200, 1e-9, 1e-5, 1, 1e5, 1e80, 1e100, 1e200}
@@ -135,7 +135,7 @@ func TestLogOnePlus(t *testing.T) {
 			t.Errorf("rq at %v = %v, want %v", xs[k], got, want)
 		}
 	}
-	// 1 − k(x) for a small x is αlog(1 + t) to the first order, at large α.
+	// For a small x and a large α, 1 − k(x) is α·log(1 + t) to first order.
 	for k, got := range column(t, "rq", []float64{1, 1e12, 1}, xs) {
 		want := math.Exp(-1e12 * math.Log1p(xs[k]*xs[k]/2e12))
 		if xs[k] < 30 && !(abs(got-want) <= 1e-15*want*(2+xs[k]*xs[k])) {
@@ -163,8 +163,8 @@ func TestLog(t *testing.T) {
 	worst := 0.0
 	for k, x := range xs {
 		got := m.floats(outs[k])[0]
-		// log x = y + log(x·e^−y) ≈ y + (x·e^−y − 1) − (…)²/2 for y near it. Not from
-		// math.Log, which is wrong for subnormal numbers on amd64.
+		// For y near log x, log x = y + log(x·e^−y) ≈ y + (x·e^−y − 1) − (…)²/2. The
+		// test does not use math.Log, which is wrong for subnormal numbers on amd64.
 		y := got
 		e := bigExp(big.NewFloat(-y))
 		e.Mul(e, big.NewFloat(x))
@@ -195,10 +195,11 @@ func TestLog(t *testing.T) {
 }
 
 // TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices
-// exceed 2³² and whose size in bytes the memory; only touched pages are taken.
+// exceed 2³² and whose size in bytes exceeds the memory. The system allocates only the
+// pages that it touches.
 func TestLargeMatrix(t *testing.T) {
 	if !emulator.Long() {
-		t.Skip("the long form with GPFIT_EMU_LONG=1")
+		t.Skip("GPFIT_EMU_LONG=1 runs the long form")
 	}
 	const n, cols = 70_000, 3
 	rng := seeded(10)

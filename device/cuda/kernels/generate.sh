@@ -4,14 +4,14 @@
 #
 #   ./generate.sh           writes gpfit.ptx
 #   ./generate.sh --check   compares instead: exit status 1 unless byte-identical,
-#                           2 without that very compiler
+#                           2 if that compiler is missing
 #
-# CI runs it with --check after installing the two packages; so does the test
+# CI runs it with --check after it installs the two packages. So does the test
 # TestGenerated, which skips on status 2.
 #
-# PTX 7.8 is the oldest version that knows sm_90 and loads with any driver from
-# 520 on. The text for sm_80 and for sm_90 differs in its .target line alone
-# (checked here), so that one file serves both; see ptx.go.
+# PTX 7.8 is the oldest version that knows sm_90, and any driver from 520 on loads it.
+# The text for sm_80 and for sm_90 differs only in its .target line (the script checks
+# this), so that one file serves both; see ptx.go.
 set -euo pipefail
 cd "$(dirname "$0")"
 clang=${CLANG:-clang-16}
@@ -42,7 +42,7 @@ fi
 case ${1:-} in
 --check)
   if ! cmp "$work/sm_80.ptx" gpfit.ptx; then
-    echo "generate.sh: gpfit.ptx is not what the sources give: run device/cuda/kernels/generate.sh" >&2
+    echo "generate.sh: gpfit.ptx does not match the sources: run device/cuda/kernels/generate.sh" >&2
     exit 1
   fi
   ;;

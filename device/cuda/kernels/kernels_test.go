@@ -40,11 +40,11 @@ func TestModule(t *testing.T) {
 		}
 	}
 	if _, err := kernels.Module(7, 5); err == nil {
-		t.Error("a module for 7.5")
+		t.Error("a module exists for 7.5")
 	}
 }
 
-// entries returns the text of every kernel in the module.
+// entries returns the text of every kernel in the module, by name.
 func entries(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, part := range strings.Split(module(t, 8, 0), "\n.visible .entry ")[1:] {
@@ -85,7 +85,7 @@ func TestTableMatchesModule(t *testing.T) {
 	}
 }
 
-// TestModuleHabits checks what the kernels' documentation claims about the code.
+// TestModuleHabits checks the claims about the code in the kernels' documentation.
 func TestModuleHabits(t *testing.T) {
 	text := module(t, 8, 0)
 	for _, bad := range []string{"atom.", "red.", "call", ".extern", ".approx", ".ftz", "vprintf", "trap"} {
@@ -121,7 +121,7 @@ func TestLaunchGeometry(t *testing.T) {
 		t.Fatal(err)
 	}
 	prog, derivatives := kernels.Function{Kernel: value}, kernels.Function{Kernel: gradient}
-	// The largest matrix: indices and grids have room.
+	// Indices and grids have room for the largest matrix.
 	const n = 131_072
 	x := kernels.Points{X: 1, N: n}
 	l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 0, n)

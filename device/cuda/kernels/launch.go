@@ -16,20 +16,21 @@ type (
 
 // Launch is one kernel launch, in blocks of [Threads].
 type Launch struct {
-	// Kernel is a name from [Table], or an entry of Of.
+	// Kernel is a name from [Table], or the name of an entry of Of.
 	Kernel string
-	// Of is the covariance function that the kernel is made for; nil of others.
+	// Of is the covariance function for which the kernel was generated, nil for a
+	// kernel from [Table].
 	Of *ptx.Kernel
-	// Blocks may be 0, which a driver would refuse: there is nothing to do.
+	// Blocks may be 0, which means that there is nothing to do. A driver refuses such a
+	// launch.
 	Blocks uint32
-	// Args holds the 8 bytes of every parameter.
+	// Args contains the 8 bytes of every parameter.
 	Args []uint64
-	// entry is Kernel where there is an Of.
+	// entry describes Kernel if Of is not nil.
 	entry *ptx.Entry
 }
 
-// launch checks args against the table; what is wrong there is a mistake in this
-// package.
+// launch checks args against the table. A mismatch is a mistake in this package.
 func launch(name string, blocks int64, args ...any) Launch {
 	k := find(name)
 	if k == nil {
@@ -38,7 +39,7 @@ func launch(name string, blocks int64, args ...any) Launch {
 	return launchEntry(k, blocks, args...)
 }
 
-// launchOf is a launch of a kernel made for f.
+// launchOf returns a launch of a kernel generated for f.
 func launchOf(f Function, k *Kernel, blocks int64, args ...any) Launch {
 	l := launchEntry(k, blocks, append([]any{f.Uniforms}, args...)...)
 	l.Of, l.entry = f.Kernel, k
@@ -48,10 +49,10 @@ func launchOf(f Function, k *Kernel, blocks int64, args ...any) Launch {
 func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
 	name := k.Name
 	if len(k.Params) != len(args) {
-		panic("kernels: arguments of " + name)
+		panic("kernels: wrong number of arguments for " + name)
 	}
 	if blocks < 0 || blocks > math.MaxInt32 {
-		panic(fmt.Sprintf("kernels: %s on %d blocks", name, blocks))
+		panic(fmt.Sprintf("kernels: %s cannot run on %d blocks", name, blocks))
 	}
 	l := Launch{Kernel: name, Blocks: uint32(blocks)}
 	for i, arg := range args {
@@ -66,7 +67,7 @@ func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
 			kind, bits = Double, math.Float64bits(v)
 		}
 		if kind != k.Params[i].Kind {
-			panic("kernels: argument " + k.Params[i].Name + " of " + name)
+			panic("kernels: wrong type of argument " + k.Params[i].Name + " of " + name)
 		}
 		l.Args = append(l.Args, bits)
 	}
@@ -83,7 +84,7 @@ func (l *Launch) Text(major, minor int) ([]byte, error) {
 	return l.Of.Text(l.entry, target), nil
 }
 
-// require panics on sizes that a kernel must not be launched with.
+// require panics on sizes that are invalid for a kernel.
 func require(ok bool, what string, values ...int64) {
 	if !ok {
 		panic(fmt.Sprintf("kernels: %s: %d", what, values))
@@ -99,7 +100,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// Vector is a run of N numbers.
+// Vector is a sequence of N numbers in device memory.
 type Vector struct {
 	A Ptr
 	N int64
@@ -112,8 +113,8 @@ type Points struct {
 	N int64
 }
 
-// Function is a covariance function, or its derivatives, with its uniforms in device
-// memory.
+// Function is a covariance function, or its derivatives, with its uniform values in
+// device memory.
 type Function struct {
 	*ptx.Kernel
 	Uniforms Ptr

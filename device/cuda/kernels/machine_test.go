@@ -18,11 +18,11 @@ import (
 	"gpfit/kernel"
 )
 
-// tolerance is relative: kernels and CPU code round differently, in sums of a few
-// dozen terms and in exp.
+// tolerance is relative. Kernels and CPU code round differently in sums of a few dozen
+// terms and in exp.
 const tolerance = 1e-13
 
-// poison marks memory that no kernel should touch.
+// poison marks memory that no kernel may touch.
 const poison = -7.25e77
 
 func TestMain(m *testing.M) {
@@ -60,14 +60,14 @@ func bytesOf(data any) []byte {
 	return b.Bytes()
 }
 
-// put makes a buffer of data.
+// put makes a buffer with a copy of data.
 func (m *machine) put(data any) kernels.Ptr {
 	b := bytesOf(data)
 	return m.window(int64(len(b)), 0, b)
 }
 
-// window makes a buffer of size bytes of which only those from offset on, as many
-// as data has, are given and can be had back.
+// window makes a buffer of size bytes. Only the bytes from offset on, as many as data
+// has, are copied to the device and back.
 func (m *machine) window(size, offset int64, data []byte) kernels.Ptr {
 	m.buffers = append(m.buffers, buffer{size, offset, data})
 	return kernels.Ptr(len(m.buffers)) << addressBits
@@ -82,7 +82,7 @@ func (m *machine) blank(n int64) kernels.Ptr {
 	return m.put(data)
 }
 
-// scratch makes a buffer that is not handed back.
+// scratch makes a buffer that is not copied back.
 func (m *machine) scratch(bytes int64) kernels.Ptr { return m.window(bytes, 0, nil) }
 
 func (m *machine) launch(launches ...kernels.Launch) {
@@ -106,8 +106,9 @@ func (m *machine) run() {
 	m.queue, m.done = nil, true
 }
 
-// runOn runs the queue, with memory of its own for each buffer, and returns what is
-// in them then. All launches are of the module with the given text, if there is one.
+// runOn runs the queue, with separate memory for each buffer, and returns the final
+// contents of the buffers. If a text is given, all launches use the module with that
+// text.
 func (m *machine) runOn(given []byte) (out [][]byte, err error) {
 	d, err := driver.Open(0)
 	if err != nil {
@@ -168,7 +169,7 @@ func (m *machine) runOn(given []byte) (out [][]byte, err error) {
 	return out, nil
 }
 
-// textOf is the module of a launch.
+// textOf returns the text of the module of a launch.
 func textOf(l kernels.Launch) ([]byte, error) {
 	if l.Of == nil {
 		return kernels.Module(8, 0)
@@ -176,7 +177,7 @@ func textOf(l kernels.Launch) ([]byte, error) {
 	return l.Text(8, 0)
 }
 
-// words are the bytes as what the driver copies.
+// words converts bytes to elements that the driver copies.
 func words(b []byte) []int32 {
 	if len(b) == 0 {
 		return nil
@@ -184,8 +185,7 @@ func words(b []byte) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
-// located returns the arguments of a launch with the addresses of buffers in the
-// place of their numbers.
+// located returns the arguments of a launch with addresses in place of buffer numbers.
 func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
 	table := kernels.Table()
 	for _, e := range ptx.Entries() {
@@ -223,8 +223,8 @@ func (m *machine) ints(p kernels.Ptr) []int64 {
 	return out
 }
 
-// value puts a covariance function at theta into the machine, gradient its derivatives,
-// of which uniforms are the uniform values.
+// value copies a covariance function at theta to the machine. gradient copies its
+// derivatives, for which uniforms are the uniform values.
 func (m *machine) value(prog *kernel.Program, theta []float64) kernels.Function {
 	m.t.Helper()
 	f, _ := m.function(prog, theta, ptx.New)
@@ -251,8 +251,8 @@ func (m *machine) points(x *kernel.Points) kernels.Points {
 	return kernels.Points{X: m.put(x.X), N: int64(x.N)}
 }
 
-// someTheta is a vector of parameters of size about one: lengthscales grow with
-// the number of columns so that covariances stay away from zero.
+// someTheta returns parameters of about one. Lengthscales grow with the number of
+// columns, so that covariances stay away from zero.
 func someTheta(rng *rand.Rand, prog *kernel.Program) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for _, p := range prog.Params {
@@ -267,8 +267,8 @@ func someTheta(rng *rand.Rand, prog *kernel.Program) []float64 {
 	return theta
 }
 
-// somePoints has normal coordinates off the origin; every seventh point is a
-// duplicate.
+// somePoints returns points with normal coordinates off the origin; every seventh point
+// is a duplicate.
 func somePoints(rng *rand.Rand, n, d int) *kernel.Points {
 	x := &kernel.Points{N: n, D: d, X: make([]float64, n*d)}
 	for i := range n {
@@ -301,9 +301,9 @@ func near(got, want, scale float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Abs(scale) || got == want
 }
 
-// bounds returns what errors of a row of covariances are relative to: their values
-// or, where terms of either sign can cancel, √(k(x, x)·k(y, y)), which no covariance
-// exceeds.
+// bounds returns the scales for the relative errors of a row of covariances: their
+// absolute values, or √(k(x, x)·k(y, y)), which no covariance exceeds, if terms of
+// different sign can cancel.
 func bounds(e *kernel.Evaluator, prog *kernel.Program, values []float64, x *kernel.Points, i int, y *kernel.Points) []float64 {
 	cancels := slices.ContainsFunc(prog.Features, func(f kernel.Feature) bool {
 		return f.Kind == kernel.InnerProduct || f.Kind == kernel.Differences
@@ -320,7 +320,7 @@ func bounds(e *kernel.Evaluator, prog *kernel.Program, values []float64, x *kern
 	return others
 }
 
-// programs to run everything with: text and number of columns.
+// programs are used in all tests: text and number of columns.
 var programs = []struct {
 	text string
 	d    int

@@ -1,25 +1,25 @@
 package kernels
 
-// side is the side of the blocks of the kernels that move elements.
+// side is the side length of the blocks of kernels that move elements.
 const side = 32
 
 func squares(rows, cols int64) int64 { return tiles(rows, side) * tiles(cols, side) }
 
-// Reduce writes out[p] = Σ_k parts[p·count + k], or adds it with add.
+// Reduce writes out[p] = Σ_k parts[p·count + k], or adds it to out[p] if add is set.
 func Reduce(parts Ptr, count int64, out Vector, add bool) Launch {
 	return launch("gpfit_reduce", out.N, parts, count, out.A, flag(add))
 }
 
-// partBlocks is how many blocks share a vector of n: some work for each thread,
-// and few enough that their results are quickly read. It does not depend on the
+// partBlocks returns the number of blocks that share a vector of n: some work for each
+// thread, and few enough that their results are read quickly. It does not depend on the
 // device.
 func partBlocks(n int64) int64 { return min(tiles(n, 4*Threads), MaxParts) }
 
-// MaxParts is the most partial results of [LogDet] and [FirstBad].
+// MaxParts is the largest number of partial results of [LogDet] and [FirstBad].
 const MaxParts = 128
 
-// LogDet writes Σ_i log a_ii of an n×n block to out[0], in two launches; parts
-// has room for [MaxParts] numbers. For a Cholesky factor it is half of log|Σ|.
+// LogDet writes Σ_i log a_ii of an n×n block to out[0], in two launches; parts has room
+// for [MaxParts] numbers. For a Cholesky factor the sum is half of log|Σ|.
 func LogDet(a Matrix, n int64, parts, out Ptr) []Launch {
 	blocks := partBlocks(n)
 	return []Launch{
@@ -28,10 +28,10 @@ func LogDet(a Matrix, n int64, parts, out Ptr) []Launch {
 	}
 }
 
-// FirstBad looks through x[k·stride], k < count, for a number that is not finite
-// or, with positive, not above zero: stride LD+1 goes along a diagonal. Each of the
-// launch's Blocks ≤ [MaxParts] blocks writes an int64 to first, the least index
-// it found or count; the least of them is the answer.
+// FirstBad searches x[k·stride], k < count, for a number that is not finite or, if
+// positive is set, not above zero. A stride of LD+1 searches a diagonal. Each of the
+// launch's Blocks ≤ [MaxParts] blocks writes an int64 to first: the least index that it
+// found, or count. The least of them is the answer.
 func FirstBad(x Ptr, count, stride int64, positive bool, first Ptr) Launch {
 	return launch("gpfit_firstbad", partBlocks(count), x, count, stride, flag(positive), first)
 }
@@ -41,12 +41,12 @@ func ColumnSumSquares(a Matrix, n int64, out Vector) Launch {
 	return launch("gpfit_colsumsq", out.N, a.A, a.LD, n, out.A)
 }
 
-// GetDiagonal writes a_ii, or 1/a_ii with invert, to out.
+// GetDiagonal writes a_ii, or 1/a_ii if invert is set, to out.
 func GetDiagonal(a Matrix, out Vector, invert bool) Launch {
 	return launch("gpfit_getdiag", tiles(out.N, Threads), a.A, a.LD, out.N, out.A, flag(invert))
 }
 
-// SetDiagonal writes d, or 1/d with invert, to the diagonal of a.
+// SetDiagonal writes d, or 1/d if invert is set, to the diagonal of a.
 func SetDiagonal(a Matrix, d Vector, invert bool) Launch {
 	return launch("gpfit_setdiag", tiles(d.N, Threads), a.A, a.LD, d.N, d.A, flag(invert))
 }
@@ -59,8 +59,8 @@ func Set(a Matrix, rows, cols int64, value float64) Launch {
 // Part is a part of a block.
 type Part int64
 
-// The parts; triangles contain the diagonal. Of Upper and Lower the other side
-// becomes zeros in the copy, of UpperOnly and LowerOnly it stays as it is.
+// All triangles contain the diagonal. Upper and Lower write zeros to the other side of
+// the copy; UpperOnly and LowerOnly leave it as it is.
 const (
 	Whole Part = iota
 	Upper
@@ -69,9 +69,9 @@ const (
 	LowerOnly
 )
 
-// Copy writes a part of a rows×cols block to b: with Upper, a dense block from a
-// triangle whose other side holds something else, and with UpperOnly back again.
-// They must not overlap.
+// Copy writes a part of a rows×cols block to b. Upper makes a dense block of a triangle
+// whose other side contains something else; UpperOnly copies the triangle back. The
+// blocks must not overlap.
 func Copy(a, b Matrix, rows, cols int64, part Part) Launch {
 	return launch("gpfit_copy", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, int64(part))
 }
@@ -82,7 +82,7 @@ func Mirror(a Matrix, n int64) Launch {
 	return launch("gpfit_mirror", squares(n, n), a.A, a.LD, n)
 }
 
-// SymmetricColumns writes columns j0 ≤ j < j1 of diag(c)·S to columns 0 … j1−j0 of b,
+// SymmetricColumns writes columns j0 ≤ j < j1 of diag(c)·S to columns 0 … j1−j0−1 of b,
 // for the symmetric n×n matrix S whose upper triangle is in a.
 func SymmetricColumns(a Matrix, n, j0, j1 int64, c Ptr, b Matrix) Launch {
 	require(0 <= j0 && j0 <= j1 && j1 <= n && a.LD >= n && b.LD >= n, "columns of n, leading dimensions", j0, j1, n, a.LD, b.LD)
@@ -90,13 +90,14 @@ func SymmetricColumns(a Matrix, n, j0, j1 int64, c Ptr, b Matrix) Launch {
 }
 
 // ReadRows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to b, row
-// after row (row r at column r−r0 of b), zeros above the diagonal.
+// after row (row r to column r−r0 of b), with zeros above the diagonal.
 func ReadRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
 	return launch("gpfit_readrows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
 }
 
-// WriteRows is the inverse of [ReadRows]; the strict upper triangle of a stays.
+// WriteRows is the inverse of [ReadRows]; it leaves the strict upper triangle of a as
+// it is.
 func WriteRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
 	return launch("gpfit_writerows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)

@@ -8,14 +8,13 @@ import (
 	"gpfit/device/cuda/kernels"
 )
 
-// dense is a column-major matrix with the leading dimension ld.
+// dense is a column-major matrix with leading dimension ld.
 type dense struct {
 	v  []float64
 	ld int
 }
 
-// wantAll compares every element with f, and what is outside rows×cols with
-// poison.
+// wantAll compares every element with f, and everything outside rows×cols with poison.
 func wantAll(t *testing.T, what string, got dense, rows, cols int, f func(i, j int) float64) {
 	t.Helper()
 	for k, v := range got.v {

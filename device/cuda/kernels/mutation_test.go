@@ -15,7 +15,7 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// part returns the module of a launch, with its kernel alone, which loads faster.
+// part returns the module of a launch with its kernel alone, which loads faster.
 func part(t *testing.T, l kernels.Launch) string {
 	t.Helper()
 	if l.Of != nil {
@@ -42,18 +42,17 @@ func change(text, pattern string, k int, with func(match string) string) (string
 
 func removed(string) string { return "" }
 
-// nextElement moves an address by one number.
+// nextElement increases an address by one number.
 func nextElement(access string) string { return strings.Replace(access, "]", "+8]", 1) }
 
-// thirdDigit changes a coefficient in its third significant digit.
+// thirdDigit changes the third significant digit of a coefficient.
 func thirdDigit(number string) string {
 	var bits uint64
 	fmt.Sscanf(number, "0d%X", &bits)
 	return fmt.Sprintf("0d%016X", math.Float64bits(1.004*math.Float64frombits(bits)))
 }
 
-// filling is a fill of a matrix in several tiles, from points in several batches of
-// columns.
+// filling fills a matrix in several tiles, from points in several batches of columns.
 func filling(t *testing.T) *machine {
 	rng := seeded(21)
 	prog := kerneltest.Program(t, "rbf(ard)", 19)
@@ -64,7 +63,7 @@ func filling(t *testing.T) *machine {
 	return m
 }
 
-// contracting is a contraction, or its last part, the sum over blocks.
+// contracting runs a contraction, or only its last part, the sum over blocks.
 func contracting(t *testing.T, last bool) *machine {
 	rng := seeded(22)
 	prog := kerneltest.Program(t, "rbf(ard) + matern32", 11)
@@ -101,8 +100,8 @@ func differ(a, b [][]byte) bool {
 	return false
 }
 
-// TestMistakes makes mistakes in the text of kernels: all must show, in a refused
-// launch or in the result.
+// TestMistakes introduces mistakes into the text of kernels. Each must cause a refused
+// launch or a wrong result.
 func TestMistakes(t *testing.T) {
 	const barrier = `bar\.sync\s+0;`
 	contraction := func(t *testing.T) *machine { return contracting(t, false) }
@@ -111,12 +110,13 @@ func TestMistakes(t *testing.T) {
 		what, pattern string
 		mistake       func(string) string
 		make          func(t *testing.T) *machine
-		harmless      []int // matches that are no mistakes, or not reached
-		most          int   // how many matches to try: what follows is not reached
+		harmless      []int // matches that are not mistakes, or that are not reached
+		most          int   // how many matches to try; the rest is not reached
 	}{
 		{"no barrier in the fill", barrier, removed, filling, nil, 100},
 		{"no barrier in the contraction", barrier, removed, contraction, nil, 100},
-		// A sum begins and ends with a barrier, for other sums before and after it.
+		// A sum begins and ends with a barrier, because of other sums before and after
+		// it.
 		{"no barrier in the sum", barrier, removed, sum, []int{0, 9}, 100},
 		{"an index of the fill", `st\.(shared|global)\.f64[^;]*\]`, nextElement, filling, nil, 100},
 		{"an index of the sum", `(ld|st)\.(shared|global)\.f64[^;]*\]`, nextElement, sum, nil, 100},
@@ -138,8 +138,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestWrongCoefficients changes each coefficient of the exponential function, from
-// the ninth power down, in its third digit.
+// TestWrongCoefficients changes the third digit of each coefficient of the exponential
+// function, from the ninth power down.
 func TestWrongCoefficients(t *testing.T) {
 	m := filling(t)
 	text := part(t, m.queue[0])
@@ -149,7 +149,7 @@ func TestWrongCoefficients(t *testing.T) {
 		for i := range k {
 			factorial *= float64(i + 1)
 		}
-		// The fit is near 1/k!.
+		// The fitted coefficient is near 1/k!.
 		number := regexp.MustCompile(fmt.Sprintf("0d%s[0-9A-F]{13}", fmt.Sprintf("%016X", math.Float64bits(1/factorial))[:3]))
 		mistaken := number.ReplaceAllStringFunc(text, thirdDigit)
 		if mistaken == text || !shows(m, mistaken, right) {
@@ -167,7 +167,7 @@ func rightResult(t *testing.T, m *machine, text string) [][]byte {
 	return right
 }
 
-// shows reports whether a module fails or gives another result.
+// shows reports whether a module fails or yields a different result.
 func shows(m *machine, text string, right [][]byte) bool {
 	wrong, err := m.runOn([]byte(text))
 	emulator.Reset()

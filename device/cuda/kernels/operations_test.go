@@ -13,8 +13,8 @@ import (
 	"gpfit/kernel"
 )
 
-// own compiles a kernel of the user's own with the parameters a and, one for each
-// column with ard, lengthscale and period.
+// own compiles a user-defined kernel with the parameters a, lengthscale and period, the
+// latter two for each column with ard.
 func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node) *kernel.Node) *kernel.Program {
 	t.Helper()
 	family := &kernel.Family{Name: "own", Parameters: []kernel.Parameter{
@@ -31,11 +31,11 @@ func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node
 	return prog
 }
 
-// distance is what most of the functions below are of.
+// distance returns the argument of most of the functions below.
 func distance(p *kernel.Pair) *kernel.Node { return p.SquaredDistance("lengthscale") }
 
-// operations has every operation of package code, and every feature, with value and
-// derivatives.
+// operations contains every operation of package code, and every feature, with value
+// and derivatives.
 var operations = map[string]func(p *kernel.Pair, a *kernel.Node) *kernel.Node{
 	"exp":   func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Exp(p.Sub(a, distance(p))) },
 	"log":   func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Log(p.Add(a, distance(p))) },
@@ -99,12 +99,12 @@ var operations = map[string]func(p *kernel.Pair, a *kernel.Node) *kernel.Node{
 	},
 }
 
-// TestOperations compares value and derivatives with the CPU's: for each operation at
-// one number of columns, in the long form at all of them.
+// TestOperations compares value and derivatives with the CPU's, for each operation at
+// one number of columns, or in the long form at all of them.
 func TestOperations(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(operations)) {
 		f := operations[name]
-		for k, d := range []int{1, 2, 18, 35} { // columns in shared memory, one by one and in a loop, and where they are
+		for k, d := range []int{1, 2, 18, 35} { // columns in shared memory, one by one and in a loop, and in device memory
 			text := "own(ard)"
 			if d == 1 {
 				text = "own"
@@ -120,8 +120,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// compareWithCPU compares Cross and Contract with the CPU, on points some of which
-// are equal and some of whose coordinates are.
+// compareWithCPU compares Cross and Contract with the CPU, on points some of which are
+// equal or have equal coordinates.
 func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 	const n = 70
 	rng := seeded(21)
@@ -174,7 +174,7 @@ func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 	}
 }
 
-// function runs f of the inner product x·1 on numbers.
+// function evaluates f of the inner product x·1 at numbers xs.
 func function(t *testing.T, a float64, xs []float64, f func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node) []float64 {
 	t.Helper()
 	prog := own(t, "own", 1, func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return f(p, a, p.InnerProduct("")) })
@@ -187,8 +187,8 @@ func function(t *testing.T, a float64, xs []float64, f func(p *kernel.Pair, a, x
 	return m.floats(out)
 }
 
-// TestFunctions looks at the elementary functions in units of the last place, beside
-// what package math has, which is within one.
+// TestFunctions measures the errors of the elementary functions in units in the last
+// place, beside those of package math, which are within one.
 func TestFunctions(t *testing.T) {
 	rng := seeded(22)
 	var small, any, positive []float64
@@ -222,7 +222,7 @@ func TestFunctions(t *testing.T) {
 			x := c.xs[k]
 			want := c.want(x)
 			if math.IsNaN(want) && math.IsNaN(got) || got == want || abs(want) < 0x1p-1022 && abs(got) < 0x1p-1022 {
-				continue // subnormal results only have few digits
+				continue // subnormal results have only a few digits
 			}
 			u := abs(got-want) / (math.Nextafter(abs(want), inf) - abs(want))
 			if worst = max(worst, u); !(u <= c.ulps) {
@@ -233,7 +233,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// exactExp is eˣ rounded from many digits.
+// exactExp returns eˣ, computed with many digits and rounded.
 func exactExp(x float64) float64 {
 	if !(abs(x) < 760) {
 		return math.Exp(x)
@@ -242,7 +242,8 @@ func exactExp(x float64) float64 {
 	return v
 }
 
-// exactLog is math.Log, which is wrong for subnormal numbers on amd64.
+// exactLog returns math.Log of x, corrected for subnormal numbers, for which it is
+// wrong on amd64.
 func exactLog(x float64) float64 {
 	if x > 0 && x < 1e-300 {
 		return math.Log(x*0x1p60) - 60*math.Ln2
@@ -250,8 +251,8 @@ func exactLog(x float64) float64 {
 	return math.Log(x)
 }
 
-// TestExtremes: covariances at distances beyond the range of squares are 0, and what
-// is not a number stays so.
+// TestExtremes checks that covariances at distances beyond the range of squares are 0
+// and that NaN stays NaN.
 func TestExtremes(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	xs := []float64{0, 1e-200, 1e3, 1e100, 1e200, 1e308, inf, nan}

@@ -2,7 +2,7 @@ package kernels
 
 import "gpfit/device/cuda/kernels/ptx"
 
-// Kernel is a kernel and its parameters, all of 8 bytes.
+// Kernel is a kernel and its parameters, each of 8 bytes.
 type (
 	Kernel    = ptx.Entry
 	Param     = ptx.Param

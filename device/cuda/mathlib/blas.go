@@ -6,33 +6,33 @@ import (
 	"gpfit/device/cuda/driver"
 )
 
-// Transpose says whether a matrix is used as it is or transposed.
+// Transpose selects a matrix or its transpose.
 type Transpose uintptr
 
-// Values of cublasOperation_t.
+// These are values of cublasOperation_t.
 const (
 	NoTrans Transpose = 0
 	Trans   Transpose = 1
 )
 
-// Side says on which side the triangular matrix stands.
+// Side is the side on which the triangular matrix stands.
 type Side uintptr
 
-// Values of cublasSideMode_t.
+// These are values of cublasSideMode_t.
 const (
 	Left  Side = 0
 	Right Side = 1
 )
 
-// Values of cublasFillMode_t and cublasDiagType_t.
+// These are values of cublasFillMode_t and cublasDiagType_t.
 const (
 	lower   = 0
 	upper   = 1
 	nonUnit = 0
 )
 
-// Gemm puts C = alpha·op(A)·op(B) + beta·C on the stream; op(A) is m×k, op(B)
-// k×n, C m×n (cublasDgemm_64). 2mnk flops.
+// Gemm queues C = alpha·op(A)·op(B) + beta·C on the stream; op(A) is m×k, op(B) k×n, C
+// m×n (cublasDgemm_64). It takes 2mnk flops.
 func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b driver.Matrix, beta float64, c driver.Matrix) error {
 	return h.dev.Do(func() error {
 		return h.run(blasGemm, h.blas, uintptr(ta), uintptr(tb), uintptr(m), uintptr(n), uintptr(k), uintptr(unsafe.Pointer(&alpha)),
@@ -40,8 +40,8 @@ func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b drive
 	})
 }
 
-// Symm puts C = A·B on the stream for a symmetric A of which the upper triangle
-// is read; B and C are m×n (cublasDsymm_64).
+// Symm queues C = A·B on the stream for a symmetric A, of which it reads the upper
+// triangle; B and C are m×n (cublasDsymm_64).
 func (h *Handle) Symm(m, n int64, a, b, c driver.Matrix) error {
 	one, zero := 1.0, 0.0
 	return h.dev.Do(func() error {
@@ -50,7 +50,7 @@ func (h *Handle) Symm(m, n int64, a, b, c driver.Matrix) error {
 	})
 }
 
-// Trsm overwrites B (m×n) by op(L)⁻¹·B (Left) or B·op(L)⁻¹ (Right) for the lower
+// Trsm overwrites B (m×n) with op(L)⁻¹·B (Left) or B·op(L)⁻¹ (Right) for the lower
 // triangle L, on the stream (cublasDtrsm_64).
 func (h *Handle) Trsm(side Side, trans Transpose, m, n int64, l, b driver.Matrix) error {
 	one := 1.0
@@ -60,7 +60,7 @@ func (h *Handle) Trsm(side Side, trans Transpose, m, n int64, l, b driver.Matrix
 	})
 }
 
-// Trmm overwrites B (m×n) by alpha·op(U)·B (Left) or alpha·B·op(U) (Right) for the
+// Trmm overwrites B (m×n) with alpha·op(U)·B (Left) or alpha·B·op(U) (Right) for the
 // upper triangle U, on the stream (cublasDtrmm_64).
 func (h *Handle) Trmm(side Side, trans Transpose, m, n int64, alpha float64, u, b driver.Matrix) error {
 	return h.dev.Do(func() error {

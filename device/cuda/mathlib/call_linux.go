@@ -8,8 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// call passes integers and addresses only, which all functions in use here
-// take. The directive keeps what the addresses point to alive and in place.
+// call passes only integers and addresses, which is all that the functions in use here
+// take. The directive keeps the memory behind the addresses alive and in place.
 //
 //go:uintptrescapes
 func call(fn uintptr, args ...uintptr) int {
@@ -18,12 +18,12 @@ func call(fn uintptr, args ...uintptr) int {
 }
 
 func openLibrary(path string) (uintptr, error) {
-	runtime.LockOSThread() // dlopen's message belongs to the thread
+	runtime.LockOSThread() // dlopen keeps its error message per thread
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 
-// symbol returns 0 for a function that the library lacks.
+// symbol returns the address of a function, 0 if the library lacks it.
 func symbol(library uintptr, name string) uintptr {
 	address, err := purego.Dlsym(library, name)
 	if err != nil {

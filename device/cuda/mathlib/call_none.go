@@ -4,7 +4,7 @@ package mathlib
 
 import "errors"
 
-// This build has no GPU code: Load fails before any of these is called.
+// This build has no GPU code. Load fails before any of these functions is called.
 
 func call(uintptr, ...uintptr) int { panic("mathlib: not in this build") }
 

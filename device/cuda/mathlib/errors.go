@@ -11,10 +11,10 @@ import (
 type Error struct {
 	// Op is the function, for example "cublasDgemm_v2_64".
 	Op string
-	// Status is what it returned, Name its name.
+	// Status is the code that it returned, Name its name.
 	Status int
 	Name   string
-	// Err is the driver's error behind it, if there is one.
+	// Err is the driver's error behind it, if any.
 	Err error
 }
 
@@ -29,16 +29,16 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// OutOfMemory reports that the library could not allocate; the device stays
+// OutOfMemory reports whether the library could not allocate memory; the device stays
 // usable.
 func (e *Error) OutOfMemory() bool {
 	return e.Name == "CUBLAS_STATUS_ALLOC_FAILED" || e.Name == "CUSOLVER_STATUS_ALLOC_FAILED" || driver.IsOutOfMemory(e.Err)
 }
 
-// Sticky reports that the device is dead for this process.
+// Sticky reports whether the device is dead for this process.
 func (e *Error) Sticky() bool { return driver.IsSticky(e.Err) }
 
-// cublasStatus_t and cusolverStatus_t.
+// These tables name the values of cublasStatus_t and cusolverStatus_t.
 var (
 	cublasNames = map[int]string{
 		1: "NOT_INITIALIZED", 3: "ALLOC_FAILED", 7: "INVALID_VALUE", 8: "ARCH_MISMATCH", 11: "MAPPING_ERROR",
@@ -66,7 +66,7 @@ func statusName(op string, status int) string {
 // unclear lists the statuses that hide an error of the driver.
 var unclear = map[string]bool{"MAPPING_ERROR": true, "EXECUTION_FAILED": true, "INTERNAL_ERROR": true, "NOT_INITIALIZED": true}
 
-// failure makes the error of a status; it runs on the thread of the device.
+// failure converts a status to an error. It must run on the thread of the device.
 func failure(d *driver.Device, op string, status int) error {
 	e := &Error{Op: op, Status: status, Name: statusName(op, status)}
 	if _, kind, _ := strings.Cut(e.Name, "_STATUS_"); unclear[kind] {
@@ -75,12 +75,11 @@ func failure(d *driver.Device, op string, status int) error {
 	return e
 }
 
-// NotFoundError says that no usable toolkit was found, or that the one found
-// cannot be loaded.
+// NotFoundError reports that no usable toolkit was found, or that it cannot be loaded.
 type NotFoundError struct {
-	// Problems are the toolkits that were found and why each cannot be used.
+	// Problems lists the toolkits found, each with the reason why it cannot be used.
 	Problems []string
-	// Looked are the places where there was none.
+	// Looked lists the places without a toolkit.
 	Looked []string
 }
 
@@ -95,6 +94,6 @@ func (e *NotFoundError) Error() string {
 	if len(e.Looked) > 0 {
 		fmt.Fprintf(&b, " (nothing in %s)", strings.Join(e.Looked, ", "))
 	}
-	fmt.Fprintf(&b, ". Install the CUDA toolkit, or the wheels nvidia-cublas-cu12 and nvidia-cusolver-cu12 with pip (those of CUDA 13 need the system's libstdc++.so.6, too), or name the folder in %s", LibraryVariable)
+	fmt.Fprintf(&b, ". Install the CUDA toolkit, or the wheels nvidia-cublas-cu12 and nvidia-cusolver-cu12 with pip (the CUDA 13 wheels also need the system's libstdc++.so.6), or set %s to the folder", LibraryVariable)
 	return b.String()
 }

@@ -12,7 +12,8 @@ import (
 	"gpfit/device/cuda/mathlib"
 )
 
-// session opens a device and a handle that the test may kill, and 64 KiB on it.
+// session opens a device and a handle that the test may destroy, with 64 KiB of device
+// memory.
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
 	emulator.Need(t)
@@ -57,7 +58,7 @@ func TestOutOfMemory(t *testing.T) {
 	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "CUSOLVER_STATUS_ALLOC_FAILED") {
 		t.Errorf("error %v", err)
 	}
-	emulator.Inject(t, "cuMemAlloc_v2", 1, 2) // of the workspace
+	emulator.Inject(t, "cuMemAlloc_v2", 1, 2) // the allocation of the workspace
 	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "cuMemAlloc") {
 		t.Errorf("error %v", err)
 	}
@@ -74,7 +75,7 @@ func TestStatuses(t *testing.T) {
 	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_UNKNOWN" || e.Status != 99 {
 		t.Errorf("error %v", err)
 	}
-	// The status says nothing of its cause, and the driver knows of none.
+	// The status does not reveal its cause, and the driver knows of none.
 	emulator.Inject(t, "cublasDgemm_v2_64", 1, 14)
 	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INTERNAL_ERROR" || e.Err != nil || d.Err() != nil {
 		t.Errorf("error %v", err)
@@ -86,7 +87,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A context that dies within a library: the driver's code comes out.
+// TestStickyErrors checks that a call returns the driver's code if the context dies
+// within a library.
 func TestStickyErrors(t *testing.T) {
 	calls := map[string]func(h *mathlib.Handle, p driver.Ptr) error{
 		"cublasDgemm_v2_64": gemm,
@@ -121,7 +123,7 @@ func TestStickyErrors(t *testing.T) {
 	}
 }
 
-// Every call of New fails once.
+// TestNewFails makes every call of New fail once.
 func TestNewFails(t *testing.T) {
 	emulator.Check(t)
 	d, h, _ := session(t)
@@ -135,7 +137,7 @@ func TestNewFails(t *testing.T) {
 	must(t, err)
 	calls := emulator.Calls("*")
 	must(t, h.Close())
-	if calls != 9 { // two for the math mode
+	if calls != 9 { // two of them set and read the math mode
 		t.Errorf("%d calls", calls)
 	}
 	used := emulator.Used(0)
@@ -158,7 +160,7 @@ func TestToolkits(t *testing.T) {
 		name  string
 		cfg   emulator.Config
 		major int
-		words string // of the place, or of the error
+		words string // words of the place or of the error
 	}{
 		{"toolkit12", emulator.Config{}, 12, "GPFIT_CUDA_LIB="},
 		{"toolkit13", emulator.Config{Toolkit: emulator.CUDA13, DriverVersion: 13000}, 13, "GPFIT_CUDA_LIB="},
@@ -172,14 +174,14 @@ func TestToolkits(t *testing.T) {
 		{"venv", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"VIRTUAL_ENV=" + venv(t, in("wheels12", "nvidia"))}}, 12, "site-packages"},
 		{"loader wheels", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + strings.Join([]string{
 			in("wheels12/nvidia/cublas/lib"), in("wheels12/nvidia/cusolver/lib"), in("wheels12/nvidia/cusparse/lib"), in("wheels12/nvidia/nvjitlink/lib")}, ":")}}, 12, "the loader's path"},
-		// The loader's path mixes, CUDA_HOME does not.
+		// The loader's path mixes toolkits, CUDA_HOME does not.
 		{"second choice", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{
 			"LD_LIBRARY_PATH=" + in("mixed/lib64"), "CUDA_HOME=" + in("cuda12")}}, 12, "CUDA_HOME="},
 
-		{"driver12", emulator.Config{Toolkit: emulator.CUDA13}, 0, "CUDA 13 needs a driver for CUDA 13.0 or later, this one supports 12.4"},
-		{"mixed", emulator.Config{Toolkit: emulator.Mixed}, 0, "mixes toolkits: libcublas.so.12 is of CUDA 12, libcusolver.so.12 of CUDA 13"},
+		{"driver12", emulator.Config{Toolkit: emulator.CUDA13}, 0, "CUDA 13 needs a driver for CUDA 13.0 or later, but this one supports 12.4"},
+		{"mixed", emulator.Config{Toolkit: emulator.Mixed}, 0, "mixes toolkits: libcublas.so.12 belongs to CUDA 12, libcusolver.so.12 to CUDA 13"},
 		{"mixedsparse", emulator.Config{Toolkit: emulator.MixedSparse}, 0, "needs libnvJitLink.so.13, which is not beside it"},
-		{"incomplete", emulator.Config{Toolkit: emulator.Incomplete}, 0, "libcublas.so.12 is there but libcusolver.so.11 is not"},
+		{"incomplete", emulator.Config{Toolkit: emulator.Incomplete}, 0, "libcublas.so.12 exists but libcusolver.so.11 does not"},
 		{"lacking", emulator.Config{Toolkit: emulator.Lacking}, 0, "the libraries lack cublasCreate_v2, "},
 		{"empty", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=" + in("driver")}}, 0, "no CUDA 12 or 13 toolkit was found (nothing in GPFIT_CUDA_LIB="},
 		{"loader mixed", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + in("incomplete/lib64") + ":" + in("12")}}, 0, "it mixes toolkits: " + in("12")},
@@ -234,7 +236,7 @@ func TestToolkits(t *testing.T) {
 	}
 }
 
-// venv makes a Python environment whose site-packages hold the wheels.
+// venv creates a Python environment whose site-packages contain the wheels.
 func venv(t *testing.T, wheels string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,18 +17,18 @@ import (
 // libraries, or of the toolkit or wheels around it.
 const LibraryVariable = "GPFIT_CUDA_LIB"
 
-// Toolkit is a set of libraries that belong together.
+// Toolkit is a set of libraries of one CUDA toolkit.
 type Toolkit struct {
 	// Major is the version of CUDA, 12 or 13.
 	Major int
-	// Place says how it was found, for example "/usr/local/cuda".
+	// Place describes where it was found, for example "/usr/local/cuda".
 	Place string
 	// Files are the paths in the order in which they must be loaded.
 	Files []string
 }
 
-// generation names the libraries of a version of CUDA in the order in which
-// they are loaded: what is needed first.
+// generation names the libraries of a version of CUDA in the order in which they are
+// loaded, dependencies first.
 type generation struct {
 	major                                           int
 	nvJitLink, cublasLt, cublas, cusparse, cusolver string
@@ -43,19 +43,19 @@ func (g generation) files() []string {
 	return []string{g.nvJitLink, g.cublasLt, g.cublas, g.cusparse, g.cusolver}
 }
 
-// family matches the names that must all come from one toolkit.
+// family matches the names of libraries that must all come from one toolkit.
 var family = regexp.MustCompile(`^lib(nvJitLink|cublasLt|cublas|cusparse|cusolver)\.so\.`)
 
-// place is where a toolkit may be: folders that are searched together.
+// place is a possible location of a toolkit: folders that are searched together.
 type place struct {
 	name string
 	dirs []string
-	// loader marks the loader's path, whose folders need not belong together.
+	// loader marks the loader's path, whose folders may contain different toolkits.
 	loader bool
 }
 
-// Find looks for a toolkit that can be used with a driver of that version,
-// without loading anything. Errors: [*NotFoundError].
+// Find looks for a toolkit that works with the given driver version, without loading
+// anything. Errors are [*NotFoundError].
 func Find(driverVersion int) (Toolkit, error) {
 	kits, fail := search(places(os.Getenv), driverVersion)
 	if len(kits) == 0 {
@@ -64,7 +64,7 @@ func Find(driverVersion int) (Toolkit, error) {
 	return kits[0], nil
 }
 
-// search returns the usable toolkits, best first, and what else was seen.
+// search returns the usable toolkits, best first, and a report of the rest.
 func search(list []place, driverVersion int) ([]Toolkit, *NotFoundError) {
 	var kits []Toolkit
 	fail := &NotFoundError{}
@@ -82,8 +82,8 @@ func search(list []place, driverVersion int) ([]Toolkit, *NotFoundError) {
 	return kits, fail
 }
 
-// examine returns the toolkit of a place, or why what is there cannot be used,
-// or neither if there is nothing.
+// examine returns the toolkit of a place, or the reason why it cannot be used, or
+// neither if the place is empty.
 func examine(p place, driverVersion int) (*Toolkit, string) {
 	var problems []string
 	for _, g := range generations {
@@ -119,20 +119,20 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// check says what is wrong with the libraries found of one generation.
+// check returns what is wrong with the libraries found of one generation, or "".
 func check(g generation, p place, found map[string]string, driverVersion int) string {
 	if g.major*1000 > driverVersion && g.major > 12 {
-		return fmt.Sprintf("CUDA %d needs a driver for CUDA %d.0 or later, this one supports %s", g.major, g.major, driver.Version(driverVersion))
+		return fmt.Sprintf("CUDA %d needs a driver for CUDA %d.0 or later, but this one supports %s", g.major, g.major, driver.Version(driverVersion))
 	}
 	if found[g.cusolver] == "" {
 		for _, other := range generations {
 			for _, dir := range p.dirs {
 				if other.major != g.major && isFile(filepath.Join(dir, other.cusolver)) {
-					return fmt.Sprintf("it mixes toolkits: %s is of CUDA %d, %s of CUDA %d", g.cublas, g.major, other.cusolver, other.major)
+					return fmt.Sprintf("it mixes toolkits: %s belongs to CUDA %d, %s to CUDA %d", g.cublas, g.major, other.cusolver, other.major)
 				}
 			}
 		}
-		return fmt.Sprintf("%s is there but %s is not", g.cublas, g.cusolver)
+		return fmt.Sprintf("%s exists but %s does not", g.cublas, g.cusolver)
 	}
 	roots := map[string]string{}
 	for _, name := range g.files() {
@@ -164,8 +164,8 @@ func check(g generation, p place, found map[string]string, driverVersion int) st
 	return ""
 }
 
-// root is the folder that libraries of one toolkit share: of a wheel
-// (nvidia/cublas/lib) the one of all wheels, otherwise the folder itself.
+// root returns the folder that libraries of one toolkit share: for a wheel
+// (nvidia/cublas/lib) the folder of all wheels, otherwise the folder itself.
 func root(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -177,11 +177,11 @@ func root(path string) string {
 	return dir
 }
 
-// neededBy returns the names of the family that a library is linked to.
+// neededBy returns the names of the family's libraries that a library is linked to.
 func neededBy(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no shared library: %w", path, err)
+		return nil, fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
 	defer f.Close()
 	all, err := f.ImportedLibraries()
@@ -191,7 +191,8 @@ func neededBy(path string) ([]string, error) {
 	return slices.DeleteFunc(all, func(s string) bool { return !family.MatchString(s) }), nil
 }
 
-// triplet and target name this architecture in Debian's and in CUDA's folders.
+// architecture names this architecture as Debian's folders (triplet) and CUDA's
+// (target) do.
 func architecture() (triplet, target string) {
 	if runtime.GOARCH == "arm64" {
 		return "aarch64-linux-gnu", "sbsa-linux"
@@ -199,7 +200,7 @@ func architecture() (triplet, target string) {
 	return "x86_64-linux-gnu", "x86_64-linux"
 }
 
-// places lists where to look, in order of preference. The environment is a
+// places lists the places to search, in order of preference. The environment is a
 // parameter for tests.
 func places(getenv func(string) string) []place {
 	if own := getenv(LibraryVariable); own != "" {
@@ -244,8 +245,8 @@ func newestFirst(pattern string) []string {
 	return dirs
 }
 
-// within lists the layouts that a named folder can have: the libraries
-// themselves, a toolkit, wheels.
+// within lists the possible layouts of a named folder: the libraries themselves, a
+// toolkit, wheels.
 func within(name, dir string) []place {
 	_, target := architecture()
 	list := []place{
@@ -265,8 +266,8 @@ func within(name, dir string) []place {
 	return list
 }
 
-// loaderPath lists the folders where the dynamic loader looks: LD_LIBRARY_PATH,
-// those of /etc/ld.so.conf and its includes, the usual ones.
+// loaderPath lists the folders that the dynamic loader searches: LD_LIBRARY_PATH, the
+// folders in /etc/ld.so.conf and its includes, and the standard ones.
 func loaderPath(getenv func(string) string) []string {
 	var dirs []string
 	for _, dir := range strings.Split(getenv("LD_LIBRARY_PATH"), ":") {

@@ -17,24 +17,24 @@ type Handle struct {
 	solver uintptr
 	params uintptr
 	info   driver.Ptr
-	// work and host are the workspaces of cuSOLVER, work of size bytes.
+	// work and host are the workspaces of cuSOLVER; work has size bytes.
 	work driver.Ptr
 	size int64
 	host []byte
-	// emulation is what cuBLAS is set to.
+	// emulation is the setting of cuBLAS.
 	emulation Emulation
 }
 
-// infoBytes is the allocation that cuSOLVER's info is in.
+// infoBytes is the size of the allocation for cuSOLVER's info.
 const infoBytes = 256
 
-// New creates handles that work on the stream (cublasCreate,
-// cublasSetStream, cusolverDnCreate, cusolverDnSetStream,
-// cusolverDnCreateParams), and asks cuSOLVER for reproducible results
-// (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one
-// stream by default. The math modes of both are set (cublasSetMathMode,
-// cusolverDnSetMathMode) and read back: the emulation of float64 numbers is off unless
-// asked for, and where the libraries cannot emulate; [Handle.Emulation] says which.
+// New creates handles that work on the stream (cublasCreate, cublasSetStream,
+// cusolverDnCreate, cusolverDnSetStream, cusolverDnCreateParams), and asks cuSOLVER for
+// reproducible results (cusolverDnSetDeterministicMode), its default. cuBLAS is
+// reproducible on one stream by default. New sets the math modes of both
+// (cublasSetMathMode, cusolverDnSetMathMode) and reads them back. The emulation of
+// float64 numbers is off unless requested, and if the libraries cannot emulate;
+// [Handle.Emulation] returns the setting.
 func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	h := &Handle{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
 	err := h.dev.Do(func() (err error) {
@@ -86,8 +86,8 @@ func (h *Handle) run(fn int, args ...uintptr) error {
 }
 
 // Close destroys the handles (cublasDestroy, cusolverDnDestroy,
-// cusolverDnDestroyParams). On a dead device it does nothing. It may be called
-// twice.
+// cusolverDnDestroyParams). On a dead device it does nothing. Calling it twice is
+// allowed.
 func (h *Handle) Close() error {
 	return h.dev.Do(func() error {
 		var first error

@@ -12,7 +12,7 @@ import (
 	"gpfit/device/cuda/driver"
 )
 
-// Indices into Library.fn.
+// These are indices into Library.fn.
 const (
 	blasCreate = iota
 	blasDestroy
@@ -72,12 +72,12 @@ var symbols = [fnCount]string{
 	solverGetMathMode:      "cusolverDnGetMathMode",
 }
 
-// optional functions came after CUDA 12.0; handles do without them.
+// optional functions came after CUDA 12.0; handles also work without them.
 var optional = []int{blasSetStrategy, blasGetStrategy, solverSetDeterministic, solverSetMathMode, solverGetMathMode}
 
 // Library is cuBLAS and cuSOLVER, loaded.
 type Library struct {
-	// Toolkit is where they come from.
+	// Toolkit is the toolkit that they come from.
 	Toolkit Toolkit
 	// BLAS and Solver are their versions, such as "12.4.5".
 	BLAS, Solver string
@@ -109,15 +109,15 @@ var load = sync.OnceValue(func() loadResult {
 	return loadResult{err: fail}
 })
 
-// Load finds and loads the libraries, once for the process: a second set could
-// not be loaded beside the first. Errors: [*NotFoundError], and
-// [*driver.UnavailableError] without a driver.
+// Load finds and loads the libraries once per process, because a second set could not
+// be loaded beside the first. Errors are [*NotFoundError] and, without a driver,
+// [*driver.UnavailableError].
 func Load() (*Library, error) {
 	r := load()
 	return r.lib, r.err
 }
 
-// open loads a toolkit. A failure is final once something is loaded, because
+// open loads a toolkit. A failure is final after the first library is loaded, because
 // libraries of another toolkit would be bound to it.
 func open(kit Toolkit) (lib *Library, final bool, err error) {
 	lib = &Library{Toolkit: kit}
@@ -148,12 +148,12 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 	solver, _ := lib.version(solverGetProperty)
 	lib.BLAS, lib.Solver = blas, solver
 	if blasMajor != kit.Major {
-		return nil, true, fmt.Errorf("the cuBLAS loaded is of version %s, not %d: another one was loaded before", blas, kit.Major)
+		return nil, true, fmt.Errorf("the loaded cuBLAS has version %s, not %d: another cuBLAS was loaded before", blas, kit.Major)
 	}
 	return lib, false, nil
 }
 
-// version asks for the major, minor and patch level.
+// version returns the major, minor and patch level as a string, and the major level.
 func (l *Library) version(fn int) (string, int) {
 	var v [3]int32
 	for i := range v {

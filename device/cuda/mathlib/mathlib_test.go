@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 256 << 20})) }
 
-// tolerance bounds the difference of two ways to sum a few hundred terms of
-// order one.
+// tolerance limits the difference between two ways to sum a few hundred terms of order
+// one.
 const tolerance = 1e-11
 
 // bench is a handle on the emulated device.
@@ -54,7 +54,8 @@ func setup(t *testing.T) *bench {
 	return &bench{t, d, s, h, rand.New(rand.NewPCG(1, 2))}
 }
 
-// matrix is column-major on the device, with a leading dimension above its rows.
+// matrix is a column-major matrix on the device, with a leading dimension above its
+// number of rows.
 type matrix struct {
 	driver.Matrix
 	b          *bench
@@ -84,14 +85,14 @@ func (b *bench) random(rows, cols int64) *matrix {
 	return b.matrix(rows, cols, func(i, j int64) float64 { return b.r.Float64() - 0.5 })
 }
 
-// part says which elements of a matrix are read and written.
+// part reports whether an element of a matrix is read and written.
 type part func(i, j int64) bool
 
 func all(i, j int64) bool   { return true }
 func lower(i, j int64) bool { return i >= j }
 func upper(i, j int64) bool { return i <= j }
 
-// triangle is well conditioned, with NaN in the other triangle.
+// triangle returns a well-conditioned triangle, with NaN in the other triangle.
 func (b *bench) triangle(n int64, in part) *matrix {
 	return b.matrix(n, n, func(i, j int64) float64 {
 		switch {
@@ -104,7 +105,7 @@ func (b *bench) triangle(n int64, in part) *matrix {
 	})
 }
 
-// spd is symmetric positive definite, with NaN in the other triangle.
+// spd returns a symmetric positive definite matrix, with NaN in the other triangle.
 func (b *bench) spd(n int64, in part) *matrix {
 	return b.matrix(n, n, func(i, j int64) float64 {
 		if !in(i, j) {
@@ -118,8 +119,8 @@ func (b *bench) spd(n int64, in part) *matrix {
 	})
 }
 
-// dense returns what the host has as gonum's matrix; other says what stands for
-// an element that is not in the part.
+// dense returns the host's copy as gonum's matrix; other returns the value for an
+// element that is not in the part.
 func (m *matrix) dense(in part, other func(i, j int64) float64) *mat.Dense {
 	d := mat.NewDense(int(m.rows), int(m.cols), nil)
 	for j := range m.cols {
@@ -144,8 +145,8 @@ func (m *matrix) triangular(in part) *mat.Dense {
 	return m.dense(in, func(i, j int64) float64 { return 0 })
 }
 
-// expect compares a part of the device's matrix with want, and the rest with
-// what was there before.
+// expect compares a part of the device's matrix with want, and the rest with its values
+// before the call.
 func (m *matrix) expect(what string, want mat.Matrix, in part) {
 	m.b.t.Helper()
 	got := make([]float64, len(m.host))

@@ -5,13 +5,15 @@ import (
 	"unsafe"
 )
 
-// Emulation says whether the libraries may compute products of float64 numbers from
-// integer products on the tensor cores. The results then do not conform to IEEE 754.
+// Emulation is a rule for when the libraries may compute products of float64 numbers
+// from integer products on the tensor cores. The results then do not conform to IEEE
+// 754.
 type Emulation int32
 
-// Values of cublasEmulationStrategy_t, but that [Native] forbids emulation.
+// These are values of cublasEmulationStrategy_t, except that [Native] forbids
+// emulation.
 const (
-	Native        Emulation = 0 // float64 arithmetic, on tensor cores where there are any
+	Native        Emulation = 0 // float64 arithmetic, on tensor cores if the device has them
 	WhereFaster   Emulation = 1 // "performant"
 	WherePossible Emulation = 2 // "eager"
 )
@@ -27,15 +29,15 @@ func (e Emulation) String() string {
 	return "native"
 }
 
-// EmulationVariable and strategyVariable are those with which cuBLAS 13 lets users
-// choose emulation.
+// EmulationVariable and strategyVariable are the variables with which users of cuBLAS
+// 13 choose emulation.
 const (
 	EmulationVariable = "CUBLAS_EMULATE_DOUBLE_PRECISION"
 	strategyVariable  = "CUBLAS_EMULATION_STRATEGY"
 )
 
-// RequestedEmulation is what the user's environment asks for: [Native] unless
-// CUBLAS_EMULATE_DOUBLE_PRECISION is 1.
+// RequestedEmulation returns the emulation that the user's environment requests:
+// [Native] unless CUBLAS_EMULATE_DOUBLE_PRECISION is 1.
 func RequestedEmulation(getenv func(string) string) Emulation {
 	switch {
 	case getenv(EmulationVariable) != "1":
@@ -53,7 +55,7 @@ type (
 )
 
 // The default mode of cuBLAS computes with no fewer bits than float64 has, on FP64
-// tensor cores where there are any; its pedantic mode would do without these.
+// tensor cores if the device has them; its pedantic mode would not use these.
 const (
 	defaultMath        mathMode   = 0
 	emulatedMath       mathMode   = 8
@@ -61,10 +63,9 @@ const (
 	solverEmulatedMath solverMode = 4
 )
 
-// setMathMode sets the math modes and reads them back, so that neither a default that
-// changes nor another part of the process decides. Libraries before CUDA 13 cannot
-// emulate float64; there a request has no effect. It must be on the thread of the
-// device.
+// setMathMode sets the math modes and reads them back, so that they do not depend on a
+// changed default or on another part of the process. Libraries before CUDA 13 cannot
+// emulate float64 and ignore a request. It must run on the thread of the device.
 func (h *Handle) setMathMode(want Emulation) error {
 	strategies := h.lib.Toolkit.Major >= 13 && h.lib.fn[blasSetStrategy] != 0
 	if !strategies {
@@ -82,7 +83,7 @@ func (h *Handle) setMathMode(want Emulation) error {
 		return err
 	}
 	if gotBLAS != blas {
-		return fmt.Errorf("cuBLAS is in math mode %d after mode %d was set", gotBLAS, blas)
+		return fmt.Errorf("cuBLAS reports math mode %d after gpfit set mode %d", gotBLAS, blas)
 	}
 	if strategies {
 		if err := h.setStrategy(want); err != nil {
@@ -100,12 +101,13 @@ func (h *Handle) setMathMode(want Emulation) error {
 		return err
 	}
 	if gotSolver != solver {
-		return fmt.Errorf("cuSOLVER is in math mode %d after mode %d was set", gotSolver, solver)
+		return fmt.Errorf("cuSOLVER reports math mode %d after gpfit set mode %d", gotSolver, solver)
 	}
 	return nil
 }
 
-// setStrategy sets when cuBLAS emulates, if its math mode lets it, and reads it back.
+// setStrategy sets when cuBLAS emulates, if its math mode permits emulation, and reads
+// the setting back.
 func (h *Handle) setStrategy(want Emulation) error {
 	if err := h.run(blasSetStrategy, h.blas, uintptr(want)); err != nil {
 		return err
@@ -114,10 +116,10 @@ func (h *Handle) setStrategy(want Emulation) error {
 		return err
 	}
 	if h.emulation != want {
-		return fmt.Errorf("cuBLAS has the emulation strategy %d after %d was set", h.emulation, want)
+		return fmt.Errorf("cuBLAS reports emulation strategy %d after gpfit set %d", h.emulation, want)
 	}
 	return nil
 }
 
-// Emulation returns what the libraries were set to.
+// Emulation returns the setting of the libraries.
 func (h *Handle) Emulation() Emulation { return h.emulation }

@@ -9,7 +9,7 @@ import (
 	"gpfit/device/cuda/mathlib"
 )
 
-// TestRequestedEmulation reads the variables as cuBLAS does.
+// TestRequestedEmulation checks that gpfit reads the variables as cuBLAS does.
 func TestRequestedEmulation(t *testing.T) {
 	for _, c := range []struct {
 		emulate, strategy string
@@ -25,8 +25,8 @@ func TestRequestedEmulation(t *testing.T) {
 	}
 }
 
-// TestMathMode: emulation is what was asked for where the libraries can, and off
-// otherwise; every mode is read back.
+// TestMathMode checks that emulation follows the request if the libraries can emulate,
+// and is off otherwise, and that every mode is read back.
 func TestMathMode(t *testing.T) {
 	for toolkit, can := range map[emulator.Toolkit]bool{emulator.CUDA12: false, emulator.CUDA13: true} {
 		t.Run("toolkit "+string(toolkit), func(t *testing.T) {
@@ -58,11 +58,11 @@ func TestMathMode(t *testing.T) {
 			if !can {
 				return
 			}
-			// A library that reports success and stays as it was.
+			// These libraries report success and change nothing.
 			for entry, words := range map[string]string{
-				"cublasSetMathMode":          "cuBLAS is in math mode 0 after mode 8 was set",
-				"cusolverDnSetMathMode":      "cuSOLVER is in math mode 1 after mode 4 was set",
-				"cublasSetEmulationStrategy": "cuBLAS has the emulation strategy 0 after 2 was set",
+				"cublasSetMathMode":          "cuBLAS reports math mode 0 after gpfit set mode 8",
+				"cusolverDnSetMathMode":      "cuSOLVER reports math mode 1 after gpfit set mode 4",
+				"cublasSetEmulationStrategy": "cuBLAS reports emulation strategy 0 after gpfit set 2",
 			} {
 				emulator.Inject(t, entry, 1, emulator.Silent)
 				if _, err := lib.New(s, mathlib.WherePossible); err == nil || !strings.Contains(err.Error(), words) {

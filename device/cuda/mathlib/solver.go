@@ -10,10 +10,10 @@ import (
 // real64 is CUDA_R_64F of cudaDataType.
 const real64 = 1
 
-// Potrf overwrites the lower triangle of the n×n matrix A by its Cholesky factor L,
-// A = LLᵀ, and waits for it (cusolverDnXpotrf). minor is 0, or the order of the
-// leading minor that is not positive definite: then the triangle holds part of a
-// factor, and err is nil. n³/3 flops.
+// Potrf overwrites the lower triangle of the n×n matrix A with its Cholesky factor L, A
+// = LLᵀ, and waits for it (cusolverDnXpotrf). minor is 0, or the order of the leading
+// minor that is not positive definite; the triangle then holds part of a factor, and
+// err is nil. It takes n³/3 flops.
 func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	err = h.dev.Do(func() error {
 		var device, host int64
@@ -34,8 +34,8 @@ func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	return minor, err
 }
 
-// Trtri overwrites the upper triangle of the n×n matrix A by its inverse as a
-// triangular matrix and waits for it (cusolverDnXtrtri). n³/3 flops.
+// Trtri overwrites the upper triangle of the n×n matrix A with its inverse as a
+// triangular matrix and waits for it (cusolverDnXtrtri). It takes n³/3 flops.
 func (h *Handle) Trtri(n int64, a driver.Matrix) error {
 	return h.dev.Do(func() error {
 		var device, host int64
@@ -58,8 +58,8 @@ func (h *Handle) Trtri(n int64, a driver.Matrix) error {
 	})
 }
 
-// reserve makes cuSOLVER's workspaces at least as large as asked, in bytes. That
-// on the host is on Go's heap, which does not move.
+// reserve makes cuSOLVER's workspaces at least as large as requested, in bytes. The
+// host's workspace is on Go's heap, which does not move.
 func (h *Handle) reserve(device, host int64) error {
 	if int64(len(h.host)) < host {
 		h.host = make([]byte, host)

@@ -1,9 +1,10 @@
-/* Put in front of the include path when gorgonia.org/cu v0.9.6 is compiled.
+/* gpfit puts this file in front of the include path to compile gorgonia.org/cu
+ * v0.9.6.
  *
- * CUDA 13's cuda.h maps seven names that the package uses to newer functions
- * with other parameters. libcuda still exports the older ones, under the names
- * that CUDA 12 maps to; they are declared here as CUDA 12 declares them. With
- * CUDA 12 headers this file only includes the real one.
+ * CUDA 13's cuda.h maps seven names that the package uses to newer functions with
+ * other parameters. libcuda still exports the older functions under the names that
+ * CUDA 12 maps to. This file declares them as CUDA 12 does. With CUDA 12 headers it
+ * only includes the real one.
  */
 #ifndef GPFIT_CUDA_H
 #define GPFIT_CUDA_H

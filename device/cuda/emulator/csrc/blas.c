@@ -93,7 +93,7 @@ void emu_gemm_fixed(int bits, int ta, int tb, L m, L n, L k, double alpha, const
 	free(q);
 }
 
-/* The part of an n×n column block that belongs to the triangle uplo. */
+/* Returns whether element (i, j) of an n×n block belongs to the triangle uplo. */
 static int in_triangle(int uplo, L i, L j) { return uplo == LOWER ? i >= j : i <= j; }
 
 /* c -= a·aᵀ in the lower triangle of the n×n matrix c, a n×k. */
@@ -120,7 +120,8 @@ void emu_symm(L m, L n, const double *a, L lda, const double *b, L ldb, double *
 	free(full);
 }
 
-/* t (nb×nb, leading dimension NB) = op of the diagonal block, zeros elsewhere. */
+/* Sets t (nb×nb, leading dimension NB) to op of the diagonal block, with zeros
+ * elsewhere. */
 static void diagonal_block(int uplo, int trans, L nb, const double *a, L lda, double *t) {
 	memset(t, 0, sizeof *t * NB * NB);
 	for (L j = 0; j < nb; j++)
@@ -190,7 +191,7 @@ void emu_trsm(int side, int uplo, int trans, L m, L n, double alpha, const doubl
 	put_transposed(m, n, t, b, ldb);
 }
 
-/* c = alpha·op(a)·b for the upper triangle a, c apart from b. */
+/* c = alpha·op(a)·b for the upper triangle a; c does not overlap b. */
 static void trmm_left(int trans, L m, L n, double alpha, const double *a, L lda, const double *b, L ldb, double *c, L ldc) {
 	double *t = array(NB * NB);
 	for (L i = 0; i < m; i += NB) {
@@ -220,7 +221,7 @@ void emu_trmm(int side, int trans, L m, L n, double alpha, const double *a, L ld
 	free(r);
 }
 
-/* Unblocked factorisation of the lower triangle of a block. */
+/* Factors the lower triangle of a block without blocking. */
 static L potf2(L n, double *a, L lda) {
 	for (L j = 0; j < n; j++) {
 		double d = a[j + j * lda];

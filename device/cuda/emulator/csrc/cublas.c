@@ -1,7 +1,7 @@
-/* Stand-in for cuBLAS: the 64-bit entry points that gpfit uses, with the triangles
- * and sides that it uses, host pointer mode. MAJOR is the version that it reports.
- * That of CUDA 13 emulates products of float64 numbers in fixed point if its math mode
- * or the environment says so. */
+/* A stand-in for cuBLAS. It has the 64-bit entry points that gpfit uses, with the
+ * triangles and sides that it uses, in host pointer mode. It reports version MAJOR.
+ * The CUDA 13 version emulates products of float64 numbers in fixed point if its math
+ * mode or the environment requests it. */
 #include "standin.h"
 
 enum { ALLOC_FAILED = 3, INVALID = 7, EXECUTION_FAILED = 13, DEFAULT_MATH = 0, PEDANTIC_MATH = 2, EMULATED_MATH = 8 };
@@ -55,7 +55,8 @@ API int cublasGetEmulationStrategy(struct handle *h, int *strategy) {
 }
 #endif
 
-/* The bits of a product's operands: 0 for all, else as many as fixed point keeps. */
+/* Returns the bits of a product's operands: 0 for all, else those that fixed point
+ * keeps. */
 static int mantissa(const struct handle *h) {
 	const char *asked = getenv("CUBLAS_EMULATE_DOUBLE_PRECISION"), *bits = getenv("CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT");
 	if (MAJOR < 13 || (h->math != EMULATED_MATH && !(h->math == DEFAULT_MATH && asked && atoi(asked) == 1)))

@@ -1,4 +1,4 @@
-/* Emulated libcuda.so.1: configuration, faults, devices, contexts. */
+/* The emulated libcuda.so.1: configuration, faults, devices, contexts. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -30,7 +30,7 @@ static struct counter {
 } counters[MAX_ENTRIES];
 static int ncounters;
 
-/* The codes after which a context is dead. */
+/* These codes make a context dead. */
 int emu_is_sticky(int code) {
 	return code == 214 || code == 220 || code == 700 || code == 702 || code == 709 ||
 	       code == 710 || (code >= 714 && code <= 719);
@@ -50,7 +50,7 @@ static void add_fault(const char *entry, long at, int code) {
 	}
 }
 
-/* GPFIT_EMU_FAULTS: entry:k:code, separated by commas. */
+/* GPFIT_EMU_FAULTS lists entry:k:code, separated by commas. */
 static void parse_faults(void) {
 	const char *v = getenv("GPFIT_EMU_FAULTS");
 	char copy[2048], *save = NULL;
@@ -66,7 +66,7 @@ static void parse_faults(void) {
 	}
 }
 
-/* The i-th item of a comma-separated list of numbers; the last one repeats. */
+/* Returns the i-th item of a comma-separated list of numbers; the last one repeats. */
 static int list_item(const char *name, int i, int otherwise) {
 	const char *v = getenv(name);
 	if (!v || !*v)
@@ -125,7 +125,8 @@ static void note_thread(struct device *d) {
 		d->threads[d->nthreads++] = id;
 }
 
-/* The code of a call: a dead context first, then faults by name and by "*". */
+/* Returns the code of a call. A dead context has precedence over faults by name and
+ * by "*". */
 static int admit(const char *name, int need) {
 	int code = count(name);
 	if (need != FREE) {
@@ -151,8 +152,8 @@ CUresult emu_enter(const char *name, int need) {
 	return code;
 }
 
-/* For the math libraries: returns a CUDA code or, for a fault of that entry
- * itself, its status. *dead tells whether the context is dead. */
+/* For the math libraries: returns a CUDA code or, for a fault of that entry itself,
+ * its status. Sets *dead if the context is dead. */
 API int gpfit_emu_fault(const char *name, int *dead) {
 	pthread_mutex_lock(&emu_lock);
 	int own = count(name), any = count("*");
@@ -173,7 +174,7 @@ void emu_violation(const char *what) {
 	fprintf(stderr, "emulated libcuda: %s\n", what);
 }
 
-/* Control, for tests. */
+/* Functions that tests call to control the device. */
 
 API void gpfit_emu_inject(const char *entry, long k, int code) {
 	pthread_mutex_lock(&emu_lock);
@@ -210,7 +211,7 @@ API long gpfit_emu_retained(int i) { return emu_devices[i].retained; }
 API long gpfit_emu_violations(void) { return violations; }
 API void gpfit_emu_set_memory(int i, long bytes) { emu_devices[i].memory = bytes; }
 
-/* Initialisation, errors, devices. */
+/* Initialisation, errors and devices. */
 
 API CUresult cuInit(unsigned flags) {
 	if (flags)

@@ -1,4 +1,4 @@
-/* Emulated libcuda.so.1: streams, events, modules, launches. */
+/* The emulated libcuda.so.1: streams, events, modules, launches. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -101,12 +101,12 @@ API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
 	return *ms = (float)(y->ms - x->ms), 0;
 }
 
-/* Modules and kernels. A module's functions end with it. */
+/* Modules and kernels. A module's functions become invalid with it. */
 
 struct function {
 	struct handle h;
 	struct function *next;
-	struct module *module; /* NULL when that is unloaded */
+	struct module *module; /* NULL after the module is unloaded */
 	const void *kernel;
 	char name[128];
 };
@@ -144,7 +144,7 @@ API CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *op
 	return load(m, image, log, size);
 }
 
-/* The functions themselves stay: the caller may still hold them. */
+/* The function objects remain, because the caller may still hold them. */
 API CUresult cuModuleUnload(void *m) {
 	ENTER(CONTEXT);
 	if (!emu_valid(m, MODULE))
@@ -206,7 +206,7 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (extra || !gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 ||
 	    bz > 64 || (unsigned long long)bx * by * bz > 1024 || shared > 48 << 10)
 		return INVALID_VALUE;
-	int e = emu_enter(fn->name, FREE); /* faults of one kernel */
+	int e = emu_enter(fn->name, FREE); /* faults of this kernel alone */
 	if (e)
 		return e == SILENT ? 0 : e;
 	unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};

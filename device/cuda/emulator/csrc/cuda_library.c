@@ -1,5 +1,5 @@
-/* Emulated libcuda.so.1: what tests ask of the stand-ins of the math libraries: wrong
- * results of some calls, and a list of all calls. */
+/* The emulated libcuda.so.1: what tests request from the stand-ins for the math
+ * libraries, which is wrong results of some calls and a list of all calls. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -18,7 +18,7 @@ static struct emu_call *calls;
 static long ncalls, capacity;
 static int recording;
 
-/* GPFIT_EMU_SPOIL: entry:from:kind, separated by commas. */
+/* GPFIT_EMU_SPOIL lists entry:from:kind, separated by commas. */
 __attribute__((constructor)) static void configure(void) {
 	const char *v = getenv("GPFIT_EMU_SPOIL");
 	char copy[2048], *save = NULL;
@@ -30,11 +30,11 @@ __attribute__((constructor)) static void configure(void) {
 		if (sscanf(item, "%47[^:]:%ld:%d", entry, &from, &kind) == 3)
 			gpfit_emu_spoil(entry, from, kind);
 		else
-			fprintf(stderr, "emulated libcuda: cannot read spoiling %s\n", item);
+			fprintf(stderr, "emulated libcuda: cannot read %s in GPFIT_EMU_SPOIL\n", item);
 	}
 }
 
-/* Makes all calls of an entry point from a size on return a wrong result. */
+/* Makes all calls of an entry point return a wrong result from a given size on. */
 API void gpfit_emu_spoil(const char *entry, long from, int kind) {
 	pthread_mutex_lock(&emu_lock);
 	if (nspoilings < MAX_FAULTS) {
@@ -46,7 +46,7 @@ API void gpfit_emu_spoil(const char *entry, long from, int kind) {
 	pthread_mutex_unlock(&emu_lock);
 }
 
-/* How the result of a call of that size is to be wrong, 0 if it is to be right. */
+/* Returns how to spoil the result of a call of that size, 0 for not at all. */
 API int gpfit_emu_spoiled(const char *entry, long size) {
 	int kind = 0;
 	pthread_mutex_lock(&emu_lock);
@@ -57,7 +57,7 @@ API int gpfit_emu_spoiled(const char *entry, long size) {
 	return kind;
 }
 
-/* Begins a list of calls, or ends it and forgets them. */
+/* Begins a list of calls, or ends and clears it. */
 API void gpfit_emu_record(int on) {
 	pthread_mutex_lock(&emu_lock);
 	recording = on;

@@ -1,8 +1,9 @@
-/* Emulated libcuda.so.1: memory. Every allocation ends where a page that cannot be
- * touched begins: an access beyond it ends the process. What is before it on its
- * first page is guarded by a pattern. It is filled with 0xff (a NaN as float64), so
- * that reading what was never written shows, too; one above LARGE is zeros, whose
- * pages are taken when touched, so that it may be larger than the memory. */
+/* The emulated libcuda.so.1: memory. Every allocation ends where a page that cannot be
+ * accessed begins, so that an access beyond it ends the process. A pattern guards the
+ * part of its first page before it. Its contents are 0xff (a NaN as float64), so that
+ * reads of memory that was never written show, too. An allocation above LARGE contains
+ * zeros, in pages that the system provides on first access, and may therefore exceed
+ * the machine's memory. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -52,7 +53,7 @@ struct extent *emu_extents(size_t *n) {
 	return all;
 }
 
-/* The number of allocations. */
+/* Returns the number of allocations. */
 API long gpfit_emu_blocks(void) {
 	long n = 0;
 	pthread_mutex_lock(&emu_lock);
@@ -62,7 +63,7 @@ API long gpfit_emu_blocks(void) {
 	return n;
 }
 
-/* Whether the pattern before the block is whole. */
+/* Returns whether the pattern before the block is intact. */
 static int guarded(const struct region *r) {
 	for (const char *p = r->map + PAGE; p < r->base; p++)
 		if ((unsigned char)*p != CANARY)
@@ -151,7 +152,7 @@ API CUresult cuMemFree_v2(CUdeviceptr p) {
 	return e;
 }
 
-/* An address outside every allocation is an error of the call, as on a card. */
+/* As on a card, an address outside every allocation is an error of the call. */
 static CUresult ranges(const void *a, const void *b, size_t n) {
 	return (!a || gpfit_emu_in_range(a, n)) && (!b || gpfit_emu_in_range(b, n)) ? 0 : INVALID_VALUE;
 }

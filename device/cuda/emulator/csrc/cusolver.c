@@ -1,5 +1,5 @@
-/* Stand-in for cuSOLVER: dense Cholesky factorisation and triangular inverse,
- * 64-bit. MAJOR is the version that it reports. */
+/* A stand-in for cuSOLVER: dense Cholesky factorisation and triangular inverse,
+ * 64-bit. It reports version MAJOR. */
 #include "standin.h"
 
 enum { ALLOC_FAILED = 2, INVALID = 3, EXECUTION_FAILED = 6, REAL64 = 1, WORK_BYTES = 4096, HOST_BYTES = 64 };
@@ -50,7 +50,7 @@ API int cusolverDnSetDeterministicMode(struct handle *h, int mode) {
 	return 0;
 }
 
-#if MAJOR >= 12 /* that of CUDA 13 */
+#if MAJOR >= 12 /* the version of CUDA 13 */
 API int cusolverDnSetMathMode(struct handle *h, int mode) {
 	ENTER;
 	REQUIRE(h && (mode == DEFAULT_MATH || mode == EMULATED_MATH));

@@ -1,4 +1,4 @@
-/* Shared by the sources of the emulated libcuda.so.1. Device memory is host
+/* Declarations for the sources of the emulated libcuda.so.1. Device memory is host
  * memory, every call is synchronous, and one mutex guards all state. */
 #ifndef GPFIT_EMU_H
 #define GPFIT_EMU_H
@@ -23,7 +23,7 @@ enum {
 
 enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64 };
 
-/* How an entry point is counted and what it needs. */
+/* What an entry point needs, which also determines how it is counted. */
 enum { FREE, DEVICE, CONTEXT };
 
 struct device {
@@ -38,7 +38,7 @@ struct device {
 struct region {
 	struct region *next;
 	struct device *dev;
-	char *map, *base; /* pages, of which the first and the last cannot be touched; the block */
+	char *map, *base; /* the pages, of which the first and the last cannot be accessed, and the block */
 	size_t mapped, size;
 };
 
@@ -47,12 +47,13 @@ extern struct device emu_devices[MAX_DEVICES];
 extern int emu_ndevices;
 extern __thread struct device *emu_current;
 
-/* Counts a call, applies faults; returns the code to return, or 0 to go on.
- * Every entry point of the library begins with it. */
+/* Counts a call and applies faults. Returns the code to return, or 0 to continue.
+ * Every entry point of the library calls it first. */
 CUresult emu_enter(const char *name, int need);
 #define ENTER(need) do { CUresult e_ = emu_enter(__func__, need); if (e_) return e_ == SILENT ? 0 : e_; } while (0)
 
-/* Makes a device unusable for the rest of the process (or until reset). */
+/* Returns whether a code makes a device unusable for the rest of the process or until
+ * reset. */
 int emu_is_sticky(int code);
 
 /* Handles other than memory: streams, events, modules, functions. */
@@ -66,32 +67,34 @@ struct handle {
 };
 
 void emu_violation(const char *what);
-/* Forgets what was allocated on a device whose context is dead. */
+/* Forgets the allocations of a device whose context is dead. */
 void emu_bury(struct device *d);
-/* Whether [p, p+n) lies in one live allocation; counts a violation if not. */
+/* Returns whether [p, p+n) lies in one live allocation; counts a violation if not. */
 API int gpfit_emu_in_range(const void *p, size_t n);
-/* The current device's allocations, to be freed. */
+/* Returns the current device's allocations; the caller frees the list. */
 struct extent {
 	void *base;
 	size_t size;
 };
 struct extent *emu_extents(size_t *n);
-/* How far an address is from the begin of its allocation; -1 outside of all. */
+/* Returns the distance of an address from the beginning of its allocation, -1 if it is
+ * in none. */
 int64_t emu_offset(const void *p);
 
-/* A call of a math library: the name, the sizes, and addresses (in the list: offsets
- * in their allocations) and leading dimensions of up to three matrices. */
+/* A call of a math library: its name and sizes, and the addresses (in the list: the
+ * offsets in their allocations) and leading dimensions of up to three matrices. */
 struct emu_call {
 	char entry[32];
 	int64_t size[3], at[3], ld[3];
 };
 API void gpfit_emu_spoil(const char *entry, long from, int kind);
-/* Takes back what tests asked of the math libraries; the lock is held. */
+/* Withdraws what tests requested from the math libraries. The caller holds the lock. */
 void emu_library_reset(void);
 
-/* PTX (ptx_device.cpp): a module of a text, or NULL and a line in the log; a kernel of
- * it, or NULL; a launch to its end. params[i] points to the i-th parameter. A launch
- * returns a CUDA code: INVALID_VALUE for a block that the kernel cannot run with. */
+/* PTX (ptx_device.cpp). emu_ptx_load returns the module of a text, or NULL and a line in
+ * the log; emu_ptx_kernel returns one of its kernels, or NULL; emu_ptx_launch runs a
+ * launch to its end. params[i] points to the i-th parameter. A launch returns a CUDA
+ * code, INVALID_VALUE for a block with which the kernel cannot run. */
 struct emu_ptx *emu_ptx_load(const char *text, char *log, size_t size);
 void emu_ptx_unload(struct emu_ptx *m);
 const void *emu_ptx_kernel(const struct emu_ptx *m, const char *name);

@@ -1,4 +1,4 @@
-// A PTX module as the emulated device holds it: decoded once, run by ptx_run.cpp.
+// A PTX module of the emulated device. It is decoded once; ptx_block.cpp executes it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,11 +18,11 @@ struct Frame;
 struct Instr;
 using Handler = void (*)(Frame &, const Instr &);
 
-// What an instruction does to the order of execution.
+// The effect of an instruction on the order of execution.
 enum class Flow : u8 { Next, Branch, Exit, Barrier };
 
-// An Operand is a register, or a value known when the module is loaded. at is where
-// the register's row begins, in bytes per thread.
+// An Operand is a register, or a value known when the module is loaded. at is the
+// offset of the register's row, in bytes per thread.
 struct Operand {
     i32 reg = -1;
     u32 at = 0;
@@ -36,26 +36,26 @@ struct Instr {
     Handler run = nullptr;
     Flow flow = Flow::Next;
     bool guardNot = false;
-    u8 written = 0, operands = 0; // the first written operands are written, the others read
+    u8 written = 0, operands = 0; // the first written operands are outputs, the others inputs
     u8 vector = 1;                // elements of a load or store
-    bool narrowAddress = false;   // of 32 bits
-    i32 target = -1;              // of a branch
+    bool narrowAddress = false;   // the address has 32 bits
+    i32 target = -1;              // for a branch
     i32 line = 0;
-    Operand guard; // a predicate, or an immediate: none
+    Operand guard; // a predicate, or an immediate if there is no guard
     Operand op[MaxOperands];
-    i64 offset = 0; // of an address
+    i64 offset = 0; // for an address
     bool guarded() const { return !guard.immediate(); }
 };
 
-// A Register is a name's: its size in bytes (a predicate's is 1) and whether it is
-// declared as a float ('f'), an integer ('i'), bits ('b') or a predicate ('p').
+// A Register belongs to a name. It has a size in bytes (1 for a predicate) and a
+// declared kind: float ('f'), integer ('i'), bits ('b') or predicate ('p').
 struct Register {
     u8 size;
     char kind;
     i32 special = -1; // an index in specialNames
 };
 
-// Special registers that kernels may read, 32 bits each.
+// These special registers, of 32 bits each, may be read by kernels.
 enum Special { TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ, LaneId, WarpId, DynamicShared, SpecialCount };
 extern const char *const specialNames[SpecialCount];
 
@@ -73,8 +73,8 @@ struct Kernel {
     u32 maxThreads = 1024;
     u32 required[3] = {0, 0, 0}; // .reqntid
     u32 accessShift = 3;         // log2 of the narrowest access to shared memory
-    // The layout of registers: bytes per thread, where each special one is (or −1), and
-    // which registers may be read before they are written.
+    // The layout of registers: bytes per thread, the location of each special register
+    // (or −1), and the registers that may be read before they are written.
     u32 registerBytes = 0;
     i64 specials[SpecialCount];
     std::vector<Operand> unwritten;
@@ -88,11 +88,11 @@ struct Module {
         u64 bytes;
     };
     std::vector<Variable> variables; // .global and .const
-    bool writable = false;           // some are .global
+    bool writable = false;           // whether some are .global
 };
 
-// Addresses of shared and local memory begin where no address of the other is, nor
-// 0; a generic address has a tag.
+// Addresses of shared and local memory begin at different values other than 0; a
+// generic address has a tag.
 constexpr u64 SharedBase = 0x01000000, LocalBase = 0x02000000;
 constexpr u64 SharedTag = u64(1) << 60, LocalTag = u64(2) << 60, TagMask = u64(7) << 60;
 
@@ -101,16 +101,16 @@ struct Error {
     std::string what;
 };
 
-// parse throws an Error.
+// parse throws an Error for invalid text.
 std::shared_ptr<Module> parse(const std::string &text);
 
-// layOut gives registers their places, which those that are never live at the same
-// time share.
+// layOut assigns locations to registers. Registers that are never live at the same time
+// share one.
 void layOut(Kernel &k);
 
 // The instructions without control flow, by their full names. The signature has a
-// letter per operand, those that are written first: D f64, Q and W integers of 64 and
-// 32 bits, B and b any 64 and 32 bits, H f32, P a predicate.
+// letter per operand, outputs first: D f64, Q and W integers of 64 and 32 bits, B and b
+// any 64 and 32 bits, H f32, P a predicate.
 struct Opcode {
     Handler run;
     const char *signature;
@@ -120,7 +120,7 @@ using Opcodes = std::map<std::string, Opcode>;
 void addArithmetic(Opcodes &);
 void addConversions(Opcodes &);
 
-// Loads and stores, by space and type; nullptr if there is none.
+// The loads and stores, by space and type; nullptr if the combination does not exist.
 enum class Space : u8 { Generic, Global, Shared, Local, Param };
 struct Access {
     Space space;

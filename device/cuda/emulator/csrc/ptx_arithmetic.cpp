@@ -1,4 +1,4 @@
-// The instructions that compute: arithmetic, comparisons, selections, predicates.
+// Instructions that compute: arithmetic, comparisons, selections, predicates.
 #include "ptx_arithmetic.h"
 
 #include <cmath>
@@ -33,7 +33,7 @@ UNARY(AbsF, std::fabs(a));
 UNARY(Sqrt, std::sqrt(a));
 UNARY(Reciprocal, 1 / a);
 
-// A divisor of zero gives all ones, as on a device; so does the remainder the dividend.
+// As on a device, a zero divisor yields all ones, and the remainder is the dividend.
 struct DivideInt {
     template <class T> static T of(T a, T b) {
         if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
@@ -62,7 +62,7 @@ double floatOf(u64 v) {
     return a;
 }
 
-// The lesser and the greater: a number rather than a NaN, −0 below +0.
+// The minimum and the maximum prefer a number to a NaN and order −0 below +0.
 struct Min {
     template <class T> static T of(T a, T b) {
         if constexpr (std::is_floating_point_v<T>) {
@@ -83,7 +83,7 @@ struct Max {
         }
     }
 };
-struct CopySign { // the sign of a on b
+struct CopySign { // the magnitude of b with the sign of a
     static double of(double a, double b) { return std::copysign(b, a); }
 };
 
@@ -108,7 +108,7 @@ struct Fma {
     static float of(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 };
 
-// Shifts by the width or more.
+// A shift by the width or more clears all bits, or fills them with the sign bit.
 struct ShiftLeft {
     template <class T> static T of(T a, u32 n) {
         constexpr u32 width = 8 * sizeof(T);
@@ -144,7 +144,7 @@ BINARY(Geu, !(a < b));
 BINARY(Num, (a == a) & (b == b));
 BINARY(Nan, (a != a) | (b != b));
 
-// Signatures of a type T: a result, one to three operands of its kind.
+// The signatures for a type T: a result and one to three operands of its kind.
 template <class T> const char *letters(int n) {
     static const char *const f64[] = {"", "", "DD", "DDD", "DDDD"}, *const f32[] = {"", "", "HH", "HHH", "HHHH"};
     static const char *const wide[] = {"", "", "QQ", "QQQ", "QQQQ"}, *const narrow[] = {"", "", "WW", "WWW", "WWWW"};
@@ -186,7 +186,7 @@ void addFloats(Opcodes &t) {
     t["slct.f64.s32"] = {op3<SelectBySign, T, T, T, i32>, "DDDW"};
 }
 
-// addInts adds what there is for s32, u32, s64 and u64.
+// addInts adds the instructions that exist for s32, u32, s64 and u64.
 template <class T, class W> void addInts(Opcodes &t, const std::string &type) {
     t["add." + type] = binary<Add, T>();
     t["sub." + type] = binary<Sub, T>();

@@ -1,4 +1,4 @@
-// The execution of blocks; see ptx_block.h.
+// Execution of blocks; see ptx_block.h.
 #include "ptx_block.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace ptx {
 namespace {
 
 constexpr i32 Nowhere = INT_MAX;
-constexpr u64 MostJumps = u64(1) << 26; // backward, of one block: more is no end
+constexpr u64 MostJumps = u64(1) << 26; // backward, per block
 
 constexpr u64 Garbage64 = 0xfff8deaddeadbeef; // a NaN
 constexpr u32 Garbage32 = 0xffdeadbe;         // likewise
@@ -72,7 +72,7 @@ void Worker::begin(const Launch &l) {
     special(DynamicShared, l.dynamicShared);
 }
 
-// startBlock leaves garbage in registers that may be read before they are written.
+// startBlock fills registers that may be read before they are written with garbage.
 void Worker::startBlock(u64 block) {
     const u32 *g = launch->grid;
     special(CtaidX, static_cast<u32>(block % g[0]));
@@ -100,7 +100,7 @@ void Worker::startBlock(u64 block) {
     activate(0);
 }
 
-// activate makes the threads at pc, the least place, the active ones.
+// activate activates the threads at pc, which is the least location.
 void Worker::activate(i32 pc) {
     at = pc;
     const int n = frame.threads;
@@ -121,8 +121,8 @@ void Worker::activate(i32 pc) {
     frame.mask = count == frame.hi - frame.lo ? nullptr : active;
 }
 
-// regroup chooses who goes on, after the active threads' places were noted. It returns
-// false when all have ended.
+// regroup chooses the threads that run next, after the locations of the active threads
+// were stored. It returns false when all threads have ended.
 bool Worker::regroup() {
     const int n = frame.threads;
     i32 least = Nowhere;
@@ -134,7 +134,7 @@ bool Worker::regroup() {
     return true;
 }
 
-// release lets threads go on that wait at the same barrier, all of them.
+// release releases the threads that wait at a barrier, if all wait at the same one.
 bool Worker::release() {
     int waiting = 0;
     while (waits[waiting] == Nowhere) {
@@ -146,7 +146,7 @@ bool Worker::release() {
     }
     for (int t = 0; t < frame.threads; t++) {
         if (waits[t] != waits[waiting]) {
-            throw Fault{LaunchFailure, "thread " + std::to_string(t) + " waits at another barrier, in line " + std::to_string(kernel->code[static_cast<size_t>(waits[t]) - 1].line), waiting};
+            throw Fault{LaunchFailure, "thread " + std::to_string(t) + " waits at a different barrier, in line " + std::to_string(kernel->code[static_cast<size_t>(waits[t]) - 1].line), waiting};
         }
     }
     std::fill_n(places, frame.threads, at + 1);
@@ -156,7 +156,7 @@ bool Worker::release() {
     return true;
 }
 
-// guarded returns which active threads execute an instruction: active itself for
+// guarded returns the active threads that execute an instruction: active itself for
 // all, nullptr for none.
 u8 *Worker::guarded(const Instr &in) {
     if (!in.guarded()) {
@@ -201,8 +201,8 @@ void Worker::execute(const Instr &in) {
     frame.active = count;
 }
 
-// split notes for the active threads that they go on with the next instruction, but
-// those of who at another.
+// split stores the location where each active thread continues: other for the threads
+// in who, the next instruction for the rest.
 void Worker::split(i32 other, const u8 *who) {
     const int lo = frame.lo, hi = frame.hi;
     const i32 next = at + 1;
@@ -215,7 +215,7 @@ void Worker::split(i32 other, const u8 *who) {
 
 bool Worker::branch(const Instr &in) {
     if (in.target <= at && ++jumps > MostJumps) {
-        throw Fault{LaunchTimeout, "no end in sight", -1};
+        throw Fault{LaunchTimeout, "the block does not end", -1};
     }
     const u8 *who = guarded(in);
     if (who == nullptr) {
@@ -252,8 +252,7 @@ bool Worker::leave(const Instr &in) {
     return regroup();
 }
 
-// step executes one instruction of the active threads and returns whether there is
-// more to do.
+// step executes one instruction of the active threads and returns whether any remain.
 bool Worker::step() {
     const Instr &in = instruction();
     bool more = true;
@@ -266,7 +265,7 @@ bool Worker::step() {
     case Flow::Exit:
     case Flow::Barrier: more = leave(in); break;
     }
-    if (more && at >= meet) { // the others are to go first, or together with these
+    if (more && at >= meet) { // the others run first, or together with these
         split(at, active);
         more = regroup();
     }

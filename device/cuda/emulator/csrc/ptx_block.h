@@ -1,4 +1,4 @@
-// The execution of blocks.
+// Execution of blocks.
 #pragma once
 #include "ptx_frame.h"
 
@@ -15,14 +15,14 @@ struct Launch {
     int threads() const { return static_cast<int>(block[0] * block[1] * block[2]); }
 };
 
-// A Worker runs blocks one after the other, on whatever host thread holds it. All
-// threads of a block that are at the same instruction execute it together; where they
-// part, those that are least far in the text go first, until they meet the others.
+// A Worker runs blocks one after the other, on any host thread. All threads of a block
+// that are at the same instruction execute it together. If they diverge, the threads
+// that are least far in the text run first, until they meet the others.
 class Worker {
   public:
     // begin prepares for the blocks of a launch.
     void begin(const Launch &l);
-    // run runs a block: it throws a Fault, at instruction().
+    // run runs a block. It throws a Fault that instruction() caused.
     void run(u64 block);
     const Instr &instruction() const { return kernel->code[static_cast<size_t>(at)]; }
 
@@ -47,11 +47,11 @@ class Worker {
     size_t registerCapacity = 0;
     std::vector<u64> shared, local;
     std::vector<u8> localWritten;
-    // Where threads that are not active go on: nowhere if they have ended, or wait, in
-    // which case waits says behind which barrier.
+    // The location where each inactive thread continues: nowhere if it has ended, or
+    // waits; then waits contains the location after its barrier.
     alignas(64) i32 places[MaxThreads], waits[MaxThreads];
     alignas(64) u8 active[MaxThreads], chosen[MaxThreads];
-    i32 at = 0, meet = 0; // the active threads' instruction, and the first of the others'
+    i32 at = 0, meet = 0; // the active threads' instruction, and the first of the others
     int ended = 0;
     u64 jumps = 0;
 };

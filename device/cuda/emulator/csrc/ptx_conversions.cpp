@@ -1,4 +1,4 @@
-// The instructions that convert: cvt, cvta.
+// Instructions that convert: cvt, cvta.
 #include "ptx_arithmetic.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct Up {
     static double of(double a) { return std::ceil(a); }
 };
 
-// ToInt rounds and keeps within the range; a NaN gives the highest bit.
+// ToInt rounds and clamps to the range; a NaN yields the highest bit.
 template <class Round, class D> struct ToInt {
     static D of(double a) {
         constexpr double low = static_cast<double>(std::numeric_limits<D>::min());
@@ -61,7 +61,7 @@ template <class Round> void rounded(Opcodes &t, const std::string &mode) {
     t["cvt." + mode + ".u64.f64"] = {op1<ToInt<Round, u64>, u64, double>, "QD"};
 }
 
-// A generic address is that of a space with the space's tag.
+// A generic address is an address in a space with the tag of the space.
 template <u64 Tag> struct Tagged {
     static u64 of(u64 a) { return a + Tag; }
 };

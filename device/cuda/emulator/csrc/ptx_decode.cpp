@@ -124,7 +124,7 @@ void Parser::instruction() {
         in.guardNot = accept("!");
         in.guard = registerNamed(name());
         if (kernel->registers[in.guard.reg].kind != 'p') {
-            fail("a guard that is no predicate");
+            fail("the guard is not a predicate");
         }
     }
     if (peek().type != Tok::Word) {
@@ -201,7 +201,7 @@ bool Parser::decodeFlow(Instr &in, std::string_view opcode, std::vector<Written>
         in.flow = Flow::Branch;
         operands = 1;
         if (ops.size() == 1 && ops[0].kind != Written::Name) {
-            fail("a branch to no label");
+            fail("the branch has no label");
         }
         if (ops.size() == 1) {
             scopes.back().branches.emplace_back(kernel->code.size(), ops[0].name);
@@ -210,7 +210,7 @@ bool Parser::decodeFlow(Instr &in, std::string_view opcode, std::vector<Written>
         in.flow = Flow::Barrier;
         operands = 1;
         if (ops.size() == 1 && (ops[0].kind != Written::Value || ops[0].operand.value != 0)) {
-            fail("a barrier other than 0");
+            fail("only barrier 0 is known");
         }
     } else if (opcode == "ret" || opcode == "exit") {
         in.flow = Flow::Exit;
@@ -225,7 +225,7 @@ bool Parser::decodeFlow(Instr &in, std::string_view opcode, std::vector<Written>
 
 void Parser::addAddress(Instr &in, const Written &w, Space space) {
     if (w.kind != Written::Address) {
-        fail("an operand that is no address");
+        fail("the operand is not an address");
     }
     if ((space == Space::Param) != (w.space == Space::Param) || (w.space != Space::Generic && w.space != space)) {
         fail("an address in another space");
@@ -236,7 +236,7 @@ void Parser::addAddress(Instr &in, const Written &w, Space space) {
     in.offset = w.offset;
 }
 
-// decodeAccess reads ld and st with a space, a type and words that make no difference
+// decodeAccess reads ld and st with a space, a type and modifiers that have no effect
 // here.
 bool Parser::decodeAccess(Instr &in, std::string_view opcode, std::vector<Written> &ops) {
     static const std::map<std::string_view, Space> spaces = {
@@ -314,7 +314,7 @@ bool Parser::decodeAccess(Instr &in, std::string_view opcode, std::vector<Writte
     return true;
 }
 
-// decodeSpecial reads what takes vectors or pairs.
+// decodeSpecial reads instructions with vectors or pairs.
 bool Parser::decodeSpecial(Instr &in, std::string_view opcode, std::vector<Written> &ops) {
     if (opcode == "mov.b64" && ops.size() == 2 && (ops[0].kind == Written::Vector || ops[1].kind == Written::Vector)) {
         bool packs = ops[1].kind == Written::Vector;

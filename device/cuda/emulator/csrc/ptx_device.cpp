@@ -16,9 +16,9 @@ namespace {
 
 using namespace ptx;
 
-std::mutex lock; // of what follows
+std::mutex lock; // guards the variables below
 std::vector<std::unique_ptr<Worker>> idle;
-std::map<std::string, std::shared_ptr<Module>> known; // by their texts
+std::map<std::string, std::shared_ptr<Module>> known; // keyed by their texts
 
 std::unique_ptr<Worker> takeWorker() {
     std::lock_guard<std::mutex> hold(lock);
@@ -35,8 +35,8 @@ void giveWorker(std::unique_ptr<Worker> w) {
     idle.push_back(std::move(w));
 }
 
-// load parses a text, or finds that it was: a module that can be written is new every
-// time.
+// load parses a text, or returns the module of an equal text. A module with writable
+// variables is parsed again every time.
 std::shared_ptr<Module> load(const std::string &text) {
     std::lock_guard<std::mutex> hold(lock);
     auto &m = known[text];
@@ -50,7 +50,7 @@ std::shared_ptr<Module> load(const std::string &text) {
     return m;
 }
 
-// A Job is a launch in execution by several host threads.
+// A Job is a launch that several host threads execute.
 struct Job {
     const Launch &launch;
     std::atomic<u64> next{0};
@@ -91,17 +91,18 @@ void Job::work() {
             w->run(b);
         } catch (const Fault &f) {
             report(f, w->instruction(), b);
-            return; // and not the worker, which is in the midst of things
+            return; // without returning the worker, whose state is incomplete
         }
     }
     giveWorker(std::move(w));
 }
 
-// runAll spreads the blocks of a launch over the processor's threads.
+// runAll distributes the blocks of a launch over the processor's threads.
 int runAll(const Launch &launch) {
     Job job{launch};
     u64 count = std::min<u64>(std::max(1u, std::thread::hardware_concurrency()), std::min<u64>(8, (launch.blocks() + 3) / 4));
-    // Signals are for the caller's threads: new ones inherit a mask of all.
+    // Signals go to the caller's threads, because new threads inherit a mask of all
+    // signals.
     std::vector<std::thread> others;
     sigset_t all, before;
     sigfillset(&all);
@@ -117,7 +118,7 @@ int runAll(const Launch &launch) {
     return job.code;
 }
 
-// accepts says whether a kernel may be launched so.
+// accepts returns whether a kernel may be launched with this configuration.
 bool accepts(const Kernel &k, const Launch &l) {
     bool as = k.required[0] == 0 || std::equal(l.block, l.block + 3, k.required);
     return as && static_cast<u32>(l.threads()) <= k.maxThreads && k.sharedBytes + l.dynamicShared <= 48 << 10;

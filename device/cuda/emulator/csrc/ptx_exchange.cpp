@@ -1,5 +1,5 @@
-// Instructions between registers that are no arithmetic: shfl.sync, mov of vectors,
-// trap.
+// Instructions that move data between registers without arithmetic: shfl.sync, mov of
+// vectors, trap.
 #include "ptx_frame.h"
 
 namespace ptx {
@@ -15,7 +15,8 @@ struct Source {
     bool valid;
 };
 
-// sourceOf returns the lane that a lane reads, by the definition of shfl.sync.
+// sourceOf returns the lane that a lane reads, according to the definition of
+// shfl.sync.
 template <Mode M> Source sourceOf(u32 lane, u32 b, u32 c) {
     const u32 clamp = c & 31, segment = c >> 8 & 31, least = lane & segment;
     const u32 most = least | (clamp & ~segment);
@@ -31,7 +32,7 @@ template <Mode M> Source sourceOf(u32 lane, u32 b, u32 c) {
     return {valid ? static_cast<u32>(j) : lane, valid};
 }
 
-// requireMembers wants exactly the lanes of a warp that the mask names to be there.
+// requireMembers checks that exactly the lanes of a warp in the mask take part.
 void requireMembers(const Frame &f, int t, u32 members) {
     const int warp = t - t % static_cast<int>(Lanes);
     for (int k = 0; k < static_cast<int>(Lanes); k++) {
@@ -49,7 +50,7 @@ void requireMembers(const Frame &f, int t, u32 members) {
 template <Mode M> void shuffle(Frame &f, const Instr &in) {
     const bool predicate = in.written == 2;
     const Operand *from = in.op + in.written;
-    u32 *a = reinterpret_cast<u32 *>(f.address); // what the destination may overwrite
+    u32 *a = reinterpret_cast<u32 *>(f.address); // the destination may overwrite it
     const u32 *b = f.source<u32>(from[1], 0), *c = f.source<u32>(from[2], 1), *members = f.source<u32>(from[3], 2);
     const u32 *values = from[0].immediate() ? nullptr : f.row<u32>(from[0]);
     for (int t = f.lo; t < f.hi; t++) {

@@ -1,11 +1,11 @@
-// What an instruction works on: the block that is run and its active threads.
+// The state on which an instruction operates: the running block and its active threads.
 #pragma once
 #include "ptx.h"
 
 #include <cstring>
 #include <string>
 
-// Rows of a register are either the same or apart, so that loops over threads may be
+// Rows of registers are either identical or disjoint, so that loops over threads can be
 // vectorised.
 #ifdef __clang__
 #define LANES _Pragma("clang loop vectorize(assume_safety)")
@@ -31,13 +31,13 @@ struct Extent {
     u64 base, size;
 };
 
-// Shadow is what is known of a block's shared memory: for every granule, the size of
-// the narrowest access, who wrote and read it last. A stamp is a number of a barrier
-// interval above the number of a thread.
+// Shadow records the use of a block's shared memory. For every granule, which has the
+// size of the narrowest access, it holds who wrote and read it last. A stamp combines
+// the number of a barrier interval, in the upper bits, with the number of a thread.
 struct Shadow {
     static constexpr u32 Shift = 11, Many = 1 << 10, Last = (u32(1) << (32 - Shift)) - 1;
     std::vector<u32> written, read;
-    u32 first = 1, interval = 1; // of this block; now
+    u32 first = 1, interval = 1; // the first interval of this block, and the current one
     u32 now() const { return interval << Shift; }
     u32 begin() const { return first << Shift; }
     void resize(size_t granules);
@@ -45,9 +45,9 @@ struct Shadow {
     void barrier();
 };
 
-// A Frame is a block in execution. Every register has a row of pitch elements, of
-// which those from lo to hi, and where there is a mask those with 1 there, belong to
-// active threads.
+// A Frame is a block in execution. Every register has a row of pitch elements. The
+// elements from lo to hi belong to active threads, or with a mask those of them whose
+// mask is 1.
 struct Frame {
     const Kernel *kernel = nullptr;
     char *registers = nullptr;
@@ -63,12 +63,12 @@ struct Frame {
     u32 sharedBytes = 0;
     Shadow shadow;
     u8 *local = nullptr;        // 8 bytes of every thread in turn
-    u8 *localWritten = nullptr; // a bit per byte
+    u8 *localWritten = nullptr; // one bit per byte
     alignas(64) u64 address[MaxThreads];
     alignas(64) u64 scratch[3][MaxThreads];
 
     template <class T> T *row(const Operand &o) const { return reinterpret_cast<T *>(registers + o.at * pitch); }
-    // source returns a row with an operand's values; an immediate's is scratch.
+    // source returns a row with an operand's values; an immediate's row is scratch.
     template <class T> const T *source(const Operand &o, int k) {
         if (!o.immediate()) {
             return row<T>(o);

@@ -1,4 +1,5 @@
-// PTX text as tokens: comments, .loc, .file, .pragma and strings are left out.
+// Splits PTX text into tokens and leaves out comments, .loc, .file, .pragma and
+// strings.
 #include "ptx_lexer.h"
 
 #include <cstdlib>
@@ -29,7 +30,7 @@ struct Lexer {
     void run();
 };
 
-// skipTo goes behind the next occurrence of end, or to the end of the text.
+// skipTo skips to the end of the next occurrence of end, or to the end of the text.
 void Lexer::skipTo(const char *end) {
     size_t to = s.find(end, at);
     to = to == s.npos ? s.size() : to + strlen(end);
@@ -38,7 +39,7 @@ void Lexer::skipTo(const char *end) {
     }
 }
 
-// skip leaves out white space, a comment or a string.
+// skip skips white space, a comment or a string.
 bool Lexer::skip() {
     if (isspace(static_cast<u8>(peek()))) {
         next();
@@ -71,8 +72,8 @@ void Lexer::word() {
     }
 }
 
-// number reads 0d and 0f with hexadecimal bits, decimal floats, 0x, octal and
-// decimal integers.
+// number reads 0d and 0f with hexadecimal bits, decimal floats, and hexadecimal (0x),
+// octal and decimal integers.
 void Lexer::number() {
     size_t from = at;
     Tok type = Tok::Integer;

@@ -1,6 +1,6 @@
-// Loads and stores. Every access is checked: it must be aligned and within its
-// memory, read nothing of the block's own memory that was never written, and not race
-// with another thread's in shared memory.
+// Loads and stores. Every access is checked: it must be aligned and within its memory,
+// must not read the block's own memory before it is written, and must not race with
+// another thread in shared memory.
 #include "ptx_frame.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void Shadow::startBlock() {
 }
 
 void Shadow::barrier() {
-    if (interval == Last) { // forget when, but not whether
+    if (interval == Last) { // forget the time, but not the fact
         for (u32 &w : written) {
             w = w >= begin() ? u32(1) << Shift : 0;
         }
@@ -45,13 +45,13 @@ std::string hex(u64 v) {
 
 std::string number(u64 v) { return std::to_string(v); }
 
-// A Range is what the active threads' addresses span.
+// A Range spans the addresses of the active threads.
 struct Range {
     u64 least, most, bits;
     bool uniform() const { return least == most; }
 };
 
-// findAddresses computes every active thread's address; the others' do not matter.
+// findAddresses computes the address of every active thread; the others are undefined.
 Range findAddresses(Frame &f, const Operand &base, bool narrow, i64 offset) {
     u64 *out = f.address;
     const int lo = f.lo, hi = f.hi;
@@ -85,7 +85,7 @@ Range findAddresses(Frame &f, const Operand &base, bool narrow, i64 offset) {
     return {least, most, bits};
 }
 
-// blame throws a fault of the first active thread for which wrong holds.
+// blame throws a fault for the first active thread for which wrong holds.
 template <class Wrong, class What> void blame(const Frame &f, int code, Wrong wrong, What what) {
     for (int t = f.lo; t < f.hi; t++) {
         if (f.on(t) && wrong(f.address[t])) {
@@ -118,8 +118,8 @@ const Extent *findExtent(const Frame &f, u64 a, u32 bytes) {
     return next != all.begin() && inside(next[-1], a, bytes) ? &next[-1] : nullptr;
 }
 
-// requireAllocated wants every access in one allocation; the ends of the range in the
-// same one are enough for all.
+// requireAllocated requires every access to lie in one allocation. If both ends of the
+// range lie in the same allocation, all accesses do.
 void requireAllocated(Frame &f, const Range &r, u32 bytes) {
     if (!inside(f.last, r.least, bytes)) {
         const Extent *e = findExtent(f, r.least, bytes);
@@ -140,8 +140,8 @@ std::string byteOf(u64 granule, const Frame &f) { return "byte " + number(granul
     throw Fault{LaunchFailure, std::string("race: it ") + does + " " + byteOf(granule, f) + ", which " + who + " " + did + " since the last barrier", t};
 }
 
-// checkRead checks that a granule was written, by another thread only before the last
-// barrier.
+// checkRead checks that a granule was written, and if by another thread, before the
+// last barrier.
 inline void checkRead(const Frame &f, u32 w, u64 g, int t) {
     const Shadow &s = f.shadow;
     if (w < s.begin()) {
@@ -207,7 +207,7 @@ void noteWrites(Frame &f, u32 bytes, u64 base) {
     }
 }
 
-// A Transfer moves a type T of memory from or to a row of D: loads extend.
+// A Transfer moves a value of type T between memory and a row of D; loads extend it.
 template <class T, class D, bool Store, class At> void transfer(Frame &f, const Operand &o, At at) {
     if constexpr (Store) {
         const D *d = f.source<D>(o, 0);
@@ -237,7 +237,7 @@ template <class T, class D, bool Store, class At> void transfer(Frame &f, const 
     }
 }
 
-// broadcast loads what all threads read from one address.
+// broadcast loads a value that all threads read from one address.
 template <class T, class D> void broadcast(Frame &f, const Operand &o, const void *from) {
     T v;
     memcpy(&v, from, sizeof v);
@@ -280,8 +280,8 @@ template <class T, class D, bool Store> void shared(Frame &f, const Instr &in, c
     moveAll<T, D, Store>(f, in, r, f.shared, base);
 }
 
-// Local memory is laid out so that neighbouring threads' equal addresses are
-// neighbours: word by word of 8 bytes, in each a place per thread.
+// In local memory, equal addresses of neighbouring threads are neighbours: each word of
+// 8 bytes has one location per thread.
 template <class T, class D, bool Store> void localElement(Frame &f, const Operand &o, u64 base) {
     const u64 *address = f.address;
     const u64 pitch = f.pitch;
@@ -319,7 +319,8 @@ template <class T, class D, bool Store> void inSpace(Frame &f, const Instr &in, 
     }
 }
 
-// generic goes by the tags of addresses, one space after the other.
+// generic selects spaces by the tags of addresses and handles one space after the
+// other.
 template <class T, class D, bool Store> void generic(Frame &f, const Instr &in, const Range &r) {
     if ((r.least & TagMask) == (r.most & TagMask)) {
         return inSpace<T, D, Store>(f, in, r, r.least & TagMask);
@@ -347,7 +348,8 @@ template <class T, class D, bool Store> void generic(Frame &f, const Instr &in, 
     f.active = active;
 }
 
-// access handles ld (the address is the last operand) and st (it is the first).
+// access handles ld (whose last operand is the address) and st (whose first operand is
+// the address).
 template <Space S, class T, class D, bool Store> void access(Frame &f, const Instr &in) {
     const Operand &base = in.op[Store ? 0 : in.vector];
     if constexpr (S == Space::Param) {

@@ -68,7 +68,7 @@ void Parser::declare(std::string_view name, const Symbol &s) {
     }
 }
 
-// header reads the directives that every module begins with.
+// header reads the directives with which every module begins.
 void Parser::header() {
     if (!accept(".version")) {
         fail("syntax error: missing .version directive");
@@ -79,7 +79,7 @@ void Parser::header() {
         name();
     } while (accept(","));
     if (accept(".address_size") && integer() != 64) {
-        fail("only addresses of 64 bits are known");
+        fail("only 64-bit addresses are known");
     }
 }
 
@@ -153,7 +153,7 @@ void Parser::parameter() {
     declare(called, {Symbol::Variable, -1, offset, Space::Param});
 }
 
-// limits reads what stands before the body.
+// limits reads the directives before the body.
 void Parser::limits() {
     while (!peek().is("{")) {
         std::string_view what = take().text;
@@ -185,11 +185,11 @@ Parser::Type Parser::type() {
     return it->second;
 }
 
-// registers reads a .reg declaration: names, or a prefix and how many.
+// registers reads a .reg declaration: names, or a prefix and a count.
 void Parser::registers() {
     Type t = type();
     if (t.bytes < 4 && t.kind != 'p') {
-        fail("registers of 16 bits are not known");
+        fail("16-bit registers are not known");
     }
     do {
         std::string_view called = name();
@@ -200,7 +200,7 @@ void Parser::registers() {
             expect(">");
         }
         for (u64 k = 0; k < count; k++) {
-            static std::map<std::string, bool> names; // that views may refer to
+            static std::map<std::string, bool> names; // views may refer to these names
             std::string_view full = called;
             if (many) {
                 full = names.emplace(std::string(called) + std::to_string(k), true).first->first;
@@ -215,12 +215,12 @@ void Parser::registers() {
 u32 Parser::align() {
     u64 n = accept(".align") ? integer() : 1;
     if (n == 0 || n > 256 || (n & (n - 1)) != 0) {
-        fail("an alignment that is no power of two");
+        fail("the alignment is not a power of two");
     }
     return static_cast<u32>(n);
 }
 
-// elements reads the sizes of an array: their product, 0 for [].
+// elements reads the sizes of an array and returns their product, 0 for [].
 u64 Parser::elements() {
     u64 count = 1;
     while (accept("[")) {
@@ -306,7 +306,8 @@ void Parser::body() {
     }
 }
 
-// close ends a scope: branches to labels that are not in it wait in the one around.
+// close ends a scope. Branches to labels that are not in it move to the enclosing
+// scope.
 void Parser::close() {
     Scope inner = std::move(scopes.back());
     scopes.pop_back();

@@ -1,5 +1,4 @@
-// The parser of PTX: declarations are in ptx_parser.cpp, instructions in
-// ptx_decode.cpp.
+// The parser of PTX. ptx_parser.cpp contains declarations, ptx_decode.cpp instructions.
 #pragma once
 #include "ptx_lexer.h"
 
@@ -12,7 +11,7 @@ struct Symbol {
     Space space;
 };
 
-// A Written operand is as it stands in the text.
+// A Written operand is an operand as it appears in the text.
 struct Written {
     enum { Value, Register, Address, Vector, Name } kind;
     Operand operand;               // of a value, register or address
@@ -30,7 +29,7 @@ class Parser {
     std::shared_ptr<Module> run();
 
   private:
-    // A Scope is a block in braces. Branches wait in it for labels.
+    // A Scope is a block in braces. It keeps branches until their labels are known.
     struct Scope {
         std::map<std::string_view, Symbol> symbols;
         std::map<std::string_view, i32> labels;
@@ -38,7 +37,7 @@ class Parser {
     };
     struct Type {
         u32 bytes;
-        char kind; // as Register's
+        char kind; // the kind of a Register
     };
 
     // Tokens.

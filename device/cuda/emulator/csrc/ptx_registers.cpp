@@ -1,5 +1,6 @@
-// Places for registers. PTX has as many as its author likes; those that are never live
-// at the same time share a place, so that a block's registers stay in the cache.
+// Assigns locations to registers. PTX has an unlimited number of registers. Registers
+// that are never live at the same time share a location, so that a block's registers
+// stay in the cache.
 #include "ptx.h"
 
 #include <algorithm>
@@ -15,14 +16,14 @@ bool has(const Bits &b, i32 r) { return b[static_cast<size_t>(r) / 64] >> (r % 6
 void set(Bits &b, i32 r) { b[static_cast<size_t>(r) / 64] |= u64(1) << (r % 64); }
 void clear(Bits &b, i32 r) { b[static_cast<size_t>(r) / 64] &= ~(u64(1) << (r % 64)); }
 
-// A Run is a run of instructions that is entered at its beginning alone.
+// A Run is a sequence of instructions that is entered only at its beginning.
 struct Run {
     i32 begin, end;
     std::vector<size_t> next;
     Bits in, out;
 };
 
-// An Interval is from the first to the last instruction where a register is live.
+// An Interval extends from the first to the last instruction where a register is live.
 struct Interval {
     i32 reg, begin = INT_MAX, end = -1;
     void touch(i32 at) {
@@ -78,8 +79,8 @@ void Layout::split() {
     }
 }
 
-// visit calls write for what an instruction writes (and whether every thread does)
-// and then read for what it reads.
+// visit calls write for the registers that an instruction writes (and whether every
+// thread does) and then read for those that it reads.
 template <class Read, class Write> void Layout::visit(const Instr &in, Read read, Write write) const {
     auto counts = [&](const Operand &o) { return !o.immediate() && k.registers[static_cast<size_t>(o.reg)].special < 0; };
     for (int i = 0; i < in.written; i++) {
@@ -95,7 +96,7 @@ template <class Read, class Write> void Layout::visit(const Instr &in, Read read
     }
 }
 
-// update finds what is live at the beginning of a run from what is at its end.
+// update computes the registers live at the beginning of a run from those at its end.
 bool Layout::update(Run &r) {
     for (size_t n : r.next) {
         for (size_t w = 0; w < r.out.size(); w++) {
@@ -147,10 +148,10 @@ void Layout::findIntervals() {
     std::sort(intervals.begin(), intervals.end(), [](const Interval &a, const Interval &b) { return a.begin < b.begin; });
 }
 
-// assign gives the registers of one size places. A result may take the place of an
-// operand that is read for the last time, not that of another result.
+// assign assigns locations to the registers of one size. A result may take the location
+// of an operand that is read for the last time, but not the location of another result.
 void Layout::assign(u8 size) {
-    using Held = std::pair<i32, const Interval *>; // until when
+    using Held = std::pair<i32, const Interval *>; // the holder of a location, until the end of its interval
     std::priority_queue<Held, std::vector<Held>, std::greater<>> held;
     std::vector<u32> places(k.registers.size()), free;
     for (const Interval &v : intervals) {
@@ -187,7 +188,7 @@ void Layout::assign(u8 size) {
     }
 }
 
-// apply places special registers, which are always live.
+// apply assigns locations to special registers, which are always live.
 void Layout::apply() {
     std::fill(k.specials, k.specials + SpecialCount, -1);
     std::vector<u32> places(k.registers.size());

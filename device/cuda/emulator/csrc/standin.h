@@ -1,5 +1,6 @@
-/* Shared by the stand-ins: faults of the emulated driver, checks of memory, wrong
- * results and the list of calls that tests ask for. */
+/* Declarations for the stand-ins for cuBLAS and cuSOLVER: faults of the emulated
+ * driver, checks of memory, and the wrong results and list of calls that tests
+ * request. */
 #ifndef GPFIT_EMU_STANDIN_H
 #define GPFIT_EMU_STANDIN_H
 
@@ -15,14 +16,14 @@
 
 enum { SILENT = -1 }; /* as in emu.h */
 
-/* A function of the emulated libcuda, if that is what the process has loaded. */
+/* Returns a function of the emulated libcuda, if the process has loaded that library. */
 static void *emu_driver(const char *name) {
 	void *h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
 	return h ? dlsym(h, name) : NULL;
 }
 
-/* The status of a call before it does anything. A CUDA out of memory (2 by the
- * name "*") and errors of a dead context appear as the library's own codes. */
+/* Returns the status of a call before it does anything. A CUDA out of memory (2 for
+ * the name "*") and errors of a dead context appear as the library's own codes. */
 static int fault(const char *entry, int alloc_failed, int execution_failed) {
 	static int (*f)(const char *, int *);
 	int dead = 0, code;
@@ -43,14 +44,14 @@ static int in_range(const void *p, size_t bytes) {
 	return !f || f(p, bytes);
 }
 
-/* Whether the m×n matrix of leading dimension ld is device memory. */
+/* Returns whether the m×n matrix of leading dimension ld is device memory. */
 static int matrix(const void *p, L m, L n, L ld) {
 	if (m < 0 || n < 0 || ld < (m > 1 ? m : 1))
 		return 0;
 	return m == 0 || n == 0 || in_range(p, 8 * (size_t)((n - 1) * ld + m));
 }
 
-/* As struct emu_call in emu.h. */
+/* This struct equals struct emu_call in emu.h. */
 struct call {
 	char entry[32];
 	int64_t size[3];
@@ -66,10 +67,10 @@ static void note(struct call c) {
 		f(&c);
 }
 
-/* A result that a test wants to be wrong: nothing, a block that keeps what it held
- * before, an element off by a thousandth, a square block transposed. */
+/* A result that a test wants to be wrong: none, a block that keeps its previous
+ * contents, an element off by a thousandth, or a transposed square block. */
 enum { RIGHT_RESULT, BLOCK_LEFT_OUT, ELEMENT_OFF, BLOCK_TRANSPOSED, MAX_BLOCK = 64 };
-enum { WHOLE = -1 }; /* the part of the result that counts, beside LOWER and UPPER */
+enum { WHOLE = -1 }; /* the part of the result that matters, besides LOWER and UPPER */
 
 struct spoiled {
 	int kind;
@@ -80,7 +81,7 @@ struct spoiled {
 static L quarter(L n) { return n < 4 ? 1 : n > 4 * MAX_BLOCK ? MAX_BLOCK : n / 4; }
 
 /* Chooses a block in the middle of the m×n result, away from the diagonal of a
- * triangle, and keeps beta times what it holds; the size is that of the call. */
+ * triangle, and keeps beta times its contents; the size is the size of the call. */
 static struct spoiled spoil(const char *entry, L size, int part, L m, L n, double beta, double *c, L ldc) {
 	static int (*f)(const char *, long);
 	struct spoiled s = {.kind = RIGHT_RESULT};
@@ -96,7 +97,7 @@ static struct spoiled spoil(const char *entry, L size, int part, L m, L n, doubl
 	return s;
 }
 
-/* Spoils the result that is there now. */
+/* Spoils the result that the call has written. */
 static void finish(const struct spoiled *s) {
 	if (s->kind == ELEMENT_OFF)
 		s->block[0] *= 1.001;

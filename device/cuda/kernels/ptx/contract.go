@@ -7,21 +7,21 @@ import (
 	"gpfit/kernel/code"
 )
 
-// The contraction. A block goes through its tiles of G in a fixed order. For each it
-// adds up, eight at a time, the sums and the sums by columns: every thread its pairs,
-// then, through shared memory, thread t part t mod 32 of sum t / 32, which is what 8
-// threads have. So a thread keeps one number for every eight sums, in device memory
-// where only it touches it. At the end a block adds up the 32 parts of each and writes
-// its share; gpfit_reduce adds up the blocks.
+// A block of the contraction processes its tiles of G in a fixed order. For each tile
+// it computes the sums, and the sums by columns, eight at a time. First every thread
+// sums its pairs. Then, through shared memory, thread t sums part t mod 32 of sum t /
+// 32, which consists of the numbers of 8 threads. A thread therefore keeps one number
+// for every eight sums, in device memory that only it uses. At the end a block sums the
+// 32 parts of each sum and writes its share; gpfit_reduce sums the blocks.
 
-// contraction is what the passes of a contraction use.
+// contraction contains the operands of the passes of a contraction.
 type contraction struct {
 	*body
 	n, s, lds, middle, ldm, j0, j1 string
 	vectors, outer, count          string
 	inv, diag                      string
-	// kept are the thread's numbers, red its place among those that are added up,
-	// redPart the part that it adds up.
+	// kept is the address of the thread's numbers, red its place among the numbers to
+	// be summed, redPart the part that it sums.
 	kept, red, redPart string
 	groups             int
 }
@@ -64,7 +64,7 @@ func (c *contraction) eachGroup(do func(kept string)) {
 	c.loop(".s64", c.kept, end, fmt.Sprint(8*Threads), false, do)
 }
 
-// finish adds up the parts of a block.
+// finish sums the parts of a block.
 func (c *contraction) finish(block, blocks string) {
 	row := c.wide(c.ty)
 	stride := c.wide(blocks)
@@ -87,14 +87,14 @@ func (c *contraction) finish(block, blocks string) {
 	})
 }
 
-// pairsOfPass adds up what the pairs of a pass give.
+// pairsOfPass sums the contributions of the pairs of a pass.
 func (c *contraction) pairsOfPass() {
 	c.measure()
 	g := c.adjoints()
 	c.live.born("g")
 	sums := c.k.gradient.Sums
 	for base := 0; base < len(sums); base += group {
-		c.barrier() // red may still be read from
+		c.barrier() // other threads may still read red
 		count := min(group, len(sums)-base)
 		for q, v := range sums[base : base+count] {
 			sum := ""
@@ -125,7 +125,7 @@ func (c *contraction) pairsOfPass() {
 	}
 }
 
-// collect adds what red has of so many sums, among every width of them, to what the
+// collect adds the first count of every width sums in red to the numbers that the
 // threads keep.
 func (c *contraction) collect(kept, count string, width int) {
 	c.barrier()
@@ -141,11 +141,11 @@ func (c *contraction) collect(kept, count string, width int) {
 	c.here(skip)
 }
 
-// sumColumns adds up the sums by the columns of feature number i, from group next on.
+// sumColumns sums by the columns of feature number i, from group next on.
 func (c *contraction) sumColumns(f *kernel.Feature, i int, w vec, next int) {
 	width := columnsOf(f)
 	s := c.k.sweepOf(i)
-	q := 0 // the column where they are written one after the other
+	q := 0 // the column, if columns are written one after the other
 	index := c.do("mov.b32", "0")
 	kept := c.do("add.s64", c.kept, fmt.Sprint(8*Threads*next))
 	c.eachColumn(s, 2*termCost[f.Kind], func(col column) {
@@ -165,8 +165,8 @@ func (c *contraction) sumColumns(f *kernel.Feature, i int, w vec, next int) {
 	})
 }
 
-// sumInLoop is a column of a loop: number index of the group whose numbers are at
-// kept.
+// sumInLoop writes one column of a loop. index is the number of the group whose numbers
+// are at kept.
 func (c *contraction) sumInLoop(t terms, s *sweep, i int, w vec, index, kept string, width int) {
 	begun, more := c.label(), c.label()
 	c.put("@%s bra %s", c.do("setp.ne.u32", index, "0"), begun)
@@ -185,7 +185,8 @@ func (c *contraction) sumInLoop(t terms, s *sweep, i int, w vec, index, kept str
 	c.here(more)
 }
 
-// store writes a column's sums to red: the second, of SinSquares, width further on.
+// store writes a column's sums to red, the second sum of SinSquares width places
+// further on.
 func (c *contraction) store(red string, slot, width int, sums []string) {
 	for k, sum := range sums {
 		c.put("st.shared.f64 %s, %s", at(red, 8*Threads*(slot+k*width)), sum)
@@ -201,8 +202,8 @@ func (k *Kernel) sweepOf(f int) *sweep {
 	return nil
 }
 
-// adjoints returns G of the pairs, elements off the diagonal twice, 0 beside the part
-// that the launch takes; the diagonal goes to diag.
+// adjoints returns G of the pairs, with elements off the diagonal doubled and 0 outside
+// the part of the launch. It writes the diagonal to diag.
 func (c *contraction) adjoints() vec {
 	g, index, inside := make(vec, c.pairs()), make([]string, c.pairs()), make([]string, c.pairs())
 	hasMiddle := c.do("setp.ne.u64", c.middle, "0")

@@ -28,7 +28,7 @@ func (b *body) fill() {
 	})
 }
 
-// covariance is k of the pairs of a pass.
+// covariance returns k of the pairs of a pass.
 func (b *body) covariance() vec {
 	b.measure()
 	return b.value(b.k.value)
@@ -59,7 +59,7 @@ func (b *body) multiply() {
 	block := b.wide(b.do("mov.u32", "%ctaid.x"))
 	ib := b.do("mad.lo.s64", block, fmt.Sprint(tileRows), b.param("i0"))
 	b.loop(".s64", "0", m, fmt.Sprint(vectors), true, func(q0 string) {
-		var sums [vectors]vec // of every row
+		var sums [vectors]vec // for each row
 		for q := range sums {
 			sums[q] = make(vec, b.rows)
 			for a := range sums[q] {
@@ -75,7 +75,7 @@ func (b *body) multiply() {
 	})
 }
 
-// multiplyPairs adds what the pairs of a pass give to the rows' sums.
+// multiplyPairs adds the contributions of the pairs of a pass to the rows' sums.
 func (b *body) multiplyPairs(sums []vec, k vec, v, ldv, n, q0, m string) {
 	for q := range sums {
 		column := b.do("add.s64", q0, fmt.Sprint(q))
@@ -91,8 +91,8 @@ func (b *body) multiplyPairs(sums []vec, k vec, v, ldv, n, q0, m string) {
 	}
 }
 
-// multiplyEnd adds up the threads of a row: thread t ends vector t / 64 of row
-// t mod 64, with the diagonal.
+// multiplyEnd sums the threads of a row and adds the diagonal: thread t completes
+// vector t / 64 of row t mod 64.
 func (b *body) multiplyEnd(sums []vec, v, ldv, n, q0, m string) {
 	const parts = Threads / 32
 	red := b.do("mov.u64", "red")

@@ -9,10 +9,10 @@ var expPolynomial = []float64{
 	0x1.6c16c17b6c8e8p-10, 0x1.1111111119571p-7, 0x1.55555555536c5p-5, 0x1.5555555555555p-3, 0.5,
 }
 
-// reduced is x = m·ln 2 + r with |r| ≤ ½ ln 2, ln 2 in two parts (Cody & Waite,
-// Software Manual for the Elementary Functions, 1980, ch. 6). whole is m, in 32 bits.
-// The bias 3·2⁵¹ leaves round(x/ln 2) in the low word; it and the parts of ln 2 are
-// those of fdlibm.
+// reduced returns m and r for x = m·ln 2 + r with |r| ≤ ½ ln 2, with ln 2 in two parts
+// (Cody & Waite, Software Manual for the Elementary Functions, 1980, ch. 6). whole is
+// m, in 32 bits. The bias 3·2⁵¹ leaves round(x/ln 2) in the low word. The bias and the
+// parts of ln 2 come from fdlibm.
 func (w *writer) reduced(x vec) (whole, r vec) {
 	const bias = 0x1.8p52
 	shifted := w.fma(x, 0x1.71547652b82fep+0, bias)
@@ -21,7 +21,8 @@ func (w *writer) reduced(x vec) (whole, r vec) {
 	return w.each("cvt.u32.u64", w.each("mov.b64", shifted)), w.fma(m, -0x1.a39ef35793c76p-33, r)
 }
 
-// power2 is 2^m for integers −1022 ≤ m ≤ 1023; beyond, it is not meant to be used.
+// power2 returns 2^m for integers −1022 ≤ m ≤ 1023; its result for other m must not be
+// used.
 func (w *writer) power2(m vec) vec {
 	high := w.each("shl.b32", w.each("add.s32", m, "1023"), "20")
 	out := make(vec, len(m))
@@ -32,26 +33,26 @@ func (w *writer) power2(m vec) vec {
 	return out
 }
 
-// leastExp bounds the arguments whose exponential counts as 0: below, results near
-// the subnormals begin.
+// leastExp is the least argument whose exponential does not count as 0; below it,
+// results approach the subnormal numbers.
 const leastExp = -708
 
-// expRaw is eˣ for −708 ≤ x ≤ 709, within 1 ulp, exactly 1 at 0; NaN for NaN, and
-// anything beyond.
+// expRaw returns eˣ for −708 ≤ x ≤ 709, within 1 ulp and exactly 1 at 0, NaN for NaN,
+// and any number for other x.
 func (w *writer) expRaw(x vec) vec {
 	m, r := w.reduced(x)
 	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
 	return w.mul(p, w.power2(m))
 }
 
-// expNegative is eˣ for x ≤ 0, 0 below −708.
+// expNegative returns eˣ for x ≤ 0, and 0 below −708.
 func (w *writer) expNegative(x vec) vec {
 	small := w.is("lt", x, float64(leastExp))
 	return w.choose(0.0, w.expRaw(x), small)
 }
 
-// exp is eˣ·(1+c) for any x and small c, right where it overflows and nearly so
-// where it is subnormal; c may be nil.
+// exp returns eˣ·(1+c) for any x and small c, correctly if it overflows and nearly so
+// if it is subnormal; c may be nil.
 func (w *writer) exp(x, c vec) vec {
 	x = w.choose(710.0, x, w.is("gt", x, 710.0))
 	x = w.choose(-750.0, x, w.is("lt", x, -750.0))
@@ -64,17 +65,17 @@ func (w *writer) exp(x, c vec) vec {
 	return w.mul(w.mul(p, w.power2(half)), w.power2(w.each("sub.s32", m, half)))
 }
 
-// logParts is log x = high + (f − low) for 0 < x < ∞; beyond, it is not meant to be
-// used.
+// logParts returns the parts of log x = high + (f − low) for 0 < x < ∞; its result for
+// other x must not be used.
 //
-// x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 + R(s²))):
-// __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.
+// It uses x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 +
+// R(s²))): __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.
 func (w *writer) logParts(x vec) (high, f, low vec) {
 	subnormal := w.is("lt", x, 0x1p-1022)
 	x = w.choose(w.mul(x, 0x1p54), x, subnormal)
 	bits := w.each("mov.b64", x)
 	top := w.each("cvt.u32.u64", w.each("shr.u64", bits, "32"))
-	// A mantissa above √2 counts as one below 1.
+	// A mantissa above √2 is treated as one below 1.
 	top = w.each("add.s32", top, "0x95f62") // 2²⁰ − the first bits of √2
 	m := w.each("sub.s32", w.each("shr.u32", top, "20"), w.each("selp.b32", "1077", "1023", subnormal))
 	top = w.each("add.s32", w.each("and.b32", top, "0xfffff"), "0x3fe6a09e")
@@ -93,18 +94,18 @@ func (w *writer) logParts(x vec) (high, f, low vec) {
 	return w.mul(exponent, 6.93147180369123816490e-01), f, low
 }
 
-// log is log x within 1 ulp; −∞ for 0, NaN for x < 0.
+// log returns log x within 1 ulp, −∞ for 0, and NaN for x < 0.
 func (w *writer) log(x vec) vec {
 	high, f, low := w.logParts(x)
 	out := w.sub(high, w.sub(low, f))
 	out = w.choose(math.Inf(-1), out, w.is("eq", x, 0.0))
-	// What is not below ∞ stays: ∞ and NaN.
+	// Arguments that are not below ∞, which are ∞ and NaN, are their own result.
 	out = w.choose(out, x, w.is("lt", x, math.Inf(1)))
 	return w.choose(math.NaN(), out, w.is("lt", x, 0.0))
 }
 
-// logOnePlus is log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded sum,
-// and what rounding lost of it, divided by it.
+// logOnePlus returns log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded
+// sum, plus the rounding error of the sum divided by the sum.
 func (w *writer) logOnePlus(t vec) vec {
 	u := w.add(t, 1.0)
 	high, f, low := w.logParts(u)
@@ -114,8 +115,9 @@ func (w *writer) logOnePlus(t vec) vec {
 	return w.choose(out, u, w.is("lt", u, math.Inf(1)))
 }
 
-// power is a^b for a ≥ 0 and the same b for all pairs: e^(b·log a) with the logarithm
-// and the product in two parts each, so that |b·log a| does not multiply the error.
+// power returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the
+// logarithm and the product in two parts each, so that |b·log a| does not multiply the
+// error.
 func (w *writer) power(a vec, b string) vec {
 	high, f, low := w.logParts(a)
 	sum := w.add(high, f)
@@ -141,9 +143,9 @@ func repeat(s string, n int) []string {
 	return out
 }
 
-// turn returns sin πu and, where cosine asks for it, cos πu, up to a sign that they
-// share, which their squares and their product do not have. u − round(u) is exact.
-// The polynomials in its square and their errors are those of package internal/vec.
+// turn returns sin πu and, if cosine is set, cos πu, up to a common sign, which cancels
+// in their squares and in their product. u − round(u) is exact. The polynomials in its
+// square, with their errors, are the ones of package internal/vec.
 func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
 	r := w.sub(u, w.each("cvt.rni.f64.f64", u))
 	z := w.mul(r, r)
@@ -156,7 +158,7 @@ func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
 	return sin, cos
 }
 
-// tanh is tanh a, within 4 ulp: with E = e^(−2|a|) − 1, which keeps its digits near
+// tanh returns tanh a within 4 ulp. With E = e^(−2|a|) − 1, which keeps its digits near
 // 0, it is −E/(2 + E) with the sign of a.
 func (w *writer) tanh(a vec) vec {
 	x := w.mul(w.each("abs.f64", a), -2.0)
@@ -165,12 +167,12 @@ func (w *writer) tanh(a vec) vec {
 	q := w.fma(w.mul(r, r), w.polynomial(r, expPolynomial...), r)
 	scale := w.power2(m)
 	e := w.fma(q, scale, w.sub(scale, 1.0))
-	t := w.each("div.rn.f64", e, w.add(e, 2.0)) // of −|a|
+	t := w.each("div.rn.f64", e, w.add(e, 2.0)) // tanh(−|a|)
 	return w.choose(t, w.neg(t), w.is("lt", a, 0.0))
 }
 
-// arcsine is arcsin a within 3 ulp, NaN beyond [−1, 1]. For |a| ≥ ½ it is
-// π/2 − 2 arcsin √((1 − |a|)/2): __ieee754_asin of fdlibm, coefficients pS0 … qS4.
+// arcsine returns arcsin a within 3 ulp, NaN outside [−1, 1]. For |a| ≥ ½ it is π/2 − 2
+// arcsin √((1 − |a|)/2): __ieee754_asin of fdlibm, coefficients pS0 … qS4.
 func (w *writer) arcsine(a vec) vec {
 	size := w.each("abs.f64", a)
 	small := w.is("lt", size, 0.5)

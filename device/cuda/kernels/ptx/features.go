@@ -6,14 +6,14 @@ import (
 	"gpfit/kernel"
 )
 
-// termCost is about how many operations a column's part of a feature takes.
+// termCost is the approximate number of operations for a column's part of a feature.
 var termCost = map[kernel.FeatureKind]int{
 	kernel.SquaredDistance: 3, kernel.InnerProduct: 2, kernel.SinSquares: 16, kernel.Differences: 2, kernel.Mismatches: 3,
 	kernel.First: 1, kernel.Second: 1, kernel.FirstNorm: 2, kernel.SecondNorm: 2, kernel.SinePhases: 10,
 }
 
-// measure computes the features of the pairs of a pass: those of the same columns in
-// one sweep. Distances are sums over differences of coordinates, as the CPU has them.
+// measure computes the features of the pairs of a pass, in one sweep for features of
+// the same columns. Distances are sums over differences of coordinates, as on the CPU.
 func (b *body) measure() {
 	for i := range b.k.sweeps {
 		s, cost := &b.k.sweeps[i], 0
@@ -30,14 +30,14 @@ func (b *body) measure() {
 			}
 		})
 		for _, f := range s.features {
-			if b.k.features[f].Kind == kernel.SinePhases { // so far of sin πu·cos πu
+			if b.k.features[f].Kind == kernel.SinePhases { // the sums use sin πu·cos πu so far
 				b.features[f] = b.mul(b.features[f], 2.0)
 			}
 		}
 	}
 }
 
-// zeros are registers with 0 for sums.
+// zeros returns registers with 0, for sums.
 func (b *body) zeros() vec {
 	out := make(vec, b.pairs())
 	for p := range out {
@@ -46,12 +46,13 @@ func (b *body) zeros() vec {
 	return out
 }
 
-// terms are what a column adds to features; what several need is computed once.
+// terms computes the terms that a column adds to features, and computes shared parts
+// once.
 type terms struct {
 	*body
 	column
 	x, y, difference, square vec
-	// u is Δ/p for the frequency that was last asked for, sin and cos are those of πu.
+	// u is Δ/p for the last requested frequency; sin and cos are sin πu and cos πu.
 	u, sin, cos vec
 }
 
@@ -69,7 +70,7 @@ func (t *terms) squared() vec {
 	return t.square
 }
 
-// waves sets u, sin and cos for the frequency in a field.
+// waves sets u, sin and cos for the frequency in the given field.
 func (t *terms) waves(field int, cosine bool) {
 	t.u = t.mul(t.delta(), t.field(t.column, field))
 	t.sin, t.cos = t.turn(t.u, cosine)
@@ -116,7 +117,7 @@ func (t *terms) add(sum vec, s *sweep, f int) {
 	}
 }
 
-// phases is the SinePhases that goes with a SinSquares, -1 for none.
+// phases returns the SinePhases that belongs to a SinSquares, -1 for none.
 func (k *Kernel) phases(s *sweep, f int) int {
 	for _, g := range s.features {
 		if k.features[f].OnePeriod() && k.features[g].Kind == kernel.SinePhases && k.features[g].Period == k.features[f].Period {
@@ -133,10 +134,10 @@ func or(weight, otherwise any) any {
 	return weight
 }
 
-// mismatch is v where the coordinates differ, and 0 elsewhere.
+// mismatch returns v if the coordinates differ, and 0 otherwise.
 func (t *terms) mismatch(v any) vec { return t.choose(v, 0.0, t.is("neu", t.x, t.y)) }
 
-// addSquare adds a square, which others may need, too, where it has a weight.
+// addSquare adds a square. With a weight it uses the square that other terms may share.
 func (t *terms) addSquare(sum vec, base, square func() vec, weight any) {
 	if weight == nil {
 		t.into(sum, "fma.rn.f64", base(), base(), sum)
@@ -160,8 +161,8 @@ func (t *terms) addTerm(sum, a vec, weight any) {
 	t.into(sum, "fma.rn.f64", a, weight, sum)
 }
 
-// weighted is Σ_pairs w·term for what the column adds to feature f without its
-// weight, and for SinSquares Σ_pairs w·u·sin 2πu, too.
+// weighted returns Σ_pairs w·term for the column's term of feature f without its
+// weight, and for SinSquares also Σ_pairs w·u·sin 2πu.
 func (t *terms) weighted(w vec, s *sweep, f int) []string {
 	feature := &t.k.features[f]
 	switch feature.Kind {
@@ -184,7 +185,7 @@ func (t *terms) weighted(w vec, s *sweep, f int) []string {
 	return []string{t.dot(sw, t.sin), t.do("add.rn.f64", phases, phases)}
 }
 
-// dot is Σ_pairs a·b, total Σ_pairs a.
+// dot returns Σ_pairs a·b, total Σ_pairs a.
 func (b *body) dot(a, c vec) string {
 	sum := b.do("mul.rn.f64", a[0], c[0])
 	for p := 1; p < len(a); p++ {

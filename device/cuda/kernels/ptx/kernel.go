@@ -9,11 +9,11 @@ import (
 	"gpfit/kernel/code"
 )
 
-// Limits that keep sizes sane.
+// These limits keep the size of the text reasonable.
 const (
 	MaxValues   = 4096
 	MaxFeatures = 256
-	// MaxColumns is the number of columns of all features together.
+	// MaxColumns limits the number of columns of all features together.
 	MaxColumns = 1 << 16
 )
 
@@ -24,7 +24,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("kernels: covariance with %d %s; CUDA kernels take at most %d", e.Got, e.What, e.Limit)
+	return fmt.Sprintf("kernels: the covariance has %d %s, but CUDA kernels support at most %d", e.Got, e.What, e.Limit)
 }
 
 // Kernel is a covariance function, or its derivatives, for a GPU.
@@ -36,14 +36,16 @@ type Kernel struct {
 	// gradient is nil for the function itself.
 	gradient *kernel.Gradient
 	sweeps   []sweep
-	// columns are those of X that are read, in order.
+	// columns are the columns of X that the kernel reads, in order.
 	columns []int
-	// slot[v] is the place of a uniform value in the array, size that of all.
+	// slot[v] is the index of a uniform value in the array, size the length of the
+	// array.
 	slot []int
 	size int
 }
 
-// For makes an entry of prog. Error: a [*LimitError].
+// For generates the kernels for prog that include the entry e. The error is a
+// [*LimitError].
 func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	if e == &Contract {
 		return NewGradient(prog)
@@ -51,35 +53,35 @@ func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	return New(prog)
 }
 
-// New makes the entries Fill, Cross and Multiply for the function. Error: a
+// New generates the entries Fill, Cross and Multiply for the function. The error is a
 // [*LimitError].
 func New(prog *kernel.Program) (*Kernel, error) {
 	k := &Kernel{list: prog.List, features: prog.Features, value: prog.Value, need: prog.List.Needed(prog.Value)}
 	return k, k.arrange()
 }
 
-// NewGradient makes the entry Contract. Error: a [*LimitError].
+// NewGradient generates the entry Contract. The error is a [*LimitError].
 func NewGradient(prog *kernel.Program) (*Kernel, error) {
 	g := prog.Gradient()
 	k := &Kernel{list: g.List, features: g.Features, value: code.None, gradient: g, need: g.Needed()}
 	return k, k.arrange()
 }
 
-// sweep is a loop over columns with all features that are sums over them.
+// sweep is a loop over columns, with all features that are sums over them.
 type sweep struct {
 	dims     []int
 	features []int
-	// at is where the columns' records begin in the array of uniforms. A record has
-	// the column's place, as an integer, and then weight and frequency of every
-	// feature that has one.
+	// at is the index of the columns' records in the array of uniforms. A record
+	// contains the column's position, as an integer, and then weight and frequency of
+	// every feature that has one.
 	at, words int
-	// field is the place in a record of a feature's weight, -1 for none; the
-	// frequency of a SinSquares comes behind.
+	// field is the index of a feature's weight in a record, -1 for none; the frequency
+	// of a SinSquares follows it.
 	field map[int]int
 }
 
-// arrange lays out the array of uniforms: the columns that are read, the records of
-// the sweeps, the uniform values.
+// arrange lays out the array of uniforms: the columns that are read, the records of the
+// sweeps, and the uniform values.
 func (k *Kernel) arrange() error {
 	total := 0
 	for f := range k.features {
@@ -119,7 +121,7 @@ func (k *Kernel) arrange() error {
 	return nil
 }
 
-// used tells the features that are needed.
+// used reports whether a feature is needed.
 func (k *Kernel) used(f int) bool {
 	for id, needed := range k.need {
 		if v := &k.list.Values[id]; needed && v.Op == code.Feature && v.Index == f {
@@ -129,7 +131,7 @@ func (k *Kernel) used(f int) bool {
 	return k.gradient != nil && slices.ContainsFunc(k.gradient.Columns, func(c kernel.ColumnSums) bool { return c.Feature == f })
 }
 
-// place puts a feature into a sweep.
+// place adds a feature to a sweep.
 func (k *Kernel) place(f int) {
 	feature := &k.features[f]
 	k.columns = append(k.columns, feature.Dims...)
@@ -144,7 +146,7 @@ func (k *Kernel) place(f int) {
 	s.words += fields(feature)
 }
 
-// fields is the number of a feature's words in a record.
+// fields returns the number of a feature's words in a record.
 func fields(f *kernel.Feature) int {
 	n := 0
 	if f.Param >= 0 {
@@ -158,11 +160,11 @@ func fields(f *kernel.Feature) int {
 
 func waves(f *kernel.Feature) bool { return f.Kind == kernel.SinSquares || f.Kind == kernel.SinePhases }
 
-// Size is the number of elements of the array of uniforms.
+// Size returns the number of elements of the array of uniforms.
 func (k *Kernel) Size() int { return max(k.size, 1) }
 
-// Uniforms writes the array for parameters theta to out, which has Size elements,
-// and returns the uniform values as package code numbers them.
+// Uniforms writes the array for parameters theta to out, which has Size elements, and
+// returns the uniform values in the numbering of package code.
 func (k *Kernel) Uniforms(out, theta []float64) []float64 {
 	for i, c := range k.columns {
 		out[i] = integer(c)
@@ -204,21 +206,21 @@ func (k *Kernel) record(out []float64, f *kernel.Feature, q int, theta []float64
 	}
 }
 
-// integer is an integer by its bits.
+// integer returns the float64 with the bits of an integer.
 func integer(i int) float64 { return math.Float64frombits(uint64(i)) }
 
-// position is the place of a column among those that are read.
+// position returns the position of a column among the columns that are read.
 func (k *Kernel) position(column int) int {
 	i, _ := slices.BinarySearch(k.columns, column)
 	return i
 }
 
-// place is where a row of what a contraction adds up belongs.
+// place is where a row of a contraction's result belongs.
 type place struct{ columns, element int }
 
-// rows lists what the rows of a contraction's result are, in groups of eight: first
-// the sums (columns −1), then those by columns, for SinSquares of four columns the
-// squares and then the phases. Rows beyond are 0.
+// rows lists the meaning of the rows of a contraction's result, in groups of eight:
+// first the sums (columns −1), then the sums by columns, for SinSquares of four columns
+// the squares and then the phases. Unused rows are 0.
 func (k *Kernel) rows() []place {
 	var out []place
 	pad := func() {
@@ -247,10 +249,10 @@ func (k *Kernel) rows() []place {
 	return out
 }
 
-// group is the number of sums that a block adds up at a time.
+// group is the number of sums that a block computes at a time.
 const group = 8
 
-// columnsOf is the number of a feature's columns in a group of sums.
+// columnsOf returns the number of a feature's columns in a group of sums.
 func columnsOf(f *kernel.Feature) int {
 	if f.Kind == kernel.SinSquares {
 		return group / 2
@@ -258,11 +260,10 @@ func columnsOf(f *kernel.Feature) int {
 	return group
 }
 
-// Rows is the number of sums of a contraction, Scratch that of its numbers of
-// scratch memory for each block.
+// Rows returns the number of sums of a contraction.
 func (k *Kernel) Rows() int { return len(k.rows()) }
 
-// Scratch is the number of float64 that a block of a contraction needs.
+// Scratch returns the number of float64 values that each block of a contraction needs.
 func (k *Kernel) Scratch() int { return k.Rows() / group * Threads }
 
 // Assemble adds the derivatives by log θ to grad, from the sums of a contraction and

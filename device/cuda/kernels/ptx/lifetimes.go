@@ -2,7 +2,7 @@ package ptx
 
 import "slices"
 
-// lifetimes tells how many numbers of a pair are held at a time.
+// lifetimes records how many numbers of a pair are held at a time.
 type lifetimes struct {
 	clock       int
 	first, last map[any]int
@@ -23,9 +23,9 @@ func (l *lifetimes) used(what any) {
 	}
 }
 
-// most is the largest number at a time.
+// most returns the largest number of values held at a time.
 func (l *lifetimes) most() int {
-	var events []int // births as they are, ends behind them
+	var events []int // births are even, ends the odd numbers after them
 	for what, t := range l.first {
 		events = append(events, 2*t, 2*l.last[what]+1)
 	}

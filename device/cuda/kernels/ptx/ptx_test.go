@@ -21,7 +21,7 @@ func text(t *testing.T, kernelText string, d int, e *ptx.Entry) (*ptx.Kernel, []
 	return k, k.Text(e, "sm_80")
 }
 
-// TestInstructions bounds the float64 instructions of a pair of points of 8 columns.
+// TestInstructions limits the float64 instructions for a pair of points of 8 columns.
 func TestInstructions(t *testing.T) {
 	for _, c := range []struct {
 		text           string
@@ -45,7 +45,7 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestText checks what the documentation says about the text.
+// TestText checks the claims about the text in the documentation.
 func TestText(t *testing.T) {
 	bare := regexp.MustCompile(`(?m)^\t(@\S+ )?(add|sub|mul|fma|mad|div|rcp|sqrt)\.f64`)
 	for _, kernelText := range []string{"rbf", "constant", "rq*periodic(ard) + linear(dims=1)*cosine", "matern52(ard) + poly(3)"} {
@@ -99,11 +99,11 @@ func TestTarget(t *testing.T) {
 		}
 	}
 	if _, err := ptx.Target(7, 5); err == nil {
-		t.Error("a target for 7.5")
+		t.Error("a target exists for 7.5")
 	}
 }
 
-// TestUniforms wants an array that a constant function needs nothing in.
+// TestUniforms checks that a constant function needs no element of the array.
 func TestUniforms(t *testing.T) {
 	k, err := ptx.New(kerneltest.Program(t, "constant", 1))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"gpfit/kernel/code"
 )
 
-// Text writes the module of an entry for a target.
+// Text returns the module of an entry for a target.
 func (k *Kernel) Text(e *Entry, target string) []byte {
 	b := k.body(e, k.Pairs(e))
 	shared := map[string]int{}
@@ -26,8 +26,8 @@ func (k *Kernel) body(e *Entry, pairs int) *body {
 	return b
 }
 
-// Pairs is the number of pairs in a pass: the most of which the registers hold what
-// is live at a time, and what an operation on all of them needs.
+// Pairs returns the number of pairs in a pass: the largest for which the registers hold
+// the live values and the temporary values of an operation on all pairs.
 func (k *Kernel) Pairs(e *Entry) int {
 	live, scratch, sums := k.body(e, 8).live.most(), k.scratch(), 0
 	if e == &Multiply {
@@ -38,17 +38,18 @@ func (k *Kernel) Pairs(e *Entry) int {
 			return pairs
 		}
 	}
-	if e == &Multiply { // its sums are of two rows
+	if e == &Multiply { // its sums belong to two rows
 		return 2
 	}
 	return 1
 }
 
-// registers is the number of float64 that a thread can hold beside addresses, of the
-// 128 registers that two blocks on a multiprocessor leave it.
+// registers is the number of float64 values that a thread can hold beside addresses, in
+// the 128 registers that it has if two blocks share a multiprocessor.
 const registers = 44
 
-// scratch is the number of float64 that operations need for each pair on the way.
+// scratch returns the number of temporary float64 values that operations need for each
+// pair.
 func (k *Kernel) scratch() int {
 	most := 2
 	if slices.ContainsFunc(k.features, func(f kernel.Feature) bool { return waves(&f) }) {

@@ -6,22 +6,22 @@ import (
 	"gpfit/kernel/code"
 )
 
-// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of
-// a column of X take stageBytes: those of the rows, then those of the columns.
+// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a
+// column of X take stageBytes: first those of the rows, then those of the columns.
 const (
 	tileRows   = 64
 	tileCols   = 32
 	stageBytes = 8 * (tileRows + tileCols)
-	// maxResident is the number of columns of X that shared memory holds; with more,
-	// coordinates are read where they are.
+	// maxResident is the number of columns of X that shared memory holds. With more
+	// columns, the kernel reads coordinates from device memory.
 	maxResident = 32
 	redBytes    = 8 * group * Threads
 )
 
 func (k *Kernel) resident() bool { return len(k.columns) <= maxResident }
 
-// body is the text of an entry while it is written. In a pass a thread has rows ×
-// cols pairs; pair p is row p / cols, column p mod cols.
+// body is the text of an entry during writing. In a pass a thread has rows × cols
+// pairs; pair p is in row p / cols, column p mod cols.
 type body struct {
 	writer
 	k          *Kernel
@@ -30,21 +30,22 @@ type body struct {
 	// tx and ty are thread mod 32 and thread / 32, thread itself is t.
 	t, tx, ty string
 	tile      tile
-	// rowIndex and colIndex are the pairs' points.
+	// rowIndex and colIndex are the indices of the pairs' points.
 	rowIndex, colIndex []string
-	// rowAt and colAt are where the coordinates of the pass are: an address in
-	// shared memory, or one of each point.
+	// rowAt and colAt are the locations of the pass's coordinates: one address in
+	// shared memory, or an address for each point.
 	rowAt, colAt []string
 	features     map[int]vec
 	values       map[code.ID]vec
 	roots        map[code.ID]*decayed
 	live         lifetimes
-	// written are about how many operations on columns are written one by one.
+	// written is the approximate number of operations on columns that are written out
+	// one by one.
 	written int
 }
 
-// tile are points ib … ib+63 of xa (na points) against points jb … jb+31 of xb.
-// Positions beyond the last point stand for the last point.
+// tile pairs points ib … ib+63 of xa (na points) with points jb … jb+31 of xb (nb
+// points). Positions beyond the last point refer to the last point.
 type tile struct{ xa, na, ib, xb, nb, jb string }
 
 func newBody(k *Kernel, pairs int) *body {
@@ -61,32 +62,32 @@ func (b *body) param(name string) string { return b.do("ld.param.u64", "["+name+
 
 func (b *body) pointer(name string) string { return b.do("cvta.to.global.u64", b.param(name)) }
 
-// wide is a 32-bit integer, not negative, in 64 bits.
+// wide extends a non-negative 32-bit integer to 64 bits.
 func (b *body) wide(i string) string { return b.do("cvt.u64.u32", i) }
 
-// address is base + 8·index.
+// address returns base + 8·index.
 func (b *body) address(base, index string) string { return b.do("mad.lo.s64", index, "8", base) }
 
-// element is the address of element (i, j) of a column-major matrix.
+// element returns the address of element (i, j) of a column-major matrix.
 func (b *body) element(base, i, j, ld string) string {
 	return b.address(base, b.do("mad.lo.s64", j, ld, i))
 }
 
-// tiles is ⌈count/size⌉ in 32 bits.
+// tiles returns ⌈count/size⌉ in 32 bits.
 func (b *body) tiles(count string, size int) string {
 	up := b.do("add.s64", count, fmt.Sprint(size-1))
 	return b.do("cvt.u32.u64", b.do("shr.s64", up, fmt.Sprint(map[int]int{tileRows: 6, tileCols: 5}[size])))
 }
 
-// split sets rows and columns of tile number n, where so many are in a column of
-// them, from row i0 and column j0 on.
+// split returns the first row and column of tile number n, with rowTiles tiles in a
+// column of tiles, from row i0 and column j0 on.
 func (b *body) split(n, rowTiles, i0, j0 string) (ib, jb string) {
 	row, col := b.do("rem.u32", n, rowTiles), b.do("div.u32", n, rowTiles)
 	return b.do("mad.lo.s64", b.wide(row), fmt.Sprint(tileRows), i0), b.do("mad.lo.s64", b.wide(col), fmt.Sprint(tileCols), j0)
 }
 
-// stage brings the coordinates of the tile to shared memory. All threads call it, and
-// none may still be reading those of another tile.
+// stage copies the coordinates of the tile to shared memory. All threads call it, and
+// none may still be reading the coordinates of another tile.
 func (b *body) stage(t tile) {
 	b.tile = t
 	if !b.k.resident() || len(b.k.columns) == 0 {
@@ -97,8 +98,8 @@ func (b *body) stage(t tile) {
 	b.barrier()
 }
 
-// stageSide copies coordinates of size points: threads t mod size, every so many
-// columns.
+// stageSide copies the coordinates of size points. Thread t copies point t mod size,
+// and the threads divide the columns among them.
 func (b *body) stageSide(x, n, first string, size, offset int) {
 	r, step := b.do("and.b32", b.t, fmt.Sprint(size-1)), Threads/size
 	q0 := b.do("div.u32", b.t, fmt.Sprint(size))
@@ -116,7 +117,8 @@ func (b *body) stageSide(x, n, first string, size, offset int) {
 	}
 }
 
-// passes writes body for all pairs of the thread: as a loop if it takes several.
+// passes writes body for all pairs of the thread, as a loop if there are several
+// passes.
 func (b *body) passes(body func()) {
 	count := tileRows * tileCols / Threads / b.pairs()
 	if count == 1 {
@@ -132,7 +134,7 @@ func (b *body) passes(body func()) {
 	})
 }
 
-// pass begins a pass whose pairs begin so many rows and columns on.
+// pass begins a pass whose pairs are shifted by the given rows and columns.
 func (b *body) pass(rowShift, colShift string, body func()) {
 	b.features, b.values, b.roots, b.live = map[int]vec{}, map[code.ID]vec{}, map[code.ID]*decayed{}, lifetimes{}
 	row, col := b.wide(b.do("add.u32", b.tx, rowShift)), b.wide(b.do("add.u32", b.ty, colShift))
@@ -154,7 +156,7 @@ func (b *body) pass(rowShift, colShift string, body func()) {
 	body()
 }
 
-// points are the addresses of the first coordinates of points.
+// points returns the addresses of the first coordinates of points.
 func (b *body) points(x, n string, indices []string) []string {
 	var out []string
 	last := b.do("sub.s64", n, "1")
@@ -164,7 +166,7 @@ func (b *body) points(x, n string, indices []string) []string {
 	return out
 }
 
-// column is a column of a sweep: its place, and the base and offset of its record.
+// column is a column of a sweep: its position, and the base and offset of its record.
 type column struct {
 	place  string
 	static int
@@ -172,8 +174,8 @@ type column struct {
 	offset int
 }
 
-// eachColumn writes do for every column of a sweep, cost being the operations of a
-// pair: one after the other while the text is short, and else as a loop.
+// eachColumn writes do for every column of a sweep, one after the other while the text
+// is short, and otherwise as a loop. cost is the number of operations for a pair.
 func (b *body) eachColumn(s *sweep, cost int, do func(c column)) {
 	const longest, longestText = 256, 1600
 	text := len(s.dims) * cost * b.pairs()
@@ -193,12 +195,12 @@ func (b *body) eachColumn(s *sweep, cost int, do func(c column)) {
 	b.times(1)
 }
 
-// field is a number of a column's record.
+// field returns a number of a column's record.
 func (b *body) field(c column, field int) string {
 	return b.do("ld.global.nc.f64", at(c.record, c.offset+8*field))
 }
 
-// coordinates are those of the pass's points, for every pair.
+// coordinates returns the coordinates of the pass's points, for every pair.
 func (b *body) coordinates(c column) (rows, cols vec) {
 	var r, l []string
 	if !b.k.resident() {
@@ -218,7 +220,7 @@ func (b *body) coordinates(c column) (rows, cols vec) {
 	return b.ofRows(r), b.ofCols(l)
 }
 
-// read reads a column's coordinates where they are.
+// read reads a column's coordinates from device memory.
 func (b *body) read(points []string, column, n string) []string {
 	var out []string
 	offset := b.do("mul.lo.s64", b.do("shl.b64", column, "3"), n)
@@ -228,7 +230,7 @@ func (b *body) read(points []string, column, n string) []string {
 	return out
 }
 
-// ofRows gives every pair what its row has, ofCols what its column has.
+// ofRows assigns every pair the value of its row, ofCols the value of its column.
 func (b *body) ofRows(values []string) vec {
 	out := make(vec, b.pairs())
 	for p := range out {

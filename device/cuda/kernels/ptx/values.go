@@ -7,11 +7,11 @@ import (
 	"gpfit/kernel/code"
 )
 
-// decayed is √a, e^−√a and whether that counts as 0, which all Decays of one
+// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one
 // argument share.
 type decayed struct{ root, exp, small vec }
 
-// uniform is a uniform value as an operand.
+// uniform returns a uniform value as an operand.
 func (b *body) uniform(v code.ID) string {
 	if value := b.k.list.At(v); value.Op == code.Number {
 		return number(value.Number)
@@ -19,7 +19,7 @@ func (b *body) uniform(v code.ID) string {
 	return b.do("ld.global.nc.f64", at(b.uniforms, 8*b.k.slot[v]))
 }
 
-// one tells the numbers 1 and −1.
+// one returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
 func (b *body) one(v code.ID) (sign float64) {
 	if value := b.k.list.At(v); value.Op == code.Number && value.Number*value.Number == 1 {
 		return value.Number
@@ -27,7 +27,7 @@ func (b *body) one(v code.ID) (sign float64) {
 	return 0
 }
 
-// value returns a value of the pairs, computing it when it is first asked for.
+// value returns a value for all pairs, and computes it on first use.
 func (b *body) value(v code.ID) vec {
 	b.live.used(v)
 	if out, ok := b.values[v]; ok {
@@ -94,13 +94,13 @@ func (b *body) function(v code.ID, value *code.Value, a vec) vec {
 	case code.Power:
 		return b.power(a, b.uniform(value.Coef[0]))
 	}
-	panic(fmt.Sprintf("kernels: no operation %d", value.Op))
+	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
 }
 
-// sum is Σ coef·a + offset.
+// sum returns Σ coef·a + offset.
 func (b *body) sum(v *code.Value) vec {
 	var out vec
-	var start any // nil, or what comes first
+	var start any // nil, or the first term
 	if v.Offset != code.None {
 		start = b.uniform(v.Offset)
 	}
@@ -125,8 +125,8 @@ func (b *body) sum(v *code.Value) vec {
 	return out
 }
 
-// product is Π a^power: from a product that is known, if there is one in it, and
-// divided once.
+// product returns Π a^power. It begins with a known product of some of the factors, if
+// any, and divides once.
 func (b *body) product(id code.ID, v *code.Value) vec {
 	left := map[code.ID]int{}
 	for i, a := range v.Args {
@@ -150,7 +150,7 @@ func (b *body) product(id code.ID, v *code.Value) vec {
 	return b.each("div.rn.f64", above, below)
 }
 
-// known takes a product that has been computed out of what is left of another.
+// known returns a computed product of some of the factors and removes them from left.
 func (b *body) known(id code.ID, left map[code.ID]int) vec {
 	best, most := code.None, 1
 	for v := range b.k.list.Values[:id] {
@@ -174,7 +174,7 @@ func (b *body) known(id code.ID, left map[code.ID]int) vec {
 	return b.value(best)
 }
 
-// multiplied multiplies with what there is so far.
+// multiplied multiplies by a the product so far, which may be nil.
 func (b *body) multiplied(before, a vec) vec {
 	if before == nil {
 		return a
@@ -196,7 +196,7 @@ func (b *body) integerPower(a vec, p int) vec {
 	return out
 }
 
-// root is √a, which may be that of a Decay.
+// root returns √a, which a Decay may share.
 func (b *body) root(a code.ID) vec { return b.decayOf(a).root }
 
 func (b *body) decayOf(a code.ID) *decayed {
@@ -208,8 +208,8 @@ func (b *body) decayOf(a code.ID) *decayed {
 	return b.roots[a]
 }
 
-// decay is (Σ_k poly_k t^(k−1))·e^−t with t = √a. Where e^−t counts as 0, so does
-// all of it.
+// decay returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
+// product.
 func (b *body) decay(v *code.Value) vec {
 	a := v.Args[0]
 	d := b.decayOf(a)
@@ -222,9 +222,9 @@ func (b *body) decay(v *code.Value) vec {
 	return b.choose(0.0, b.decayPolynomial(d, v.Poly), d.small)
 }
 
-// decayPolynomial is what Decay is without the cut.
+// decayPolynomial returns Decay without the cutoff.
 func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
-	var sum vec // Σ_{k ≥ 1}
+	var sum vec // over k ≥ 1
 	switch len(poly) {
 	case 0, 1:
 	case 2:
@@ -235,7 +235,7 @@ func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
 	default:
 		high := slices.Clone(poly[1:])
 		slices.Reverse(high)
-		if high[0] == 1 { // a coefficient less
+		if high[0] == 1 { // one coefficient fewer
 			sum = b.add(d.root, high[1])
 			for _, c := range high[2:] {
 				sum = b.fma(sum, d.root, c)
@@ -256,7 +256,8 @@ func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
 	return b.add(sum, term)
 }
 
-// wave is sin 2πa or cos 2πa; both, where the list has both of one argument.
+// wave returns sin 2πa or cos 2πa, and computes both if the list contains both for one
+// argument.
 func (b *body) wave(v code.ID, value *code.Value, a vec) vec {
 	partner := code.None
 	for id := range b.k.list.Values {

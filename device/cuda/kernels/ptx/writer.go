@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// writer collects instructions. Registers are named by what they hold: %d for
+// writer collects instructions. The names of registers show their types: %d for
 // float64, %l and %i for 64 and 32 bits, %p for predicates.
 type writer struct {
 	body   strings.Builder
@@ -17,7 +17,7 @@ type writer struct {
 
 const kinds = "dlip"
 
-// types are the registers' types, in the order of kinds.
+// types are the types of registers, in the order of kinds.
 var types = [...]string{".f64", ".b64", ".b32", ".pred"}
 
 func (w *writer) reg(kind byte) string {
@@ -29,14 +29,14 @@ func (w *writer) reg(kind byte) string {
 // put writes an instruction.
 func (w *writer) put(format string, args ...any) { fmt.Fprintf(&w.body, "\t"+format+";\n", args...) }
 
-// do writes an instruction whose result is a new register, and returns that.
+// do writes an instruction whose result is a new register, and returns the register.
 func (w *writer) do(op string, args ...string) string {
 	dst := w.reg(kindOf(op))
 	w.put("%s %s, %s", op, dst, strings.Join(args, ", "))
 	return dst
 }
 
-// kindOf is the kind of an instruction's result.
+// kindOf returns the kind of an instruction's result.
 func kindOf(op string) byte {
 	parts := strings.Split(op, ".")
 	t := parts[len(parts)-1]
@@ -59,10 +59,10 @@ func kindOf(op string) byte {
 	return 'i'
 }
 
-// number is a float64 constant.
+// number formats a float64 constant.
 func number(x float64) string { return fmt.Sprintf("0d%016X", math.Float64bits(x)) }
 
-// at is a memory operand.
+// at formats a memory operand.
 func at(base string, offset int) string { return fmt.Sprintf("[%s+%d]", base, offset) }
 
 func (w *writer) label() string {
@@ -74,9 +74,9 @@ func (w *writer) here(label string) { fmt.Fprintf(&w.body, "%s:\n", label) }
 
 func (w *writer) barrier() { w.put("bar.sync 0") }
 
-// loop writes body as a loop that runs while the register i, which begins with
-// first and grows by step, is less than limit; where body may run no time at all,
-// maybe tells so. Of i and limit t is the type.
+// loop writes body as a loop that runs while register i, which begins with first and
+// grows by step, is less than limit. maybe is set if body may not run at all. t is the
+// type of i and limit.
 func (w *writer) loop(t, first, limit, step string, maybe bool, body func(i string)) {
 	i := w.do("mov"+strings.Replace(t, ".s", ".b", 1), first)
 	begin, end := w.label(), w.label()
@@ -93,8 +93,8 @@ func (w *writer) loop(t, first, limit, step string, maybe bool, body func(i stri
 // vec holds a register, or an operand, for every pair of a pass.
 type vec []string
 
-// each writes an instruction for every pair. Operands are strings, for all pairs,
-// or vecs.
+// each writes an instruction for every pair. Operands are strings, which apply to all
+// pairs, or vecs.
 func (w *writer) each(op string, args ...any) vec {
 	n := 1
 	for _, a := range args {
@@ -109,7 +109,7 @@ func (w *writer) each(op string, args ...any) vec {
 	return out
 }
 
-// into is each with the result in registers that are there.
+// into is each with the results in existing registers.
 func (w *writer) into(dst vec, op string, args ...any) {
 	for p := range dst {
 		w.put("%s %s, %s", op, dst[p], strings.Join(pick(args, p), ", "))
@@ -131,22 +131,22 @@ func pick(args []any, p int) []string {
 	return out
 }
 
-// The arithmetic on float64.
+// These functions write float64 arithmetic.
 func (w *writer) add(a, b any) vec    { return w.each("add.rn.f64", a, b) }
 func (w *writer) sub(a, b any) vec    { return w.each("sub.rn.f64", a, b) }
 func (w *writer) mul(a, b any) vec    { return w.each("mul.rn.f64", a, b) }
 func (w *writer) fma(a, b, c any) vec { return w.each("fma.rn.f64", a, b, c) }
 func (w *writer) neg(a any) vec       { return w.each("neg.f64", a) }
 
-// choose is a where p, and b elsewhere.
+// choose returns a if p holds, and b otherwise.
 func (w *writer) choose(a, b any, p vec) vec { return w.each("selp.f64", a, b, p) }
 
-// is compares: "lt", "ge", "nan", …; comparisons with NaN are false, but for "neu".
+// is compares: "lt", "ge", "nan", …. Comparisons with NaN are false, except "neu".
 func (w *writer) is(relation string, a, b any) vec {
 	return w.each("setp."+relation+".f64", a, b)
 }
 
-// polynomial is Σ c_k x^k, from the highest coefficient down.
+// polynomial returns Σ c_k x^k, computed from the highest coefficient down.
 func (w *writer) polynomial(x vec, coefs ...float64) vec {
 	sum := w.fma(x, coefs[0], coefs[1])
 	for _, c := range coefs[2:] {
@@ -155,7 +155,7 @@ func (w *writer) polynomial(x vec, coefs ...float64) vec {
 	return sum
 }
 
-// function puts an entry around the body.
+// entry returns the text of an entry with the body.
 func (w *writer) entry(e *Entry, shared map[string]int) string {
 	var b strings.Builder
 	var params []string

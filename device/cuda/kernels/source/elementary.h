@@ -1,4 +1,4 @@
-// Bits of numbers, and the logarithm, without a library.
+// Bits of numbers, and the logarithm, without any library.
 #pragma once
 #include "platform.h"
 
@@ -6,7 +6,7 @@ DEVICE i64 bitsOf(double x) { return __builtin_bit_cast(i64, x); }
 DEVICE double fromBits(i64 b) { return __builtin_bit_cast(double, b); }
 DEVICE bool isFinite(double x) { return ((bitsOf(x) >> 52) & 0x7ff) != 0x7ff; }
 
-// logPositive returns log x within 1 ulp; −∞ for 0, NaN for x < 0.
+// logPositive returns log x within 1 ulp, −∞ for 0, and NaN for x < 0.
 //
 // x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 + R(s²))):
 // __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.

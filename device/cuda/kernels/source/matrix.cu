@@ -1,7 +1,7 @@
 // Sums, triangles and blocks of column-major matrices.
 #include "elementary.h"
 
-// sumBlock returns the sum of every thread's v in thread 0, added up in pairs.
+// sumBlock returns the sum of every thread's v in thread 0, summed in pairs.
 DEVICE double sumBlock(double *red, double v) {
     int t = thread();
     barrier();
@@ -20,8 +20,8 @@ struct Sums {
     double red[Threads];
 };
 
-// gpfit_reduce writes out[p] = Σ_k parts[p·count + k], or adds to it with add ≠ 0.
-// One block per p.
+// gpfit_reduce writes out[p] = Σ_k parts[p·count + k], or adds it to out[p] with add ≠
+// 0. It takes one block per p.
 KERNEL gpfit_reduce(const double *parts, i64 count, double *out, i64 add) {
     SHARED(Sums, sums);
     i64 p = block();
@@ -35,7 +35,7 @@ KERNEL gpfit_reduce(const double *parts, i64 count, double *out, i64 add) {
     }
 }
 
-// gpfit_logdiag writes to parts[b] block b's share of Σ log a_ii.
+// gpfit_logdiag writes block b's share of Σ log a_ii to parts[b].
 KERNEL gpfit_logdiag(const double *a, i64 lda, i64 n, double *parts) {
     SHARED(Sums, sums);
     double sum = 0.0;
@@ -52,9 +52,9 @@ struct Indices {
     i64 first[Threads];
 };
 
-// gpfit_firstbad writes to first[b] the least k < count in block b's share for
-// which x[k·stride] is not finite or, with positive ≠ 0, not above zero; count if
-// there is none. The least of all blocks is the answer.
+// gpfit_firstbad writes to first[b] the least k < count in block b's share for which
+// x[k·stride] is not finite or, with positive ≠ 0, not above zero, and count if there
+// is none. The least over all blocks is the answer.
 KERNEL gpfit_firstbad(const double *x, i64 count, i64 stride, i64 positive, i64 *first) {
     SHARED(Indices, shared);
     i64 found = count;
@@ -78,8 +78,8 @@ KERNEL gpfit_firstbad(const double *x, i64 count, i64 stride, i64 positive, i64 
     }
 }
 
-// gpfit_colsumsq writes out[q] = Σ_i a[i + q·lda]² for the columns of an
-// n-row block. One block per column.
+// gpfit_colsumsq writes out[q] = Σ_i a[i + q·lda]² for the columns of an n-row block.
+// It takes one block per column.
 KERNEL gpfit_colsumsq(const double *a, i64 lda, i64 n, double *out) {
     SHARED(Sums, sums);
     const double *column = a + at(0, block(), lda);
@@ -110,14 +110,14 @@ KERNEL gpfit_setdiag(double *a, i64 lda, i64 n, const double *d, i64 invert) {
     }
 }
 
-// The kernels below go by blocks of 32×32 elements; thread t works on row t mod
-// 32 and columns t/32, t/32+8, … of its block.
+// The kernels below work on blocks of 32×32 elements. Thread t works on row t mod 32
+// and columns t/32, t/32+8, … of its block.
 constexpr int Side = 32;
 
 DEVICE int sideX() { return thread() % Side; }
 DEVICE int sideY() { return thread() / Side; }
 
-// First row and column of a block out of those that cover rows×…
+// The first row and column of one of the blocks that cover rows×…
 struct Origin {
     i64 i, j;
 };
@@ -127,8 +127,7 @@ DEVICE Origin origin(i64 rows) {
     return {block() % rowBlocks * Side, block() / rowBlocks * Side};
 }
 
-// A block on its way through shared memory; the padding spreads a column over
-// the banks.
+// A block in shared memory; the padding spreads a column over the banks.
 struct Square {
     double v[Side][Side + 1];
 };
@@ -186,13 +185,13 @@ KERNEL gpfit_mirror(double *a, i64 lda, i64 n) {
 }
 
 // gpfit_symcols writes columns j0 ≤ j < j1 of diag(c)·S to b, for a symmetric n×n
-// matrix S whose upper triangle, the diagonal included, is that of a:
-// b[i + (j−j0)·ldb] = c_i·S_ij.
+// matrix S whose upper triangle, including the diagonal, is in a: b[i + (j−j0)·ldb] =
+// c_i·S_ij.
 KERNEL gpfit_symcols(const double *a, i64 lda, i64 n, i64 j0, i64 j1, const double *c, double *b, i64 ldb) {
     SHARED(Square, square);
     Origin o = origin(n);
     i64 jb = j0 + o.j;
-    // What is below the diagonal, from its mirror image.
+    // Elements below the diagonal come from their mirror image.
     for (int y = sideY(); y < Side; y += Threads / Side) {
         i64 j = jb + sideX(), i = o.i + y;
         if (j < j1 && i < n && j < i) {
@@ -208,8 +207,8 @@ KERNEL gpfit_symcols(const double *a, i64 lda, i64 n, i64 j0, i64 j1, const doub
     }
 }
 
-// gpfit_readrows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to
-// b[j + (r−r0)·ldb], a row after the other, zeros above the diagonal.
+// gpfit_readrows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to b[j
+// + (r−r0)·ldb], one row after the other, with zeros above the diagonal.
 KERNEL gpfit_readrows(const double *a, i64 lda, i64 n, i64 r0, i64 r1, double *b, i64 ldb) {
     SHARED(Square, square);
     Origin o = origin(r1 - r0);
@@ -228,7 +227,8 @@ KERNEL gpfit_readrows(const double *a, i64 lda, i64 n, i64 r0, i64 r1, double *b
     }
 }
 
-// gpfit_writerows is its inverse; the upper triangle keeps what it has.
+// gpfit_writerows is the inverse of gpfit_readrows; it leaves the upper triangle as it
+// is.
 KERNEL gpfit_writerows(double *a, i64 lda, i64 n, i64 r0, i64 r1, const double *b, i64 ldb) {
     SHARED(Square, square);
     Origin o = origin(r1 - r0);

@@ -1,9 +1,9 @@
-// What the kernels need from their surroundings: CUDA, compiled by clang without any
-// CUDA files.
+// Declarations that the kernels need from CUDA, which clang compiles without any CUDA
+// files.
 //
-// Every kernel runs in blocks of Threads threads on a one-dimensional grid, and
-// every parameter is a pointer, an i64 or a double: 8 bytes. Indices into
-// matrices are i64 throughout, since n² exceeds 2³¹ from n = 46,341 on.
+// Every kernel runs in blocks of Threads threads on a one-dimensional grid, and every
+// parameter is a pointer, an i64 or a double: 8 bytes. Indices into matrices are i64
+// throughout, because n² exceeds 2³¹ from n = 46,341 on.
 #pragma once
 
 typedef long long i64;
