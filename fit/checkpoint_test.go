@@ -56,7 +56,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 					break
 				}
 				var l *device.LostError
-				if !errors.As(err, &l) || !strings.Contains(err.Error(), "goes on from the checkpoint") || runs > 2000 {
+				if !errors.As(err, &l) || !strings.Contains(err.Error(), "continues from the checkpoint") || runs > 2000 {
 					t.Fatalf("run %d: %v", runs, err)
 				}
 			}
@@ -192,7 +192,7 @@ func TestCancelledCheckpoint(t *testing.T) {
 		}
 		out, err := mustPrepare(t, d, o).Fit(ctx, backend)
 		cancel()
-		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from the checkpoint") {
+		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "continues from the checkpoint") {
 			t.Fatalf("stopped at %d: %v", stop, err)
 		}
 		if out.Report.Status != "cancelled" || out.Report.N != 120 || out.Model == nil {

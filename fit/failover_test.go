@@ -77,7 +77,7 @@ func TestFailover(t *testing.T) {
 			}
 			r := out.Report
 			if math.Abs(r.NLML-want.NLML) > 1e-12*math.Abs(want.NLML) || r.Device != "cpu" || told != 1 ||
-				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "went on on cpu") {
+				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "gpfit continued on cpu") {
 				t.Errorf("%T at %d: NLML %v, want %v; device %s, %d messages, warnings %q", cause, k, r.NLML, want.NLML, r.Device, told, r.Warnings)
 			}
 			// The failed evaluation is done again, and counts once.
@@ -110,7 +110,7 @@ func TestNoFailover(t *testing.T) {
 		k := 3
 		var got *device.LostError
 		out, err := task.Fit(context.Background(), failing{backend, &k, lost})
-		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to go on from there: set lengthscale=") {
+		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to continue from there: set lengthscale=") {
 			t.Errorf("%s: outcome %v, error %v", what, out, err)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 // before any work; those that are not far from it are fitted.
 func TestWildScales(t *testing.T) {
 	for want, scale := range map[string][3]float64{
-		`column "a" has the value`:      {1e160, 1, 1},
-		`column "b" has a deviation of`: {1, 1e-160, 1},
-		`target "y" has the value`:      {1, 1, 1e160},
-		`target "y" has a deviation of`: {1, 1, 1e-300},
-		"":                              {1e140, 1e-140, 1e-140},
+		`column "a" has the value`:               {1e160, 1, 1},
+		`column "b" has a standard deviation of`: {1, 1e-160, 1},
+		`target "y" has the value`:               {1, 1, 1e160},
+		`target "y" has a standard deviation of`: {1, 1, 1e-300},
+		"":                                       {1e140, 1e-140, 1e-140},
 	} {
 		data := Data{N: 6, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 		for i := range 6 {

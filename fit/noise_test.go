@@ -174,16 +174,16 @@ func TestNoiseErrors(t *testing.T) {
 		o      Options
 		word   string
 	}{
-		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, the table 30"},
+		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, but the table has 30"},
 		"many": {func(d *Data) {
 			for i := range d.NoiseGroup {
 				d.NoiseGroup[i] = string(rune('a' + i))
 			}
 		}, Options{}, `column "lab" has 30 noise groups`},
-		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") is in held-out rows only`},
+		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") occurs only in held-out rows`},
 		"negative":     {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[6] = -2; d.NoiseColumn = "v" }, Options{}, `row 7 (from 1), column "v", is -2`},
 		"NaN":          {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, Options{}, "row 30"},
-		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: does not go with noise groups"},
+		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
 		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "option noise none fits without noise"},
 		"no parameter": {func(d *Data) { d.NoiseGroup = nil }, Options{NoNoise: true, Fix: []Assignment{{"noise_variance", 1, true}}}, "no such parameter"},
 	} {

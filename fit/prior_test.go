@@ -103,8 +103,8 @@ func TestPriorOptions(t *testing.T) {
 	gamma := density(t, "gamma(2, 1)")
 	wantOption(t, d, Options{Priors: []ParameterPrior{{"lenghtscale", gamma}}}, `did you mean "lengthscale"`)
 	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}, {"lengthscale", gamma}}}, "twice")
-	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "normal(0, 1)")}}}, "take lognormal")
-	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []ParameterPrior{{"mean_constant", gamma}}}, "take normal")
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "normal(0, 1)")}}}, "use lognormal")
+	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []ParameterPrior{{"mean_constant", gamma}}}, "use normal")
 	fixed := mustPrepare(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}}, Fix: []Assignment{{Name: "lengthscale"}}})
 	if w := strings.Join(fixed.Warnings(), "; "); !strings.Contains(w, "it is fixed") {
 		t.Errorf("warnings %q", w)

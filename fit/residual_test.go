@@ -129,7 +129,7 @@ func TestWrongFactor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "went on on cpu from evaluation 1") {
+	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "gpfit continued on cpu from evaluation 1") {
 		t.Errorf("warnings %q", all)
 	}
 }

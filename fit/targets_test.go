@@ -230,7 +230,7 @@ func TestTargetErrors(t *testing.T) {
 		"one name": {func(d *Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, Options{}, "target values"},
 		"free":     {func(*Data) {}, Options{Mean: "constant", MeanFit: MeanFree}, "cannot be set, fixed, bounded or free"},
 		"named":    {func(*Data) {}, Options{Mean: "constant", Fix: []Assignment{{"mean_constant", 1, true}}}, "cannot be set"},
-		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "do not go with several"},
+		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "cannot be combined with several"},
 	} {
 		d := twoTargets(50)
 		c.change(&d)

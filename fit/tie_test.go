@@ -99,10 +99,10 @@ func TestTieErrors(t *testing.T) {
 	for word, o := range map[string]Options{
 		`did you mean "k1.lengthscale[0]"`:                tied(Tie{"k2.lengthscale", "k1.lenghtscale[0]"}),
 		"option tie nonsense: there is no such parameter": tied(Tie{"nonsense", "k1.lengthscale"}),
-		"tied to itself":                                                                      tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
-		"is 1 numbers and k1.lengthscale is 2":                                                tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
+		"tied to itself": tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
+		"has length 1 and k1.lengthscale has length 2":                                        tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
 		"already tied to k1.lengthscale[0]":                                                   tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k2.lengthscale", "k1.lengthscale[2]"}),
-		"circle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                         tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
+		"cycle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                          tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
 		"coefficient of the mean":                                                             tied(Tie{"mean_constant", "k2.lengthscale"}),
 		"is fixed, by option fix k2.lengthscale; fix k1.lengthscale[0] instead":               with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
 		"option set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[0]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),

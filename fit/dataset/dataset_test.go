@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 		"several targets": {Options{Targets: []string{"a", "b"}, Features: x, NoiseColumn: "v", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
 			X: []float64{1, 3}, Y: []float64{10, 12, 20, 22}, N: 2, D: 1, FeatureNames: x, TargetNames: []string{"a", "b"},
 			NoiseVariance: []float64{0.1, 0.3}, NoiseColumn: "v", Row: []int{0, 2}, Test: []bool{false, false},
-			Warnings: []string{"1 of 3 rows left out: a target is missing"}}},
+			Warnings: []string{"left out 1 of 3 rows: a target is missing"}}},
 		"no target": {Options{NoTarget: true, Features: []string{"a", "x"}}, fit.Data{X: []float64{10, 1, 11, 2, 12, 3}, N: 3, D: 2, FeatureNames: []string{"a", "x"}}},
 	} {
 		got, err := Read(path, nil, c.options)
