@@ -79,7 +79,7 @@ func TestClaimedRows(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements where") {
+		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements, but its shape") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}
 	}

@@ -146,7 +146,7 @@ var tableCases = []struct {
 		name: "a header that may be data",
 		text: "1,2001-01-01\n1,2\n",
 		want: Table{X: []float64{1}, Y: []float64{2}, FeatureNames: []string{"1"}, TargetName: "2001-01-01", Line: []int{2},
-			Warnings: []string{`line 1 is taken as the header, since "2001-01-01" in column 2 is not a number, though "1" in column 1 is`}},
+			Warnings: []string{`line 1 is read as the header, because "2001-01-01" in column 2 is not a number, although "1" in column 1 is`}},
 	},
 	{
 		name: "text in columns that are not taken",
@@ -189,7 +189,7 @@ var tableCases = []struct {
 		text: "a,y\n1,2\n3,NA\n4,NA\n",
 		opts: Options{NoTarget: true, Target: "y"},
 		want: Table{X: []float64{1, 3, 4}, FeatureNames: []string{"a"}, Line: []int{2, 3, 4},
-			Warnings: []string{`target left out: T:3: column 2 ("y"): not a number: "NA"`}},
+			Warnings: []string{`left out the target: T:3: column 2 ("y"): not a number: "NA"`}},
 	},
 	{
 		name: "numbers at the ends of the range",

@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 		"mask inside, rows dropped": {Options{Target: "b", NoiseGroup: "lab", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
 			X: []float64{1, 0.1, 10, 3, 0.3, 12}, Y: []float64{20, 22}, N: 2, D: 3, FeatureNames: []string{"x", "v", "a"}, TargetName: "b",
 			NoiseGroup: []string{"p", "p"}, NoiseGroupColumn: "lab", Row: []int{0, 2}, Test: []bool{false, false},
-			Warnings: []string{`1 of 3 rows left out: missing values (first: ` + path + `:3: column 6 ("b"): empty cell)`}}},
+			Warnings: []string{`left out 1 of 3 rows: missing values (first: ` + path + `:3: column 6 ("b"): empty cell)`}}},
 		"several targets": {Options{Targets: []string{"a", "b"}, Features: x, NoiseColumn: "v", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
 			X: []float64{1, 3}, Y: []float64{10, 12, 20, 22}, N: 2, D: 1, FeatureNames: x, TargetNames: []string{"a", "b"},
 			NoiseVariance: []float64{0.1, 0.3}, NoiseColumn: "v", Row: []int{0, 2}, Test: []bool{false, false},

@@ -55,7 +55,7 @@ func TestPageClaims(t *testing.T) {
 		{8001, 8000, 1000, format.Uncompressed, parquet.Double, "longer than its column"},
 		{100, -1, 1000, format.Gzip, parquet.Double, "negative size"},
 		{-1, 100, 1000, format.Gzip, parquet.Double, "negative size"},
-		{100, 8000, 1000, format.Lz4Raw, parquet.Double, "no LZ4 block"},
+		{100, 8000, 1000, format.Lz4Raw, parquet.Double, "not an LZ4 block"},
 	} {
 		file := page(t, c.compressed, c.uncompressed, c.values, int(min(max(c.compressed, 0), 8000)))
 		err := checkBytes(file, c.codec, c.kind, 0, 0, int64(len(file)))
@@ -78,8 +78,8 @@ func TestChunkClaims(t *testing.T) {
 		{0, 0, n, ""},
 		{0, n / 2, n / 2, ""},
 		{n / 2, n / 2, n / 2, ""},
-		{-1, 0, n, "a dictionary at byte -1"},
-		{n / 2, 0, n, "a dictionary at byte"},
+		{-1, 0, n, "a column has its dictionary at byte -1"},
+		{n / 2, 0, n, "a column has its dictionary at byte"},
 		{0, -1, n, "bytes -1 to"},
 		{0, 0, n + 1, "in a file of"},
 		{0, 0, -1, "bytes 0 to -1"},

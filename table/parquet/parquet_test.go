@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null`},
 		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
-		{"empty.parquet", table.Options{}, `: a Parquet file without rows`},
+		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {
 		got, err := read(formats+c.file, c.opts)
 		var e *table.Error
@@ -122,7 +122,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
 	}
 	want := formats + `types.parquet: row 2, column 2 ("gap"): null`
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "2 of 4 rows left out: missing values (first: "+want+")") {
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "left out 2 of 4 rows: missing values (first: "+want+")") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 	several, err := read(formats+"types.parquet", table.Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
@@ -134,7 +134,7 @@ func TestTypes(t *testing.T) {
 // TestIndex reads a file with an index of pandas, which is no input.
 func TestIndex(t *testing.T) {
 	got, err := read(formats+"index.parquet", table.Options{})
-	want := []string{`column "__index_level_0__" is the index of a pandas table: no input unless it is named`}
+	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
