@@ -22,8 +22,8 @@ func nameless(n int) Data {
 	return d
 }
 
-// TestNamesByDefault: data without names can be fitted, predicted for, saved and
-// loaded, a constant column included.
+// TestNamesByDefault checks that data without names can be fitted, predicted for,
+// saved and loaded, including a constant column.
 func TestNamesByDefault(t *testing.T) {
 	data := nameless(30)
 	data.NoiseGroup = slices.Repeat([]string{"a", "b"}, 15)
@@ -57,7 +57,7 @@ func TestNamesByDefault(t *testing.T) {
 	}
 }
 
-// TestShapes: parts of other lengths than N and D say are errors before any work.
+// TestShapes checks that parts that do not match N and D are errors before any work.
 func TestShapes(t *testing.T) {
 	for want, damage := range map[string]func(*Data){
 		"89 input values for 30 rows of 3 features":              func(d *Data) { d.X = d.X[1:] },

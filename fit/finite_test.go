@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWildScales: columns at the end of double precision are refused with advice,
-// before any work; those that are not far from it are fitted.
+// TestWildScales checks that columns at the limits of double precision are errors
+// with advice before any work, and that columns near these limits are fitted.
 func TestWildScales(t *testing.T) {
 	for want, scale := range map[string][3]float64{
 		`column "a" has the value`:               {1e160, 1, 1},
@@ -31,7 +31,8 @@ func TestWildScales(t *testing.T) {
 	}
 }
 
-// TestCheckFinite: a report with a number that is none is an error that names it.
+// TestCheckFinite checks that a number in a report that is not finite is an error
+// that names it.
 func TestCheckFinite(t *testing.T) {
 	for want, r := range map[string]Report{
 		"nlml is not":                    {NLML: math.NaN()},

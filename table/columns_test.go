@@ -46,7 +46,7 @@ func TestExtraColumns(t *testing.T) {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 
-	// A column listed as a feature is one, whatever else it is.
+	// A column listed as a feature is a feature, even if it has another use.
 	got, err = ReadFrom(strings.NewReader("a,sd,y\n1,2,3\n"), "T", Options{Features: []string{"a", "sd"}, Extra: []string{"sd"}})
 	if err != nil || !reflect.DeepEqual(got.X, []float64{1, 2}) || got.Extra["sd"][0] != 2 {
 		t.Errorf("got %+v, %v", got, err)

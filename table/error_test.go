@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// errorCases are texts and options that must be refused: with which message,
-// and where.
+// errorCases are texts and options that must be rejected, with the message and its
+// place.
 var errorCases = []struct {
 	name, text string
 	opts       Options
@@ -133,8 +133,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestDamagedGzip cuts and changes compressed data. All rows that could be
-// unpacked count for the line.
+// TestDamagedGzip cuts and changes compressed data. The line counts all rows that
+// could be unpacked.
 func TestDamagedGzip(t *testing.T) {
 	var text strings.Builder
 	for i := range 5000 {
@@ -161,7 +161,7 @@ func TestDamagedGzip(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// Cut at any place it is an error, never a shorter table.
+	// Data cut at any place are an error, never a shorter table.
 	small := gzipped(t, "1,2\n3,4\n5,6\n")
 	for i := 3; i < len(small); i++ {
 		if _, err := ReadFrom(strings.NewReader(small[:i]), "T", Options{}); err == nil {
@@ -181,7 +181,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// repeated is a reader of one byte sequence again and again, without end.
+// repeated is a reader that repeats a byte sequence without end.
 type repeated struct{ text []byte }
 
 func (r repeated) Read(p []byte) (int, error) {
@@ -192,8 +192,8 @@ func (r repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEndlessRecord reads from sources without end: the error must come before
-// memory runs out.
+// TestEndlessRecord reads from endless sources. The error must come before memory
+// runs out.
 func TestEndlessRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 128 MiB")

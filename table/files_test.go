@@ -50,7 +50,7 @@ func TestSeveralFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `part-2.csv:2: column 2 ("y"): not 0 or 1`) || mask != nil {
 		t.Errorf("mask: %v, %v", mask, err)
 	}
-	// A file whose name is a pattern is meant itself.
+	// A file whose name is a pattern takes precedence over the pattern.
 	odd := folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
 	if got, err := Read(filepath.Join(odd, "a[1].csv"), Options{}); err != nil || got.X[0] != 1 {
 		t.Errorf("got %+v, %v", got, err)

@@ -18,9 +18,8 @@ import (
 // make.py there.
 const formatsDir = "testdata/formats/"
 
-// TestFormats reads the files of real.csv and whole.csv in all other formats:
-// every bit must be the same. Names are those of the CSV file where the format
-// has names.
+// TestFormats reads the files of real.csv and whole.csv in all other formats. Every
+// bit must be the same. The names are those of the CSV file if the format has names.
 func TestFormats(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
 		want, err := Read(formatsDir+truth+".csv", Options{})
@@ -101,7 +100,7 @@ func TestFormatErrors(t *testing.T) {
 	}
 }
 
-// TestAside reads columns that are there but no inputs unless they are named.
+// TestAside reads columns that are inputs only if they are named.
 func TestAside(t *testing.T) {
 	got, err := Read(formatsDir+"aside.npz", Options{Extra: []string{"sd"}})
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"x0", "x1"}) || got.TargetName != "y" || got.Extra["sd"][13] != 14 {
@@ -155,7 +154,7 @@ func npyFile(n, d int, fortran bool, value func(i, j int) float64) []byte {
 	return b
 }
 
-// TestBlocks reads tables that go over the blocks in which the formats are
+// TestBlocks reads tables that are longer than the blocks in which the formats are
 // read.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
@@ -187,7 +186,7 @@ func TestBlocks(t *testing.T) {
 				t.Fatalf("%s: row %d is %v, %v", name, i, got.X[2*i:2*i+2], got.Y[i])
 			}
 		}
-		// Cut short anywhere it is an error.
+		// A file cut short anywhere is an error.
 		for _, part := range []int{3, 5, 20, 50, 99} {
 			cut := filepath.Join(dir, "cut")
 			if err := os.WriteFile(cut, data[:len(data)*part/100], 0o600); err != nil {
@@ -199,7 +198,7 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	// A byte changed in an archive is found by its checksum.
+	// The checksum of an archive reveals a changed byte.
 	data := archive.Bytes()
 	data[len(data)/2] ^= 1
 	path := filepath.Join(dir, "changed.npz")
@@ -211,7 +210,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// BenchmarkFormats reads 100,000 × 20 numbers; bytes are those of the table.
+// BenchmarkFormats reads 100,000 × 20 numbers. It counts the bytes of the table.
 func BenchmarkFormats(b *testing.B) {
 	const n, d = 100_000, 20
 	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }

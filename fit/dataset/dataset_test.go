@@ -19,7 +19,7 @@ const text = `x,v,lab,held,a,b
 3,0.3,p,0,12,22
 `
 
-// TestRead: what is read of a table and where it goes.
+// TestRead checks which parts of a table are read into which fields.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -27,8 +27,8 @@ func read(path string, o table.Options) (*table.Table, error) {
 	return table.Read(path, o)
 }
 
-// TestFiles reads the Parquet files of real.csv and whole.csv: every bit must be the
-// same, and several of them make one table.
+// TestFiles reads the Parquet files of real.csv and whole.csv. Every bit must be the
+// same, and several of the files make one table.
 func TestFiles(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
 		want, err := table.Read(formats+truth+".csv", table.Options{})
@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestWithoutFormat: a program that does not pass the format says so.
+// TestWithoutFormat checks the error of a program that does not pass the format.
 func TestWithoutFormat(t *testing.T) {
 	_, err := table.Read(formats+"real_none.parquet", table.Options{})
 	var e *table.Error
@@ -131,7 +131,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestIndex reads a file with an index of pandas, which is no input.
+// TestIndex reads a file with an index of pandas, which is not an input.
 func TestIndex(t *testing.T) {
 	got, err := read(formats+"index.parquet", table.Options{})
 	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
@@ -156,8 +156,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestBlocks reads a table of several blocks, pages and groups, and cut short anywhere
-// it is an error.
+// TestBlocks reads a table of several blocks, pages and groups. A file cut short
+// anywhere is an error.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
 	value := func(i, j int) float64 { return float64(d*i + j) }
@@ -198,7 +198,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reads 100,000 × 20 numbers; bytes are those of the table.
+// BenchmarkRead reads 100,000 × 20 numbers. It counts the bytes of the table.
 func BenchmarkRead(b *testing.B) {
 	const n, d = 100_000, 20
 	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
