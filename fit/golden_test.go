@@ -277,7 +277,7 @@ func TestRareOptima(t *testing.T) {
 			found = r.NLML < g.M52.NLML-below
 		}
 		if !found {
-			t.Errorf("%s: no seed found the optimum %g nats below that of the default start", name, below)
+			t.Errorf("%s: no seed found the optimum %g nats below the one from the default start", name, below)
 		}
 	}
 }

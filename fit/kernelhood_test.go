@@ -73,7 +73,7 @@ func TestFormulaFit(t *testing.T) {
 	formula := mustFit(t, d, Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	family := mustFit(t, d, Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	if math.Abs(formula.NLML-family.NLML) > 1e-5 {
-		t.Errorf("NLML %v, that of rbf %v", formula.NLML, family.NLML)
+		t.Errorf("NLML %v, with rbf %v", formula.NLML, family.NLML)
 	}
 	for what, values := range map[string][2]map[string]float64{
 		"scaled": {formula.Parameters, family.Parameters}, "original": {formula.ParametersOriginalUnits, family.ParametersOriginalUnits},

@@ -262,7 +262,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 	for i := range d.N {
 		d.X[i*d.D] = 0
 	}
-	d.X[0] = 1 // one row alone tells its slope: no half without it does
+	d.X[0] = 1 // only this row determines the slope; a half without it does not
 	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
