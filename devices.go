@@ -10,34 +10,34 @@ import (
 	"gpfit/kernel"
 )
 
-// Drivers returns all kinds of devices that gpfit knows, in the order in which the
-// name auto takes them: GPUs first.
+// Drivers returns the drivers of all kinds of devices that gpfit supports, in the
+// order in which the name auto tries them: GPUs first.
 func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
 
-// Devices says where to compute. The zero value takes a GPU if there is one that
-// passes its self-test and is faster at the size of the table, and the CPU otherwise.
+// Devices selects the devices to compute on. The zero value takes a GPU if one passes
+// its self-test and is faster at the size of the table, and the CPU otherwise.
 type Devices struct {
 	// Name is auto (or empty), cpu, cuda, a device such as cuda:0, or several devices
-	// with commas, over which a fit spreads its restarts.
+	// separated by commas, over which a fit spreads its restarts.
 	Name string
-	// Fallback is the device to take if the one of Name cannot be opened, or fails or
-	// runs out of memory during a fit; empty for none.
+	// Fallback is the device to use if the one in Name cannot be opened, fails, or
+	// runs out of memory during a fit; empty means none.
 	Fallback string
-	// Threads is the number of threads on the CPU; 0 for all.
+	// Threads is the number of threads on the CPU; 0 means all.
 	Threads int
 }
 
 // OpenDevices are devices that are ready to compute.
 type OpenDevices struct {
 	Backends []device.Backend
-	// Choice says which devices they are and why.
+	// Choice names the devices and the reason for choosing them.
 	Choice device.Choice
-	// Warning says that they are the fallback; empty if they are not.
+	// Warning reports that the devices are the fallback; empty if they are not.
 	Warning string
 }
 
-// Open opens the devices for a job of n rows (0 if unknown) and its compiled kernel
-// (nil if unknown). Errors: [*device.UnavailableError],
+// Open opens the devices for a job of n rows (0 if unknown) with the compiled kernel
+// prog (nil if unknown). Errors: [*device.UnavailableError],
 // [*device.UnsupportedKernelError].
 func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDevices, error) {
 	backends, choice, err := device.Dispatch(ctx, device.Request{
@@ -53,8 +53,8 @@ func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDe
 	return o, nil
 }
 
-// OpenFallback returns a function that opens the fallback during a fit, for
-// [fit.Options]; nil if there is no fallback.
+// OpenFallback returns a function for [fit.Options] that opens the fallback during a
+// fit, or nil if there is no fallback.
 func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error) {
 	if d.Fallback == "" {
 		return nil

@@ -33,9 +33,9 @@
 // The zero value of [Options] fits an rbf kernel and one noise variance to
 // standardised data. Its fields choose the kernel, the mean function, priors, bounds,
 // restarts, a checkpoint file and the rest. [FitData] takes row-major slices with
-// column names, several targets, known noise or held-out rows. The package chooses the
-// device by itself, a GPU if there is one and the table is large enough to gain from it;
-// [Devices] has the same functions for those who choose.
+// column names, several targets, known noise or held-out rows. The package chooses
+// the device: a GPU if there is one and the table is large enough to gain from it.
+// The methods of [Devices] are the same functions on devices of your choice.
 //
 // # Memory
 //
@@ -44,7 +44,7 @@
 //
 // # Errors
 //
-// Errors that a program may want to tell apart have types:
+// Errors that a program may want to distinguish have types:
 //
 //   - [*fit.DataError]: a table that cannot be fitted, or slices of unequal lengths;
 //   - [*fit.OptionError]: an option that does not suit the problem;
@@ -55,21 +55,21 @@
 //     that cannot be used, is too small, or failed;
 //   - [*fit.CancelledError]: the context ended first; it wraps [context.Canceled];
 //   - [*gp.FileError]: a model file that cannot be read or written;
-//   - [*gp.ShapeError], [*gp.RangeError]: rows to predict of another number of columns,
+//   - [*gp.ShapeError], [*gp.RangeError]: rows to predict with a wrong number of columns,
 //     or too far away for double precision;
 //   - [ErrClosed]: a call on a model after Close.
 //
 // # Where to go next
 //
 // docs/library.md in the source has longer examples: tables from files, progress and
-// cancellation, kernels of your own, batches. Then:
+// cancellation, user-defined kernels, batches. Then:
 //
 //   - package fit has [fit.Options], [fit.Report], cross-validation and the comparison
 //     of kernels;
 //   - package gp has [gp.Posterior]: terms, gradients, covariances, several targets;
-//   - package kernel lists the kernels and has [kernel.Family] for kernels of your own;
+//   - package kernel lists the kernels and has [kernel.Family] for user-defined kernels;
 //   - packages fit/dataset and table read CSV and NumPy files, table/parquet reads
 //     Parquet;
 //   - package batch runs hundreds of fits and survives crashes;
-//   - package device lists and opens devices, and is where to add a new kind of device.
+//   - package device lists and opens devices; a new kind of device implements its interfaces.
 package gpfit

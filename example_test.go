@@ -40,8 +40,8 @@ func Example() {
 	// 0.070 ± 1.128, 80 % between -1.4 and 1.5
 }
 
-// A table in row-major slices may have names, held-out rows, several targets and known
-// noise. Restarts, priors and progress are options.
+// A table in row-major slices may have names, held-out rows, several targets and
+// known noise. Options add restarts, priors and progress reports.
 func ExampleFitData() {
 	data := gpfit.Data{N: 40, D: 2, FeatureNames: []string{"hour", "load"}, TargetName: "kelvin"}
 	for i := range data.N {
@@ -74,8 +74,8 @@ func ExampleFitData() {
 	// progress was reported: true
 }
 
-// A kernel of your own is a function of two points, without a derivative. It fits,
-// predicts, is saved by its name, and is loaded with the function.
+// Define your own kernel as a function of two points, without a derivative. The model
+// file contains only its name, so Load needs the function again.
 func ExampleFit_ownKernel() {
 	ctx := context.Background()
 	tent := &kernel.Family{
@@ -121,7 +121,7 @@ func ExampleFit_ownKernel() {
 	// without the function it cannot be loaded: true
 }
 
-// Devices chooses where to compute.
+// Devices selects the device to compute on.
 func ExampleDevices() {
 	devices := gpfit.Devices{Name: "cuda:7", Fallback: "cpu", Threads: 1}
 	model, err := devices.Fit(context.Background(), [][]float64{{0}, {1}, {2}}, []float64{1, 3, 2}, gpfit.Options{})

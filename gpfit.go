@@ -9,30 +9,31 @@ import (
 	"gpfit/kernel"
 )
 
-// Options say what to fit and how; see [fit.Options] for the fields. The zero value
-// is ready to use.
+// Options configures a fit; see [fit.Options] for the fields. The zero value is ready
+// to use.
 type Options = fit.Options
 
-// Data is a table in row-major slices, with all that [Fit] leaves out: names, several
-// targets, known noise, held-out rows; see [fit.Data] for the fields.
+// Data is a table in row-major slices. In addition to the arguments of [Fit], it has
+// names, several targets, known noise and held-out rows; see [fit.Data] for the
+// fields.
 type Data = fit.Data
 
 // Fit tunes the hyperparameters on the rows x, all of the same length, and their
-// targets y, and returns the model. It chooses the device by itself. The caller closes
-// the model. [Devices.FitData] says more.
+// targets y, and returns the model. It chooses the device. The caller closes the
+// model. [Devices.FitData] describes cancellation and the fallback.
 func Fit(ctx context.Context, x [][]float64, y []float64, opts Options) (*Model, error) {
 	return Devices{}.Fit(ctx, x, y, opts)
 }
 
 // FitData is Fit for a table in row-major slices. The matrix of
-// gonum.org/v1/gonum/mat.Dense is one: its RawMatrix().Data, if its stride is its
-// number of columns.
+// gonum.org/v1/gonum/mat.Dense is such a slice: its RawMatrix().Data, if its stride
+// equals its number of columns.
 func FitData(ctx context.Context, data Data, opts Options) (*Model, error) {
 	return Devices{}.FitData(ctx, data, opts)
 }
 
-// Load reads a model file and makes the model ready to predict on the device that it
-// chooses, as [Devices.Load] does.
+// Load reads a model file, chooses a device and prepares the model for prediction
+// there, as [Devices.Load] does.
 func Load(ctx context.Context, path string, kernels ...*kernel.Family) (*Model, error) {
 	return Devices{}.Load(ctx, path, kernels...)
 }
@@ -51,13 +52,13 @@ func (d Devices) Fit(ctx context.Context, x [][]float64, y []float64, opts Optio
 }
 
 // FitData is the function [FitData] on these devices. With several devices, restarts
-// run side by side.
+// run in parallel.
 //
-// If ctx is cancelled, the best model so far is returned together with a
-// [*fit.CancelledError], unless nothing was evaluated yet or Options.DiscardCancelled
-// is set. Otherwise the model is nil if there is an error. Unless Options.Fallback is
-// set, a device that fails is replaced by the fallback of d, with a warning in the
-// report.
+// If ctx is cancelled, FitData returns the best model so far together with a
+// [*fit.CancelledError], unless it has not evaluated any point or
+// Options.DiscardCancelled is set. With any other error the model is nil. Unless
+// Options.Fallback is set, the fallback of d replaces a device that fails, with a
+// warning in the report.
 func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, error) {
 	if opts.Fallback == nil {
 		opts.Fallback = d.OpenFallback()
@@ -84,10 +85,10 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	return fitted(outcome, opened, err == nil), err
 }
 
-// Load reads a model file and makes the model ready to predict on the first of these
-// devices. It takes n³/3 operations, or none if the file has the factor. Kernels of
-// your own that the model names must be given. Errors: [*gp.FileError], and those of
-// opening a device.
+// Load reads a model file and prepares the model for prediction on the first of these
+// devices. It takes n³/3 operations, or none if the file has the factor. kernels must
+// contain the user-defined kernels that the model names. Errors: [*gp.FileError], and
+// those of opening a device.
 func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Family) (*Model, error) {
 	m, err := gp.Load(path, kernels...)
 	if err != nil {
@@ -110,13 +111,13 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 	return loaded(m, posterior, opened), nil
 }
 
-// flatten copies rows of so many columns to one row-major slice. The error is a
-// [*fit.DataError] for a row of another length.
+// flatten copies rows with the given number of columns to one row-major slice. It
+// returns a [*fit.DataError] for a row of another length.
 func flatten(x [][]float64, columns int) ([]float64, error) {
 	flat := make([]float64, 0, len(x)*columns)
 	for i, row := range x {
 		if len(row) != columns {
-			return nil, &fit.DataError{Msg: fmt.Sprintf("row %d (from 0) has %d columns, expected %d", i, len(row), columns)}
+			return nil, &fit.DataError{Msg: fmt.Sprintf("row %d (from 0) has %d columns, but row 0 has %d", i, len(row), columns)}
 		}
 		flat = append(flat, row...)
 	}

@@ -21,7 +21,7 @@ import (
 	"gpfit/kernel"
 )
 
-// waves are n rows of two columns and a smooth target with a little noise.
+// waves returns n rows of two columns and a smooth target with a little noise.
 func waves(n int) (x [][]float64, y []float64) {
 	for i := range n {
 		a, b := 10*float64(i)/float64(n), math.Cos(1.7*float64(i))
@@ -40,8 +40,8 @@ func mustFit(t *testing.T, x [][]float64, y []float64, o gpfit.Options) *gpfit.M
 	return m
 }
 
-// TestFitPredict: a prediction from slices is that of the packages below, bit by bit,
-// before saving and after.
+// TestFitPredict checks that a prediction from slices has the bits of the packages
+// below, before and after saving.
 func TestFitPredict(t *testing.T) {
 	x, y := waves(60)
 	o := gpfit.Options{Kernel: "matern52(ard)", Mean: "linear", Settings: hyperopt.Settings{Restarts: 1}}
@@ -92,7 +92,7 @@ func TestFitPredict(t *testing.T) {
 	}
 }
 
-// TestErrors: what is wrong with slices is an error of its type before any work.
+// TestErrors checks that wrong slices are errors of the right type before any work.
 func TestErrors(t *testing.T) {
 	x, y := waves(20)
 	for name, c := range map[string]struct {
@@ -144,7 +144,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFallback: a device that is not there is replaced by the fallback, with a warning.
+// TestFallback checks that the fallback replaces a missing device, with a warning.
 func TestFallback(t *testing.T) {
 	x, y := waves(20)
 	d := gpfit.Devices{Name: "abacus", Fallback: "cpu", Threads: 1}
@@ -172,8 +172,9 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestCancel: a fit that is cancelled returns the best model so far and leaves its
-// checkpoint, from which the next one goes on; saving that removes the checkpoint.
+// TestCancel checks that a cancelled fit returns the best model so far and keeps its
+// checkpoint, that the next fit continues from it, and that saving that fit removes
+// it.
 func TestCancel(t *testing.T) {
 	x, y := waves(60)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,11 +206,12 @@ func TestCancel(t *testing.T) {
 	}
 	o.Checkpoint = ""
 	if want := mustFit(t, x, y, o); !maps.Equal(m.Parameters(), want.Parameters()) {
-		t.Errorf("parameters %v, of a fit at one stretch %v", m.Parameters(), want.Parameters())
+		t.Errorf("parameters %v, of an uninterrupted fit %v", m.Parameters(), want.Parameters())
 	}
 }
 
-// TestSample: draws have the mean and deviation of the prediction.
+// TestSample checks that draws have the mean and the standard deviation of the
+// prediction.
 func TestSample(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{})
@@ -239,7 +241,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestSeveralTargets: the methods for one target say so, the posterior has all.
+// TestSeveralTargets checks that the methods for one target return an error and that
+// the posterior has all targets.
 func TestSeveralTargets(t *testing.T) {
 	x, y := waves(30)
 	m, err := gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{})
@@ -262,7 +265,8 @@ func TestSeveralTargets(t *testing.T) {
 	}
 }
 
-// TestConcurrent: many callers of one model get what one gets.
+// TestConcurrent checks that concurrent callers of one model get the result of a
+// single caller.
 func TestConcurrent(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{})

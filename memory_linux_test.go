@@ -16,8 +16,8 @@ import (
 // memoryRows is the number of rows of TestMemory: one matrix of 128 MB.
 const memoryRows = 4000
 
-// TestMemory: a fit and predictions after it take one n×n matrix together. The process
-// that it measures is this test again.
+// TestMemory checks that a fit and later predictions together take one n×n matrix. It
+// measures a second process of this test.
 func TestMemory(t *testing.T) {
 	const variable = "GPFIT_MEASURE_MEMORY"
 	if os.Getenv(variable) != "" {
@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// fitAndPredict prints the peak memory of this process before and after.
+// fitAndPredict prints the peak memory of this process before and after a fit.
 func fitAndPredict(t *testing.T) {
 	x, y := waves(memoryRows)
 	before := peakMemory(t)
@@ -61,7 +61,7 @@ func fitAndPredict(t *testing.T) {
 	fmt.Printf("peak in bytes: %g %g\n", before, peakMemory(t))
 }
 
-// peakMemory is the largest resident set that this process has had, in bytes.
+// peakMemory returns the largest resident set of this process so far, in bytes.
 func peakMemory(t *testing.T) float64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

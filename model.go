@@ -10,16 +10,16 @@ import (
 	"gpfit/gp"
 )
 
-// ErrClosed is the error of calls on a model after [Model.Close].
+// ErrClosed is returned by calls on a model after [Model.Close].
 var ErrClosed = errors.New("gpfit: the model is closed")
 
 // Prediction holds a mean, standard deviations and a 95 % interval for each row, in
 // the units of the target; see [gp.Prediction]. Its method Interval returns intervals
-// of another probability.
+// for other probabilities.
 type Prediction = gp.Prediction
 
-// Model is a fitted model on its device, ready to predict. Its methods, but for
-// Posterior, are safe for concurrent use; one of them computes at a time.
+// Model is a fitted model on its device, ready to predict. All methods except
+// Posterior are safe for concurrent use; they compute one at a time.
 type Model struct {
 	mu sync.Mutex
 	// model has all targets.
@@ -34,7 +34,7 @@ type Model struct {
 	closed bool
 }
 
-// fitted is the model of a fit that has ended, or if not finished was cancelled.
+// fitted returns the model of a fit that finished or, if not finished, was cancelled.
 func fitted(o *fit.Outcome, opened *OpenDevices, finished bool) *Model {
 	m := &Model{
 		model: o.Model, posterior: o.Posterior(), report: &o.Report, device: o.Report.Device, warnings: o.Report.Warnings,
@@ -54,7 +54,7 @@ func fitted(o *fit.Outcome, opened *OpenDevices, finished bool) *Model {
 	return m
 }
 
-// loaded is a model from a file.
+// loaded returns a model from a file.
 func loaded(model *gp.Model, p *gp.Posterior, opened *OpenDevices) *Model {
 	m := &Model{model: model, posterior: p, device: opened.Backends[0].Info().Name, saved: func() error { return nil }}
 	if opened.Warning != "" {
@@ -87,9 +87,9 @@ func (m *Model) rows(x [][]float64) ([]float64, error) {
 	return slices.Concat(x...), nil
 }
 
-// Predict returns the prediction for the rows x, each with all columns of the training
-// table. For other probabilities than 95 % see [gp.Prediction.Interval]. A model of
-// several targets, or of known noise, predicts with the methods PredictTargets and
+// Predict returns the prediction for the rows x, each with all columns of the
+// training table. For probabilities other than 95 % see [gp.Prediction.Interval]. For
+// a model with several targets or known noise, use the methods PredictTargets and
 // PredictNoise of [Model.Posterior].
 //
 // Errors: [*gp.ShapeError], [*gp.TargetError] if there are several targets,
@@ -111,10 +111,10 @@ func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error)
 	return out, err
 }
 
-// Sample returns draws of the function, without noise, at all rows of x together: one
-// slice of len(x) values for each draw. The same seed gives the same draws. It takes
-// n²m + nm² + m³ operations and m² numbers on the host for m rows. Errors are those of
-// Predict, [*gp.SizeError] and [*gp.NotSemidefiniteError].
+// Sample returns joint draws of the function, without noise, at all rows of x: one
+// slice of len(x) values for each draw. The same seed gives the same draws. For m
+// rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors: those
+// of Predict, [*gp.SizeError] and [*gp.NotSemidefiniteError].
 func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint64) ([][]float64, error) {
 	if _, err := m.model.TargetNamed(""); err != nil {
 		return nil, err
@@ -142,8 +142,8 @@ func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint6
 	return slices.Collect(slices.Chunk(values, len(x))), nil
 }
 
-// LeaveOneOut predicts each training row from all others, at the fitted parameters.
-// Its method Summary returns scores.
+// LeaveOneOut predicts each training row from all others at the fitted parameters.
+// The method Summary of the result returns scores.
 func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
 	if _, err := m.model.TargetNamed(""); err != nil {
 		return nil, err
@@ -156,32 +156,32 @@ func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
 	return out, err
 }
 
-// Parameters returns the hyperparameters by name, as in "lengthscale[0]" and
-// "noise_variance": natural values of the standardised problem, as the fields Set, Fix
-// and Bounds of [Options] take them. The report of a fit has them in original units,
-// too.
+// Parameters returns the hyperparameters by name, such as "lengthscale[0]" and
+// "noise_variance". They are natural values of the standardised problem, as the
+// fields Set, Fix and Bounds of [Options] take them. The report of a fit also has
+// them in original units.
 func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }
 
 // Report returns the result of the fit: the likelihood and its terms, parameters in
-// both units, how the fit went, scores of held-out rows, warnings. It is nil for a
-// model from a file.
+// both units, status and evaluations, scores of held-out rows, and warnings. It is
+// nil for a model from a file.
 func (m *Model) Report() *fit.Report { return m.report }
 
-// Warnings returns what departs from what was asked for, such as a column that is
-// constant or the use of a fallback device.
+// Warnings returns the ways in which the fit departed from the request, such as a
+// constant column or the use of a fallback device.
 func (m *Model) Warnings() []string { return slices.Clone(m.warnings) }
 
 // Device returns the name of the device, such as cpu or cuda:0.
 func (m *Model) Device() string { return m.device }
 
-// Posterior returns what the model computes with, which has more than Predict: terms of
-// a sum of kernels, gradients, covariances, several targets, known noise. It is valid
-// until Close and not safe for concurrent use.
+// Posterior returns the posterior behind the model, which offers more than Predict:
+// terms of a sum of kernels, gradients, covariances, several targets, known noise. It
+// is valid until Close and not safe for concurrent use.
 func (m *Model) Posterior() *gp.Posterior { return m.posterior }
 
-// Save writes the model to a file, whole or not at all, and then removes the checkpoint
-// of a fit that ended. The file of kernels of your own holds their names alone. Errors:
-// [*gp.FileError].
+// Save writes the model to a file, whole or not at all, and then removes the
+// checkpoint of a fit that ended. For user-defined kernels, the file contains only
+// the names. Errors: [*gp.FileError].
 func (m *Model) Save(path string) error {
 	return m.save(func(*gp.Posterior) error { return m.model.Save(path) })
 }
@@ -201,9 +201,8 @@ func (m *Model) save(write func(*gp.Posterior) error) error {
 	})
 }
 
-// Close frees the memory of the model and its device. The report stays valid.
-// Closing twice does nothing. The error is always nil; it makes a Model an
-// [io.Closer].
+// Close frees the memory of the model and its device. The report stays valid. A
+// second call does nothing. The error is always nil; it makes a Model an [io.Closer].
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"gpfit/device"
 )
 
-// A batch is a spec, a plan of its jobs in a run directory, and a run, which does what
-// is not done yet. After a crash, rundir.OpenLocked and Run go on.
+// Read a spec, plan its jobs in a run directory, and run the jobs that are not done.
+// After a crash, rundir.OpenLocked and Run continue.
 func Example() {
 	folder, err := os.MkdirTemp("", "gpfit")
 	if err != nil {
@@ -34,7 +34,7 @@ func Example() {
 	}
 	text := []byte("data: [{name: sine, path: sine.csv}]\nkernels: [rbf, matern32]\n")
 
-	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}} // gpfit.Drivers() has GPUs, too
+	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}} // gpfit.Drivers() includes GPUs
 	plan := func() (*rundir.Manifest, []byte, error) {
 		s, err := spec.Parse("sine.yaml", text)
 		if err != nil {

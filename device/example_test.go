@@ -12,7 +12,7 @@ import (
 )
 
 // Dispatch opens the devices of a request with the drivers that a program passes. A
-// plan says what a job needs before anything is allocated.
+// plan lists the resources of a job before any allocation.
 func ExampleDispatch() {
 	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}}
 	backends, choice, err := device.Dispatch(ctx, device.Request{Device: "auto", N: 100_000}, drivers)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The CO2 model of Rasmussen & Williams (2006), §5.4.3: a trend, seasons that
 # change slowly, medium-term irregularities, and correlated noise, all from the year
-# alone. Fits examples/co2.csv from the book's parameters, forecasts to 2020, and
-# draws co2_forecast.svg. It writes everything to FOLDER (default: the
-# current folder).
+# alone. The script fits examples/co2.csv from the book's parameters, forecasts to
+# 2020, and draws co2_forecast.svg. It writes everything to FOLDER (default: the current
+# folder).
 #
 #   examples/co2_book.sh [FOLDER]
 #

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Make co2.csv, co2_mask.csv and co2_new.csv from the weekly CO2 record of
-Mauna Loa that the Python package statsmodels carries.
+Mauna Loa in the Python package statsmodels.
 
     pip download --no-deps statsmodels
     unzip -p statsmodels-*.whl statsmodels/datasets/co2/co2.csv > weekly.csv
     python3 make_co2.py weekly.csv
 
-The files are written beside this script. README.md tells what they hold.
+The script writes the files to its own folder. README.md describes them.
 
-Source, as statsmodels/datasets/co2/data.py gives it: "Data obtained from
+Source, according to statsmodels/datasets/co2/data.py: "Data obtained from
 http://cdiac.ornl.gov/trends/co2/sio-keel-flask/sio-keel-flaskmlo_c.html,
 obtained on 3/15/2014." Citation: Keeling, C.D. and T.P. Whorf. 2004.
 Atmospheric CO2 concentrations derived from flask air samples at sites in the
 SIO network. In Trends: A Compendium of Data on Global Change. Carbon Dioxide
 Information Analysis Center, Oak Ridge National Laboratory, U.S. Department of
 Energy, Oak Ridge, Tennessee, U.S.A. SIO is the Scripps Institution of
-Oceanography. Copyright, as the same file states it: "This is public domain."
+Oceanography. Copyright, according to the same file: "This is public domain."
 """
 
 import csv
@@ -38,7 +38,7 @@ COMMENT = """\
 
 
 def monthly_means(path):
-    """The months that have a value, as (months since year 0, ppm), in order."""
+    """Return the months with a value in order, as (months since year 0, ppm)."""
     weeks = {}
     with open(path, newline="", encoding="utf-8") as f:
         for row in csv.DictReader(f):
@@ -49,7 +49,7 @@ def monthly_means(path):
 
 
 def inputs(month):
-    """The input columns for a month, counted since year 0, at its middle."""
+    """Return the input columns at the middle of a month, counted since year 0."""
     part = (month % 12 + 0.5) / 12
     angle = 2 * math.pi * part
     # Adding 0 turns a rounded -0.0 into 0.0.
@@ -79,7 +79,7 @@ def main():
     write(out / "co2.csv", ", monthly means in ppm", columns + ["co2"],
           [inputs(m) + [f"{ppm:.3f}"] for m, ppm in means])
 
-    # random.random is the same in all versions of Python, shuffles are not.
+    # random.random is the same in all versions of Python; shuffles are not.
     rng = random.Random(SEED)
     keys = [rng.random() for _ in means]
     held_out = set(sorted(range(len(means)), key=keys.__getitem__)[:round(RANDOM_SHARE * len(means))])

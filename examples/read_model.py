@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Predict with a model that "gpfit export" wrote, with NumPy alone.
+"""Predict with a model that "gpfit export" wrote, using only NumPy.
 
     gpfit export co2.gpfit --format json --out co2.json
     python3 examples/read_model.py co2.json examples/co2_new.csv
 
-prints mean and standard deviation of a new observation for every row, as
-"gpfit predict" does. The format is described in EXPORT.md beside this file.
+prints the mean and standard deviation of a new observation for every row, as
+"gpfit predict" does. EXPORT.md beside this file describes the format.
 """
 
 import csv
@@ -18,7 +18,7 @@ ARRAYS = ("X", "y", "alpha", "training_noise")
 
 
 def load(path):
-    """Read an export, JSON or NPZ, to a dictionary whose ARRAYS are arrays."""
+    """Read an export, JSON or NPZ, into a dictionary whose ARRAYS are arrays."""
     if path.endswith(".npz"):
         with np.load(path) as archive:
             model = json.loads(archive["model.json"])
@@ -33,12 +33,12 @@ def load(path):
 
 
 def differences(a, b):
-    """Differences of all pairs of rows by column, shape (len(a), len(b), columns)."""
+    """Return the differences of all pairs of rows, shape (len(a), len(b), columns)."""
     return a[:, None, :] - b[None, :, :]
 
 
 def feature(f, a, b):
-    """What an operation starts from: a sum over columns with weights."""
+    """Return a feature of all pairs of rows: a weighted sum over columns."""
     a, b, w = a[:, f["columns"]], b[:, f["columns"]], np.array(f["weights"])
     shape = (len(a), len(b))
     return {
@@ -72,7 +72,7 @@ FUNCTIONS = {
 
 
 def operations(node, a, b):
-    """The value of a leaf by its operations, each on earlier ones."""
+    """Compute a leaf by its operations, each of which uses earlier results."""
     values = []
     for o in node["operations"]:
         args = [values[i] for i in o.get("of", [])]
@@ -96,7 +96,7 @@ def operations(node, a, b):
 
 
 def leaf(node, a, b):
-    """A leaf's values for all pairs of rows of a and b, in scaled units."""
+    """Return a leaf's values for all pairs of rows of a and b, in scaled units."""
     if "operations" in node:
         return operations(node, a, b)
     a, b = a[:, node["columns"]], b[:, node["columns"]]
@@ -125,7 +125,7 @@ def leaf(node, a, b):
 
 
 def covariance(node, a, b):
-    """The covariance function, a tree of leaves, sums and products."""
+    """Evaluate the covariance function, a tree of leaves, sums and products."""
     if node["type"] == "leaf":
         k = leaf(node, a, b)
     else:
@@ -135,12 +135,12 @@ def covariance(node, a, b):
 
 
 def variances(node, a):
-    """The diagonal of covariance(node, a, a)."""
+    """Return the diagonal of covariance(node, a, a)."""
     return np.array([covariance(node, row[None, :], row[None, :])[0, 0] for row in a])
 
 
 def mean_basis(mean, a):
-    """The mean's basis functions at scaled rows, a column each."""
+    """Return the mean's basis functions at scaled rows, one in each column."""
     out = np.empty((len(a), len(mean["basis"])))
     for j, h in enumerate(mean["basis"]):
         x = a[:, h.get("column", 0)]
@@ -154,9 +154,10 @@ def mean_basis(mean, a):
 
 
 def predict(model, rows, noise=None):
-    """Mean, deviation of an observation and of the function at rows of the columns
-    in use (model["columns"] of the features), all in original units. noise is the
-    rows' noise variance in scaled units, the model's own if None."""
+    """Return the mean and the standard deviations of an observation and of the
+    function, in original units. rows has the columns in use (model["columns"] of the
+    features), in original units. noise is the rows' noise variance in scaled units;
+    None means the model's."""
     s, diagonal = model["scaling"], model["noise"]
     to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
     x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
@@ -169,7 +170,7 @@ def predict(model, rows, noise=None):
     mean = h @ [b["coefficient"] for b in model["mean"]["basis"]] + cross.T @ model["alpha"]
     latent = np.maximum(variances(model["kernel"], new) - np.sum(v * v, axis=0), 0)
     if model["mean"]["least_squares"] and h.shape[1]:
-        # What not knowing the coefficients adds: Rasmussen & Williams, eq. 2.42.
+        # Add the uncertainty of the coefficients: Rasmussen & Williams, eq. 2.42.
         w = np.linalg.solve(factor, mean_basis(model["mean"], x))
         r = h.T - w.T @ v
         latent += np.sum(r * np.linalg.solve(w.T @ w, r), axis=0)
@@ -178,20 +179,20 @@ def predict(model, rows, noise=None):
 
 
 def read_table(path):
-    """A CSV file with a header as dictionaries; "#" begins a comment line."""
+    """Read a CSV file with a header as dictionaries; "#" begins a comment line."""
     with open(path, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def read_rows(table, model):
-    """The columns in use."""
+    """Return the columns in use as an array."""
     names = [model["feature_names"][c] for c in model["columns"]]
     return np.array([[float(row[name]) for name in names] for row in table])
 
 
 def read_noise(table, model):
-    """The noise variance of each row, scaled units: that of its group, where the
-    model has groups, and what is known of it, where the table says."""
+    """Return the noise variance of each row in scaled units: the variance of its
+    group if the model has groups, plus the known variance if the table has one."""
     noise, square = model["noise"], model["scaling"]["y_scale"] ** 2
     if "groups" in noise and noise["group_column"] not in table[0]:
         sys.exit(f"the model has a noise variance for each group: the table needs the column {noise['group_column']!r}")

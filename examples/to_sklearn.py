@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Build the scikit-learn model that equals one that "gpfit export" wrote.
+"""Build the scikit-learn model that is equivalent to an export of gpfit.
 
     gpfit export co2.gpfit --format json --out co2.json
     python3 examples/to_sklearn.py co2.json examples/co2_new.csv
 
-prints mean and standard deviation of a new observation for every row. build()
-returns a Pipeline of a StandardScaler and a GaussianProcessRegressor, fitted:
-pickle it, or call predict(rows, return_std=True) on rows of the columns in use.
+prints the mean and standard deviation of a new observation for every row. build()
+returns a fitted Pipeline of a StandardScaler and a GaussianProcessRegressor: pickle
+it, or call predict(rows, return_std=True) on rows of the columns in use.
 """
 
 import sys
@@ -21,7 +21,7 @@ from read_model import load, read_rows, read_table
 
 
 class NotExpressible(Exception):
-    """scikit-learn has nothing that equals a part of the model."""
+    """scikit-learn has no equivalent of a part of the model."""
 
 
 class OnColumns(gp.Kernel):
@@ -45,11 +45,11 @@ class OnColumns(gp.Kernel):
 
     @property
     def hyperparameters(self):
-        return []  # all parameters are fitted already
+        return []  # all parameters are fixed
 
 
 def fixed(node_type, **parameters):
-    """A kernel of scikit-learn whose parameters are not to be fitted again."""
+    """Return a kernel of scikit-learn whose parameters stay fixed."""
     return node_type(**parameters, **{name + "_bounds": "fixed" for name in parameters if name != "nu"})
 
 
@@ -67,7 +67,7 @@ def leaf(node):
     if family == "rq":
         return OnColumns(fixed(gp.RationalQuadratic, length_scale=1.0, alpha=float(p["alpha"])), columns, scale)
     if family == "periodic":
-        # A product over columns: exp(−2 Σ sin²) = Π exp(−2 sin²).
+        # The kernel is a product over columns: exp(−2 Σ sin²) = Π exp(−2 sin²).
         lengthscales, periods = (np.broadcast_to(p[name], len(columns)) for name in ("lengthscale", "period"))
         return product([
             OnColumns(fixed(gp.ExpSineSquared, length_scale=float(l), periodicity=float(t)), [c], 1.0)
@@ -101,7 +101,7 @@ def kernel(node):
 
 
 def build(model):
-    """Return the equivalent fitted Pipeline. Raises NotExpressible."""
+    """Return the equivalent fitted Pipeline or raise NotExpressible."""
     s = model["scaling"]
     if "training_noise" in model:
         raise NotExpressible("scikit-learn cannot predict observations whose noise differs from row to row")
@@ -109,7 +109,7 @@ def build(model):
         raise NotExpressible("scikit-learn's Gaussian processes have no mean function: fit with --mean zero")
     standard = np.isclose(s["y_mean"], np.mean(model["y"]), rtol=1e-12) and np.isclose(s["y_scale"], np.std(model["y"]), rtol=1e-12)
     if not standard and (s["y_mean"], s["y_scale"]) != (0, 1):
-        raise NotExpressible("scikit-learn scales targets by their own mean and deviation or not at all")
+        raise NotExpressible("scikit-learn scales targets by their mean and standard deviation or not at all")
     scaler = StandardScaler()
     scaler.mean_, scaler.scale_ = np.array(s["x_mean"]), np.array(s["x_scale"])
     scaler.var_, scaler.n_features_in_, scaler.n_samples_seen_ = scaler.scale_**2, model["d"], model["n"]

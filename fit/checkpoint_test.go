@@ -14,7 +14,7 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// checkpointed are fits of every kind that a checkpoint must carry through.
+// checkpointed lists fits of every kind that a checkpoint must support.
 var checkpointed = map[string]Options{
 	"plain":       {Kernel: "rbf(ard)"},
 	"coarse":      {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
@@ -23,9 +23,9 @@ var checkpointed = map[string]Options{
 	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.NelderMead{}, MaxEvaluations: 40}},
 }
 
-// TestResumeAtEveryEvaluation: a fit that fails for good at every single
-// factorisation, and is begun again each time, ends with the bits of one that
-// was never disturbed.
+// TestResumeAtEveryEvaluation checks that a fit that fails permanently at every
+// single factorisation, and is restarted each time, ends with the bits of an
+// undisturbed fit.
 func TestResumeAtEveryEvaluation(t *testing.T) {
 	for name, o := range checkpointed {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 			lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
 			runs := 0
 			for {
-				// The evaluation is done, but the next one is not. The last
-				// run needs two: the look at the best point follows.
+				// The first evaluation succeeds and the next one fails. The last run
+				// needs two evaluations, because it evaluates the best point again.
 				k := 3
 				out, err := task.Fit(context.Background(), failing{backend, &k, lost})
 				if runs++; err == nil {
@@ -56,7 +56,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 					break
 				}
 				var l *device.LostError
-				if !errors.As(err, &l) || !strings.Contains(err.Error(), "goes on from the checkpoint") || runs > 2000 {
+				if !errors.As(err, &l) || !strings.Contains(err.Error(), "continues from the checkpoint") || runs > 2000 {
 					t.Fatalf("run %d: %v", runs, err)
 				}
 			}
@@ -89,7 +89,7 @@ func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Job
 	return want, task, text
 }
 
-// TestTornCheckpoint: a log cut off anywhere is gone on with.
+// TestTornCheckpoint checks that a fit continues from a log cut off anywhere.
 func TestTornCheckpoint(t *testing.T) {
 	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want, task, text := finishedCheckpoint(t, synthetic(40), o)
@@ -116,8 +116,8 @@ func TestTornCheckpoint(t *testing.T) {
 	}
 }
 
-// TestForeignCheckpoint: another job's, a damaged one and what is none are
-// refused, and left as they were.
+// TestForeignCheckpoint checks that a fit rejects another job's checkpoint, a damaged
+// one and a file that is no checkpoint, and leaves them unchanged.
 func TestForeignCheckpoint(t *testing.T) {
 	d := synthetic(40)
 	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
@@ -158,7 +158,7 @@ func TestForeignCheckpoint(t *testing.T) {
 			t.Errorf("%s: the file was changed (%v)", name, err)
 		}
 	}
-	// What only says how to report is not another job.
+	// Options that affect only reporting do not change the job.
 	if err := os.WriteFile(o.Checkpoint, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +167,15 @@ func TestForeignCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// While it is open nobody else can have it.
+	// No other fit can open a checkpoint in use.
 	if _, err := mustPrepare(t, d, o).Fit(context.Background(), backend); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a checkpoint in use: %v", err)
 	}
 	out.Close()
 }
 
-// TestCancelledCheckpoint: a cancelled fit returns its best model and goes on
-// from the checkpoint to the bits of an undisturbed one, also where it was
+// TestCancelledCheckpoint checks that a cancelled fit returns its best model and
+// continues from the checkpoint to the bits of an undisturbed fit, even if it was
 // cancelled on few rows.
 func TestCancelledCheckpoint(t *testing.T) {
 	d := smooth(120)
@@ -192,7 +192,7 @@ func TestCancelledCheckpoint(t *testing.T) {
 		}
 		out, err := mustPrepare(t, d, o).Fit(ctx, backend)
 		cancel()
-		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from the checkpoint") {
+		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "continues from the checkpoint") {
 			t.Fatalf("stopped at %d: %v", stop, err)
 		}
 		if out.Report.Status != "cancelled" || out.Report.N != 120 || out.Model == nil {
@@ -200,7 +200,7 @@ func TestCancelledCheckpoint(t *testing.T) {
 		}
 		out.Close()
 	}
-	// Before the first evaluation there is nothing to return.
+	// Before the first evaluation there is no model to return.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {

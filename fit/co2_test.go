@@ -39,8 +39,8 @@ func co2Task(t *testing.T) *Job {
 	return task
 }
 
-// TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months, the mean
-// taken off (benchmarks/peers/co2.py prints the numbers), at the book's
+// TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after
+// subtracting the mean (benchmarks/peers/co2.py prints the numbers), at the book's
 // parameters and at the optimum.
 func TestBookCO2(t *testing.T) {
 	const (

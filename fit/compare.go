@@ -24,18 +24,18 @@ type selection struct {
 	candidates  []Candidate
 	expressions []candidateExpr
 	tried       map[string]bool
-	best        int // −1 while there is none
+	best        int // −1 until a kernel is fitted
 	outcome     *Outcome
 	stopped     string
 }
 
-// candidateExpr is a kernel to fit, and what its parameters begin at.
+// candidateExpr is a kernel to fit, with start values of its parameters.
 type candidateExpr struct {
 	expr   kernel.Expr
 	values leafValues
 }
 
-// parse reads the kernels and prepares each, so that mistakes are found before
+// parse reads the kernels and prepares each one, so that mistakes show before
 // anything is computed.
 func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
@@ -49,7 +49,7 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		}
 		if r.settings.Greedy {
 			if _, ok := e.(*kernel.Leaf); !ok {
-				return nil, optionErrorf("kernels", text, "a search begins with single leaves, and makes sums and products of them itself")
+				return nil, optionErrorf("kernels", text, "a search starts from single leaves; it builds sums and products itself")
 			}
 		}
 		if r.tried[e.String()] {
@@ -68,8 +68,8 @@ func (r *selection) parse() ([]candidateExpr, error) {
 	return out, nil
 }
 
-// prepare makes the job of a kernel. Start values that are passed on yield to
-// those of the options.
+// prepare makes the job of a kernel. The start values in the options take precedence
+// over those in c and more.
 func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false
@@ -84,7 +84,7 @@ func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
 	return job, nil
 }
 
-// round fits kernels and notes the best of all so far.
+// round fits kernels and records the best so far.
 func (r *selection) round(number int, kernels []candidateExpr) error {
 	for i, c := range kernels {
 		if r.settings.Greedy && len(r.candidates) >= r.settings.Budget {
@@ -117,7 +117,7 @@ func (r *selection) round(number int, kernels []candidateExpr) error {
 	return nil
 }
 
-// score is what decides about a candidate.
+// score returns the score that decides about a candidate, +Inf if it is undefined.
 func (r *selection) score(c Candidate) float64 {
 	v := map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[r.settings.Score]
 	if v == nil || math.IsNaN(*v) {
@@ -126,7 +126,7 @@ func (r *selection) score(c Candidate) float64 {
 	return *v
 }
 
-// interrupted says how far a comparison came.
+// interrupted turns a cancellation into an error that counts the kernels done.
 func (r *selection) interrupted(err error) error {
 	if isCancelled(err) {
 		r.stopped = "interrupted"
@@ -135,7 +135,7 @@ func (r *selection) interrupted(err error) error {
 	return err
 }
 
-// ends tells the errors that end a comparison from those of one kernel.
+// ends reports whether an error ends the comparison, not only the fit of one kernel.
 func ends(err error) bool {
 	var memory *device.MemoryError
 	var lost *device.LostError
@@ -144,8 +144,8 @@ func ends(err error) bool {
 		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
-// fit fits one kernel and scores it. The outcome's memory is given back: its
-// model and report stay.
+// fit fits one kernel and scores it. It frees the outcome's memory; the model and the
+// report stay.
 func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
 	began := time.Now()
 	c := Candidate{Kernel: job.Kernel(), Parameters: job.NumFitted()}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestConditionWarning: a report says how many digits are left where there are few.
+// TestConditionWarning checks that a report states the number of remaining digits if
+// few remain.
 func TestConditionWarning(t *testing.T) {
 	data := Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range 40 {

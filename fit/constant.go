@@ -2,9 +2,9 @@ package fit
 
 import "fmt"
 
-// constantColumns returns the indices, ascending, of those columns of the n×d
-// row-major matrix x whose values are all the same. With one row these are all
-// columns, with none there are none. It panics if x has not n·d elements.
+// constantColumns returns the indices, ascending, of the columns of the n×d row-major
+// matrix x whose values are all equal: every column if n is 1, none if n is 0. It
+// panics if x does not have n·d elements.
 func constantColumns(x []float64, n, d int) []int {
 	if len(x) != n*d {
 		panic(fmt.Sprintf("fit: %d elements in a %d×%d matrix", len(x), n, d))

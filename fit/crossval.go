@@ -14,17 +14,18 @@ import (
 // DefaultFolds is the number of folds of a cross-validation.
 const DefaultFolds = 10
 
-// CrossValidation says how to cross-validate. The zero value has ten folds at
+// CrossValidation configures a cross-validation. The zero value means ten folds at
 // the given parameters.
 type CrossValidation struct {
 	// Folds is the number of parts K, from 2 to the number of rows; 0 means
 	// DefaultFolds, or the number of rows if that is less.
 	Folds int
-	// Seed of the assignment of rows to folds; 0 is a seed like any other.
+	// Seed determines which rows belong to which fold; 0 is a valid seed.
 	Seed uint64
-	// Refit tunes the parameters on the rest of every fold, from the given ones.
+	// Refit tunes the parameters on the other rows for every fold, from the given
+	// ones.
 	Refit bool
-	// OnFold, unless nil, is called before each fold with its number, from 0.
+	// OnFold, if not nil, is called before each fold with its number, from 0.
 	OnFold func(fold, folds int)
 }
 
@@ -35,22 +36,22 @@ func (cv CrossValidation) folds(n int) int {
 	return cv.Folds
 }
 
-// Check returns an [*OptionError] if n rows cannot be dealt to so many folds.
+// Check returns an [*OptionError] if n rows cannot be divided into that many folds.
 func (cv CrossValidation) Check(n int) error {
 	if k := cv.folds(n); k < 2 || k > n || n-(n+k-1)/k < 2 {
-		return optionErrorf("", "", "%d folds of %d rows: needs at least 2 folds, no more than rows, and 2 rows outside of each", k, n)
+		return optionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
 	}
 	return nil
 }
 
-// CrossValidate scores a job's model by K-fold cross-validation (Rasmussen &
-// Williams 2006, §5.3) at the given parameters: natural values of the scaled
-// problem by name, as in a report; nil means the start values. Scaling and
-// bounds stay those of all training rows. The folds are a random partition that
-// depends on the seed, on K and on the number of rows; their sizes differ by one
-// at most. One workspace is open at a time. Cost K·(n(1−1/K))³/3 operations, and
-// the fits if asked for. Errors: [*OptionError] for a number of folds that the
-// rows do not allow, and those of evaluations.
+// CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams
+// 2006, §5.3). parameters are natural values of the scaled problem by name, as in a
+// report; nil means the start values. Scaling and bounds remain those from all
+// training rows. The folds are a random partition that depends on the seed, on K and
+// on the number of rows; their sizes differ by at most one. Only one workspace is
+// open at a time. The cost is K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit.
+// Errors: [*OptionError] if the number of folds does not suit the rows, and the
+// errors of evaluations.
 func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
 	n := j.N()
 	if err := cv.Check(n); err != nil {
@@ -80,7 +81,7 @@ func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters ma
 	return out, nil
 }
 
-// foldRows deals rows, shuffled, to folds; each is sorted.
+// foldRows shuffles the rows, deals them to the folds and sorts each fold.
 func foldRows(n, folds int, seed uint64) [][]int {
 	rows := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n)
 	parts := make([][]int, folds)
@@ -93,7 +94,7 @@ func foldRows(n, folds int, seed uint64) [][]int {
 	return parts
 }
 
-// scoreFold scores the job's held-out rows at z, or after a fit that starts there.
+// scoreFold scores the job's held-out rows at z, or after a fit that starts at z.
 func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refit bool) (*FoldScores, error) {
 	s, err := j.open(ctx, b)
 	if err != nil {
@@ -131,7 +132,7 @@ func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refi
 	return f, nil
 }
 
-// refit tunes the parameters from z on.
+// refit tunes the parameters, starting at z.
 func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
 	settings := j.opts.Settings.Descents()
 	settings.Precision, settings.Callback = precision, nil
@@ -144,7 +145,7 @@ func (j *Job) refit(ctx context.Context, s *session, precision float64, z []floa
 	return r.X, nil
 }
 
-// pool averages over all n rows of a sample.
+// pool averages the scores over all n rows of a sample.
 func (s *CrossValidationScores) pool(n int, of *sample) {
 	var parts []TargetScores
 	for i := range of.t() {
@@ -182,8 +183,8 @@ func (s *CrossValidationScores) pool(n int, of *sample) {
 	}
 }
 
-// foldError is the standard error of a mean over folds, from its spread over
-// them.
+// foldError returns the standard error of a mean over folds, from the spread over the
+// folds.
 func foldError(folds []Number, mean Number) Number {
 	spread := 0.0
 	for _, v := range folds {

@@ -14,7 +14,7 @@ import (
 )
 
 // bruteFold predicts the held-out rows by solving with the training rows' dense
-// covariance: rbf on scaled inputs, nothing of ours but the fold's rows. It
+// covariance, rbf on scaled inputs. It uses only the fold's rows from the package. It
 // returns the sums of −log density and squared error in original units.
 func bruteFold(t *Job, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
 	n := t.N()
@@ -100,8 +100,8 @@ func TestCrossValidate(t *testing.T) {
 	}
 }
 
-// TestCrossValidateRefit: every fold has parameters of its own, those of a fit
-// of the other rows, and the task keeps its start values.
+// TestCrossValidateRefit checks that every fold has the parameters of a fit to the
+// other rows and that the task keeps its start values.
 func TestCrossValidateRefit(t *testing.T) {
 	d := synthetic(80)
 	task := mustPrepare(t, d, Options{})
@@ -121,7 +121,7 @@ func TestCrossValidateRefit(t *testing.T) {
 		if math.Abs(float64(f.NLPD)-want/20) > 1e-8 {
 			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, float64(f.NLPD), want/20)
 		}
-		// The same rows as a table of their own, on the same scale.
+		// The same rows as a separate table, on the same scale.
 		sub := Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 		s := task.sample.without(held)
 		for i := range s.targets {
@@ -135,7 +135,7 @@ func TestCrossValidateRefit(t *testing.T) {
 	}
 }
 
-// TestCrossValidateWarnings: a jitter in a fold is told.
+// TestCrossValidateWarnings checks that a jitter in a fold is reported.
 func TestCrossValidateWarnings(t *testing.T) {
 	d := synthetic(30)
 	copy(d.X[3:], d.X[:45]) // rows repeat
@@ -166,14 +166,14 @@ func TestCrossValidateErrors(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// As many folds as rows is leave-one-out.
+	// With as many folds as rows, cross-validation is leave-one-out.
 	if s, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestCrossValidateTargets: every target has the scores that it has alone, by the
-// mean found by least squares and noise groups too; the totals are means.
+// TestCrossValidateTargets checks that every target has the scores of a fit to it
+// alone, with a mean by least squares and noise groups, too. The totals are means.
 func TestCrossValidateTargets(t *testing.T) {
 	d := twoTargets(60)
 	d.NoiseGroupColumn = "lab"

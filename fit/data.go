@@ -2,38 +2,37 @@ package fit
 
 import "fmt"
 
-// Data is a table: inputs and targets in original units.
+// Data is a table of inputs and targets in original units.
 type Data struct {
-	// X holds n rows of d features, row-major; Y the n targets, or n×T numbers
-	// column-major for the T targets of TargetNames, which share kernel and
-	// noise.
+	// X holds n rows of d features, row-major. Y holds the n targets, or n×T numbers,
+	// column-major, for the T targets of TargetNames, which share kernel and noise.
 	X, Y []float64
 	N, D int
-	// FeatureNames and TargetName are for messages and the model file; the default
-	// is x0, x1, … and y.
+	// FeatureNames and TargetName appear in messages and in the model file. The
+	// defaults are x0, x1, … and y.
 	FeatureNames []string
 	TargetName   string
-	// TargetNames are the names of several targets; nil for TargetName alone.
+	// TargetNames names several targets; nil means one target, TargetName.
 	TargetNames []string
-	// NoiseVariance holds noise variances that are known for each row, in
-	// squared units of the target: they come on top of the estimated one.
-	// NoiseGroup holds labels of rows that share an estimated variance. Both
-	// nil for none; their columns' names are for messages and the model file, and
-	// the default is noise_variance and noise_group.
+	// NoiseVariance holds the known noise variance of each row, in squared units of
+	// the target; the estimated variance comes on top. NoiseGroup holds a label for
+	// each row; rows with the same label share an estimated variance. Both may be
+	// nil. NoiseColumn and NoiseGroupColumn, their columns' names, appear in messages
+	// and in the model file; the defaults are noise_variance and noise_group.
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
-	// Row holds the number of each row, from 0, in a larger table that these are
-	// part of; nil if they are all of it.
+	// Row holds the number of each row, from 0, in the larger table that the rows
+	// come from; nil if they are the whole table.
 	Row []int
-	// Test marks rows that are held out and scored; nil for none.
+	// Test marks the rows to hold out and score; nil means none.
 	Test []bool
-	// Warnings of whoever read the table, to be passed on.
+	// Warnings holds warnings from reading the table, which reports repeat.
 	Warnings []string
 }
 
-// checked returns the data with the names filled in that were left out. The error
-// is a [*DataError] if the parts do not have the same number of rows or columns, or if
+// checked returns the data with default names for those that are missing. It returns
+// a [*DataError] if the parts do not have the same number of rows or columns, or if
 // an input or target is not finite.
 func (d Data) checked() (Data, error) {
 	if err := d.checkShape(); err != nil {
@@ -71,7 +70,7 @@ func (d Data) checkNumbers() error {
 	return nil
 }
 
-// checkShape compares the lengths of the parts with N and D.
+// checkShape returns a [*DataError] if the length of a part does not match N and D.
 func (d Data) checkShape() error {
 	if d.N < 0 || d.D < 1 || len(d.X) != d.N*d.D {
 		return &DataError{fmt.Sprintf("%d input values for %d rows of %d features", len(d.X), d.N, d.D)}
@@ -93,7 +92,7 @@ func (d Data) checkShape() error {
 		{"the list of noise groups", d.NoiseGroup != nil, len(d.NoiseGroup)},
 	} {
 		if part.given && part.rows != d.N {
-			return &DataError{fmt.Sprintf("%s has %d rows, the table %d", part.what, part.rows, d.N)}
+			return &DataError{fmt.Sprintf("%s has %d rows, but the table has %d", part.what, part.rows, d.N)}
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ func nameless(n int) Data {
 	return d
 }
 
-// TestNamesByDefault: data without names can be fitted, predicted for, saved and
-// loaded, a constant column included.
+// TestNamesByDefault checks that data without names can be fitted, predicted for,
+// saved and loaded, including a constant column.
 func TestNamesByDefault(t *testing.T) {
 	data := nameless(30)
 	data.NoiseGroup = slices.Repeat([]string{"a", "b"}, 15)
@@ -57,18 +57,18 @@ func TestNamesByDefault(t *testing.T) {
 	}
 }
 
-// TestShapes: parts of other lengths than N and D say are errors before any work.
+// TestShapes checks that parts that do not match N and D are errors before any work.
 func TestShapes(t *testing.T) {
 	for want, damage := range map[string]func(*Data){
-		"89 input values for 30 rows of 3 features":          func(d *Data) { d.X = d.X[1:] },
-		"90 input values for 30 rows of 0 features":          func(d *Data) { d.D = 0 },
-		"29 target values for 30 rows":                       func(d *Data) { d.Y = d.Y[1:] },
-		"2 feature names for 3 features":                     func(d *Data) { d.FeatureNames = []string{"a", "b"} },
-		`the feature "x1" of row 2 (from 0) is NaN`:          func(d *Data) { d.X[7] = math.NaN() },
-		"the target of row 5 (from 0) is -Inf":               func(d *Data) { d.Y[5] = math.Inf(-1) },
-		"the split mask has 2 rows, the table 30":            func(d *Data) { d.Test = make([]bool, 2) },
-		"the list of row numbers has 1 rows":                 func(d *Data) { d.Row = make([]int, 1) },
-		"the list of noise variances has 31 rows, the table": func(d *Data) { d.NoiseVariance = make([]float64, 31) },
+		"89 input values for 30 rows of 3 features":              func(d *Data) { d.X = d.X[1:] },
+		"90 input values for 30 rows of 0 features":              func(d *Data) { d.D = 0 },
+		"29 target values for 30 rows":                           func(d *Data) { d.Y = d.Y[1:] },
+		"2 feature names for 3 features":                         func(d *Data) { d.FeatureNames = []string{"a", "b"} },
+		`the feature "x1" of row 2 (from 0) is NaN`:              func(d *Data) { d.X[7] = math.NaN() },
+		"the target of row 5 (from 0) is -Inf":                   func(d *Data) { d.Y[5] = math.Inf(-1) },
+		"the split mask has 2 rows, but the table has 30":        func(d *Data) { d.Test = make([]bool, 2) },
+		"the list of row numbers has 1 rows":                     func(d *Data) { d.Row = make([]int, 1) },
+		"the list of noise variances has 31 rows, but the table": func(d *Data) { d.NoiseVariance = make([]float64, 31) },
 	} {
 		d := nameless(30)
 		damage(&d)

@@ -5,25 +5,25 @@
 //
 // [Prepare] checks everything and chooses start values, [Job.Fit] tunes on one or more
 // backends of package device, and the [Outcome] has a [Report] and a model of package
-// gp. Programs that need no more than that call the module's own package, which opens
-// the devices, too.
+// gp. Programs that need only this call the module's root package, which also opens
+// the devices.
 //
-// Its rooms, from the top down:
+// The parts of the package, from the top down:
 //
 //	Select       compare kernels, or grow one                  (select.go, grow.go)
 //	CrossValidate, score                                       (crossval.go, stderr.go)
 //	Job.Fit, Evaluate   device → tuning → model, report        (run.go)
 //	workplace, session  the job on devices, and failover       (workplace.go, session.go)
 //	Report       the result in both units; as text             (fill.go, report.go, text.go)
-//	Prepare      a Job: complete when made                     (job.go)
+//	Prepare      check and make a Job                          (job.go)
 //	parameters   start values, options, ties, priors           (parameters.go, startvalues.go, …)
 //	model        kernel and mean                               (model.go)
 //	sample       check, split, leave out constants, scale      (sample.go)
 //	Options, Data                                              (options.go, data.go)
 //
-// What is minimised is the negative log marginal likelihood or the leave-one-out
-// density, and with priors the negative log prior on top. How it is minimised is
-// package hyperopt's.
+// A fit minimises the negative log marginal likelihood or the negative leave-one-out log
+// density, plus the negative log prior if there are priors. Package hyperopt does the
+// minimisation.
 //
-// [Job.Evaluate] is the same without the optimisation, for `gpfit nlml`.
+// [Job.Evaluate] does the same without the optimisation, for `gpfit nlml`.
 package fit

@@ -11,8 +11,8 @@ import (
 	"gpfit/fit"
 )
 
-// A job is prepared from a table and options, and fitted on a backend. The outcome has
-// a report and a model, and keeps the backend's memory until it is closed.
+// Prepare a job from a table and options, and fit it on a backend. The outcome has a
+// report and a model, and keeps the backend's memory until you close it.
 func Example() {
 	data := fit.Data{N: 30, D: 1}
 	for i := range data.N {

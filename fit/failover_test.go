@@ -12,7 +12,7 @@ import (
 	"gpfit/kernel"
 )
 
-// failing is the CPU until its k-th factorisation, when it fails for good.
+// failing is the CPU until its k-th factorisation, when it fails permanently.
 type failing struct {
 	device.Backend
 	k   *int
@@ -41,7 +41,7 @@ func (w failingWorkspace) Form(ctx context.Context, prog *kernel.Program, theta,
 	return w.Workspace.Form(ctx, prog, theta, noise)
 }
 
-// closeCounter counts Close of the fallback.
+// closeCounter counts calls of Close on the fallback.
 type closeCounter struct {
 	device.Backend
 	closed *int
@@ -49,9 +49,9 @@ type closeCounter struct {
 
 func (c closeCounter) Close() error { *c.closed++; return nil }
 
-// TestFailover: a device that is lost in mid-fit, or has too little memory from
-// the start, hands over to the fallback; the result is that of an undisturbed
-// run and says what happened.
+// TestFailover checks that the fallback replaces a device that is lost during the fit
+// or has too little memory from the start. The result is the one of an undisturbed
+// run, with a warning.
 func TestFailover(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
@@ -77,10 +77,10 @@ func TestFailover(t *testing.T) {
 			}
 			r := out.Report
 			if math.Abs(r.NLML-want.NLML) > 1e-12*math.Abs(want.NLML) || r.Device != "cpu" || told != 1 ||
-				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "went on on cpu") {
+				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "gpfit continued on cpu") {
 				t.Errorf("%T at %d: NLML %v, want %v; device %s, %d messages, warnings %q", cause, k, r.NLML, want.NLML, r.Device, told, r.Warnings)
 			}
-			// The failed evaluation is done again, and counts once.
+			// The failed evaluation is repeated and counts once.
 			if k > 0 && (r.Evaluations != want.Evaluations || r.Iterations != want.Iterations) {
 				t.Errorf("%T at %d: %+v in %d iterations, undisturbed %+v in %d", cause, k, r.Evaluations, r.Iterations, want.Evaluations, want.Iterations)
 			}
@@ -95,8 +95,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestNoFailover: without a fallback, or if that fails too, the error is the
-// device's own.
+// TestNoFailover checks that the error is the device's if there is no fallback or the
+// fallback fails, too.
 func TestNoFailover(t *testing.T) {
 	lost := &device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}
 	for what, fallback := range map[string]func(context.Context) (device.Backend, error){
@@ -110,14 +110,14 @@ func TestNoFailover(t *testing.T) {
 		k := 3
 		var got *device.LostError
 		out, err := task.Fit(context.Background(), failing{backend, &k, lost})
-		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to go on from there: set lengthscale=") {
+		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to continue from there: set lengthscale=") {
 			t.Errorf("%s: outcome %v, error %v", what, out, err)
 		}
 	}
 }
 
-// TestSeveralDevices: restarts run side by side on several backends, with the
-// result of one.
+// TestSeveralDevices checks that restarts run in parallel on several backends, with
+// the result of one.
 func TestSeveralDevices(t *testing.T) {
 	d := synthetic(60)
 	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
@@ -132,7 +132,7 @@ func TestSeveralDevices(t *testing.T) {
 	}
 	defer out.Close()
 	r := out.Report
-	// The final look at the best point may cost one value more or less.
+	// The final evaluation of the best point may cost one value more or less.
 	if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || r.Device != "cpu,cpu,cpu" || len(r.Starts) != 5 ||
 		r.Evaluations.Gradient != want.Evaluations.Gradient || math.Abs(float64(r.Evaluations.Value-want.Evaluations.Value)) > 1 {
 		t.Errorf("NLML %v, want %v; device %s, %+v against %+v", r.NLML, want.NLML, r.Device, r.Evaluations, want.Evaluations)

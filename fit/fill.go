@@ -11,7 +11,7 @@ import (
 	"gpfit/mean"
 )
 
-// newReport reports what a session has just evaluated.
+// newReport reports the session's last evaluation.
 func newReport(s *session, e evaluation) Report {
 	j, terms := s.job, s.obj.Terms()
 	r := Report{
@@ -39,7 +39,7 @@ func newReport(s *session, e evaluation) Report {
 	return r
 }
 
-// jitterWarning says what was added to the diagonal, if anything was.
+// jitterWarning returns a warning if jitter was added to the diagonal.
 func (s *session) jitterWarning() []string {
 	jitter := s.obj.Terms().Jitter
 	if jitter == 0 {
@@ -48,7 +48,7 @@ func (s *session) jitterWarning() []string {
 	return []string{fmt.Sprintf("a jitter of %.3g was added to the diagonal, as option max-jitter allows", jitter)}
 }
 
-// addObjective adds what is minimised, priors and ties.
+// addObjective adds the objective, the priors and the ties.
 func (r *Report) addObjective(j *Job, terms graph.Terms) {
 	r.ObjectiveName = j.objectiveName()
 	r.Objective = terms.NLML()
@@ -72,13 +72,13 @@ func (r *Report) addObjective(j *Job, terms graph.Terms) {
 	}
 }
 
-// addTuning adds what the optimiser says.
+// addTuning adds the result of the optimiser.
 func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 	seed := j.opts.Settings.Seed
 	r.Status = t.Status.String()
 	r.GradientNorm, r.RelativeChange = Finite(t.GradientNorm), Finite(t.RelativeChange)
 	r.Iterations, r.Seed = t.Iterations, &seed
-	// nlml is a value of the objective again where that is the NLML.
+	// nlml returns f if the objective is the NLML, and nil otherwise.
 	nlml := func(f float64) *float64 {
 		if r.ObjectiveName != string(NLML) {
 			return nil
@@ -123,7 +123,7 @@ func (r *Report) addTests(tests []*TestScores) {
 	}
 }
 
-// units are parameters in original units, in order.
+// units holds parameters in original units, in order.
 type units struct {
 	names  []string
 	values map[string]float64
@@ -136,17 +136,17 @@ func (u *units) add(name string, v float64) {
 
 // originalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
 //
-//   - lengthscales and periods take the scale of their column, one that serves
-//     several columns has a value for each of them in original units;
-//   - signal variances take the square of the target's scale. That of a product
-//     with one linear leaf is divided by the square of the column's as well: it
-//     is then the prior variance of a slope, one for every column;
-//   - lengthscales of linear(ard) are the inverse of such a slope's standard
-//     deviation; those of poly(ard, degree p) and its offset take the p-th part of
-//     the target's units;
+//   - Lengthscales and periods take the scale of their column. One that serves
+//     several columns has a value for each of them in original units.
+//   - Signal variances take the square of the target's scale. The signal variance of a
+//     product with one linear leaf is also divided by the square of the column's scale:
+//     it is then the prior variance of a slope, one for every column.
+//   - Lengthscales of linear(ard) are the inverse of such a slope's standard
+//     deviation. Those of poly(ard, degree p) and its offset take the p-th part of
+//     the target's units.
 //   - α, the lengthscale of periodic and the offset of poly have no units and stay
-//     as they are: linear, poly and the offset speak of the inputs as they were
-//     standardised, centred on their means.
+//     as they are: linear, poly and the offset refer to the standardised inputs,
+//     centred on their means.
 func (j *Job) originalUnits(target int, values []float64) units {
 	u := units{values: map[string]float64{}}
 	s := j.sample.scalings[target]
@@ -178,7 +178,7 @@ func (j *Job) originalUnits(target int, values []float64) units {
 	return u
 }
 
-// scalePower returns x^p, the powers in use exactly.
+// scalePower returns x^p. It is exact for the powers in use.
 func scalePower(x, p float64) float64 {
 	switch p {
 	case 0:
@@ -195,9 +195,9 @@ func scalePower(x, p float64) float64 {
 	return math.Pow(x, p)
 }
 
-// addTargets fills in what depends on a target: for one of them in the report
-// itself, for several in a part for each. What is the same in original units for
-// all of them stays in the report.
+// addTargets fills in the parts that depend on a target: in the report itself for one
+// target, in a part for each of several. Values in original units that all targets
+// share stay in the report.
 func (r *Report) addTargets(s *session, z, values []float64) {
 	j, terms := s.job, s.obj.Terms()
 	count := float64(j.sample.t())
@@ -281,7 +281,7 @@ func (s *session) coefficientReports(target int, z []float64) []Coefficient {
 	return out
 }
 
-// quadratic is vᵀCv, which rounding could take below zero.
+// quadratic returns vᵀCv, or 0 if rounding makes it negative.
 func quadratic(c, v []float64) float64 {
 	sum := 0.0
 	for j, a := range v {

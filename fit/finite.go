@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkUnits refuses a model whose parameters are no numbers in original units.
+// checkUnits returns a [*DataError] if a parameter in original units is not finite.
 func (j *Job) checkUnits() error {
 	values := j.params.values(j.params.start())
 	for t, scaling := range j.sample.scalings {
@@ -24,7 +24,7 @@ func (j *Job) checkUnits() error {
 
 const rescale = "the columns' scales differ by too much; multiply or divide some by a power of ten"
 
-// bad lists parameters that are no numbers, in order.
+// bad lists the parameters that are not finite, in order.
 func (u units) bad() []string {
 	var names []string
 	for _, name := range u.names {
@@ -35,17 +35,17 @@ func (u units) bad() []string {
 	return names
 }
 
-// checkFinite returns a [*DataError] for a number of a report that is none, but
-// for scores, which may be undefined.
+// checkFinite returns a [*DataError] if a number of a report is not finite. Scores
+// are exempt, because they may be undefined.
 func (r *Report) checkFinite() error {
 	if path := nonFinite(reflect.ValueOf(r), ""); path != "" {
-		return &DataError{fmt.Sprintf("the result's %s is not a finite number: the data or the parameters are at the end of double precision; raise noise_variance, or %s", path, rescale)}
+		return &DataError{fmt.Sprintf("the result's %s is not a finite number: the data or the parameters are at the limits of double precision; raise noise_variance, or %s", path, rescale)}
 	}
 	return nil
 }
 
-// nonFinite is the path of the first float64 in v that is not finite, by the names
-// of JSON; "" if there is none.
+// nonFinite returns the path of the first float64 in v that is not finite, in JSON
+// names; "" if all are finite.
 func nonFinite(v reflect.Value, path string) string {
 	if v.Type() == reflect.TypeFor[Number]() {
 		return ""

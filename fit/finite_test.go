@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestWildScales: columns at the end of double precision are refused with advice,
-// before any work; those that are not far from it are fitted.
+// TestWildScales checks that columns at the limits of double precision are errors
+// with advice before any work, and that columns near these limits are fitted.
 func TestWildScales(t *testing.T) {
 	for want, scale := range map[string][3]float64{
-		`column "a" has the value`:      {1e160, 1, 1},
-		`column "b" has a deviation of`: {1, 1e-160, 1},
-		`target "y" has the value`:      {1, 1, 1e160},
-		`target "y" has a deviation of`: {1, 1, 1e-300},
-		"":                              {1e140, 1e-140, 1e-140},
+		`column "a" has the value`:               {1e160, 1, 1},
+		`column "b" has a standard deviation of`: {1, 1e-160, 1},
+		`target "y" has the value`:               {1, 1, 1e160},
+		`target "y" has a standard deviation of`: {1, 1, 1e-300},
+		"":                                       {1e140, 1e-140, 1e-140},
 	} {
 		data := Data{N: 6, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 		for i := range 6 {
@@ -31,7 +31,8 @@ func TestWildScales(t *testing.T) {
 	}
 }
 
-// TestCheckFinite: a report with a number that is none is an error that names it.
+// TestCheckFinite checks that a number in a report that is not finite is an error
+// that names it.
 func TestCheckFinite(t *testing.T) {
 	for want, r := range map[string]Report{
 		"nlml is not":                    {NLML: math.NaN()},

@@ -88,7 +88,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// checkScores computes the scores once more from the model's predictions.
+// checkScores recomputes the scores from the model's predictions.
 func checkScores(t *testing.T, out *Outcome, d Data) {
 	t.Helper()
 	p, err := out.Model.Condition(context.Background(), backend)
@@ -115,8 +115,9 @@ func checkScores(t *testing.T, out *Outcome, d Data) {
 	}
 }
 
-// TestUnits: the same model in scaled and in original units has the same NLML
-// of the original targets, and the reported original parameters are those.
+// TestUnits checks that the same model in scaled and in original units has the same
+// NLML of the original targets, and that the reported original parameters are those
+// of the latter.
 func TestUnits(t *testing.T) {
 	d := synthetic(120)
 	scaled := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"}).Report
@@ -213,7 +214,7 @@ func TestRestartsAndDeterminism(t *testing.T) {
 	}
 }
 
-// TestCancel: a fit that is interrupted gives the best model so far.
+// TestCancel checks that an interrupted fit returns the best model so far.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	best := math.Inf(1)
@@ -237,7 +238,7 @@ func TestCancel(t *testing.T) {
 	if err := out.SaveModel(t.TempDir()+"/m", false); err != nil {
 		t.Error(err)
 	}
-	// Before the first value there is nothing to keep.
+	// Before the first value there is no model to keep.
 	if out, err := task.Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("outcome %v, error %v", out, err)
 	}
@@ -336,7 +337,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestTextStartValues: start values in the kernel's text are taken.
+// TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
 	task, err := Prepare(synthetic(20), Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// flagText is a string of Go with a flag of a command line in it.
+// flagText matches a Go string that contains a command-line flag.
 var flagText = regexp.MustCompile("[\"`][^\"`]*--[a-z]")
 
-// TestNoFlags: the texts of library packages name options, not flags. Those of the
-// listed files are of other programs.
+// TestNoFlags checks that the texts of library packages name options instead of
+// flags. The texts of the listed files belong to other programs.
 func TestNoFlags(t *testing.T) {
 	others := []string{"batch/slurm/", "device/cuda/bindings/", "device/cuda/emulator/", "batch/rundir/rundir.go", "batch/spec/spec.go"}
 	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu")

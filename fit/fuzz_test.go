@@ -10,9 +10,9 @@ import (
 	"gpfit/kernel"
 )
 
-// FuzzPrepare: options of every kind, with names and texts of any sort, make a job
-// whose start values are finite and within their bounds, or an error that says which
-// option or which data it is about.
+// FuzzPrepare checks that options of every kind, with arbitrary names and texts, give
+// a job whose start values are finite and within their bounds, or an error that names
+// the option or the data.
 func FuzzPrepare(f *testing.F) {
 	f.Add("rbf(ard)", "linear", "lengthscale[2]", "noise_variance", "lognormal(0, 1)", 2.0, 1e-3, 10.0, uint16(0))
 	f.Add("rbf + periodic*linear", "poly(2, dims=0)", "k1.lengthscale", "k2.k1.lengthscale", "uniform(1, 2)", 0.5, 0.1, 0.2, uint16(0xffff))

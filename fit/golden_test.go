@@ -71,13 +71,13 @@ func readSet(t *testing.T, name string) Data {
 	return Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
-// goldenCase says how one of the reference kernels is written here, in the order
-// of the reference's parameters (a factor for each: the chain rule where theirs
-// is another function of ours).
+// goldenCase says how to write a reference kernel here, in the order of the
+// reference's parameters (with a factor for each, by the chain rule, if the
+// reference's parameter is a function of ours).
 type goldenCase struct {
 	text string
 	set  map[string]float64
-	// grad names the sums of our derivatives that theirs are.
+	// grad names the sums of our derivatives that equal the reference's.
 	grad []goldenDerivative
 }
 
@@ -229,9 +229,9 @@ func TestSnelson(t *testing.T) {
 	}
 }
 
-// TestGoldenFit: the best NLML known and the held-out scores there, on the two
-// smallest sets, each with an optimum that few starts find; the others are
-// measured by benchmarks/uci.
+// TestGoldenFit checks the best NLML known and the held-out scores there on the two
+// smallest sets, each with an optimum that few starts find. benchmarks/uci measures
+// the other sets.
 func TestGoldenFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes under the race detector")
@@ -258,9 +258,9 @@ func TestGoldenFit(t *testing.T) {
 	}
 }
 
-// TestRareOptima: the optima of yacht and concrete that a start finds in three to
-// ten tries are found with few seeds, though on a half of the rows that all
-// starts share they would meet elsewhere.
+// TestRareOptima checks that few seeds find the optima of yacht and concrete that a
+// start finds in three to ten tries, although these seeds would miss them if all
+// starts shared one half of the rows.
 func TestRareOptima(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes under the race detector")
@@ -277,7 +277,7 @@ func TestRareOptima(t *testing.T) {
 			found = r.NLML < g.M52.NLML-below
 		}
 		if !found {
-			t.Errorf("%s: no seed found the optimum %g nats below that of the default start", name, below)
+			t.Errorf("%s: no seed found the optimum %g nats below the one from the default start", name, below)
 		}
 	}
 }

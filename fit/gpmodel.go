@@ -42,8 +42,8 @@ func (s *session) model(z []float64, status string) *gp.Model {
 	return m
 }
 
-// coefficients returns a target's β at the point z, which the session has just
-// evaluated, and their covariance if they are by least squares.
+// coefficients returns a target's β at z, which the session evaluated last, and, if
+// least squares found them, their covariance.
 func (s *session) coefficients(target int, z []float64) (beta, covariance []float64) {
 	m := s.job.model
 	if !m.meanFree {

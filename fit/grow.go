@@ -10,7 +10,7 @@ import (
 	"gpfit/kernel"
 )
 
-// grow goes on from the best kernel while one step improves the score.
+// grow continues from the best kernel as long as one step improves the score.
 func (r *selection) grow(leaves []candidateExpr) error {
 	bases := make([]*kernel.Leaf, len(leaves))
 	for i, l := range leaves {
@@ -30,7 +30,7 @@ func (r *selection) grow(leaves []candidateExpr) error {
 			}
 		}
 		if len(next) == 0 {
-			r.stopped = "every kernel of so many leaves that is one step from the best was tried"
+			r.stopped = "every kernel one step from the best, within the limit on leaves, has been tried"
 			return nil
 		}
 		if err := r.round(number, next); err != nil {
@@ -43,13 +43,13 @@ func (r *selection) grow(leaves []candidateExpr) error {
 	return nil
 }
 
-// screenScales are the parts of their default at which the lengthscales and
-// periods of new leaves are tried. What the kernel before explained is long-range
-// as a rule; from one long start the rest is often not found.
+// screenScales multiply the default starts of new leaves' lengthscales and periods.
+// The previous kernel usually explains the long-range structure, and a single long
+// start often misses the rest.
 var screenScales = []float64{1, 1. / 4, 1. / 16}
 
-// screen returns the job of c that begins at the best of the scales for its new
-// leaves: an evaluation for each of them.
+// screen returns the job of c that starts at the best of the scales for its new
+// leaves. It evaluates the job once at each scale.
 func (r *selection) screen(c candidateExpr, job *Job) (*Job, error) {
 	best := math.Inf(1)
 	var at map[string]float64
@@ -72,7 +72,7 @@ func (r *selection) screen(c candidateExpr, job *Job) (*Job, error) {
 		report, err := trial.Evaluate(r.ctx, r.backends[0], nil)
 		switch {
 		case err != nil && (ends(err) || at == nil):
-			// A start that cannot be evaluated is for the fit to report.
+			// The fit reports a start that cannot be evaluated.
 			if ends(err) {
 				return nil, err
 			}
@@ -89,8 +89,8 @@ func (r *selection) screen(c candidateExpr, job *Job) (*Job, error) {
 	return chosen, nil
 }
 
-// newScales returns the names of the lengthscales and periods of the leaves that
-// have no values yet.
+// newScales returns the names of the lengthscales and periods of the leaves that have
+// no fitted values yet.
 func (v leafValues) newScales(e kernel.Expr, parameters map[string]float64) []string {
 	var out []string
 	walk(e, "", func(l *kernel.Leaf, prefix string) {
@@ -108,10 +108,10 @@ func (v leafValues) newScales(e kernel.Expr, parameters map[string]float64) []st
 	return out
 }
 
-// neighbours returns the kernels that one step makes of e, in canonical form
-// and without those that are the same function family as a simpler one. A step
-// replaces one part S of the expression, for a base kernel B (Duvenaud et al. 2013,
-// Searching over structures),
+// neighbours returns the kernels that one step makes of e, in canonical form and
+// without those that are the same function family as a simpler one. A step replaces
+// one part S of the expression, for a base kernel B (Duvenaud et al. 2013, Searching
+// over structures),
 //
 //	S by S + B,  S by S×B,  a leaf by B.
 func neighbours(e kernel.Expr, bases []*kernel.Leaf, maxLeaves int) []kernel.Expr {
@@ -136,7 +136,7 @@ func neighbours(e kernel.Expr, bases []*kernel.Leaf, maxLeaves int) []kernel.Exp
 	return out
 }
 
-// clone makes a leaf of its own: values are kept by leaf.
+// clone copies a leaf, because leafValues are stored by leaf.
 func clone(l *kernel.Leaf) *kernel.Leaf {
 	c := *l
 	return &c
@@ -157,7 +157,7 @@ func replaceEach(e kernel.Expr, steps func(kernel.Expr) []kernel.Expr, yield fun
 	}
 }
 
-// children returns the parts of a sum or product, and what joins them.
+// children returns the parts of a sum or product, and a function that joins parts.
 func children(e kernel.Expr) ([]kernel.Expr, func([]kernel.Expr) kernel.Expr) {
 	switch e := e.(type) {
 	case kernel.Sum:
@@ -204,9 +204,9 @@ func countLeaves(e kernel.Expr) int {
 	return n
 }
 
-// redundant finds factors that add nothing: a second rbf on the same columns
-// (the product of two is one with another lengthscale), or a constant, which
-// the signal variance is already; and a second constant in a sum.
+// redundant reports whether e has factors that add nothing: a second rbf on the same
+// columns (the product of two is one with another lengthscale), or a constant, whose
+// role the signal variance already has; or a second constant in a sum.
 func redundant(e kernel.Expr) bool {
 	parts, _ := children(e)
 	_, product := e.(kernel.Product)
@@ -228,9 +228,9 @@ func redundant(e kernel.Expr) bool {
 	return false
 }
 
-// leafValues are fitted parameters by the leaf that they belong to, to begin
-// other kernels with the same leaves at. A product's signal variance belongs to
-// none, and begins anew.
+// leafValues holds fitted parameters by the leaf that they belong to, as start values
+// for other kernels with the same leaves. The signal variance of a product belongs to
+// no leaf and takes its default start value.
 type leafValues struct {
 	leaves map[*kernel.Leaf]map[string]float64
 	noise  []Assignment
@@ -255,12 +255,12 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 	return v
 }
 
-// isKernels tells the parameters of a kernel from those of noise and mean.
+// isKernels reports whether a parameter belongs to the kernel, not to noise or mean.
 func isKernels(name string) bool {
 	return !strings.HasPrefix(name, graph.NoiseVariance) && !strings.HasPrefix(name, "mean_")
 }
 
-// walk visits the leaves with the path that their parameters are named by.
+// walk visits the leaves with the prefix of their parameters' names.
 func walk(e kernel.Expr, prefix string, visit func(l *kernel.Leaf, prefix string)) {
 	if l, ok := e.(*kernel.Leaf); ok {
 		visit(l, prefix)
@@ -272,7 +272,7 @@ func walk(e kernel.Expr, prefix string, visit func(l *kernel.Leaf, prefix string
 	}
 }
 
-// assignments gives e's parameters among names the values of its leaves.
+// assignments assigns the values of e's leaves to its parameters among names.
 func (v leafValues) assignments(e kernel.Expr, names []string) []Assignment {
 	var out []Assignment
 	for _, a := range v.noise {

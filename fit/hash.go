@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// hashValue writes the contents of v to w, one way for equal contents: numbers
-// by their bits, everything with its length, pointers as what they point to.
-// Functions and channels are left out: they say how to report, not what to do.
+// hashValue writes the contents of v to w, such that equal contents give equal bytes:
+// numbers by their bits, everything with its length, pointers as what they point to.
+// It leaves out functions and channels, which affect only reporting.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func hashReflected(w io.Writer, v reflect.Value) {

@@ -12,20 +12,20 @@ import (
 	"gpfit/kernel"
 )
 
-// Job is a checked problem: data that are scaled, a model, and its parameters with
-// start values. It does not change.
+// Job is a checked problem: scaled data, a model, and its parameters with start
+// values. It does not change.
 type Job struct {
 	opts   Options
 	sample *sample
 	model  *model
 	params *parameters
-	// residualFrom is the constant of that name, for tests to lower.
+	// residualFrom is the constant of the same name; tests lower it.
 	residualFrom int
 }
 
-// Prepare checks data and options. Errors: [*DataError], [*OptionError],
-// [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError], and with
-// RequirePSD [*kernel.KernelhoodError].
+// Prepare checks data and options and returns the job. Errors: [*DataError],
+// [*OptionError], [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError],
+// and with RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options) (*Job, error) {
 	opts, how, err := opts.checked()
 	if err != nil {
@@ -49,12 +49,12 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
-// residualFrom is the number of points from which factors are checked where the
-// device can: the check costs n² operations, less than a hundredth of the factor's.
+// residualFrom is the number of points from which a fit checks factors if the device
+// can. The check costs n² operations, less than a hundredth of the factorisation.
 const residualFrom = 1000
 
-// newParameters chooses start values and bounds from the data, then takes what
-// the kernel's text and the options say.
+// newParameters chooses start values and bounds from the data, then applies the
+// kernel's text and the options.
 func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 	all, err := defaultParameters(s, m)
 	if err != nil {
@@ -70,7 +70,7 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 }
 
 // on returns the job on another sample of the same table. Basis functions and
-// parameters stay those of all rows.
+// parameters remain those from all rows.
 func (j *Job) on(s *sample) *Job {
 	sub := *j
 	sub.sample = s
@@ -89,18 +89,18 @@ func (j *Job) Kernel() string { return j.model.program.Text }
 // Program returns the compiled kernel, for the choice of a device.
 func (j *Job) Program() *kernel.Program { return j.model.program }
 
-// CheckKernel looks on training rows whether the kernel can be a covariance function,
-// at the start values and around them: whether the matrix of covariances is symmetric
-// and has no eigenvalue below 0. It takes O(points³) for each check.
+// CheckKernel tests on training rows, at the start values and around them, whether
+// the kernel can be a covariance function: whether its matrix is symmetric and has no
+// negative eigenvalue. Each check takes O(points³) operations.
 func (j *Job) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
 	return checkKernel(j.sample, j.model.program, j.params, o)
 }
 
-// Warnings returns what was noticed in the data; they are in reports too.
+// Warnings returns the warnings about the data and the options. Reports include them.
 func (j *Job) Warnings() []string { return slices.Concat(j.sample.warnings, j.params.warnings) }
 
-// FreeNames returns the names of the free parameters: those of the objective's
-// vector, fixed ones included.
+// FreeNames returns the names of the free parameters, fixed ones included, in the
+// order of the objective's vector.
 func (j *Job) FreeNames() []string {
 	names := make([]string, len(j.params.free))
 	for i, p := range j.params.free {
@@ -109,8 +109,8 @@ func (j *Job) FreeNames() []string {
 	return names
 }
 
-// NumFitted counts the parameters that a fit finds, the coefficients of a mean
-// by least squares included.
+// NumFitted returns the number of parameters that a fit finds, including the
+// coefficients of a mean by least squares.
 func (j *Job) NumFitted() int {
 	n := 0
 	for _, p := range j.params.free {
@@ -124,7 +124,7 @@ func (j *Job) NumFitted() int {
 	return n
 }
 
-// Plan returns what an evaluation of the job takes on b.
+// Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
 	plan := b.Plan(j.N(), j.D())
 	if j.opts.Objective == LOO {
@@ -133,15 +133,16 @@ func (j *Job) Plan(b device.Backend) device.Plan {
 	return plan
 }
 
-// CheckMemory returns a [*device.MemoryError] if the plan does not fit into what
-// is free on b. A workspace checks the n×n matrix itself, but what the gradient of
-// a leave-one-out objective takes on top only when that is asked for.
+// CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of
+// b. A workspace checks the n×n matrix itself, but checks the additional memory for
+// the gradient of a leave-one-out objective only when that gradient is requested.
 func (j *Job) CheckMemory(b device.Backend) error { return j.Plan(b).Check(b.Info()) }
 
-// withPrior follows the objective's name where the negative log prior is added.
+// withPrior follows the objective's name if the objective includes the negative log
+// prior.
 const withPrior = "+neg_log_prior"
 
-// objectiveName says what the job minimises.
+// objectiveName returns the name of the quantity that the job minimises.
 func (j *Job) objectiveName() string {
 	name := string(j.opts.Objective)
 	if len(j.params.priors) > 0 {
@@ -150,7 +151,7 @@ func (j *Job) objectiveName() string {
 	return name
 }
 
-// ObjectiveLabel is the objective's name for people, short.
+// ObjectiveLabel returns a short name of the objective for people.
 func (j *Job) ObjectiveLabel() string { return objectiveLabel(j.objectiveName()) }
 
 func objectiveLabel(name string) string {
@@ -161,7 +162,7 @@ func objectiveLabel(name string) string {
 	return strings.ToUpper(base)
 }
 
-// spec says what graph the job's objective is.
+// spec returns the specification of the objective's graph.
 func (j *Job) spec() graph.Spec {
 	s, m := j.sample, j.model
 	spec := graph.Spec{
@@ -174,9 +175,9 @@ func (j *Job) spec() graph.Spec {
 	return spec
 }
 
-// id is a hash of everything that a fit depends on: data, options, and what
-// became of them in start values and bounds. The device is not among them: a
-// fit may go on on another.
+// id returns a hash of everything that a fit depends on: data, options, and the
+// resulting start values and bounds. The hash leaves out the device, because a fit
+// may continue on another one.
 func (j *Job) id() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)

@@ -10,44 +10,43 @@ import (
 	"gpfit/kernel"
 )
 
-// checkPoints is the number of training rows on which a kernel that nobody has
-// proved is checked before a fit.
+// checkPoints is the number of training rows on which a fit first checks a kernel
+// that is not known to be a covariance function.
 const checkPoints = 300
 
-// KernelCheckOptions say how [Job.CheckKernel] looks for what a covariance function
-// cannot have.
+// KernelCheckOptions configures [Job.CheckKernel].
 type KernelCheckOptions struct {
-	// Points is the largest number of training rows to take; 0 means 300.
+	// Points is the largest number of training rows to use; 0 means 300.
 	Points int
-	// Draws is the number of parameter vectors around the start values, which are
-	// multiplied by exp(z/2) with standard normal z.
+	// Draws is the number of random parameter vectors to check. Each multiplies the
+	// start values by exp(z/2) with standard normal z.
 	Draws int
-	// Seed draws rows and parameters.
+	// Seed determines the random rows and parameters.
 	Seed uint64
 }
 
-// KernelReport is the verdict on a kernel; the tags name it in JSON.
+// KernelReport is the verdict on a kernel. The tags name its fields in JSON.
 type KernelReport struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	Kernel        string `json:"kernel"`
-	// Points and D are numbers of rows and columns.
+	// Points and D are the numbers of rows and columns.
 	Points int `json:"points"`
 	D      int `json:"d"`
-	// OK says that nothing speaks against a covariance function; Verdict says it in
-	// a sentence.
+	// OK is true if no check contradicts a covariance function. Verdict states the
+	// finding in a sentence.
 	OK      bool   `json:"ok"`
 	Verdict string `json:"verdict"`
-	// Parameters are the start values by name, in scaled units.
+	// Parameters holds the start values by name, in scaled units.
 	Parameters map[string]float64 `json:"parameters"`
-	// Checks are one for the start values and one for each draw.
+	// Checks has one entry for the start values and one for each draw.
 	Checks   []KernelCheck `json:"checks"`
 	Warnings []string      `json:"warnings"`
 	names    []string
 	err      error
 }
 
-// KernelCheck is what was found at some parameters.
+// KernelCheck is the result of a check at some parameters.
 type KernelCheck struct {
 	Parameters         map[string]float64 `json:"parameters"`
 	OK                 bool               `json:"ok"`
@@ -58,14 +57,13 @@ type KernelCheck struct {
 	Verdict            string             `json:"verdict"`
 }
 
-// checkKernel looks on a sample's rows whether a kernel can be a covariance function,
-// at the start values and around them.
+// checkKernel implements [Job.CheckKernel].
 func checkKernel(s *sample, prog *kernel.Program, p *parameters, o KernelCheckOptions) (*KernelReport, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
 	x := drawnRows(s.points, o.Points, rng)
 	r := &KernelReport{
 		Type: "kernel_check", SchemaVersion: 1, Kernel: prog.Text, Points: x.N, D: x.D, OK: true, names: prog.Names(), Warnings: append([]string{}, s.warnings...),
-		Verdict: fmt.Sprintf("nothing speaks against a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
+		Verdict: fmt.Sprintf("the kernel is consistent with a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
 	}
 	if o.Draws > 0 {
 		r.Verdict += fmt.Sprintf(" and at %d others around them", o.Draws)
@@ -88,7 +86,7 @@ func checkKernel(s *sample, prog *kernel.Program, p *parameters, o KernelCheckOp
 	return r, nil
 }
 
-// add takes a check into the report.
+// add adds a check to the report.
 func (r *KernelReport) add(h kernel.Kernelhood, theta []float64) {
 	r.Checks = append(r.Checks, KernelCheck{
 		Parameters: byName(r.names, theta), OK: h.OK(), Finite: !h.NonFinite, Asymmetry: h.Asymmetry,
@@ -115,7 +113,7 @@ func (r *KernelReport) parameterText(theta []float64) string {
 // Err returns a [*kernel.KernelhoodError] unless the report is OK.
 func (r *KernelReport) Err() error { return r.err }
 
-// Text prints the report for people.
+// Text returns the report as text for people.
 func (r *KernelReport) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-22s %s\n%-22s %d rows, %d columns\n\nparameter              start value\n", "kernel", r.Kernel, "checked on", r.Points, r.D)
@@ -138,7 +136,7 @@ func (r *KernelReport) Text() string {
 	return b.String()
 }
 
-// byName makes a map of values.
+// byName returns the values by name.
 func byName(names []string, values []float64) map[string]float64 {
 	out := map[string]float64{}
 	for i, name := range names {
@@ -147,7 +145,7 @@ func byName(names []string, values []float64) map[string]float64 {
 	return out
 }
 
-// kernelStart are the start values of the kernel's parameters, ties followed.
+// kernelStart returns the start values of the kernel's parameters, with ties applied.
 func (p *parameters) kernelStart(prog *kernel.Program) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for i := range theta {
@@ -156,7 +154,7 @@ func (p *parameters) kernelStart(prog *kernel.Program) []float64 {
 	return theta
 }
 
-// drawnRows returns so many of the points, drawn at random, or all.
+// drawnRows returns at most limit points, drawn at random; 0 means checkPoints.
 func drawnRows(x *kernel.Points, limit int, rng *rand.Rand) *kernel.Points {
 	if limit == 0 {
 		limit = checkPoints
@@ -173,9 +171,9 @@ func drawnRows(x *kernel.Points, limit int, rng *rand.Rand) *kernel.Points {
 	return out
 }
 
-// checkUnproved checks a kernel with a formula or a family of the user's own. What
-// speaks against it is a warning, or, if it is required to be a covariance function, a
-// [*kernel.KernelhoodError].
+// checkUnproved checks a kernel that contains a formula or a user-defined family. A
+// finding against it is a warning or, if the kernel is required to be a covariance
+// function, a [*kernel.KernelhoodError].
 func checkUnproved(s *sample, m *model, p *parameters, required bool) error {
 	if !kernel.Unproved(m.expr) {
 		return nil
@@ -187,6 +185,6 @@ func checkUnproved(s *sample, m *model, p *parameters, required bool) error {
 	if required {
 		return r.err
 	}
-	p.warnings = append(p.warnings, fmt.Sprintf("kernel %s: %s; what the fit says of uncertainty may mean nothing", r.Kernel, r.Verdict))
+	p.warnings = append(p.warnings, fmt.Sprintf("kernel %s: %s; the standard deviations of the fit may be meaningless", r.Kernel, r.Verdict))
 	return nil
 }

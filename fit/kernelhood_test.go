@@ -11,8 +11,8 @@ import (
 	"gpfit/kernel"
 )
 
-// TestUnprovedKernels: formulas and kernels of one's own are checked before a fit,
-// and families that are built in are not.
+// TestUnprovedKernels checks that a fit first checks formulas and user-defined
+// kernels, but not built-in families.
 func TestUnprovedKernels(t *testing.T) {
 	d := synthetic(60)
 	flat := &kernel.Family{Name: "flat", Function: func(p *kernel.Pair) *kernel.Node { return p.Sub(p.Number(0.1), p.Exp(p.Neg(p.Distance("")))) }}
@@ -38,8 +38,8 @@ func TestUnprovedKernels(t *testing.T) {
 	}
 }
 
-// TestPanickingKernel: a panic in the function of a kernel of one's own is an error, and
-// so is a function that returns nothing.
+// TestPanickingKernel checks that a panic in the function of a user-defined kernel is
+// an error, and so is a function that returns nothing.
 func TestPanickingKernel(t *testing.T) {
 	boom := &kernel.Family{Name: "boom", Function: func(*kernel.Pair) *kernel.Node { panic("a mistake") }}
 	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
@@ -52,8 +52,8 @@ func TestPanickingKernel(t *testing.T) {
 	}
 }
 
-// TestUnprovedScales: a formula is checked whatever the size of its values, some of
-// which are tiny beside others.
+// TestUnprovedScales checks that the check of a formula does not depend on the size
+// of its values, some of which are tiny beside others.
 func TestUnprovedScales(t *testing.T) {
 	for _, step := range []float64{0, 3, 6, 12} {
 		d := synthetic(24)
@@ -66,14 +66,14 @@ func TestUnprovedScales(t *testing.T) {
 	}
 }
 
-// TestFormulaFit: a formula is fitted as the family that it spells out, and its
-// parameters are reported in original units.
+// TestFormulaFit checks that the fit of a formula equals the fit of the family that
+// it spells out, and that its parameters are reported in original units.
 func TestFormulaFit(t *testing.T) {
 	d := synthetic(80)
 	formula := mustFit(t, d, Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	family := mustFit(t, d, Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	if math.Abs(formula.NLML-family.NLML) > 1e-5 {
-		t.Errorf("NLML %v, that of rbf %v", formula.NLML, family.NLML)
+		t.Errorf("NLML %v, with rbf %v", formula.NLML, family.NLML)
 	}
 	for what, values := range map[string][2]map[string]float64{
 		"scaled": {formula.Parameters, family.Parameters}, "original": {formula.ParametersOriginalUnits, family.ParametersOriginalUnits},

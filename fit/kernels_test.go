@@ -54,9 +54,9 @@ func assignments(values map[string]float64) (out []Assignment) {
 	return out
 }
 
-// TestKernelUnits: on centred data, the model with the reported original
-// parameters on raw data has the NLML of the original targets. That holds for
-// every parameter with units; the offset of an isotropic poly has none.
+// TestKernelUnits checks that on centred data, the model with the reported original
+// parameters on raw data has the NLML of the original targets. That holds for every
+// parameter with units; the offset of an isotropic poly has none.
 func TestKernelUnits(t *testing.T) {
 	d := centred(60)
 	for _, text := range []string{
@@ -71,7 +71,7 @@ func TestKernelUnits(t *testing.T) {
 			t.Errorf("%s: NLML in original units %v, at the reported parameters on raw data %v", text, scaled.NLMLOriginalUnits, raw.NLML)
 		}
 	}
-	// The signal variance of linear on both columns is that of a slope for each.
+	// The signal variance of linear on both columns is a slope's variance for each.
 	scaled := evaluate(t, d, Options{Kernel: "linear + constant"})
 	o := scaled.ParametersOriginalUnits
 	raw := evaluate(t, d, Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
@@ -82,8 +82,8 @@ func TestKernelUnits(t *testing.T) {
 	}
 }
 
-// TestStarts: whatever the kernel, its default start has the targets' variance
-// on average, lies within its bounds, and tells equal leaves apart.
+// TestStarts checks that the default start of every kernel has the targets' variance
+// on average, lies within its bounds, and differs between equal leaves.
 func TestStarts(t *testing.T) {
 	d := centred(150)
 	for _, text := range []string{
@@ -141,8 +141,8 @@ func TestPeriodicFit(t *testing.T) {
 	}
 }
 
-// sech is a kernel of the user's own, 1/cosh(r), the Fourier transform of
-// another hyperbolic secant and so positive definite on one column.
+// sech is a user-defined kernel, 1/cosh(r). It is the Fourier transform of another
+// hyperbolic secant and therefore positive definite on one column.
 var sech = &kernel.Family{
 	Name: "sech", Parameters: []kernel.Parameter{{Name: "lengthscale", Kind: kernel.Lengthscale}},
 	Function: func(p *kernel.Pair) *kernel.Node {
@@ -151,7 +151,7 @@ var sech = &kernel.Family{
 	},
 }
 
-// TestCustomKernel: a kernel of one's own from the expression to predictions
+// TestCustomKernel follows a user-defined kernel from the expression to predictions
 // from a model file.
 func TestCustomKernel(t *testing.T) {
 	d := synthetic(80)

@@ -15,8 +15,9 @@ import (
 
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1e-300+math.Abs(want)) }
 
-// TestMeanUnits: y and a·y + b have the same scaled problem, and coefficients
-// that are a times as large in original units; the constant moves by b, too.
+// TestMeanUnits checks that y and a·y + b have the same scaled problem, and that the
+// latter's coefficients in original units are a times as large; its constant also
+// moves by b.
 func TestMeanUnits(t *testing.T) {
 	d := synthetic(80)
 	e := d
@@ -39,7 +40,7 @@ func TestMeanUnits(t *testing.T) {
 		if c.Name == mean.Constant {
 			want += b
 		}
-		// β is good to cond(HᵀΣ⁻¹H)·ε, about 1e-10 in units of its error.
+		// β is accurate to cond(HᵀΣ⁻¹H)·ε, about 1e-10 in units of its error.
 		if math.Abs(k.OriginalUnits-want) > 1e-8*scale || math.Abs(k.Value+c.Value) > 1e-8*(math.Abs(c.Value)+*c.StandardError) {
 			t.Errorf("%s: %v and %v, of a·y + b %v and %v", c.Name, c.Value, c.OriginalUnits, k.Value, k.OriginalUnits)
 		}
@@ -58,8 +59,8 @@ func TestMeanUnits(t *testing.T) {
 	}
 }
 
-// TestMeanOriginal evaluates at the reported parameters on raw data: the
-// coefficients of original inputs are found there directly.
+// TestMeanOriginal evaluates at the reported parameters on raw data, which gives the
+// coefficients of the original inputs directly.
 func TestMeanOriginal(t *testing.T) {
 	d := synthetic(80)
 	o := Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0)"}
@@ -86,8 +87,8 @@ func TestMeanOriginal(t *testing.T) {
 	}
 }
 
-// TestMeanFit: naming a coefficient makes them parameters, and at its optimum
-// the free fit is that by least squares.
+// TestMeanFit checks that naming a coefficient makes the coefficients parameters, and
+// that the free fit at its optimum equals the fit by least squares.
 func TestMeanFit(t *testing.T) {
 	d := synthetic(80)
 	gls := mustFit(t, d, Options{Mean: "linear"}).Report
@@ -119,8 +120,8 @@ func TestMeanFit(t *testing.T) {
 	}
 }
 
-// TestMeanStart: start values of variances are relative to what the mean
-// leaves, found here by the line's own formula.
+// TestMeanStart checks that the start values of variances are relative to the
+// residuals of the mean, computed here by the formula for a line.
 func TestMeanStart(t *testing.T) {
 	d := Data{N: 50, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range d.N {

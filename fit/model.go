@@ -13,18 +13,18 @@ import (
 	"gpfit/mean"
 )
 
-// model is what is fitted to a sample: covariance function and mean function.
+// model holds the covariance function and the mean function to fit to a sample.
 type model struct {
 	expr    kernel.Expr
 	program *kernel.Program
 	mean    mean.Expr
 	basis   mean.Basis
-	// meanFree says that the mean's coefficients are parameters of the objective,
-	// not found by least squares.
+	// meanFree says that the mean's coefficients are parameters of the objective, not
+	// found by least squares.
 	meanFree bool
 }
 
-// newModel reads the options' expressions for the columns of a sample.
+// newModel parses the options' expressions for the columns of a sample.
 func newModel(s *sample, o Options) (*model, error) {
 	text := o.Kernel
 	if text == "" {
@@ -48,7 +48,7 @@ func newModel(s *sample, o Options) (*model, error) {
 	return m, m.addMean(s, o)
 }
 
-// addMean puts the mean function on the points and checks that its coefficients
+// addMean evaluates the mean function at the points and checks that its coefficients
 // are determined.
 func (m *model) addMean(s *sample, o Options) error {
 	var err error
@@ -63,7 +63,7 @@ func (m *model) addMean(s *sample, o Options) error {
 	}
 	named := m.namedCoefficient(o)
 	if s.data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
-		return optionErrorf("", "", "with several targets the coefficients of the mean are found by least squares, for each of them: they cannot be set, fixed, bounded or free")
+		return optionErrorf("", "", "with several targets, gpfit finds the coefficients of the mean by least squares for each target: they cannot be set, fixed, bounded or free")
 	}
 	switch o.MeanFit {
 	case MeanAuto:
@@ -80,7 +80,7 @@ func (m *model) addMean(s *sample, o Options) error {
 	return nil
 }
 
-// columnsOf names the columns of the functions that a rank error is about.
+// columnsOf names the columns of the functions that a rank error concerns.
 func (m *model) columnsOf(err error, features []string) string {
 	var re *mean.RankError
 	if !errors.As(err, &re) {
@@ -99,8 +99,8 @@ func (m *model) columnsOf(err error, features []string) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// namedCoefficient returns a coefficient of the mean, or a group of them, that
-// an option names.
+// namedCoefficient returns the first coefficient of the mean, or group of them, that
+// an option names; "" if there is none.
 func (m *model) namedCoefficient(o Options) string {
 	var names []string
 	for _, a := range slices.Concat(o.Set, o.Fix) {
@@ -120,16 +120,17 @@ func (m *model) namedCoefficient(o Options) string {
 	return ""
 }
 
-// determinedBy reports whether a sample's rows determine the coefficients of a
-// mean found by least squares: few rows may not.
+// determinedBy reports whether a sample's rows determine the coefficients of a mean
+// found by least squares. Too few rows may not.
 func (m *model) determinedBy(s *sample) bool {
 	return m.meanFree || m.basis.CheckRank(m.basis.Evaluate(s.points)) == nil
 }
 
-// targetVariance is the variance that kernel and noise have to explain, in
-// scaled units, the mean over the targets: that of the targets, or, where the
-// mean is found by least squares, of what ordinary least squares leave of them,
-// at least leastVariance of it. Start values and bounds are relative to it.
+// targetVariance returns the variance that kernel and noise have to explain, in
+// scaled units, as the mean over the targets. It is the variance of the targets or,
+// if least squares find the mean, of their residuals by ordinary least squares, but
+// at least leastVariance times the former. Start values and bounds are relative to
+// it.
 func (m *model) targetVariance(s *sample) float64 {
 	n, sum := s.n(), 0.0
 	var ols *mean.GLS
@@ -153,11 +154,11 @@ func (m *model) targetVariance(s *sample) float64 {
 	return sum / float64(s.t())
 }
 
-// leastVariance keeps start values of targets that the mean explains exactly
-// away from zero.
+// leastVariance keeps the start values away from zero if the mean explains the
+// targets exactly.
 const leastVariance = 1e-8
 
-// meanSquare is the variance of v, 1 if that is 0.
+// meanSquare returns the variance of v, or 1 if that is 0.
 func meanSquare(v []float64) float64 {
 	mean, sum := 0.0, 0.0
 	for _, x := range v {

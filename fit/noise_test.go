@@ -75,8 +75,9 @@ func TestNoiseGroups(t *testing.T) {
 	}
 }
 
-// TestKnownNoise: known variances alone, and with an estimated part that the
-// data do not need. In both, a·y + b with variances times a² is the same.
+// TestKnownNoise tests known variances alone, and with an estimated part that the
+// data do not need. In both cases, a·y + b with variances times a² gives the same
+// result.
 func TestKnownNoise(t *testing.T) {
 	d := twoLabs(240)
 	for i := range d.N {
@@ -103,7 +104,8 @@ func TestKnownNoise(t *testing.T) {
 	}
 }
 
-// TestGroupsAreKnown: fixed variances of groups are the same as known ones.
+// TestGroupsAreKnown checks that fixed variances of groups are equivalent to known
+// ones.
 func TestGroupsAreKnown(t *testing.T) {
 	d := twoLabs(60)
 	set := []Assignment{{"lengthscale", 1.5, true}, {"signal_variance", 0.7, true}}
@@ -130,8 +132,8 @@ func meanAndStd(v []float64) (mean, std float64) {
 	return mean, math.Sqrt(std)
 }
 
-// TestInterpolation: without noise the posterior goes through the targets, and
-// where it cannot, the error says what to do.
+// TestInterpolation checks that the posterior without noise interpolates the targets,
+// and that an error gives advice if it cannot.
 func TestInterpolation(t *testing.T) {
 	d := synthetic(60)
 	out := mustFit(t, d, Options{Kernel: "matern32(ard)", NoNoise: true, Mean: "linear"})
@@ -148,7 +150,8 @@ func TestInterpolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, y := range d.Y {
-		// Σ has a condition number of 1e5 or so; variances have its square root.
+		// Σ has a condition number of about 1e5; the error of variances is its square
+		// root.
 		if math.Abs(pred.Mean[i]-y) > 1e-7*100 || pred.Std[i] > 1e-3 || pred.Std[i] != pred.StdLatent[i] {
 			t.Errorf("row %d: %v ± %v (latent %v), target %v", i, pred.Mean[i], pred.Std[i], pred.StdLatent[i], y)
 		}
@@ -174,16 +177,16 @@ func TestNoiseErrors(t *testing.T) {
 		o      Options
 		word   string
 	}{
-		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, the table 30"},
+		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, but the table has 30"},
 		"many": {func(d *Data) {
 			for i := range d.NoiseGroup {
 				d.NoiseGroup[i] = string(rune('a' + i))
 			}
 		}, Options{}, `column "lab" has 30 noise groups`},
-		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") is in held-out rows only`},
+		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") occurs only in held-out rows`},
 		"negative":     {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[6] = -2; d.NoiseColumn = "v" }, Options{}, `row 7 (from 1), column "v", is -2`},
 		"NaN":          {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, Options{}, "row 30"},
-		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: does not go with noise groups"},
+		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
 		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "option noise none fits without noise"},
 		"no parameter": {func(d *Data) { d.NoiseGroup = nil }, Options{NoNoise: true, Fix: []Assignment{{"noise_variance", 1, true}}}, "no such parameter"},
 	} {

@@ -6,13 +6,14 @@ import (
 	"math"
 )
 
-// Number is a score. A density at a target is not finite where a prediction has
-// no variance, as without noise: it is infinite if the mean is the target, and
-// zero if it is not. JSON has no number for that: it is null there, and read back
-// as NaN.
+// Number is a score that may not be finite. If a prediction has no variance, as
+// without noise, the density at the target is infinite if the mean equals the target
+// and zero otherwise. JSON has no such number: MarshalJSON writes null, and
+// UnmarshalJSON reads null as NaN.
 type Number float64
 
-// Format implements [fmt.Formatter]: what is not finite is a word.
+// Format implements [fmt.Formatter]. It writes "undefined" for a number that is not
+// finite.
 func (n Number) Format(f fmt.State, verb rune) {
 	if !notFinite(float64(n)) {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), float64(n))
@@ -33,12 +34,12 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// undefinedWarning says why a log density is no number.
+// undefinedWarning returns a warning if an NLPD is not finite.
 func undefinedWarning(nlpd Number, of string) []string {
 	if !notFinite(float64(nlpd)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the NLPD of the %s is not defined: some are predicted without any variance; it is null in JSON", of)}
+	return []string{fmt.Sprintf("the NLPD of the %s is undefined, because some predictions have no variance; it is null in JSON", of)}
 }
 
 // Finite returns a pointer to v, or nil if JSON has no number for it.

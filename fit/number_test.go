@@ -10,9 +10,9 @@ import (
 	"gpfit/gp"
 )
 
-// TestScoresWithoutVariance: a held-out row that repeats a training row is known
-// exactly without noise. Its density is not finite, which JSON has as null and
-// reads back as NaN, and nothing else is lost.
+// TestScoresWithoutVariance checks a held-out row that repeats a training row and is
+// therefore known exactly without noise. Its density is not finite: JSON has null,
+// which is read back as NaN. All other numbers survive.
 func TestScoresWithoutVariance(t *testing.T) {
 	exact := &gp.Prediction{Mean: []float64{1, 2}, Std: []float64{0, 0.5}, Lower95: []float64{1, 1}, Upper95: []float64{1, 3}}
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	if err != nil || back != *finite {
 		t.Errorf("%s read back as %+v, %v", text, back, err)
 	}
-	// A whole cross-validation of a table whose rows come twice.
+	// A whole cross-validation of a table that contains each row twice.
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
 	o := Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}

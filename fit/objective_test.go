@@ -13,9 +13,9 @@ import (
 	"gpfit/hyperopt"
 )
 
-// TestLOO: a fit by leave-one-out has a lower leave-one-out density and
-// a higher NLML than one by likelihood, and its score is that of as many folds
-// as rows.
+// TestLOO checks that a fit by leave-one-out has a lower negative leave-one-out
+// density and a higher NLML than a fit by likelihood, and that its score equals
+// cross-validation with as many folds as rows.
 func TestLOO(t *testing.T) {
 	d := synthetic(60)
 	for _, mean := range []string{"", "linear"} {
@@ -71,7 +71,7 @@ func TestObjectiveOptions(t *testing.T) {
 	}
 }
 
-// TestCrossValidateNoise: what is known of rows' noise goes with them into
+// TestCrossValidateNoise checks that the known noise of rows goes with them into
 // training and held-out parts.
 func TestCrossValidateNoise(t *testing.T) {
 	d := synthetic(40)
@@ -91,7 +91,7 @@ func TestCrossValidateNoise(t *testing.T) {
 	}
 }
 
-// freeMemory is a backend with so much memory.
+// freeMemory is a backend with a given amount of free memory.
 type freeMemory struct {
 	device.Backend
 	free int64
@@ -103,8 +103,8 @@ func (b freeMemory) Info() device.Info {
 	return info
 }
 
-// TestCheckMemory: what the gradient of a leave-one-out objective takes beside
-// the matrix counts before anything is allocated.
+// TestCheckMemory checks that the memory for the gradient of a leave-one-out
+// objective, beside the matrix, counts before any allocation.
 func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
 	plan := backend.Plan(500, 2)

@@ -15,19 +15,19 @@ import (
 	"gpfit/kernel"
 )
 
-// Assignment gives a parameter a value in natural units of the scaled problem.
+// Assignment assigns a value to a parameter, in natural units of the scaled problem.
 type Assignment struct {
-	// Name is a parameter's, "lengthscale[2]", or that of a whole vector,
-	// "lengthscale".
+	// Name is the name of a parameter, such as "lengthscale[2]", or of a whole
+	// vector, such as "lengthscale".
 	Name  string
 	Value float64
-	// Given is false in Options.Fix for a parameter that is fixed at its start value.
+	// Given is false in Options.Fix if the parameter is fixed at its start value.
 	Given bool
 }
 
 func (a Assignment) String() string { return fmt.Sprintf("%s=%v", a.Name, a.Value) }
 
-// Interval bounds a parameter, natural units of the scaled problem.
+// Interval bounds a parameter, in natural units of the scaled problem.
 type Interval struct {
 	Name   string
 	Lo, Hi float64
@@ -35,125 +35,125 @@ type Interval struct {
 
 func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo, b.Hi) }
 
-// Options says how to fit. The zero value is an isotropic rbf on standardised
-// data with no restarts.
+// Options configures a fit. The zero value fits an isotropic rbf to standardised data
+// with no restarts.
 //
 // Errors and warnings call a field by the name of its option: the field's name in
-// lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior" and
-// "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for Settings.Method
-// and "max-evals" for Settings.MaxEvaluations.
+// lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for
+// Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
-	// Kernel is the text form; empty means "rbf". ARD gives every leaf one
+	// Kernel is the kernel in text form; empty means "rbf". ARD gives every leaf one
 	// lengthscale per column.
 	Kernel string
 	ARD    bool
-	// Kernels are kernels of the user's own that Kernel may name, each with its
-	// function written once; all devices evaluate them. A model file holds their
-	// names alone, so that [gp.Load] needs them, too. What needs no name can be a
-	// formula in Kernel: formula(exp(-r/a), a=1).
+	// Kernels are user-defined kernels that Kernel may name. Write each function
+	// once; all devices evaluate it. A model file holds only their names, so that
+	// [gp.Load] needs the kernels, too. A kernel that needs no name can be a formula
+	// in Kernel: formula(exp(-r/a), a=1).
 	Kernels []*kernel.Family
-	// RequirePSD makes an error of a kernel with a formula or one of Kernels whose
-	// matrix on up to 300 training rows is asymmetric or has an eigenvalue below 0
-	// at the start values. Otherwise that is a warning.
+	// RequirePSD concerns kernels with a formula or one of Kernels. If the kernel's
+	// matrix on up to 300 training rows at the start values is asymmetric or has a
+	// negative eigenvalue, that is an error with RequirePSD and a warning otherwise.
 	RequirePSD bool
-	// Mean is the mean function in the text form of package mean; empty means
-	// zero. MeanFit says how its coefficients are found.
+	// Mean is the mean function in the text form of package mean; empty means zero.
+	// MeanFit selects how gpfit finds its coefficients.
 	Mean    string
 	MeanFit MeanFit
-	// NoNoise leaves the estimated noise variance out. Without known variances
-	// the fit goes through the targets.
+	// NoNoise leaves out the estimated noise variance. Without known variances the
+	// fit interpolates the targets.
 	NoNoise bool
-	// Standardize is what is scaled; empty means both.
+	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
-	// Set gives start values, Fix fixes parameters, Bounds replaces default
+	// Set gives start values, Fix fixes parameters, and Bounds replaces default
 	// bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
-	// Ties bind parameters to others, Priors give them densities: the fit is
-	// then that of maximum posterior density.
+	// Ties bind parameters to others. Priors give parameters densities; the fit then
+	// maximises the posterior density.
 	Ties   []Tie
 	Priors []ParameterPrior
-	// Objective is what is minimised; empty means NLML. LeaveOneOut asks for its
-	// leave-one-out score, too.
+	// Objective is the quantity to minimise; empty means NLML. LeaveOneOut adds the
+	// leave-one-out score to the report.
 	Objective   Criterion
 	LeaveOneOut bool
-	// StdErrors asks for standard errors at the optimum: two gradients more for
-	// every free parameter.
+	// StdErrors asks for standard errors at the optimum, which take two more
+	// gradients for every free parameter.
 	StdErrors bool
-	// MaxJitter is the largest variance that may be added to the diagonal if
-	// the covariance is not positive definite; 0 allows none.
+	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
+	// covariance is not positive definite; 0 allows none.
 	MaxJitter float64
-	// Checkpoint, if not empty, is a file that keeps every evaluation. The same
-	// fit with the same file goes on where it ended, whether it was cancelled,
-	// killed, or lost its device, and comes to the same bits. A file of other
-	// data or options is an [*OptionError], a damaged one a [*DataError]. It
-	// stays until [Outcome.RemoveCheckpoint].
+	// Checkpoint, if not empty, is a file that records every evaluation. After a
+	// cancellation, a crash or a lost device, the same fit with the same file
+	// continues where it ended and finds the same bits. A file of other data or
+	// options is an [*OptionError], a damaged one a [*DataError]. The file stays
+	// until [Outcome.RemoveCheckpoint].
 	Checkpoint string
-	// DiscardCancelled makes a fit that is cancelled end at once, without the
-	// best model so far, which takes one more evaluation.
+	// DiscardCancelled makes a cancelled fit end at once. The fit then does not
+	// return the best model so far, which would take one more evaluation.
 	DiscardCancelled bool
-	// Settings are those of tuning. Its Callback is called after every accepted
-	// iteration; its Precision is the device's. OnProgress, unless nil, is called
-	// within long evaluations.
+	// Settings configures tuning. Its Callback is called after every accepted
+	// iteration; its Precision is replaced by the device's. OnProgress, if not nil,
+	// is called during long evaluations.
 	Settings   hyperopt.Settings
 	OnProgress func(device.Progress)
-	// Fallback, if not nil, opens the device on which to go on if one is lost
-	// or its memory does not suffice. The job closes it. OnWarning is told.
+	// Fallback, if not nil, opens the device on which the fit continues if a device
+	// is lost or its memory does not suffice. The job closes that device. OnWarning,
+	// if not nil, receives the warning.
 	Fallback  func(ctx context.Context) (device.Backend, error)
 	OnWarning func(text string)
 }
 
-// Tie makes a parameter take the value of another: it is no free parameter any
-// more.
+// Tie makes a parameter take the value of another, so that it is no longer free.
 type Tie struct {
-	// Name and Source are names of parameters, of whole vectors or of their
-	// elements. Vectors of the same length are tied element by element; one
-	// number as the source serves all elements of Name.
+	// Name and Source are names of parameters, of whole vectors or of their elements.
+	// Vectors of the same length are tied element by element. A single number as
+	// Source serves all elements of Name.
 	Name, Source string
 }
 
 func (t Tie) String() string { return t.Name + "=" + t.Source }
 
 // ParameterPrior gives a parameter a prior density, in natural units of the scaled
-// problem; see [graph.Prior] for what density over which variable is meant.
+// problem; [graph.Prior] defines the densities and their variables.
 type ParameterPrior struct {
-	// Name is a parameter's or that of a whole vector, each element of which
-	// then has this prior; one given for an element takes precedence.
+	// Name is the name of a parameter, or of a whole vector, each element of which
+	// then has this prior. A prior for an element takes precedence.
 	Name    string
 	Density graph.Prior
 }
 
 func (d ParameterPrior) String() string { return d.Name + "=" + d.Density.String() }
 
-// MeanFit says how the coefficients of the mean function are found.
+// MeanFit selects how gpfit finds the coefficients of the mean function.
 type MeanFit string
 
 // The choices for Options.MeanFit. MeanAuto is the default: MeanFree if Set, Fix,
 // Bounds or Priors name a coefficient, MeanGLS otherwise.
 const (
 	MeanAuto MeanFit = ""
-	// MeanGLS takes those of largest likelihood at the other parameters, by
-	// generalised least squares within each evaluation. Predictions have their
-	// uncertainty in them.
+	// MeanGLS takes the coefficients of largest likelihood at the other parameters,
+	// by generalised least squares within each evaluation. Predictions include their
+	// uncertainty.
 	MeanGLS MeanFit = "gls"
-	// MeanFree makes them parameters of the objective.
+	// MeanFree makes the coefficients parameters of the objective.
 	MeanFree MeanFit = "free"
 )
 
-// Criterion is what a fit minimises over the parameters, priors apart.
+// Criterion is the quantity that a fit minimises, apart from priors.
 type Criterion string
 
 // The choices for Options.Objective.
 const (
 	// NLML is the negative log marginal likelihood, the default.
 	NLML Criterion = "nlml"
-	// LOO is the negative log predictive density of leave-one-out, which asks less
-	// of the model's prior and more of its predictions (Rasmussen & Williams 2006,
+	// LOO is the negative leave-one-out log predictive density. It depends less on
+	// the model's prior and more on its predictions (Rasmussen & Williams 2006,
 	// §5.4.2). An evaluation costs about twice as much.
 	LOO Criterion = "loo"
 )
 
-// checked returns the options with the criterion filled in, and the scaling.
+// checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
 	how, err := gp.ParseStandardize(string(o.Standardize))
 	if err != nil {
@@ -167,7 +167,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml or loo")
 	}
 	if o.StdErrors && o.Objective == LOO {
-		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out density is not the parameters' precision; take option objective nlml")
+		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out density is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
 		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")
@@ -181,8 +181,8 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	return o, how, nil
 }
 
-// DataError reports a table that cannot be fitted. The command line maps it to
-// exit code 10.
+// DataError reports a table that gpfit cannot fit. The command line maps it to exit
+// code 10.
 type DataError struct{ Msg string }
 
 func (e *DataError) Error() string { return e.Msg }
@@ -192,14 +192,14 @@ func (e *DataError) Error() string { return e.Msg }
 // code 2.
 type OptionError struct {
 	// Option is the option's name, as the doc comment of [Options] explains, such as
-	// "max-jitter"; empty if the error is about no one option. Value is what was given for it, empty where that does not
-	// help.
+	// "max-jitter"; empty if the error concerns no single option. Value is the value
+	// that it was given; empty if that does not help.
 	Option, Value string
-	// Msg says what is wrong. In it, other options are called "option NAME", too.
+	// Msg describes the error. It calls other options "option NAME", too.
 	Msg string
 }
 
-// Error is "option NAME VALUE: " and the message, or the message alone.
+// Error returns "option NAME VALUE: " and the message, or the message alone.
 func (e *OptionError) Error() string {
 	switch {
 	case e.Option == "":
@@ -210,26 +210,26 @@ func (e *OptionError) Error() string {
 	return "option " + e.Option + " " + e.Value + ": " + e.Msg
 }
 
-// optionErrorf is an error about an option and the value that was given for it,
-// either of which may be empty.
+// optionErrorf returns an error about an option and the value that it was given.
+// Either may be empty.
 func optionErrorf(option, value, format string, args ...any) error {
 	return &OptionError{Option: option, Value: value, Msg: fmt.Sprintf(format, args...)}
 }
 
 // UnfinishedError reports a fit that failed after it had found parameters from which
-// another fit can go on.
+// another fit can continue.
 type UnfinishedError struct {
-	// Err is why it failed.
+	// Err is the cause of the failure.
 	Err error
 	// Best is the label and the value of the objective at the parameters, such as
-	// "NLML 3.25"; empty if the fit knows the objective on fewer rows alone.
+	// "NLML 3.25"; empty if the fit knows the objective only on fewer rows.
 	Best string
-	// Parameters are natural values of the scaled problem. A fit with them in
-	// Options.Set goes on from there.
+	// Parameters holds natural values of the scaled problem. A fit with them in
+	// Options.Set continues from there.
 	Parameters []Assignment
 }
 
-// Error is the error of the fit, with what was found below it.
+// Error returns the error of the fit, with the parameters found on a second line.
 func (e *UnfinishedError) Error() string {
 	values := make([]string, len(e.Parameters))
 	for i, a := range e.Parameters {
@@ -238,12 +238,12 @@ func (e *UnfinishedError) Error() string {
 	return e.Err.Error() + "\n" + e.Found() + "set " + strings.Join(values, ", ")
 }
 
-// Found says what the parameters are, and ends where they are to be named.
+// Found describes the parameters. The text ends where their names should follow.
 func (e *UnfinishedError) Found() string {
 	if e.Best == "" {
-		return "to go on from the optimum on fewer rows: "
+		return "to continue from the optimum on fewer rows: "
 	}
-	return "best so far: " + e.Best + "; to go on from there: "
+	return "best so far: " + e.Best + "; to continue from there: "
 }
 
 // Unwrap returns the error of the fit.

@@ -8,10 +8,11 @@ import (
 	"gpfit/graph"
 )
 
-// Parts are a job on a device, as Fit and Evaluate use it: for measurements of
-// the single steps.
+// Parts is a job on a device as Fit and Evaluate use it, for measurements of the
+// single steps.
 type Parts struct {
-	// Objective is the graph's, and Start its vector at the start values.
+	// Objective is the objective of the graph, and Start its vector at the start
+	// values.
 	Objective *graph.Objective
 	Start     []float64
 	// Workspace belongs to the objective.
@@ -19,7 +20,7 @@ type Parts struct {
 	session   *session
 }
 
-// Measure opens the job on b, hands the parts to f and closes them.
+// Measure opens the job on b, passes the parts to f and closes them.
 func (j *Job) Measure(ctx context.Context, b device.Backend, f func(*Parts) error) error {
 	s, err := j.open(ctx, b)
 	if err != nil {
@@ -39,12 +40,12 @@ func (p *Parts) Evaluate(ctx context.Context) (Report, error) {
 	return newReport(p.session, e), nil
 }
 
-// Posterior returns the posterior at the point z that the objective has just
-// evaluated. It is on the objective's workspace, and good until the next
-// evaluation; the workspace is closed by Measure, not by the caller.
+// Posterior returns the posterior at z, the point that the objective evaluated last.
+// It uses the objective's workspace and is valid until the next evaluation. Measure
+// closes the workspace; the caller must not.
 func (p *Parts) Posterior(z []float64) (*gp.Posterior, error) {
 	return p.session.model(z, "").Attach(p.Workspace)
 }
 
-// Rows returns the first m training rows, all features in original units.
+// Rows returns the first m training rows with all features, in original units.
 func (p *Parts) Rows(m int) []float64 { return p.session.job.sample.firstRows(m) }

@@ -27,7 +27,7 @@ func mustPrepare(t *testing.T, d Data, o Options) *Job {
 	return task
 }
 
-// wantOption fails unless Prepare refuses with an OptionError that says word.
+// wantOption fails unless Prepare returns an OptionError that contains word.
 func wantOption(t *testing.T, d Data, o Options, word string) {
 	t.Helper()
 	_, err := Prepare(d, o)
@@ -37,8 +37,8 @@ func wantOption(t *testing.T, d Data, o Options, word string) {
 	}
 }
 
-// TestMAP: a strong prior holds its parameter at the prior's mode, the density
-// being that of θ itself; the likelihood is reported beside it.
+// TestMAP checks that a strong prior holds its parameter at the prior's mode, for the
+// density over θ itself. The report has the likelihood separately.
 func TestMAP(t *testing.T) {
 	d := synthetic(60)
 	free := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
@@ -69,8 +69,8 @@ func TestMAP(t *testing.T) {
 	}
 }
 
-// TestUniformPrior: its limits are bounds, and a start outside is refused if
-// given, moved if not.
+// TestUniformPrior checks that the limits of a uniform prior are bounds. A given
+// start outside them is an error; a default start moves.
 func TestUniformPrior(t *testing.T) {
 	d := synthetic(60)
 	prior := []ParameterPrior{{"lengthscale", density(t, "uniform(3, 4)")}}
@@ -103,13 +103,13 @@ func TestPriorOptions(t *testing.T) {
 	gamma := density(t, "gamma(2, 1)")
 	wantOption(t, d, Options{Priors: []ParameterPrior{{"lenghtscale", gamma}}}, `did you mean "lengthscale"`)
 	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}, {"lengthscale", gamma}}}, "twice")
-	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "normal(0, 1)")}}}, "take lognormal")
-	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []ParameterPrior{{"mean_constant", gamma}}}, "take normal")
+	wantOption(t, d, Options{Priors: []ParameterPrior{{"lengthscale", density(t, "normal(0, 1)")}}}, "use lognormal")
+	wantOption(t, d, Options{Mean: "constant", MeanFit: MeanFree, Priors: []ParameterPrior{{"mean_constant", gamma}}}, "use normal")
 	fixed := mustPrepare(t, d, Options{Priors: []ParameterPrior{{"lengthscale", gamma}}, Fix: []Assignment{{Name: "lengthscale"}}})
 	if w := strings.Join(fixed.Warnings(), "; "); !strings.Contains(w, "it is fixed") {
 		t.Errorf("warnings %q", w)
 	}
-	// Element before vector, whatever the order.
+	// A prior for an element precedes one for the vector in any order.
 	for _, order := range [][]ParameterPrior{
 		{{"lengthscale", gamma}, {"lengthscale[0]", density(t, "gamma(5, 5)")}},
 		{{"lengthscale[0]", density(t, "gamma(5, 5)")}, {"lengthscale", gamma}},
@@ -121,8 +121,8 @@ func TestPriorOptions(t *testing.T) {
 	}
 }
 
-// TestBoundsOfEveryKind: bounds hold for every parameter, those of the mean
-// included, whose optimum they cut off.
+// TestBoundsOfEveryKind checks that bounds hold for every parameter, including the
+// mean's, whose optimum they exclude.
 func TestBoundsOfEveryKind(t *testing.T) {
 	d := synthetic(60)
 	o := Options{Kernel: "rbf(ard) + matern32", Mean: "linear", MeanFit: MeanFree}

@@ -7,8 +7,8 @@ import (
 	"gpfit/graph"
 )
 
-// addPriors finds the priors' parameters. A uniform prior is a bound, too: a
-// default start value outside of it moves to its middle.
+// addPriors assigns the priors to parameters. A uniform prior is also a bound: a
+// default start value outside it moves to its middle.
 func (p *parameters) addPriors(o Options) error {
 	p.priors = map[string]graph.Prior{}
 	given := map[string]bool{}
@@ -54,16 +54,16 @@ func (d ParameterPrior) suits(q parameter) error {
 	case d.Density.Suits(q.Log):
 		return nil
 	case q.Log:
-		return optionErrorf("prior", d.String(), "%s is positive; take lognormal, gamma, halfnormal, uniform or smoothedbox", q.Name)
+		return optionErrorf("prior", d.String(), "%s is positive; use lognormal, gamma, halfnormal, uniform or smoothedbox", q.Name)
 	}
-	return optionErrorf("prior", d.String(), "%s can be negative; take normal, uniform or smoothedbox", q.Name)
+	return optionErrorf("prior", d.String(), "%s can be negative; use normal, uniform or smoothedbox", q.Name)
 }
 
-// positiveShare of a uniform prior's upper limit stands for a lower limit of 0
-// where the default bound does not serve.
+// positiveShare, times a uniform prior's upper limit, replaces a lower limit of 0 if
+// the default bound does not serve.
 const positiveShare = 1e-6
 
-// boundBy makes the support of d part of q's bounds.
+// boundBy intersects q's bounds with the support of d.
 func (q *parameter) boundBy(d graph.Prior) error {
 	lo, hi := d.Support()
 	given := q.Name + "=" + d.String()
@@ -81,7 +81,7 @@ func (q *parameter) boundBy(d graph.Prior) error {
 			return optionErrorf("prior", given, "the bounds %v:%v of %s have no density", q.Lower, q.Upper, q.Name)
 		}
 	} else if q.Log && lo <= 0 {
-		// The default bound, which is small, stands for 0.
+		// The default bound, which is small, replaces 0.
 		if lo = q.Lower; !(lo < hi) {
 			lo = hi * positiveShare
 		}

@@ -59,8 +59,8 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-// slipping is the CPU, called a GPU, whose inverse is off by a relative error from
-// the k-th gradient on.
+// slipping is the CPU, called a GPU, whose inverse has a relative error from the k-th
+// gradient on.
 type slipping struct {
 	device.Backend
 	left *int
@@ -85,8 +85,9 @@ func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, pro
 	return w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
 }
 
-// TestWrongGradient: a fit on a device that begins to compute wrong gradients ends
-// with an error that names it, or goes on on the fallback to the same result.
+// TestWrongGradient checks that a fit on a device that begins to compute wrong
+// gradients ends with an error that names it, or continues on the fallback to the
+// same result.
 func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
@@ -116,7 +117,7 @@ func TestWrongGradient(t *testing.T) {
 	}
 }
 
-// TestWrongFactor: the first factor is checked before the fit goes on from it.
+// TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
 	task, err := Prepare(synthetic(30), Options{Fallback: fallback})
@@ -129,7 +130,7 @@ func TestWrongFactor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "went on on cpu from evaluation 1") {
+	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "gpfit continued on cpu from evaluation 1") {
 		t.Errorf("warnings %q", all)
 	}
 }

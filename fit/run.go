@@ -18,22 +18,22 @@ import (
 	"gpfit/mean"
 )
 
-// Outcome is a report and, after a fit, the model.
+// Outcome holds a report and, after a fit, the model.
 type Outcome struct {
 	Report Report
 	Model  *gp.Model
-	// posterior is on the workspace that the outcome keeps until Close.
+	// posterior uses the workspace that the outcome keeps until Close.
 	posterior *gp.Posterior
 	close     func()
 	journal   *journal.Journal
 }
 
 // Posterior returns the model on the workspace of the fit, which holds the factor of
-// its covariance: predictions need no further n×n matrix and no factorisation. It
-// is valid until Close.
+// its covariance. Predictions therefore need no further n×n matrix and no
+// factorisation. The posterior is valid until Close.
 func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
 
-// SaveModel writes the model, with its Cholesky factor if asked.
+// SaveModel writes the model to a file, with its Cholesky factor if withFactor.
 func (o *Outcome) SaveModel(path string, withFactor bool) error {
 	if withFactor {
 		return o.posterior.SaveWithFactor(path)
@@ -41,7 +41,7 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 	return o.Model.Save(path)
 }
 
-// WriteModel writes what SaveModel writes.
+// WriteModel writes to w the bytes that SaveModel writes.
 func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
 	if withFactor {
 		return o.posterior.WriteWithFactor(w)
@@ -52,12 +52,13 @@ func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
 // Close frees the device's memory.
 func (o *Outcome) Close() { o.close() }
 
-// RemoveCheckpoint deletes the checkpoint, if there is one. Call it when what is
-// wanted of the outcome is written: until then a crash would lose the fit.
+// RemoveCheckpoint deletes the checkpoint, if there is one. Call it after you have
+// written the results: without the checkpoint, a crash before that would lose the
+// fit.
 func (o *Outcome) RemoveCheckpoint() error { return o.journal.Remove() }
 
-// Evaluate computes the NLML, its terms and its gradient at the start values.
-// inspect, unless nil, is given the objective afterwards, also after a failure.
+// Evaluate computes the NLML, its terms and its gradient at the start values. It then
+// calls inspect, unless that is nil, with the objective, even after a failure.
 func (j *Job) Evaluate(ctx context.Context, b device.Backend, inspect func(*graph.Objective) error) (*Report, error) {
 	began := time.Now()
 	if err := j.checkUnits(); err != nil {
@@ -105,38 +106,37 @@ func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error)
 	return e, j.explainStart(err)
 }
 
-// explainStart adds the likely cause and what to do to a failure at given
-// parameters.
+// explainStart adds the likely cause and a remedy to a failure at given parameters.
 func (j *Job) explainStart(err error) error {
 	switch {
 	case isCondition(err):
 	case device.IsNotPD(err) && j.opts.NoNoise:
-		return fmt.Errorf("%w: without noise, rows that repeat one another or lie close for their lengthscale have no solution; leave out option noise none, take a rougher kernel such as matern12 or a shorter lengthscale, or allow option max-jitter", err)
+		return fmt.Errorf("%w: without noise, duplicate rows, or rows that are close compared with the lengthscale, make the covariance singular; leave out option noise none, use a rougher kernel such as matern12 or a shorter lengthscale, or allow option max-jitter", err)
 	case device.IsNotPD(err):
-		return fmt.Errorf("%w: rows that repeat one another with a tiny noise_variance, or a lengthscale far longer than the data; raise noise_variance, shorten the lengthscale, or allow option max-jitter", err)
+		return fmt.Errorf("%w: the likely cause is duplicate rows with a tiny noise_variance, or a lengthscale far longer than the range of the data; raise noise_variance, shorten the lengthscale, or allow option max-jitter", err)
 	case isNonFinite(err):
-		return fmt.Errorf("%w: the data or the parameters are at the end of double precision; let option standardize scale inputs and targets, or set other parameters", err)
+		return fmt.Errorf("%w: the data or the parameters are at the limits of double precision; let option standardize scale inputs and targets, or set other parameters", err)
 	}
 	return err
 }
 
-// isNonFinite says whether a value, a gradient or an element of a matrix was no
-// number.
+// isNonFinite reports whether a value, a gradient or an element of a matrix was not
+// finite.
 func isNonFinite(err error) bool {
 	var element *device.NonFiniteError
 	return errors.As(err, &element) || descent.IsInfeasible(err)
 }
 
-// isCondition says whether the mean's coefficients could not be found.
+// isCondition reports whether err is a [*mean.ConditionError].
 func isCondition(err error) bool {
 	var e *mean.ConditionError
 	return errors.As(err, &e)
 }
 
-// Fit tunes the parameters and returns the model. With several backends, starts
-// run side by side on them. If ctx is cancelled it returns the best model so
-// far together with ctx's error, provided that one point was evaluated. The
-// caller closes the outcome if it is not nil.
+// Fit tunes the parameters and returns the model. With several backends, starts run
+// on them in parallel. If ctx is cancelled after the first evaluation, Fit returns
+// the best model so far together with ctx's error. The caller closes the outcome if
+// it is not nil.
 func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
 	if err := cmp.Or(j.sample.checkTargets(), j.checkUnits()); err != nil {
@@ -162,15 +162,15 @@ func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, er
 	}
 	out.close, out.journal = finish, log
 	if err == nil {
-		// The log is gone once the result is written; a machine that fails before
-		// loses what any log may lose, the last second.
+		// The caller removes the log after writing the result. If the machine fails
+		// before that, it loses what any log may lose, the last second.
 		log.Finish()
 	}
 	out.Report.Seconds = time.Since(began).Seconds()
 	return out, err
 }
 
-// fit tunes and puts the outcome together.
+// fit tunes and assembles the outcome.
 func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Outcome, error) {
 	result, err := hyperopt.Tune(ctx, w, j.settings(w.backends[0]), log)
 	var cancelled error
@@ -178,14 +178,14 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	case isCancelled(err) && j.opts.DiscardCancelled:
 		return nil, &CancelledError{Msg: "interrupted"}
 	case isCancelled(err) && (result == nil || result.X == nil):
-		return nil, &CancelledError{Msg: "interrupted before the first evaluation was done: there is no model to write"}
+		return nil, &CancelledError{Msg: "interrupted before the first evaluation: there is no model to write"}
 	case isCancelled(err):
 		cancelled = &CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
 		return nil, j.withBest(j.explainFit(err), result)
 	}
-	// The workspace may hold another point: make it hold the best. This runs
-	// to its end even after a cancellation, so that a model can be written.
+	// The workspace may hold another point, so evaluate the best one. This runs to
+	// its end even after a cancellation, so that a model can be written.
 	final := context.WithoutCancel(ctx)
 	s, err := w.first(final)
 	if err != nil {
@@ -195,7 +195,7 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	var stdErrors *StdErrors
 	if j.opts.StdErrors && cancelled == nil {
 		if stdErrors, err = j.stdErrors(ctx, ev, result); isCancelled(err) {
-			cancelled = &CancelledError{Msg: "interrupted before the standard errors were done"}
+			cancelled = &CancelledError{Msg: "interrupted before the standard errors were complete"}
 		} else if err != nil {
 			return nil, j.withBest(err, result)
 		}
@@ -212,17 +212,17 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	return out, cancelled
 }
 
-// settings are those of tuning on devices such as b.
+// settings returns the settings for tuning on devices such as b.
 func (j *Job) settings(b device.Backend) hyperopt.Settings {
 	s := j.opts.Settings
 	s.Precision = b.Capabilities().Precision
 	return s
 }
 
-// conclude evaluates the result once more on s and reports it, with the model and
-// the scores of held-out rows.
+// conclude evaluates the result once more on s and reports it, with the model and the
+// scores of held-out rows.
 func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Oracle, result *hyperopt.Result) (*Outcome, error) {
-	s.checked = false // of this factor everything follows
+	s.checked = false // everything below depends on this factor
 	f, err := ev.Value(ctx, result.X)
 	if err == nil && math.IsInf(f, 1) {
 		err = ev.Reason()
@@ -277,8 +277,8 @@ func (j *Job) withBest(err error, r *hyperopt.Result) error {
 	return out
 }
 
-// explainFit replaces an optimiser's advice on a start that cannot be evaluated
-// where it is not the noise variance that could be raised.
+// explainFit replaces an optimiser's advice on a start that cannot be evaluated if a
+// larger noise variance is not the remedy.
 func (j *Job) explainFit(err error) error {
 	var start *descent.StartError
 	var element *device.NonFiniteError
@@ -291,8 +291,7 @@ func (j *Job) explainFit(err error) error {
 	return err
 }
 
-// failures says how a checkpoint records that a covariance is not positive
-// definite.
+// failures encodes in checkpoints that a covariance is not positive definite.
 var failures = journal.Failures{
 	Numbers: func(err error) []float64 {
 		var npd *device.NotPDError
@@ -309,8 +308,8 @@ var failures = journal.Failures{
 	},
 }
 
-// checkpointError makes an error of the options or the data of a journal's. A checkpoint
-// that the system cannot open, read or write stays a [*journal.Error].
+// checkpointError converts a journal's error to an error of the options or the data.
+// A checkpoint that the system cannot open, read or write remains a [*journal.Error].
 func checkpointError(err error) error {
 	var e *journal.Error
 	switch {
@@ -322,11 +321,11 @@ func checkpointError(err error) error {
 	return optionErrorf("checkpoint", e.Path, "%s", e.Msg)
 }
 
-// checkpointed adds to the error of a fit that can be gone on with how to.
+// checkpointed adds to the error of a fit that can continue how to continue it.
 func (j *Job) checkpointed(err error) error {
 	var option *OptionError
 	if err == nil || j.opts.Checkpoint == "" || errors.As(err, &option) {
 		return err
 	}
-	return fmt.Errorf("%w\nthe same fit goes on from the checkpoint %s", err, j.opts.Checkpoint)
+	return fmt.Errorf("%w\nthe same fit continues from the checkpoint %s", err, j.opts.Checkpoint)
 }

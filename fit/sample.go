@@ -11,21 +11,22 @@ import (
 	"gpfit/kernel"
 )
 
-// sample is the data of a job: what is trained on, checked and scaled, and what
-// is held out.
+// sample is the data of a job: the training rows, checked and scaled, and the
+// held-out rows.
 type sample struct {
 	data Data // as given
-	// columns are the features in use, rows the positions of the training rows in
-	// data; x (row-major) and y are theirs in original units. y, testY and targets,
-	// the scaled ones, are column-major with a column for each target.
+	// columns are the features in use; rows are the positions of the training rows in
+	// data; x (row-major) and y are their values in original units. y, testY and
+	// targets, which are scaled, are column-major with a column for each target.
 	columns, rows []int
 	x, y          []float64
 	testX, testY  []float64 // all features, original units
-	// scalings, one for each target, differ in the target's units.
+	// scalings has one entry for each target. They differ only in the target's
+	// scaling.
 	scalings []gp.Scaling
 	points   *kernel.Points
 	targets  []float64
-	// noise is that of the training rows, in scaled units.
+	// noise describes the training rows, in scaled units.
 	noise     graph.NoiseModel
 	testNoise gp.RowNoise
 	warnings  []string
@@ -70,14 +71,14 @@ func (s *sample) targetName(i int) string {
 	return s.data.TargetNames[i]
 }
 
-// targetScale is the standard deviation of a target's training rows, also where
-// the fit does not scale them.
+// targetScale returns the standard deviation of a target's training rows, even if the
+// fit does not scale them.
 func (s *sample) targetScale(i int) float64 {
 	n := s.n()
 	return gp.NewScaling(gp.StandardizeY, nil, s.y[i*n:(i+1)*n], 0).YScale
 }
 
-// split copies training rows and held-out rows apart.
+// split separates training rows from held-out rows.
 func (s *sample) split() error {
 	d := s.data
 	for i := range d.N {
@@ -99,7 +100,7 @@ func (s *sample) split() error {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
 	case n < 2:
-		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows, this table has %d", n)}
+		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows; this table has %d", n)}
 	}
 	return nil
 }
@@ -136,8 +137,8 @@ func (s *sample) chooseColumns() error {
 	return nil
 }
 
-// checkRange refuses features and targets, those held out too, whose squares are
-// beyond double precision.
+// checkRange returns a [*DataError] for features or targets, including held-out ones,
+// whose squares exceed double precision.
 func (s *sample) checkRange() error {
 	n, d := s.n(), s.d()
 	scales := gp.NewScaling(gp.StandardizeX, s.x, nil, d)
@@ -158,7 +159,7 @@ func (s *sample) checkRange() error {
 	return nil
 }
 
-// checkTargets refuses a target that is constant.
+// checkTargets returns a [*DataError] if a target is constant.
 func (s *sample) checkTargets() error {
 	n := s.n()
 	for i := range s.t() {
@@ -169,15 +170,15 @@ func (s *sample) checkTargets() error {
 	return nil
 }
 
-// addNoise splits what is known of the rows' noise, checks it and brings it to
-// scaled units.
+// addNoise splits the known noise of the rows, checks it and converts it to scaled
+// units.
 func (s *sample) addNoise(none bool) error {
 	d := s.data
 	if none && d.NoiseGroup != nil {
-		return optionErrorf("noise", "none", "does not go with noise groups, whose variances are estimated")
+		return optionErrorf("noise", "none", "cannot be combined with noise groups, whose variances are estimated")
 	}
 	if d.TargetNames != nil && d.NoiseVariance != nil {
-		return optionErrorf("noise-column", "", "known noise variances are in squared units of one target: they do not go with several, which share one covariance; fit the targets one by one")
+		return optionErrorf("noise-column", "", "known noise variances are in squared units of one target: they cannot be combined with several targets, which share one covariance; fit each target separately")
 	}
 	s.noise.None = none
 	scale := s.scalings[0].YScale
@@ -187,14 +188,14 @@ func (s *sample) addNoise(none bool) error {
 		if d.NoiseVariance != nil {
 			v := d.NoiseVariance[i]
 			if !(v >= 0) || math.IsInf(v, 0) {
-				return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %v: must be a number from 0", i+1, d.NoiseColumn, v)}
+				return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %v; it must be a number from 0", i+1, d.NoiseColumn, v)}
 			}
 			if held {
 				s.testNoise.Known = append(s.testNoise.Known, v)
 			} else {
 				s.noise.Known = append(s.noise.Known, v/(scale*scale))
 				if notFinite(v / (scale * scale)) {
-					return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %g: too large for a target with a deviation of %g", i+1, d.NoiseColumn, v, scale)}
+					return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %g: that is too large for a target with a standard deviation of %g", i+1, d.NoiseColumn, v, scale)}
 				}
 			}
 		}
@@ -226,14 +227,14 @@ func (s *sample) group(labels []string) error {
 	}
 	for _, label := range s.testNoise.Group {
 		if _, ok := slices.BinarySearch(s.noise.Labels, label); !ok {
-			return &DataError{fmt.Sprintf("the noise group %q (column %q) is in held-out rows only: its variance cannot be estimated", label, s.data.NoiseGroupColumn)}
+			return &DataError{fmt.Sprintf("the noise group %q (column %q) occurs only in held-out rows: its variance cannot be estimated", label, s.data.NoiseGroupColumn)}
 		}
 	}
 	return nil
 }
 
-// withRows returns the sample of some of its training rows, by their positions in
-// the order given. Scaling stays that of all rows.
+// withRows returns the sample of some of its training rows, given by their positions,
+// in that order. The scaling remains the one of all rows.
 func (s *sample) withRows(rows []int) *sample {
 	sub, n := *s, s.n()
 	sub.rows = pick(s.rows, rows, n, 1)
@@ -244,8 +245,8 @@ func (s *sample) withRows(rows []int) *sample {
 	return &sub
 }
 
-// without returns the sample of the training rows that are not among held; those
-// are its test rows.
+// without returns the sample of the training rows that are not in held, with held as
+// its test rows.
 func (s *sample) without(held []int) *sample {
 	var rest []int
 	for i := range s.n() {
@@ -260,8 +261,8 @@ func (s *sample) without(held []int) *sample {
 	return sub
 }
 
-// pick returns the given rows of the n×d row-major matrices in v, one after the
-// other; nil of nil.
+// pick returns the given rows of the n×d row-major matrices in v, one matrix after
+// the other, or nil if v is nil.
 func pick[T any](v []T, rows []int, n, d int) []T {
 	var out []T
 	for first := 0; first < len(v); first += n * d {
@@ -272,8 +273,8 @@ func pick[T any](v []T, rows []int, n, d int) []T {
 	return out
 }
 
-// rowNumbers are those of the training rows in their table, nil if they are all
-// of it.
+// rowNumbers returns the numbers of the training rows in their table, or nil if they
+// are the whole table.
 func (s *sample) rowNumbers() []float64 {
 	if s.data.Row == nil && s.n() == s.data.N {
 		return nil
@@ -288,7 +289,7 @@ func (s *sample) rowNumbers() []float64 {
 	return out
 }
 
-// firstRows returns the first m training rows, all features in original units.
+// firstRows returns the first m training rows with all features, in original units.
 func (s *sample) firstRows(m int) []float64 {
 	return pick(s.data.X, s.rows[:m], s.data.N, s.data.D)
 }

@@ -57,9 +57,9 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 	return out, nil
 }
 
-// scoreLeaveOneOut returns the leave-one-out score at z, if it was asked for or is
-// the objective. Where there is none, because a row alone determines a
-// coefficient of the mean, there is a warning and the score is nil.
+// scoreLeaveOneOut returns the leave-one-out score at z if it was requested or is the
+// objective. If the score is undefined, because a row alone determines a coefficient
+// of the mean, scoreLeaveOneOut adds a warning and returns nil.
 func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
 	if o := s.job.opts; !o.LeaveOneOut && o.Objective != LOO {
 		return nil, nil

@@ -8,13 +8,13 @@ import (
 	"gpfit/device"
 )
 
-// Select fits the kernels one after the other and compares them. opts hold for
-// each, but for the kernel. If ctx is cancelled it returns what was compared so
-// far, with the best, and an error that wraps ctx's; the result is nil only if
-// no kernel was done. A kernel that cannot be fitted is a candidate with an
-// error. Errors: those of [Prepare] for any kernel in the list before
-// anything is fitted, [*device.MemoryError], [*device.LostError], and an error
-// if no kernel could be fitted.
+// Select fits the kernels one after the other and compares them. opts applies to
+// each, except for the kernel. If ctx is cancelled, Select returns the comparison so
+// far, with the best kernel, and an error that wraps ctx's; the result is nil only if
+// no kernel was done. A kernel that cannot be fitted is a candidate with an error.
+// Errors: those of [Prepare] for any kernel in the list, before any fit;
+// [*device.MemoryError]; [*device.LostError]; and an error if no kernel could be
+// fitted.
 func Select(ctx context.Context, data Data, opts Options, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()

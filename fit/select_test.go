@@ -31,8 +31,8 @@ func mustSelect(t *testing.T, d Data, o Options, s SelectOptions) *Selection {
 	return r
 }
 
-// TestSelect: every kernel has the scores of a fit and a cross-validation of its
-// own, and the best is that of the smallest score.
+// TestSelect checks that every kernel has the scores of a separate fit and
+// cross-validation, and that the best kernel has the smallest score.
 func TestSelect(t *testing.T) {
 	d := trend(60)
 	kernels := []string{"rbf", "matern12", "linear", "rbf(lengthscale=0.1) + linear"}
@@ -68,7 +68,7 @@ func TestSelect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Three of the covariance, one of the mean.
+		// Three parameters of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
 			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
@@ -86,8 +86,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestGreedy: the search finds that the data are a line and a wiggle, whatever
-// the order of the leaves, never fits a kernel twice, and is deterministic.
+// TestGreedy checks that the search finds that the data are a line and a wiggle for
+// any order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {
 	d := trend(60)
 	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: CrossValidation{Folds: 3}}
@@ -125,8 +125,8 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
-// TestWarmStart: a grown kernel begins at the values of the kernel it was made
-// from.
+// TestWarmStart checks that a grown kernel starts at the values of the kernel that it
+// was made from.
 func TestWarmStart(t *testing.T) {
 	var starts []map[string]float64
 	d := trend(40)
@@ -182,8 +182,8 @@ func TestSelectCancel(t *testing.T) {
 	}
 }
 
-// TestFailures: a kernel that cannot be fitted does not end the comparison; a
-// mistake does, before anything is fitted.
+// TestSelectFailures checks that a kernel that cannot be fitted does not end the
+// comparison, and that a mistake does, before any fit.
 func TestSelectFailures(t *testing.T) {
 	d := trend(30)
 	// Without noise a line of rank 1 is singular.

@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// SelectionScore is what kernels are compared by; less is better.
+// SelectionScore is the score by which kernels are compared; less is better.
 type SelectionScore string
 
-// The scores that decide.
+// The values for SelectOptions.Score.
 const (
 	// ByNLML is the negative log marginal likelihood at the fitted parameters.
 	ByNLML SelectionScore = "nlml"
-	// ByBIC is 2·NLML + p·log n for p parameters that were fitted (Schwarz 1978),
-	// the default: among kernels with different numbers of parameters it counts
-	// their cost.
+	// ByBIC is 2·NLML + p·log n for p fitted parameters (Schwarz 1978), the default.
+	// It penalises kernels with more parameters.
 	ByBIC SelectionScore = "bic"
-	// ByLOO is the negative log predictive density of leave-one-out.
+	// ByLOO is the negative leave-one-out log predictive density.
 	ByLOO SelectionScore = "loo"
 	// ByCV is the negative log predictive density of K-fold cross-validation.
 	ByCV SelectionScore = "cv"
@@ -33,28 +32,27 @@ const (
 	DefaultBudget   = 60
 )
 
-// SelectOptions say what is compared. All but Kernels have usable zero values.
+// SelectOptions configures [Select]. All fields but Kernels have usable zero values.
 type SelectOptions struct {
-	// Kernels are text forms: those to compare, or with Greedy the leaves to
+	// Kernels are text forms: the kernels to compare or, with Greedy, the leaves to
 	// build kernels from.
 	Kernels []string
-	// Score decides; empty means ByBIC.
+	// Score is the score that decides; empty means ByBIC.
 	Score SelectionScore
-	// Greedy searches: from the best leaf on, it tries every kernel that one
-	// step makes of the best so far (see neighbours) and goes on from the best
-	// of them while the score improves, after Duvenaud, Lloyd, Grosse,
-	// Tenenbaum and Ghahramani, Structure discovery in nonparametric regression
-	// through compositional kernel search, ICML 2013. A fit begins at the
-	// parameters of the kernel that it was made from, new leaves at the best of
-	// three scales.
+	// Greedy searches for a kernel. From the best leaf on, it tries every kernel that
+	// is one step from the best so far (see neighbours) and continues from the best
+	// of them while the score improves, after Duvenaud, Lloyd, Grosse, Tenenbaum and
+	// Ghahramani, Structure discovery in nonparametric regression through
+	// compositional kernel search, ICML 2013. A fit starts at the parameters of the
+	// kernel that it was made from, with new leaves at the best of three scales.
 	Greedy bool
-	// MaxTerms bounds the leaves of a grown kernel, Budget the kernels that are
-	// fitted in a search; 0 means the defaults.
+	// MaxTerms limits the leaves of a grown kernel. Budget limits the kernels that a
+	// search fits. 0 means the default.
 	MaxTerms, Budget int
-	// CrossValidation says how, for all kernels alike. Its OnFold is not called.
+	// CrossValidation applies to all kernels alike. Its OnFold is not called.
 	CrossValidation CrossValidation
-	// OnCandidate, unless nil, is called before each kernel with its number
-	// from 0, how many are known to come, and its text.
+	// OnCandidate, if not nil, is called before each kernel with its number from 0,
+	// the number of kernels known so far, and its text.
 	OnCandidate func(index, known int, kernel string)
 }
 
@@ -88,38 +86,38 @@ type Selection struct {
 	SchemaVersion int    `json:"schema_version"`
 	N             int    `json:"n"`
 	D             int    `json:"d"`
-	// Score decided; Best is the index of the best candidate by it.
+	// Score is the score that decided. Best is the index of the best candidate.
 	Score      SelectionScore `json:"score"`
 	Candidates []Candidate    `json:"candidates"`
 	Best       int            `json:"best"`
 	// Stopped says why a search ended, or that the comparison was interrupted.
 	Stopped string  `json:"stopped,omitempty"`
 	Seconds float64 `json:"seconds"`
-	// Report is the best kernel's, and Outcome has its model; the device's
-	// memory is given back.
+	// Report describes the best kernel, and Outcome has its model. The device's
+	// memory has been freed.
 	Report  *Report  `json:"report"`
 	Outcome *Outcome `json:"-"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 }
 
-// Candidate is one kernel that was fitted. Scores are nil if that
-// failed, and LOO where it is not defined.
+// Candidate is a kernel and its scores. Scores are nil if the fit failed; LOO is also
+// nil if it is undefined.
 type Candidate struct {
 	Kernel string `json:"kernel"`
-	// Round is 0 for the kernels that were given, then the step of the search.
+	// Round is 0 for the given kernels, then the step of the search.
 	Round int `json:"round"`
-	// Parameters counts those that were fitted, coefficients of the mean
-	// included.
+	// Parameters is the number of fitted parameters, including coefficients of the
+	// mean.
 	Parameters int `json:"parameters"`
-	// NLML, BIC and LOO are of the scaled problem, CV in original units; see
+	// NLML, BIC and LOO refer to the scaled problem, CV to original units; see
 	// [SelectionScore].
 	NLML *float64 `json:"nlml"`
 	BIC  *float64 `json:"bic"`
 	LOO  *float64 `json:"loo"`
 	CV   *float64 `json:"cv_nlpd"`
-	// CVStandardized is CV in units of the targets' standard deviation,
-	// CVStdError the standard error of both.
+	// CVStandardized is CV in units of the targets' standard deviation. CVStdError is
+	// the standard error of both.
 	CVStandardized *float64    `json:"cv_nlpd_standardized"`
 	CVStdError     *float64    `json:"cv_nlpd_std_error"`
 	Test           *TestScores `json:"test,omitempty"`
@@ -129,7 +127,7 @@ type Candidate struct {
 	Seconds        float64     `json:"seconds"`
 }
 
-// Text prints the comparison as a table, and the best kernel's report.
+// Text returns the comparison as a table, followed by the best kernel's report.
 func (r *Selection) Text() string {
 	var b strings.Builder
 	width := len("kernel")
@@ -155,7 +153,7 @@ func (r *Selection) Text() string {
 		}
 		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12s  %17s  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, loo, cv, c.Status)
 	}
-	fmt.Fprintf(&b, "\n* best by %s; NLML, BIC and LOO of the scaled problem, CV NLPD a row in units of the targets' deviation\n", r.Score)
+	fmt.Fprintf(&b, "\n* best by %s; NLML, BIC and LOO refer to the scaled problem, CV NLPD is per row in units of the targets' standard deviation\n", r.Score)
 	if r.Stopped != "" {
 		fmt.Fprintf(&b, "the search ended: %s\n", r.Stopped)
 	}

@@ -13,10 +13,10 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// session is a job on a device: a workspace and the objective on it. It is the
-// objective that the optimiser sees. If its device is lost, or turns out too
-// small, it moves to the fallback that the options allow and evaluates the same
-// point there: the optimiser goes on as if nothing had happened.
+// session is a job on a device: a workspace and the objective on it, which the
+// optimiser evaluates. If its device is lost, or turns out too small, the session
+// moves to the fallback that the options allow and evaluates the same point there, so
+// that the optimiser does not notice.
 type session struct {
 	job  *Job
 	ws   device.Workspace
@@ -24,18 +24,18 @@ type session struct {
 	info device.Info
 	// owned is a fallback backend that the session opened itself.
 	owned    device.Backend
-	asked    int // for values, for messages
+	asked    int // values requested, for messages
 	warnings []string
 	spent    time.Duration // in evaluations
 	// checked says whether a factor was checked since it was set to false, and
 	// checkedResidual is the result.
 	checked         bool
 	checkedResidual *float64
-	// onClose, unless nil, is told when the session is closed.
+	// onClose, if not nil, is called when the session is closed.
 	onClose func(*session)
 }
 
-// open puts the job on b, or on the fallback if its memory does not suffice.
+// open opens the job on b, or on the fallback if b cannot take it.
 func (j *Job) open(ctx context.Context, b device.Backend) (*session, error) {
 	s := &session{job: j}
 	err := s.attach(ctx, b)
@@ -88,7 +88,7 @@ func (s *session) Close() {
 	s.ws, s.owned = nil, nil
 }
 
-// canMove says whether an error is the device's and a fallback is left.
+// canMove reports whether an error is the device's and a fallback is left.
 func (s *session) canMove(err error) bool {
 	var lost *device.LostError
 	var memory *device.MemoryError
@@ -98,11 +98,11 @@ func (s *session) canMove(err error) bool {
 		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported) || errors.As(err, &wrong))
 }
 
-// move goes on on the fallback device.
+// move continues on the fallback device.
 func (s *session) move(ctx context.Context, cause error, from string) error {
 	b, err := s.job.opts.Fallback(ctx)
 	if err != nil {
-		return errors.Join(cause, fmt.Errorf("and the fallback device cannot be had: %w", err))
+		return errors.Join(cause, fmt.Errorf("and the fallback device cannot be opened: %w", err))
 	}
 	if s.ws != nil {
 		_ = s.ws.Close()
@@ -111,7 +111,7 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 	if err := s.attach(ctx, b); err != nil {
 		return errors.Join(cause, err)
 	}
-	warning := fmt.Sprintf("%s failed (%v): went on on %s from evaluation %d", from, cause, s.info.Name, s.asked)
+	warning := fmt.Sprintf("%s failed (%v): gpfit continued on %s from evaluation %d", from, cause, s.info.Name, s.asked)
 	s.warnings = append(s.warnings, warning)
 	if s.job.opts.OnWarning != nil {
 		s.job.opts.OnWarning(warning)
@@ -119,8 +119,8 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 	return nil
 }
 
-// retry calls f, which evaluates, and once more on the fallback if the device
-// failed or was wrong.
+// retry calls f, which evaluates. If the device failed or was wrong, it calls f again
+// on the fallback.
 func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
 	began := time.Now()
 	defer func() { s.spent += time.Since(began) }()
@@ -148,7 +148,7 @@ func (s *session) ValueGradient(ctx context.Context, z, grad []float64) (float64
 	return s.retry(ctx, func() (float64, error) { return s.obj.ValueGradient(ctx, z, grad) })
 }
 
-// leaveOneOut returns the leave-one-out score at z, whatever the objective is.
+// leaveOneOut returns the leave-one-out score at z, for any objective.
 func (s *session) leaveOneOut(ctx context.Context, z []float64) (float64, error) {
 	return s.retry(ctx, func() (float64, error) {
 		if _, err := s.obj.Value(ctx, z); err != nil {
@@ -158,13 +158,13 @@ func (s *session) leaveOneOut(ctx context.Context, z []float64) (float64, error)
 	})
 }
 
-// maxResidual is what no stable factorisation exceeds at noise variances down
-// to 1e-6 of the signal; 1e-8 is to be expected.
+// maxResidual is a residual that no stable factorisation exceeds at noise variances
+// down to 1e-6 of the signal. The expected residual is 1e-8.
 const maxResidual = 1e-4
 
-// residualLimit is what a factor's residual may be where rounding explains so much on
-// average: √n times that, in case roundings do not cancel, but no more than maxResidual
-// on their account.
+// residualLimit returns the largest residual that is accepted for a factor, given the
+// residual that rounding explains on average. The limit is √n times the average, in
+// case roundings do not cancel, but this factor does not raise it above maxResidual.
 func residualLimit(n int, average float64) float64 {
 	return max(average, min(maxResidual, math.Sqrt(float64(n))*average))
 }
@@ -185,8 +185,8 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 	return &r, err
 }
 
-// evaluation is a point that a session has evaluated last, its gradient or nil,
-// and how many evaluations there were.
+// evaluation holds the point that a session evaluated last, its gradient or nil, and
+// the counts of evaluations.
 type evaluation struct {
 	z, grad       []float64
 	all, fullSize descent.Evaluations

@@ -15,8 +15,8 @@ import (
 	"gpfit/hyperopt"
 )
 
-// TestManyFits: as many fits at once in one process as they come, each on a backend
-// of its own or all on one, come to the bits of a fit alone.
+// TestManyFits checks that many concurrent fits in one process, each on a separate
+// backend or all on one, have the bits of a single fit.
 func TestManyFits(t *testing.T) {
 	const fits = 32
 	d := synthetic(60)
@@ -62,7 +62,7 @@ func TestManyFits(t *testing.T) {
 	all.Wait()
 }
 
-// held is what a process holds.
+// held holds the resources of a process.
 type held struct {
 	heap              uint64
 	goroutines, files int
@@ -77,13 +77,13 @@ func holds() held {
 	return held{m.HeapAlloc, runtime.NumGoroutine(), len(files)}
 }
 
-// heapSlack is what the heap may vary by between two evaluations: pools that the
-// collector empties and fills.
+// heapSlack is how much the heap may vary between two evaluations, because the
+// collector empties pools and they fill again.
 const heapSlack = 2 << 20
 
-// TestSoak: evaluations, and jobs that are opened and closed, leave nothing behind:
-// neither memory nor goroutines nor open files. GPFIT_SOAK is a time such as 10m; the
-// default is 10,000 evaluations, a tenth of that with -short.
+// TestSoak checks that evaluations, and jobs that are opened and closed, leak neither
+// memory nor goroutines nor open files. GPFIT_SOAK is a time such as 10m; the default
+// is 10,000 evaluations, a tenth of that with -short.
 func TestSoak(t *testing.T) {
 	ctx := context.Background()
 	evaluations := 10_000
@@ -122,7 +122,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d evaluations in %v: %+v, at first %+v", done, time.Since(begin).Round(time.Second), holds(), before)
 }
 
-// evaluateAround takes n values and gradients at points around the start.
+// evaluateAround evaluates n values and gradients at points around the start.
 func evaluateAround(ctx context.Context, p *Parts, n int) error {
 	z, grad := make([]float64, len(p.Start)), make([]float64, len(p.Start))
 	for i := range n {

@@ -11,8 +11,8 @@ import (
 	"gpfit/mean"
 )
 
-// Default start values and bounds of kernel parameters, by what they are; the
-// bounds are factors of the start's unit.
+// Default start values and bounds of kernel parameters, by kind. The bounds are
+// multiples of the unit.
 //
 //	kind          unit, from the data                                 bounds
 //	Lengthscale   median distance of points over its columns          1e-4 … 1e4
@@ -23,14 +23,14 @@ import (
 //	Weight        1                                                   1e-6 … 1e6
 //	Variance      1, then the variance of the targets                 1e-6 … 1e6
 //
-// A start is its unit; a third of it for periods, so that some turns are seen,
-// and half as much for each further lengthscale or period, since equal leaves
-// with equal starts would stay equal for ever.
+// A start is its unit, with two exceptions. Periods start at a third of it, so that
+// the data contain some turns. Each further lengthscale or period starts at half the
+// previous one, since equal leaves with equal starts would stay equal.
 //
-// Then every term of the outermost sum is brought to its share of the targets'
-// variance: its parameters with units of the target are scaled such that its
-// mean prior variance over training rows is that share. For the stationary
-// families this is the variance over the number of signal variances.
+// Then each term of the outermost sum gets its share of the targets' variance: its
+// parameters with units of the target are scaled such that its mean prior variance
+// over training rows is that share. For the stationary families the share is the
+// variance divided by the number of signal variances.
 var kindBounds = map[kernel.Kind][2]float64{
 	kernel.Lengthscale: {1e-4, 1e4},
 	kernel.Period:      {1e-3, 1e2},
@@ -41,14 +41,14 @@ var kindBounds = map[kernel.Kind][2]float64{
 	kernel.Variance:    {1e-6, 1e6},
 }
 
-// periodStart is the share of a column's range that a period begins with.
+// periodStart is the share of a column's range at which a period starts.
 const periodStart = 1.0 / 3
 
-// varianceRows bounds the rows over which a term's variance is averaged.
+// varianceRows limits the rows over which a term's variance is averaged.
 const varianceRows = 200
 
-// defaultParameters lists the parameters of kernel, noise and mean with start
-// values and bounds from the data, or those of the kernel's text.
+// defaultParameters lists the parameters of kernel, noise and mean with start values
+// and bounds from the data or the kernel's text.
 func defaultParameters(s *sample, m *model) ([]parameter, error) {
 	variance := m.targetVariance(s)
 	out := kernelParameters(s, m)
@@ -115,7 +115,7 @@ func shareVariance(s *sample, m *model, params []parameter, variance float64) er
 				scale = factor
 			}
 			bound := scale
-			if p.Kind == kernel.Variance { // bounds are those of the whole variance
+			if p.Kind == kernel.Variance { // bounds apply to the whole variance
 				bound *= float64(all)
 			}
 			for i := range p.Size {
@@ -130,7 +130,7 @@ func shareVariance(s *sample, m *model, params []parameter, variance float64) er
 	return nil
 }
 
-// countSizes counts the parameters of which each sets the size of a summand.
+// countSizes counts the parameters that set the size of a summand.
 func countSizes(prog *kernel.Program) int {
 	n := 0
 	for _, p := range prog.Params {
@@ -146,11 +146,11 @@ func countSizes(prog *kernel.Program) int {
 // still work.
 const (
 	noiseLo, noiseHi = 1e-9, 1e2
-	// noiseStart is the share of the targets' variance that noise begins with.
+	// noiseStart is the noise's start value as a share of the targets' variance.
 	noiseStart = 0.1
 )
 
-// noiseParameters are the estimated noise variances.
+// noiseParameters returns the estimated noise variances.
 func noiseParameters(s *sample, variance float64) []parameter {
 	p := parameter{Parameter: descent.Parameter{
 		Name: graph.NoiseVariance, Group: graph.NoiseVariance, Log: true,
@@ -170,8 +170,8 @@ func noiseParameters(s *sample, variance float64) []parameter {
 	return out
 }
 
-// meanParameters are the mean's coefficients if they are parameters: the constant
-// begins at the targets' mean, the others at zero.
+// meanParameters returns the mean's coefficients if they are parameters. The constant
+// starts at the targets' mean, the others at zero.
 func meanParameters(s *sample, m *model) []parameter {
 	var out []parameter
 	for _, f := range m.basis {
@@ -202,7 +202,8 @@ func meanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float
 	return sum / float64(count)
 }
 
-// smallestRange returns the smallest of the columns' ranges that is not 0.
+// smallestRange returns the smallest nonzero range of the columns, or 1 if there is
+// none.
 func smallestRange(x *kernel.Points, dims []int) float64 {
 	best := math.Inf(1)
 	for _, c := range dims {
@@ -234,9 +235,9 @@ func rootMeanNorm(x *kernel.Points, dims []int) float64 {
 	return math.Sqrt(sum / float64(x.N))
 }
 
-// medianDistance returns the median Euclidean distance of pairs of points over
-// the given columns, from at most a few thousand pairs drawn with a fixed seed;
-// pairs at distance zero do not count.
+// medianDistance returns the median Euclidean distance of pairs of points over the
+// given columns, from at most 4,000 pairs drawn with a fixed seed. It ignores pairs
+// at distance zero.
 func medianDistance(x *kernel.Points, dims []int) float64 {
 	const pairs = 4000
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -16,8 +16,8 @@ import (
 // quantile975 is the 97.5 % point of the standard normal distribution.
 const quantile975 = 1.959963984540054
 
-// stdErrors forms the Hessian at the optimum: two gradients for every parameter
-// that is free and not at a bound.
+// stdErrors computes the Hessian at the optimum from two gradients for every
+// parameter that is free and not at a bound.
 func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Result) (*StdErrors, error) {
 	e := &StdErrors{}
 	var index []int
@@ -57,11 +57,11 @@ func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Res
 	return e, nil
 }
 
-// hessianStep returns the steps of the central differences in z. The relative
-// truncation error of 1e-3 is h²/6 · g‴/g′, about 1e-7; gradients are accurate to
-// 1e-10 of their terms at moderate condition, which the step divides to 1e-6. By a
-// coefficient of the mean the gradient is linear, so that its step may grow with
-// it.
+// hessianStep returns the steps of the central differences in z. A step of 1e-3 has a
+// relative truncation error of h²/6 · g‴/g′, about 1e-7. Gradients are accurate to
+// 1e-10 of their terms at moderate condition, and division by the step makes that
+// 1e-6. The gradient is linear in a coefficient of the mean, so that its step may
+// grow with it.
 func (j *Job) hessianStep(z []float64) func(i int) float64 {
 	return func(i int) float64 {
 		if j.params.free[i].Log {
@@ -71,16 +71,16 @@ func (j *Job) hessianStep(z []float64) func(i int) float64 {
 	}
 }
 
-// scaledEigenvalue bounds the smallest eigenvalue of the Hessian scaled to a unit
-// diagonal, for each parameter: what the truncation of the differences leaves of
-// its digits.
+// scaledEigenvalue, times the number of parameters, is the lower bound of the
+// smallest eigenvalue of the Hessian scaled to a unit diagonal. The truncation of the
+// differences leaves no more digits.
 const scaledEigenvalue = 1e-6
 
-// invert returns the inverse of the Hessian, or nil and a reason in Failure if
-// it is not positive definite beyond its errors: by Weyl's inequality
-// eigenvalues are no more accurate than the norm of the error, of which the
-// asymmetry is a sample. A gradient that is not quite zero stands for as much
-// curvature, which depends on the parametrisation.
+// invert returns the inverse of the Hessian. If the Hessian is not positive definite
+// beyond its errors, invert returns nil and sets Failure. By Weyl's inequality,
+// eigenvalues are no more accurate than the norm of the error, of which the asymmetry
+// is a sample. A gradient that is not quite zero adds as much curvature, which
+// depends on the parametrisation.
 func (e *StdErrors) invert(gradient float64) *mat.SymDense {
 	p := len(e.Hessian)
 	h, scaled := mat.NewSymDense(p, nil), mat.NewSymDense(p, nil)
@@ -105,7 +105,7 @@ func (e *StdErrors) invert(gradient float64) *mat.SymDense {
 		smallest, worst, _ = smallestEigenvalue(scaled)
 	}
 	if !(smallest > accuracy) {
-		e.Failure = fmt.Sprintf("the Hessian is not positive definite (smallest eigenvalue %.3g, accuracy %.1g): this is no minimum that the data determine, mostly along %s; fix or bound it, or give it a prior", smallest, accuracy, e.Names[worst])
+		e.Failure = fmt.Sprintf("the Hessian is not positive definite (smallest eigenvalue %.3g, accuracy %.1g): the data do not determine a minimum, mostly along %s; fix or bound it, or give it a prior", smallest, accuracy, e.Names[worst])
 		return nil
 	}
 	var chol mat.Cholesky
@@ -121,7 +121,8 @@ func (e *StdErrors) invert(gradient float64) *mat.SymDense {
 	return &inverse
 }
 
-// smallestEigenvalue returns it with the largest component of its vector.
+// smallestEigenvalue returns the smallest eigenvalue of h and the index of the
+// largest component of its eigenvector.
 func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
 	p := h.SymmetricDim()
 	for i := range p {
@@ -145,14 +146,14 @@ func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
 	return eigen.Values(nil)[0], worst, true
 }
 
-// fillStdErrors takes the covariance of z to natural and original units.
+// fillStdErrors converts the covariance of z to natural and original units.
 func (j *Job) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
 	e.Log, e.Scaled, e.Original = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	e.Interval95 = map[string][2]float64{}
 	values := j.params.values(z)
 	original := j.inOriginalUnits(values)
-	// slopes holds ∂original/∂z by parameter; the original units are affine in
-	// the natural values, so that a unit step gives the derivative.
+	// slopes holds ∂original/∂z by parameter. The original units are affine in the
+	// natural values, so that a unit step gives the derivative.
 	slopes := map[string][]float64{}
 	for k, el := range j.params.elements {
 		a := slices.Index(index, el.index)
@@ -185,8 +186,8 @@ func (j *Job) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *
 	}
 }
 
-// inOriginalUnits converts the natural values of all parameters, but for a
-// constant; with several targets those that have the same value for all.
+// inOriginalUnits converts the natural values of all parameters, up to an additive
+// constant. With several targets it returns only the values that all targets share.
 func (j *Job) inOriginalUnits(values []float64) map[string]float64 {
 	out := j.originalUnits(0, values).values
 	if q, m := len(j.model.basis), j.model; m.meanFree {
@@ -208,8 +209,8 @@ func (j *Job) inOriginalUnits(values []float64) map[string]float64 {
 	return out
 }
 
-// addStdErrors adds them to the report, with a warning where they mean less
-// than they seem to.
+// addStdErrors adds the standard errors to the report, with a warning if they mean
+// less than they seem to.
 func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
 	r.StdErrors = e
 	switch {
@@ -217,6 +218,6 @@ func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
 	case e.Failure != "":
 		r.Warnings = append(r.Warnings, "no standard errors: "+e.Failure)
 	case !status.Converged():
-		r.Warnings = append(r.Warnings, "the standard errors are of the point reached, which is not an optimum: the optimiser ended "+status.String())
+		r.Warnings = append(r.Warnings, "the standard errors refer to the point reached, which is not an optimum: the optimiser ended "+status.String())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"gpfit/gp"
 )
 
-// TestStdErrorsAnalytic: with a lengthscale far below the distances Σ = sI, s =
-// τ² + σ², and with σ² fixed
+// TestStdErrorsAnalytic compares with formulas: with a lengthscale far below the distances
+// Σ = sI, s = τ² + σ², and with σ² fixed
 //
 //	NLML = ½n log s + Σ(y − c)²/(2s) + …,  ŝ = Σ(y − ĉ)²/n,
 //	∂²/∂(log τ²)² = nτ⁴/(2s²),  ∂²/∂c² = n/s,  no mixed term.
@@ -26,7 +26,7 @@ func TestStdErrorsAnalytic(t *testing.T) {
 		tau := r.Parameters["signal_variance"]
 		s := tau + 1e-3
 		wantTau, wantMean := s/tau*math.Sqrt(2.0/50), math.Sqrt(s/50)
-		// hessianStep² / 6 times a third derivative of the size of the second.
+		// hessianStep² / 6 times a third derivative as large as the second.
 		const tol = 1e-6
 		if math.Abs(e.Log["signal_variance"]/wantTau-1) > tol || math.Abs(e.Scaled["signal_variance"]/(wantTau*tau)-1) > tol {
 			t.Errorf("%s: log τ² has %v, analytic %v", how, e.Log["signal_variance"], wantTau)
@@ -52,9 +52,9 @@ func TestStdErrorsAnalytic(t *testing.T) {
 	}
 }
 
-// TestHessian compares with second differences of values, which use no gradient,
-// with ties and priors; of fourth order in the step 0.02 they are accurate to
-// 1e-7 (truncation) and 1e-16·100/4e-4 (cancellation), relative to their terms.
+// TestHessian compares with second differences of values, which use no gradient, with
+// ties and priors. They have fourth order in the step 0.02 and are accurate to 1e-7
+// (truncation) and 1e-16·100/4e-4 (cancellation), relative to their terms.
 func TestHessian(t *testing.T) {
 	o := Options{Kernel: "rbf(ard) + matern32(ard)", Mean: "linear", MeanFit: MeanFree, StdErrors: true,
 		Ties:   []Tie{{"k2.lengthscale[0]", "k1.lengthscale[0]"}},
@@ -108,17 +108,17 @@ func TestHessian(t *testing.T) {
 	if e.Log["k2.lengthscale[0]"] != e.Log["k1.lengthscale[0]"] || e.Log["k2.lengthscale[0]"] == 0 {
 		t.Errorf("tied: %v", e.Log)
 	}
-	// The slope of the first column in original units: a delta method by hand.
+	// The slope of the first column in original units, by the delta method by hand.
 	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.sample.scalings[0].YScale/task.sample.scalings[0].XScale[0])-1) > 1e-9 {
 		t.Errorf("slope's units: ratio %v", ratio)
 	}
 }
 
-// TestStdErrorsFailure: no number is made up where the objective has no minimum
-// that the data determine, or the fit did not get there.
+// TestStdErrorsFailure checks that there are no standard errors if the data do not
+// determine a minimum of the objective, or if the fit did not reach it.
 func TestStdErrorsFailure(t *testing.T) {
 	d := synthetic(40)
-	// Two variances of which only the sum matters: one eigenvalue is 0.
+	// Two variances of which only the sum matters, so that one eigenvalue is 0.
 	o := Options{Kernel: "rbf(lengthscale=1e-9) + matern12(lengthscale=1e-9)", StdErrors: true,
 		Fix: []Assignment{{Name: "k1.lengthscale"}, {Name: "k2.lengthscale"}, {"noise_variance", 1e-3, true}}}
 	r := mustFit(t, d, o).Report

@@ -15,7 +15,7 @@ import (
 	"gpfit/gp"
 )
 
-// TestKrigingTargets compares two targets with NumPy's, each alone there.
+// TestKrigingTargets compares two targets with NumPy's results for each alone.
 func TestKrigingTargets(t *testing.T) {
 	k, o := readKriging(t)
 	d := Data{
@@ -58,7 +58,7 @@ func TestKrigingTargets(t *testing.T) {
 	}
 }
 
-// twoTargets has two smooth functions of the same inputs, in different units.
+// twoTargets returns two smooth functions of the same inputs in different units.
 func twoTargets(n int) Data {
 	d := synthetic(n)
 	for i := range n {
@@ -121,9 +121,9 @@ func TestTargets(t *testing.T) {
 	checkTargetsSaved(t, out, d)
 }
 
-// TestTargetsLeaveOneOut: the score of two targets is the mean of their scores,
-// each alone at the same parameters. Standard errors in original units are
-// those of parameters that the targets share.
+// TestTargetsLeaveOneOut checks that the score of two targets is the mean of their
+// separate scores at the same parameters. Standard errors in original units exist
+// only for parameters that the targets share.
 func TestTargetsLeaveOneOut(t *testing.T) {
 	d := twoTargets(80)
 	o := Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
@@ -182,8 +182,8 @@ func checkTargetsSaved(t *testing.T, out *Outcome, d Data) {
 	}
 }
 
-// TestWithRows: a task on some rows is the task of these rows, at the scaling
-// of all.
+// TestWithRows checks that a task on some rows equals the task of these rows alone,
+// at the scaling of all.
 func TestWithRows(t *testing.T) {
 	d := twoTargets(60)
 	d.Test = nil
@@ -230,7 +230,7 @@ func TestTargetErrors(t *testing.T) {
 		"one name": {func(d *Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, Options{}, "target values"},
 		"free":     {func(*Data) {}, Options{Mean: "constant", MeanFit: MeanFree}, "cannot be set, fixed, bounded or free"},
 		"named":    {func(*Data) {}, Options{Mean: "constant", Fix: []Assignment{{"mean_constant", 1, true}}}, "cannot be set"},
-		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "do not go with several"},
+		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "cannot be combined with several"},
 	} {
 		d := twoTargets(50)
 		c.change(&d)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text prints the report for people.
+// Text returns the report as text for people.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-22s %s\n", "kernel", r.Kernel)
@@ -78,8 +78,8 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// writeParameters prints one line for every parameter, with its gradient where
-// it was evaluated.
+// writeParameters prints a line for every parameter, with its gradient if it was
+// evaluated.
 func (r *Report) writeParameters(b *strings.Builder) {
 	width := 20
 	for _, name := range append(append([]string(nil), r.Names...), r.NamesOriginal...) {
@@ -112,8 +112,8 @@ func (r *Report) writeParameters(b *strings.Builder) {
 	}
 }
 
-// originalText is a parameter in original units, or where to find it: below, for
-// each column or target.
+// originalText returns a parameter in original units, or a note that it follows by
+// column or by target.
 func (r *Report) originalText(name string) string {
 	isPart := func(other string) bool { return other == name || strings.HasPrefix(other, name+"[") }
 	switch v, ok := r.ParametersOriginalUnits[name]; {
@@ -127,8 +127,8 @@ func (r *Report) originalText(name string) string {
 	return ""
 }
 
-// writeMean prints the mean's coefficients that were found by least squares;
-// others are among the parameters.
+// writeMean prints the coefficients of the mean that least squares found. Others are
+// among the parameters.
 func (r *Report) writeMean(b *strings.Builder) {
 	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) == 0 {
 		return
@@ -149,11 +149,11 @@ func (r *Report) writeMean(b *strings.Builder) {
 
 func (r *Report) objectiveLabel() string { return objectiveLabel(r.ObjectiveName) }
 
-// isLOO says whether leave-one-out was minimised.
+// isLOO reports whether the objective was leave-one-out.
 func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string(LOO)) }
 
-// estimate says in the status line what kind of estimate the parameters are,
-// where it is not that of maximum likelihood.
+// estimate returns a note for the status line if the parameters are not maximum
+// likelihood estimates.
 func (r *Report) estimate() string {
 	switch {
 	case r.Type != "fit":
@@ -168,11 +168,11 @@ func (r *Report) estimate() string {
 	return ""
 }
 
-// writeObjective prints what was minimised, where that is not the NLML alone,
-// the scores beside it, and the priors.
+// writeObjective prints the objective if it is not the NLML alone, the leave-one-out
+// score and the priors.
 func (r *Report) writeObjective(b *strings.Builder) {
 	if l := r.Scores.LeaveOneOut; l != nil {
-		fmt.Fprintf(b, "%-22s %14.6f   a row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
+		fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
 	}
 	if r.NegLogPrior == nil {
 		return
@@ -182,7 +182,7 @@ func (r *Report) writeObjective(b *strings.Builder) {
 		base = "LOO"
 	}
 	fmt.Fprintf(b, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
-	b.WriteString("\npriors: densities over the parameters of the scaled problem, no Jacobian; a fit gives the mode (MAP)\n")
+	b.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")
 	width := 20
 	for name := range r.Priors {
 		width = max(width, len(name))
@@ -194,7 +194,7 @@ func (r *Report) writeObjective(b *strings.Builder) {
 	}
 }
 
-// writeScores prints predictive scores beside one another.
+// writeScores prints the predictive scores side by side.
 func (r *Report) writeScores(b *strings.Builder) {
 	cv := r.Scores.CrossValidation
 	if cv == nil {
@@ -202,7 +202,7 @@ func (r *Report) writeScores(b *strings.Builder) {
 	}
 	what := "at these parameters"
 	if cv.Refit {
-		what = "refitted for each"
+		what = "refitted in each fold"
 	}
 	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
 	for _, p := range cv.Targets {

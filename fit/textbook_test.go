@@ -10,9 +10,9 @@ import (
 	"gpfit/device/devicetest/textbook"
 )
 
-// TestTextbook fits by another method on another device: the likelihood, the
-// optimum and the predictions are those of the CPU, and what the method lacks is an
-// error.
+// TestTextbook fits by another method on another device. The likelihood, the optimum
+// and the predictions equal the CPU's, and operations that the method lacks are
+// errors.
 func TestTextbook(t *testing.T) {
 	ctx, d := context.Background(), synthetic(60)
 	o := Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTies: a fit with ties has the optimum of the simpler model it is equal
-// to, and reports every parameter.
+// TestTies checks that a fit with ties has the optimum of the equivalent simpler
+// model and reports every parameter.
 func TestTies(t *testing.T) {
 	d := synthetic(80)
 	iso := mustFit(t, d, Options{Kernel: "rbf"}).Report
@@ -24,7 +24,7 @@ func TestTies(t *testing.T) {
 			t.Errorf("text:\n%s", r.Text())
 		}
 	}
-	// Predictions use the tied values: the held-out scores are the same.
+	// Predictions use the tied values, so that the held-out scores are the same.
 	d.Test = make([]bool, d.N)
 	for i := 0; i < d.N; i += 4 {
 		d.Test[i] = true
@@ -36,8 +36,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestTiedChain: a chain of ties leads to one parameter, whose start, bounds and
-// prior hold for all.
+// TestTiedChain checks that a chain of ties leads to one parameter, whose start,
+// bounds and prior hold for all.
 func TestTiedChain(t *testing.T) {
 	task := mustPrepare(t, synthetic(30), Options{
 		Kernel: "rbf(ard) + matern32(ard, lengthscale=3) + matern52",
@@ -68,7 +68,8 @@ func TestTiedChain(t *testing.T) {
 	}
 }
 
-// TestTieNoiseGroups: a group's noise can be tied to another's, and have a prior.
+// TestTieNoiseGroups checks that a group's noise can be tied to another's and can
+// have a prior.
 func TestTieNoiseGroups(t *testing.T) {
 	d := synthetic(60)
 	d.NoiseGroupColumn = "g"
@@ -99,10 +100,10 @@ func TestTieErrors(t *testing.T) {
 	for word, o := range map[string]Options{
 		`did you mean "k1.lengthscale[0]"`:                tied(Tie{"k2.lengthscale", "k1.lenghtscale[0]"}),
 		"option tie nonsense: there is no such parameter": tied(Tie{"nonsense", "k1.lengthscale"}),
-		"tied to itself":                                                                      tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
-		"is 1 numbers and k1.lengthscale is 2":                                                tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
+		"tied to itself": tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
+		"has length 1 and k1.lengthscale has length 2":                                        tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
 		"already tied to k1.lengthscale[0]":                                                   tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k2.lengthscale", "k1.lengthscale[2]"}),
-		"circle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                         tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
+		"cycle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                          tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
 		"coefficient of the mean":                                                             tied(Tie{"mean_constant", "k2.lengthscale"}),
 		"is fixed, by option fix k2.lengthscale; fix k1.lengthscale[0] instead":               with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
 		"option set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[0]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),

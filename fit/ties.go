@@ -10,8 +10,8 @@ import (
 	"gpfit/graph"
 )
 
-// tie resolves the options' ties: tied parameters leave p.free, and p.elements
-// lists all.
+// tie resolves the options' ties: it removes tied parameters from p.free and lists
+// all parameters in p.elements.
 func (p *parameters) tie(o Options) error {
 	source := make([]int, len(p.free)) // −1 for a free parameter
 	for i := range source {
@@ -57,16 +57,16 @@ func (p *parameters) tie(o Options) error {
 	return nil
 }
 
-// cycleText writes the part of a path of ties that goes round.
+// cycleText formats the cycle in a path of ties.
 func cycleText(path []string) string {
 	last := path[len(path)-1]
 	begin := slices.Index(path, last)
 	end := begin + 1 + slices.Index(path[begin+1:], last)
-	return "the ties go round in a circle: " + strings.Join(path[begin:end+1], " = ")
+	return "the ties form a cycle: " + strings.Join(path[begin:end+1], " = ")
 }
 
-// tiedPairs returns the parameters that a tie binds, and for each that whose
-// value it takes.
+// tiedPairs returns the parameters that a tie binds and, for each, the parameter
+// whose value it takes.
 func (p *parameters) tiedPairs(tie Tie, fix []Assignment) (to, from []int, err error) {
 	sides := make([][]int, 2)
 	for k, name := range []string{tie.Name, tie.Source} {
@@ -89,7 +89,7 @@ func (p *parameters) tiedPairs(tie Tie, fix []Assignment) (to, from []int, err e
 		to = slices.DeleteFunc(to, func(i int) bool { return i == from[0] })
 		from = slices.Repeat(from, len(to))
 	default:
-		return nil, nil, optionErrorf("tie", tie.String(), "%s is %d numbers and %s is %d: give one number, or a vector of the same length", tie.Name, len(to), tie.Source, len(from))
+		return nil, nil, optionErrorf("tie", tie.String(), "%s has length %d and %s has length %d: give one number, or a vector of the same length", tie.Name, len(to), tie.Source, len(from))
 	}
 	for _, f := range fix {
 		for _, i := range p.find(f.Name) {

@@ -19,7 +19,7 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// smooth makes n rows of four features, the last of which does not matter.
+// smooth returns n rows of four features, the last of which has no effect.
 func smooth(n int) Data {
 	rng := rand.New(rand.NewPCG(5, 6))
 	d := Data{N: n, D: 4, FeatureNames: []string{"a", "b", "c", "d"}, TargetName: "y"}
@@ -34,8 +34,8 @@ func smooth(n int) Data {
 	return d
 }
 
-// TestCoarseReachesTheOptimum: coarse to fine ends where the plain fit does, by
-// the same criteria, with fewer evaluations at full size.
+// TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the
+// plain fit, by the same criteria, with fewer evaluations at full size.
 func TestCoarseReachesTheOptimum(t *testing.T) {
 	for name, o := range map[string]Options{
 		"plain":  {},
@@ -54,7 +54,7 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 			plain := mustFit(t, d, o).Report
 			o.Settings.Coarse = hyperopt.CoarseOn
 			coarse := mustFit(t, d, o).Report
-			// 1e-3 nats: far below what the data can tell.
+			// 1e-3 nats are far below what the data can resolve.
 			if !(coarse.NLML <= plain.NLML+1e-3) || !strings.HasSuffix(coarse.Status, "-converged") {
 				t.Errorf("NLML %v (%s), plain %v (%s)", coarse.NLML, coarse.Status, plain.NLML, plain.Status)
 			}
@@ -69,8 +69,9 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 	}
 }
 
-// TestCoarseOfEveryKind: with priors, ties, noise of groups and of rows, several
-// starts and leave-one-out, coarse to fine ends where the plain fit does.
+// TestCoarseOfEveryKind checks that coarse to fine ends at the optimum of the plain
+// fit with priors, ties, noise of groups and of rows, several starts and
+// leave-one-out.
 func TestCoarseOfEveryKind(t *testing.T) {
 	rows := twoLabs(300)
 	for i := range rows.N {
@@ -103,7 +104,7 @@ func TestCoarseOfEveryKind(t *testing.T) {
 	}
 }
 
-// checkPath: the path ends at the result, and its evaluations add up.
+// checkPath checks that the path ends at the result and that its evaluations add up.
 func checkPath(t *testing.T, r Report) {
 	t.Helper()
 	value, gradient := 0, 0
@@ -120,7 +121,7 @@ func checkPath(t *testing.T, r Report) {
 			t.Errorf("path ends with %s = %v, result %v", name, v, r.Parameters[name])
 		}
 	}
-	// One value more is the look at the best point.
+	// The evaluation of the best point adds one value.
 	if gradient != r.Evaluations.Gradient || value > r.Evaluations.Value-1 {
 		t.Errorf("the path has %d values and %d gradients, the report %+v", value, gradient, r.Evaluations)
 	}
@@ -129,7 +130,8 @@ func checkPath(t *testing.T, r Report) {
 	}
 }
 
-// TestSubsets: all rows are the job itself, and few are few.
+// TestSubsets checks that a job on all rows is the job itself and that one on few
+// rows has few.
 func TestSubsets(t *testing.T) {
 	d := synthetic(90)
 	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"})
@@ -153,8 +155,8 @@ func TestSubsets(t *testing.T) {
 	}
 }
 
-// TestLimits: ARD lengthscales are limited in units of their column, others are
-// not.
+// TestLimits checks that ARD lengthscales, and no other parameters, are limited in
+// units of their column.
 func TestLimits(t *testing.T) {
 	d := smooth(50)
 	task := mustPrepare(t, d, Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []Assignment{{Name: "k1.lengthscale[1]"}}})
@@ -171,8 +173,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// twoOptima is a target with a smooth and a rough explanation: a slow wave with
-// a fast ripple of few points.
+// twoOptima returns a target with a smooth and a rough explanation: a slow wave with
+// a fast ripple, in few points.
 func twoOptima(n int) Data {
 	rng := rand.New(rand.NewPCG(1, 9))
 	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
@@ -184,8 +186,9 @@ func twoOptima(n int) Data {
 	return d
 }
 
-// TestRestartsListOptima: the optima are distinct, each a stationary point with
-// the NLML that a plain fit from there has, and every start is at one of them.
+// TestRestartsListOptima checks that the optima are distinct, that each is a
+// stationary point with the NLML of a plain fit from there, and that every start ends
+// at one of them.
 func TestRestartsListOptima(t *testing.T) {
 	for _, c := range []hyperopt.Coarse{hyperopt.CoarseAuto, hyperopt.CoarseOff} {
 		d := twoOptima(240)
@@ -198,7 +201,7 @@ func TestRestartsListOptima(t *testing.T) {
 		for i, opt := range r.Optima {
 			starts += opt.Starts
 			if opt.Dropped {
-				// No optimum: somewhere above the best.
+				// This is no optimum, but a point above the best.
 				if opt.Best || opt.Rows != 0 || opt.Objective < r.Optima[0].Objective {
 					t.Errorf("%s: dropped %+v", c, opt)
 				}
@@ -225,9 +228,9 @@ func TestRestartsListOptima(t *testing.T) {
 	}
 }
 
-// TestHalves: with restarts on few rows every start has its own half and a
-// Hessian, the path adds up, and the optimum is that of starts that all run to
-// their end over all rows.
+// TestHalves checks that with restarts on few rows every start has its own half and a
+// Hessian, that the path adds up, and that the optimum equals the best of starts that
+// all run to their end over all rows.
 func TestHalves(t *testing.T) {
 	d := smooth(300)
 	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
@@ -252,14 +255,14 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestHalvesWithoutUse: where halves do not determine the mean, the starts go on
-// over all rows as they are.
+// TestHalvesWithoutUse checks that the starts continue unchanged over all rows if
+// halves do not determine the mean.
 func TestHalvesWithoutUse(t *testing.T) {
 	d := synthetic(220)
 	for i := range d.N {
 		d.X[i*d.D] = 0
 	}
-	d.X[0] = 1 // one row alone tells its slope: no half without it does
+	d.X[0] = 1 // only this row determines the slope; a half without it does not
 	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
@@ -268,7 +271,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 	}
 }
 
-// TestFitsRepeat: the same fit has the same bits, on one backend or more.
+// TestFitsRepeat checks that the same fit has the same bits, on one or more backends.
 func TestFitsRepeat(t *testing.T) {
 	d := smooth(260)
 	for _, o := range []Options{
@@ -293,7 +296,8 @@ func TestFitsRepeat(t *testing.T) {
 	}
 }
 
-// TestMethodsAgree: the methods find the optimum of L-BFGS within their means.
+// TestMethodsAgree checks that the methods find the optimum of L-BFGS to their
+// accuracy.
 func TestMethodsAgree(t *testing.T) {
 	d := synthetic(120)
 	want := mustFit(t, d, Options{}).Report.NLML
@@ -305,7 +309,7 @@ func TestMethodsAgree(t *testing.T) {
 	}
 }
 
-// bits are the model file and the report, without times.
+// bits returns the model file and the report without times.
 func bits(t *testing.T, out *Outcome) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")

@@ -14,15 +14,15 @@ import (
 	"gpfit/kernel"
 )
 
-// workplace is a job on the devices that it was given: what tuning opens the job
-// on, on some of its rows or on all. It implements [hyperopt.Problem].
+// workplace is a job with its devices, on which tuning opens the job, on some or all of
+// its rows. It implements [hyperopt.Problem].
 type workplace struct {
 	job      *Job
 	backends []device.Backend
-	full     []*session // over all rows, which stay open
+	full     []*session // over all rows; they stay open
 	mu       sync.Mutex
-	warnings []string      // of sessions that are closed
-	spent    time.Duration // theirs in evaluations
+	warnings []string      // of closed sessions
+	spent    time.Duration // by closed sessions in evaluations
 }
 
 // Rows implements [hyperopt.Problem].
@@ -34,13 +34,14 @@ func (w *workplace) Parameters() []descent.Parameter { return w.job.params.list(
 // Workers implements [hyperopt.Problem].
 func (w *workplace) Workers() int { return len(w.backends) }
 
-// cutLengthscale is the largest lengthscale of a column, in units of its
-// standard deviation and as a logarithm, that a stage begins with. On elevators
+// cutLengthscale is the logarithm of the largest lengthscale of a column, in units of
+// its standard deviation, at which a stage starts. On elevators
 // (4,000 rows) 2.5, 3, 3.5, 4 and 5 need 24, 14, 11, 12 and 14 gradients to half a
 // nat.
 const cutLengthscale = 3.5
 
-// Limits implements [hyperopt.Problem]: free lengthscales of single columns.
+// Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
+// columns.
 func (w *workplace) Limits() []float64 {
 	limits := slices.Repeat([]float64{math.Inf(1)}, len(w.job.params.free))
 	for _, p := range w.job.Program().Params {
@@ -71,13 +72,13 @@ func (w *workplace) Room(ctx context.Context, workers int) error {
 	return nil
 }
 
-// releaseFrom is the number of rows from which a matrix, 64 MB, is worth a garbage
-// collection, which takes milliseconds.
+// releaseFrom is the number of rows from which the memory of a matrix, 64 MB, is worth a
+// garbage collection, which takes milliseconds.
 const releaseFrom = 2800
 
 // releaseMatrices returns the memory of closed workspaces to the system before one of
-// n rows is opened. Otherwise those of a room and of stages on fewer rows would lie
-// beside it until the next collection, more than another matrix together.
+// n rows is opened. Otherwise the workspaces of Room and of stages on fewer rows would
+// keep more memory than another matrix until the next collection.
 func releaseMatrices(n int) {
 	if n >= releaseFrom {
 		debug.FreeOSMemory()
@@ -107,7 +108,7 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	return s, nil
 }
 
-// retire keeps what a session has to tell.
+// retire keeps the warnings and the time of a session that is closed.
 func (w *workplace) retire(s *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +126,7 @@ func (w *workplace) first(ctx context.Context) (*session, error) {
 	return w.full[0], nil
 }
 
-// evaluationTime is the time in evaluations, of all sessions.
+// evaluationTime returns the time that all sessions spent in evaluations.
 func (w *workplace) evaluationTime() time.Duration {
 	spent := w.spent
 	for _, s := range w.full {

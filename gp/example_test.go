@@ -13,8 +13,8 @@ import (
 	"gpfit/kernel"
 )
 
-// A model that was fitted is put on a device, which holds one n×n matrix, and predicts
-// there: means and deviations, gradients, and all rows together.
+// Condition a fitted model on a device, which holds one n×n matrix, and predict there:
+// means and standard deviations, gradients, and all rows together.
 func ExamplePosterior() {
 	ctx := context.Background()
 	data := fit.Data{N: 9, D: 1}
@@ -59,7 +59,7 @@ func ExamplePosterior() {
 	// means [9.0 36.0], slopes [6.0 12.0], a covariance of 4 numbers
 }
 
-// A process has a kernel and no data: its draws show what the kernel means.
+// A process has a kernel and no data. Its draws show the prior of the kernel.
 func ExampleProcess() {
 	expr, err := kernel.Parse("rbf")
 	if err != nil {
@@ -83,7 +83,7 @@ func ExampleProcess() {
 	// lengthscle: there is no such parameter (did you mean "lengthscale"?)
 }
 
-// A model is written as a NumPy archive.
+// Write a model as a NumPy archive.
 func ExampleModel_Write() {
 	model := &gp.Model{
 		Kernel: "rbf", Columns: []int{0}, FeatureNames: []string{"x"}, TargetName: "y",

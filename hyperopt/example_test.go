@@ -24,7 +24,7 @@ func (p rates) Limits() []float64               { return []float64{math.Inf(1)} 
 func (p rates) Workers() int                    { return 1 }
 func (p rates) Room(context.Context, int) error { return nil }
 
-// Open takes some of the rows, all for nil.
+// Open takes some of the rows, or all if rows is nil.
 func (p rates) Open(_ context.Context, _ int, rows []int) (hyperopt.Session, error) {
 	if rows == nil {
 		return p, nil

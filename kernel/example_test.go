@@ -6,8 +6,8 @@ import (
 	"gpfit/kernel"
 )
 
-// A custom family defines only its value; its derivatives by parameters and inputs
-// follow.
+// A user-defined family defines only its value. gpfit differentiates it with
+// respect to parameters and inputs.
 func ExampleFamily() {
 	sech := &kernel.Family{
 		Name:       "sech",
@@ -39,7 +39,7 @@ func ExampleFamily() {
 	// [0.3240 0.6000 0.4240]
 }
 
-// A formula needs no family.
+// A formula is a kernel without a family.
 func ExampleParse_formula() {
 	expr, err := kernel.Parse("formula(exp(-r/a) * cos(2*pi*r/b), a=1, b=4)")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"gpfit/mean"
 )
 
-// A mean function is a sum of terms in text form. On points it becomes basis functions,
-// whose coefficients are found by generalised least squares; here the covariance is the
+// Parse a mean function, a sum of terms in text form, and evaluate its basis functions
+// on points. Generalised least squares find the coefficients; here the covariance is the
 // identity.
 func Example() {
 	expr, err := mean.Parse("linear")
@@ -35,7 +35,7 @@ func Example() {
 	// Output:
 	// mean_linear[0] = 3.0
 	// mean_constant = 2.0
-	// mean: unknown mean function "liner" (did you mean "linear"?): known are zero, constant, linear, poly, bumps
+	// mean: unknown mean function "liner" (did you mean "linear"?): the known ones are zero, constant, linear, poly, bumps
 	//   liner
 	//   ^
 }

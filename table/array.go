@@ -14,28 +14,28 @@ import (
 
 const (
 	npyMagic = "\x93NUMPY"
-	// maxColumns bounds what the names of columns take.
+	// maxColumns limits the memory that the names of columns take.
 	maxColumns = 1 << 20
 )
 
-// array is a NumPy array of one or two dimensions, read from the beginning to
-// the end in blocks of rows.
+// array is a NumPy array of one or two dimensions, read once from beginning to end in
+// blocks of rows.
 type array struct {
-	name       string // in an archive, else ""
+	name       string // name in an archive, else ""
 	rows, cols int
 	fortran    bool // stored column by column
 	size       int  // bytes of an element
 	decode     func([]byte) float64
 	r          io.Reader   // from the first element on
 	at         io.ReaderAt // the elements, for fortran
-	used       []bool      // the columns that are wanted; nil if none is
+	used       []bool      // the selected columns; nil if there are none
 	raw        []byte
 	block      []float64 // rows×cols, or cols×rows if fortran
 	length     int       // rows of the block
 }
 
-// openArray reads the header of an array from r, which has size bytes in all.
-// What is wrong is a plain error.
+// openArray reads the header of an array from r, which has size bytes in all. Its
+// errors have no place yet.
 func openArray(r io.Reader, size int64) (*array, error) {
 	header, err := npyHeader(r, size)
 	if err != nil {
@@ -52,31 +52,31 @@ func openArray(r io.Reader, size int64) (*array, error) {
 	case 1:
 		a.rows, a.fortran = shape[0], false
 	default:
-		return nil, fmt.Errorf("an array of %s, not one or two", count(len(shape), "dimension"))
+		return nil, fmt.Errorf("the array has %s, not one or two", count(len(shape), "dimension"))
 	}
 	if a.size, a.decode = elementType(h.Descr.Type); a.decode == nil {
-		return nil, fmt.Errorf("elements of type %s; only real numbers are read", quote(h.Descr.Type))
+		return nil, fmt.Errorf("the elements have type %s; gpfit reads only real numbers", quote(h.Descr.Type))
 	}
 	if a.cols > maxColumns {
-		return nil, fmt.Errorf("an array of %d columns, where at most %d are read", a.cols, maxColumns)
+		return nil, fmt.Errorf("the array has %d columns; gpfit reads at most %d", a.cols, maxColumns)
 	}
 	if a.rows < 0 || a.cols < 1 {
-		return nil, fmt.Errorf("an array of shape %v", h.Descr.Shape)
+		return nil, fmt.Errorf("the array has the invalid shape %v", h.Descr.Shape)
 	}
 	has := size - int64(len(header))
 	if need := float64(a.rows) * float64(a.cols) * float64(a.size); need > math.MaxInt64/2 || int64(need) != has {
-		return nil, fmt.Errorf("%d bytes of elements where an array of shape %v has %.0f", has, h.Descr.Shape, need)
+		return nil, fmt.Errorf("the array has %d bytes of elements, but its shape %v needs %.0f", has, h.Descr.Shape, need)
 	}
 	return a, nil
 }
 
 // npyHeader reads the bytes before the elements.
 func npyHeader(r io.Reader, size int64) ([]byte, error) {
-	const most = 1 << 16 // headers have some hundred bytes
+	const most = 1 << 16 // most headers have some hundred bytes
 	start := make([]byte, 12)
 	n, err := io.ReadFull(r, start[:10])
 	if err != nil || !bytes.HasPrefix(start, []byte(npyMagic)) {
-		return nil, errors.New("no NumPy header")
+		return nil, errors.New("the NumPy header is missing")
 	}
 	length := int64(binary.LittleEndian.Uint16(start[8:]))
 	if start[6] > 1 {
@@ -96,7 +96,7 @@ func npyHeader(r io.Reader, size int64) ([]byte, error) {
 	return header, nil
 }
 
-// parseHeader takes a header apart. npyio panics on some that are damaged.
+// parseHeader parses a header. npyio panics on some damaged headers.
 func parseHeader(header []byte) (h npy.Header, err error) {
 	defer func() {
 		if recover() != nil {
@@ -110,9 +110,9 @@ func parseHeader(header []byte) (h npy.Header, err error) {
 	return r.Header, nil
 }
 
-// elementType is the size of an element of NumPy's type descr, and how it
-// becomes a number: integers beyond 2⁵³ are rounded, as they would be from text.
-// decode is nil for what is no real number.
+// elementType returns the size of an element of NumPy's type descr and a function
+// that converts one to a number. It rounds integers beyond 2⁵³, as parsing them from
+// text would. decode is nil if the type is not a real number.
 func elementType(descr string) (size int, decode func([]byte) float64) {
 	var order binary.ByteOrder = binary.LittleEndian
 	kind := strings.TrimLeft(descr, "<=|")
@@ -144,7 +144,7 @@ func elementType(descr string) (size int, decode func([]byte) float64) {
 	return 0, nil
 }
 
-// load reads the n rows from row start on, which follow those loaded last.
+// load reads n rows from row start on. They must follow the rows loaded last.
 func (a *array) load(start, n int) error {
 	a.length = n
 	if a.used == nil {
@@ -169,7 +169,7 @@ func (a *array) load(start, n int) error {
 	return nil
 }
 
-// fill reads elements from r.
+// fill reads len(dst) elements from r.
 func (a *array) fill(r io.Reader, dst []float64) error {
 	bytes := len(dst) * a.size
 	if cap(a.raw) < bytes {
@@ -185,7 +185,7 @@ func (a *array) fill(r io.Reader, dst []float64) error {
 	return nil
 }
 
-// value is the element in row i of the block and column j.
+// value returns the element in row i of the block and column j.
 func (a *array) value(i, j int) float64 {
 	if a.fortran {
 		return a.block[j*a.length+i]
@@ -193,8 +193,8 @@ func (a *array) value(i, j int) float64 {
 	return a.block[i*a.cols+j]
 }
 
-// atEnd checks that nothing is wrong with what has been read; an archive's
-// checksums come after the last byte.
+// atEnd checks that the data end after the last element. An archive's checksum
+// follows the last byte.
 func (a *array) atEnd() error {
 	if a.used == nil || a.fortran {
 		return nil

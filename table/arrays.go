@@ -11,7 +11,7 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// arrays is a table of NumPy arrays with as many rows, side by side.
+// arrays is a table of NumPy arrays with the same number of rows, side by side.
 type arrays struct {
 	head
 	parts   []*array
@@ -29,7 +29,7 @@ type arrayColumn struct {
 	j  int
 }
 
-// openNPY opens a file with one array; on an error it closes f.
+// openNPY opens a file that holds one array. On an error it closes f.
 func openNPY(f *os.File, path string) (source, error) {
 	fail := func(err error) (source, error) {
 		f.Close()
@@ -53,8 +53,8 @@ func openNPY(f *os.File, path string) (source, error) {
 	return in, nil
 }
 
-// newArrays puts the columns of parts side by side, under the names x0, x1, ….
-// There must be a part, and all of as many rows.
+// newArrays joins the columns of parts side by side, with the names x0, x1, …. There
+// must be at least one part, and all must have the same number of rows.
 func newArrays(path string, parts []*array) *arrays {
 	in := &arrays{head: head{source: path}, parts: parts, rows: parts[0].rows, row: -1}
 	for _, a := range parts {
@@ -82,7 +82,8 @@ func (in *arrays) use(numbers, labels []int) error {
 		if a.used == nil || !a.fortran || a.at != nil {
 			continue
 		}
-		// A compressed array that is stored by columns: each row needs all of it.
+		// A compressed array stored by columns must be read whole before its first
+		// row.
 		size := int64(a.rows) * int64(a.cols) * int64(a.size)
 		if free := hostmem.Free(); free > 0 && size > free {
 			return tooLarge(in.source, size, free)
@@ -110,7 +111,7 @@ func (in *arrays) next() error {
 	if in.row < in.begin+in.length {
 		return nil
 	}
-	// A block of some 256 KiB, for what is read once.
+	// A block has about 256 KiB if its elements are read once.
 	in.begin, in.length = in.row, min(max(1, 1<<15/len(in.columns)), in.rows-in.row)
 	for _, a := range in.parts {
 		if err := a.load(in.begin, in.length); err != nil {
@@ -120,12 +121,12 @@ func (in *arrays) next() error {
 	return nil
 }
 
-// damaged is the error for an array whose elements cannot be read.
+// damaged returns the error for an array whose elements cannot be read.
 func (in *arrays) damaged(a *array, err error) error {
 	return &Error{Source: in.source, Msg: a.prefix() + "cannot be read: " + err.Error(), Err: err}
 }
 
-// prefix names the array of an archive in messages.
+// prefix returns the name of an array in an archive, for messages.
 func (a *array) prefix() string {
 	if a.name == "" {
 		return ""
@@ -165,7 +166,7 @@ func (in *arrays) badCell(c int) *Error {
 }
 
 func (in *arrays) noRows() *Error {
-	return &Error{Source: in.source, Msg: "an array without rows"}
+	return &Error{Source: in.source, Msg: "the array has no rows"}
 }
 
 func (in *arrays) progress() float64 { return float64(in.row+1) / float64(in.rows) }

@@ -9,17 +9,16 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// head is what the beginning of a table tells, whatever its format. Columns are
-// counted from 0.
+// head describes the beginning of a table in any format. Columns count from 0.
 type head struct {
 	source string
-	names  []string // of all columns; x0, x1, … where the file has none
+	names  []string // of all columns; x0, x1, … if the file has none
 	named  bool     // the file names its columns
 	first  int      // the line of the first row, header or data; 0 if the format has no lines
-	aside  []bool   // columns that are used only if asked for; nil if there are none
+	aside  []bool   // columns that are used only if selected; nil if there are none
 }
 
-// selection says what the columns of a table are used for.
+// selection holds the uses of the columns of a table.
 type selection struct {
 	target          int // -1 if there is none
 	targets         []int
@@ -27,7 +26,7 @@ type selection struct {
 	extra, extraStr []int
 }
 
-// choose finds the columns that opts asks for.
+// choose finds the columns that opts selects.
 func (in *head) choose(opts Options) (selection, error) {
 	var s selection
 	var err error
@@ -48,7 +47,7 @@ func (in *head) choose(opts Options) (selection, error) {
 			case list.role == "target" && other[c]:
 				return s, in.headError(c, "listed twice as a target (again by "+quote(spec)+")")
 			case list.role == "extra" && (c == s.target || slices.Contains(s.targets, c)):
-				return s, in.headError(c, quote(spec)+" is asked for beside the target, but is the target; name another column as the target")
+				return s, in.headError(c, quote(spec)+" is selected for another use, but is also the target; name another column as the target")
 			}
 			other[c] = true
 			*list.into = append(*list.into, c)
@@ -65,7 +64,7 @@ func (in *head) choose(opts Options) (selection, error) {
 	return s, nil
 }
 
-// numeric are the columns whose numbers are wanted, each once.
+// numeric returns the columns whose numbers are needed, each once.
 func (s *selection) numeric() []int {
 	var all []int
 	seen := map[int]bool{}
@@ -79,12 +78,12 @@ func (s *selection) numeric() []int {
 	return all
 }
 
-// targetColumn is the index of the target, -1 if there is none.
+// targetColumn returns the index of the target, or -1 if there is none.
 func (in *head) targetColumn(opts Options) (int, error) {
 	switch {
 	case len(opts.Targets) > 0:
 		if opts.Target != "" || opts.NoTarget {
-			return -1, in.selectionError("several targets are asked for, and one or none as well")
+			return -1, in.selectionError("several targets cannot be combined with a single target or none")
 		}
 		return -1, nil
 	case opts.NoTarget && opts.Target == "":
@@ -105,8 +104,8 @@ func (in *head) targetColumn(opts Options) (int, error) {
 	return in.column("target", opts.Target)
 }
 
-// featureColumns are the indices of the features, in the order asked for. Those
-// in other are no features unless they are listed.
+// featureColumns returns the indices of the features in the selected order. Columns
+// in other are features only if they are listed.
 func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]int, error) {
 	var features []int
 	if len(opts.Features) == 0 {
@@ -147,8 +146,8 @@ func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]
 	return features, nil
 }
 
-// columnsOf are the columns of one entry of Options.Features: a name, an index
-// or a range of indices.
+// columnsOf returns the columns of one entry of Options.Features: a name, an index or
+// a range of indices.
 func (in *head) columnsOf(spec string) ([]int, error) {
 	if _, found, err := in.byName("feature", spec); !found && err == nil {
 		if from, to, ok := parseRange(spec); ok {
@@ -171,7 +170,7 @@ func (in *head) columnsOf(spec string) ([]int, error) {
 	return []int{c}, err
 }
 
-// parseRange reads "0-3".
+// parseRange parses a range such as "0-3".
 func parseRange(spec string) (from, to int, ok bool) {
 	a, b, ok := strings.Cut(spec, "-")
 	if !ok {
@@ -203,13 +202,13 @@ func (in *head) column(role, spec string) (int, error) {
 	return 0, in.selectionError(msg + "; columns: " + in.columnList())
 }
 
-// byName finds the column of that name. Two of them are an error.
+// byName finds the column of that name. Two such columns are an error.
 func (in *head) byName(role, name string) (c int, found bool, err error) {
 	for i, other := range in.names {
 		switch {
 		case other != name:
 		case found:
-			return 0, false, in.headError(i, fmt.Sprintf("the %s's name is that of column %d, too; select it by index", role, c+1))
+			return 0, false, in.headError(i, fmt.Sprintf("the %s shares its name with column %d; select it by index", role, c+1))
 		default:
 			c, found = i, true
 		}
@@ -217,7 +216,7 @@ func (in *head) byName(role, name string) (c int, found bool, err error) {
 	return c, found, nil
 }
 
-// byIndex checks an index, negative ones count from the end.
+// byIndex checks an index. Negative indices count from the end.
 func (in *head) byIndex(role, spec string, i int) (int, error) {
 	n := len(in.names)
 	if i < -n || i >= n {
@@ -230,7 +229,7 @@ func (in *head) byIndex(role, spec string, i int) (int, error) {
 	return i, nil
 }
 
-// headError is an error in the name or use of column c.
+// headError returns an error in the name or use of column c.
 func (in *head) headError(c int, msg string) *Error {
 	e := &Error{Source: in.source, Line: in.first, Column: c + 1, Msg: msg}
 	if in.named {
@@ -239,12 +238,13 @@ func (in *head) headError(c int, msg string) *Error {
 	return e
 }
 
-// selectionError is an error in Options that only the file shows.
+// selectionError returns an error in Options that only the file reveals.
 func (in *head) selectionError(msg string) *Error {
 	return &Error{Source: in.source, Line: in.first, Msg: msg}
 }
 
-// columnList names the columns of the file, the first twenty if there are more.
+// columnList lists the names of the first twenty columns of the file and counts the
+// rest.
 func (in *head) columnList() string {
 	const most = 20
 	shown := in.names[:min(most, len(in.names))]

@@ -41,12 +41,12 @@ func TestExtraColumns(t *testing.T) {
 	if !reflect.DeepEqual(got.Row, []int{0, 3}) || !reflect.DeepEqual(got.Line, []int{2, 5}) || got.SourceRows != 4 {
 		t.Errorf("rows %v, lines %v of %d", got.Row, got.Line, got.SourceRows)
 	}
-	want := []string{`2 of 4 rows left out: missing values (first: T:3: column 3 ("rain"): empty cell)`}
+	want := []string{`left out 2 of 4 rows: missing values (first: T:3: column 3 ("rain"): empty cell)`}
 	if !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 
-	// A column listed as a feature is one, whatever else it is.
+	// A column listed as a feature is a feature, even if it has another use.
 	got, err = ReadFrom(strings.NewReader("a,sd,y\n1,2,3\n"), "T", Options{Features: []string{"a", "sd"}, Extra: []string{"sd"}})
 	if err != nil || !reflect.DeepEqual(got.X, []float64{1, 2}) || got.Extra["sd"][0] != 2 {
 		t.Errorf("got %+v, %v", got, err)
@@ -81,7 +81,7 @@ func TestSelectionErrors(t *testing.T) {
 		want       string
 	}{
 		{"no such extra", weather, Options{Extra: []string{"winds"}}, `T:1: no column named "winds" (did you mean "wind"?); columns: "site", "temp", "rain", "sd", "wind"`},
-		{"extra is the target", weather, Options{Extra: []string{"wind"}}, `T:1: column 5 ("wind"): "wind" is asked for beside the target, but is the target; name another column as the target`},
+		{"extra is the target", weather, Options{Extra: []string{"wind"}}, `T:1: column 5 ("wind"): "wind" is selected for another use, but is also the target; name another column as the target`},
 		{"extra is no number", weather, Options{Target: "temp", Features: []string{"sd"}, Extra: []string{"site"}}, `T:2: column 1 ("site"): not a number: "a"`},
 		{"extra is missing", weather, Options{Target: "temp", Features: []string{"sd"}, Extra: []string{"wind"}}, `T:4: column 5 ("wind"): not a number: "NA"`},
 		{"label is missing", "a,g,y\n1,x,2\n1,,2\n", Options{ExtraText: []string{"g"}}, `T:3: column 2 ("g"): empty cell`},
@@ -89,7 +89,7 @@ func TestSelectionErrors(t *testing.T) {
 		{"target twice", weather, Options{Targets: []string{"rain", "2"}}, `T:1: column 3 ("rain"): listed twice as a target (again by "2")`},
 		{"target is a feature", weather, Options{Targets: []string{"rain"}, Features: []string{"2-3"}}, `T:1: column 3 ("rain"): a target is also listed as a feature`},
 		{"target is text", weather, Options{Targets: []string{"site"}, Features: []string{"sd"}}, `T:2: column 1 ("site"): not a number: "a"`},
-		{"one target and several", weather, Options{Target: "temp", Targets: []string{"rain"}}, "T:1: several targets are asked for, and one or none as well"},
+		{"one target and several", weather, Options{Target: "temp", Targets: []string{"rain"}}, "T:1: several targets cannot be combined with a single target or none"},
 		{"wrong, though missing are dropped", "a,b,y\n1,,2\nNA,x,3\n", Options{Missing: MissingDrop}, `T:3: column 2 ("b"): not a number: "x"`},
 		{"infinite is not missing", "a,y\n1,2\ninf,3\n", Options{Missing: MissingDrop}, `T:3: column 1 ("a"): not a finite number: "inf"`},
 		{"all missing", "a,y\n1,\n.,3\n", Options{Missing: MissingDrop}, `T: no rows left: all 2 have missing values (first: T:2: column 2 ("y"): empty cell)`},

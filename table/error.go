@@ -7,27 +7,27 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Error is what is wrong with a table, and where. The command line maps it to
-// exit code 10.
+// Error describes an error in a table and its place. The command line maps it to exit
+// code 10.
 type Error struct {
 	// Source is the file's name, "-" for standard input.
 	Source string
-	// Line is the line, from 1; 0 if the error belongs to no line.
+	// Line is the line, from 1; 0 if the error concerns no line.
 	Line int
 	// Row is the row of data, from 1, in formats that have no lines; else 0.
 	Row int
-	// Column is the number of the column, from 1; 0 if the error belongs to no
-	// column.
+	// Column is the number of the column, from 1; 0 if the error concerns no column.
 	Column int
 	// ColumnName is the column's name in the header; "" without a header.
 	ColumnName string
-	// Msg says what is wrong.
+	// Msg describes the error.
 	Msg string
-	// Err is the cause, if there is one beneath: a failed read, a missing file.
+	// Err is the underlying cause, if there is one, such as a failed read or a
+	// missing file.
 	Err error
 }
 
-// Error gives the place and the message, as
+// Error returns the place and the message, as in
 //
 //	co2.csv:17: column 3 ("ppm"): not a number: "n/a"
 //	co2.parquet: row 16, column 3 ("ppm"): null
@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// place names row and column, with a colon after them, or is empty.
+// place returns the row and column followed by a colon, or "".
 func (e *Error) place() string {
 	var parts []string
 	if e.Row > 0 {
@@ -69,10 +69,10 @@ func (e *Error) place() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// TooLargeError reports a table that is too large, for the memory or for what is to be
-// done with it. The command line maps it to exit code 12.
+// TooLargeError reports a table that is too large for the memory or for its purpose.
+// The command line maps it to exit code 12.
 type TooLargeError struct {
-	// Table is the error with its place.
+	// Table is the error with its place in the table.
 	Table *Error
 }
 
@@ -81,15 +81,15 @@ func (e *TooLargeError) Error() string { return e.Table.Error() }
 // Unwrap returns the error of the table.
 func (e *TooLargeError) Unwrap() error { return e.Table }
 
-// tooLarge is the error for a table that needs more bytes than are free.
+// tooLarge returns the error for a table that needs more bytes than are free.
 func tooLarge(source string, need, free int64) error {
-	return &TooLargeError{&Error{Source: source, Msg: fmt.Sprintf("the table needs %d MiB of memory, %d MiB are free: take fewer columns, or some of the rows (a subsample)", need>>20, free>>20)}}
+	return &TooLargeError{&Error{Source: source, Msg: fmt.Sprintf("the table needs %d MiB of memory, but %d MiB are free: select fewer columns, or a subsample of the rows", need>>20, free>>20)}}
 }
 
-// quote is text from a file as shown in a message.
+// quote returns text from a file as it appears in a message.
 func quote(s string) string { return textform.Quote(s) }
 
-// count is a number and the thing counted, in the plural where it belongs.
+// count returns a number and the thing counted, in the plural if n is not 1.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// errorCases are texts and options that must be refused: with which message,
-// and where.
+// errorCases are texts and options that must be rejected, with the message and its
+// place.
 var errorCases = []struct {
 	name, text string
 	opts       Options
@@ -91,18 +91,18 @@ var errorCases = []struct {
 	{name: "feature twice", text: "1,2,3\n", opts: Options{Features: []string{"x1", "1"}}, line: 1, col: 2,
 		want: `T:1: column 2: listed twice as a feature (again by "1")`},
 	{name: "duplicate target", text: "a,y,y\n1,2,3\n", opts: Options{Target: "y"}, line: 1, col: 3, colName: "y",
-		want: `T:1: column 3 ("y"): the target's name is that of column 2, too; select it by index`},
+		want: `T:1: column 3 ("y"): the target shares its name with column 2; select it by index`},
 	{name: "duplicate feature", text: "a,a,y\n1,2,3\n", opts: Options{Features: []string{"a"}}, line: 1, col: 2, colName: "a",
-		want: `T:1: column 2 ("a"): the feature's name is that of column 1, too; select it by index`},
+		want: `T:1: column 2 ("a"): the feature shares its name with column 1; select it by index`},
 	{name: "nothing but the target", text: "1\n2\n", line: 1, want: "T:1: no feature column: the only column is the target"},
 	{name: "impossible separator", text: "1,2\n", opts: Options{Comma: '"'}, want: `T: cells cannot be separated by "\""`},
 
 	// No text.
-	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: holds a zero byte: this is binary data, not text", line: 3},
+	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: contains a zero byte: this is binary data, not text", line: 3},
 	{name: "zip", text: "PK\x03\x04\x00\x00", want: "T: this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{name: "zstd", text: "\x28\xb5\x2f\xfd....", want: "T: this is zstd-compressed; only gzip is read directly"},
 	{name: "UTF-16", text: "\xff\xfe1\x00,\x002\x00", want: "T: this is UTF-16 text; save it as UTF-8"},
-	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text; such files are read by name and uncompressed"},
+	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text; give such a file by name and uncompressed"},
 }
 
 func TestReadErrors(t *testing.T) {
@@ -133,8 +133,8 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestDamagedGzip cuts and changes compressed data. All rows that could be
-// unpacked count for the line.
+// TestDamagedGzip cuts and changes compressed data. The line counts all rows that
+// could be unpacked.
 func TestDamagedGzip(t *testing.T) {
 	var text strings.Builder
 	for i := range 5000 {
@@ -161,7 +161,7 @@ func TestDamagedGzip(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// Cut at any place it is an error, never a shorter table.
+	// Data cut at any place are an error, never a shorter table.
 	small := gzipped(t, "1,2\n3,4\n5,6\n")
 	for i := 3; i < len(small); i++ {
 		if _, err := ReadFrom(strings.NewReader(small[:i]), "T", Options{}); err == nil {
@@ -181,7 +181,7 @@ func TestReaderFails(t *testing.T) {
 	}
 }
 
-// repeated is a reader of one byte sequence again and again, without end.
+// repeated is a reader that repeats a byte sequence without end.
 type repeated struct{ text []byte }
 
 func (r repeated) Read(p []byte) (int, error) {
@@ -192,8 +192,8 @@ func (r repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEndlessRecord reads from sources without end: the error must come before
-// memory runs out.
+// TestEndlessRecord reads from endless sources. The error must come before memory
+// runs out.
 func TestEndlessRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 128 MiB")

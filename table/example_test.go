@@ -9,7 +9,7 @@ import (
 	"gpfit/table"
 )
 
-// A table has inputs, row-major, and an output. Errors name file, line and column.
+// Read a table with row-major inputs and an output. Errors name the file, line and column.
 func ExampleReadFrom() {
 	text := "hour,load,kelvin\n0,3,280\n1,4,281.5\n2,5,283\n"
 	t, err := table.ReadFrom(strings.NewReader(text), "data.csv", table.Options{Target: "kelvin"})

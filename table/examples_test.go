@@ -33,7 +33,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("co2_new.csv: %d rows, target %q", next.N, next.TargetName)
 	}
 
-	// Time goes on, by whole months, and the season is that of the year's part.
+	// Time increases by whole months, and the season is the fraction of the year.
 	last := 0.0
 	for _, x := range [][]float64{fit.X, next.X} {
 		for ; len(x) > 0; x = x[3:] {

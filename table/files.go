@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// openPath opens what path names: a file, or a directory or pattern whose files
-// make one table.
+// openPath opens the file that path names, or the files of a directory or pattern as
+// one table.
 func openPath(path string, opts Options) (source, error) {
 	names, err := Files(path)
 	if err != nil {
@@ -32,9 +32,9 @@ func openPath(path string, opts Options) (source, error) {
 	return in, nil
 }
 
-// Files are the files that path names, sorted: itself; or, if it is a
-// directory, all in it but those whose names begin with a point or an underscore;
-// or those that match it as a pattern.
+// Files returns the files that path names, sorted: path itself if it is a file; all
+// files in a directory except those whose names begin with a point or an underscore;
+// or the files that match a pattern.
 func Files(path string) ([]string, error) {
 	fail := func(msg string, args ...any) ([]string, error) {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf(msg, args...)}
@@ -44,14 +44,14 @@ func Files(path string) ([]string, error) {
 	case err == nil && !info.IsDir():
 		return []string{path}, nil
 	case err != nil && !strings.ContainsAny(path, "*?["):
-		return []string{path}, nil // to be opened, which says what is wrong
+		return []string{path}, nil // opening it will return the error
 	case err != nil:
 		names, err := filepath.Glob(path)
 		if err != nil {
 			return fail("not a pattern: %v", err)
 		}
 		if len(names) == 0 {
-			return fail("no file matches")
+			return fail("no file matches the pattern")
 		}
 		slices.Sort(names)
 		return names, nil
@@ -67,18 +67,17 @@ func Files(path string) ([]string, error) {
 			continue
 		}
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return fail("holds the directory %s; only files are read", quote(e.Name()))
+			return fail("contains the directory %s; gpfit reads only files", quote(e.Name()))
 		}
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return fail("a directory without files")
+		return fail("the directory has no files")
 	}
 	return names, nil
 }
 
-// ownFormats are the formats of this package that their first bytes tell, beside
-// text.
+// ownFormats are the binary formats of this package, recognised by their first bytes.
 var ownFormats = []struct {
 	name, magic string
 	open        func(f *os.File, path string) (source, error)
@@ -87,7 +86,7 @@ var ownFormats = []struct {
 	{"NumPy archive", "PK\x03\x04", openNPZ},
 }
 
-// openOne opens one file, in the format that its first bytes tell.
+// openOne opens one file in the format that its first bytes identify.
 func openOne(path string, opts Options) (in source, format string, err error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -110,18 +109,17 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 		}
 		if bytes.HasPrefix(begin[:n], []byte(parquetMagic)) {
 			f.Close()
-			return nil, "", &Error{Source: path, Msg: "a Parquet file: this program was built without package table/parquet, or does not pass its Format in Options.Formats"}
+			return nil, "", &Error{Source: path, Msg: "this is a Parquet file, but the program was built without package table/parquet or does not pass its Format in Options.Formats"}
 		}
 	}
 	in, err = openText(f, path, opts)
 	return in, "text", err
 }
 
-// parquetMagic is how Parquet files begin, which package table/parquet reads.
+// parquetMagic begins every Parquet file. Package table/parquet reads these files.
 const parquetMagic = "PAR1"
 
-// files is a table of several files, one after the other. The source is that of
-// the current one.
+// files is a table of several files in sequence. source is the current one.
 type files struct {
 	source
 	first   *head
@@ -165,7 +163,7 @@ func (in *files) next() error {
 	}
 }
 
-// open goes on to file i, which must be of the same kind as the first.
+// open moves to file i, which must have the format and columns of the first.
 func (in *files) open(i int) error {
 	src, format, err := openOne(in.names[i], in.opts)
 	if err != nil {
@@ -174,7 +172,7 @@ func (in *files) open(i int) error {
 	in.source, in.current, in.rows = src, i, 0
 	in.notes = append(in.notes, src.warnings()...)
 	if format != in.format {
-		return &Error{Source: in.names[i], Msg: fmt.Sprintf("is of format %s, but %s of format %s", format, in.names[0], in.format)}
+		return &Error{Source: in.names[i], Msg: fmt.Sprintf("has the format %s, but %s has the format %s", format, in.names[0], in.format)}
 	}
 	if err := in.first.same(src.begun()); err != nil {
 		return err
@@ -182,7 +180,7 @@ func (in *files) open(i int) error {
 	return src.use(in.numbers, in.labels)
 }
 
-// same is an error unless the columns of another file are those of the first.
+// same returns an error unless another file has the same columns as the first.
 func (in *head) same(other *head) error {
 	if in.named != other.named {
 		has := map[bool]string{true: "a header", false: "no header"}

@@ -50,7 +50,7 @@ func TestSeveralFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `part-2.csv:2: column 2 ("y"): not 0 or 1`) || mask != nil {
 		t.Errorf("mask: %v, %v", mask, err)
 	}
-	// A file whose name is a pattern is meant itself.
+	// A file whose name is a pattern takes precedence over the pattern.
 	odd := folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
 	if got, err := Read(filepath.Join(odd, "a[1].csv"), Options{}); err != nil || got.X[0] != 1 {
 		t.Errorf("got %+v, %v", got, err)
@@ -94,12 +94,12 @@ func TestSeveralFilesErrors(t *testing.T) {
 		{"a column more", map[string]string{"1": ay, "2": "a,y,z\n1,2,3\n"}, `/2:1: column 3 ("z"): %s/1 has no such column`},
 		{"a column less", map[string]string{"1": ay, "2": "a\n1\n"}, `/2:1: column 2 ("y") is missing; it is in %s/1`},
 		{"no header", map[string]string{"1": ay, "2": "1,2\n"}, `/2:1: has no header, but %s/1 has a header`},
-		{"other format", map[string]string{"1": ay, "2": npy}, `/2: is of format NumPy, but %s/1 of format text`},
+		{"other format", map[string]string{"1": ay, "2": npy}, `/2: has the format NumPy, but %s/1 has the format text`},
 		{"bad cell", map[string]string{"1": ay, "2": "a,y\n\n1,z\n"}, `/2:3: column 2 ("y"): not a number: "z"`},
 		{"no rows", map[string]string{"1": ay, "2": "a,y\n"}, `/2:1: no data rows, only a header`},
 		{"no rows in the first", map[string]string{"1": "a,y\n", "2": ay}, `/1:1: no data rows, only a header`},
-		{"a folder inside", map[string]string{"1": ay, "sub/2": ay}, `: holds the directory "sub"; only files are read`},
-		{"nothing", nil, `: a directory without files`},
+		{"a folder inside", map[string]string{"1": ay, "sub/2": ay}, `: contains the directory "sub"; gpfit reads only files`},
+		{"nothing", nil, `: the directory has no files`},
 	} {
 		dir := folder(t, c.files)
 		want := dir + c.want
@@ -113,7 +113,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 		}
 	}
 	dir := folder(t, nil)
-	for pattern, want := range map[string]string{"/*.csv": ": no file matches", "/[": ": not a pattern: syntax error in pattern"} {
+	for pattern, want := range map[string]string{"/*.csv": ": no file matches the pattern", "/[": ": not a pattern: syntax error in pattern"} {
 		if _, err := Read(dir+pattern, Options{}); err == nil || err.Error() != dir+pattern+want {
 			t.Errorf("%s: %v", pattern, err)
 		}

@@ -5,52 +5,52 @@ import (
 	"os"
 )
 
-// Format is a kind of file, beside text and NumPy's, that [Read] is to recognise by
-// its first bytes. Package table/parquet has one. Nothing registers itself: a program
-// passes those that it wants in [Options].
+// Format is a file format besides text and NumPy that [Read] recognises by its first
+// bytes. Package table/parquet has one. Formats do not register themselves; a program
+// passes the ones it needs in [Options].
 type Format struct {
-	// Name is the format's, for messages.
+	// Name is the name of the format in messages.
 	Name string
-	// Magic is how every file of the format begins, at most eight bytes.
+	// Magic is the beginning of every file of the format, at most eight bytes.
 	Magic string
-	// Open reads what comes before the rows. The rows own f from then on; after an
-	// error f is still the caller's. Errors of the content are of type [*Error].
+	// Open reads the part of f before the rows. The rows then own f; after an error,
+	// the caller still does. Errors in the content are of type [*Error].
 	Open func(f *os.File, path string) (FormatRows, error)
 }
 
 // FormatColumn is a column of a [FormatRows].
 type FormatColumn struct {
 	Name string
-	// Aside says that the column is used only if it is asked for.
+	// Aside says that the column is used only if it is selected.
 	Aside bool
 }
 
-// FormatRows is an open file of a [Format], which is read row by row. Columns are counted
-// from 0. Errors of the content are of type [*Error].
+// FormatRows is an open file of a [Format], read row by row. Columns count from 0.
+// Errors in the content are of type [*Error].
 type FormatRows interface {
 	Columns() []FormatColumn
-	// Use says, before the first row, which columns will be asked for as numbers and
-	// which as labels. It is an error if one cannot be.
+	// Use selects, before the first row, the columns to read as numbers and the
+	// columns to read as labels. It returns an error if a column cannot be read so.
 	Use(numbers, labels []int) error
-	// Next goes on to the next row; the error is io.EOF after the last one.
+	// Next moves to the next row. It returns io.EOF after the last one.
 	Next() error
-	// Number is the value in column c, if it is a finite number.
+	// Number returns the value in column c. ok reports whether it is a finite number.
 	Number(c int) (value float64, ok bool)
-	// Label is the value in column c as text, empty if it is missing.
+	// Label returns the value in column c as text, empty if it is missing.
 	Label(c int) string
 	// Missing reports whether the value in column c is missing, as opposed to wrong.
 	Missing(c int) bool
-	// Problem says what is wrong with the value in column c, which is no finite
-	// number, or a label that is missing.
+	// Problem describes the error in the value in column c, which is not a finite
+	// number or is a missing label.
 	Problem(c int) string
-	// Progress is the share of the file that has been read, 0 if unknown.
+	// Progress returns the share of the file that has been read, 0 if unknown.
 	Progress() float64
-	// Warnings tells what a user should know about the file.
+	// Warnings returns what a user should know about the file.
 	Warnings() []string
 	Close() error
 }
 
-// formatted is the source that FormatRows of another package are. Its rows have numbers.
+// formatted is the source for FormatRows of another package. It numbers the rows.
 type formatted struct {
 	head
 	rows   FormatRows
@@ -58,7 +58,7 @@ type formatted struct {
 	row    int
 }
 
-// openFormatted opens a file of a caller's format; on an error it closes f.
+// openFormatted opens a file of a caller's format. On an error it closes f.
 func openFormatted(f *os.File, path string, format Format) (source, error) {
 	rows, err := format.Open(f, path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (in *formatted) errorAt(c int, msg string) *Error {
 func (in *formatted) badCell(c int) *Error { return in.errorAt(c, in.rows.Problem(c)) }
 
 func (in *formatted) noRows() *Error {
-	return &Error{Source: in.source, Msg: fmt.Sprintf("a %s file without rows", in.format)}
+	return &Error{Source: in.source, Msg: fmt.Sprintf("the %s file has no rows", in.format)}
 }
 
 func (in *formatted) progress() float64 { return in.rows.Progress() }

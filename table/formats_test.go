@@ -18,9 +18,8 @@ import (
 // make.py there.
 const formatsDir = "testdata/formats/"
 
-// TestFormats reads the files of real.csv and whole.csv in all other formats:
-// every bit must be the same. Names are those of the CSV file where the format
-// has names.
+// TestFormats reads the files of real.csv and whole.csv in all other formats. Every
+// bit must be the same. The names are those of the CSV file if the format has names.
 func TestFormats(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
 		want, err := Read(formatsDir+truth+".csv", Options{})
@@ -83,14 +82,14 @@ func TestFormatErrors(t *testing.T) {
 		{"nan.npy", Options{Missing: MissingDrop}, `: row 3, column 3: not a finite number: +Inf`},
 		{"nan.npy", Options{Target: "temp"}, `: no column named "temp" for the target; there is no header; columns: "x0", "x1", "x2"`},
 		{"nan.npy", Options{Features: []string{"0-3"}}, `: feature column 0-3 is out of range: there are 3 columns, 0 to 2`},
-		{"three.npy", Options{}, `: an array of 3 dimensions, not one or two`},
-		{"scalar.npy", Options{}, `: an array of 0 dimensions, not one or two`},
-		{"complex.npy", Options{}, `: elements of type "<c16"; only real numbers are read`},
-		{"text.npy", Options{}, `: elements of type "<U1"; only real numbers are read`},
-		{"empty.npy", Options{}, `: an array without rows`},
+		{"three.npy", Options{}, `: the array has 3 dimensions, not one or two`},
+		{"scalar.npy", Options{}, `: the array has 0 dimensions, not one or two`},
+		{"complex.npy", Options{}, `: the elements have type "<c16"; gpfit reads only real numbers`},
+		{"text.npy", Options{}, `: the elements have type "<U1"; gpfit reads only real numbers`},
+		{"empty.npy", Options{}, `: the array has no rows`},
 		{"lengths.npz", Options{}, `: y must have one column and as many rows as X; found "X" (14×2), "y" (13×1)`},
-		{"unclear.npz", Options{}, `: expected one array, or X and y, or columns of as many rows; found "A" (14×2), "b" (14×1)`},
-		{"words.npz", Options{}, `: array "y": elements of type "<U1"; only real numbers are read`},
+		{"unclear.npz", Options{}, `: expected one array, or X and y, or columns with the same number of rows; found "A" (14×2), "b" (14×1)`},
+		{"words.npz", Options{}, `: array "y": the elements have type "<U1"; gpfit reads only real numbers`},
 		{"aside.npz", Options{Target: "z"}, `: no column named "z" for the target; columns: "x0", "x1", "y", "sd", "test"`},
 	} {
 		got, err := Read(formatsDir+c.file, c.opts)
@@ -101,7 +100,7 @@ func TestFormatErrors(t *testing.T) {
 	}
 }
 
-// TestAside reads columns that are there but no inputs unless they are named.
+// TestAside reads columns that are inputs only if they are named.
 func TestAside(t *testing.T) {
 	got, err := Read(formatsDir+"aside.npz", Options{Extra: []string{"sd"}})
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"x0", "x1"}) || got.TargetName != "y" || got.Extra["sd"][13] != 14 {
@@ -155,7 +154,7 @@ func npyFile(n, d int, fortran bool, value func(i, j int) float64) []byte {
 	return b
 }
 
-// TestBlocks reads tables that go over the blocks in which the formats are
+// TestBlocks reads tables that are longer than the blocks in which the formats are
 // read.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
@@ -187,7 +186,7 @@ func TestBlocks(t *testing.T) {
 				t.Fatalf("%s: row %d is %v, %v", name, i, got.X[2*i:2*i+2], got.Y[i])
 			}
 		}
-		// Cut short anywhere it is an error.
+		// A file cut short anywhere is an error.
 		for _, part := range []int{3, 5, 20, 50, 99} {
 			cut := filepath.Join(dir, "cut")
 			if err := os.WriteFile(cut, data[:len(data)*part/100], 0o600); err != nil {
@@ -199,7 +198,7 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	// A byte changed in an archive is found by its checksum.
+	// The checksum of an archive reveals a changed byte.
 	data := archive.Bytes()
 	data[len(data)/2] ^= 1
 	path := filepath.Join(dir, "changed.npz")
@@ -211,7 +210,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// BenchmarkFormats reads 100,000 × 20 numbers; bytes are those of the table.
+// BenchmarkFormats reads 100,000 × 20 numbers. It counts the bytes of the table.
 func BenchmarkFormats(b *testing.B) {
 	const n, d = 100_000, 20
 	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }

@@ -17,11 +17,11 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// decimal is a number as every program writes it.
+// decimal matches a number in a form that every program writes.
 var decimal = regexp.MustCompile(`^[+-]?[0-9]{1,20}([.][0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$`)
 
-// slowRead reads a table without a header by encoding/csv and strconv. sure says
-// that it is one by anyone's rules: finite decimal numbers in rows of one length.
+// slowRead reads a table without a header by encoding/csv and strconv. sure says that
+// the text is a table by any rules: finite decimal numbers in rows of one length.
 func slowRead(text []byte) (rows [][]float64, sure bool) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return nil, false // a comment may not have it either
@@ -50,7 +50,7 @@ func slowRead(text []byte) (rows [][]float64, sure bool) {
 	return rows, len(rows) > 0 && len(rows[0]) > 1
 }
 
-// FuzzCSV compares with a slow reader: what is a table by anyone's rules is read, to
+// FuzzCSV compares with a slow reader: a text that is a table by any rules must give
 // the same bits.
 func FuzzCSV(f *testing.F) {
 	for _, text := range []string{"1,2\n3,4\n", "\ufeff\"1\", 2\r\n# c\r\n\n3 ,4", "1,2,3\n1,\"2\n\",3\n", "1e308,-0\n0.1,123456789012345678901\n", "1,2\n3", "\"1\"\"\",2\n"} {
@@ -76,8 +76,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// FuzzFiles: files that are read as one table are the tables of the files, one
-// after the other; an error names one of them.
+// FuzzFiles checks that several files read as one table give the tables of the files
+// in sequence, and that an error names one of them.
 func FuzzFiles(f *testing.F) {
 	for _, c := range [][2]string{{"a,b\n1,2\n", "a,b\n3,4\n"}, {"a,b\n1,2\n", "a\tb\n3\t4\n"}, {"1,2\n", "# c\n3,4\n5,6"}, {"1,2\n", "1,2,3\n"}, {"a,b\n1,2\n", "1,2\n"}, {"1 2\n", ""}, {"\x93NUMPY", "1,2\n"}} {
 		f.Add([]byte(c[0]), []byte(c[1]), uint8(0))
@@ -117,8 +117,8 @@ func checkFiles(t *testing.T, dir string, texts [][]byte, opts Options) {
 	}
 }
 
-// FuzzMask: a mask is what the table of the same file has in that column, and the
-// flag FILE:COLUMN comes apart where it was put together.
+// FuzzMask checks that a mask equals that column of the table in the same file, and
+// that the flag FILE:COLUMN is split where it was joined.
 func FuzzMask(f *testing.F) {
 	for _, c := range [][2]string{{"0,1\n1,0\n", "1"}, {"a,b\n0,1\n", "b"}, {"a,b\nx,1\n", "-1"}, {"0\n1\n2\n", ""}, {"0\n\n1\n", "0"}, {"NaN\n", ""}, {"0:1\n", "a:b"}} {
 		f.Add([]byte(c[0]), c[1])

@@ -13,8 +13,8 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// fuzzFormat reads damaged files of one format: no panic, no memory beyond what
-// the file can hold, and either a sound table or an [*Error].
+// fuzzFormat reads damaged files of one format. It expects no panic, no memory beyond
+// what the file can fill, and either a sound table or an [*Error].
 func fuzzFormat(f *testing.F, pattern, magic string) {
 	paths, err := filepath.Glob(formatsDir + pattern)
 	if err != nil || len(paths) < 5 {
@@ -59,8 +59,8 @@ func FuzzNPY(f *testing.F) { fuzzFormat(f, "*.npy", npyMagic) }
 
 func FuzzNPZ(f *testing.F) { fuzzFormat(f, "*.npz", "PK\x03\x04") }
 
-// FuzzNPYNumbers: numbers that are written as a NumPy array of any type and order
-// are read back to the same.
+// FuzzNPYNumbers checks that numbers written as a NumPy array of any type and order
+// are read back unchanged.
 func FuzzNPYNumbers(f *testing.F) {
 	f.Add(uint8(3), []byte("0123456789abcdef01234567"))
 	f.Add(uint8(1), make([]byte, 64))

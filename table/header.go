@@ -2,7 +2,7 @@ package table
 
 import "fmt"
 
-// ParseHeader reads a mode's name: auto, which the empty text stands for, yes or no.
+// ParseHeader returns the mode named auto (or empty), yes or no.
 func ParseHeader(text string) (HeaderMode, error) {
 	switch text {
 	case "", "auto":

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// ReadMask reads a split mask: one column of the table at path, whose cells are
-// all 0 or 1; true is 1. The other columns are not looked at. column is a name
-// or an index, as in [Options]; "" is the first one. The formats are those of
-// [Read], with those given beside; the first row is a header if [HeaderAuto] says so; errors are of type
-// [*Error]. That a mask has as many rows as the table it splits is for the caller
-// to check.
+// ReadMask reads a split mask: one column of the table at path, whose cells are all 0
+// or 1 (or false or true). It ignores the other columns. column is a name or an
+// index, as in [Options]; "" is the first column. ReadMask reads the formats of
+// [Read] and those in formats. It detects a header as [HeaderAuto] does. Errors are
+// of type [*Error]. The caller must check that the mask has as many rows as the table
+// it splits.
 func ReadMask(path, column string, formats ...Format) ([]bool, error) {
 	in, err := openPath(path, Options{Formats: formats})
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadMask(path, column string, formats ...Format) ([]bool, error) {
 	return mask, nil
 }
 
-// notInMask says what is wrong with a value that is neither 0 nor 1.
+// notInMask describes the error in a value that is neither 0 nor 1.
 func notInMask(in source, c int) string {
 	label := in.label(c)
 	if label == "" {
@@ -56,12 +56,12 @@ func notInMask(in source, c int) string {
 	return "not 0 or 1 in a mask: " + quote(label)
 }
 
-// SelectMask is the mask read from path for the rows of t, some of which were left
-// out when it was read. The error is an [*Error] if the mask is not one for t's
-// source.
+// SelectMask returns the part of a mask read from path for the rows of t, which may
+// lack some rows of its source. The error is an [*Error] if the mask does not suit
+// t's source.
 func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	if len(mask) != t.SourceRows {
-		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, the table %d", count(len(mask), "row"), t.SourceRows)}
+		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, but the table has %d", count(len(mask), "row"), t.SourceRows)}
 	}
 	if t.Row == nil {
 		return mask, nil
@@ -73,8 +73,8 @@ func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	return selected, nil
 }
 
-// ParseMaskFlag takes apart FILE or FILE:COLUMN, with COLUMN as [ReadMask] takes
-// it. If there is a file of the whole name, colon and all, that file is meant.
+// ParseMaskFlag splits FILE or FILE:COLUMN, with COLUMN as in [ReadMask]. If a file
+// has the whole name, including the colon, s means that file.
 func ParseMaskFlag(s string) (path, column string, err error) {
 	if s == "" {
 		return "", "", fmt.Errorf("mask: no file named")

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// openNPZ opens an archive of NumPy arrays; on an error it closes f. What the
-// table is: the only array; or X with y as its last column, other arrays of one
-// dimension and as many rows being columns that are used if asked for; or arrays
-// of one dimension that are its columns.
+// openNPZ opens an archive of NumPy arrays. On an error it closes f. The table is the
+// only array; or X with y as its last column, and other arrays of one dimension and
+// as many rows as columns that are used if selected; or the arrays of one dimension
+// as its columns.
 func openNPZ(f *os.File, path string) (source, error) {
 	in, err := openArchive(f, path)
 	if err != nil {
@@ -68,10 +68,10 @@ func openArchive(f *os.File, path string) (*arrays, error) {
 
 // openEntry opens one array of an archive of size bytes.
 func openEntry(entry *zip.File, size int64) (*array, io.Closer, error) {
-	// Deflate packs at most 1032 bytes into one (zlib.net/zlib_tech.html).
+	// Deflate expands one byte to at most 1032 (zlib.net/zlib_tech.html).
 	const ratio = 1032
 	if entry.CompressedSize64 > uint64(size) || entry.UncompressedSize64/ratio > entry.CompressedSize64+1 {
-		return nil, nil, fmt.Errorf("more bytes than the archive can hold")
+		return nil, nil, fmt.Errorf("it claims more bytes than the archive can hold")
 	}
 	r, err := entry.Open()
 	if err != nil {
@@ -85,7 +85,7 @@ func openEntry(entry *zip.File, size int64) (*array, io.Closer, error) {
 	return a, r, nil
 }
 
-// arrange makes a table of the arrays of an archive.
+// arrange makes a table from the arrays of an archive.
 func arrange(path string, all []*array, byName map[string]*array, unread []string) (*arrays, error) {
 	fail := func(msg string) (*arrays, error) { return nil, &Error{Source: path, Msg: msg} }
 	if len(all)+len(unread) == 0 {
@@ -99,7 +99,7 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 		if len(unread) == 0 && areColumns(all) {
 			return named(newArrays(path, all), all), nil
 		}
-		return fail("expected one array, or X and y, or columns of as many rows; found " + describe(all, unread))
+		return fail("expected one array, or X and y, or columns with the same number of rows; found " + describe(all, unread))
 	case y != nil && (y.cols != 1 || y.rows != x.rows):
 		return fail("y must have one column and as many rows as X; found " + describe([]*array{x, y}, nil))
 	}
@@ -147,7 +147,7 @@ func named(in *arrays, last []*array) *arrays {
 	return in
 }
 
-// describe lists arrays and their shapes, and what is wrong with the others.
+// describe lists arrays with their shapes, and the errors of unreadable ones.
 func describe(all []*array, unread []string) string {
 	var list []string
 	for _, a := range all {

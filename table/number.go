@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// parseNumber reads a decimal number as [strconv.ParseFloat] does, correctly
-// rounded, but takes no hexadecimal floats, no underscores and no words such as
-// Inf. It reports whether b is a finite number; it does not allocate.
+// parseNumber parses a decimal number as [strconv.ParseFloat] does, correctly
+// rounded, but rejects hexadecimal floats, underscores and words such as Inf. It
+// reports whether b is a finite number. It does not allocate.
 func parseNumber(b []byte) (float64, bool) {
 	if v, ok := parseShort(b); ok {
 		return v, true
@@ -18,15 +18,16 @@ func parseNumber(b []byte) (float64, bool) {
 	if !decimalDigits(b) {
 		return 0, false
 	}
-	// The conversion stays on the stack: ParseFloat copies what its errors keep.
+	// The conversion stays on the stack, because ParseFloat copies the text of its
+	// errors.
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil
 }
 
-// parseShort reads numbers without an exponent whose digits, the point left out,
-// are an integer of at most 18 digits and up to 2⁵³. That integer
-// and the power of ten are exact in float64, so that their quotient is correctly
-// rounded (Clinger 1990, "How to read floating point numbers accurately").
+// parseShort parses numbers without an exponent whose digits, without the point, form
+// an integer of at most 18 digits and up to 2⁵³. That integer and the power of ten
+// are exact in float64, so that their quotient is correctly rounded (Clinger 1990,
+// "How to read floating point numbers accurately").
 func parseShort(b []byte) (float64, bool) {
 	i, negative := 0, false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
@@ -73,8 +74,7 @@ var powersOfTen = [...]float64{
 	1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
 }
 
-// decimalDigits reports whether b consists of the characters of a decimal
-// number only.
+// decimalDigits reports whether b consists only of characters of decimal numbers.
 func decimalDigits(b []byte) bool {
 	for _, c := range b {
 		switch {
@@ -95,15 +95,14 @@ func overflows(b []byte) bool {
 	return errors.Is(err, strconv.ErrRange)
 }
 
-// missingWords are the ways, in lower case, in which files say that a value is
-// missing.
+// missingWords are the words, in lower case, that mark a missing value.
 var missingWords = map[string]bool{
 	"": true, "nan": true, "na": true, "n/a": true, "<na>": true, "#n/a": true,
 	"null": true, "none": true, "nil": true, "-": true, "--": true, ".": true, "?": true,
 	"-nan": true, "+nan": true, "-1.#ind": true, "1.#qnan": true,
 }
 
-// infiniteWords are those for a value that is not finite.
+// infiniteWords are the words, in lower case, for values that are not finite.
 var infiniteWords = map[string]bool{
 	"inf": true, "+inf": true, "-inf": true,
 	"infinity": true, "+infinity": true, "-infinity": true, "1.#inf": true,
@@ -115,8 +114,8 @@ func isMissing(b []byte) bool {
 	return len(b) <= longest && missingWords[string(bytes.ToLower(b))]
 }
 
-// looksLikeData reports whether a cell of the first row speaks against this row
-// being a header: a number, even one out of range, or a missing value.
+// looksLikeData reports whether a cell of the first row shows that the row is not a
+// header: a number, even one out of range, or a missing value.
 func looksLikeData(b []byte) bool {
 	if _, ok := parseNumber(b); ok {
 		return true
@@ -124,7 +123,7 @@ func looksLikeData(b []byte) bool {
 	return overflows(b) || isMissing(b) || infiniteWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
 }
 
-// whyNotNumber says what is wrong with a cell that [parseNumber] refused.
+// whyNotNumber describes the error in a cell that [parseNumber] rejected.
 func whyNotNumber(b []byte) string {
 	s := string(b)
 	if s == "" {
@@ -133,7 +132,7 @@ func whyNotNumber(b []byte) string {
 	if overflows(b) {
 		return "number too large for a 64-bit float: " + quote(s)
 	}
-	// Here ParseFloat is asked for its words: it knows every spelling of Inf.
+	// ParseFloat knows every spelling of Inf.
 	if v, err := strconv.ParseFloat(s, 64); err == nil && math.IsInf(v, 0) {
 		return "not a finite number: " + quote(s)
 	}

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestParseNumber compares with strconv, every bit, for decimal numbers of all
-// lengths and for what only looks like one.
+// TestParseNumber compares every bit with strconv, for decimal numbers of all lengths
+// and for texts that resemble them.
 func TestParseNumber(t *testing.T) {
 	check := func(t interface{ Fatalf(string, ...any) }, s string) {
 		want, err := strconv.ParseFloat(s, 64)

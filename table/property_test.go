@@ -25,8 +25,8 @@ var finite = rapid.Custom(func(t *rapid.T) float64 {
 	return rapid.Float64Range(-1e3, 1e3).Draw(t, "number")
 })
 
-// TestRoundTrip writes random tables in several dialects with encoding/csv and
-// reads them back, every bit the same.
+// TestRoundTrip writes random tables in several dialects with encoding/csv and reads
+// them back with the same bits.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "n")
@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		if !header && strings.ContainsRune(",;\t", comma) {
-			// The separator is found out, too.
+			// The reader must guess the separator, too.
 			opts.Comma = 0
 			again, err := ReadFrom(strings.NewReader(source), "T", opts)
 			if err != nil || again.N != n || again.D != d {
@@ -127,7 +127,7 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// checkInvariants fails unless tab keeps what Table promises.
+// checkInvariants fails unless tab satisfies the promises of Table.
 func checkInvariants(t interface{ Fatalf(string, ...any) }, tab *Table) {
 	if tab.N < 1 || tab.D < 1 || len(tab.X) != tab.N*tab.D || len(tab.FeatureNames) != tab.D || len(tab.Line) != tab.N {
 		t.Fatalf("sizes: n=%d d=%d, %d inputs, %d names, %d lines", tab.N, tab.D, len(tab.X), len(tab.FeatureNames), len(tab.Line))
@@ -162,8 +162,8 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, tab *Table) {
 	}
 }
 
-// FuzzRead reads anything with any options: no panic, and either a sound table
-// or an [*Error].
+// FuzzRead reads any text with any options. It expects no panic, and either a sound
+// table or an [*Error].
 func FuzzRead(f *testing.F) {
 	for i, c := range tableCases {
 		if len(c.text) < 1000 {
@@ -230,8 +230,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestAllocations sees to it that rows cost no allocation beyond the growth of
-// the result.
+// TestAllocations checks that rows cost no allocation beyond the growth of the
+// result.
 func TestAllocations(t *testing.T) {
 	const n = 20_000
 	for name, row := range map[string]string{"plain": "1.5,0.12345678901234567,3\n", "quoted": "\"1.5\", 2,3\n"} {

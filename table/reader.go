@@ -9,14 +9,14 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// Read reads the table at path: a file in any of the formats, or several files
-// of one format and with the same columns that make one table, as a directory or
-// a pattern such as "part-*.csv". Every error of the content is an [*Error]; so
-// is a file that cannot be opened, which wraps the cause as [io/fs] names it. For
+// Read reads the table at path: a file in any of the formats, or several files of one
+// format with the same columns as one table, given as a directory or a pattern such
+// as "part-*.csv". Every error in the content is an [*Error]. So is the error for a
+// file that cannot be opened, which wraps the cause as [io/fs] defines it. For
 // standard input use [ReadFrom].
 //
-// Memory is that of the result, and a sixteenth of it while it grows, plus a piece
-// of fixed size. Where the number of rows cannot be foreseen, from a pipe, growing
+// Read takes the memory of the result, a sixteenth more while it grows, and a buffer
+// of fixed size. If the number of rows cannot be estimated, as for a pipe, growing
 // takes up to 2¼ times the result.
 func Read(path string, opts Options) (*Table, error) {
 	r, err := Open(path, opts)
@@ -26,8 +26,8 @@ func Read(path string, opts Options) (*Table, error) {
 	return r.readAll()
 }
 
-// ReadFrom reads a table of text from r; source is the name that errors give, "-"
-// for standard input. It reads to the end of r and does not close it.
+// ReadFrom reads a table of text from r. source is its name in errors, "-" for
+// standard input. ReadFrom reads to the end of r and does not close it.
 func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
 	in, err := NewReader(r, source, opts)
 	if err != nil {
@@ -36,13 +36,13 @@ func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
 	return in.readAll()
 }
 
-// Reader reads a table in pieces. It is for tables that need not be in memory
-// as a whole; [Read] is for the others.
+// Reader reads a table in pieces, for tables that need not be in memory as a whole.
+// [Read] reads other tables.
 type Reader struct {
 	src     source
 	opts    Options
 	sel     selection
-	numeric []int // the columns whose numbers are wanted
+	numeric []int // the columns whose numbers are needed
 	chunk   *Table
 	rows    int // read so far, dropped ones included
 	dropped int
@@ -50,8 +50,8 @@ type Reader struct {
 	notes   []string
 }
 
-// Open opens the table at path, as [Read] does, to be read in pieces.
-// Options.Subsample is not looked at.
+// Open opens the table at path, as [Read] does, for reading in pieces. It ignores
+// Options.Subsample.
 func Open(path string, opts Options) (*Reader, error) {
 	src, err := openPath(path, opts)
 	if err != nil {
@@ -60,8 +60,8 @@ func Open(path string, opts Options) (*Reader, error) {
 	return newReader(src, opts)
 }
 
-// NewReader is [Open] for text from r; source is the name that errors give, "-"
-// for standard input. Closing the Reader does not close r.
+// NewReader is [Open] for text from r. source is its name in errors, "-" for standard
+// input. Closing the Reader does not close r.
 func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
 	in, err := openRows(r, source, opts.Header, opts.Comma)
 	if err != nil {
@@ -70,7 +70,7 @@ func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
 	return newReader(in, opts)
 }
 
-// newReader chooses the columns; on an error it closes src.
+// newReader chooses the columns. On an error it closes src.
 func newReader(src source, opts Options) (*Reader, error) {
 	sel, err := src.begun().choose(opts)
 	numeric := sel.numeric()
@@ -84,16 +84,16 @@ func newReader(src source, opts Options) (*Reader, error) {
 	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric}, nil
 }
 
-// Columns is the number of feature columns, D of the tables to come.
+// Columns returns the number of feature columns, D of the tables that Next returns.
 func (r *Reader) Columns() int { return len(r.sel.features) }
 
 // Close closes the files.
 func (r *Reader) Close() error { return r.src.close() }
 
-// Next returns the next rows, most at most and at least one, as a table that is
-// valid until the next call. Its Row and SourceRows count from the table's
-// beginning. The error is io.EOF after the last row, else an [*Error]. A table
-// without any row is an error. Warnings are those of [Reader.Warnings].
+// Next returns the next rows, at least one and at most most, as a table that is valid
+// until the next call. Its Row and SourceRows count from the beginning of the table.
+// The error is io.EOF after the last row, else an [*Error]. A table without rows is
+// an error. [Reader.Warnings] returns the warnings.
 func (r *Reader) Next(most int) (*Table, error) {
 	if r.chunk == nil {
 		r.chunk = r.newTable()
@@ -118,19 +118,19 @@ func (r *Reader) Next(most int) (*Table, error) {
 	return nil, io.EOF
 }
 
-// Warnings tells what a user should know about the rows read so far. Those told
-// once stay where they are; only the number of rows dropped, which comes last,
+// Warnings returns what a user should know about the rows read so far. Later calls
+// return the same warnings first. Only the last one, the number of rows dropped,
 // changes.
 func (r *Reader) Warnings() []string {
 	notes := append(slices.Clone(r.src.warnings()), r.notes...)
 	if r.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %s left out: missing values (first: %v)",
+		notes = append(notes, fmt.Sprintf("left out %d of %s: missing values (first: %v)",
 			r.dropped, count(r.rows, "row"), r.gap))
 	}
 	return notes
 }
 
-// nothing is the error for a table of no rows.
+// nothing returns the error for a table without rows.
 func (r *Reader) nothing() error {
 	if r.dropped == 0 {
 		return r.src.noRows()
@@ -139,7 +139,7 @@ func (r *Reader) nothing() error {
 		Msg: fmt.Sprintf("no rows left: all %d have missing values (first: %v)", r.dropped, r.gap)}
 }
 
-// newTable is a table without rows.
+// newTable returns a table without rows.
 func (r *Reader) newTable() *Table {
 	h := r.src.begun()
 	t := &Table{Source: h.source, D: len(r.sel.features)}
@@ -162,8 +162,8 @@ func (r *Reader) newTable() *Table {
 	return t
 }
 
-// append adds the next row to t, passing over those that are dropped. The error
-// is io.EOF after the last row.
+// append adds the next row to t, skipping dropped rows. It returns io.EOF after the
+// last row.
 func (r *Reader) append(t *Table) error {
 	for {
 		if err := r.src.next(); err != nil {
@@ -194,8 +194,8 @@ func (r *Reader) append(t *Table) error {
 	}
 }
 
-// take appends the values of the current row to t, and reports whether all of
-// them are what they should be.
+// take appends the values of the current row to t and reports whether all of them are
+// valid.
 func (r *Reader) take(t *Table) bool {
 	ok := true
 	for _, c := range r.sel.features {
@@ -206,7 +206,7 @@ func (r *Reader) take(t *Table) bool {
 	if c := r.sel.target; c >= 0 {
 		v, isNumber := r.src.number(c)
 		if !isNumber && r.opts.NoTarget {
-			r.notes = append(r.notes, fmt.Sprintf("target left out: %v", r.src.badCell(c)))
+			r.notes = append(r.notes, fmt.Sprintf("left out the target: %v", r.src.badCell(c)))
 			t.Y, t.TargetName, r.sel.target = nil, "", -1
 		} else {
 			ok = ok && isNumber
@@ -237,8 +237,8 @@ func (r *Reader) take(t *Table) bool {
 	return ok
 }
 
-// refused finds out about a row that take refused: that it may be dropped, and
-// for what gap, or that it is an error. Of several cells the leftmost counts.
+// refused classifies a row that take refused: it returns the gap if the row may be
+// dropped, and an error otherwise. Of several bad cells, the leftmost counts.
 func (r *Reader) refused() (gap *Error, err error) {
 	first, firstGap := math.MaxInt, math.MaxInt
 	look := func(c int, isGap bool) {
@@ -305,18 +305,18 @@ func (r *Reader) readAll() (*Table, error) {
 	return t, nil
 }
 
-// tooMany is the error for a table of more rows than anybody can fit exactly.
+// tooMany returns the error for a table with too many rows for any exact fit.
 func (r *Reader) tooMany(most int) error {
-	return &TooLargeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("more than %d rows: no device holds the matrix of an exact fit, with a row and a column for each of them; take some rows at random (--subsample)", most)}}
+	return &TooLargeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample)", most)}}
 }
 
-// little is how many bytes of a table are taken without a look at the memory.
+// little is the number of bytes that a table may take without a check of the memory.
 const little = 16 << 20
 
-// grow makes room in t for further rows, as far as there is memory, and returns for
-// how many rows there is room then.
+// grow makes room in t for further rows, if there is memory, and returns the number
+// of rows that t then has room for.
 func (r *Reader) grow(t *Table) (int, error) {
-	// Growing holds the old numbers and the new ones.
+	// Growing keeps the old numbers beside the new ones.
 	perRow := int64(8 * (t.D + 3 + len(r.sel.targets) + len(r.sel.extra) + 2*len(r.sel.extraStr)))
 	room := r.expect(t.N)
 	if need := int64(room) * perRow; need > little {
@@ -333,14 +333,13 @@ func (r *Reader) grow(t *Table) (int, error) {
 	return room, nil
 }
 
-// expect is for how many rows there should be room when n have been read: as
-// many as there will be, as far as that can be foreseen, so that growing does
-// not take twice the memory. A wrong forecast cannot take more than 16 times
-// what has been read.
+// expect returns how many rows to make room for after reading n rows: the forecast of
+// the total, so that growing does not take twice the memory. A wrong forecast takes
+// at most 16 times the memory of the rows read.
 func (r *Reader) expect(n int) int {
 	const first, fewest, margin = 1 << 12, 16, 1.02
 	if least := max(fewest, first*8/max(len(r.sel.features), 8)); n < least {
-		return least // no more for a table of many columns
+		return least // less for a table of many columns
 	}
 	forecast := 0.0
 	if p := r.src.progress(); p > 0 {

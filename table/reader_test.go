@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReaderPieces puts the pieces of a table together, of all sizes, and
-// compares with the table as a whole.
+// TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole
+// table.
 func TestReaderPieces(t *testing.T) {
 	for _, gap := range []int{0, 3, 4} {
 		text := counting(23, gap)
@@ -50,7 +50,7 @@ func TestReaderPieces(t *testing.T) {
 				sum.ExtraText["group"] = append(sum.ExtraText["group"], p.ExtraText["group"]...)
 			}
 			sum.Warnings = r.Warnings()
-			// The last gap may come after the last piece that was not empty.
+			// The last gap may follow the last piece that was not empty.
 			sum.SourceRows = whole.SourceRows
 			if !reflect.DeepEqual(sum, whole) {
 				t.Fatalf("pieces of %d:\n%+v\nas a whole:\n%+v", most, sum, whole)

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// rows is a scanner that knows the header and sees to it that every row of data
-// has as many cells as the first row.
+// rows is a scanner that knows the header and checks that every row of data has as
+// many cells as the first row.
 type rows struct {
 	head
 	scan    *scanner
 	cells   [][]byte // the current row
-	pending bool     // the first row is data and not yet handed out
+	pending bool     // the first row is data and has not been returned
 	warn    []string
 }
 
-// openText reads a file as text; on an error it closes f.
+// openText opens a file as text. On an error it closes f.
 func openText(f *os.File, path string, opts Options) (source, error) {
 	in, err := openRows(f, path, opts.Header, opts.Comma)
 	if err != nil {
@@ -64,8 +64,9 @@ func openRows(r io.Reader, source string, mode HeaderMode, comma rune) (*rows, e
 	return in, nil
 }
 
-// guessHeader reports whether the current row is a header, and warns if that is
-// doubtful: a slip in the first row of data would make a header of it.
+// guessHeader reports whether the current row is a header. It warns if that is
+// doubtful, because an error in the first row of data would make the row look like a
+// header.
 func (in *rows) guessHeader() bool {
 	word, number := -1, -1
 	for i, cell := range in.scan.cells {
@@ -79,15 +80,15 @@ func (in *rows) guessHeader() bool {
 	}
 	if word >= 0 && number >= 0 {
 		in.warn = append(in.warn, fmt.Sprintf(
-			"line %d is taken as the header, since %s in column %d is not a number, though %s in column %d is",
+			"line %d is read as the header, because %s in column %d is not a number, although %s in column %d is",
 			in.scan.start, quote(string(in.scan.cells[word])), word+1,
 			quote(string(in.scan.cells[number])), number+1))
 	}
 	return word >= 0
 }
 
-// next goes on to the next row of data, whose cells are valid until the next
-// call; the error is io.EOF after the last one.
+// next moves to the next row of data, whose cells are valid until the next call. It
+// returns io.EOF after the last row.
 func (in *rows) next() error {
 	if in.pending {
 		in.pending, in.cells = false, in.scan.cells
@@ -114,10 +115,10 @@ func (in *rows) next() error {
 	return e
 }
 
-// begun is what is known from the first row.
+// begun returns what the first row determines.
 func (in *rows) begun() *head { return &in.head }
 
-// use is needed by other formats: text has all cells of a row at hand.
+// use does nothing: text has all cells of a row at hand.
 func (in *rows) use(_, _ []int) error { return nil }
 
 func (in *rows) number(c int) (float64, bool) { return parseNumber(in.cells[c]) }
@@ -134,7 +135,7 @@ func (in *rows) progress() float64 { return in.scan.progress() }
 
 func (in *rows) close() error { return in.scan.close() }
 
-// errorAt is an error in column c, from 0, of the current row.
+// errorAt returns an error in column c, from 0, of the current row.
 func (in *rows) errorAt(c int, msg string) *Error {
 	e := &Error{Source: in.scan.source, Line: in.scan.lineOf(c), Column: c + 1, Msg: msg}
 	if in.named && c < len(in.names) {
@@ -143,13 +144,13 @@ func (in *rows) errorAt(c int, msg string) *Error {
 	return e
 }
 
-// badCell is the error for the cell in column c, which is no number, or empty
-// where a label is wanted.
+// badCell returns the error for the cell in column c, which is not a number or is an
+// empty label.
 func (in *rows) badCell(c int) *Error {
 	return in.errorAt(c, whyNotNumber(in.cells[c]))
 }
 
-// noRows is the error for a file in which nothing follows the header.
+// noRows returns the error for a file that ends after the header.
 func (in *rows) noRows() *Error {
 	return &Error{Source: in.source, Line: in.first, Msg: "no data rows, only a header"}
 }

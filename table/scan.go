@@ -11,22 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxRecord bounds the bytes of one record, so that a quote that is never closed, or
-// a file without line ends, is an error before memory runs out.
+// maxRecord limits the bytes of one record, so that an unclosed quote, or a file
+// without line ends, is an error before memory runs out.
 const maxRecord = 64 << 20
 
 // scanner splits text into records of cells, by the rules of encoding/csv, and
-// tells where each began. Beyond that package it drops blanks around cells,
-// skips comments, splits at runs of blanks, bounds the length of a record, and
-// hands out bytes, so that a row costs no allocation.
+// records where each begins. In addition to that package, it drops blanks around
+// cells, skips comments, splits at runs of blanks, limits the length of a record, and
+// returns bytes, so that a row costs no allocation.
 //
-// A record is one line, unless a quoted cell holds line ends. Lines that are
-// blank or begin with # are skipped.
+// A record is one line, unless a quoted cell contains line ends. The scanner skips
+// lines that are blank or begin with #.
 type scanner struct {
 	source string
 	in     *bufio.Reader
-	raw    counter  // what in reads from, before it is unpacked
-	file   *os.File // what raw reads from, if the scanner is to close it; else nil
+	raw    counter  // the input of in before decompression
+	file   *os.File // the input of raw if the scanner must close it; else nil
 	gzip   bool
 	sep    []byte // one UTF-8 character; nil: runs of blanks and tabs
 
@@ -40,9 +40,9 @@ type scanner struct {
 	ends []int  // where each of them ends in text
 }
 
-// separator is the bytes of the character that separates cells, nil for blanks.
-// It reports false for a character that cannot: one that is part of numbers, of
-// line ends or of quoting.
+// separator returns the bytes of the character that separates cells, nil for blanks.
+// It reports false for a character that cannot separate cells because it is part of
+// numbers, line ends or quoting.
 func separator(comma rune) ([]byte, bool) {
 	if comma == ' ' {
 		return nil, true
@@ -54,8 +54,8 @@ func separator(comma rune) ([]byte, bool) {
 	return utf8.AppendRune(nil, comma), true
 }
 
-// next reads the next record into s.cells. The error is io.EOF after the last
-// one, else an [*Error].
+// next reads the next record into s.cells. The error is io.EOF after the last record,
+// else an [*Error].
 func (s *scanner) next() error {
 	for {
 		line, err := s.readLine()
@@ -79,7 +79,7 @@ func (s *scanner) next() error {
 	}
 }
 
-// lineOf is the line where cell c of the current record begins.
+// lineOf returns the line where cell c of the current record begins.
 func (s *scanner) lineOf(c int) int {
 	if c < len(s.lines) {
 		return s.lines[c]
@@ -110,7 +110,7 @@ func (s *scanner) readLine() ([]byte, error) {
 	}
 	s.line++
 	if bytes.IndexByte(line, 0) >= 0 {
-		return nil, &Error{Source: s.source, Line: s.line, Msg: "holds a zero byte: this is binary data, not text"}
+		return nil, &Error{Source: s.source, Line: s.line, Msg: "contains a zero byte: this is binary data, not text"}
 	}
 	line = bytes.TrimSuffix(line, []byte{'\n'})
 	return bytes.TrimSuffix(line, []byte{'\r'}), nil
@@ -156,8 +156,8 @@ func (s *scanner) splitBlanks(line []byte) {
 	}
 }
 
-// splitQuoted splits a record whose first line has a quote somewhere, reading
-// on where a quoted cell goes over the end of the line.
+// splitQuoted splits a record whose first line contains a quote. It reads further
+// lines if a quoted cell continues on them.
 func (s *scanner) splitQuoted(line []byte) error {
 	s.text, s.ends = s.text[:0], s.ends[:0]
 	rest := s.skipBlanks(line)
@@ -183,8 +183,8 @@ func (s *scanner) splitQuoted(line []byte) error {
 	return nil
 }
 
-// quotedCell appends to s.text the cell whose opening quote precedes rest, and
-// returns what follows the closing one: nothing, or a separator.
+// quotedCell appends to s.text the cell whose opening quote precedes rest. It returns
+// the text after the closing quote, which is empty or begins with a separator.
 func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	opened, begin := s.line, len(s.text)
 	for {
@@ -216,8 +216,8 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	return nil, s.cellError(s.line, "text after the closing quote of "+quote(string(s.text[begin:])))
 }
 
-// bareCell appends to s.text the cell without quotes at the beginning of rest,
-// and returns what follows it.
+// bareCell appends to s.text the unquoted cell at the beginning of rest and returns
+// the text after it.
 func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 	var end int
 	if s.sep == nil {
@@ -236,8 +236,8 @@ func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 	return rest[end:], nil
 }
 
-// skipSeparator drops what stands before the next cell, and reports whether
-// there is one.
+// skipSeparator skips the separator before the next cell and reports whether there is
+// a next cell.
 func (s *scanner) skipSeparator(rest []byte) ([]byte, bool) {
 	rest = s.skipBlanks(rest)
 	if s.sep == nil {
@@ -249,7 +249,7 @@ func (s *scanner) skipSeparator(rest []byte) ([]byte, bool) {
 	return s.skipBlanks(rest[len(s.sep):]), true
 }
 
-// skipBlanks drops leading blanks and tabs, as far as they are no separators.
+// skipBlanks drops leading blanks and tabs that are not separators.
 func (s *scanner) skipBlanks(b []byte) []byte {
 	for len(b) > 0 && isSpace(b[0]) && !bytes.HasPrefix(b, s.sepOrNone()) {
 		b = b[1:]
@@ -257,7 +257,7 @@ func (s *scanner) skipBlanks(b []byte) []byte {
 	return b
 }
 
-// sepOrNone is the separator or, for blanks, a byte that is no part of text.
+// sepOrNone returns the separator or, for blanks, a byte that text cannot contain.
 func (s *scanner) sepOrNone() []byte {
 	if s.sep == nil {
 		return []byte{0}
@@ -265,24 +265,24 @@ func (s *scanner) sepOrNone() []byte {
 	return s.sep
 }
 
-// cellError is an error in the cell that is being split.
+// cellError returns an error in the cell that is being split.
 func (s *scanner) cellError(line int, msg string) error {
 	return &Error{Source: s.source, Line: line, Column: len(s.lines), Msg: msg}
 }
 
-// tooLong is the error for a record longer than maxRecord.
+// tooLong returns the error for a record longer than maxRecord.
 func (s *scanner) tooLong(line int) error {
-	return &Error{Source: s.source, Line: line, Msg: "the record that begins here is longer than 64 MiB: a quote without its pair, or no table"}
+	return &Error{Source: s.source, Line: line, Msg: "the record that begins here is longer than 64 MiB: a quote is not closed, or the file is not a table"}
 }
 
-// isBlank reports whether a line holds no cells at all. A line of tabs does, if
-// tabs separate cells.
+// isBlank reports whether a line has no cells. A line of tabs has cells if tabs
+// separate them.
 func (s *scanner) isBlank(line []byte) bool {
 	return len(s.skipBlanks(line)) == 0
 }
 
-// isComment reports whether a line is a comment: its first character but for
-// blanks is #, and it does not begin with an error value of a spreadsheet.
+// isComment reports whether a line is a comment: its first character after blanks is
+// #, and it does not begin with an error value of a spreadsheet.
 func isComment(line []byte) bool {
 	line = trim(line)
 	return len(line) > 0 && line[0] == '#' && !isSpreadsheetError(line)
@@ -299,7 +299,7 @@ func isSpreadsheetError(b []byte) bool {
 	return false
 }
 
-// spreadsheetErrors are cells that begin with # and are no comments. A row that
+// spreadsheetErrors are cells that begin with # but are not comments. A row that
 // begins with one must not get lost.
 var spreadsheetErrors = [][]byte{
 	[]byte("#N/A"), []byte("#NUM!"), []byte("#VALUE!"), []byte("#REF!"),
@@ -323,7 +323,7 @@ func trim(b []byte) []byte {
 // isMargin reports whether c is a blank, a tab or part of a line end.
 func isMargin(c byte) bool { return isSpace(c) || c == '\n' || c == '\r' }
 
-// readError turns an error of the reader into one with a place.
+// readError adds a place to an error of the reader.
 func (s *scanner) readError(err error) error {
 	e := &Error{Source: s.source, Line: s.line + 1, Msg: "cannot be read: " + err.Error(), Err: err}
 	var corrupt flate.CorruptInputError
@@ -337,8 +337,7 @@ func (s *scanner) readError(err error) error {
 	return e
 }
 
-// sticky is a reader whose first error stays: what was once at its end is never
-// read again.
+// sticky is a reader whose first error stays: after its end, it never reads again.
 type sticky struct {
 	r   io.Reader
 	err error
@@ -353,7 +352,7 @@ func (s *sticky) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counter counts the bytes that pass.
+// counter counts the bytes that it reads.
 type counter struct {
 	r io.Reader
 	n int64
@@ -365,8 +364,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// progress is the share of the file that has been read, 0 if its size is not
-// known.
+// progress returns the share of the file that has been read, 0 if its size is
+// unknown.
 func (s *scanner) progress() float64 {
 	if s.file == nil {
 		return 0

@@ -23,7 +23,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestMaxRows: reading stops soon after the last row that can be of use.
+// TestMaxRows checks that reading stops soon after the last useful row.
 func TestMaxRows(t *testing.T) {
 	in := &endless{}
 	_, err := ReadFrom(in, "-", Options{MaxRows: 10_000})
@@ -54,8 +54,8 @@ func TestMaxRows(t *testing.T) {
 	}
 }
 
-// TestManyColumns: what a table takes grows with its cells, however few its rows
-// are.
+// TestManyColumns checks that the memory of a table grows with its cells, even if it
+// has few rows.
 func TestManyColumns(t *testing.T) {
 	const columns = 400_000
 	line := strings.TrimSuffix(strings.Repeat("1,", columns), ",") + "\n"
@@ -68,8 +68,8 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// TestClaimedRows: an archive that claims more rows than it has bytes for is
-// refused at once.
+// TestClaimedRows checks that an archive that claims more rows than its bytes can
+// hold is an immediate error.
 func TestClaimedRows(t *testing.T) {
 	for _, rows := range []int{134_000_000, math.MaxInt64 / 8} {
 		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, 2), }", rows)
@@ -79,7 +79,7 @@ func TestClaimedRows(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements where") {
+		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements, but its shape") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}
 	}

@@ -2,20 +2,20 @@ package table
 
 import "bytes"
 
-// sniffRecords is how many records the separator is guessed from.
+// sniffRecords is the number of records from which the separator is guessed.
 const sniffRecords = 8
 
-// shape counts what might separate the cells of one record, outside quotes.
+// shape counts the possible separators in one record, outside quotes.
 type shape struct {
 	semicolons, commas, tabs int
 	fields                   int // cells if runs of blanks separate them
 }
 
-// guessSeparator guesses what separates cells from the beginning of a text,
-// nil for blanks. atEnd says that the sample is the whole text. What occurs
-// equally often in each of the first records is preferred: semicolons, then
-// commas (which are decimal signs where semicolons separate), tabs, blanks. In a
-// ragged file what occurs in the first row of data decides.
+// guessSeparator guesses the cell separator from the beginning of a text, nil for
+// blanks. atEnd says that the sample is the whole text. guessSeparator prefers a
+// character that occurs equally often in each of the first records: semicolons, then
+// commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged
+// file, the first row of data decides.
 func guessSeparator(sample []byte, atEnd bool) []byte {
 	shapes := measureRecords(sample, atEnd)
 	if len(shapes) == 0 {
@@ -59,9 +59,9 @@ func guessSeparator(sample []byte, atEnd bool) []byte {
 	return []byte{','}
 }
 
-// measureRecords takes the shapes of the first records of a text, without
-// comments and blank lines. A last record that the sample cuts off is left out
-// unless it is the only one.
+// measureRecords returns the shapes of the first records of a text, without comments
+// and blank lines. It leaves out a last record that the sample cuts off, unless that
+// is the only one.
 func measureRecords(sample []byte, atEnd bool) []shape {
 	var shapes []shape
 	for len(sample) > 0 && len(shapes) < sniffRecords {
@@ -80,8 +80,8 @@ func measureRecords(sample []byte, atEnd bool) []shape {
 	return shapes
 }
 
-// measure takes the shape of the record at the beginning of text, and tells how
-// many bytes it has and whether its end is there.
+// measure returns the shape of the record at the beginning of text, its length in
+// bytes and whether text contains its end.
 func measure(text []byte) (sh shape, size int, complete bool) {
 	quoted, inField := false, false
 	for i, c := range text {

@@ -1,34 +1,32 @@
 package table
 
-// source is an open table, whatever its format, that is read row by row.
-// Columns are counted from 0.
+// source is an open table in any format, read row by row. Columns count from 0.
 type source interface {
-	// begun is what is known before the first row.
+	// begun returns what is known before the first row.
 	begun() *head
-	// use says, before the first row, which columns will be asked for as numbers
-	// and which as labels.
+	// use selects, before the first row, the columns to read as numbers and the
+	// columns to read as labels.
 	use(numbers, labels []int) error
-	// next goes on to the next row; the error is io.EOF after the last one.
+	// next moves to the next row. It returns io.EOF after the last one.
 	next() error
-	// number is the value in column c, if it is a finite number.
+	// number returns the value in column c and whether it is a finite number.
 	number(c int) (float64, bool)
-	// label is the value in column c as text, "" if it is missing.
+	// label returns the value in column c as text, "" if it is missing.
 	label(c int) string
 	// missing reports whether the value in column c is missing, as opposed to
 	// wrong.
 	missing(c int) bool
-	// place is the line of the current row, or the number of the row, from 1,
-	// in formats without lines.
+	// place returns the line of the current row, or the number of the row, from 1, in
+	// formats without lines.
 	place() int
-	// errorAt is an error in column c of the current row.
+	// errorAt returns an error in column c of the current row.
 	errorAt(c int, msg string) *Error
-	// badCell is the error for the value in column c, which is no finite number,
-	// or a label that is missing.
+	// badCell returns the error for the value in column c, which is not a finite
+	// number or is a missing label.
 	badCell(c int) *Error
-	// noRows is the error for a table without rows.
+	// noRows returns the error for a table without rows.
 	noRows() *Error
-	// progress is the share of the input that has been read, 0 if that is not
-	// known.
+	// progress returns the share of the input that has been read, 0 if unknown.
 	progress() float64
 	warnings() []string
 	close() error

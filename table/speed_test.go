@@ -56,7 +56,7 @@ func writeRows(tb testing.TB, path string, n, d int, short bool) {
 	}
 }
 
-// processorTime is what the process has used so far.
+// processorTime returns the processor time that the process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -65,10 +65,10 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkMillion reads CSV files of 1,000,000 × 20, as a whole and as a
-// subsample. cpu-MB/s is the speed by processor time, which others on the machine
-// do not change much; table-bytes is what the result holds, heap-bytes what the
-// process has taken from the system for its heap after the first reading.
+// BenchmarkMillion reads CSV files of 1,000,000 × 20, as a whole and as a subsample.
+// cpu-MB/s is the speed by processor time, which other processes on the machine
+// hardly affect; table-bytes is the size of the result, and heap-bytes the heap that
+// the process has taken from the system after the first reading.
 func BenchmarkMillion(b *testing.B) {
 	if testing.Short() {
 		b.Skip("writes 530 MB")

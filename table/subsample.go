@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// sample draws rows uniformly without replacement while they pass: Algorithm R
-// (Vitter 1985, "Random sampling with a reservoir", ACM Trans. Math. Software
-// 11). The result depends on the seed and on the number of rows only.
+// sample draws rows uniformly without replacement as they are read, by Algorithm R
+// (Vitter 1985, "Random sampling with a reservoir", ACM Trans. Math. Software 11).
+// The result depends only on the seed and the number of rows.
 type sample struct {
 	size int
 	seed uint64
@@ -16,18 +16,18 @@ type sample struct {
 	rng  *rand.Rand
 }
 
-// newSample is nil if all rows are wanted.
+// newSample returns nil if opts asks for all rows.
 func newSample(opts Options) *sample {
 	if opts.Subsample <= 0 {
 		return nil
 	}
-	// The stream's number only keeps it apart from other uses of the seed.
+	// The stream number separates this use of the seed from others.
 	const stream = 0x7375_6273_616d_706c
 	return &sample{size: opts.Subsample, seed: opts.Seed, rng: rand.New(rand.NewPCG(opts.Seed, stream))}
 }
 
-// settle decides about the last row of t, if there is one too many: it replaces
-// another or goes.
+// settle decides about the last row of t if t has one row too many: the row replaces
+// another or is dropped.
 func (s *sample) settle(t *Table) {
 	s.seen++
 	if t.N <= s.size {
@@ -40,8 +40,8 @@ func (s *sample) settle(t *Table) {
 	t.truncate(last)
 }
 
-// finish puts the rows in the order of the source and says what was done, "" if
-// every row is there.
+// finish sorts the rows in the order of the source. It returns a note on the
+// subsample, or "" if no row is missing.
 func (s *sample) finish(t *Table) string {
 	if s == nil {
 		return ""
@@ -57,7 +57,7 @@ func (s *sample) finish(t *Table) string {
 	return fmt.Sprintf("subsample: %d of %d rows drawn at random (seed %d)", t.N, s.seen, s.seed)
 }
 
-// byRow sorts a table by the place of its rows in the source.
+// byRow sorts a table by the position of its rows in the source.
 type byRow struct{ t *Table }
 
 func (b byRow) Len() int           { return b.t.N }
@@ -86,7 +86,7 @@ func (t *Table) swap(i, j int) {
 	}
 }
 
-// truncate leaves the first n rows.
+// truncate keeps the first n rows.
 func (t *Table) truncate(n int) {
 	t.N = n
 	t.X, t.Line = t.X[:n*t.D], t.Line[:n]
@@ -128,7 +128,7 @@ func (t *Table) reserve(n int) {
 	}
 }
 
-// withRoom is s with a capacity of n exactly, where append would take more.
+// withRoom returns s with a capacity of exactly n. append would take more.
 func withRoom[E any](s []E, n int) []E {
 	if cap(s) >= n {
 		return s
@@ -136,7 +136,7 @@ func withRoom[E any](s []E, n int) []E {
 	return append(make([]E, 0, n), s...)
 }
 
-// identity is 0, 1, …, n−1.
+// identity returns 0, 1, …, n−1.
 func identity(n int) []int {
 	all := make([]int, n)
 	for i := range all {

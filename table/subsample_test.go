@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// counting is a table of n rows that hold their own number, in all kinds of
-// columns; every gap-th row misses a value, if gap is not 0.
+// counting returns a table of n rows that hold their own number, in all kinds of
+// columns. Every gap-th row lacks a value if gap is not 0.
 func counting(n, gap int) string {
 	var b strings.Builder
 	b.WriteString("a,b,sd,group,y\n")
@@ -62,7 +62,7 @@ func TestSubsample(t *testing.T) {
 	}
 }
 
-// TestSubsampleOfAll asks for as many rows as there are, and more.
+// TestSubsampleOfAll requests as many rows as there are, and more.
 func TestSubsampleOfAll(t *testing.T) {
 	whole, err := ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}})
 	if err != nil {
@@ -76,9 +76,9 @@ func TestSubsampleOfAll(t *testing.T) {
 	}
 }
 
-// TestSubsampleIsUniform counts how often each of 20 rows is among 5 drawn, over
-// many seeds: binomial with p = 1/4. Five standard deviations would be passed by
-// one row in 2·10⁶; the seeds are fixed.
+// TestSubsampleIsUniform counts how often each of 20 rows is among 5 drawn, over many
+// seeds: binomial with p = 1/4. One row in 2·10⁶ would exceed five standard
+// deviations; the seeds are fixed.
 func TestSubsampleIsUniform(t *testing.T) {
 	const n, size, seeds = 20, 5, 4000
 	var times [n]int

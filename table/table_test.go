@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gzipped is the gzip form of s.
+// gzipped returns s compressed with gzip.
 func gzipped(t testing.TB, s string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -29,8 +29,8 @@ func gzipped(t testing.TB, s string) string {
 	return b.String()
 }
 
-// tableCases are texts that are tables. Source is left out of want, and so are
-// N and D, which follow from Line and FeatureNames.
+// tableCases are texts that are tables. want leaves out Source, and N and D, which
+// follow from Line and FeatureNames.
 var tableCases = []struct {
 	name, text string
 	opts       Options
@@ -146,7 +146,7 @@ var tableCases = []struct {
 		name: "a header that may be data",
 		text: "1,2001-01-01\n1,2\n",
 		want: Table{X: []float64{1}, Y: []float64{2}, FeatureNames: []string{"1"}, TargetName: "2001-01-01", Line: []int{2},
-			Warnings: []string{`line 1 is taken as the header, since "2001-01-01" in column 2 is not a number, though "1" in column 1 is`}},
+			Warnings: []string{`line 1 is read as the header, because "2001-01-01" in column 2 is not a number, although "1" in column 1 is`}},
 	},
 	{
 		name: "text in columns that are not taken",
@@ -189,7 +189,7 @@ var tableCases = []struct {
 		text: "a,y\n1,2\n3,NA\n4,NA\n",
 		opts: Options{NoTarget: true, Target: "y"},
 		want: Table{X: []float64{1, 3, 4}, FeatureNames: []string{"a"}, Line: []int{2, 3, 4},
-			Warnings: []string{`target left out: T:3: column 2 ("y"): not a number: "NA"`}},
+			Warnings: []string{`left out the target: T:3: column 2 ("y"): not a number: "NA"`}},
 	},
 	{
 		name: "numbers at the ends of the range",
@@ -235,7 +235,7 @@ func TestRead(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	// Names do not matter, the content does.
+	// Only the content of a file counts, not its name.
 	for name, text := range map[string]string{
 		"plain.csv": "1,2\n", "plain.gz": "1,2\n",
 		"packed.csv": gzipped(t, "1,2\n"), "packed.csv.gz": gzipped(t, "1,2\n"),
@@ -262,8 +262,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadManyRows reads more than the buffer holds, so that rows lie across
-// its end and the separator is guessed from a cut sample.
+// TestReadManyRows reads more than the buffer holds, so that rows extend across its
+// end and the separator is guessed from a cut sample.
 func TestReadManyRows(t *testing.T) {
 	const n = 40_000
 	var b strings.Builder

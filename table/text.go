@@ -10,11 +10,11 @@ import (
 	"os"
 )
 
-// bufferSize is that of the read buffer; lines up to this length are split in
-// place. Its first fill is also what the separator is guessed from.
+// bufferSize is the size of the read buffer. Lines up to this length are split in
+// place. The separator is guessed from the first buffer.
 const bufferSize = 256 << 10
 
-// openFile opens a file for reading; its errors are of type [*Error].
+// openFile opens a file for reading. Its errors are of type [*Error].
 func openFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err == nil {
@@ -35,21 +35,20 @@ func openFile(path string) (*os.File, error) {
 	return nil, e
 }
 
-// foreign are the first bytes of files that are no text, and what to say.
+// foreign holds the first bytes of files that are not text, with the error for each.
 var foreign = []struct{ magic, msg string }{
 	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
 	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
-	{parquetMagic, "this is a Parquet file, not text; such files are read by name and uncompressed"},
-	{npyMagic, "this is a NumPy file, not text; such files are read by name and uncompressed"},
+	{parquetMagic, "this is a Parquet file, not text; give such a file by name and uncompressed"},
+	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
 	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
 	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
 }
 
-// newScanner prepares r for reading records: gzip is unpacked if r's first
-// bytes say so, a byte order mark is dropped, and the separator is guessed if
-// comma is 0.
+// newScanner prepares r for reading records: it unpacks gzip if r's first bytes
+// identify it, skips a byte order mark, and guesses the separator if comma is 0.
 func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	if comma != 0 {
@@ -79,7 +78,7 @@ func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
 		s.in.Discard(len(bom))
 	}
 	if comma == 0 {
-		// Peek's errors come again from ReadSlice: the reader is sticky.
+		// ReadSlice returns Peek's errors again, because the reader is sticky.
 		s.sep = guessSeparator(head, err != nil)
 	}
 	return s, nil

@@ -1,5 +1,5 @@
-// Package dataset reads a table from a file as the data of a fit: features, one
-// or several targets, known noise, and which rows are held out. Start at [Read].
+// Package dataset reads a table from a file as the data of a fit: features, one or
+// several targets, known noise and the held-out rows. Start at [Read].
 package dataset
 
 import (
@@ -12,42 +12,41 @@ import (
 	"gpfit/table"
 )
 
-// Options say how a table is read. The zero value takes the last column as the
-// target and all others as features. A column is given by its name or its index.
+// Options configures [Read]. The zero value takes the last column as the target and
+// all others as features. Give a column by its name or its index.
 type Options struct {
-	// Target is the column of the targets; Targets are several in its place, which
-	// share kernel and noise.
-	// NoTarget reads the features alone.
+	// Target is the target column. Targets are several target columns instead, which
+	// share kernel and noise. NoTarget reads only the features.
 	Target   string
 	Targets  []string
 	NoTarget bool
-	// Features are the columns of the inputs, in this order: names, indices or
-	// ranges of indices such as "0-3".
+	// Features are the input columns, in this order: names, indices or ranges of
+	// indices such as "0-3".
 	Features []string
-	// Header says whether the first row names the columns: auto, yes or no;
-	// empty means auto.
+	// Header says whether the first row names the columns: auto, yes or no; empty
+	// means auto.
 	Header string
-	// DropMissing leaves out rows with missing cells, with a warning; otherwise
-	// the first one is an error.
+	// DropMissing leaves out rows with missing cells and warns. Otherwise the first
+	// missing cell is an error.
 	DropMissing bool
-	// Subsample draws that many rows at random by Seed, if there are more; 0
-	// takes all.
+	// Subsample is the number of rows to draw at random with Seed, if the table has
+	// more; 0 takes all rows.
 	Subsample int
 	Seed      uint64
-	// NoiseColumn holds variances that are known for each row, in squared units
-	// of the target, NoiseGroup labels of rows that share an estimated one.
+	// NoiseColumn holds the known noise variance of each row, in squared units of the
+	// target. NoiseGroup holds labels of rows that share an estimated variance.
 	NoiseColumn, NoiseGroup string
-	// Mask is a table with 1 for each row that is held out and 0 for the others,
-	// in its column MaskColumn, by default the only one.
+	// Mask is a table that has 1 for each held-out row and 0 for the others in its
+	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
-	// Formats are further formats of files, beside text and NumPy's, such as that of
+	// Formats are file formats besides text and NumPy, such as the one of
 	// table/parquet.
 	Formats []table.Format
 }
 
-// Read reads the table at path, a file of any format that gpfit reads or several,
-// or for "-" the text from stdin. Errors: those of the table or
-// mask with file, line and column.
+// Read reads the table at path: a file of any format that gpfit reads or several
+// files, or text from stdin if path is "-". Errors of the table or mask name the
+// file, line and column.
 func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 	columns, err := o.columns(path)
 	if err != nil {
@@ -81,7 +80,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 	return d, o.addTargets(&d, t)
 }
 
-// columns are the options of the table at path.
+// columns returns the options for reading the table at path.
 func (o *Options) columns(path string) (table.Options, error) {
 	header, err := table.ParseHeader(o.Header)
 	c := table.Options{
@@ -94,7 +93,7 @@ func (o *Options) columns(path string) (table.Options, error) {
 		c.Missing = table.MissingDrop
 	}
 	if o.Mask == path && o.MaskColumn != "" {
-		// A mask inside the table is no input.
+		// A mask inside the table is not an input.
 		c.Extra = append(c.Extra, o.MaskColumn)
 	}
 	if o.NoiseColumn != "" {
@@ -106,7 +105,7 @@ func (o *Options) columns(path string) (table.Options, error) {
 	return c, err
 }
 
-// readTable reads a table, or for "-" the text from stdin.
+// readTable reads a table, or text from stdin if path is "-".
 func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, error) {
 	if path == "-" {
 		return table.ReadFrom(stdin, "-", o)
@@ -114,8 +113,8 @@ func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, err
 	return table.Read(path, o)
 }
 
-// addTargets fills in several targets. A row that lacks one is an error, or with
-// DropMissing left out of d, which is a warning.
+// addTargets fills in several targets. A row with a missing target is an error. With
+// DropMissing, addTargets leaves the row out of d and adds a warning.
 func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
 	d.TargetName, d.TargetNames = "", t.TargetNames
 	var keep []int
@@ -135,7 +134,7 @@ func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
 		}
 	}
 	if dropped := t.N - len(keep); dropped > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of %d rows left out: a target is missing", dropped, t.N))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, t.N))
 	}
 	for q := range t.Targets {
 		d.Y = append(d.Y, pick(t.Targets[q], keep, 1)...)
@@ -150,7 +149,7 @@ func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
 	return nil
 }
 
-// pick returns the given rows of a row-major matrix of d columns, nil of nil.
+// pick returns the given rows of a row-major matrix of d columns, or nil if v is nil.
 func pick[T any](v []T, rows []int, d int) []T {
 	if v == nil {
 		return nil

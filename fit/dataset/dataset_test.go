@@ -19,7 +19,7 @@ const text = `x,v,lab,held,a,b
 3,0.3,p,0,12,22
 `
 
-// TestRead: what is read of a table and where it goes.
+// TestRead checks which parts of a table are read into which fields.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -37,11 +37,11 @@ func TestRead(t *testing.T) {
 		"mask inside, rows dropped": {Options{Target: "b", NoiseGroup: "lab", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
 			X: []float64{1, 0.1, 10, 3, 0.3, 12}, Y: []float64{20, 22}, N: 2, D: 3, FeatureNames: []string{"x", "v", "a"}, TargetName: "b",
 			NoiseGroup: []string{"p", "p"}, NoiseGroupColumn: "lab", Row: []int{0, 2}, Test: []bool{false, false},
-			Warnings: []string{`1 of 3 rows left out: missing values (first: ` + path + `:3: column 6 ("b"): empty cell)`}}},
+			Warnings: []string{`left out 1 of 3 rows: missing values (first: ` + path + `:3: column 6 ("b"): empty cell)`}}},
 		"several targets": {Options{Targets: []string{"a", "b"}, Features: x, NoiseColumn: "v", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
 			X: []float64{1, 3}, Y: []float64{10, 12, 20, 22}, N: 2, D: 1, FeatureNames: x, TargetNames: []string{"a", "b"},
 			NoiseVariance: []float64{0.1, 0.3}, NoiseColumn: "v", Row: []int{0, 2}, Test: []bool{false, false},
-			Warnings: []string{"1 of 3 rows left out: a target is missing"}}},
+			Warnings: []string{"left out 1 of 3 rows: a target is missing"}}},
 		"no target": {Options{NoTarget: true, Features: []string{"a", "x"}}, fit.Data{X: []float64{10, 1, 11, 2, 12, 3}, N: 3, D: 2, FeatureNames: []string{"a", "x"}}},
 	} {
 		got, err := Read(path, nil, c.options)

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// The parts of a bill of materials of CycloneDX 1.5 (ECMA-424) that we have.
+// The fields that we use of a bill of materials in CycloneDX 1.5 (ECMA-424).
 type (
 	bom struct {
 		Format      string      `json:"bomFormat"`
@@ -51,8 +51,8 @@ type (
 	}
 )
 
-// BOM writes the bill of materials of the program in a file, from what the go
-// command wrote into it, with the licences of modules. The same program gives the
+// BOM writes the bill of materials of a program file, from the information that the
+// go command stored in it and the licences of modules. The same program gives the
 // same bill.
 func BOM(w io.Writer, program string, modules []Dependency) error {
 	text, err := os.ReadFile(program)
@@ -98,7 +98,7 @@ func BOM(w io.Writer, program string, modules []Dependency) error {
 	return e.Encode(b)
 }
 
-// purl is the package URL of a Go module.
+// purl returns the package URL of a Go module.
 func purl(path, version string) string {
 	return "pkg:golang/" + (&url.URL{Path: path}).EscapedPath() + "@" + url.PathEscape(version)
 }

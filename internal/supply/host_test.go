@@ -43,15 +43,15 @@ func TestHostFiles(t *testing.T) {
 		}
 		for _, action := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(text, -1) {
 			if !regexp.MustCompile(`@v\d+\.\d+\.\d+$`).MatchString(action[1]) {
-				t.Errorf("%s: %s is no exact version", file, action[1])
+				t.Errorf("%s: %s is not an exact version", file, action[1])
 			}
 		}
 	}
 	checkModulesOfUpdates(t, root)
 }
 
-// checkModulesOfUpdates compares the folders that dependabot.yml names with those
-// that have a go.mod.
+// checkModulesOfUpdates compares the folders in dependabot.yml with the folders that
+// have a go.mod.
 func checkModulesOfUpdates(t *testing.T, root string) {
 	t.Helper()
 	var updates struct {

@@ -1,6 +1,6 @@
-// Package supply says what a program of this module is made of: the modules it is
-// built from, their licences, and both as a bill of materials in CycloneDX's JSON.
-// Start at [Modules] and [BOM].
+// Package supply lists the modules that a program of this module is built from and
+// their licences, and writes both as a bill of materials in CycloneDX's JSON. Start at
+// [Modules] and [BOM].
 package supply
 
 import (
@@ -16,17 +16,17 @@ import (
 	"strings"
 )
 
-// Dependency is one that packages of ours import, tests included.
+// Dependency is a module that our packages import, including their tests.
 type Dependency struct {
 	Path, Version string
-	// Text is that of its licence, and License the SPDX identifier.
+	// Text is the text of its licence, and License the SPDX identifier.
 	Text, License string
-	// TestOnly says that no program of ours has it, only tests do.
+	// TestOnly says that only tests use the module, not our programs.
 	TestOnly bool
 }
 
-// Modules lists the modules of the packages of the module in dir, by path. The
-// modules must have been downloaded.
+// Modules returns the modules that the packages of the module in dir import, sorted
+// by path. The modules must have been downloaded.
 func Modules(dir string) ([]Dependency, error) {
 	built, err := list(dir)
 	if err != nil {
@@ -82,7 +82,8 @@ func list(dir string, more ...string) (map[string]listed, error) {
 
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
 
-// licenceText is that of the first file of a module that is called like a licence.
+// licenceText returns the text of the first file of a module with the name of a
+// licence.
 func licenceText(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -97,7 +98,7 @@ func licenceText(dir string) (string, error) {
 	return "", errors.New("no licence")
 }
 
-// phrases tell licences by what only they say; the first one that is there counts.
+// phrases identify licences by text that only they contain. The first match counts.
 var phrases = []struct{ license, phrase string }{
 	{"FTL OR GPL-2.0-or-later", "your choice of exactly one of the following two licenses: * The FreeType License"},
 	{"AGPL-3.0", "GNU AFFERO GENERAL PUBLIC LICENSE"},
@@ -113,8 +114,7 @@ var phrases = []struct{ license, phrase string }{
 	{"ISC", "Permission to use, copy, modify, and/or distribute this software for any purpose"},
 }
 
-// Identify returns the SPDX identifier of a licence's text, "" if it is none of
-// those it knows.
+// Identify returns the SPDX identifier of a licence's text, or "" if it is unknown.
 func Identify(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, p := range phrases {
@@ -125,11 +125,13 @@ func Identify(text string) string {
 	return ""
 }
 
-// permissive licences go with Apache-2.0, the licence of this module, in a program.
+// permissive lists the licences that a program under Apache-2.0, our licence, may
+// include.
 var permissive = []string{"MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "CC-BY-4.0", "FTL OR GPL-2.0-or-later"}
 
-// Check says which modules have no licence, or one that does not go with ours. In
-// tests alone, MPL-2.0 is no matter: nothing of it is in what is given away.
+// Check returns an error for each module without a licence or with one that our
+// programs may not include. It allows MPL-2.0 for modules that only tests use,
+// because we do not distribute them.
 func Check(modules []Dependency) error {
 	var errs []error
 	for _, m := range modules {
@@ -140,8 +142,8 @@ func Check(modules []Dependency) error {
 	return errors.Join(errs...)
 }
 
-// WriteLicences writes the list of the modules with their licences, then the texts,
-// each once.
+// WriteLicences writes the list of the modules with their licences, then each text
+// once.
 func WriteLicences(w io.Writer, modules []Dependency) error {
 	var b strings.Builder
 	b.WriteString("gpfit is built from the modules below and tested with those marked (tests). Each\nis under its own licence, whose text follows the list. Made by\n\n\tgo run ./internal/supply/report licences > THIRD_PARTY_LICENSES\n\n")

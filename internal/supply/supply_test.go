@@ -27,8 +27,8 @@ func modules(t *testing.T) []Dependency {
 	return m
 }
 
-// TestLicences: every module has a licence that goes with ours, and
-// THIRD_PARTY_LICENSES has them all.
+// TestLicences checks that our programs may include every module's licence and that
+// THIRD_PARTY_LICENSES lists them all.
 func TestLicences(t *testing.T) {
 	if err := Check(modules(t)); err != nil {
 		t.Error(err)
@@ -42,11 +42,12 @@ func TestLicences(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(kept, now.Bytes()) {
-		t.Error("THIRD_PARTY_LICENSES is not what the modules have: go run ./internal/supply/report licences > THIRD_PARTY_LICENSES")
+		t.Error("THIRD_PARTY_LICENSES does not match the modules: go run ./internal/supply/report licences > THIRD_PARTY_LICENSES")
 	}
 }
 
-// TestCheck: what has no licence, or one that asks for more than ours, is refused.
+// TestCheck checks that Check rejects a missing licence and one with more conditions
+// than ours.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		text, license string
@@ -67,8 +68,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestBOM: the bill of a program has what CycloneDX 1.5 requires, every module of
-// the program with version, sum and licence, and is the same when made again.
+// TestBOM checks that the bill of a program has the fields that CycloneDX 1.5
+// requires, lists every module of the program with version, sum and licence, and is
+// the same if written twice.
 func TestBOM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
@@ -128,7 +130,7 @@ func TestBOM(t *testing.T) {
 	}
 }
 
-// wrongBills are changes of a bill that the schema must refuse.
+// wrongBills are changes to a bill that the schema must reject.
 var wrongBills = []struct{ old, new string }{
 	{`"bomFormat": "CycloneDX"`, `"bomFormat": "SPDX"`},
 	{`"bomFormat"`, `"format"`},
@@ -139,7 +141,8 @@ var wrongBills = []struct{ old, new string }{
 	{`"dependencies": [`, `"depends": [`},
 }
 
-// cycloneDX compiles the schema of CycloneDX 1.5, to which the folder holds all references.
+// cycloneDX compiles the schema of CycloneDX 1.5. The folder contains all schemas
+// that it refers to.
 func cycloneDX(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()

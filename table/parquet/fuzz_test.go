@@ -12,8 +12,8 @@ import (
 	"gpfit/table"
 )
 
-// FuzzParquet reads damaged files: no panic, no memory beyond what
-// the file can hold, and either a sound table or an [*table.Error].
+// FuzzParquet reads damaged files. It expects no panic, no memory beyond what the
+// file can fill, and either a sound table or an [*table.Error].
 func FuzzParquet(f *testing.F) {
 	paths, err := filepath.Glob(formats + "*.parquet")
 	if err != nil || len(paths) < 5 {

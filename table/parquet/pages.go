@@ -12,26 +12,26 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// Limits of a page. Writers make pages of a megabyte; the library takes as much memory
-// as a page claims, before it looks at what is there.
+// Limits of a page. Writers make pages of a megabyte. The library allocates as much
+// memory as a page claims before it checks the data.
 const (
 	maxPageBytes  = 128 << 20
 	maxPageValues = 1 << 24
-	// pageSlack is what a page may have beside its values.
+	// pageSlack is the size that a page may have in addition to its values.
 	pageSlack = 64 << 10
-	// bytesPerNumber is more than a number takes in any encoding, with its levels.
+	// bytesPerNumber exceeds the size of a number with its levels in any encoding.
 	bytesPerNumber = 16
-	// memoryShare is the part of the free memory that a page may take.
+	// memoryShare is the divisor of the free memory that limits a page.
 	memoryShare = 4
 )
 
-// expansion is how many bytes a codec makes of one at most; 0 if there is no such
-// number.
+// expansion is the largest number of bytes into which a codec unpacks one byte; 0 if
+// unlimited.
 var expansion = map[format.CompressionCodec]int64{
 	format.Uncompressed: 1, format.Snappy: 32, format.Gzip: 1032, format.Lz4Raw: 256,
 }
 
-// checkSchema sees to it that the footer's lengths are no longer than the footer.
+// checkSchema checks that no length in the footer exceeds the footer.
 func checkSchema(r io.ReaderAt, size int64) error {
 	var length [4]byte
 	if _, err := r.ReadAt(length[:], size-8); err != nil {
@@ -43,7 +43,7 @@ func checkSchema(r io.ReaderAt, size int64) error {
 	}
 	t := thriftWalk{text: text}
 	if t.structure(nil, nil); t.failed() {
-		return errors.New("its footer cannot be read")
+		return errors.New("its footer is invalid")
 	}
 	return nil
 }
@@ -56,19 +56,19 @@ type chunk struct {
 	rows int64 // of the group
 }
 
-// check compares what the headers of the pages claim with the file, with the rows and
-// with the memory, before the library reads them.
+// check compares the claims in the page headers with the file, the rows and the
+// memory before the library reads the pages.
 func (c *chunk) check() error {
 	at := c.meta.DataPageOffset
 	if d := c.meta.DictionaryPageOffset; d != 0 {
 		if d < 0 || d > at {
-			return fmt.Errorf("a dictionary at byte %d of a column whose data begin at byte %d", d, at)
+			return fmt.Errorf("a column has its dictionary at byte %d and its data at byte %d", d, at)
 		}
 		at = d
 	}
 	end := at + c.meta.TotalCompressedSize
 	if at < 0 || end < at || end > c.size {
-		return fmt.Errorf("a column of bytes %d to %d in a file of %d", at, end, c.size)
+		return fmt.Errorf("a column spans bytes %d to %d in a file of %d", at, end, c.size)
 	}
 	for at < end {
 		p, err := readPage(c.file, at, end)
@@ -87,13 +87,13 @@ func (c *chunk) check() error {
 func (c *chunk) checkPage(p pageClaims, end int64) error {
 	switch {
 	case p.compressed < 0 || p.uncompressed < 0 || p.values < 0 || p.levels < 0 || p.levels > p.compressed:
-		return errors.New("a page of a negative size")
+		return errors.New("a page has a negative size")
 	case p.compressed > end-p.data:
-		return fmt.Errorf("a page of %d bytes that is longer than its column", p.compressed)
+		return fmt.Errorf("a page of %d bytes is longer than its column", p.compressed)
 	case p.values > c.rows:
-		return fmt.Errorf("a page of %d values in a group of %d rows", p.values, c.rows)
+		return fmt.Errorf("a page has %d values in a group of %d rows", p.values, c.rows)
 	case p.compressed > maxPageBytes || p.uncompressed > maxPageBytes || p.values > maxPageValues:
-		return fmt.Errorf("a page of %d bytes and %d values, where at most %d and %d are read; write it in smaller pages", max(p.compressed, p.uncompressed), p.values, maxPageBytes, maxPageValues)
+		return fmt.Errorf("a page has %d bytes and %d values, but at most %d and %d are allowed; write smaller pages", max(p.compressed, p.uncompressed), p.values, maxPageBytes, maxPageValues)
 	case p.uncompressed > c.mostUnpacked(p):
 		return fmt.Errorf("a page of %d bytes claims to unpack to %d", p.compressed, p.uncompressed)
 	}
@@ -104,15 +104,15 @@ func (c *chunk) checkPage(p pageClaims, end int64) error {
 	if _, err := c.file.ReadAt(text, p.data); err != nil && err != io.EOF {
 		return err
 	}
-	// The library takes ever more memory for an LZ4 block that is none.
+	// The library takes ever more memory for an invalid LZ4 block.
 	if n := lz4Length(text[p.levels:]); n < 0 || n > maxPageBytes {
-		return errors.New("a page is no LZ4 block")
+		return errors.New("a page is not an LZ4 block")
 	}
 	return nil
 }
 
-// mostUnpacked is how many bytes a page can hold, by its codec, the memory that is
-// free, and the number of its values.
+// mostUnpacked returns how many bytes a page can hold, given its codec, the free
+// memory and the number of its values.
 func (c *chunk) mostUnpacked(p pageClaims) int64 {
 	most := int64(maxPageBytes)
 	if factor := expansion[c.meta.Codec]; factor > 0 {
@@ -127,18 +127,19 @@ func (c *chunk) mostUnpacked(p pageClaims) int64 {
 	return most
 }
 
-// pageClaims are what the header of a page says.
+// pageClaims holds the claims in the header of a page.
 type pageClaims struct {
 	data                             int64 // where its bytes begin
 	compressed, uncompressed, values int64
-	levels                           int64 // bytes of a page of version 2 that are not compressed
+	levels                           int64 // uncompressed bytes of a page of version 2
 	seen                             uint8 // a bit for each of the fields 1 to 3
 }
 
-// required are the bits of the fields that every header has: the type and both sizes.
+// required holds the bits of the fields that every header has: the type and both
+// sizes.
 const required = 1<<1 | 1<<2 | 1<<3
 
-// readPage reads the header at an offset.
+// readPage reads the page header at an offset.
 func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 	const most = 16 << 20
 	for window := int64(4 << 10); ; window *= 16 {
@@ -160,7 +161,8 @@ func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 	}
 }
 
-// take takes a number of the header, by the fields that lead to it (parquet.thrift).
+// take records a number of the header, identified by the fields that lead to it
+// (parquet.thrift).
 func (p *pageClaims) take(path []int64, v int64) {
 	if len(path) == 1 && path[0] >= 1 && path[0] <= 3 {
 		p.seen |= 1 << path[0]
@@ -179,9 +181,9 @@ func (p *pageClaims) take(path []int64, v int64) {
 	}
 }
 
-// lz4Length is the length of what a raw LZ4 block unpacks to, −1 if it is none
-// (lz4_Block_format.md): sequences of literals and a copy of what came before, the
-// last one of literals alone.
+// lz4Length returns the unpacked length of a raw LZ4 block, or −1 if the block is
+// invalid (lz4_Block_format.md). A block consists of sequences of literals and a copy
+// of earlier bytes; the last sequence has only literals.
 func lz4Length(b []byte) int {
 	length := func(n int) int {
 		for more := n == 15; more; {

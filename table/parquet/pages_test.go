@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// page is the header of a data page and so many bytes after it.
+// page returns the header of a data page followed by the given number of bytes.
 func page(t *testing.T, compressed, uncompressed, values int32, bytes int) []byte {
 	h := &format.PageHeader{CompressedPageSize: compressed, UncompressedPageSize: uncompressed}
 	h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues = true, values
@@ -24,16 +24,16 @@ func page(t *testing.T, compressed, uncompressed, values int32, bytes int) []byt
 	return append(text, make([]byte, bytes)...)
 }
 
-// checkBytes checks a file that is one column of pages; a dictionary is at the given
-// offset, or there is none for 0, and the data begin at the other.
+// checkBytes checks a file that is one column of pages. The dictionary is at the
+// given offset, or missing if that is 0, and the data begin at the other offset.
 func checkBytes(file []byte, codec format.CompressionCodec, kind parquet.Kind, dictionary, data, size int64) error {
 	meta := &format.ColumnMetaData{Type: format.Type(kind), Codec: codec, DictionaryPageOffset: dictionary, DataPageOffset: data, TotalCompressedSize: size}
 	c := chunk{bytes.NewReader(file), int64(len(file)), meta, 1000}
 	return c.check()
 }
 
-// TestPageClaims: a page gets no memory that its bytes, its values and the memory
-// cannot fill.
+// TestPageClaims checks that a page gets no memory that its bytes, its values and the
+// free memory cannot fill.
 func TestPageClaims(t *testing.T) {
 	for i, c := range []struct {
 		compressed, uncompressed, values int32
@@ -55,7 +55,7 @@ func TestPageClaims(t *testing.T) {
 		{8001, 8000, 1000, format.Uncompressed, parquet.Double, "longer than its column"},
 		{100, -1, 1000, format.Gzip, parquet.Double, "negative size"},
 		{-1, 100, 1000, format.Gzip, parquet.Double, "negative size"},
-		{100, 8000, 1000, format.Lz4Raw, parquet.Double, "no LZ4 block"},
+		{100, 8000, 1000, format.Lz4Raw, parquet.Double, "not an LZ4 block"},
 	} {
 		file := page(t, c.compressed, c.uncompressed, c.values, int(min(max(c.compressed, 0), 8000)))
 		err := checkBytes(file, c.codec, c.kind, 0, 0, int64(len(file)))
@@ -65,8 +65,8 @@ func TestPageClaims(t *testing.T) {
 	}
 }
 
-// TestChunkClaims: a column lies within the file, its dictionary before its data, and
-// its pages fill it.
+// TestChunkClaims checks that a column lies within the file, with its dictionary
+// before its data, and that its pages fill it.
 func TestChunkClaims(t *testing.T) {
 	one := page(t, 80, 80, 10, 80)
 	file := slices.Concat(one, one)
@@ -78,8 +78,8 @@ func TestChunkClaims(t *testing.T) {
 		{0, 0, n, ""},
 		{0, n / 2, n / 2, ""},
 		{n / 2, n / 2, n / 2, ""},
-		{-1, 0, n, "a dictionary at byte -1"},
-		{n / 2, 0, n, "a dictionary at byte"},
+		{-1, 0, n, "a column has its dictionary at byte -1"},
+		{n / 2, 0, n, "a column has its dictionary at byte"},
 		{0, -1, n, "bytes -1 to"},
 		{0, 0, n + 1, "in a file of"},
 		{0, 0, -1, "bytes 0 to -1"},
@@ -95,8 +95,8 @@ func TestChunkClaims(t *testing.T) {
 	}
 }
 
-// TestLZ4Length: the length of what a block unpacks to, and −1 for what the library
-// would take ever more memory for.
+// TestLZ4Length checks the unpacked length of a block, and −1 for blocks for which
+// the library would allocate ever more memory.
 func TestLZ4Length(t *testing.T) {
 	for _, text := range [][]byte{nil, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 100_000), bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 999)} {
 		block, err := new(lz4.Codec).Encode(nil, text)
@@ -119,7 +119,7 @@ func TestLZ4Length(t *testing.T) {
 	}
 }
 
-// TestThriftClaims: no length in a structure is longer than the structure.
+// TestThriftClaims checks that no length in a structure exceeds the structure.
 func TestThriftClaims(t *testing.T) {
 	for _, c := range []struct {
 		text       []byte

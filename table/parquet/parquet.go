@@ -3,8 +3,8 @@
 //
 //	t, err := table.Read("data.parquet", table.Options{Formats: []table.Format{parquet.Format()}})
 //
-// Columns of numbers or bool are read, and others as labels. Damaged files are errors,
-// and a page gets no memory that its bytes and values cannot fill.
+// It reads columns of numbers or bool as numbers and other columns as labels. Damaged
+// files are errors, and a page gets no memory that its bytes and values cannot fill.
 package parquet
 
 import (
@@ -26,12 +26,12 @@ import (
 	"gpfit/table"
 )
 
-// Format returns the format for [table.Options].
+// Format returns the Parquet format for [table.Options].
 func Format() table.Format { return table.Format{Name: "Parquet", Magic: magic, Open: open} }
 
 const (
 	magic = "PAR1"
-	// block is how many rows of a Parquet file are decoded at a time.
+	// block is the number of rows that are decoded at a time.
 	block = 1 << 10
 )
 
@@ -43,7 +43,7 @@ type rows struct {
 	size    int64 // of the file
 	meta    *format.FileMetaData
 	groups  []parquet.RowGroup
-	leaves  []*parquet.Column // the columns; nil for one that has columns of its own
+	leaves  []*parquet.Column // the columns; nil for one that contains columns
 	used    []column
 	at      []int // for each column its place in used, or −1
 	warn    []string
@@ -51,21 +51,21 @@ type rows struct {
 	row     int64 // the current one, from 0; −1 before the first
 	begin   int64 // the first row of the block
 	length  int   // its rows
-	group   int   // the row group that is next
-	left    int64 // rows left in the one before
+	group   int   // the next row group
+	left    int64 // rows left in the one before it
 }
 
-// column is a column that is wanted.
+// column is a column in use.
 type column struct {
 	index    int
 	pages    parquet.Pages
 	page     parquet.ValueReader // of the current page; nil before the first
 	values   []parquet.Value     // the block
-	text     bool                // whether labels are wanted
+	text     bool                // whether labels are needed
 	unsigned bool
 }
 
-// pandasIndex are the names under which pandas stores an index.
+// pandasIndex matches the names under which pandas stores an index.
 var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
 
 // open opens a Parquet file.
@@ -77,8 +77,8 @@ func open(f *os.File, path string) (table.FormatRows, error) {
 	return in, nil
 }
 
-// guard calls do and makes an [*table.Error] of what goes wrong. The library panics on
-// some damaged files.
+// guard calls do and converts its errors and panics to an [*table.Error]. The library
+// panics on some damaged files.
 func (in *rows) guard(do func() error) (err error) {
 	damaged := func(cause error) error {
 		return &table.Error{Source: in.path, Msg: "the Parquet file is damaged: " + cause.Error(), Err: cause}
@@ -120,40 +120,40 @@ func (in *rows) open() error {
 	sum := int64(0)
 	for _, g := range in.groups {
 		if g.NumRows() < 0 {
-			return errors.New("a row group with a negative number of rows")
+			return errors.New("a row group has a negative number of rows")
 		}
 		sum += g.NumRows()
 	}
 	if sum != in.total {
-		return fmt.Errorf("row groups of %d rows in a file of %d", sum, in.total)
+		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
 		isIndex := pandasIndex.MatchString(c.Name())
 		if isIndex {
-			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table: no input unless it is named", textform.Quote(c.Name())))
+			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table; it is an input only if you name it", textform.Quote(c.Name())))
 		}
 		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex})
 		in.leaves = append(in.leaves, c)
 		in.at = append(in.at, -1)
 	}
 	if len(in.columns) == 0 {
-		return &table.Error{Source: in.path, Msg: "a Parquet file without columns"}
+		return &table.Error{Source: in.path, Msg: "the Parquet file has no columns"}
 	}
 	return nil
 }
 
-// checkFooter sees to it that the footer is no longer than the file, before
-// memory is taken for it.
+// checkFooter checks that the footer is no longer than the file, before memory is
+// allocated for it.
 func checkFooter(r io.ReaderAt, size int64) error {
 	var end [8]byte
 	if size < 12 {
-		return errors.New("cut short")
+		return errors.New("it is cut short")
 	}
 	if _, err := r.ReadAt(end[:], size-8); err != nil {
 		return err
 	}
 	if string(end[4:]) != magic {
-		return errors.New("cut short: it does not end as Parquet files do")
+		return errors.New("it is cut short: it does not end as Parquet files do")
 	}
 	if int64(binary.LittleEndian.Uint32(end[:4])) > size-12 {
 		return errors.New("its footer is longer than the file")
@@ -182,7 +182,7 @@ func (in *rows) Use(numbers, labels []int) error {
 	return nil
 }
 
-// columnError is an error in column c of the file.
+// columnError returns an error in column c of the file.
 func (in *rows) columnError(c int, msg string) error {
 	return &table.Error{Source: in.path, Column: c + 1, ColumnName: in.columns[c].Name, Msg: msg}
 }
@@ -203,7 +203,7 @@ func isUnsigned(t parquet.Type) bool {
 	return old != nil && deprecated.Uint8 <= *old && *old <= deprecated.Uint64
 }
 
-// notNumeric says why a column cannot be read as numbers, "" if it can.
+// notNumeric returns why a column cannot be read as numbers, or "" if it can.
 func notNumeric(c *parquet.Column) string {
 	if !c.Leaf() || c.Repeated() {
 		return "holds lists or structures, not numbers"
@@ -241,8 +241,8 @@ func (in *rows) Next() error {
 	return in.guard(in.load)
 }
 
-// load decodes the block that begins with the current row. Blocks do not go
-// over the end of a row group.
+// load decodes the block that begins with the current row. A block does not extend
+// beyond its row group.
 func (in *rows) load() error {
 	for in.left == 0 {
 		if in.group == len(in.groups) {
@@ -273,7 +273,7 @@ func (in *rows) load() error {
 	return nil
 }
 
-// checkGroup looks at the pages of a row group before they are read.
+// checkGroup checks the pages of a row group before they are read.
 func (in *rows) checkGroup(i int) error {
 	for _, u := range in.used {
 		c := chunk{in.file, in.size, &in.meta.RowGroups[i].Columns[u.index].MetaData, in.groups[i].NumRows()}
@@ -284,7 +284,7 @@ func (in *rows) checkGroup(i int) error {
 	return nil
 }
 
-// read reads the next n values, from one page or several.
+// read reads the next n values, from one or more pages.
 func (u *column) read(n int) error {
 	if u.values == nil {
 		u.values = make([]parquet.Value, block)
@@ -301,7 +301,7 @@ func (u *column) read(n int) error {
 		}
 		k, err := u.page.ReadValues(u.values[have:n])
 		if u.text {
-			// The bytes of a page's strings do not outlive it.
+			// A page's strings become invalid with the page.
 			for i, v := range u.values[have : have+k] {
 				u.values[have+i] = v.Clone()
 			}
@@ -329,8 +329,8 @@ func (in *rows) Number(c int) (float64, bool) {
 	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// float is the value in column c as a number, NaN for null. Integers beyond 2⁵³
-// are rounded, as they would be from text.
+// float returns the value in column c as a number, NaN for null. It rounds integers
+// beyond 2⁵³, as parsing them from text would.
 func (in *rows) float(c int) float64 {
 	v := in.value(c)
 	unsigned := in.used[in.at[c]].unsigned

@@ -27,8 +27,8 @@ func read(path string, o table.Options) (*table.Table, error) {
 	return table.Read(path, o)
 }
 
-// TestFiles reads the Parquet files of real.csv and whole.csv: every bit must be the
-// same, and several of them make one table.
+// TestFiles reads the Parquet files of real.csv and whole.csv. Every bit must be the
+// same, and several of the files make one table.
 func TestFiles(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
 		want, err := table.Read(formats+truth+".csv", table.Options{})
@@ -70,7 +70,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestWithoutFormat: a program that does not pass the format says so.
+// TestWithoutFormat checks the error of a program that does not pass the format.
 func TestWithoutFormat(t *testing.T) {
 	_, err := table.Read(formats+"real_none.parquet", table.Options{})
 	var e *table.Error
@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null`},
 		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
-		{"empty.parquet", table.Options{}, `: a Parquet file without rows`},
+		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {
 		got, err := read(formats+c.file, c.opts)
 		var e *table.Error
@@ -122,7 +122,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
 	}
 	want := formats + `types.parquet: row 2, column 2 ("gap"): null`
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "2 of 4 rows left out: missing values (first: "+want+")") {
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "left out 2 of 4 rows: missing values (first: "+want+")") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
 	several, err := read(formats+"types.parquet", table.Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
@@ -131,10 +131,10 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestIndex reads a file with an index of pandas, which is no input.
+// TestIndex reads a file with an index of pandas, which is not an input.
 func TestIndex(t *testing.T) {
 	got, err := read(formats+"index.parquet", table.Options{})
-	want := []string{`column "__index_level_0__" is the index of a pandas table: no input unless it is named`}
+	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -156,8 +156,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestBlocks reads a table of several blocks, pages and groups, and cut short anywhere
-// it is an error.
+// TestBlocks reads a table of several blocks, pages and groups. A file cut short
+// anywhere is an error.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
 	value := func(i, j int) float64 { return float64(d*i + j) }
@@ -198,7 +198,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reads 100,000 × 20 numbers; bytes are those of the table.
+// BenchmarkRead reads 100,000 × 20 numbers. It counts the bytes of the table.
 func BenchmarkRead(b *testing.B) {
 	const n, d = 100_000, 20
 	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }

@@ -2,13 +2,15 @@ package parquet
 
 import "encoding/binary"
 
-// thriftWalk walks a structure in Thrift's compact protocol, as Parquet's footer and
-// page headers are, without taking any memory for it: the Parquet library takes as
-// much as a length claims before it looks whether there are so many bytes.
+// thriftWalk walks a structure in Thrift's compact protocol, the format of Parquet's
+// footer and page headers, without allocating memory for it. The Parquet library
+// allocates as much as a length claims before it checks that there are that many
+// bytes.
 type thriftWalk struct {
 	text []byte
 	at   int
-	// short says that the text ended within the structure, bad that it is none.
+	// short says that the text ends within the structure; bad says that it is
+	// invalid.
 	short, bad bool
 }
 
@@ -23,7 +25,7 @@ const (
 
 func (r *thriftWalk) failed() bool { return r.short || r.bad }
 
-// skip passes over n bytes.
+// skip skips n bytes.
 func (r *thriftWalk) skip(n uint64) {
 	if n > uint64(len(r.text)-r.at) {
 		r.short = true
@@ -57,8 +59,8 @@ func (r *thriftWalk) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// structure walks one and hands its fields that are whole numbers to number, unless
-// that is nil, with the numbers of the fields that lead there: path and their own.
+// structure walks a structure. It calls number, unless nil, with each integer field
+// and the path of field numbers that leads to it, including its own.
 func (r *thriftWalk) structure(path []int64, number func(path []int64, v int64)) {
 	if len(path) > thriftDepth {
 		r.bad = true
@@ -79,7 +81,7 @@ func (r *thriftWalk) structure(path []int64, number func(path []int64, v int64))
 	}
 }
 
-// value walks a value; in a list a truth value takes a byte, as a field none.
+// value walks a value. A boolean takes a byte in a list and none as a field.
 func (r *thriftWalk) value(kind byte, path []int64, inList bool, number func(path []int64, v int64)) {
 	switch {
 	case kind == thriftTrue || kind == thriftFalse:
@@ -139,8 +141,8 @@ func (r *thriftWalk) pairs(path []int64) {
 	}
 }
 
-// claims says whether there are too few bytes left for so many values, each of
-// which takes one at least.
+// claims reports whether too few bytes are left for size values of at least one byte
+// each.
 func (r *thriftWalk) claims(size uint64) bool {
 	if size > uint64(len(r.text)-r.at) {
 		r.short = true

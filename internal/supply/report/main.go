@@ -1,5 +1,5 @@
-// Command report prints what programs of this module are made of, from the
-// module's folder:
+// Command report prints the licences of the modules that gpfit uses, or a program's bill
+// of materials. Run it in the module's folder:
 //
 //	go run ./internal/supply/report licences          the licences of all modules
 //	go run ./internal/supply/report sbom ./gpfit      a program's bill of materials

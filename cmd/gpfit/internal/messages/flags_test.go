@@ -27,11 +27,11 @@ func TestFlags(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
 		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
-	if got, want := err.Error(), "lost; allow option max-jitter\nbest so far: NLML 3.25; to go on from there: set lengthscale[0]=0.5, noise_variance=0.001"; got != want {
+	if got, want := err.Error(), "lost; allow option max-jitter\nbest so far: NLML 3.25; to continue from there: set lengthscale[0]=0.5, noise_variance=0.001"; got != want {
 		t.Errorf("library: %q, want %q", got, want)
 	}
 	joined := errors.Join(err, errors.New("more"))
-	if got, want := errorText(joined), "lost; allow --max-jitter\nbest so far: NLML 3.25; to go on from there: --set 'lengthscale[0]=0.5' --set 'noise_variance=0.001'\nmore"; got != want {
+	if got, want := errorText(joined), "lost; allow --max-jitter\nbest so far: NLML 3.25; to continue from there: --set 'lengthscale[0]=0.5' --set 'noise_variance=0.001'\nmore"; got != want {
 		t.Errorf("command: %q, want %q", got, want)
 	}
 }
