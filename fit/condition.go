@@ -85,18 +85,16 @@ func largestRow(factor device.FactorStore, n int, rows []float64) ([]float64, er
 
 // warnGradient warns if rounding errors leave few digits of derivatives of grad, the
 // gradient at the parameters of the last evaluation. Digits count from 1 nat or from
-// the derivative if that is larger. Coefficients of the mean and the leave-one-out
-// objective have no estimate.
+// the derivative if that is larger. The leave-one-out objective has no estimate.
 func (s *session) warnGradient(grad []float64) {
 	if s.job.opts.Objective == LOO || grad == nil {
 		return
 	}
-	rounding := s.obj.GradientRounding()
 	var names []string
 	worst := math.Inf(1)
-	for i, isLog := range s.obj.IsLog() {
+	for i, rounding := range s.obj.GradientRounding() {
 		digits := math.Log10(max(1, math.Abs(grad[i])) / rounding)
-		if isLog && digits < fewDigits {
+		if digits < fewDigits {
 			names = append(names, s.obj.Names()[i])
 			worst = min(worst, digits)
 		}
@@ -104,5 +102,5 @@ func (s *session) warnGradient(grad []float64) {
 	if names == nil {
 		return
 	}
-	s.warnings = append(s.warnings, fmt.Sprintf("the gradient has rounding errors of about %.0e: at worst about %.0f digits are right for %s; raise noise_variance", rounding, max(math.Floor(worst), 0), strings.Join(names, ", ")))
+	s.warnings = append(s.warnings, fmt.Sprintf("rounding leaves few digits of the gradient: at worst about %.0f are right in the derivatives by %s; raise noise_variance", max(math.Floor(worst), 0), strings.Join(names, ", ")))
 }
