@@ -23,18 +23,20 @@ func (p *Program) Bilinear() bool {
 //
 //	vᵀKv = b(Σ_i v_i)² + Σ_c a_c(Σ_i v_i x_ic)²
 //
-// with derivatives of b = k(0, 0) and a_c = k(e_c, e_c) − b for the c-th unit vector
-// e_c. The sums may be much smaller than their terms. Σ_ij v_i v_j k(x_i, x_j) would
-// lose twice as many digits then, and those in which k is rounded.
+// with derivatives of b = k(0, 0) and 2a_c = k(e_c, e_c) − k(e_c, −e_c) for the c-th
+// unit vector e_c. The sums may be much smaller than their terms. Then the sum over all
+// pairs, Σ_ij v_i v_j k(x_i, x_j), would cancel, too, and rounding k would change it
+// more than rounding v and x changes these sums.
 func (e *Evaluator) QuadraticGradient(grad []float64, factor float64, v []float64, x *Points) {
-	units := &Points{N: x.D + 1, D: x.D, X: make([]float64, (x.D+1)*x.D)} // the origin is the last
-	sum := vec.Sum(v)
-	origin := sum * sum
+	ends := &Points{N: 2, D: x.D, X: make([]float64, 2*x.D)} // e_c and −e_c
 	for c := range x.D {
-		units.X[c*units.N+c] = 1
 		sum := vec.Dot(x.Column(c), v)
-		e.RowGradient(grad, []float64{factor * sum * sum}, units, c, units, c, c+1)
-		origin -= sum * sum
+		half := factor * sum * sum / 2
+		end := ends.Column(c)
+		end[0], end[1] = 1, -1
+		e.RowGradient(grad, []float64{half, -half}, ends, 0, ends, 0, 2)
+		end[0], end[1] = 0, 0
 	}
-	e.RowGradient(grad, []float64{factor * origin}, units, x.D, units, x.D, x.D+1)
+	sum := vec.Sum(v)
+	e.RowGradient(grad, []float64{factor * sum * sum}, ends, 0, ends, 0, 1) // at the origin
 }

@@ -53,3 +53,31 @@ func TestQuadraticGradient(t *testing.T) {
 		}
 	}
 }
+
+// TestQuadraticGradientOrthogonal checks that nothing is left for a vector that is
+// orthogonal to the columns in use and to constants, however long it is.
+func TestQuadraticGradientOrthogonal(t *testing.T) {
+	x := kernel.NewPoints([]float64{
+		1, 0.3,
+		2, 1e9,
+		3, -0.7,
+		4, 1.9,
+	}, 4, 2)
+	v := []float64{1e20, -2e20, 1e20, 0}
+	for _, text := range []string{"linear(dims=0)", "linear(ard, dims=0) + constant", "poly(1, dims=0)"} {
+		prog := kerneltest.Program(t, text, 2)
+		e := kernel.NewEvaluator(prog)
+		theta := make([]float64, prog.NumParams)
+		for i := range theta {
+			theta[i] = 0.7 + 0.1*float64(i)
+		}
+		e.Bind(theta)
+		grad := make([]float64, prog.NumParams)
+		e.QuadraticGradient(grad, 1, v, x)
+		for p, g := range grad {
+			if g != 0 {
+				t.Errorf("%s: derivative %g by parameter %d", text, g, p)
+			}
+		}
+	}
+}
