@@ -28,3 +28,38 @@ func TestConditionWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestGradientWarning: a report names the derivatives that rounding leaves few digits.
+func TestGradientWarning(t *testing.T) {
+	data := Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for i := range 40 {
+		x := float64(i) / 8
+		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
+	}
+	for _, c := range []struct {
+		kernel string
+		noise  float64
+		want   string
+	}{
+		{"rbf", 0.01, ""},
+		{"linear*linear", 0.01, ""},
+		{"linear*linear", 1e-9, "signal_variance"},
+		{"linear", 1e-9, ""},
+	} {
+		for _, objective := range []Criterion{NLML, LOO} {
+			job, err := Prepare(data, Options{Kernel: c.kernel, Objective: objective, Fix: []Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := job.Evaluate(t.Context(), backend, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const words = "rounding leaves few digits of the gradient"
+			got := strings.Join(r.Warnings, "\n")
+			if want := c.want != "" && objective == NLML; strings.Contains(got, words) != want || want && !strings.Contains(got, c.want) {
+				t.Errorf("%s, noise %g, %s: warnings %q", c.kernel, c.noise, objective, r.Warnings)
+			}
+		}
+	}
+}

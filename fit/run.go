@@ -102,6 +102,9 @@ func (j *Job) evaluateStart(ctx context.Context, s *session) (evaluation, error)
 	if err == nil {
 		err = ev.Reason()
 	}
+	if err == nil {
+		s.warnGradient(e.grad)
+	}
 	e.all, e.fullSize = ev.Counts(), ev.Counts()
 	return e, j.explainStart(err)
 }
@@ -231,6 +234,7 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 		return nil, err
 	}
 	s.warnCondition()
+	s.warnGradient(result.Gradient)
 	loo, err := s.scoreLeaveOneOut(ctx, result.X)
 	if err != nil {
 		return nil, err

@@ -80,16 +80,20 @@ func (s *solver) leastNoise() float64 { return floats.Min(s.noise) + s.jitter }
 
 // trace returns the trace of Σ.
 func (s *solver) trace() float64 {
-	n := s.ws.N()
-	variances := make([]float64, n)
-	e := kernel.NewEvaluator(s.prog)
-	e.Bind(s.theta)
-	e.Diagonal(variances, s.identity.x, 0, n)
 	sum := 0.0
-	for i, v := range variances {
+	for i, v := range s.variances() {
 		sum += v + s.noiseOf(i)
 	}
 	return sum
+}
+
+// variances returns the diagonal of K.
+func (s *solver) variances() []float64 {
+	variances := make([]float64, s.ws.N())
+	e := kernel.NewEvaluator(s.prog)
+	e.Bind(s.theta)
+	e.Diagonal(variances, s.identity.x, 0, len(variances))
+	return variances
 }
 
 // inverseTrace returns the trace of Σ⁻¹, computed from the diagonal of the adjoint.

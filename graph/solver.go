@@ -216,23 +216,53 @@ func (s *solver) contract(a *adjointHandle) error {
 		return nil
 	}
 	clear(s.grad)
-	adj := device.Adjoint{Inv: a.inv, Vectors: s.alpha}
-	for range s.targets {
-		adj.Outer = append(adj.Outer, -a.outer)
-	}
-	if a.loo != 0 {
-		var err error
-		if adj, err = s.leftOutAdjoint(a.loo); err != nil {
-			return err
-		}
+	adj, err := s.adjoint(a)
+	if err != nil {
+		return err
 	}
 	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
 		s.formed, s.solved = false, false
 		return err
+	}
+	if a.loo == 0 && s.prog.Bilinear() {
+		s.addOuter(-a.outer)
 	}
 	if err := s.checkIdentity(a); err != nil {
 		return err
 	}
 	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo
 	return nil
+}
+
+// adjoint returns what the workspace contracts for a, which is without the outer
+// products if addOuter adds them.
+func (s *solver) adjoint(a *adjointHandle) (device.Adjoint, error) {
+	if a.loo != 0 {
+		return s.leftOutAdjoint(a.loo)
+	}
+	adj := device.Adjoint{Inv: a.inv}
+	if !s.prog.Bilinear() {
+		adj.Vectors = s.alpha
+		for range s.targets {
+			adj.Outer = append(adj.Outer, -a.outer)
+		}
+	}
+	return adj, nil
+}
+
+// addOuter adds factor·Σ_t α_tᵀ(∂K/∂log θ_p)α_t to s.grad[p], and the diagonal of
+// factor·Σ_t α_tα_tᵀ to s.diag, for a bilinear kernel. The matrix of such a kernel has
+// low rank, and α_t is nearly orthogonal to its range, so the sum over the elements of
+// α_tα_tᵀ and of rounded ∂K would lose too many digits.
+func (s *solver) addOuter(factor float64) {
+	n := s.ws.N()
+	e := kernel.NewEvaluator(s.prog)
+	e.Bind(s.theta)
+	for t := range s.targets {
+		alpha := s.alpha[t*n : (t+1)*n]
+		e.QuadraticGradient(s.grad, factor, alpha, s.identity.x)
+		for i, v := range alpha {
+			s.diag[i] += factor * v * v
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -98,9 +100,8 @@ type exact struct {
 // derivative is ½ tr(Σ⁻¹∂Σ) − ½ αᵀ∂Σα, with α = Σ⁻¹y.
 type derivative struct {
 	value float64
-	// size is the sum of the magnitudes of both terms, products the sum of the magnitudes of
-	// all products in their sums.
-	size, products float64
+	// size is the sum of the magnitudes of both terms.
+	size float64
 }
 
 // evaluateBig factors Σ at the parameters of a report.
@@ -203,7 +204,7 @@ func invertBig(l [][]*big.Float) [][]*big.Float {
 
 // contractBig contracts lower triangles of Σ⁻¹ and ∂Σ.
 func contractBig(inverse [][]*big.Float, alpha []*big.Float, slope [][]*big.Float) derivative {
-	trace, quadratic, products := zero(), zero(), zero()
+	trace, quadratic := zero(), zero()
 	for i := range alpha {
 		for j := range i + 1 {
 			half := number(1) // an element off the diagonal counts twice, and the result is half of the sum
@@ -213,14 +214,12 @@ func contractBig(inverse [][]*big.Float, alpha []*big.Float, slope [][]*big.Floa
 			t := mul(half, mul(inverse[i][j], slope[i][j]))
 			q := mul(half, mul(mul(alpha[i], alpha[j]), slope[i][j]))
 			trace, quadratic = add(trace, t), add(quadratic, q)
-			products = add(products, add(zero().Abs(t), zero().Abs(q)))
 		}
 	}
 	value, _ := zero().Sub(trace, quadratic).Float64()
 	t, _ := trace.Float64()
 	q, _ := quadratic.Float64()
-	p, _ := products.Float64()
-	return derivative{value: value, size: math.Abs(t) + math.Abs(q), products: p}
+	return derivative{value: value, size: math.Abs(t) + math.Abs(q)}
 }
 
 // elementBig returns a covariance without noise, and its derivative by the logarithm of
@@ -252,16 +251,16 @@ func (l *largest) take(relative, unit float64) {
 //	|error| ≤ c·n·ε·κ(Σ)·(1 + size),
 //
 // where size is the magnitude of a value, or |½ tr(Σ⁻¹∂Σ)| + |½ αᵀ∂Σα| for a derivative.
-// The linear kernel has a matrix of low rank, on which α and the columns of Σ⁻¹ almost
-// vanish. The products in the sums of its derivatives cancel, so the test uses the sum of
-// their magnitudes as size. The products grow in proportion to κ.
+//
+// Each derivative has four digits, of itself or of 1 nat, or the report warns of it. The
+// report does not warn below a condition number of 1e6.
 func Test200Bits(t *testing.T) {
 	const c = 1.0
 	b := backend(t, 1)
-	var values, gradients, lowRank largest
+	var values, gradients, linear largest
 	worstCondition := 0.0
-	count, first := size(t, 6, 50), firstSeed(t)
-	for seed := first; seed < first+uint64(count); seed++ {
+	seeds := seeds200(t)
+	for _, seed := range seeds {
 		family, data, o := problem200(seed)
 		job, err := fit.Prepare(data, o)
 		if err != nil {
@@ -290,17 +289,42 @@ func Test200Bits(t *testing.T) {
 			t.Fatalf("seed %d: derivatives %v by the parameters %v", seed, r.GradientLog, r.Parameters)
 		}
 		for name, d := range e.gradient {
-			kept, size := &gradients, d.size
+			kept := &gradients
 			if family == "linear" {
-				kept, size = &lowRank, d.products
+				kept = &linear
 			}
-			check(kept, "derivative by "+name, r.GradientLog[name], d.value, size)
+			check(kept, "derivative by "+name, r.GradientLog[name], d.value, d.size)
+			off, warned := math.Abs(r.GradientLog[name]-d.value), warnsOf(r, name)
+			if wrong := !(off <= 1e-4*max(1, math.Abs(d.value))); wrong && !warned || warned && condition < 1e6 {
+				t.Errorf("seed %d, n %d, %s, condition %.2g: derivative by %s %v, in 200 bits %v, warnings %q", seed, data.N, family, condition, name, r.GradientLog[name], d.value, r.Warnings)
+			}
 		}
 	}
-	t.Logf("%d problems, condition up to %.2g", count, worstCondition)
+	t.Logf("%d problems, condition up to %.2g", len(seeds), worstCondition)
 	t.Logf("values: largest relative error %.3g, largest multiple of n·ε·κ %.3g", values.relative, values.multiple)
 	t.Logf("gradients: largest relative error %.3g, largest multiple of n·ε·κ %.3g", gradients.relative, gradients.multiple)
-	t.Logf("gradients of low rank, relative to products: largest error %.3g, largest multiple of n·ε·κ %.3g", lowRank.relative, lowRank.multiple)
+	t.Logf("gradients of linear kernels: largest relative error %.3g, largest multiple of n·ε·κ %.3g", linear.relative, linear.multiple)
+}
+
+// seeds200 returns the seeds of the problems: some in sequence, and those of linear
+// kernels that lost all digits of a derivative without a warning.
+func seeds200(t *testing.T) []uint64 {
+	first := firstSeed(t)
+	seeds := []uint64{13, 35, 37}
+	for i := range uint64(size(t, 6, 50)) {
+		if seed := first + i; !slices.Contains(seeds, seed) {
+			seeds = append(seeds, seed)
+		}
+	}
+	return seeds
+}
+
+// warnsOf reports whether a report warns of rounding errors of the derivative by a
+// parameter.
+func warnsOf(r *fit.Report, name string) bool {
+	return slices.ContainsFunc(r.Warnings, func(w string) bool {
+		return strings.Contains(w, "rounding leaves few digits of the gradient") && strings.Contains(w, name)
+	})
 }
 
 // problem200 returns a problem with one lengthscale and noise from 1e-13 to 1.

@@ -196,3 +196,26 @@ func TestGPU(t *testing.T) {
 	}
 	t.Logf("%d problems, emulated GPU against the CPU: NLML %.3g, gradient %.3g", count, nlml, gradient)
 }
+
+// TestGPULinear compares the derivative of a linear kernel that depends on few digits
+// of Σ with 200 bits, on the emulated GPU.
+func TestGPULinear(t *testing.T) {
+	emulator.Need(t)
+	found, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, o := problem200(35)
+	job, err := fit.Prepare(data, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := job.Evaluate(context.Background(), found[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = 0.34953072347210745 // Test200Bits, seed 35
+	if got := r.GradientLog["signal_variance"]; !(math.Abs(got-want) <= 1e-5) {
+		t.Errorf("derivative by signal_variance %v, in 200 bits %v", got, want)
+	}
+}
