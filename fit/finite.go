@@ -11,11 +11,11 @@ func (j *Job) checkUnits() error {
 	values := j.params.values(j.params.start())
 	for t, scaling := range j.sample.scalings {
 		for _, name := range j.originalUnits(t, values).bad() {
-			return &DataError{fmt.Sprintf("%s in original units is beyond double precision: %s", name, rescale)}
+			return &DataError{fmt.Sprintf("%s in original units exceeds double precision: %s", name, rescale)}
 		}
 		for _, v := range j.model.basis.Original(scaling.XMean, scaling.XScale) {
 			if notFinite(v * scaling.YScale) {
-				return &DataError{"the coefficients of the mean in original units are beyond double precision: " + rescale}
+				return &DataError{"the coefficients of the mean in original units exceed double precision: " + rescale}
 			}
 		}
 	}

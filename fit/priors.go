@@ -71,14 +71,14 @@ func (q *parameter) boundBy(d graph.Prior) error {
 		return optionErrorf("prior", given, "%s is positive", q.Name)
 	}
 	if q.given && !(q.Start >= lo && q.Start <= hi) {
-		return optionErrorf("prior", given, "the value %v given for %s has no density", q.Start, q.Name)
+		return optionErrorf("prior", given, "the prior has no density at the value %v given for %s", q.Start, q.Name)
 	}
 	if q.Log && lo <= 0 && math.IsInf(hi, 1) || math.IsInf(lo, -1) && math.IsInf(hi, 1) {
 		return nil
 	}
 	if q.bounded {
 		if lo, hi = max(lo, q.Lower), min(hi, q.Upper); !(lo < hi) {
-			return optionErrorf("prior", given, "the bounds %v:%v of %s have no density", q.Lower, q.Upper, q.Name)
+			return optionErrorf("prior", given, "the prior has no density within the bounds %v:%v of %s", q.Lower, q.Upper, q.Name)
 		}
 	} else if q.Log && lo <= 0 {
 		// The default bound, which is small, replaces 0.

@@ -22,7 +22,7 @@ func Select(ctx context.Context, data Data, opts Options, s SelectOptions, backe
 		return nil, err
 	}
 	if data.TargetNames != nil {
-		return nil, optionErrorf("target", "", "gpfit compares kernels on one target; take the targets one by one")
+		return nil, optionErrorf("target", "", "gpfit compares kernels on one target; select a kernel for each target separately")
 	}
 	r := &selection{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true

@@ -58,7 +58,7 @@ func (r *Report) Text() string {
 			case o.Rows > 0:
 				mark = fmt.Sprintf("  (dropped on %d rows)", o.Rows)
 			case o.Dropped:
-				mark = "  (dropped on the way)"
+				mark = "  (stopped early)"
 			}
 			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.Objective, o.Starts, mark)
 		}
