@@ -167,8 +167,8 @@ var badModels = []badCase{
 	{args: "predict m.gpfit other.csv", code: exit.Data, want: []string{`no column named "a"`}, files: map[string]string{"other.csv": "z\n1\n"}},
 	{args: "predict m.gpfit t.csv --features a", code: exit.Usage, want: []string{"selects 1 columns, but the model has 2"}},
 	{args: "predict m.gpfit t.csv --interval 1", code: exit.Usage, want: []string{"between 0 and 1"}},
-	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is a file that is read here"}},
-	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is the file of --out, too"}},
+	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is also an input"}},
+	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is also the file of --out"}},
 	{args: "predict m.gpfit t.csv --cov x.txt", code: exit.Usage, want: []string{"must end in"}},
 	{args: "predict m.gpfit t.csv --plot x.pdf", code: exit.Usage, want: []string{".svg or .png"}},
 	{args: "predict m.gpfit t.csv --draws -1", code: exit.Usage, want: []string{"must not be negative"}},
@@ -196,7 +196,7 @@ func freshRun(dir string) error {
 var badRuns = []badCase{
 	{args: "batch nospec.yaml", code: exit.Usage, want: []string{"nospec.yaml: cannot be read: no such file"}},
 	{args: "batch .", code: exit.Usage, want: []string{".: cannot be read"}},
-	{args: "batch spec.yaml --out done", code: exit.Usage, want: []string{"go on with 'gpfit resume done'"}},
+	{args: "batch spec.yaml --out done", code: exit.Usage, want: []string{"continue with 'gpfit resume done'"}},
 	{args: "batch spec.yaml --out t.csv", code: exit.Failure, want: []string{"t.csv"}},
 	{args: "batch spec.yaml --shard 4/4 --out new.run", code: exit.Usage, want: []string{"is not in the range"}},
 	{args: "batch spec.yaml --memory x --out new.run", code: exit.Usage, want: []string{"not an amount of memory"}},
@@ -213,8 +213,8 @@ var badRuns = []badCase{
 		return bytes.Replace(text, []byte(`"schema_version": 1`), []byte(`"schema_version": 9`), 1)
 	})},
 	{args: "show done --format jsn", code: exit.Usage, want: []string{`did you mean "json"`}},
-	{args: "show done --out done/run.json", code: exit.Usage, want: []string{"is a file that is read here"}},
-	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is a file that is read here"}, change: freshRun},
+	{args: "show done --out done/run.json", code: exit.Usage, want: []string{"is also an input"}},
+	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is also an input"}, change: freshRun},
 	{args: "resume fresh", code: exit.Data, want: []string{"changed since the run was made", "--allow-changed"}, change: func(dir string) error {
 		return errors.Join(freshRun(dir), onFile("t.csv", cutShort)(dir))
 	}},

@@ -22,8 +22,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestUnfinished: parameters to go on from are flags to copy, with what is around
-// the error left as it is.
+// TestUnfinished: parameters to continue from are flags to copy, and the text around
+// the error stays as it is.
 func TestUnfinished(t *testing.T) {
 	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
 		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
