@@ -59,7 +59,7 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 	[2]string{strings.Repeat("k"+strings.Repeat("y", 1000)+": 1\n", 50), "bad.yaml"},
 )
 
-// withChecksum changes the text of an entry of m.gpfit, of the same length or not, and
+// withChecksum changes the text of an entry of m.gpfit, and possibly its length, and
 // gives the file a valid checksum.
 func withChecksum(change func(name string, text []byte) []byte) func(dir string) error {
 	return func(dir string) error {
@@ -141,7 +141,7 @@ func flip(text []byte) []byte {
 	return text
 }
 
-// sparse makes a file a gibibyte of zeros longer, which take no room on the disk.
+// sparse appends a gibibyte of zeros to a file, which take no room on the disk.
 func sparse(name string) func(dir string) error {
 	return func(dir string) error { return os.Truncate(filepath.Join(dir, name), 1<<30) }
 }
@@ -181,12 +181,12 @@ var badModels = []badCase{
 	{args: "fit t.csv --out n.gpfit --checkpoint old", code: exit.Usage, want: []string{"belongs to another job"}, files: map[string]string{"old": "gpfit-checkpoint 1 x\n"}},
 }
 
-// inDone changes a file of the run that is done.
+// inDone changes a file of the finished run.
 func inDone(name string, change func([]byte) []byte) func(dir string) error {
 	return onFile(filepath.Join("done", name), change)
 }
 
-// freshRun makes a run of the files as they are.
+// freshRun makes a run from the current files.
 func freshRun(dir string) error {
 	cmd := exec.Command("gpfit", "batch", "spec.yaml", "--out", "fresh", "--quiet")
 	cmd.Dir = dir

@@ -9,7 +9,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// badExpressions are kernels, means and priors.
+// badExpressions are bad kernels, means and priors.
 var badExpressions = slices.Concat(
 	badWords("fit t.csv", "--kernel", exit.Usage,
 		[2]string{"", "expected a kernel"}, [2]string{"rbf(", "expected an argument of rbf"}, [2]string{"rbf)", "expected '+', '*' or the end"},
@@ -35,7 +35,7 @@ var badExpressions = slices.Concat(
 	),
 )
 
-// badOptions are values of flags.
+// badOptions are bad values of flags.
 var badOptions = slices.Concat(
 	badWords("fit t.csv", "--set", exit.Usage,
 		[2]string{"lengthscale", "needs NAME=VALUE"}, [2]string{"lengthscale=x", "is not a number"}, [2]string{"lengthscale=-1", "lengthscale"},
