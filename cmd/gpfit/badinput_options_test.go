@@ -52,7 +52,7 @@ var badOptions = slices.Concat(
 	badWords("fit t.csv", "--max-evals", exit.Usage, [2]string{"-1", "must not be negative"}, [2]string{"x", "invalid"}),
 	badWords("fit t.csv", "--subsample", exit.Usage, [2]string{"-1", "must not be negative"}, [2]string{"1.5", "invalid"}),
 	badWords("fit t.csv", "--subsample", exit.Data, [2]string{"1", "at least 2 training rows"}),
-	badWords("fit t.csv", "--max-jitter", exit.Usage, [2]string{"nan", "must be a nonnegative number"}, [2]string{"inf", "must be a number from 0"}),
+	badWords("fit t.csv", "--max-jitter", exit.Usage, [2]string{"nan", "must be a nonnegative number"}, [2]string{"inf", "must be a nonnegative number"}),
 	badWords("fit t.csv", "--standardize", exit.Usage, [2]string{"yx", "must be xy, x, y or none"}),
 	badWords("fit t.csv", "--target", exit.Data, [2]string{"z", "there are"}, [2]string{"7", "out of range"}, [2]string{"-9", "out of range"}, [2]string{"y,y", "listed twice"})[1:],
 	badWords("fit t.csv", "--features", exit.Data, [2]string{"y", "also listed as a feature"}, [2]string{"a,a", "listed twice"}, [2]string{"2-0", "runs backwards"}, [2]string{"0-99", "out of range"}),

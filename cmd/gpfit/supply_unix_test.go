@@ -24,8 +24,8 @@ var everything = []string{
 	"report r.run --out page.html",
 }
 
-// runEverything runs the lines with the shell command before in front of them, and returns
-// the folder.
+// runEverything runs the lines after the shell text before, such as "umask 077; exec",
+// and returns the folder.
 func runEverything(t *testing.T, before string) string {
 	t.Helper()
 	gpfit, dir := program(t), t.TempDir()
