@@ -61,7 +61,7 @@ type Options struct {
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Fallback: device to continue on if the device of option device is not available, is lost or is too small.
+	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`
 	// Threads: number of CPU threads; the last bits of results depend on it.
 	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`

@@ -16,8 +16,8 @@ func newWeights() *cobra.Command {
 	var f looFlags
 	cmd := &cobra.Command{
 		Use:   "weights MODEL",
-		Short: "Give the weights of a model's linear terms: posterior mean and deviation",
-		Long: `Give the posterior of the weights w in f(x) = w'(x - mean of x) for every linear term
+		Short: "Print the weights of a model's linear terms: posterior mean and deviation",
+		Long: `Print the posterior of the weights w in f(x) = w'(x - mean of x) for every linear term
 of a model's kernel, such as linear in 'rbf + linear(ard)', in original units:
 
   term, feature  the weight: the term's path, k1, k2, …, and the column
@@ -25,7 +25,7 @@ of a model's kernel, such as linear in 'rbf + linear(ard)', in original units:
   prior_std      standard deviation before any data
 
 A model whose only kernel is linear is Bayesian linear regression, and the means are
-the coefficients of ridge regression. --json also gives the covariances.`,
+the coefficients of ridge regression. --json also prints the covariances.`,
 		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
   gpfit weights model.gpfit`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },

@@ -77,9 +77,9 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		Long: `gpfit tunes the hyperparameters of exact Gaussian-process regression on tables,
 and predicts with the result. It approximates nothing.
 
-An environment variable can set every flag, GPFIT_MAX_EVALS for example --max-evals,
-except --target, --prior, --set and --out of commands that read a MODEL. A flag on
-the command line overrides its variable. Exit codes: 0 success, 1 failure, 2 usage,
+Flags have environment variables: GPFIT_MAX_EVALS sets --max-evals. Only --target,
+--prior, --set and --out of commands that read a MODEL have none. A flag on the
+command line overrides its variable. Exit codes: 0 success, 1 failure, 2 usage,
 3 some jobs of a batch failed, 10 bad input data, 11 run directory in use, 12 device
 unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 		SilenceErrors: true, SilenceUsage: true,

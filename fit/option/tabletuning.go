@@ -94,7 +94,7 @@ func jointOptions() Options {
 			Help:   "file for the covariance of the rows: .npy, .npz (with the mean) or .csv",
 			Assign: into(func(v *Values) *string { return &v.Joint.Covariance })},
 		{Name: "observed", Kind: Truth, Group: Draws, Places: predictions,
-			Help:   "make draws and covariance for new observations, with noise, instead of the function",
+			Help:   "draw new observations, with noise, instead of the function, and give their covariance",
 			Assign: into(func(v *Values) *bool { return &v.Joint.Observed })},
 	}
 }
@@ -140,7 +140,7 @@ func deviceOptions() Options {
 			Single: "a job has one device; a kind without a number means any of its devices",
 			Assign: into(func(v *Values) *string { return &v.Compute.Device })},
 		{Name: "fallback", Kind: Text, Group: Device, Places: all, Placeholder: "NAME",
-			Help:   "device to continue on if the device of option device is not available, is lost or is too small",
+			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
 			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
 		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
 			Help:   "number of CPU threads; the last bits of results depend on it",

@@ -38,7 +38,7 @@ type BatchFlags struct {
 
 // Add declares the flags.
 func (f *BatchFlags) Add(s *pflag.FlagSet) {
-	s.IntVar(&f.Cores, "cores", 0, "number of CPU cores to use, and of jobs to run side by side at most (default: all cores)")
+	s.IntVar(&f.Cores, "cores", 0, "number of CPU cores, and largest number of jobs that run side by side (default: all cores)")
 	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of the free memory)")
 	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "number of jobs that may share a GPU, if its memory allows")
 	s.StringVar(&f.shard, "shard", "", "run only shard `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
