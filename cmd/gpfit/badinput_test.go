@@ -126,7 +126,7 @@ func (c *badCase) run(t *testing.T, good string) {
 		t.Errorf("took %d MiB", usage.Maxrss>>10)
 	}
 	if strings.Contains(stdout.String(), "NaN") || strings.Contains(stdout.String(), "Inf") {
-		t.Errorf("printed what is no number:\n%s", &stdout)
+		t.Errorf("printed a number that is not finite:\n%s", &stdout)
 	}
 	after := snapshot(t, dir)
 	maps.DeleteFunc(after, func(name, is string) bool {
@@ -135,7 +135,7 @@ func (c *badCase) run(t *testing.T, good string) {
 		if found && was == is {
 			return true
 		}
-		t.Errorf("%s was %q, is %q", name, was, is)
+		t.Errorf("%s changed from %q to %q", name, was, is)
 		return true
 	})
 	if len(before) > 0 {
@@ -153,7 +153,7 @@ func checkMessage(t *testing.T, text string, want []string) {
 		}
 	}
 	if len(want) == 0 || !strings.Contains("\n"+text, "\ngpfit: ") || len(text) > 6000 {
-		t.Errorf("no message of a few lines, or nothing that is wanted of it: %.6000s", text)
+		t.Errorf("the message is missing or too long, or the case wants nothing: %.6000s", text)
 	}
 	for _, no := range []string{"goroutine ", "panic", "runtime error", "fatal error", "\x1b", "\x00", "%!"} {
 		if strings.Contains(text, no) {

@@ -74,7 +74,7 @@ func eventually(t *testing.T, what string, limit time.Duration, ok func() bool) 
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after %v: not yet: %s", limit, what)
+			t.Fatalf("not true after %v: %s", limit, what)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("the killed task: %s", states)
 	}
 	if !complete(run) {
-		t.Errorf("the tasks that were left have not done everything:\n%s", stdoutOf(t, gpfit, "show", run))
+		t.Errorf("the remaining tasks have not finished the run:\n%s", stdoutOf(t, gpfit, "show", run))
 	}
 	stdoutOf(t, gpfit, "resume", run, "--quiet") // no job is left to run
 	stdoutOf(t, gpfit, "batch", spec, "--out", plain, "--quiet")

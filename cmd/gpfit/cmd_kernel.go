@@ -114,8 +114,8 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	return nil
 }
 
-// disprovedError ends the command after a report whose verdict says what is wrong with the
-// kernel.
+// disprovedError ends the command after a report that says why the kernel is not a
+// covariance function.
 type disprovedError struct {
 	kernel string
 	err    error

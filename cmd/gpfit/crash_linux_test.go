@@ -112,7 +112,7 @@ func TestCrashFullDisk(t *testing.T) {
 		t.Errorf("checkpoint on a full disk: %v\n%s", err, text)
 	}
 	if _, err := os.Stat(model); err == nil {
-		t.Error("a model of a fit that failed")
+		t.Error("the failed fit left a model")
 	}
 	if err := syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"); err != nil {
 		t.Fatal(err)
@@ -177,6 +177,6 @@ func TestCrashRunRemoved(t *testing.T) {
 		t.Errorf("%v\n%.2000s", err, text.String())
 	}
 	if _, err := os.Stat(run); err == nil {
-		t.Error("the run directory is there again")
+		t.Error("the batch made the run directory again")
 	}
 }

@@ -46,7 +46,7 @@ func TestCrashFileLimit(t *testing.T) {
 	code, _, stderr := limited(gpfit, "-f 2", append(args, "--force")...)
 	check("model", code, exit.Failure, stderr)
 	if text, err := os.ReadFile(model); err != nil || !bytes.Equal(text, old) {
-		t.Errorf("the file that was there has %d bytes, %v", len(text), err)
+		t.Errorf("the existing file has %d bytes, %v", len(text), err)
 	}
 	if err := os.Remove(model); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestCrashFileLimit(t *testing.T) {
 	code, _, stderr = limited(gpfit, "-f 2", "predict", model, filepath.Join(dir, "data.csv"), "--out", out)
 	check("predictions", code, exit.Failure, stderr)
 	if _, err := os.Stat(out); err == nil {
-		t.Error("a part of the predictions is there")
+		t.Error("a part of the predictions is left")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCrashCheckpointsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(table), ",write,") && !strings.Contains(string(table), "cannot open the checkpoint") || strings.Contains(string(table), "pending") {
-		t.Errorf("the run came to\n%s", table)
+		t.Errorf("the result of the run is\n%s", table)
 	}
 	if text, err := exec.Command(gpfit, "resume", run, "--quiet").CombinedOutput(); err != nil {
 		t.Errorf("resume: %v\n%s", err, text)

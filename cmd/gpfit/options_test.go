@@ -104,7 +104,7 @@ func TestOwnFlags(t *testing.T) {
 	for name, cmd := range commands(newRoot(nil, nil, nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if known := table.Find(f.Name, name) != nil; table.Has(f.Name) && known == slices.Contains(others[name], f.Name) {
-				t.Errorf("gpfit %s --%s: in the table for it is %v", name, f.Name, known)
+				t.Errorf("gpfit %s --%s: in the table for this command: %v", name, f.Name, known)
 			}
 		})
 	}

@@ -77,7 +77,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 					t.Errorf("exit code %d, want %d\n%s", code, c.code, stderr.String())
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("waits on")
+				t.Fatal("the command still waits")
 			}
 		})
 	}

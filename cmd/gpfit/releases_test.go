@@ -193,7 +193,7 @@ func TestReleasedRuns(t *testing.T) {
 			t.Fatalf("resume: exit code %d\n%s", code, stderr)
 		}
 		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
-			t.Errorf("a job that was done has now the record %s, %v", now, err)
+			t.Errorf("the record of a finished job changed to %s, %v", now, err)
 		}
 		want, err := os.ReadFile(filepath.Join(dir, "run.csv"))
 		if err != nil {

@@ -109,7 +109,7 @@ func TestFields(t *testing.T) {
 	leaves("", reflect.ValueOf(Values{}), func(path string, _ reflect.Value) {
 		known[path] = true
 		if bound := setters[path] != nil; bound == (unbound[path] != "") {
-			t.Errorf("%s: an option sets it is %v, the reason for none is %q", path, bound, unbound[path])
+			t.Errorf("%s: bound to an option: %v, reason not to be: %q", path, bound, unbound[path])
 		}
 	})
 	for path := range unbound {
