@@ -1,42 +1,46 @@
 # gpfit builds with the go command alone: go build ./cmd/gpfit. This file is for
 # the other builds.
 #
-#   make gpfit-cu              the GPU through gorgonia.org/cu (cgo, tag cu)
-#   make gpfit-cu CUDA=13      the same with the headers of CUDA 13
-#   make gpfit-static          no GPU code, no libc (tag nogpu)
-#   make test-cu               vet and tests, in their long forms, of the CUDA packages
-#                              with the tag cu
-#   make test-cuda             the same without it
-#   make bindings              the calls of CUDA against NVIDIA's headers and
-#                              libraries, 3 GB fetched
-#   make assemble              the PTX through the oldest and the newest ptxas, 70 MB
-#                              fetched; KERNELS="'rq*linear' periodic" chooses kernels
-#   make fuzz FUZZTIME=1m      every fuzz target for a minute, one after the other
-#   make fuzz-share            four fuzz targets for a minute, others each day, as CI does
-#   make fuzz-short            the same for two seconds
-#   make changelog            the entries of changelog/unreleased as a section
-#   make sbom                  gpfit and its bill of materials, gpfit.cdx.json
+#   make gpfit-cu              builds gpfit-cu, which uses the GPU through gorgonia.org/cu
+#                              (cgo, tag cu)
+#   make gpfit-cu CUDA=13      does the same with the headers of CUDA 13
+#   make gpfit-static          builds gpfit-static without GPU code and libc (tag nogpu)
+#   make test-cu               vets the CUDA packages with the tag cu and runs the long
+#                              forms of their tests
+#   make test-cuda             does the same without the tag
+#   make bindings              checks the CUDA calls against NVIDIA's headers and
+#                              libraries; fetches 3 GB
+#   make assemble              assembles the PTX with the oldest and the newest ptxas;
+#                              fetches 70 MB; KERNELS="'rq*linear' periodic" chooses kernels
+#   make fuzz FUZZTIME=1m      runs every fuzz target for a minute, one after the other
+#   make fuzz-share            runs four fuzz targets for a minute, different ones each
+#                              day, as CI does
+#   make fuzz-short            runs every fuzz target for two seconds
+#   make changelog             prints the entries of changelog/unreleased as a section
+#   make sbom                  builds gpfit and its bill of materials, gpfit.cdx.json
 #   make module MODULE=host/owner/gpfit
-#                              gives the module another name, for a fork or a host
-#   make reliability-fuzz      fuzzing, ten minutes a target
-#   make reliability-soak      ten minutes of evaluations without growth, many fits at once
-#   make reliability-supply    licences, bill of materials, builds twice, no network, umask, samples of releases
-#   make reliability           the campaigns of docs/reliability.md, in less than an hour on
-#                              two cores; RELIABILITY='input soak' takes some of them
+#                              renames the module, for a fork or a host
+#   make reliability-fuzz      runs every fuzz target for ten minutes
+#   make reliability-soak      evaluates for ten minutes without growth, and runs many
+#                              fits at once
+#   make reliability-supply    checks licences, bill of materials, repeated builds, absence
+#                              of a network, umask and the samples of releases
+#   make reliability           runs the campaigns of docs/reliability.md in less than an
+#                              hour on two cores; RELIABILITY='input soak' chooses parts
 #
-# The headers are fetched with pip; GPFIT_CUDA_INCLUDE=/usr/local/cuda/include
-# uses those of a toolkit. Neither build needs a GPU, a driver or a toolkit.
+# make fetches the headers with pip; with GPFIT_CUDA_INCLUDE=/usr/local/cuda/include it
+# uses a toolkit's headers. Neither build needs a GPU, a driver or a toolkit.
 
 CUDA ?= 12
 GO ?= go
-# PACKAGES narrows test-cu.
+# PACKAGES are the packages that test-cu tests.
 PACKAGES ?= ./device/cuda/...
 CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
 .PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-share fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
 FUZZTIME ?= 1m
-# FUZZPACKAGES narrows fuzz, as in FUZZPACKAGES=./kernel.
+# FUZZPACKAGES=./kernel limits fuzz and fuzz-short to a package.
 FUZZPACKAGES ?=
 SOAK ?= 10m
 
@@ -100,8 +104,8 @@ reliability-input:
 	$(GO) test -count=1 ./table ./table/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
-# make reliability runs these parts, two cores' work of less than an hour, and prints a table
-# of their results and seconds. docs/reliability.md says what each does and what came out.
+# make reliability runs these parts in less than an hour on two cores and prints a table of
+# their results and seconds. docs/reliability.md describes each part and its figures.
 RELIABILITY ?= input numerics determinism crashes clock supply soak fuzz-minute
 .PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-clock reliability-fuzz-minute
 

@@ -13,8 +13,8 @@ import (
 	"gpfit/table"
 )
 
-// loader reads tables once for all jobs that need them, and keeps them for as
-// long as there are such jobs.
+// loader reads each table once for all jobs that need it, and keeps it until the last
+// of these jobs ends.
 type loader struct {
 	hashes  map[string]string
 	formats []table.Format
@@ -26,14 +26,14 @@ type loaded struct {
 	once  sync.Once
 	users int
 	data  fit.Data
-	table *table.Table // its rows, for masks
+	table *table.Table // the rows, for masks
 	masks map[int][]bool
 	err   error
 	mu    sync.Mutex
 }
 
-// newLoader counts the users of every table. hashes are the sums that files
-// must have, nil to take them as they are.
+// newLoader counts the users of every table. hashes are the sums that files must have;
+// nil accepts all files.
 func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format) *loader {
 	l := &loader{hashes: hashes, formats: formats, tables: map[string]*loaded{}}
 	for _, j := range jobs {
@@ -46,9 +46,9 @@ func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Fo
 	return l
 }
 
-// tableKey tells apart what is read: a file, its mask, and how.
+// tableKey identifies what a job reads: a file, its mask, and the options of reading.
 func tableKey(j spec.JobSpec) string {
-	v, _ := j.Values() // an error comes with the table
+	v, _ := j.Values() // read reports the error
 	if v.Data.Subsample == 0 {
 		v.Data.Seed = 0
 	}
@@ -59,7 +59,7 @@ func tableKey(j spec.JobSpec) string {
 	return key
 }
 
-// release says that a job needs its table no more.
+// release drops a job's table once no other job needs it.
 func (l *loader) release(j spec.JobSpec) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 		o.ExtraText = append(o.ExtraText, group)
 	}
 	if j.SplitMask == j.Path {
-		// A mask inside the table is no input.
+		// A mask inside the table is not a feature.
 		o.Extra = append(o.Extra, strconv.Itoa(j.MaskColumn))
 	}
 	if v.Data.DropMissing {
@@ -153,7 +153,8 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	return d, t, nil
 }
 
-// prepare reads a job's data and checks the job.
+// prepare reads a job's data and prepares its fit, with the options that change, unless
+// nil, has changed.
 func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, error) {
 	data, err := l.data(j)
 	if err != nil {
@@ -169,7 +170,7 @@ func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, e
 	return fit.Prepare(data, v.Fit)
 }
 
-// value is what p points to, the zero value for nil.
+// value returns the value that p points to, or the zero value for nil.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T

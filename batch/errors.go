@@ -28,7 +28,7 @@ const (
 	KindOther  = "other"
 )
 
-// panicError is a job that panicked.
+// panicError is the panic of a job.
 type panicError struct {
 	value any
 	stack []byte
@@ -36,13 +36,13 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// writeError is a result that could not be written.
+// writeError is a failure to write a result.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// kindOf names the kind of a failure.
+// kindOf returns the kind of a failure.
 func kindOf(err error) string {
 	switch {
 	case as[*panicError](err):
@@ -63,8 +63,8 @@ func kindOf(err error) string {
 	return KindOther
 }
 
-// retryable says whether a failure may be of the place or the moment, and not
-// of the job.
+// retryable reports whether the place or the moment may have caused a failure, and not
+// the job.
 func retryable(kind string) bool {
 	return kind == KindMemory || kind == KindDevice || kind == KindWrite
 }
@@ -76,12 +76,12 @@ func as[T error](err error) bool {
 
 func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
 
-// JobsFailedError says that some jobs failed. The command line maps it to exit
+// JobsFailedError reports that some jobs failed. The command line maps it to exit
 // code 3.
 type JobsFailedError struct {
 	Failed []Failure
 	Total  int
-	// Planned says that the jobs have not been run, and will fail.
+	// Planned means that the jobs have not run yet and will fail.
 	Planned bool
 }
 
@@ -92,10 +92,10 @@ func (e *JobsFailedError) Error() string {
 	return fmt.Sprintf("%d of %d jobs failed", len(e.Failed), e.Total)
 }
 
-// Failure is a job that failed, and why.
+// Failure is a failed job with the kind and the text of its error.
 type Failure struct{ Job, Kind, Error string }
 
-// CheckPlan returns a [*JobsFailedError] if jobs of a plan cannot be fitted.
+// CheckPlan returns a [*JobsFailedError] if jobs of a plan are going to fail.
 func CheckPlan(jobs []rundir.PlannedJob) error {
 	e := &JobsFailedError{Total: len(jobs), Planned: true}
 	for _, j := range jobs {
@@ -109,8 +109,8 @@ func CheckPlan(jobs []rundir.PlannedJob) error {
 	return e
 }
 
-// ChangedError reports inputs that are not what they were when the run was
-// made. The command line maps it to exit code 10.
+// ChangedError reports inputs that have changed since the run was made. The command
+// line maps it to exit code 10.
 type ChangedError struct {
 	Dir  string
 	What []string
@@ -120,7 +120,8 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s: changed since the run was made: %s", e.Dir, strings.Join(e.What, ", "))
 }
 
-// Changed returns a [*ChangedError] if the spec or an input is not what it was.
+// Changed returns a [*ChangedError] if the spec or an input has changed since the run
+// was made.
 func Changed(r *rundir.Run) error {
 	what, err := r.Changes()
 	if err != nil {
@@ -132,7 +133,7 @@ func Changed(r *rundir.Run) error {
 	return nil
 }
 
-// isData says whether an error is of the input rather than of the machine.
+// isData reports whether the input, and not the machine, caused an error.
 func isData(err error) bool {
 	return as[*table.Error](err) || as[*fit.DataError](err)
 }

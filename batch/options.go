@@ -8,47 +8,47 @@ import (
 	"gpfit/table"
 )
 
-// Options say how to run. The zero value, with drivers, uses all of the machine.
+// Options configure a run. With Drivers set, the zero value of the other fields uses the
+// whole machine.
 type Options struct {
 	// Drivers are the kinds of devices. Required.
 	Drivers []device.Driver
-	// Formats are formats of tables beside text and NumPy's, such as that of
-	// table/parquet; those of [PlanOptions].
+	// Formats are table formats besides text and NumPy's, such as table/parquet's. They
+	// must equal those in [PlanOptions].
 	Formats []table.Format
 	// Cores is the number of CPU cores to use, 0 for all.
 	Cores int
 	// Memory limits the host memory that running jobs plan for, in bytes; 0
-	// takes nine tenths of what is free at the start.
+	// takes nine tenths of the free memory at the start.
 	Memory int64
-	// JobsPerDevice is how many jobs may share an accelerator, if its memory
-	// allows; 0 means 1.
+	// JobsPerDevice is the number of jobs that may share an accelerator, if its
+	// memory allows; 0 means 1.
 	JobsPerDevice int
 	// Shard is the share of the jobs to do.
 	Shard Shard
-	// Shared says that other processes work on the run too: jobs that they have
-	// claimed are left to them. Wait stays until those are done as well, to take
-	// them up if their process dies.
+	// Shared leaves jobs that other processes have claimed to them. Wait also waits
+	// until these jobs are done, and continues them if their process dies.
 	Shared, Wait bool
-	// RetryFailed takes up jobs that failed before, whatever their failure;
-	// otherwise only those are that failed for want of a device or of memory.
+	// RetryFailed tries all failed jobs again. Without it, a run tries only those
+	// again that failed because a device or memory was missing.
 	RetryFailed bool
-	// OnProgress is told now and then how far the run is, OnNote what happens.
-	// Both may be nil; they are called from one goroutine.
+	// OnProgress is called now and then with the progress of the run, and OnNote with a
+	// text for each event. Both may be nil. One goroutine calls them.
 	OnProgress func(RunProgress)
 	OnNote     func(text string)
 }
 
-// RunProgress says how far a run is.
+// RunProgress is the progress of a run.
 type RunProgress struct {
 	Total, Done, Failed, Running int
 	Elapsed                      time.Duration
-	// Left is the estimated time, 0 if unknown.
+	// Left is the estimated time that remains, 0 if unknown.
 	Left time.Duration
-	// Current describes the job that runs longest.
+	// Current describes the job that has run longest.
 	Current string
 }
 
-// String says it in words.
+// String describes the progress in words.
 func (p RunProgress) String() string {
 	text := fmt.Sprintf("%d of %d jobs done", p.Done, p.Total)
 	if p.Failed > 0 {
@@ -64,25 +64,24 @@ func (p RunProgress) String() string {
 	return text
 }
 
-// Summary is what a run came to.
+// Summary is the outcome of a run.
 type Summary struct {
-	// Total counts the jobs of the run or its shard; Done those with a result,
-	// also from before; Here those that this process finished.
+	// Total is the number of jobs of the run or its shard. Done of them have a result,
+	// including results of earlier runs; this process finished Here of them.
 	Total, Done, Here int
-	// Elsewhere counts jobs that other processes still work on.
+	// Elsewhere is the number of jobs that other processes still work on.
 	Elsewhere int
 	Failed    []Failure
-	// Wall is the time that it took. EvaluationSeconds and CoreSeconds are time
-	// within evaluations, once as it passed and once times the job's threads;
-	// Workers is the number of cores.
+	// Wall is the elapsed time. EvaluationSeconds is the time within evaluations, summed
+	// over jobs, and CoreSeconds the same times each job's threads. Workers is the number
+	// of cores.
 	Wall              time.Duration
 	EvaluationSeconds float64
 	CoreSeconds       float64
 	Workers           int
 }
 
-// Utilization is the part of the time of all workers that was spent within
-// evaluations.
+// Utilization returns the fraction of the time of all workers that evaluations took.
 func (s Summary) Utilization() float64 {
 	return s.CoreSeconds / (s.Wall.Seconds() * float64(s.Workers))
 }

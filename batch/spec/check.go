@@ -9,7 +9,7 @@ import (
 	"gpfit/kernel"
 )
 
-// check finds what the form of the file does not tell.
+// check finds mistakes that the form of the file allows.
 func (s *Batch) check() error {
 	if len(s.Data) == 0 {
 		return s.errorAt("data", nil, "data: names no data set")
@@ -39,7 +39,7 @@ func (s *Batch) check() error {
 		return s.errorAt("splits", nil, "splits: no data set has a split_mask, a table with a column for each split")
 	}
 	if i := duplicate(s.Seeds); i >= 0 {
-		return s.errorAt(fmt.Sprintf("seeds[%d]", i), nil, "seed %d is there twice", s.Seeds[i])
+		return s.errorAt(fmt.Sprintf("seeds[%d]", i), nil, "seed %d appears twice", s.Seeds[i])
 	}
 	for i, o := range s.Overrides {
 		at := fmt.Sprintf("overrides[%d]", i)
@@ -69,7 +69,7 @@ func duplicate[T comparable](list []T) int {
 	return -1
 }
 
-// checkData checks a data set; names are those of the ones before.
+// checkData checks a data set. names holds the names of the data sets before it.
 func (s *Batch) checkData(i int, names map[string]bool) error {
 	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
 	switch {
@@ -81,7 +81,7 @@ func (s *Batch) checkData(i int, names map[string]bool) error {
 		d.Name = slug(baseName(d.Path))
 	}
 	if !validName.MatchString(d.Name) {
-		return s.errorAt(at+".name", nil, "name %q: must be letters, digits, _, + and -", d.Name)
+		return s.errorAt(at+".name", nil, "name %q: must consist of letters, digits, _, + and -", d.Name)
 	}
 	if names[d.Name] {
 		return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
@@ -104,12 +104,12 @@ func (s *Batch) checkSplits(at string, splits *Splits) error {
 		return s.errorAt(at, nil, "splits: names no column")
 	}
 	if i := duplicate(splits.Columns); i >= 0 {
-		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "split %s is there twice", splits.Columns[i])
+		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "split %s appears twice", splits.Columns[i])
 	}
 	return nil
 }
 
-// checkKernel checks a kernel; names are those of the ones before.
+// checkKernel checks a kernel. names holds the names of the kernels before it.
 func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
 	if k.Kernel == "" {
@@ -122,19 +122,19 @@ func (s *Batch) checkKernel(i int, names map[string]bool) error {
 		k.Name = slug(k.Kernel)
 	}
 	if !validName.MatchString(k.Name) {
-		return s.errorAt(at+".name", nil, "name %q: must be at most 80 letters, digits, _, + and -", k.Name)
+		return s.errorAt(at+".name", nil, "name %q: must consist of at most 80 letters, digits, _, + and -", k.Name)
 	}
 	if names[k.Name] {
-		return s.errorAt(at, nil, "a second kernel named %q: give it a name of its own", k.Name)
+		return s.errorAt(at, nil, "a second kernel named %q: give it another name", k.Name)
 	}
 	names[k.Name] = true
 	return s.checkOptions(at, k.Options)
 }
 
-// checkMatch finds names that are none: a match that never holds is a mistake.
+// checkMatch finds unknown names: a match that never holds is a mistake.
 func (s *Batch) checkMatch(at string, m Match) error {
 	if m.Data == nil && m.Kernel == nil && m.Split == nil && m.Seed == nil {
-		return s.errorAt(at, nil, "matches every job: say which data, kernel, split or seed is meant")
+		return s.errorAt(at, nil, "matches every job: name a data set, kernel, split or seed")
 	}
 	var data, kernels []string
 	for _, d := range s.Data {

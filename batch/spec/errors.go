@@ -9,10 +9,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Error is what is wrong with a spec file, and where. The command line maps it
-// to exit code 2.
+// Error is a mistake in a spec file, with its place. The command line maps it to exit
+// code 2.
 type Error struct {
-	// Source is the file's name; Line and Column count from 1, 0 if the error
+	// Source is the file's name. Line and Column count from 1; they are 0 if the error
 	// belongs to no place.
 	Source       string
 	Line, Column int
@@ -31,7 +31,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// reason is an error of package os without the path, which is shown already.
+// reason returns an error of package os without the path, which the message already
+// has.
 func reason(err error) string {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -51,8 +52,8 @@ func (p places) note(path string, n ast.Node) {
 	}
 }
 
-// errorAt is an error in file source, at the node of a path or at the nearest one
-// above it.
+// errorAt returns an error in the file source, at the node of a path or at the nearest
+// node above it.
 func (p places) errorAt(source, path string, err error, msg string) error {
 	out := &Error{Source: source, Msg: msg, Err: err}
 	for {

@@ -15,11 +15,11 @@ import (
 	"gpfit/table"
 )
 
-// JobSpec is one fit: everything that its result depends on but the contents of
-// its files, and what it may use.
+// JobSpec is one fit: its limits, and everything that its result depends on except the
+// contents of its files.
 type JobSpec struct {
-	// ID is data.kernel[.split].seed, readable and unique in the batch. It does
-	// not change when the spec gets further data sets, kernels or seeds.
+	// ID is data.kernel[.split].seed, readable and unique in the batch. It does not
+	// change if the spec gets more data sets, kernels or seeds.
 	ID string `json:"job"`
 	// Data, Kernel and Split are names; Split is empty without a mask.
 	Data   string `json:"data"`
@@ -35,9 +35,9 @@ type JobSpec struct {
 	Options    Options `json:"options"`
 }
 
-// Values are the options of a job as the library takes them, with the kernel and the
-// seed. Errors: [*fit.OptionError] for options that no spec states, as a damaged
-// file of a run may.
+// Values returns the library's options of a job, with the kernel and the seed. It returns
+// a [*fit.OptionError] for options that no spec can state, which a damaged file of a run
+// may have.
 func (j JobSpec) Values() (option.Values, error) {
 	var v option.Values
 	given, bad := j.Options.read()
@@ -49,26 +49,26 @@ func (j JobSpec) Values() (option.Values, error) {
 	return v, nil
 }
 
-// Fingerprint identifies what the job's result depends on: its options, but for
-// those that only say how it is run, and the SHA-256 of its files.
+// Fingerprint returns a hash of everything that the job's result depends on: its options,
+// except Memory and Retries, and the SHA-256 of its files. hashes gives these by path.
 func (j JobSpec) Fingerprint(hashes map[string]string) string {
 	j.Path, j.SplitMask = hashes[j.Path], hashes[j.SplitMask]
 	j.Options.Memory, j.Options.Retries = nil, nil
 	text, err := json.Marshal(j)
 	if err != nil {
-		panic("spec: a job that is no JSON: " + err.Error()) // no field can be
+		panic("spec: a job cannot be JSON: " + err.Error()) // every field can
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// maxJobs bounds a batch: one beyond it is a mistake.
+// maxJobs bounds the jobs of a batch. A larger batch is a mistake.
 const maxJobs = 1_000_000
 
-// Expand returns the jobs: data sets, kernels, splits and seeds in their order,
-// the last changing fastest. Paths are taken relative to dir. extra comes before
-// every option of the spec. It reads the mask files' columns where they are
-// named; formats are further formats of those files. Errors: [*Error], [*table.Error].
+// Expand returns the jobs: data sets, kernels, splits and seeds in their order, the last
+// changing fastest. Paths are relative to dir. extra overrides every option of the spec.
+// If the spec names mask columns, Expand reads the mask files; formats are additional
+// formats of these files. Expand returns an [*Error] or a [*table.Error].
 func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]JobSpec, error) {
 	if err := s.checkOptions("", extra); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 			return nil, err
 		}
 		if len(jobs)+len(splits)*len(seeds)*len(s.Kernels) > maxJobs {
-			return nil, &Error{Source: s.source, Msg: fmt.Sprintf("more than %d jobs", maxJobs)}
+			return nil, &Error{Source: s.source, Msg: fmt.Sprintf("the batch has more than %d jobs", maxJobs)}
 		}
 		for _, k := range s.Kernels {
 			for _, split := range splits {
@@ -124,7 +124,7 @@ func (j JobSpec) matches(m Match) bool {
 	return has(m.Data, j.Data) && has(m.Kernel, j.Kernel) && has(m.Split, j.Split) && (m.Seed == nil || slices.Contains(m.Seed, j.Seed))
 }
 
-// merged puts the options of a job together.
+// merged returns the options of a job. Later merges override earlier ones.
 func (s *Batch) merged(d DataSet, k NamedKernel, j JobSpec, extra Options) Options {
 	var o Options
 	o.merge(defaults())
@@ -140,7 +140,7 @@ func (s *Batch) merged(d DataSet, k NamedKernel, j JobSpec, extra Options) Optio
 	return o
 }
 
-// merge takes over what other says.
+// merge sets the options that other states.
 func (o *Options) merge(other Options) {
 	dst, src := reflect.ValueOf(o).Elem(), reflect.ValueOf(other)
 	for i := range src.NumField() {
@@ -167,7 +167,7 @@ type split struct {
 	index int
 }
 
-// columns returns the splits of a data set: one nameless one without a mask.
+// columns returns the splits of a data set. Without a mask it returns one without a name.
 func (s *Batch) columns(i int, dir string, formats []table.Format) ([]split, error) {
 	d, at := s.Data[i], fmt.Sprintf("data[%d].splits", i)
 	if d.SplitMask == "" {

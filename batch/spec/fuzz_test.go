@@ -10,9 +10,9 @@ import (
 	"gpfit/table"
 )
 
-// FuzzParse: no text costs much; an error is an [*Error] at a place of the text;
-// what is accepted expands to jobs of different names that are names of files, each
-// of which JSON keeps as it is, or to an error with a type.
+// FuzzParse checks that no text costs much, and that an error is an [*Error] at a place
+// of the text. An accepted text must expand to a typed error, or to jobs with different
+// ids that are names of files, and JSON must keep each job.
 func FuzzParse(f *testing.F) {
 	f.Add(full)
 	f.Add("data: [a.csv]\nkernels: [rbf]\nseeds: &a [1]\nsplits: *a\n")
@@ -52,7 +52,7 @@ func checkSpec(t *testing.T, text, dir string) {
 	}
 }
 
-// checkJob: a job is the same job when it comes from run.json.
+// checkJob checks that a job written to run.json reads back as the same job.
 func checkJob(t *testing.T, j JobSpec) {
 	kept, err := json.Marshal(j)
 	if err != nil {

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// maxID bounds the names of jobs, of which files are named: such a name has at most
-// 255 characters.
+// maxID bounds the ids of jobs. Names of files contain them and have at most 255
+// characters.
 const maxID = 200
 
-// validName is what job ids are made of.
+// validName matches the parts of job ids.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_+-]{1,80}$`)
 
-// IsID says whether id is of the form that job ids have: parts like names, with
-// points between them.
+// IsID reports whether id has the form of a job's id: names with points between them.
 func IsID(id string) bool { return len(id) <= maxID && validID.MatchString(id) }
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)*$`)
 
-// baseName is a file's name without folders and extensions.
+// baseName returns a file's name without folders and extensions.
 func baseName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
@@ -28,7 +27,7 @@ func baseName(path string) string {
 	return name
 }
 
-// slug makes a name of any text: "rbf(ard) * matern32" is "rbf-ard-x-matern32".
+// slug turns any text into a name: "rbf(ard) * matern32" becomes "rbf-ard-x-matern32".
 func slug(text string) string {
 	text = strings.ReplaceAll(text, " + ", "+")
 	text = strings.ReplaceAll(text, "*", "x")

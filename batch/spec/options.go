@@ -2,27 +2,28 @@
 
 package spec
 
-// Options are those of the table that a spec takes. Nil means: not said here.
+// Options are the options of the table that a spec takes. Nil means that the spec does not
+// give the option here.
 type Options struct {
-	// Target: column of the targets, by name or index; several, separated by commas, share kernel and noise.
+	// Target: column of the targets, by name or index; several targets, separated by commas, share kernel and noise.
 	Target *Word `yaml:"target,omitempty" json:"target,omitempty"`
 	// Features: columns of the inputs: names, indices or ranges of indices such as 0-3.
 	Features []Word `yaml:"features,omitempty" json:"features,omitempty"`
 	// Header: whether the first row names the columns.
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
-	// Missing: what to do with rows that have empty, NaN or NA cells in columns that are used: report an error, or drop them and say how many.
+	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Subsample: draw N rows at random if there are more; 0 takes all.
+	// Subsample: draw N rows at random if DATA has more; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
-	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another option names one of them, and gls otherwise.
+	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise.
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
 	// Noise: estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances.
 	Noise *string `yaml:"noise,omitempty" json:"noise,omitempty"`
-	// NoiseColumn: column of noise variances that are known for each row, in squared units of the target; the estimated variance is added.
+	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
 	// NoiseGroup: column of labels: the rows of each label have their own noise variance, noise_variance[LABEL].
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
@@ -30,7 +31,7 @@ type Options struct {
 	Standardize *string `yaml:"standardize,omitempty" json:"standardize,omitempty"`
 	// Set: start value of a parameter.
 	Set map[string]float64 `yaml:"set,omitempty" json:"set,omitempty"`
-	// Fix: parameter to keep fixed, at a value or, without one, at its start value.
+	// Fix: parameter to keep fixed at a value, or at its start value if none is given.
 	Fix map[string]*float64 `yaml:"fix,omitempty" json:"fix,omitempty"`
 	// Bounds: lower and upper bound of a parameter.
 	Bounds map[string][]float64 `yaml:"bounds,omitempty" json:"bounds,omitempty"`
@@ -40,32 +41,32 @@ type Options struct {
 	Tie map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
 	// Objective: what to minimize: nlml, the negative log marginal likelihood, or loo, the negative log predictive density of leave-one-out.
 	Objective *string `yaml:"objective,omitempty" json:"objective,omitempty"`
-	// Scores: predictive scores to report beside the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits take the place of cross-validation.
+	// Scores: predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation.
 	Scores []string `yaml:"scores,omitempty" json:"scores,omitempty"`
-	// StdErrors: report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two more gradients for each parameter.
+	// StdErrors: report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter.
 	StdErrors *bool `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
-	// RequirePSD: refuse a kernel with a formula that is not a covariance function on a sample of the rows, instead of warning.
+	// RequirePSD: refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows.
 	RequirePSD *bool `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
-	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result says what was added.
+	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added.
 	MaxJitter *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	// Restarts: number of further starts, from a Latin hypercube; the best result counts. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each runs to its end over all rows.
+	// Restarts: number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each start runs to its end over all rows.
 	Restarts *int `yaml:"restarts,omitempty" json:"restarts,omitempty"`
-	// MaxEvals: largest number of evaluations of each descent.
+	// MaxEvals: largest number of evaluations in each descent.
 	MaxEvals *int `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
-	// Optimizer: method of descent; those other than lbfgs are for comparison.
+	// Optimizer: method of descent; methods other than lbfgs are for comparison.
 	Optimizer *string `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
-	// Coarse: tune on growing random subsets before all rows; auto does from 2,000 rows on.
+	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on.
 	Coarse *string `yaml:"coarse,omitempty" json:"coarse,omitempty"`
 	// SaveFactor: store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once.
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Fallback: device to go on with if the one of option device is not available, is lost or is too small.
+	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`
 	// Threads: number of CPU threads; the last bits of results depend on it.
 	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`
 	// Memory: the most memory that one job may plan for, such as 4GiB.
 	Memory *Bytes `yaml:"memory,omitempty" json:"memory,omitempty"`
-	// Retries: how often to try a job again whose device was lost or had too little memory.
+	// Retries: how often to retry a job whose device was lost or had too little memory.
 	Retries *int `yaml:"retries,omitempty" json:"retries,omitempty"`
 }

@@ -21,7 +21,7 @@ import (
 // maxFileBytes bounds a spec file.
 const maxFileBytes = 8 << 20
 
-// Read reads a spec file.
+// Read reads a spec file and also returns its text. It returns an [*Error].
 func Read(path string) (*Batch, []byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -31,10 +31,10 @@ func Read(path string) (*Batch, []byte, error) {
 	return s, text, err
 }
 
-// Parse reads a spec; source is the name that errors give. Errors: [*Error].
+// Parse reads a spec. Errors, of type [*Error], name it source.
 func Parse(source string, text []byte) (s *Batch, err error) {
 	if len(text) > maxFileBytes {
-		return nil, &Error{Source: source, Msg: fmt.Sprintf("longer than %d MiB: this is no spec", maxFileBytes>>20)}
+		return nil, &Error{Source: source, Msg: fmt.Sprintf("is longer than %d MiB, too long for a spec", maxFileBytes>>20)}
 	}
 	// A parser that panics on strange input must not end the program.
 	defer func() {
@@ -62,7 +62,7 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 	return s, s.check()
 }
 
-// yamlError gives an error of the YAML library its place.
+// yamlError returns an error of the YAML library with its place.
 func yamlError(source string, err error) error {
 	out := &Error{Source: source, Msg: err.Error(), Err: err}
 	var ye yaml.Error
@@ -72,33 +72,34 @@ func yamlError(source string, err error) error {
 			out.Line, out.Column = t.Position.Line, t.Position.Column
 		}
 	}
-	// The library names types of Go.
+	// The library names Go types.
 	if m := typeMismatch.FindStringSubmatch(out.Msg); m != nil {
-		out.Msg = "a " + goWord(m[1]) + " where " + goWord(m[3]) + " is needed"
+		out.Msg = "must be " + goWord(m[3]) + ", not " + goWord(m[1])
 	}
 	return out
 }
 
 var typeMismatch = regexp.MustCompile(`cannot unmarshal (\S+) into Go (struct field|value)(?: \S+)? of type (\S+)`)
 
+// goWord names a Go type in words, with its article.
 func goWord(t string) string {
 	switch {
 	case strings.HasPrefix(t, "map") || strings.Contains(t, "spec."):
-		return "mapping"
+		return "a mapping"
 	case strings.HasPrefix(t, "[]"):
-		return "list"
+		return "a list"
 	case strings.Contains(t, "int"):
-		return "whole number"
+		return "a whole number"
 	case strings.Contains(t, "float"):
-		return "number"
+		return "a number"
 	case strings.Contains(t, "bool"):
 		return "true or false"
 	}
-	return t
+	return "a " + t
 }
 
-// checkKeys compares the keys of mappings with the fields of t, which the
-// node is decoded into, and notes places.
+// checkKeys compares the keys of mappings with the fields of t, the type that the decoder
+// fills from the node, and notes places.
 func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
 	switch v := n.(type) {
 	case *ast.AnchorNode:
@@ -112,7 +113,7 @@ func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
 	switch v := n.(type) {
 	case *ast.FloatNode:
 		if k := t.Kind(); k == reflect.Int || k == reflect.Uint64 {
-			return s.errorAt(path, nil, "%s where a whole number is needed", v.GetToken().Value)
+			return s.errorAt(path, nil, "must be a whole number, not %s", v.GetToken().Value)
 		}
 	case *ast.MappingNode:
 		for _, kv := range v.Values {
@@ -138,7 +139,7 @@ func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
 
 func (s *Batch) checkKey(kv *ast.MappingValueNode, path string, t reflect.Type) error {
 	if kv.Key.IsMergeKey() {
-		return nil // the decoder checks what comes in by it
+		return nil // the decoder checks the merged keys
 	}
 	key := kv.Key.GetToken().Value
 	at := strings.TrimPrefix(path+"."+key, ".")
@@ -169,7 +170,7 @@ func (s *Batch) checkKey(kv *ast.MappingValueNode, path string, t reflect.Type) 
 	return s.checkKeys(kv.Value, at, field)
 }
 
-// Fields returns the keys that a mapping of struct t has, and their types.
+// Fields returns the keys of a mapping that the struct t defines, and their types.
 func Fields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {

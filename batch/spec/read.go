@@ -16,8 +16,8 @@ import (
 // known are the options that a spec takes, in the order of the fields of Options.
 var known = option.All().For(option.Spec)
 
-// Stating returns options with the values that are given by the names of options,
-// each of the type of its kind. It is for options of one value.
+// Stating returns options with the given values, which have the names of their options
+// and the types of their kinds. It is for options of one value.
 func Stating(given map[string]any) Options {
 	var o Options
 	fields := reflect.ValueOf(&o).Elem()
@@ -31,7 +31,7 @@ func Stating(given map[string]any) Options {
 	return o
 }
 
-// defaults are those that a resolved spec states.
+// defaults returns the defaults that a resolved spec states.
 var defaults = sync.OnceValue(func() Options {
 	given := map[string]any{}
 	for name, value := range known.Defaults() {
@@ -42,7 +42,7 @@ var defaults = sync.OnceValue(func() Options {
 	return Stating(given)
 })
 
-// checkOptions finds values that no job can have.
+// checkOptions returns an error for values that no job can have.
 func (s *Batch) checkOptions(at string, o Options) error {
 	_, bad := o.read()
 	if bad == nil {
@@ -58,7 +58,7 @@ func (s *Batch) checkOptions(at string, o Options) error {
 	case bad.Name != "":
 		what += " of " + bad.Name + ": "
 	case wrong == nil:
-		what = "" // the message shows the text
+		what = "" // the message contains the text
 	case wrong.Value != "":
 		what += " " + wrong.Value + ": "
 	default:
@@ -67,14 +67,14 @@ func (s *Batch) checkOptions(at string, o Options) error {
 	return s.errorAt(at+"."+bad.option.Key()+bad.place, bad.err, "%s%s", what, msg)
 }
 
-// badItem is an item that no job can have, and why.
+// badItem is an item that no job can have, with the reason.
 type badItem struct {
 	item
 	option *option.Option
 	err    error
 }
 
-// read reads the options that are stated, by their names, up to the first bad item.
+// read returns the stated options by their names, or the first bad item.
 func (o Options) read() (map[string]any, *badItem) {
 	given := map[string]any{}
 	fields := reflect.ValueOf(o)
@@ -100,7 +100,7 @@ func (o Options) read() (map[string]any, *badItem) {
 	return given, nil
 }
 
-// checkItem finds what a command takes, but a batch does not.
+// checkItem refuses values that a command takes but a batch does not.
 func checkItem(opt *option.Option, e option.Item) error {
 	switch {
 	case opt.Single != "" && strings.Contains(e.Value, ","):
@@ -113,13 +113,13 @@ func checkItem(opt *option.Option, e option.Item) error {
 	return nil
 }
 
-// item is an entry and where it is below its key.
+// item is an entry and its place below its key.
 type item struct {
 	option.Item
 	place string
 }
 
-// itemsOf are the entries of a field, those of a map in the order of their names.
+// itemsOf returns the entries of a field. It sorts the entries of a map by name.
 func itemsOf(field reflect.Value) []item {
 	switch field.Kind() {
 	case reflect.Slice:
@@ -140,7 +140,7 @@ func itemsOf(field reflect.Value) []item {
 	return []item{{option.Item{Value: textOf(field), Given: true}, ""}}
 }
 
-// textOf is a value as an option reads it: numbers keep their bits.
+// textOf returns a value in the form that an option reads. Numbers keep their bits.
 func textOf(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -1,12 +1,12 @@
-// Package spec is the text form of a batch: a YAML file that names data sets,
-// kernels, seeds and splits, and the options of their fits. [Parse] reads it
-// strictly, [Batch.Expand] turns it into jobs. The options are those of package
-// option that take a spec: [Options] and [Schema], the same form as a JSON Schema for
-// editors, are generated from its table and schema.base.json.
+// Package spec reads the text form of a batch, a YAML file that names data sets,
+// kernels, seeds and splits, and the options of their fits. [Parse] reads the file
+// strictly, and [Batch.Expand] turns it into jobs. [Options], and [Schema], a JSON Schema
+// of the file for editors, are generated from the table of package option and
+// schema.base.json.
 //
-// Options come from four places, later ones before earlier ones: defaults, the
+// Options come from four places, and later ones override earlier ones: defaults, the
 // data set, the kernel, and overrides in their order. Tables of names and values
-// (set, fix, bounds) are merged name by name, everything else is replaced.
+// (set, fix, bounds) merge name by name; a later value replaces everything else.
 package spec
 
 import (
@@ -19,16 +19,16 @@ import (
 //go:embed schema.json
 var Schema []byte
 
-// Batch is what a spec file says.
+// Batch is the content of a spec file.
 type Batch struct {
-	// Name is for people.
+	// Name is a title for people.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Defaults are the options of every job.
 	Defaults Options `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	// Data and Kernels are required; every data set meets every kernel.
+	// Data and Kernels are required. The batch fits every kernel to every data set.
 	Data    []DataSet     `yaml:"data" json:"data"`
 	Kernels []NamedKernel `yaml:"kernels" json:"kernels"`
-	// Seeds of what is random, subsets and restarts; none means seed 1.
+	// Seeds are the seeds of random subsets and restarts; none means seed 1.
 	Seeds []uint64 `yaml:"seeds,omitempty" json:"seeds,omitempty"`
 	// Splits are columns of the data sets' masks; none means the first.
 	Splits *Splits `yaml:"splits,omitempty" json:"splits,omitempty"`
@@ -36,42 +36,42 @@ type Batch struct {
 	Overrides []Override `yaml:"overrides,omitempty" json:"overrides,omitempty"`
 	// Exclude leaves out the jobs that one of its entries matches.
 	Exclude []Match `yaml:"exclude,omitempty" json:"exclude,omitempty"`
-	// Slurm says how to submit the batch to a Slurm cluster.
+	// Slurm configures the batch on a Slurm cluster.
 	Slurm Slurm `yaml:"slurm,omitempty" json:"slurm,omitzero"`
 
-	// source is the file's name, and places are those of its nodes.
+	// source is the file's name, and places are the places of its nodes.
 	source string
 	places places
 }
 
-// errorAt is an error at the node of a path, or at the nearest one above it.
+// errorAt returns an error at the node of a path, or at the nearest node above it.
 func (s *Batch) errorAt(path string, err error, format string, args ...any) error {
 	return s.places.errorAt(s.source, path, err, fmt.Sprintf(format, args...))
 }
 
-// DataSet is a table and its splits. In a spec it may be the path alone.
+// DataSet is a table and its splits. A spec may give only the path.
 type DataSet struct {
 	// Name is part of the job's id; the default is the file's base name.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Path is relative to the spec file.
 	Path string `yaml:"path" json:"path"`
-	// SplitMask is a table of masks, one column for each split; Splits replaces
-	// those of the spec.
+	// SplitMask is a table of masks, one column for each split. Splits replaces the
+	// spec's splits.
 	SplitMask string  `yaml:"split_mask,omitempty" json:"split_mask,omitempty"`
 	Splits    *Splits `yaml:"splits,omitempty" json:"splits,omitempty"`
 	Options   `yaml:",inline"`
 }
 
-// NamedKernel is a covariance function. In a spec it may be the expression alone.
+// NamedKernel is a covariance function. A spec may give only the expression.
 type NamedKernel struct {
-	// Name is part of the job's id; the default is made from the expression.
+	// Name is part of the job's id; the default comes from the expression.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Kernel is the expression, as --kernel takes it.
 	Kernel  string `yaml:"kernel" json:"kernel"`
 	Options `yaml:",inline"`
 }
 
-// Match selects jobs: those for which every part that is given holds.
+// Match selects the jobs for which every given part holds.
 type Match struct {
 	Data   []Word   `yaml:"data,omitempty" json:"data,omitempty"`
 	Kernel []Word   `yaml:"kernel,omitempty" json:"kernel,omitempty"`
@@ -85,27 +85,28 @@ type Override struct {
 	Options `yaml:",inline"`
 }
 
-// Slurm holds options of sbatch; the command line's --slurm-… come before them.
+// Slurm holds options of sbatch. The flags --slurm-… override them.
 type Slurm struct {
 	Partition string `yaml:"partition,omitempty" json:"partition,omitempty"`
 	Gres      string `yaml:"gres,omitempty" json:"gres,omitempty"`
 	Time      string `yaml:"time,omitempty" json:"time,omitempty"`
-	// Tasks is the width of the job array; the default is one task for each
-	// job, but no more than 8.
+	// Tasks is the number of tasks of the job array; the default is one task per job,
+	// but no more than 8.
 	Tasks int `yaml:"tasks,omitempty" json:"tasks,omitempty"`
-	// CPUs of each task; the default is the most threads that a job has.
+	// CPUs is the number of CPUs per task; the default is the largest number of threads
+	// of a job.
 	CPUs    int    `yaml:"cpus,omitempty" json:"cpus,omitempty"`
 	Memory  string `yaml:"memory,omitempty" json:"memory,omitempty"`
 	Account string `yaml:"account,omitempty" json:"account,omitempty"`
 	QOS     string `yaml:"qos,omitempty" json:"qos,omitempty"`
-	// Wait makes every task stay until the whole run is done, to take up the
-	// jobs of tasks that die.
+	// Wait makes every task wait until the whole run is done, and continue the jobs of
+	// tasks that die.
 	Wait bool `yaml:"wait,omitempty" json:"wait,omitempty"`
-	// Options are further options of sbatch, such as "--exclude=node7".
+	// Options are other options of sbatch, such as "--exclude=node7".
 	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
 }
 
-// Splits names columns of a mask file: by index or name, or all of them.
+// Splits names columns of a mask file, by index or name, or all columns.
 type Splits struct {
 	All     bool   `json:"all,omitempty"`
 	Columns []Word `json:"columns,omitempty"`

@@ -101,12 +101,12 @@ func TestExpand(t *testing.T) {
 	}
 	three := 3
 	if jobs, err = s.Expand(dir, Options{Threads: &three}); err != nil || *jobs[len(jobs)-1].Options.Threads != 3 {
-		t.Errorf("the command line does not come first: %v", err)
+		t.Errorf("the extra options do not override the spec: %v", err)
 	}
 }
 
-// TestFingerprint: it changes with whatever a result depends on, and with
-// nothing else.
+// TestFingerprint checks that the fingerprint changes with everything that a result
+// depends on, and with nothing else.
 func TestFingerprint(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(full))
 	if err != nil {
@@ -128,23 +128,23 @@ func TestFingerprint(t *testing.T) {
 		seen[f] = other.ID
 	}
 	if j.Fingerprint(map[string]string{j.Path: "c", j.SplitMask: "b"}) == base || j.Fingerprint(map[string]string{j.Path: "a", j.SplitMask: "c"}) == base {
-		t.Error("contents of files do not count")
+		t.Error("the fingerprint ignores the contents of files")
 	}
 	moved := j
 	moved.Path = "/elsewhere/co2.csv"
 	five, big := 5, Bytes(1<<40)
 	moved.Options.Retries, moved.Options.Memory = &five, &big
 	if moved.Fingerprint(map[string]string{moved.Path: "a", j.SplitMask: "b"}) != base {
-		t.Error("what does not change results counts")
+		t.Error("the fingerprint depends on path, retries or memory")
 	}
 	moved.Options.Threads = &five
 	if moved.Fingerprint(map[string]string{moved.Path: "a", j.SplitMask: "b"}) == base {
-		t.Error("threads do not count")
+		t.Error("the fingerprint ignores threads")
 	}
 }
 
-// TestFingerprintStays: the fingerprints of release 0.1.0, on which the jobs of its run
-// directories depend.
+// TestFingerprintStays checks the fingerprints of release 0.1.0, on which the jobs of its
+// run directories depend.
 func TestFingerprintStays(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(full))
 	if err != nil {
@@ -162,7 +162,7 @@ func TestFingerprintStays(t *testing.T) {
 	}
 }
 
-// TestErrors: every mistake is found, at its place, with advice.
+// TestErrors checks that every mistake is found at its place, with advice.
 func TestErrors(t *testing.T) {
 	const ok = "data: [a.csv]\nkernels: [rbf]\n"
 	for _, c := range []struct{ text, want string }{
@@ -179,12 +179,12 @@ func TestErrors(t *testing.T) {
 		{ok + "overrides: [{match: {kernels: [rbf]}}]\n", `did you mean "kernel"?`},
 		{ok + "overrides: [{match: {kernel: [rbg]}}]\n", `no kernel named "rbg" (did you mean "rbf"?)`},
 		{ok + "overrides: [{match: {}}]\n", "matches every job"},
-		{ok + "seeds: [1, 1]\n", "s.yaml:3:12: seed 1 is there twice"},
+		{ok + "seeds: [1, 1]\n", "s.yaml:3:12: seed 1 appears twice"},
 		{ok + "seeds: [-1]\n", "s.yaml:3:"},
-		{ok + "seeds: [1.5]\n", "s.yaml:3:9: 1.5 where a whole number is needed"},
+		{ok + "seeds: [1.5]\n", "s.yaml:3:9: must be a whole number, not 1.5"},
 		{ok + "defaults: {set: {lengthscale: }}\n", "lengthscale has no value"},
 		{ok + "defaults:\n", "s.yaml:3:1: defaults has no value"},
-		{ok + "defaults: {restarts: x}\n", "s.yaml:3:22: a string where whole number is needed"},
+		{ok + "defaults: {restarts: x}\n", "s.yaml:3:22: must be a whole number, not a string"},
 		{ok + "defaults: {restarts: -1}\n", "s.yaml:3:12: restarts -1: must be from 0 to 10000"},
 		{ok + "defaults: {mean: linaer}\n", "s.yaml:3:12: "},
 		{ok + "defaults: {prior: {noise_variance: lognormal(}}\n", "prior of noise_variance: "},
@@ -195,8 +195,8 @@ func TestErrors(t *testing.T) {
 		{ok + "defaults: {standardize: yx}\n", "must be xy, x, y or none"},
 		{ok + "defaults: {bounds: {lengthscale: [2, 1]}}\n", "lower < upper"},
 		{ok + "defaults: {bounds: {lengthscale: [1]}}\n", "s.yaml:3:21: bounds of lengthscale: must be [lower, upper]"},
-		{ok + "defaults: {max_jitter: -1}\n", "must be a number from 0"},
-		{ok + "defaults: {max_jitter: .inf}\n", "must be a number from 0"},
+		{ok + "defaults: {max_jitter: -1}\n", "must be a nonnegative number"},
+		{ok + "defaults: {max_jitter: .inf}\n", "must be a nonnegative number"},
 		{ok + "defaults: {bounds: {lengthscale: [1, .inf]}}\n", "s.yaml:3:21: bounds of lengthscale: must be finite numbers"},
 		{ok + "defaults: {bounds: {lengthscale: [.nan, 1]}}\n", "must be finite numbers"},
 		{ok + "defaults: {set: {lengthscale: -.inf}}\n", "s.yaml:3:18: set of lengthscale: must be a finite number"},
@@ -226,17 +226,17 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), `no column "forcast"; there are forecast, random`) {
-		t.Errorf("a split that is none: %v", err)
+		t.Errorf("an unknown split: %v", err)
 	}
 	if s, err = Parse("s.yaml", []byte(ok+"exclude: [{data: [a]}]\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Expand(".", Options{}); err == nil || !strings.Contains(err.Error(), "leaves no job") {
-		t.Errorf("no job is left: %v", err)
+		t.Errorf("exclude all jobs: %v", err)
 	}
 }
 
-// TestExponent: numbers as people write them, which YAML 1.1 calls strings.
+// TestExponent checks numbers as people write them, which are strings in YAML 1.1.
 func TestExponent(t *testing.T) {
 	s, err := Parse("s.yaml", []byte("data: [a.csv]\nkernels: [rbf]\ndefaults: {set: {lengthscale: 1e-3}, bounds: {lengthscale: [1e-6, 1]}}\n"))
 	if err != nil || s.Defaults.Set["lengthscale"] != 1e-3 || s.Defaults.Bounds["lengthscale"][0] != 1e-6 {
@@ -244,7 +244,7 @@ func TestExponent(t *testing.T) {
 	}
 }
 
-// TestMerge: YAML's own anchors and merge keys work, and are checked too.
+// TestMerge checks that YAML anchors and merge keys work.
 func TestMerge(t *testing.T) {
 	s, err := Parse("s.yaml", []byte("defaults: &d {restarts: 3}\ndata: [a.csv]\nkernels:\n  - kernel: rbf\n    <<: *d\n"))
 	if err != nil || *s.Kernels[0].Restarts != 3 {
@@ -280,8 +280,8 @@ func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
 	return schema.Validate(v)
 }
 
-// TestSchemaAgrees: the schema and the Go types have the same keys everywhere,
-// and judge the same texts alike.
+// TestSchemaAgrees checks that the schema and the Go types have the same keys everywhere
+// and accept the same texts.
 func TestSchemaAgrees(t *testing.T) {
 	var raw map[string]any
 	if err := json.Unmarshal(Schema, &raw); err != nil {
@@ -333,7 +333,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// TestExamples: every example spec is valid for both.
+// TestExamples checks that the schema and the Go types accept every example spec.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../examples/batch/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -6,8 +6,8 @@ import (
 	"gpfit/fit/option"
 )
 
-// Word is a string that YAML may take for a number or a truth value, such as
-// the index of a column.
+// Word is a string that YAML may read as a number or a truth value, such as the index of
+// a column.
 type Word string
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.
@@ -22,7 +22,7 @@ func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
 	case uint64, int64, int:
 		*w = Word(fmt.Sprint(v))
 	case bool:
-		// YAML's own words for truth values, for the option header.
+		// YAML reads the words of option header as truth values.
 		*w = map[bool]Word{true: "yes", false: "no"}[v]
 	default:
 		return fmt.Errorf("must be a word or a whole number")
@@ -30,7 +30,7 @@ func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Bytes is an amount of memory, in a spec a text such as "4GiB" or "500 MB".
+// Bytes is an amount of memory in bytes. A spec gives a text such as "4GiB" or "500 MB".
 type Bytes int64
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.

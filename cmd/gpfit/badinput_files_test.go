@@ -33,7 +33,7 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 	[2]string{goodSpec + "defaults: {bounds: {lengthscale: [1]}}\n", "lower < upper"},
 	[2]string{goodSpec + "defaults: {set: {lengthscale: .inf}}\n", "must be a finite number"},
 	[2]string{goodSpec + "defaults: {fix: {lengthscale: .nan}}\n", "must be a finite number"},
-	[2]string{goodSpec + "defaults: {max_jitter: .nan}\n", "must be a number from 0"},
+	[2]string{goodSpec + "defaults: {max_jitter: .nan}\n", "must be a nonnegative number"},
 	[2]string{goodSpec + "defaults: {restarts: 1000000000000}\n", "must be from 0 to 10000"},
 	[2]string{goodSpec + "defaults: {restarts: 99999999999999999999}\n", "bad.yaml:3:"},
 	[2]string{goodSpec + "defaults: {threads: 100000}\n", "must be from 0 to 1024"},
@@ -41,7 +41,7 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 	[2]string{goodSpec + "defaults: {subsample: -5}\n", "subsample -5"},
 	[2]string{goodSpec + "defaults: {memory: 4 parsecs}\n", "not an amount of memory"},
 	[2]string{goodSpec + "defaults: {prior: {noise_variance: 'gamma('}}\n", "prior of noise_variance"},
-	[2]string{goodSpec + "seeds: [1, 1]\n", "is there twice"},
+	[2]string{goodSpec + "seeds: [1, 1]\n", "appears twice"},
 	[2]string{goodSpec + "seeds: [-1]\n", "bad.yaml:3:"},
 	[2]string{goodSpec + "splits: [7]\n", "no data set has a split_mask"},
 	[2]string{"data: [{path: t.csv, splits: [7]}]\nkernels: [rbf]\n", "splits need a split_mask"},
@@ -59,7 +59,7 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 	[2]string{strings.Repeat("k"+strings.Repeat("y", 1000)+": 1\n", 50), "bad.yaml"},
 )
 
-// withChecksum changes the text of an entry of m.gpfit, of the same length or not, and
+// withChecksum changes the text of an entry of m.gpfit, and possibly its length, and
 // gives the file a valid checksum.
 func withChecksum(change func(name string, text []byte) []byte) func(dir string) error {
 	return func(dir string) error {
@@ -141,7 +141,7 @@ func flip(text []byte) []byte {
 	return text
 }
 
-// sparse makes a file a gibibyte of zeros longer, which take no room on the disk.
+// sparse appends a gibibyte of zeros to a file, which take no room on the disk.
 func sparse(name string) func(dir string) error {
 	return func(dir string) error { return os.Truncate(filepath.Join(dir, name), 1<<30) }
 }
@@ -167,13 +167,13 @@ var badModels = []badCase{
 	{args: "predict m.gpfit other.csv", code: exit.Data, want: []string{`no column named "a"`}, files: map[string]string{"other.csv": "z\n1\n"}},
 	{args: "predict m.gpfit t.csv --features a", code: exit.Usage, want: []string{"selects 1 columns, but the model has 2"}},
 	{args: "predict m.gpfit t.csv --interval 1", code: exit.Usage, want: []string{"between 0 and 1"}},
-	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is a file that is read here"}},
-	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is the file of --out, too"}},
+	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is also an input"}},
+	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is also the file of --out"}},
 	{args: "predict m.gpfit t.csv --cov x.txt", code: exit.Usage, want: []string{"must end in"}},
 	{args: "predict m.gpfit t.csv --plot x.pdf", code: exit.Usage, want: []string{".svg or .png"}},
 	{args: "predict m.gpfit t.csv --draws -1", code: exit.Usage, want: []string{"must not be negative"}},
 	{args: "predict two.gpfit t.csv --plot x.svg", code: exit.Usage, want: []string{"a plot shows one"}},
-	{args: "loo two.gpfit", code: exit.Usage, want: []string{"choose one by --target"}},
+	{args: "loo two.gpfit", code: exit.Usage, want: []string{"choose one with --target"}},
 	{args: "loo two.gpfit --target z", code: exit.Usage, want: []string{"the model's targets are"}},
 	{args: "weights m.gpfit", code: exit.Usage, want: []string{"has no linear term"}},
 	{args: "fit t.csv --out n.gpfit --checkpoint old", code: exit.Usage, want: []string{"old", "is not a checkpoint"}, files: map[string]string{"old": "x\n"}},
@@ -181,12 +181,12 @@ var badModels = []badCase{
 	{args: "fit t.csv --out n.gpfit --checkpoint old", code: exit.Usage, want: []string{"belongs to another job"}, files: map[string]string{"old": "gpfit-checkpoint 1 x\n"}},
 }
 
-// inDone changes a file of the run that is done.
+// inDone changes a file of the finished run.
 func inDone(name string, change func([]byte) []byte) func(dir string) error {
 	return onFile(filepath.Join("done", name), change)
 }
 
-// freshRun makes a run of the files as they are.
+// freshRun makes a run from the current files.
 func freshRun(dir string) error {
 	cmd := exec.Command("gpfit", "batch", "spec.yaml", "--out", "fresh", "--quiet")
 	cmd.Dir = dir
@@ -196,7 +196,7 @@ func freshRun(dir string) error {
 var badRuns = []badCase{
 	{args: "batch nospec.yaml", code: exit.Usage, want: []string{"nospec.yaml: cannot be read: no such file"}},
 	{args: "batch .", code: exit.Usage, want: []string{".: cannot be read"}},
-	{args: "batch spec.yaml --out done", code: exit.Usage, want: []string{"go on with 'gpfit resume done'"}},
+	{args: "batch spec.yaml --out done", code: exit.Usage, want: []string{"continue with 'gpfit resume done'"}},
 	{args: "batch spec.yaml --out t.csv", code: exit.Failure, want: []string{"t.csv"}},
 	{args: "batch spec.yaml --shard 4/4 --out new.run", code: exit.Usage, want: []string{"is not in the range"}},
 	{args: "batch spec.yaml --memory x --out new.run", code: exit.Usage, want: []string{"not an amount of memory"}},
@@ -213,8 +213,8 @@ var badRuns = []badCase{
 		return bytes.Replace(text, []byte(`"schema_version": 1`), []byte(`"schema_version": 9`), 1)
 	})},
 	{args: "show done --format jsn", code: exit.Usage, want: []string{`did you mean "json"`}},
-	{args: "show done --out done/run.json", code: exit.Usage, want: []string{"is a file that is read here"}},
-	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is a file that is read here"}, change: freshRun},
+	{args: "show done --out done/run.json", code: exit.Usage, want: []string{"is also an input"}},
+	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is also an input"}, change: freshRun},
 	{args: "resume fresh", code: exit.Data, want: []string{"changed since the run was made", "--allow-changed"}, change: func(dir string) error {
 		return errors.Join(freshRun(dir), onFile("t.csv", cutShort)(dir))
 	}},

@@ -9,7 +9,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// badExpressions are kernels, means and priors.
+// badExpressions are bad kernels, means and priors.
 var badExpressions = slices.Concat(
 	badWords("fit t.csv", "--kernel", exit.Usage,
 		[2]string{"", "expected a kernel"}, [2]string{"rbf(", "expected an argument of rbf"}, [2]string{"rbf)", "expected '+', '*' or the end"},
@@ -35,7 +35,7 @@ var badExpressions = slices.Concat(
 	),
 )
 
-// badOptions are values of flags.
+// badOptions are bad values of flags.
 var badOptions = slices.Concat(
 	badWords("fit t.csv", "--set", exit.Usage,
 		[2]string{"lengthscale", "needs NAME=VALUE"}, [2]string{"lengthscale=x", "is not a number"}, [2]string{"lengthscale=-1", "lengthscale"},
@@ -52,16 +52,16 @@ var badOptions = slices.Concat(
 	badWords("fit t.csv", "--max-evals", exit.Usage, [2]string{"-1", "must not be negative"}, [2]string{"x", "invalid"}),
 	badWords("fit t.csv", "--subsample", exit.Usage, [2]string{"-1", "must not be negative"}, [2]string{"1.5", "invalid"}),
 	badWords("fit t.csv", "--subsample", exit.Data, [2]string{"1", "at least 2 training rows"}),
-	badWords("fit t.csv", "--max-jitter", exit.Usage, [2]string{"nan", "must be a number from 0"}, [2]string{"inf", "must be a number from 0"}),
+	badWords("fit t.csv", "--max-jitter", exit.Usage, [2]string{"nan", "must be a nonnegative number"}, [2]string{"inf", "must be a nonnegative number"}),
 	badWords("fit t.csv", "--standardize", exit.Usage, [2]string{"yx", "must be xy, x, y or none"}),
 	badWords("fit t.csv", "--target", exit.Data, [2]string{"z", "there are"}, [2]string{"7", "out of range"}, [2]string{"-9", "out of range"}, [2]string{"y,y", "listed twice"})[1:],
 	badWords("fit t.csv", "--features", exit.Data, [2]string{"y", "also listed as a feature"}, [2]string{"a,a", "listed twice"}, [2]string{"2-0", "runs backwards"}, [2]string{"0-99", "out of range"}),
 	badWords("fit t.csv", "--noise-group", exit.Data, [2]string{"a", "noise groups"}, [2]string{"z", `no column named "z"`}),
 	badWords("fit t.csv --scores cv", "--folds", exit.Usage, [2]string{"1", "must be at least 2"}, [2]string{"7", "7 folds of 6 rows"}, [2]string{"1000000000000", "folds of 6 rows"}),
 	badWords("fit t.csv", "--device", exit.Device, [2]string{"tpu", "no such kind of device"}, [2]string{"cuda:99999999999999999999", "cuda"}),
-	badWords("fit t.csv", "--out", exit.Usage, [2]string{".", "is a folder"}, [2]string{"no/m", "cannot write there"}, [2]string{"t.csv", "is a file that is read here"}, [2]string{"mask.csv", "not a gpfit model"}, [2]string{"./done/../t.csv", "is a file that is read here"}),
-	badWords("fit t.csv --out n.gpfit", "--checkpoint", exit.Usage, [2]string{"n.gpfit", "is the file of --out, too"}, [2]string{"t.csv", "is a file that is read here"}, [2]string{"mask.csv", "is not a checkpoint"}, [2]string{".", "is a folder"}),
-	badWords("nlml t.csv", "--graph", exit.Usage, [2]string{"t.csv", "is a file that is read here"}, [2]string{"done", "is a folder"}),
+	badWords("fit t.csv", "--out", exit.Usage, [2]string{".", "is a folder"}, [2]string{"no/m", "cannot write there"}, [2]string{"t.csv", "is also an input"}, [2]string{"mask.csv", "not a gpfit model"}, [2]string{"./done/../t.csv", "is also an input"}),
+	badWords("fit t.csv --out n.gpfit", "--checkpoint", exit.Usage, [2]string{"n.gpfit", "is also the file of --out"}, [2]string{"t.csv", "is also an input"}, [2]string{"mask.csv", "is not a checkpoint"}, [2]string{".", "is a folder"}),
+	badWords("nlml t.csv", "--graph", exit.Usage, [2]string{"t.csv", "is also an input"}, [2]string{"done", "is a folder"}),
 	badWords("sample --prior rbf --quiet", "--grid", exit.Usage, [2]string{"0:1", "needs LO:HI:COUNT"}, [2]string{"1:0:3", "LO < HI"}, [2]string{"0:inf:3", "LO < HI"}, [2]string{"0:1:1000000000", "needs LO:HI:COUNT"}),
 	badWords("sample --prior rbf --quiet", "--grid", exit.Device, [2]string{"0:1:16000000", "of memory"}),
 	badWords("sample --prior rbf --grid 0:1:3", "--draws", exit.Device, [2]string{"1000000000000", "of memory"}),

@@ -24,13 +24,12 @@ import (
 
 // badCase is a command with something wrong in its input.
 type badCase struct {
-	// args are those of gpfit; words with blanks stand in single quotes.
+	// args are the arguments of gpfit. Single quotes enclose words with blanks.
 	args string
 	code int
-	// want are parts of the message: the place, and what to do.
+	// want are parts of the message, such as the place and what to do.
 	want []string
-	// files are written first, by name; good ones are there beside them, see
-	// goodFiles.
+	// files are written first, by name, in addition to the good ones of goodFiles.
 	files map[string]string
 	// change, unless nil, changes the folder first.
 	change func(dir string) error
@@ -44,9 +43,9 @@ const (
 	badMemory    = 1 << 30
 )
 
-// TestBadInput runs every case of the tables in a process of its own: it ends in
-// time and memory, with the documented exit code and a message that names the
-// place, and no file is changed. -short takes every eighth.
+// TestBadInput runs every case of the tables in a separate process. The process must
+// stay within limits of time and memory, end with the documented exit code and a message
+// that names the place, and change no file. -short takes every eighth case.
 func TestBadInput(t *testing.T) {
 	good := goodFiles(t)
 	cases := slices.Concat(badTables, badFiles, badExpressions, badOptions, badSpecs, badModels, badRuns)
@@ -67,8 +66,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// goodFiles makes a folder with a table, a split mask, a model, a checkpoint and a
-// run of it.
+// goodFiles makes a folder with a table and its split mask, model, checkpoint and run.
 func goodFiles(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -118,7 +116,7 @@ func (c *badCase) run(t *testing.T, good string) {
 	cmd := exec.CommandContext(ctx, "gpfit", args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, strings.NewReader(""), &stdout, &stderr
-	_ = cmd.Run() // the exit code tells
+	_ = cmd.Run() // the caller checks the exit code
 	if ctx.Err() != nil {
 		t.Fatalf("not done after %v", badHang)
 	}
@@ -134,7 +132,7 @@ func (c *badCase) run(t *testing.T, good string) {
 		t.Errorf("took %d MiB", usage.Maxrss>>10)
 	}
 	if strings.Contains(stdout.String(), "NaN") || strings.Contains(stdout.String(), "Inf") {
-		t.Errorf("printed what is no number:\n%s", &stdout)
+		t.Errorf("printed a number that is not finite:\n%s", &stdout)
 	}
 	after := snapshot(t, dir)
 	maps.DeleteFunc(after, func(name, is string) bool {
@@ -143,7 +141,7 @@ func (c *badCase) run(t *testing.T, good string) {
 		if found && was == is {
 			return true
 		}
-		t.Errorf("%s was %q, is %q", name, was, is)
+		t.Errorf("%s changed from %q to %q", name, was, is)
 		return true
 	})
 	if len(before) > 0 {
@@ -151,8 +149,8 @@ func (c *badCase) run(t *testing.T, good string) {
 	}
 }
 
-// checkMessage: the message says what is wanted, on a few lines that a terminal
-// shows as they are.
+// checkMessage checks that the message contains want, on a few lines without control
+// characters.
 func checkMessage(t *testing.T, text string, want []string) {
 	t.Helper()
 	for _, w := range want {
@@ -161,7 +159,7 @@ func checkMessage(t *testing.T, text string, want []string) {
 		}
 	}
 	if len(want) == 0 || !strings.Contains("\n"+text, "\ngpfit: ") || len(text) > 6000 {
-		t.Errorf("no message of a few lines, or nothing that is wanted of it: %.6000s", text)
+		t.Errorf("the message is missing or too long, or the case wants nothing: %.6000s", text)
 	}
 	for _, no := range []string{"goroutine ", "panic", "runtime error", "fatal error", "\x1b", "\x00", "%!"} {
 		if strings.Contains(text, no) {
@@ -170,8 +168,8 @@ func checkMessage(t *testing.T, text string, want []string) {
 	}
 }
 
-// snapshot is the mode and the sum of every file but the lock of a run, which says
-// who looked last, and what is too large to be changed by mistake.
+// snapshot returns the mode and the sum of every file. It leaves out the sums of a run's
+// lock, which names the last reader, and of large files, which no mistake changes.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -200,7 +198,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Cases of one form: bad texts of a file for one command.
+// badText returns cases of one command with bad texts of a file.
 func badText(args, name string, code int, texts ...[2]string) []badCase {
 	var all []badCase
 	for _, text := range texts {
@@ -209,7 +207,7 @@ func badText(args, name string, code int, texts ...[2]string) []badCase {
 	return all
 }
 
-// Cases of one form: bad words of one option.
+// badWords returns cases of one command with bad words of an option.
 func badWords(command, option string, code int, words ...[2]string) []badCase {
 	var all []badCase
 	for _, w := range words {
@@ -266,7 +264,7 @@ var badTables = badText("fit bad.csv --out new.gpfit", "bad.csv", exit.Data,
 	[2]string{"x,y\n" + strings.Repeat("9", 100_000) + "e,1\n1,2\n", "bad.csv:2: "},
 )
 
-// npyText is a NumPy file with a header and so many bytes of elements.
+// npyText returns a NumPy file with a header and the given number of bytes of elements.
 func npyText(header string, bytes int) string {
 	header += strings.Repeat(" ", 117-len(header)) + "\n"
 	return "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", bytes)

@@ -21,8 +21,8 @@ import (
 	"gpfit/batch/rundir"
 )
 
-// program copies the test's own program under the name gpfit, which makes it
-// gpfit (see TestMain).
+// program copies the test's program to the name gpfit. Under this name it runs gpfit
+// (see TestMain).
 func program(t testing.TB) string {
 	self, err := os.Executable()
 	if err != nil {
@@ -75,8 +75,8 @@ seeds: [%s]
 	return path
 }
 
-// result is what a run came to: the report of every job without times, and the
-// bytes of its model.
+// result is the outcome of a run: the report of every job without times, and the sum of
+// its model.
 type result map[string]string
 
 // dropTimes removes the times of a report and of its stages.
@@ -95,8 +95,8 @@ func dropTimes(v any) {
 	}
 }
 
-// readResult checks that every job was done exactly once and nothing else was
-// left, and returns what came out.
+// readResult checks that every job was done exactly once and that no other file is left,
+// and returns the result.
 func readResult(t *testing.T, dir string) result {
 	t.Helper()
 	r, err := rundir.Open(dir)
@@ -150,10 +150,9 @@ func readResult(t *testing.T, dir string) result {
 	return out
 }
 
-// TestKills kills a batch again and again, at random moments and as soon as a
-// file is being written, and resumes it: every job is done exactly once, to the
-// same bits as without kills, and no temporary file is left. GPFIT_KILLS sets
-// the number of kills.
+// TestKills kills a batch again and again, at random moments and during writes, and
+// resumes it. Every job must be done exactly once, with the same bits as without kills,
+// and no temporary file may be left. GPFIT_KILLS sets the number of kills.
 func TestKills(t *testing.T) {
 	kills := 10
 	if testing.Short() {
@@ -204,7 +203,7 @@ func TestKills(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// Long enough for some progress, short enough for many kills.
+			// The time allows some progress and many kills.
 			patience := time.Duration(rng.Int64N(int64(alone)/6)) + 5*time.Millisecond
 			writing := false
 			if rng.IntN(2) == 0 {
@@ -231,7 +230,7 @@ func TestKills(t *testing.T) {
 	t.Logf("%d kills, %d of them while a file was being written, over %d runs of 30 jobs", done, writes, runs)
 }
 
-// complete says whether every job of a run has a result.
+// complete reports whether every job of a run has a result.
 func complete(dir string) bool {
 	r, err := rundir.Open(dir)
 	if err != nil {
@@ -245,7 +244,8 @@ func complete(dir string) bool {
 	return true
 }
 
-// untilWrite waits until a file of the run is being written, or for a time.
+// untilWrite waits until a file of the run is being written, or until the time limit,
+// and reports whether it saw a write.
 func untilWrite(run string, limit time.Duration) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		for _, pattern := range []string{".*.tmp*", "models/.*.tmp*"} {

@@ -14,8 +14,7 @@ import (
 	"gpfit/batch/rundir"
 )
 
-// startSlurm starts a cluster of one node, or skips the test where that cannot
-// be done.
+// startSlurm starts a cluster of one node, or skips the test if it cannot.
 func startSlurm(t *testing.T) {
 	missing := ""
 	for _, tool := range []string{"slurmctld", "slurmd", "sbatch", "munge"} {
@@ -50,7 +49,7 @@ func startSlurm(t *testing.T) {
 		text, _ := os.ReadFile(out.Name())
 		t.Fatalf("starting a cluster: %v\n%s", err, text)
 	}
-	// The test runs beside others, to which the variable does nothing.
+	// Other tests run at the same time. The variable does not affect them.
 	if err := os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")); err != nil {
 		t.Fatal(err)
 	}
@@ -70,18 +69,18 @@ func stdoutOf(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// eventually waits for something to become true.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after %v: not yet: %s", limit, what)
+			t.Fatalf("not true after %v: %s", limit, what)
 		}
 	}
 }
 
-// TestSlurm runs a batch as a job array of four tasks on a real cluster, kills
-// one task and requeues another: the results are those of a plain run.
+// TestSlurm runs a batch as a job array of four tasks on a real cluster, kills one task
+// and requeues another. The results must equal a plain run's.
 func TestSlurm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -129,9 +128,9 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("the killed task: %s", states)
 	}
 	if !complete(run) {
-		t.Errorf("the tasks that were left have not done everything:\n%s", stdoutOf(t, gpfit, "show", run))
+		t.Errorf("the remaining tasks have not finished the run:\n%s", stdoutOf(t, gpfit, "show", run))
 	}
-	stdoutOf(t, gpfit, "resume", run, "--quiet") // nothing to do but to look
+	stdoutOf(t, gpfit, "resume", run, "--quiet") // no job is left to run
 	stdoutOf(t, gpfit, "batch", spec, "--out", plain, "--quiet")
 	if d := cmp.Diff(readResult(t, plain), readResult(t, run)); d != "" {
 		t.Errorf("plain (-), array (+):\n%s", d)
@@ -141,8 +140,8 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// takenOver counts the jobs that one process began, without an end, and another
-// one did.
+// takenOver counts the jobs that one process began but did not finish, and another
+// process began again.
 func takenOver(t *testing.T, dir string) int {
 	r, err := rundir.Open(dir)
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 	"reflect"
 )
 
-// TestSpecHasEveryFlag: a spec can say all that "gpfit fit" can.
+// TestSpecHasEveryFlag checks that a spec has a key for every flag of "gpfit fit".
 func TestSpecHasEveryFlag(t *testing.T) {
-	// What a batch says elsewhere: kernels, seeds and masks are axes, files and
-	// checkpoints are the run directory's.
+	// A batch sets these elsewhere: kernels, seeds and masks are axes, and the run
+	// directory holds files and checkpoints.
 	elsewhere := map[string]bool{
 		"kernel": true, "seed": true, "split-mask": true, "out": true, "force": true, "checkpoint": true,
 		"json": true, "quiet": true, "help": true,
-		// Splits are a batch's cross-validation.
+		// A batch cross-validates by its splits.
 		"folds": true, "fold-seed": true, "refit": true,
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
@@ -40,8 +40,8 @@ func TestSpecHasEveryFlag(t *testing.T) {
 	})
 }
 
-// TestWorkers: the same bits whatever the number of workers, in shards, and with
-// several processes on one run.
+// TestWorkers checks that results have the same bits for any number of workers, in
+// shards, and with several processes on one run.
 func TestWorkers(t *testing.T) {
 	gpfit, dir := program(t), t.TempDir()
 	study := writeStudy(t, dir, 80, 2, 1)
@@ -69,13 +69,14 @@ func TestWorkers(t *testing.T) {
 			}
 		}
 	}
-	// All of them begin at once, and one makes the run; two schedulers.
+	// All shards begin at once, and one of them makes the run. Two get their number from
+	// a scheduler.
 	wait(
 		side(nil, "batch", study, "--out", shards, "--shard", "0/3", "--quiet"),
 		side([]string{"SLURM_ARRAY_TASK_ID=11", "SLURM_ARRAY_TASK_MIN=10", "SLURM_ARRAY_TASK_COUNT=3"}, "batch", study, "--out", shards, "--shard", "auto", "--quiet"),
 		side([]string{"JOB_COMPLETION_INDEX=2"}, "batch", study, "--out", shards, "--shard", "auto/3", "--quiet"),
 	)
-	// A run that was begun, and three workers on it.
+	// Three workers share a run that another process made.
 	_, lock, err := rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
 		r, err := rundir.Open(runs["1"])
 		if err != nil {
@@ -98,8 +99,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestInUse: a second process is sent away with exit code 11, and a lock does not
-// outlive its process.
+// TestInUse checks that a second process on a run fails with exit code 11, and that a
+// lock ends with its process.
 func TestInUse(t *testing.T) {
 	dir := t.TempDir()
 	study := writeStudy(t, dir, 20, 1, 0)
@@ -143,8 +144,8 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestBatchSignal: SIGTERM ends a batch within moments, with exit code 130 and
-// checkpoints, and resume comes to the same bits.
+// TestBatchSignal checks that a signal ends a batch within moments, with exit code 130
+// and checkpoints, and that resume computes the same bits.
 func TestBatchSignal(t *testing.T) {
 	gpfit, dir := program(t), t.TempDir()
 	study := writeStudy(t, dir, 450, 1, 1)

@@ -76,7 +76,7 @@ func TestBenchJSON(t *testing.T) {
 			t.Errorf("n = %d: peak_bytes is %v", n, r["peak_bytes"])
 		}
 	}
-	// The NLML is that of `gpfit nlml` at the same parameters, to the last bit.
+	// The NLML equals the result of `gpfit nlml` at the same parameters, to the last bit.
 	code, stdout, stderr = runBenchTest(t, append([]string{"nlml", path, "--threads", "2"}, model...)...)
 	if code != 0 {
 		t.Fatalf("nlml: exit code %d: %s", code, stderr)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestKillAndResume kills a running gpfit, as a crash does, again and again:
-// the same command goes on from its checkpoint and ends with the same model and
-// the same numbers as one that was never killed.
+// TestKillAndResume kills a running gpfit again and again, as a crash does. The same
+// command must continue from its checkpoint and end with the same model and the same
+// numbers as an undisturbed one.
 func TestKillAndResume(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs symbolic links")
@@ -25,7 +25,7 @@ func TestKillAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	gpfit := filepath.Join(dir, "gpfit") // TestMain makes the test binary gpfit under this name
+	gpfit := filepath.Join(dir, "gpfit") // under this name TestMain runs gpfit
 	if err := os.Symlink(self, gpfit); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestKillAndResume(t *testing.T) {
 		}
 		_ = cmd.Process.Kill()
 		if err := <-done; err == nil {
-			break // it was done before
+			break // the fit ended before the kill
 		}
 	}
 	cmd, resumed := command("killed.gpfit", "--checkpoint", checkpoint)
@@ -97,7 +97,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 }
 
-// withoutTimes returns a report without what may differ.
+// withoutTimes returns a report without the parts that may differ.
 func withoutTimes(t *testing.T, report []byte) string {
 	t.Helper()
 	var r map[string]any

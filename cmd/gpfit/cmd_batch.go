@@ -21,7 +21,7 @@ import (
 
 type batchFlags struct {
 	runs.BatchFlags
-	// jobs are options of every job, which come before those of the spec.
+	// jobs are options of every job. They override the spec.
 	jobs   flags.Options
 	out    string
 	dryRun bool
@@ -34,15 +34,16 @@ func newBatch() *cobra.Command {
 		Short: "Run many fits: data sets × kernels × splits × seeds",
 		Long: `Run many fits: data sets × kernels × splits × seeds.
 
-SPEC is a YAML file; examples/batch/full.yaml shows all that it can say. Jobs run
-side by side on the cores and GPUs, as many as memory allows, each with the
-threads that the spec gives it. Everything about the run is in its directory:
-"gpfit show" makes tables of it, "gpfit report" a page, "gpfit resume" goes on
-after Ctrl-C, a crash or a kill, from the checkpoints, to the same bits.
+SPEC is a YAML file; examples/batch/full.yaml shows all its keys. Jobs run side by
+side on the cores and GPUs, as many as memory allows, each with the number of
+threads that the spec gives it. The run directory holds everything about the run.
+"gpfit show" prints the results as tables, and "gpfit report" writes a page. After
+Ctrl-C, a crash or a kill, "gpfit resume" continues from the checkpoints and
+computes the same bits.
 
-A job that fails does not stop the others; the exit code is then 3, as it is that
-of --dry-run where a job will fail. At most 1,000,000 jobs make a batch. With
---engine slurm a job array is submitted. Without a scheduler, or with another
+A job that fails does not stop the others. The exit code is then 3; with --dry-run
+it is 3 if a job is going to fail. A batch has at most 1,000,000 jobs. With
+--engine slurm, gpfit submits a job array. Without a scheduler, or with another
 one, start the same command with --shard 0/4, 1/4, … on machines that share the
 run directory.`,
 		Example: `  gpfit batch examples/batch/co2.yaml
@@ -51,10 +52,10 @@ run directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runBatch(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in this folder)")
-	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with memory, operations and expected time, and do nothing")
+	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in the current folder)")
+	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with their memory, operations and expected time, and run nothing")
 	flags.InGroup(s, "Run", "out", "dry-run")
-	f.jobs.AddOverrides(s, "batch", "Every job, before the options of the spec")
+	f.jobs.AddOverrides(s, "batch", "Every job (overrides the spec)")
 	f.BatchFlags.Add(s)
 	return cmd
 }
@@ -108,14 +109,14 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	return f.Run(cmd, msg, r)
 }
 
-// openNew makes the run, or joins it where shards share it.
+// openNew creates the run, or joins it if shards share it.
 func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, error)) (*rundir.Run, *rundir.Lock, error) {
 	if shared {
 		return rundir.Join(out, build)
 	}
 	r, lock, err := rundir.Create(out, build)
 	if errors.Is(err, rundir.ErrExists) {
-		return nil, nil, exit.Usagef("%v: go on with 'gpfit resume %s', or choose another directory with --out", err, out)
+		return nil, nil, exit.Usagef("%v: continue with 'gpfit resume %s', or choose another directory with --out", err, out)
 	}
 	return r, lock, err
 }

@@ -30,7 +30,7 @@ type benchFlags struct {
 	plot      string
 }
 
-// The limits of a measurement.
+// The largest values of --repeat and --d.
 const (
 	maxRepeat  = 10_000
 	maxColumns = 1 << 20
@@ -40,29 +40,30 @@ func newBench() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "The speed of evaluations per device and n, against the device's own limit",
+		Short: "Measure the speed of each device and compare it with the device's limit",
 		Long: `Measure how long a device takes for the negative log marginal likelihood (NLML),
 for NLML and gradient, and for predictions, at each number of rows n. A value
-with gradient costs n³ floating-point operations whatever the number of
-parameters: the rate of the device's matrix product (dgemm), measured in the same
-run, is the limit that the result is compared with.
+with its gradient costs n³ floating-point operations, whatever the number of
+parameters. gpfit compares its rate with a limit: the rate of the device's matrix
+product (dgemm), which it measures in the same run.
 
-Times are medians after one warm-up, each at parameters that differ by a
-millionth from the last, so that nothing is reused; the NLML shown is at the
-given parameters. Peak memory is the largest resident memory of the process
-during an n, on Linux. Predictions give mean and standard deviation.`,
+Times are medians after one warm-up. Each evaluation changes the parameters by a
+millionth, so that nothing is reused; the NLML shown is the value at the given
+parameters. Peak memory, on Linux only, is the largest resident memory of the
+process during the measurements of one n. Predictions give mean and standard
+deviation.`,
 		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
   gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, &f) },
 	}
 	s := flags.InOrder(cmd)
-	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows: the first n of the table")
-	s.StringVar(&f.data, "data", "", "a table, `FILE` (default: a synthetic one from --d and --seed)")
-	s.IntVar(&f.d, "d", 8, "columns of the synthetic table")
+	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows; each measurement takes the first n rows of the table")
+	s.StringVar(&f.data, "data", "", "`FILE` with the table (default: a synthetic table from --d and --seed)")
+	s.IntVar(&f.d, "d", 8, "number of columns of the synthetic table")
 	f.Add(s, "bench")
 	s.Lookup("seed").Usage = "seed of the synthetic table or of option subsample"
-	s.IntVar(&f.repeat, "repeat", 5, "timed evaluations of each kind; their median is shown")
-	s.StringVar(&f.plot, "plot", "", "also draw time against n to `FILE`, .svg or .png")
+	s.IntVar(&f.repeat, "repeat", 5, "number of timed evaluations of each kind; gpfit shows their median")
+	s.StringVar(&f.plot, "plot", "", "also plot time against n in `FILE`, .svg or .png")
 	flags.InGroup(s, "Measurement", "n", "data", "d", "repeat")
 	flags.InGroup(s, "Output", "plot")
 	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
@@ -111,9 +112,9 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 	case smallest < 2:
 		return exit.Usagef("--n %d: a model needs at least 2 rows", smallest)
 	case f.Data.Targets != nil:
-		return exit.Usagef("--target %s: measurements are of one target", strings.Join(f.Data.Targets, ","))
+		return exit.Usagef("--target %s: a measurement takes one target", strings.Join(f.Data.Targets, ","))
 	case len(f.sizes) == 0:
-		return exit.Usagef("--n: no numbers of rows")
+		return exit.Usagef("--n: give at least one number of rows")
 	case f.repeat < 1 || f.repeat > maxRepeat:
 		return exit.Usagef("--repeat %d: must be from 1 to %d", f.repeat, maxRepeat)
 	case f.d < 1 || f.d > maxColumns:
@@ -175,14 +176,14 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.Ope
 	for _, b := range o.Backends {
 		if name := b.Info().Name; names[name] {
 			o.Close()
-			return nil, exit.Usagef("--device %s: %s is there twice", f.Compute.Device, name)
+			return nil, exit.Usagef("--device %s: names %s twice", f.Compute.Device, name)
 		}
 		names[b.Info().Name] = true
 	}
 	return o, nil
 }
 
-// measure measures every n on every device and prints each result as it comes.
+// measure measures every n on every device and prints each result at once.
 func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*fit.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
@@ -213,7 +214,7 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 	return results, nil
 }
 
-// machine says what the results are measured on and with.
+// machine describes the processor, the program and the data of the measurements.
 func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
 	m := &bench.Machine{
 		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),

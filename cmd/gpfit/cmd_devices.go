@@ -22,15 +22,15 @@ func newDevices() *cobra.Command {
 	var f devicesFlags
 	cmd := &cobra.Command{
 		Use:   "devices",
-		Short: "Show the devices, and which would be chosen and why",
-		Long: "Show the devices that were found, and which would be chosen and why. Found does not mean that a device works: " +
-			"--test opens it and compares likelihoods, gradients and predictions with the CPU's.",
+		Short: "Show the devices, and which one gpfit would choose and why",
+		Long: "Show the devices that gpfit finds, and which one it would choose and why. A device that it finds may still not work: " +
+			"--test opens the device and compares its likelihoods, gradients and predictions with the CPU's.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
 	}
 	cmd.Flags().StringVar(&f.device, "device", device.Auto, "the device to choose: auto, or a name")
-	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure anew from which size on a GPU pays, and remember it")
-	cmd.Flags().BoolVar(&f.test, "test", false, "open the device, or all GPUs, and compare with the CPU; exit code 12 if one does not open or is wrong")
-	cmd.Flags().IntSliceVar(&f.sizes, "n", devices.CheckSizes, "the numbers of points of --test, as memory and time permit")
+	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure again from which number of rows on a GPU is faster than the CPU, and remember it")
+	cmd.Flags().BoolVar(&f.test, "test", false, "open the device, or all GPUs, and compare the results with the CPU's; the exit code is 12 if a device does not open or computes wrong results")
+	cmd.Flags().IntSliceVar(&f.sizes, "n", devices.CheckSizes, "numbers of points for --test, as far as memory and time permit")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	return cmd
 }

@@ -12,12 +12,12 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a model for other programs: parameters, scaling, data and weights",
-		Long: `Write all that a prediction needs, the covariance function as a tree, in a form
-that needs nothing of gpfit's to be read: one JSON object, or a NumPy archive with
-arrays X, y, alpha and the rest in its entry model.json. examples/EXPORT.md
-describes it, examples/model.schema.json is its JSON Schema,
-examples/read_model.py predicts from it with NumPy alone, and
-examples/to_sklearn.py builds the equal scikit-learn model.`,
+		Long: `Write everything that a prediction needs, with the covariance function as a tree, in
+a form that programs can read without gpfit: one JSON object, or a NumPy archive
+with the arrays X, y, alpha and the rest in its entry model.json.
+examples/EXPORT.md describes the form, examples/model.schema.json is its JSON
+Schema, examples/read_model.py predicts from it with NumPy alone, and
+examples/to_sklearn.py builds the equivalent scikit-learn model.`,
 		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
   gpfit export co2.gpfit | jq .kernel`,
 		RunE: func(cmd *cobra.Command, args []string) error {

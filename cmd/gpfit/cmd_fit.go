@@ -28,37 +28,40 @@ func newFit() *cobra.Command {
 		Short: "Tune the hyperparameters on a table and write a model",
 		Long: `Tune the hyperparameters on a table and write a model.
 
-DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet;
-NumPy's .npy with an array of two dimensions, or .npz with one, or with X and y;
-a directory or a quoted pattern whose files, sorted by name, make one table of
-the same columns; or "-", CSV from standard input. Parameters are tuned by L-BFGS
-on their logarithms, with the gradient of the exact negative log marginal
-likelihood (NLML). From 2,000 rows on it begins on growing random subsets
-(--coarse), which saves most evaluations at full size; the result is an optimum
-over all rows either way. With --prior the
-negative log prior density is added: the result is the mode of the posterior
-density of the parameters (MAP), in natural units of the scaled problem.
+DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet; a
+NumPy .npy file with a two-dimensional array, or .npz with one such array or with X
+and y; a directory or a quoted pattern, whose files have the same columns and form
+one table, in the order of their names; or "-" for CSV from standard input.
 
-The mean function is a sum (--mean 'linear + bumps(5, dims=0)') of constant;
-linear, every column; poly(K), the powers 1 to K of every column, without
-products of columns; bumps(M), M Gaussian bumps on every column, centres at its
-quantiles, width their mean distance. dims=0 or dims=[0, 2] limits a term to
-columns; all have the constant. Coefficients are found by generalised least
-squares within each evaluation, and their uncertainty is in predictions.
+gpfit tunes the parameters by L-BFGS on their logarithms, with the gradient of the
+exact negative log marginal likelihood (NLML). From 2,000 rows on it begins with
+growing random subsets (--coarse), which saves most evaluations at full size;
+either way the result is an optimum over all rows. --prior adds the negative log
+prior density: the result is then the mode of the posterior density of the
+parameters (MAP), in natural units of the scaled problem.
 
-Noise is one variance for all rows, one for each group of rows (--noise-group), or
-known for each row (--noise-column), the estimated variance on top.
+The mean function, such as --mean 'linear + bumps(5, dims=0)', is a sum of
+constant; linear, in every column; poly(K), the powers 1 to K of every column,
+without products of columns; and bumps(M), M Gaussian bumps on every column, with
+centres at its quantiles and their mean distance as width. Each of them includes
+the constant. dims=0 or dims=[0, 2] limits a term to columns. gpfit finds the
+coefficients by generalised least squares within each evaluation, and predictions
+include their uncertainty.
 
-Limits: a kernel has at most 1,000 leaves. Without --subsample reading stops at
-the row from which no device could hold the n×n matrix (about 370,000, or more on
-a host with more than 64 GiB free). Columns whose values are beyond 1e150, or vary
-by less than 1e-150, are refused.
+The noise has one variance for all rows, one for each group of rows
+(--noise-group), or a known variance for each row plus an estimated one
+(--noise-column).
 
-Several targets, --target a,b, share kernel and noise: their NLMLs are summed.
+Limits: a kernel has at most 1,000 leaves. Without --subsample, gpfit stops reading
+at the row from which no device could hold the n×n matrix (about 370,000, or more
+on a host with more than 64 GiB free). It refuses columns whose values are beyond
+1e150 or vary by less than 1e-150.
 
-Ctrl-C stops the optimiser and writes the best model so far (exit code 130).
-With --checkpoint the same command goes on from there, as it does after a crash,
-and ends with the same bits as a fit that was never stopped.`,
+Several targets (--target a,b) share kernel and noise; gpfit sums their NLMLs.
+
+After Ctrl-C gpfit writes the best model so far (exit code 130). With --checkpoint
+the same command continues from there, as it does after a crash, and ends with the
+same bits as an uninterrupted fit.`,
 		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
   gpfit fit data.csv --target price --ard --restarts 5 --json
   gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
@@ -98,7 +101,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
-		msg.Note("there is a checkpoint %s: taking up what it holds", opts.Checkpoint)
+		msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
 	}
 	job, err := f.Open(ctx, msg, data, opts, false)
 	if err != nil {
@@ -112,7 +115,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	defer outcome.Close()
 	if err == nil && f.CrossValidate {
 		if !f.Output.SaveFactor {
-			outcome.Close() // its memory is the folds'
+			outcome.Close() // the folds need its memory
 		}
 		err = f.Score(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
 	}
@@ -141,7 +144,7 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 	case errors.Is(fitErr, context.Canceled):
 		text := "interrupted: the best model so far is in " + f.Output.Out
 		if checkpoint := f.Fit.Checkpoint; checkpoint != "" {
-			text += "; the same command goes on from the checkpoint " + checkpoint
+			text += "; the same command continues from the checkpoint " + checkpoint
 		}
 		return &fit.CancelledError{Msg: text}
 	case err != nil || fitErr != nil:

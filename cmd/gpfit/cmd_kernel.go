@@ -40,15 +40,15 @@ func newKernelCheck() *cobra.Command {
 	var f kernelCheckFlags
 	cmd := &cobra.Command{
 		Use:   "check EXPR [DATA]",
-		Short: "Whether an expression is a covariance function, as far as a sample of points tells",
-		Long: `Read a kernel and look on some points for what a covariance function cannot have: a
-matrix of covariances that is not symmetric, or that has an eigenvalue below 0 by
-more than rounding explains. The points are rows of DATA, scaled as a fit scales
-them, or standard normal ones of --columns columns. The parameters are the start
-values of a fit, and some random ones around them.
+		Short: "Check on a sample of points whether an expression is a covariance function",
+		Long: `Check on a sample of points whether an expression is a covariance function. The check
+fails if the covariance matrix of the points is not symmetric, or if an eigenvalue
+is below 0 by more than rounding explains. The points are rows of DATA, scaled as a
+fit scales them; without DATA they are standard normal, with --columns columns. The
+parameters are the start values of a fit and random values around them.
 
-A kernel that passes may still be none: elsewhere, or at other parameters. One that
-does not pass is none, and the exit code is 10.
+A kernel that passes may still fail at other points or parameters. A kernel that
+fails is not a covariance function, and the exit code is 10.
 
 ` + formulaHelp,
 		Example: `  gpfit kernel check 'formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)' --columns 1
@@ -62,25 +62,26 @@ does not pass is none, and the exit code is 10.
 		RunE: func(cmd *cobra.Command, args []string) error { return runKernelCheck(cmd, args, &f) },
 	}
 	s := flags.InOrder(cmd)
-	s.IntVar(&f.check.Points, "points", 300, "number of points at most; the time grows with its cube")
-	s.IntVar(&f.check.Draws, "draws", 4, "parameter vectors around the start values")
-	s.IntVar(&f.columns, "columns", 3, "columns of random points, without DATA")
+	s.IntVar(&f.check.Points, "points", 300, "largest number of points; the time grows with its cube")
+	s.IntVar(&f.check.Draws, "draws", 4, "number of random parameter vectors around the start values")
+	s.IntVar(&f.columns, "columns", 3, "number of columns of random points, without DATA")
 	flags.InGroup(s, "Points", "points", "draws", "columns")
 	f.Add(s, "kernel check")
 	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of option subsample"
 	return cmd
 }
 
-// formulaHelp is what the help says of formulas.
-const formulaHelp = `A kernel is made of families, + and *, and of formulas: formula(exp(-r/a), a=1) has
-the parameter a, with its start value. In a formula stand numbers, pi, + - * / ^, the
-functions exp, log, log1p, sqrt, sin, cos, tanh, asin, abs, sigmoid and pos (the
-positive part), and of two points x and x':
+// formulaHelp describes formulas.
+const formulaHelp = `A kernel combines families and formulas by + and *. formula(exp(-r/a), a=1) has the
+parameter a, whose start value is 1. A formula may contain numbers, pi, + - * / ^,
+the functions exp, log, log1p, sqrt, sin, cos, tanh, asin, abs, sigmoid and pos (the
+positive part), and these quantities of two points x and x':
 
   r, r2        their distance and its square; with ard, each column is divided by a
                lengthscale
-  dot          the inner product; xx and yy: those of either point with itself
-  x, y         the coordinates, on one column
+  dot          their inner product; xx and yy: the inner product of x, or of x',
+               with itself
+  x, y         their coordinates, for a kernel of one column
   mismatches   the number of columns in which they differ`
 
 func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) error {
@@ -113,8 +114,8 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	return nil
 }
 
-// disprovedError ends the command after a report whose verdict says what is wrong with the
-// kernel.
+// disprovedError ends the command after a report that says why the kernel is not a
+// covariance function.
 type disprovedError struct {
 	kernel string
 	err    error
@@ -127,7 +128,7 @@ func (e *disprovedError) Error() string {
 // Unwrap returns the error with the verdict.
 func (e *disprovedError) Unwrap() error { return e.err }
 
-// points reads DATA, if it is there, or draws a table.
+// points reads DATA if it is given, and otherwise draws a table.
 func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
 	if len(path) > 0 {
 		return f.ReadTable(ctx, path[0], stdin)

@@ -19,22 +19,22 @@ func newLOO() *cobra.Command {
 	var f looFlags
 	cmd := &cobra.Command{
 		Use:   "loo MODEL",
-		Short: "Leave-one-out predictions of a model's own training rows, with scores",
-		Long: `Predict every training row of a model from all the others, by one factorisation
-(Rasmussen & Williams 2006, section 5.4.2). The parameters stay as they are: they
-have seen the row. The columns, in original units:
+		Short: "Predict each training row of a model from the others, with scores",
+		Long: `Predict every training row of a model from all the others, with one factorisation
+(Rasmussen & Williams 2006, section 5.4.2). The parameters do not change: their fit
+included the row. The result has these columns, in original units:
 
   row           number of the training row in its table, from 0 without the header
-  target        what was observed
+  target        the observed value
   mean, std     its prediction from the other rows, noise included
   residual      target - mean
   standardized  residual/std, standard normal if the model is right
   log_density   log predictive density of the target
 
-Standard error gets the scores over all rows: RMSE, NLPD (mean negative log
-predictive density), Q2 (1 - squared residuals/squared deviations from the mean),
-and the shares of targets in their 50, 90 and 95 % intervals. With --json they are
-in the result, beside the columns.`,
+gpfit prints the scores over all rows on standard error: RMSE, NLPD (mean negative
+log predictive density), Q2 (1 - squared residuals/squared deviations from the
+mean), and the shares of targets in their 50, 90 and 95 % intervals. With --json
+the result also contains them.`,
 		Example: `  gpfit loo co2.gpfit --out residuals.csv
   gpfit loo co2.gpfit --json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },

@@ -20,7 +20,7 @@ func newNLML() *cobra.Command {
 	var f nlmlFlags
 	cmd := &cobra.Command{
 		Use:   "nlml DATA",
-		Short: "The negative log marginal likelihood, its terms and gradient at given parameters",
+		Short: "Evaluate the negative log marginal likelihood, its terms and its gradient",
 		Long: `Evaluate the negative log marginal likelihood (NLML), its three terms and its
 gradient at the parameters given by --set, or at the start values that a fit
 would take. Nothing is optimised.`,
@@ -30,7 +30,7 @@ would take. Nothing is optimised.`,
 	}
 	s := flags.InOrder(cmd)
 	f.Add(s, "nlml")
-	s.StringVar(&f.graph, "graph", "", "also draw the expression graph and its derivatives into `FILE`, for Graphviz (dot -Tsvg FILE)")
+	s.StringVar(&f.graph, "graph", "", "also write the expression graph and its derivatives to `FILE` for Graphviz (dot -Tsvg FILE)")
 	flags.InGroup(s, "Output", "graph")
 	return cmd
 }

@@ -29,16 +29,16 @@ func newPredict() *cobra.Command {
 	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict MODEL DATA",
-		Short: "Mean, standard deviation and interval for every row of a table",
-		Long: `Predict with a model from "gpfit fit". For every row of DATA the result has, in
+		Short: "Predict mean, standard deviation and interval for every row of a table",
+		Long: `Predict with a model that "gpfit fit" wrote. For every row of DATA the result has, in
 original units:
 
-  mean              of the posterior
+  mean              posterior mean
   std               standard deviation of a new observation, noise included
-  lower95, upper95  its central interval, of the probability --interval
+  lower95, upper95  its central interval, with the probability --interval
   std_latent        standard deviation of the function without noise
 
-and, where asked for,
+and on request
 
   mean_function, mean_TERM, std_TERM  with --terms: the part of the mean function
                     (and of the scaling), and posterior mean and deviation of each
@@ -48,18 +48,18 @@ and, where asked for,
                     derivative by that feature, for kernels without a kink
   draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
-In the columns of a model of several targets, each has its name and a point in
-front of these.
+If the model has several targets, each of these names begins with the name of its
+target and a point.
 
-Columns are found by the names the model was trained with; --features names
-others, in the model's order. The same holds for the columns of known noise
-variances and of noise groups. Without known variances, std has the estimated
-part of the noise alone, which is a warning; rows without a noise group are an
-error unless --noise-group-default names one.
+gpfit finds the columns by the names that the model was trained with; --features
+names others, in the model's order. It finds the columns of known noise variances
+and of noise groups in the same way. Without known variances, std includes only the
+estimated noise, and gpfit warns. Rows without a noise group are an error unless
+--noise-group-default names one.
 
-Rows are read and written a few thousand at a time, so that DATA may be larger
-than memory; but with --json, --draws and --cov all are held. --plot draws mean and
-interval along one feature, with the training data.`,
+gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
+memory. With --json, --draws or --cov it holds all rows in memory. --plot plots mean
+and interval along one feature, with the training data.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
   gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
@@ -70,11 +70,11 @@ interval along one feature, with the training data.`,
 	s := flags.InOrder(cmd)
 	f.Add(s, "predict")
 	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
-	s.BoolVar(&f.predict.Terms, "terms", false, "predict each term of a sum of kernels apart, too")
-	s.BoolVar(&f.predict.Gradient, "gradient", false, "derivatives of the mean by the features, too")
-	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "standard deviations of the function's derivatives, too: 2n² operations a row and feature")
-	s.StringVar(&f.plot, "plot", "", "also draw mean, interval and training data to `FILE`.svg or .png")
-	s.StringVar(&f.plotBy, "plot-by", "", "feature along which to draw, by `NAME` (default: the first that the model uses)")
+	s.BoolVar(&f.predict.Terms, "terms", false, "also predict each term of a sum of kernels")
+	s.BoolVar(&f.predict.Gradient, "gradient", false, "also give the derivatives of the mean by the features")
+	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "also give the standard deviations of the function's derivatives: 2n² operations per row and feature")
+	s.StringVar(&f.plot, "plot", "", "also plot mean, interval and training data in `FILE`.svg or .png")
+	s.StringVar(&f.plotBy, "plot-by", "", "`NAME` of the feature along which to plot (default: the first that the model uses)")
 	flags.InGroup(s, "Prediction", "interval", "terms", "gradient", "gradient-std")
 	flags.InGroup(s, "Output", "plot", "plot-by")
 	return cmd
@@ -89,8 +89,8 @@ func (f *predictFlags) check() error {
 	return nil
 }
 
-// outputs are the files to be written: each of several targets has a covariance of
-// its own.
+// outputs returns the files to write. Each of several targets has its own covariance
+// file.
 func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
 	files := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot}}
 	if len(m.Targets) == 0 {
@@ -124,7 +124,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		return err
 	}
 	defer in.Close()
-	// What is wrong at the beginning is found before the work.
+	// Errors in the first rows end the command before the work begins.
 	next := in.Next
 	if f.predict.Wanted() {
 		next = in.All
@@ -153,8 +153,8 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	return err
 }
 
-// writePieces predicts the given rows and those that in has left, and writes the
-// results as they come.
+// writePieces predicts the rows of piece and all further rows of in, and writes the
+// results of each piece at once.
 func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.ModelRows, plot *forecast, msg *messages.Writer) error {
 	out := columns.NewSheet(w, f.Output.JSON, f.predict.Info())
 	for done := 0; piece.N > 0; {
@@ -183,7 +183,8 @@ type forecast struct {
 	column int
 }
 
-// openPlot checks the flags of the plot against the model; nil without --plot.
+// openPlot checks the flags of the plot against the model. Without --plot it returns
+// nil.
 func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
 	switch {
 	case f.plot == "" && f.plotBy != "":
@@ -210,7 +211,7 @@ func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
 	return p, nil
 }
 
-// add takes the result of rows of all features.
+// add appends the result of the rows in, which have all features.
 func (p *forecast) add(in rows.Rows, result columns.TargetColumns) {
 	p.X = append(p.X, columns.Of(in.X, in.N, p.column)...)
 	// The columns are mean, std, lower, upper.

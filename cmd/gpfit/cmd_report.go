@@ -17,13 +17,13 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a page with the results of a batch",
-		Long: `Write a page with the results of a batch: scores of the kernels on every data
-set, kernels compared in pairs, every job with its parameters, and what failed.
-The page is one HTML file with its plots in it.`,
+		Long: `Write a page with the results of a batch: the scores of the kernels on every data
+set, comparisons of kernels in pairs, every job with its parameters, and the jobs
+that failed. The page is one HTML file that contains its plots.`,
 		Example: "  gpfit report study.run --out study.html",
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out) },
 	}
-	cmd.Flags().StringVar(&out, "out", "", "page, an HTML `FILE`, or - for standard output (default: RUN/report.html)")
+	cmd.Flags().StringVar(&out, "out", "", "HTML `FILE`, or - for standard output (default: RUN/report.html)")
 	return cmd
 }
 

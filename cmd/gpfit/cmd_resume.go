@@ -25,21 +25,21 @@ func newResume() *cobra.Command {
 	var f resumeFlags
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Go on with a batch after Ctrl-C, a crash or a failure",
-		Long: `Go on with a batch after Ctrl-C, a crash or a failure.
+		Short: "Continue a batch after Ctrl-C, a crash or a failure",
+		Long: `Continue a batch after Ctrl-C, a crash or a failure.
 
-Jobs that are done stay done, others go on from their checkpoints, to the same
-bits as without an interruption. Jobs that failed for want of a device or of
-memory are tried again, others only with --retry-failed. If the spec or a data
-file is not what it was, nothing is done (exit code 10), unless --allow-changed
-is given: then the jobs that the change touches are done anew, and new jobs of
-the spec are added.`,
+gpfit keeps the results of finished jobs and continues the others from their
+checkpoints, with the same bits as without an interruption. It tries jobs again
+that failed because a device or memory was missing, and other failed jobs only
+with --retry-failed. If the spec or a data file has changed, gpfit runs nothing
+(exit code 10). With --allow-changed it repeats the jobs that the change affects
+and adds new jobs of the spec.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runResume(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	s.BoolVar(&f.allowChanged, "allow-changed", false, "take over a changed spec or changed data, and do anew what they touch")
-	s.BoolVar(&f.RetryFailed, "retry-failed", false, "try again whatever failed")
-	s.BoolVar(&f.Shared, "worker", false, "share the run with other workers: take jobs that nobody has claimed")
+	s.BoolVar(&f.allowChanged, "allow-changed", false, "accept a changed spec or changed data, and repeat the jobs that the change affects")
+	s.BoolVar(&f.RetryFailed, "retry-failed", false, "try all failed jobs again")
+	s.BoolVar(&f.Shared, "worker", false, "share the run with other workers: take jobs that no worker has claimed")
 	flags.InGroup(s, "Run", "allow-changed", "retry-failed", "worker")
 	f.BatchFlags.Add(s)
 	return cmd
@@ -68,7 +68,7 @@ func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 		err = takeOver(ctx, msg, r)
 	}
 	if changed != nil && !f.allowChanged {
-		return fmt.Errorf("%w; with --allow-changed gpfit does again what depends on it", err)
+		return fmt.Errorf("%w; with --allow-changed gpfit repeats the jobs that depend on it", err)
 	}
 	if err != nil {
 		return err
@@ -84,7 +84,8 @@ func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 	return f.Run(cmd, msg, r)
 }
 
-// takeOver replaces the resolved spec by that of the files as they are now.
+// takeOver resolves the spec again, with the files as they are now, and replaces the
+// run's resolved spec.
 func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	s, text, err := spec.Read(r.SpecPath)
 	if err != nil {
@@ -104,7 +105,7 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 			kept++
 		}
 	}
-	msg.Warn("taking over what has changed, as --allow-changed allows")
-	msg.Note("%d jobs, of which %d are as before", len(m.Jobs), kept)
+	msg.Warn("accepting the changes, as --allow-changed allows")
+	msg.Note("%d jobs, of which %d are unchanged", len(m.Jobs), kept)
 	return r.Replace(m, text)
 }

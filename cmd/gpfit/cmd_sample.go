@@ -31,41 +31,41 @@ func newSample() *cobra.Command {
 	var f sampleFlags
 	cmd := &cobra.Command{
 		Use:   "sample [MODEL] [DATA]",
-		Short: "Joint draws at the rows of a table, from a posterior or a prior",
-		Long: `Draw functions at the rows of DATA, jointly:
+		Short: "Draw jointly at the rows of a table, from a posterior or a prior",
+		Long: `Draw functions jointly at the rows of DATA:
 
   gpfit sample MODEL DATA                  from the posterior of a model
   gpfit sample MODEL DATA --unconditional  from its prior, as if it had seen no data
-  gpfit sample --prior EXPRESSION DATA     from a covariance function, mean 0
+  gpfit sample --prior EXPRESSION DATA     from a covariance function, with mean 0
 
 The columns of the result are the features, then draw0, draw1, … in original
-units. With --prior all columns of DATA are inputs unless --features says
-otherwise; parameters are what the expression or --set says, else 1, and
-noise_variance (for --observed) may be set, else 0. --grid LO:HI:COUNT stands for
-a DATA of one column of equally spaced numbers.
+units. With --prior all columns of DATA are inputs unless --features names some.
+The expression or --set gives the parameters; others are 1, and noise_variance
+(for --observed) is 0. --grid LO:HI:COUNT replaces DATA by one column of equally
+spaced numbers.
 
-Rows so close that their covariance is singular to working precision are drawn
-from its numerical range; nothing is added to its diagonal.`,
+If rows are so close that their covariance is singular to working precision, gpfit
+draws from its numerical range; it adds nothing to the diagonal.`,
 		Example: `  gpfit sample co2.gpfit examples/co2_new.csv --draws 20 --seed 7
   gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSample(cmd, args, &f) },
 	}
 	s := flags.InOrder(cmd)
-	s.StringVar(&f.prior, "prior", "", "draw from this covariance function, an `EXPRESSION`, not from a MODEL")
+	s.StringVar(&f.prior, "prior", "", "covariance function to draw from instead of a MODEL, an `EXPRESSION`")
 	s.StringArrayVar(&f.set, "set", nil, "parameter of --prior, `NAME=VALUE` (may be repeated)")
 	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
-	s.StringVar(&f.grid, "grid", "", "rows of one feature, equally spaced, in place of DATA: `LO:HI:COUNT`")
+	s.StringVar(&f.grid, "grid", "", "`LO:HI:COUNT`, equally spaced rows of one feature instead of DATA")
 	flags.CommandLineOnly(s, "prior", "set")
 	flags.InGroup(s, "Prior", "prior", "set", "unconditional", "grid")
 	f.Add(s, "sample")
 	return cmd
 }
 
-// sampleRows are the rows to draw at: n rows of all features, of which used are
-// shown.
+// sampleRows are the rows to draw at: n rows of all features. The result shows the
+// features of the indices used.
 type sampleRows struct {
-	// target is the one of several that is drawn.
+	// target is the target to draw, if the model has several.
 	target string
 	names  []string
 	used   []int
@@ -100,7 +100,7 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	})
 }
 
-// check checks that arguments and flags go together.
+// check checks that the arguments and flags belong together.
 func (f *sampleFlags) check(args []string) error {
 	var want []string
 	if f.prior == "" {
@@ -111,17 +111,17 @@ func (f *sampleFlags) check(args []string) error {
 	}
 	switch {
 	case len(args) != len(want) && want == nil:
-		return exit.Usagef("%d arguments, expected none: --prior and --grid stand for MODEL and DATA", len(args))
+		return exit.Usagef("%d arguments, expected none: --prior and --grid replace MODEL and DATA", len(args))
 	case len(args) != len(want):
 		return flags.WrongArgs(len(args), want)
 	case f.prior != "" && f.unconditional:
-		return exit.Usagef("--unconditional goes with a MODEL, not with --prior")
+		return exit.Usagef("--unconditional needs a MODEL: leave it out with --prior")
 	case f.prior != "" && f.Target != "":
-		return exit.Usagef("--target goes with a MODEL, not with --prior")
+		return exit.Usagef("--target needs a MODEL: leave it out with --prior")
 	case f.prior == "" && f.set != nil:
-		return exit.Usagef("--set goes with --prior: a MODEL has its parameters")
+		return exit.Usagef("--set needs --prior: a MODEL has its parameters")
 	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):
-		return exit.Usagef("--noise-column, --noise-group and --noise-group-default go with a MODEL and --observed")
+		return exit.Usagef("--noise-column, --noise-group and --noise-group-default need a MODEL and --observed")
 	}
 	return output.Check([]output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
 }
@@ -142,7 +142,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 	at.names, at.used = model.FeatureNames, model.Columns
 	if f.grid != "" {
 		if len(at.names) != 1 {
-			return nil, at, exit.Usagef("--grid is for one feature, the model has %d", len(at.names))
+			return nil, at, exit.Usagef("--grid gives one feature, but the model has %d", len(at.names))
 		}
 		if at.x, err = flags.ParseGrid(f.grid); err != nil {
 			return nil, at, err
@@ -154,7 +154,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 	} else {
 		of := *model
 		if !f.Joint.Observed {
-			of.Noise = gp.Noise{} // no need to know the rows'
+			of.Noise = gp.Noise{} // the rows need no noise columns
 		}
 		in, err := f.OpenRows(ctx, args[1], stdin, &of)
 		if err != nil {
@@ -220,7 +220,7 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	return j, at, err
 }
 
-// setParameter gives a process the value of a --set.
+// setParameter sets the parameter of process that text, a value of --set, names.
 func setParameter(process *gp.Process, text string) error {
 	value, err := option.All().Find("set", "nlml").Read(nil, text)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 type selectFlags struct {
 	training.Flags
-	// kernel is refused: there are several.
+	// kernel is the value of --kernel, which settings refuses in favor of --kernels.
 	kernel string
 }
 
@@ -28,14 +28,14 @@ func newSelect() *cobra.Command {
 		Short: "Compare kernels by likelihood and predictive scores, or grow one",
 		Long: `Fit several kernels to a table and compare them by their negative log marginal
 likelihood (NLML), the Bayesian information criterion (BIC), the leave-one-out
-predictive density (LOO) and K-fold cross-validation (CV NLPD); less is better in
-all of them. The model that is best by --score is written.
+predictive density (LOO) and K-fold cross-validation (CV NLPD); lower is better in
+all of them. With --out, gpfit writes the model that is best by --score.
 
-With --greedy the kernels are leaves: the search begins with the best of them and
-adds or multiplies leaves to any part of the best kernel, or exchanges one, while
-the score improves.
+With --greedy the kernels are leaves. The search begins with the best of them.
+While the score improves, it adds a leaf to a part of the best kernel, multiplies a
+part by a leaf, or exchanges a leaf.
 
-Ctrl-C ends the comparison and writes the best model so far (exit code 130).`,
+After Ctrl-C gpfit writes the best model so far (exit code 130).`,
 		Example: `  gpfit select data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)' --score cv
   gpfit select data.csv --kernels rbf --kernels periodic --kernels linear --greedy --max-terms 3`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSelect(cmd, args[0], &f) },
@@ -55,13 +55,13 @@ func (f *selectFlags) settings(msg *messages.Writer) (fit.SelectOptions, error) 
 	s.OnCandidate = func(index, known int, text string) { msg.Step("kernel %d of %d: %s", index+1, known, text) }
 	switch {
 	case len(s.Kernels) == 0:
-		return s, exit.Usagef("no kernels to compare: give --kernels, once for each")
+		return s, exit.Usagef("no kernels to compare: give --kernels once for each kernel")
 	case f.Data.Targets != nil:
-		return s, exit.Usagef("--target %s: kernels are compared on one target; take them one by one", strings.Join(f.Data.Targets, ","))
+		return s, exit.Usagef("--target %s: select compares kernels on one target; run it once for each target", strings.Join(f.Data.Targets, ","))
 	case f.kernel != "":
-		return s, exit.Usagef("--kernel is for one kernel; give --kernels, once for each")
+		return s, exit.Usagef("--kernel names one kernel; give --kernels once for each kernel")
 	case !s.Greedy && (s.MaxTerms != 0 || s.Budget != 0):
-		return s, exit.Usagef("--max-terms and --budget go with --greedy")
+		return s, exit.Usagef("--max-terms and --budget need --greedy")
 	}
 	return s, nil
 }
@@ -83,7 +83,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	// The first kernel's job says how many rows there are to fit.
+	// The job of the first kernel gives the number of rows to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]
 	job, err := fit.Prepare(data, first)

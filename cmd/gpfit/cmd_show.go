@@ -22,12 +22,12 @@ func newShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN",
 		Short: "Show the jobs of a batch and their results",
-		Long: `Show the jobs of a batch and their results, also while it runs.
+		Long: `Show the jobs of a batch and their results, even while it runs.
 
-The table has every job, the kernels of each data set in the order of their
-scores, kernels compared in pairs over the same data, split and seed, and what
-failed. json prints the same as lines of the types "job", "ranking",
-"comparison" and "run"; csv and parquet have one row a job.`,
+The table lists every job, the kernels of each data set in the order of their
+scores, comparisons of kernels in pairs over the same data, split and seed, and
+the jobs that failed. json prints the same as lines of the types "job", "ranking",
+"comparison" and "run"; csv and parquet have one row per job.`,
 		Example: `  gpfit show study.run
   gpfit show study.run --format parquet --out study.parquet`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runShow(cmd, args[0], format, out) },
@@ -43,7 +43,7 @@ func runShow(cmd *cobra.Command, dir, format, out string) error {
 		return exit.Usagef("--format %q: must be table, json, csv or parquet%s", format, suggest.DidYouMean(format, results.Formats))
 	}
 	if f, ok := cmd.OutOrStdout().(*os.File); ok && format == "parquet" && out == "" && term.IsTerminal(int(f.Fd())) {
-		return exit.Usagef("--format parquet is not for a terminal: give --out FILE")
+		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
 	}
 	r, err := rundir.Open(dir)
 	if err != nil {

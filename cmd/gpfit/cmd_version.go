@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the release; CHANGELOG.md says what is in it.
+// version is the release. CHANGELOG.md lists its changes.
 const version = "0.1.0"
 
 // programName names this release in the files of a run.

@@ -16,16 +16,16 @@ func newWeights() *cobra.Command {
 	var f looFlags
 	cmd := &cobra.Command{
 		Use:   "weights MODEL",
-		Short: "The weights of a model's linear terms: posterior mean and deviation",
-		Long: `For every linear term of a model's kernel, such as that of 'rbf + linear(ard)',
-the posterior of its weights w in f(x) = w'(x - mean of x), in original units:
+		Short: "Print the weights of a model's linear terms: posterior mean and deviation",
+		Long: `Print the posterior of the weights w in f(x) = w'(x - mean of x) for every linear term
+of a model's kernel, such as linear in 'rbf + linear(ard)', in original units:
 
-  term, feature  which weight: the term's path, k1, k2, …, and the column
-  mean, std      of the posterior
+  term, feature  the weight: the term's path, k1, k2, …, and the column
+  mean, std      posterior mean and standard deviation
   prior_std      standard deviation before any data
 
-A model whose kernel is linear alone is Bayesian linear regression, and the means
-are those of ridge regression. --json has the covariances, too.`,
+A model whose only kernel is linear is Bayesian linear regression, and the means are
+the coefficients of ridge regression. --json also prints the covariances.`,
 		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
   gpfit weights model.gpfit`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },

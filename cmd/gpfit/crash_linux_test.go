@@ -33,7 +33,7 @@ func crashTable(t *testing.T, dir string) (gpfit string, args []string) {
 }
 
 // TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by
-// SIGTERM in turn, and goes on: model and report are those of an undisturbed fit.
+// SIGTERM in turn, and continues them. Model and report must equal an undisturbed fit's.
 // GPFIT_KILLS sets the number of signals.
 func TestCrashSignals(t *testing.T) {
 	signals := 6
@@ -87,8 +87,8 @@ func TestCrashSignals(t *testing.T) {
 	t.Logf("%d signals in %d fits", sent, rounds)
 }
 
-// TestCrashFullDisk: a file system that is full ends a fit with an error that says so;
-// neither a part of a model nor a temporary file is left. With space, the fit goes on.
+// TestCrashFullDisk checks that a full file system ends a fit with an error that says so
+// and leaves neither a part of a model nor a temporary file. With space, the fit continues.
 func TestCrashFullDisk(t *testing.T) {
 	dir, small := t.TempDir(), t.TempDir()
 	gpfit, args := crashTable(t, dir)
@@ -112,7 +112,7 @@ func TestCrashFullDisk(t *testing.T) {
 		t.Errorf("checkpoint on a full disk: %v\n%s", err, text)
 	}
 	if _, err := os.Stat(model); err == nil {
-		t.Error("a model of a fit that failed")
+		t.Error("the failed fit left a model")
 	}
 	if err := syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"); err != nil {
 		t.Fatal(err)
@@ -122,9 +122,9 @@ func TestCrashFullDisk(t *testing.T) {
 	}
 }
 
-// TestCrashMemoryLimit: under a limit on its address space a fit ends with exit code 12 and
-// leaves no part of a model. Below 1.7 GB the runtime of Go may end the process by itself,
-// before gpfit begins, with code 2; with 4 GB a small fit is done.
+// TestCrashMemoryLimit checks that a fit under a limit on its address space ends with exit
+// code 12 and leaves no part of a model. Below 1.7 GB the Go runtime may end the process
+// with code 2 before gpfit begins. With 4 GB a small fit succeeds.
 func TestCrashMemoryLimit(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, args := crashTable(t, dir)
@@ -152,8 +152,8 @@ func TestCrashMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestCrashRunRemoved: a batch whose run directory is removed under it ends with an error
-// of its own, or is done, and does not make the directory anew.
+// TestCrashRunRemoved removes the run directory of a running batch. The batch must end
+// with an error message or finish, and must not make the directory again.
 func TestCrashRunRemoved(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
@@ -177,6 +177,6 @@ func TestCrashRunRemoved(t *testing.T) {
 		t.Errorf("%v\n%.2000s", err, text.String())
 	}
 	if _, err := os.Stat(run); err == nil {
-		t.Error("the run directory is there again")
+		t.Error("the batch made the run directory again")
 	}
 }

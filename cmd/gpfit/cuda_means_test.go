@@ -14,8 +14,8 @@ import (
 	"gpfit/fit"
 )
 
-// TestGPUMeans: means by least squares, noise that differs from row to row, no
-// noise and several targets on an emulated GPU, against the CPU.
+// TestGPUMeans compares an emulated GPU with the CPU: means by least squares, noise that
+// differs from row to row, no noise, and several targets.
 func TestGPUMeans(t *testing.T) {
 	g := newGPU(t)
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestGPUMeans(t *testing.T) {
 			return r
 		}
 		cpu, gpu := evaluate("cpu"), evaluate("cuda:0")
-		// Condition numbers are at most about 1e5.
+		// The condition numbers are at most about 1e5.
 		if gpu.Device != "cuda:0" || math.Abs(gpu.NLML-cpu.NLML) > 1e-10*math.Abs(cpu.NLML) {
 			t.Errorf("%q: NLML %v on %s, %v on the CPU", args, gpu.NLML, gpu.Device, cpu.NLML)
 		}

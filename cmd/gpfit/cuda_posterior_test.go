@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestGPUPosterior: terms, gradients, joint draws, leave-one-out predictions and
-// weights on an emulated GPU, against the CPU.
+// TestGPUPosterior compares an emulated GPU with the CPU: terms, gradients, joint draws,
+// leave-one-out predictions and weights.
 func TestGPUPosterior(t *testing.T) {
 	g := newGPU(t)
 	model, few := filepath.Join(t.TempDir(), "m.gpfit"), filepath.Join(t.TempDir(), "few.csv")
@@ -34,7 +34,7 @@ func TestGPUPosterior(t *testing.T) {
 			t.Fatalf("%s: %d numbers on the GPU, %d on the CPU", args[0], len(onGPU), len(onCPU))
 		}
 		for i, want := range onCPU {
-			// Condition numbers are about 1e5, numbers about 300.
+			// The condition numbers are about 1e5, the values about 300.
 			if math.Abs(onGPU[i]-want) > 1e-8*(1+math.Abs(want)) {
 				t.Errorf("%s: number %d is %v, on the CPU %v", args[0], i, onGPU[i], want)
 			}

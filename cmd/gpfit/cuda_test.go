@@ -79,8 +79,7 @@ func TestGPU(t *testing.T) {
 		t.Errorf("devices: exit code %d\n%s", code, stdout)
 	}
 	g.testDevices(t)
-	// A crossover that is known already: the emulated device would be measured
-	// for minutes.
+	// The crossover is known: measuring it on the emulated device would take minutes.
 	g.knowCrossover(t, 100)
 	if _, stderr := g.report(t, nil, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays off from n = 100 on, but this job has n = 80") {
 		t.Errorf("a small job on auto: %s", stderr)
@@ -98,7 +97,7 @@ func TestGPU(t *testing.T) {
 		t.Errorf("predict: exit code %d\n%s", code, stderr)
 	}
 
-	// Leave-one-out as the objective and folds, on either device.
+	// Both devices minimize leave-one-out and cross-validate.
 	loo := []string{"nlml", few, "--ard", "--mean", "linear", "--objective", "loo", "--scores", "loo,cv", "--folds", "3"}
 	a, _ := g.report(t, nil, append(loo, "--device", "cpu")...)
 	b, _ := g.report(t, nil, append(loo, "--device", "cuda:0")...)
@@ -111,7 +110,7 @@ func TestGPU(t *testing.T) {
 		}
 	}
 
-	// A sticky error at the 12th Cholesky factorisation.
+	// The device has a sticky error at the 12th Cholesky factorisation.
 	dies := []emulator.Fault{{Entry: "cusolverDnXpotrf", K: 12, Code: 700}}
 	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
 	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
@@ -122,16 +121,16 @@ func TestGPU(t *testing.T) {
 		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
 	}
 	g.testWrong(t, few, data)
-	// A device that does not open: auto passes on, and says why.
+	// If the device does not open, auto takes the CPU and says why.
 	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
 	if r, stderr := g.report(t, broken, "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
 		t.Errorf("a device that does not open: %s\n%s", r.Device, stderr)
 	}
 }
 
-// testWrong evaluates on a device whose products are wrong from a size on that the
-// self-test does not reach: a small job passes, a larger one ends with the documented
-// code or goes on on the fallback.
+// testWrong evaluates on a device whose products are wrong above a size that the
+// self-test does not reach. A small job must pass. A larger one must end with the
+// documented code or continue on the fallback.
 func (g *gpu) testWrong(t *testing.T, small, large string) {
 	t.Helper()
 	wrong := emulator.Config{Spoiled: []emulator.Spoiled{{Entry: "cublasDtrmm_v2_64", From: 150, How: emulator.BlockLeftOut}}}
@@ -146,8 +145,8 @@ func (g *gpu) testWrong(t *testing.T, small, large string) {
 	}
 }
 
-// testDevices runs "gpfit devices --test" on a device that works, and on one that is
-// found but does not open.
+// testDevices runs "gpfit devices --test" on a device that works, and on one that gpfit
+// finds but cannot open.
 func (g *gpu) testDevices(t *testing.T) {
 	t.Helper()
 	test := []string{"devices", "--test", "--n", "150,97"}
@@ -165,7 +164,7 @@ func (g *gpu) testDevices(t *testing.T) {
 	}
 }
 
-// knowCrossover writes the cache that a measurement would leave.
+// knowCrossover writes the cache file that a measurement would write.
 func (g *gpu) knowCrossover(t *testing.T, n int) {
 	t.Helper()
 	var r struct {

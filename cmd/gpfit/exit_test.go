@@ -11,7 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// TestExitCodes: the documented exit codes.
+// TestExitCodes checks the documented exit codes.
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// ignoreFileLimit makes a write beyond the limit on the size of files (ulimit -f) an error
-// like any other, in place of a signal that ends the process.
+// ignoreFileLimit lets a write beyond the file size limit (ulimit -f) fail with an error,
+// instead of ending the process by a signal.
 func ignoreFileLimit() { signal.Ignore(syscall.SIGXFSZ) }

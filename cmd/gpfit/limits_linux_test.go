@@ -18,13 +18,13 @@ func limited(gpfit, limit string, args ...string) (code int, stdout, stderr stri
 	cmd := exec.Command("bash", append([]string{"-c", "ulimit " + limit + ` && exec "$0" "$@"`, gpfit}, args...)...)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
-	_ = cmd.Run() // the exit code tells
+	_ = cmd.Run() // the caller checks the exit code
 	return cmd.ProcessState.ExitCode(), out.String(), messages.String()
 }
 
-// TestCrashFileLimit: a file that grows beyond the limit of the process on files is an
-// error with advice. The file that was there stays as it was, no part of a new one is
-// left, and a fit goes on from its checkpoint.
+// TestCrashFileLimit checks that writing beyond the process's file size limit is an error
+// with advice. An existing file must stay as it was, no part of a new file may be left,
+// and a fit must continue from its checkpoint.
 func TestCrashFileLimit(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, args := crashTable(t, dir)
@@ -46,7 +46,7 @@ func TestCrashFileLimit(t *testing.T) {
 	code, _, stderr := limited(gpfit, "-f 2", append(args, "--force")...)
 	check("model", code, exit.Failure, stderr)
 	if text, err := os.ReadFile(model); err != nil || !bytes.Equal(text, old) {
-		t.Errorf("the file that was there has %d bytes, %v", len(text), err)
+		t.Errorf("the existing file has %d bytes, %v", len(text), err)
 	}
 	if err := os.Remove(model); err != nil {
 		t.Fatal(err)
@@ -61,12 +61,12 @@ func TestCrashFileLimit(t *testing.T) {
 	code, _, stderr = limited(gpfit, "-f 2", "predict", model, filepath.Join(dir, "data.csv"), "--out", out)
 	check("predictions", code, exit.Failure, stderr)
 	if _, err := os.Stat(out); err == nil {
-		t.Error("a part of the predictions is there")
+		t.Error("a part of the predictions is left")
 	}
 }
 
-// TestCrashFileLimitRun: under a limit on files a batch ends with an error and loses
-// nothing; without it, resume finishes the run.
+// TestCrashFileLimitRun checks that a batch under a file size limit ends with an error and
+// loses nothing. Without the limit, resume must finish the run.
 func TestCrashFileLimitRun(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, spec := program(t), writeStudy(t, dir, 60, 1, 0)
@@ -94,9 +94,9 @@ func TestCrashFileLimitRun(t *testing.T) {
 	}
 }
 
-// TestCrashCheckpointsRemoved: when the folder of the checkpoints vanishes under a batch,
-// jobs fail in writing and the others go on; resume makes the folder again and tries the
-// failed jobs again.
+// TestCrashCheckpointsRemoved removes the checkpoint folder of a running batch. Jobs that
+// write checkpoints fail and the others continue. resume must make the folder again and
+// retry the failed jobs.
 func TestCrashCheckpointsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
@@ -115,7 +115,7 @@ func TestCrashCheckpointsRemoved(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(run, "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.SomeFailed {
 		t.Fatalf("exit code %d\n%s", code, &text)
 	}
@@ -124,7 +124,7 @@ func TestCrashCheckpointsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(table), ",write,") && !strings.Contains(string(table), "cannot open the checkpoint") || strings.Contains(string(table), "pending") {
-		t.Errorf("the run came to\n%s", table)
+		t.Errorf("the result of the run is\n%s", table)
 	}
 	if text, err := exec.Command(gpfit, "resume", run, "--quiet").CombinedOutput(); err != nil {
 		t.Errorf("resume: %v\n%s", err, text)

@@ -38,8 +38,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// signals are those that stop the work cleanly. A terminal that is closed does,
-// unless nohup keeps the program from hearing of it.
+// signals returns the signals that stop the work cleanly. SIGHUP, which a closing
+// terminal sends, is one of them unless nohup made the program ignore it.
 func signals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -48,7 +48,7 @@ func signals() []os.Signal {
 	return all
 }
 
-// run is the whole program, for main and for tests.
+// run runs the whole program and returns its exit code. main and tests call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(args)
@@ -75,12 +75,12 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		Use:   "gpfit",
 		Short: "Tune the hyperparameters of exact Gaussian-process regression",
 		Long: `gpfit tunes the hyperparameters of exact Gaussian-process regression on tables,
-and predicts with the result. Nothing is approximated.
+and predicts with the result. It approximates nothing.
 
-Every flag can also be given as an environment variable: --max-evals as
-GPFIT_MAX_EVALS, but for --target, --prior, --set and --out of commands that read
-a MODEL. Flags come first. Exit codes: 0 success, 1 failure, 2 usage, 3 some jobs
-of a batch failed, 10 bad input data, 11 run directory in use, 12 device
+Flags have environment variables: GPFIT_MAX_EVALS sets --max-evals. Only --target,
+--prior, --set and --out of commands that read a MODEL have none. A flag on the
+command line overrides its variable. Exit codes: 0 success, 1 failure, 2 usage,
+3 some jobs of a batch failed, 10 bad input data, 11 run directory in use, 12 device
 unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
@@ -103,7 +103,7 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	return root
 }
 
-// noCommand answers "gpfit" and "gpfit typo".
+// noCommand handles "gpfit", which prints the help, and "gpfit typo", an error.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

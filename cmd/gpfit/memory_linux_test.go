@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// BenchmarkPredictMemory predicts for tables of 8 columns with a model of 500
-// rows: rss-bytes is the peak resident memory of the process, which must not grow
-// with the table; that of the fit, which draws 500 rows from the table, is shown
-// beside it.
+// BenchmarkPredictMemory predicts for tables of 8 columns with a model of 500 rows.
+// rss-bytes is the peak resident memory of the process, which must not grow with the
+// table. The benchmark also shows the peak of the fit, which draws 500 rows from the table.
 func BenchmarkPredictMemory(b *testing.B) {
 	if testing.Short() {
 		b.Skip("builds gpfit and writes 200 MB")
@@ -55,8 +54,8 @@ func BenchmarkPredictMemory(b *testing.B) {
 	}
 }
 
-// writeUniform writes n rows of 8 columns and a target, random numbers of up to
-// 17 digits.
+// writeUniform writes n rows of 8 columns and a target: random numbers with up to 17
+// digits.
 func writeUniform(path string, n int) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// TestMeanNoiseExitCodes: what the user asked for is a usage error, what is in
-// a table is a data error.
+// TestMeanNoiseExitCodes checks that a mistake in the options is a usage error, and a
+// mistake in a table is a data error.
 func TestMeanNoiseExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

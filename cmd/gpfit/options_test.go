@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/option"
 )
 
-// commands are all commands by their names, such as "kernel check".
+// commands returns all commands by their names, such as "kernel check".
 func commands(root *cobra.Command) map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	for _, c := range root.Commands() {
@@ -28,9 +28,9 @@ func commands(root *cobra.Command) map[string]*cobra.Command {
 	return out
 }
 
-// TestOptions: every entry of the table is a flag of the commands that it names, with
-// its variable, below its heading in the help; a key of a spec, if it says so; and a
-// row of the reference page.
+// TestOptions checks that every entry of the table is a flag of the commands that it
+// names, with its variable, under its heading in the help; a key of a spec, if it has
+// that place; and a row of the reference page.
 func TestOptions(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	page, err := os.ReadFile("../../docs/options.md")
@@ -86,8 +86,8 @@ func checkFlag(t *testing.T, o option.Option, place string) {
 	os.Unsetenv(o.Variable())
 }
 
-// TestOwnFlags: a flag of one command alone does not have the name of an option of the
-// table, but for those listed, which mean something else.
+// TestOwnFlags checks that a flag of only one command does not have the name of an option
+// of the table, except the listed ones, which mean something else.
 func TestOwnFlags(t *testing.T) {
 	table := option.All()
 	others := map[string][]string{
@@ -104,7 +104,7 @@ func TestOwnFlags(t *testing.T) {
 	for name, cmd := range commands(newRoot(nil, nil, nil)) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if known := table.Find(f.Name, name) != nil; table.Has(f.Name) && known == slices.Contains(others[name], f.Name) {
-				t.Errorf("gpfit %s --%s: in the table for it is %v", name, f.Name, known)
+				t.Errorf("gpfit %s --%s: in the table for this command: %v", name, f.Name, known)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// pipes makes a folder with a model, and a pipe that nobody writes to.
+// pipes makes a folder with a model and a pipe that has no writer.
 func pipes(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -33,8 +33,8 @@ func pipes(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestPipeWithoutWriter: every command that waits for an input ends once it is interrupted,
-// with the exit code of an interrupt. A model or the data of a batch cannot be a pipe.
+// TestPipeWithoutWriter checks that an interrupt ends every command that waits for an
+// input, with the exit code of an interrupt. Models and data of a batch cannot be pipes.
 func TestPipeWithoutWriter(t *testing.T) {
 	dir := pipes(t)
 	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("data: [pipe]\nkernels: [rbf]\n"), 0o600); err != nil {
@@ -77,13 +77,14 @@ func TestPipeWithoutWriter(t *testing.T) {
 					t.Errorf("exit code %d, want %d\n%s", code, c.code, stderr.String())
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("waits on")
+				t.Fatal("the command still waits")
 			}
 		})
 	}
 }
 
-// TestPipeSignal: the first SIGTERM ends a process that waits for the rest of a table.
+// TestPipeSignal checks that the first SIGTERM ends a process that waits for the rest of a
+// table.
 func TestPipeSignal(t *testing.T) {
 	dir := pipes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -96,7 +97,7 @@ func TestPipeSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	for errors.Is(err, syscall.ENXIO) && ctx.Err() == nil { // nobody reads yet
+	for errors.Is(err, syscall.ENXIO) && ctx.Err() == nil { // the pipe has no reader yet
 		time.Sleep(5 * time.Millisecond)
 		w, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	}
@@ -110,7 +111,7 @@ func TestPipeSignal(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // the exit code tells
+	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted while reading "+pipe) {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}

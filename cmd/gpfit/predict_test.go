@@ -17,9 +17,8 @@ import (
 	"gpfit/gp/rows"
 )
 
-// TestPredictPieces predicts more rows than are read at a time, and compares
-// with all of them predicted at once, every digit; to standard output, to a file
-// and as JSON.
+// TestPredictPieces predicts more rows than gpfit reads at a time, and compares every
+// digit with a prediction of all rows at once: on standard output, in a file and as JSON.
 func TestPredictPieces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("predicts for 20,000 rows")

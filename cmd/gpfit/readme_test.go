@@ -9,7 +9,7 @@ import (
 )
 
 // TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
-// the pages of docs and examples, page by page, as they stand.
+// the pages of docs and examples, page by page and unchanged.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for ten seconds")
@@ -64,8 +64,8 @@ func documentedCommands(page string) []string {
 	return commands
 }
 
-// runInExamples runs commands in a new folder that has the examples. It returns what the
-// first one writes to standard output.
+// runInExamples runs commands in a new folder that has the examples. It returns the
+// standard output of the first one.
 func runInExamples(t *testing.T, commands []string) string {
 	t.Helper()
 	examples, err := filepath.Abs("../../examples")
@@ -89,8 +89,8 @@ func runInExamples(t *testing.T, commands []string) string {
 	return first
 }
 
-// checkREADMEOutput compares what README.md shows of the first command with
-// what it prints, but for the last digits, which depend on the processor.
+// checkREADMEOutput compares the output of the first command in README.md with the
+// printed one, without the last digits, which depend on the processor.
 func checkREADMEOutput(t *testing.T, readme, stdout string) {
 	_, shown, _ := strings.Cut(readme, "```text\n")
 	shown, _, _ = strings.Cut(shown, "```")
@@ -101,7 +101,7 @@ func checkREADMEOutput(t *testing.T, readme, stdout string) {
 	}
 }
 
-// shellWords splits a command at blanks, single quotes respected.
+// shellWords splits a command at blanks outside of single quotes.
 func shellWords(command string) []string {
 	var words []string
 	for i, part := range strings.Split(command, "'") {

@@ -16,9 +16,9 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// releaseTolerance is relative, to the size of a column's numbers: factors are of
-// another processor and of other loops, and the kernels' matrices have condition
-// numbers up to 1e8 or so.
+// releaseTolerance is relative to the size of a column's numbers. Another processor and
+// other loops computed the factors, and the matrices have condition numbers up to about
+// 1e8.
 const releaseTolerance = 1e-6
 
 // forEachRelease runs a test in a copy of every release's samples.
@@ -39,14 +39,14 @@ func forEachRelease(t *testing.T, test func(t *testing.T, dir string)) {
 	}
 }
 
-// TestReleasesHaveSamples: this version has its samples, too.
+// TestReleasesHaveSamples checks that this version has its samples, too.
 func TestReleasesHaveSamples(t *testing.T) {
 	if _, err := os.Stat(filepath.Join("testdata/releases", version)); err != nil {
 		t.Errorf("%v: run testdata/releases/make.sh", err)
 	}
 }
 
-// TestReleasedModels: models of every release predict what they predicted then.
+// TestReleasedModels checks that models of every release predict the same as then.
 func TestReleasedModels(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		models, err := filepath.Glob(filepath.Join(dir, "*.gpfit"))
@@ -68,8 +68,8 @@ func TestReleasedModels(t *testing.T) {
 	})
 }
 
-// TestReleasedExports: what every release exported of its models is still there, with the
-// same values. New fields may come.
+// TestReleasedExports checks that an export has all fields that a release exported of the
+// model, with the same values. It may have new fields.
 func TestReleasedExports(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		exports, err := filepath.Glob(filepath.Join(dir, "*.export.json"))
@@ -95,7 +95,7 @@ func TestReleasedExports(t *testing.T) {
 	})
 }
 
-// keeps reports what of a JSON value is not in another one.
+// keeps fails the test for every part of the JSON value was that is lacks or changes.
 func keeps(t *testing.T, at string, was, is any) {
 	t.Helper()
 	switch was := was.(type) {
@@ -124,8 +124,8 @@ func keeps(t *testing.T, at string, was, is any) {
 	}
 }
 
-// sameNumbers compares tables with a header: columns of a release stay, new ones
-// may come.
+// sameNumbers compares tables with a header. The columns of a release must stay; new ones
+// are allowed.
 func sameNumbers(t *testing.T, what, got, want string) {
 	t.Helper()
 	g, w := columnsOf(t, got), columnsOf(t, want)
@@ -165,12 +165,12 @@ func columnsOf(t *testing.T, text string) map[string][]float64 {
 	return out
 }
 
-// TestReleasedRuns: a run directory of every release is shown, keeps what it has,
-// and is finished by resume, with the numbers of then.
+// TestReleasedRuns checks that gpfit shows a run directory of every release, and that
+// resume keeps its results and finishes it with the numbers of the release.
 func TestReleasedRuns(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		run := filepath.Join(dir, "run")
-		for _, folder := range []string{"jobs", "models", "checkpoints", "logs"} { // no file system of samples keeps empty ones
+		for _, folder := range []string{"jobs", "models", "checkpoints", "logs"} { // a repository does not keep empty folders
 			if err := os.MkdirAll(filepath.Join(run, folder), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestReleasedRuns(t *testing.T) {
 			t.Fatalf("resume: exit code %d\n%s", code, stderr)
 		}
 		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
-			t.Errorf("a job that was done has now the record %s, %v", now, err)
+			t.Errorf("the record of a finished job changed to %s, %v", now, err)
 		}
 		want, err := os.ReadFile(filepath.Join(dir, "run.csv"))
 		if err != nil {
@@ -210,7 +210,7 @@ func TestReleasedRuns(t *testing.T) {
 	})
 }
 
-// sameJobs compares what two tables say of the jobs and of their objective.
+// sameJobs compares the jobs and their objectives in two tables.
 func sameJobs(t *testing.T, got, want string) {
 	t.Helper()
 	cells := func(text string) []map[string]string {
@@ -245,8 +245,8 @@ func sameJobs(t *testing.T, got, want string) {
 	}
 }
 
-// TestReleasedCheckpoints: the checkpoint of every release is gone on with, to the
-// NLML of then, or refused with advice; one of a form that is unknown is refused.
+// TestReleasedCheckpoints checks that a fit continues from the checkpoint of every release
+// to the same NLML, or refuses it with advice, and refuses a checkpoint of unknown form.
 func TestReleasedCheckpoints(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		text, err := os.ReadFile(filepath.Join(dir, "fit.ckpt"))
@@ -272,7 +272,7 @@ func TestReleasedCheckpoints(t *testing.T) {
 				t.Errorf("NLML %v, was %v", a, b)
 			}
 		case code != exit.Usage && code != exit.Data || !strings.Contains(stderr, "delete it to start over"):
-			// Another processor has other bits, another version other evaluations.
+			// Another processor computes other bits, another version makes other evaluations.
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
 		t.Logf("exit code %d on %s/%s", code, runtime.GOOS, runtime.GOARCH)

@@ -19,8 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gpfit": main})
 }
 
-// TestScript runs the command line as a user does; the scripts are in
-// testdata/script.
+// TestScript runs the command line as a user does, with the scripts in testdata/script.
 func TestScript(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -68,8 +67,8 @@ func (w *cancelWriter) Write(p []byte) (int, error) {
 	return w.Builder.Write(p)
 }
 
-// TestInterrupt cancels a fit as Ctrl-C does, after its first iteration: the
-// best model so far is written and usable, the exit code is 130.
+// TestInterrupt cancels a fit as Ctrl-C does, after its first iteration. gpfit must write
+// the best model so far, which predicts, and exit with code 130.
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// everything are command lines that between them write every kind of file, for a
+// everything holds command lines that together write every kind of file. They need a
 // folder with data.csv, new.csv and study.yaml.
 var everything = []string{
 	"fit data.csv --device cpu --out m.gpfit --json",
@@ -24,8 +24,8 @@ var everything = []string{
 	"report r.run --out page.html",
 }
 
-// runEverything runs the lines by the shell's command around them, and returns the
-// folder.
+// runEverything runs the lines after the shell text before, such as "umask 077; exec",
+// and returns the folder.
 func runEverything(t *testing.T, before string) string {
 	t.Helper()
 	gpfit, dir := program(t), t.TempDir()
@@ -56,8 +56,8 @@ func copyExample(t *testing.T, name, to string) {
 	}
 }
 
-// TestOffline: fits, predictions and batches need no network: they run where there
-// is none, not even the machine's own.
+// TestOffline checks that fits, predictions and batches run without any network, even
+// without the loopback interface.
 func TestOffline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command")
@@ -68,8 +68,8 @@ func TestOffline(t *testing.T) {
 	runEverything(t, "exec unshare -rn")
 }
 
-// TestNamesInPages: columns and files whose names are HTML are text in plots and
-// pages: no element and no attribute comes of them.
+// TestNamesInPages checks that column and file names that are HTML appear as text in plots
+// and pages: they make no element and no attribute.
 func TestNamesInPages(t *testing.T) {
 	dir := t.TempDir()
 	name := `<script>alert(1)<b onload='x'>"&amp;`
@@ -108,7 +108,7 @@ func TestNamesInPages(t *testing.T) {
 	}
 }
 
-// checkMarkup fails for elements that run, fetch or stand in for a name, and for
+// checkMarkup fails for elements that run or fetch something or come from a name, and for
 // attributes that are scripts.
 func checkMarkup(t *testing.T, file, text string) {
 	t.Helper()

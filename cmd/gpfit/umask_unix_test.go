@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUmask: no file or folder that a command writes has more permissions than the
-// umask leaves.
+// TestUmask checks that no file or folder that a command writes has more permissions than
+// the umask allows.
 func TestUmask(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command")

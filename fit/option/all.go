@@ -2,8 +2,8 @@ package option
 
 import "slices"
 
-// All returns the table. Its order is that of help texts within a group, and that of
-// the options in run directories, on which the fingerprints of jobs depend.
+// All returns the table. Help texts list the options of a group in its order. Run
+// directories do the same, and the fingerprints of jobs depend on the order.
 func All() Options {
 	return slices.Concat(dataOptions(), modelOptions(), noiseOptions(), parameterOptions(), scoreOptions(), tuningOptions(), jointOptions(), outputOptions(), deviceOptions())
 }

@@ -2,7 +2,7 @@ package option
 
 import "slices"
 
-// in lists places: words separated by commas, after a shared list.
+// in returns a shared list of places with more places appended.
 func in(shared []string, more ...string) []string { return slices.Concat(shared, more) }
 
 // Commands that share options.
@@ -12,7 +12,7 @@ var (
 	models = in(fits, "select")
 	// tables read a training table.
 	tables = in(models, "bench", "kernel check")
-	// predictions read a table for a model, results take a model alone.
+	// predictions read a table for a model, results take only a model.
 	predictions = []string{"predict", "sample"}
 	results     = []string{"loo", "weights", "export"}
 )
@@ -27,7 +27,7 @@ func word[T ~string](at func(*Values) *T) func(*Values, any) {
 	return func(v *Values, value any) { *at(v) = T(value.(string)) }
 }
 
-// words are a list of the library's as texts.
+// words returns a list of the library's words as texts.
 func words[T ~string](list ...T) []string {
 	out := make([]string, len(list))
 	for i, w := range list {

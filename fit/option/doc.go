@@ -1,11 +1,11 @@
-// Package option is the table of gpfit's options. Every option that commands share,
-// or that a batch can say, is one entry of [All]: its name, kind, default, unit,
-// range, help, the places that take it, and the field of the library's options that
-// it sets. Flags, GPFIT_ variables, the keys of a batch spec and their schema, the
-// shell's completion and docs/options.md come from the table.
+// Package option reads gpfit's options and assigns them to the library's. Its table,
+// [All], has one entry for every option that commands share or that a batch spec takes:
+// name, kind, default, unit, range, help, the places that take it, and the field of the
+// library's options that it sets. Flags, GPFIT_ variables, the keys of a batch spec and
+// their schema, the shell's completion and docs/options.md come from the table.
 //
-// An option is read from [Item] values, which the command line and a batch spec make
-// of their own forms, and assigned to [Values]:
+// The command line and a batch spec turn their own forms into [Item] values. An option
+// reads them, and assigns the result to [Values]:
 //
 //	o := option.All().Find("restarts", "fit")
 //	value, err := o.Read(nil, "5")

@@ -14,8 +14,8 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParameters: what the options of parameters take can be written as a text and
-// read back to the same, and what they refuse is a typed error.
+// FuzzParameters checks that a value of a parameter option, written as a text, reads
+// back to the same value, and that an option refuses other texts with a typed error.
 func FuzzParameters(f *testing.F) {
 	for flag, texts := range [][]string{
 		{"lengthscale=2", "k1.lengthscale[3]= 1e-3 ", "=1", "noise_variance[a=b]=2", "x=0x1p-2", "x=1_0"},
@@ -53,7 +53,7 @@ func isMistake(err error) bool {
 	return err.Error() != "" && (errors.As(err, &wrong) || errors.As(err, &prior) && prior.Pos >= 0 && prior.Pos <= len(prior.Text))
 }
 
-// parse reads a text of one of the options.
+// parse reads a text as the value of one of the options.
 func parse(which uint8, text string) (fit.Options, error) {
 	var v Values
 	o := All().Find([]string{"set", "fix", "bounds", "prior", "tie"}[which], "fit")
@@ -64,7 +64,7 @@ func parse(which uint8, text string) (fit.Options, error) {
 	return v.Fit, err
 }
 
-// printParameter writes the one option of o as a text.
+// printParameter returns the only option of o as a text.
 func printParameter(o fit.Options) string {
 	switch {
 	case o.Set != nil:
@@ -81,8 +81,7 @@ func printParameter(o fit.Options) string {
 	return o.Ties[0].String()
 }
 
-// FuzzParseBytes: an amount is positive, bounded, and the same with its unit as a
-// count of bytes.
+// FuzzParseBytes checks that an amount is positive and bounded, and that JSON keeps it.
 func FuzzParseBytes(f *testing.F) {
 	for _, text := range []string{"4GiB", "500 MB", "1.5K", "0B", "-1B", "nanB", "infGB", "1e30TB", "1e-30B", " 7 B ", "GiB"} {
 		f.Add(text)

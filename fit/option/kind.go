@@ -12,14 +12,14 @@ import (
 // whole takes a text as one item.
 func whole(text string) ([]Item, error) { return []Item{{Value: text, Given: true}}, nil }
 
-// commas splits a list with commas, in which quotes protect commas.
+// commas splits a comma-separated list. Quotes protect commas.
 func commas(text string) ([]Item, error) {
 	if text == "" {
 		return nil, nil
 	}
 	fields, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
-		return nil, errors.New("is not a list with commas")
+		return nil, errors.New("is not a comma-separated list")
 	}
 	items := make([]Item, len(fields))
 	for i, field := range fields {
@@ -32,7 +32,7 @@ func readText(_ *Option, e Item) (any, error) { return e.Value, nil }
 
 func readItem(o *Option, e Item) (any, error) { return []string{e.Value}, o.checkWord(e.Value) }
 
-// The kinds. The comment says the Go type of the values.
+// The kinds. Each comment gives the Go type of the values.
 var (
 	Text    = ValueKind{Name: "text", Go: "*string", split: whole, read: readText}                                          // string
 	Column  = ValueKind{Name: "column", Go: "*Word", Columns: true, split: whole, read: readText}                           // string
@@ -76,16 +76,16 @@ func readWhole(o *Option, e Item) (any, error) {
 func readSeed(o *Option, e Item) (any, error) {
 	n, err := strconv.ParseUint(e.Value, 0, 64)
 	if err != nil {
-		return nil, o.wrong(e.Value, "must be a whole number from 0 (%v)", errors.Unwrap(err))
+		return nil, o.wrong(e.Value, "must be a nonnegative whole number (%v)", errors.Unwrap(err))
 	}
 	return n, nil
 }
 
-// readNumber reads a number from 0: no option takes others.
+// readNumber reads a nonnegative number. No option takes others.
 func readNumber(o *Option, e Item) (any, error) {
 	v, err := strconv.ParseFloat(e.Value, 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return nil, o.wrong(e.Value, "must be a number from 0")
+		return nil, o.wrong(e.Value, "must be a nonnegative number")
 	}
 	return v, nil
 }

@@ -13,8 +13,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Spec is the place of options that a batch spec takes. The other places are
-// commands, by their names: "fit", "kernel check".
+// Spec is the place of options that a batch spec takes. The other places are names of
+// commands, such as "fit" and "kernel check".
 const Spec = "spec"
 
 // Group is the heading of an option in help texts.
@@ -47,41 +47,41 @@ type Option struct {
 	Name  string
 	Kind  ValueKind
 	Group Group
-	// Default is the default as a text; "" if there is none. Unset says in words
-	// what happens by default, where that says more.
+	// Default is the default as a text; "" if there is none. Unset describes the
+	// default in words, if they say more.
 	Default, Unset string
 	// Unit is the unit of numbers.
 	Unit string
-	// Placeholder stands for the value in help texts, such as "FILE".
+	// Placeholder represents the value in help texts, such as "FILE".
 	Placeholder string
 	// Help says what the option does. It begins with a lower-case letter.
 	Help string
-	// Words are the words that a word or a list of words takes. SpecWords are those
-	// that a batch spec takes, where they are fewer.
+	// Words are the words that the option takes. SpecWords are the words that a batch
+	// spec takes, if they are fewer.
 	Words, SpecWords []string
 	// Least and Most bound a whole number; Most is 0 for no bound.
 	Least, Most int
-	// Examples are words that the shell offers, beside which there are others.
+	// Examples are words that the shell offers. The option takes others, too.
 	Examples []string
 	// Places are the commands that take the option, and Spec.
 	Places []string
-	// NoVariable says that there is no variable: another command has an option of
-	// the same name that means something else.
+	// NoVariable means that no variable sets the option: another command has an option
+	// of the same name that means something else.
 	NoVariable bool
-	// Stated says that the resolved options of a batch state the default.
+	// Stated means that the resolved options of a batch state the default.
 	Stated bool
-	// Single says why a batch spec takes one name and no list with commas.
+	// Single is the reason why a batch spec takes one name and no comma-separated list.
 	Single string
-	// check finds mistakes in a value beyond kind, words and range; nil for none.
+	// check finds mistakes in a value that kind, words and range allow. It may be nil.
 	check func(value any) error
-	// Assign puts a value, of the type that the kind has, into its field.
+	// Assign stores a value of the kind's Go type in its field.
 	Assign func(v *Values, value any)
 }
 
-// Key is the key in a batch spec.
+// Key returns the key in a batch spec.
 func (o *Option) Key() string { return strings.ReplaceAll(o.Name, "-", "_") }
 
-// Variable is the name of the environment variable; "" if there is none.
+// Variable returns the name of the environment variable, or "" if there is none.
 func (o *Option) Variable() string {
 	if o.NoVariable || slices.Equal(o.Places, []string{Spec}) {
 		return ""
@@ -89,25 +89,25 @@ func (o *Option) Variable() string {
 	return Variable(o.Name)
 }
 
-// Variable is the environment variable of a flag.
+// Variable returns the environment variable of the flag called name.
 func Variable(name string) string {
 	return "GPFIT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// In says whether a place takes the option.
+// In reports whether a place takes the option.
 func (o *Option) In(place string) bool { return slices.Contains(o.Places, place) }
 
-// ValueKind is how the values of an option are written and what type they have.
+// ValueKind defines how the values of an option are written, and their Go type.
 type ValueKind struct {
-	// Name is what documentation calls it.
+	// Name is the kind's name in the documentation.
 	Name string
 	// Go is the type of the field in a batch spec, "" if a spec has none.
 	Go string
-	// Flag says that the name alone means true.
+	// Flag means that the name alone sets the value true.
 	Flag bool
-	// Repeats says that each item adds to the value.
+	// Repeats means that each item adds to the value.
 	Repeats bool
-	// Columns says that values are columns of DATA, and Named that items have
+	// Columns means that values are columns of DATA, and Named that items have
 	// names.
 	Columns, Named bool
 	split          func(text string) ([]Item, error)
@@ -131,9 +131,9 @@ type Item struct {
 	Given bool
 }
 
-// Read reads a text of the command line or of a variable, which may hold several
-// items. before is the value so far, nil for none. Errors: [*fit.OptionError], and
-// those of the text forms of kernels, means and priors.
+// Read reads a text from the command line or a variable, which may hold several items.
+// before is the value so far, nil for none. Read returns a [*fit.OptionError], or an
+// error of the text form of a kernel, mean or prior.
 func (o *Option) Read(before any, text string) (any, error) {
 	items, err := o.Kind.split(text)
 	if err != nil {
@@ -150,8 +150,8 @@ func (o *Option) Read(before any, text string) (any, error) {
 	return before, nil
 }
 
-// ReadItem reads one item and adds it to the value so far, which is nil for none.
-// The errors are those of [Option.Read].
+// ReadItem reads one item and adds it to before, the value so far, nil for none. It
+// returns the same errors as [Option.Read].
 func (o *Option) ReadItem(before any, e Item) (any, error) {
 	value, err := o.Kind.read(o, e)
 	if err != nil {
@@ -192,7 +192,7 @@ func (o *Option) checkRange(n int) error {
 	}
 }
 
-// Bounded says whether a whole number has an upper bound that users should know.
+// Bounded reports whether a whole number has an upper bound that users should know.
 func (o *Option) Bounded() bool { return o.Most > 0 }
 
 // last is the largest whole number that the option takes.
@@ -203,7 +203,7 @@ func (o *Option) last() int {
 	return o.Most
 }
 
-// OrList is "a, b or c".
+// OrList joins words as in "a, b or c".
 func OrList(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -226,7 +226,7 @@ func (t Options) For(place string) Options {
 	return out
 }
 
-// Find returns the option of a name that a place takes; nil if there is none.
+// Find returns the option called name that a place takes, or nil if there is none.
 func (t Options) Find(name, place string) *Option {
 	i := slices.IndexFunc(t, func(o Option) bool { return o.Name == name && o.In(place) })
 	if i < 0 {
@@ -235,12 +235,13 @@ func (t Options) Find(name, place string) *Option {
 	return &t[i]
 }
 
-// Has says whether an option has the name, in any place.
+// Has reports whether an option has the name, in any place.
 func (t Options) Has(name string) bool {
 	return slices.ContainsFunc(t, func(o Option) bool { return o.Name == name })
 }
 
-// Assign puts the values that are given, by name, into their fields.
+// Assign stores the given values, which have the names of their options, in their
+// fields.
 func (t Options) Assign(v *Values, given map[string]any) {
 	for i := range t {
 		if value, ok := given[t[i].Name]; ok {
@@ -249,8 +250,8 @@ func (t Options) Assign(v *Values, given map[string]any) {
 	}
 }
 
-// Defaults returns the values of options that have a default, by name. A default
-// that cannot be read is a mistake in the table, and panics.
+// Defaults returns the default values by name, of the options that have one. It panics
+// if it cannot read a default, which is a mistake in the table.
 func (t Options) Defaults() map[string]any {
 	out := map[string]any{}
 	for i := range t {

@@ -10,7 +10,7 @@ import (
 	"gpfit/graph"
 )
 
-// The kinds of what is known of parameters beforehand.
+// The kinds of options that name parameters.
 var (
 	Starts    = named("NAME=VALUE", "map[string]float64", readStart)          // []fit.Assignment
 	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed) // []fit.Assignment
@@ -29,7 +29,7 @@ func nameAndValue(text string) ([]Item, error) {
 	return []Item{{Name: strings.TrimSpace(name), Value: value, Given: given}}, nil
 }
 
-// text is the item as the command line has it.
+// text returns the item in the form of the command line.
 func (e Item) text() string {
 	if !e.Given {
 		return e.Name
@@ -96,7 +96,7 @@ func readDensity(o *Option, e Item) (any, error) {
 	density, err := graph.ParsePrior(e.Value)
 	var wrong *graph.PriorError
 	if errors.As(err, &wrong) {
-		// The mark goes below the whole text.
+		// The mark belongs below the whole text.
 		wrong.Text, wrong.Pos = e.text(), wrong.Pos+len(e.text())-len(e.Value)
 	}
 	return []fit.ParameterPrior{{Name: e.Name, Density: density}}, err

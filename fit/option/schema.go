@@ -39,7 +39,7 @@ func (o *Option) Schema() map[string]any {
 	return s
 }
 
-// items are the schemas of the items of maps, by the Go type of the map.
+// items are the schemas of map items, by the Go type of the map.
 var items = map[string]any{
 	"map[string]float64":   map[string]any{"type": "number"},
 	"map[string]*float64":  map[string]any{"type": []string{"number", "null"}},

@@ -15,8 +15,8 @@ import (
 func dataOptions() Options {
 	return Options{
 		{Name: "target", Kind: Column, Group: Data, Places: in(tables, Spec), Placeholder: "NAME", Unset: "the last column",
-			Help:   "column of the targets, by name or index; several, separated by commas, share kernel and noise",
-			Single: "a job has one target; list the table once for each of them",
+			Help:   "column of the targets, by name or index; several targets, separated by commas, share kernel and noise",
+			Single: "a job has one target; list the table once for each target",
 			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
 		{Name: "target", Kind: Text, Group: Data, Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
 			Help:   "name of the target, if the model has several",
@@ -35,10 +35,10 @@ func dataOptions() Options {
 				v.Rows.Header = v.Data.Header
 			}},
 		{Name: "missing", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
-			Help:   "what to do with rows that have empty, NaN or NA cells in columns that are used: report an error, or drop them and say how many",
+			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number",
 			Assign: func(v *Values, value any) { v.Data.DropMissing = value == "drop" }},
 		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N",
-			Help:   "draw N rows at random if there are more; 0 takes all",
+			Help:   "draw N rows at random if DATA has more; 0 takes all rows",
 			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
 		{Name: "seed", Kind: Seed, Group: Data, Places: tables, Default: "1",
 			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
@@ -93,7 +93,7 @@ func modelOptions() Options {
 			check:  func(value any) error { _, err := mean.Parse(value.(string)); return err },
 			Assign: into(func(v *Values) *string { return &v.Fit.Mean })},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", fit.MeanGLS, fit.MeanFree),
-			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another option names one of them, and gls otherwise",
+			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Assign: func(v *Values, value any) {
 				if v.Fit.MeanFit = fit.MeanFit(value.(string)); value == "auto" {
 					v.Fit.MeanFit = fit.MeanAuto
@@ -108,7 +108,7 @@ func noiseOptions() Options {
 			Help:   "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances",
 			Assign: func(v *Values, value any) { v.Fit.NoNoise = value == "none" }},
 		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
-			Help:   "column of noise variances that are known for each row, in squared units of the target; the estimated variance is added",
+			Help:   "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance",
 			Assign: into(func(v *Values) *string { return &v.Data.NoiseColumn })},
 		{Name: "noise-column", Kind: Column, Group: Noise, Places: predictions, Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it",
 			Help:   "column of known noise variances, in squared units of the target",
@@ -135,7 +135,7 @@ func parameterOptions() Options {
 			Help:   "start value of a parameter",
 			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Set })},
 		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]",
-			Help:   "parameter to keep fixed, at a value or, without one, at its start value",
+			Help:   "parameter to keep fixed at a value, or at its start value if none is given",
 			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Fix })},
 		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",
 			Help:   "lower and upper bound of a parameter",

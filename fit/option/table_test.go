@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// samples are values other than the zero value and the default, by name; others
-// follow from the kind.
+// samples are values other than the zero value and the default, by name. Options
+// without a sample take one that fits their kind.
 var samples = map[string][]string{
 	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
@@ -28,7 +28,7 @@ func samplesOf(o *Option) []string {
 	return []string{"7"}
 }
 
-// unbound are fields of the library's options that no option sets, with the reason.
+// unbound names the fields of the library's options that no option sets, with the reason.
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
 	"Data.Formats":                   "the formats that a program links",
@@ -51,7 +51,7 @@ var unbound = map[string]string{
 	"Joint.OnNote":                   "callback",
 }
 
-// leaves calls visit for every exported field that is no struct.
+// leaves calls visit for every exported field that is not a struct.
 func leaves(path string, v reflect.Value, visit func(path string, v reflect.Value)) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -66,7 +66,7 @@ func leaves(path string, v reflect.Value, visit func(path string, v reflect.Valu
 	}
 }
 
-// changed are the fields that a value of an option changes.
+// changed returns the fields that a value of an option changes.
 func changed(t *testing.T, o *Option) map[string]bool {
 	out := map[string]bool{}
 	for _, text := range samplesOf(o) {
@@ -86,8 +86,8 @@ func changed(t *testing.T, o *Option) map[string]bool {
 	return out
 }
 
-// TestFields: every field of the library's options that a user may set is set by one
-// entry of the table in each place.
+// TestFields checks that one entry of the table in each place sets every field of the
+// library's options that a user may set.
 func TestFields(t *testing.T) {
 	table, setters := All(), map[string][]string{}
 	for i := range table {
@@ -109,7 +109,7 @@ func TestFields(t *testing.T) {
 	leaves("", reflect.ValueOf(Values{}), func(path string, _ reflect.Value) {
 		known[path] = true
 		if bound := setters[path] != nil; bound == (unbound[path] != "") {
-			t.Errorf("%s: an option sets it is %v, the reason for none is %q", path, bound, unbound[path])
+			t.Errorf("%s: bound to an option: %v, reason not to be: %q", path, bound, unbound[path])
 		}
 	})
 	for path := range unbound {
@@ -119,14 +119,15 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// spelled are the names of options that are not those of their fields, as the doc
+// spelled are the options whose names differ from their fields' names, as the doc
 // comment of fit.Options lists them.
 var spelled = map[string]string{
 	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores",
 	"Fit.Settings.Method": "optimizer", "Fit.Settings.MaxEvaluations": "max-evals",
 }
 
-// TestSpelling: options of a fit have the names of their fields, but for those listed.
+// TestSpelling checks that options of a fit have the names of their fields, except the
+// options in spelled.
 func TestSpelling(t *testing.T) {
 	table := All().For("fit")
 	for i := range table {
@@ -140,8 +141,8 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// TestTable: names are unique in each place, defaults can be read, and help is short
-// prose.
+// TestTable checks that names are unique in each place, that defaults can be read, and
+// that help has the form of a clause.
 func TestTable(t *testing.T) {
 	table, seen := All(), map[string]bool{}
 	for i := range table {
@@ -169,17 +170,17 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestRange: numbers outside of the range are typed errors that name the option.
+// TestRange checks that numbers out of range are typed errors that name the option.
 func TestRange(t *testing.T) {
 	table := All()
 	for _, c := range []struct{ name, text, want string }{
 		{"restarts", "-1", "option restarts -1: must be from 0 to 10000"},
 		{"max-evals", "-1", "option max-evals -1: must not be negative"},
 		{"folds", "1", "option folds 1: must be at least 2"},
-		{"max-jitter", "nan", "option max-jitter nan: must be a number from 0"},
+		{"max-jitter", "nan", "option max-jitter nan: must be a nonnegative number"},
 		{"coarse", "atuo", `option coarse "atuo": must be auto, on or off (did you mean "auto"?)`},
 		{"scores", "loo,xv", `option scores "xv": must be loo or cv`},
-		{"seed", "-1", "option seed -1: must be a whole number from 0"},
+		{"seed", "-1", "option seed -1: must be a nonnegative whole number"},
 		{"kernel", "rbf(", "kernel: expected an argument of rbf"},
 	} {
 		_, err := table.Find(c.name, "fit").Read(nil, c.text)

@@ -20,7 +20,7 @@ func scoreOptions() Options {
 			Help:   "what to minimize: nlml, the negative log marginal likelihood, or loo, the negative log predictive density of leave-one-out",
 			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(fits, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
-			Help: "predictive scores to report beside the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits take the place of cross-validation",
+			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
 			Assign: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
 				v.CrossValidate = slices.Contains(value.([]string), "cv")
@@ -47,7 +47,7 @@ func scoreOptions() Options {
 			Help:   "largest number of kernels that the search fits",
 			Assign: into(func(v *Values) *int { return &v.Select.Budget })},
 		{Name: "std-errors", Kind: Truth, Group: Scores, Places: []string{"fit", Spec},
-			Help:   "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum: two more gradients for each parameter",
+			Help:   "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter",
 			Assign: into(func(v *Values) *bool { return &v.Fit.StdErrors })},
 	}
 }
@@ -56,25 +56,25 @@ func tuningOptions() Options {
 	tuned := []string{"fit", "select", "batch", Spec}
 	return Options{
 		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
-			Help:   "refuse a kernel with a formula that is not a covariance function on a sample of the rows, instead of warning",
+			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
 			Assign: into(func(v *Values) *bool { return &v.Fit.RequirePSD })},
 		{Name: "max-jitter", Kind: Number, Group: Model, Places: in(models, Spec), Default: "0", Unit: "scaled target²",
-			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result says what was added",
+			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
 			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
 		{Name: "restarts", Kind: Whole, Group: Tuning, Places: tuned, Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-			Help:   "number of further starts, from a Latin hypercube; the best result counts. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each runs to its end over all rows",
+			Help:   "number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each start runs to its end over all rows",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })},
 		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: tuned, Unset: "1000",
-			Help:   "largest number of evaluations of each descent",
+			Help:   "largest number of evaluations in each descent",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
 		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
-			Help:   "method of descent; those other than lbfgs are for comparison",
+			Help:   "method of descent; methods other than lbfgs are for comparison",
 			Assign: func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
 		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
-			Help:   "tune on growing random subsets before all rows; auto does from 2,000 rows on",
+			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on",
 			Assign: word(func(v *Values) *hyperopt.Coarse { return &v.Fit.Settings.Coarse })},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Places: []string{"fit"}, Placeholder: "FILE",
-			Help:   "file that keeps every evaluation: after a crash or Ctrl-C the same command goes on from there and ends with the same bits; a fit that ends removes it",
+			Help:   "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends",
 			Assign: into(func(v *Values) *string { return &v.Fit.Checkpoint })},
 	}
 }
@@ -94,7 +94,7 @@ func jointOptions() Options {
 			Help:   "file for the covariance of the rows: .npy, .npz (with the mean) or .csv",
 			Assign: into(func(v *Values) *string { return &v.Joint.Covariance })},
 		{Name: "observed", Kind: Truth, Group: Draws, Places: predictions,
-			Help:   "draws and covariance are of new observations, with noise, instead of the function",
+			Help:   "draw new observations, with noise, instead of the function, and give their covariance",
 			Assign: into(func(v *Values) *bool { return &v.Joint.Observed })},
 	}
 }
@@ -111,7 +111,7 @@ func outputOptions() Options {
 	all := slices.Concat(models, predictions, []string{"loo", "weights", "bench"})
 	out := into(func(v *Values) *string { return &v.Output.Out })
 	return Options{
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in this folder",
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
 			Help: "file for the model", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
 			Help: "file for the best model", Assign: out},
@@ -137,24 +137,24 @@ func deviceOptions() Options {
 	return Options{
 		{Name: "device", Kind: Text, Group: Device, Places: all, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"},
 			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",
-			Single: "a job has one device; a kind without a number takes any of its devices",
+			Single: "a job has one device; a kind without a number means any of its devices",
 			Assign: into(func(v *Values) *string { return &v.Compute.Device })},
 		{Name: "fallback", Kind: Text, Group: Device, Places: all, Placeholder: "NAME",
-			Help:   "device to go on with if the one of option device is not available, is lost or is too small",
+			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
 			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
-		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all, or for a job of a batch a number that depends on its size",
+		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
 			Help:   "number of CPU threads; the last bits of results depend on it",
 			Assign: into(func(v *Values) *int { return &v.Compute.Threads })},
 		{Name: "memory", Kind: Memory, Group: Jobs, Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",
 			Help:   "the most memory that one job may plan for, such as 4GiB",
 			Assign: into(func(v *Values) *int64 { return &v.Compute.Memory })},
 		{Name: "retries", Kind: Whole, Group: Jobs, Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
-			Help:   "how often to try a job again whose device was lost or had too little memory",
+			Help:   "how often to retry a job whose device was lost or had too little memory",
 			Assign: into(func(v *Values) *int { return &v.Compute.Retries })},
 	}
 }
 
-// maxRetries bounds how often a job is tried again.
+// maxRetries is the largest value of retries.
 const maxRetries = 1000
 
 // checkFolds checks a number of folds, of which 0 is the default.

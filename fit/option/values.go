@@ -10,17 +10,17 @@ import (
 // Values are the options of the library that the table sets, and those of the
 // program. A command or a batch uses the part that it needs.
 type Values struct {
-	// Data says how a training table is read, Rows how a table is read for a model.
+	// Data describes how to read a training table, Rows how to read a table for a model.
 	Data dataset.Options
 	Rows rows.Options
-	// Fit is the model and how it is tuned.
+	// Fit describes the model and how to tune it.
 	Fit fit.Options
-	// CrossValidate asks for the scores that CrossValidation describes.
+	// CrossValidate requests the scores that CrossValidation describes.
 	CrossValidate   bool
 	CrossValidation fit.CrossValidation
-	// Select says how kernels are compared.
+	// Select describes how to compare kernels.
 	Select fit.SelectOptions
-	// Joint asks for joint draws and covariances.
+	// Joint requests joint draws and covariances.
 	Joint columns.Sampling
 	// Target is the target of a model that has several.
 	Target  string
@@ -28,7 +28,7 @@ type Values struct {
 	Output  Output
 }
 
-// Compute says where to compute.
+// Compute describes where to compute.
 type Compute struct {
 	// Device is "auto", a name, or several names separated by commas. Fallback is
 	// the device to take if Device is not available, is lost or is too small; empty
@@ -38,12 +38,12 @@ type Compute struct {
 	// that depends on the size of the job.
 	Threads int
 	// Memory is the number of bytes that one job of a batch may plan for; 0 sets no
-	// limit. Retries is how often a batch tries a job again.
+	// limit. Retries is how often a batch retries a job.
 	Memory  int64
 	Retries int
 }
 
-// Output says where results go, and what is printed.
+// Output describes where results go, and what gpfit prints.
 type Output struct {
 	// Out is the file of the result. Force replaces a file that is not a model.
 	Out   string

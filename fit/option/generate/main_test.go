@@ -15,7 +15,7 @@ const (
 	base = root + "/batch/spec/schema.base.json"
 )
 
-// TestGenerated: the files are those of the table.
+// TestGenerated checks that the generated files are up to date.
 func TestGenerated(t *testing.T) {
 	files, err := render(option.All(), base)
 	if err != nil {
@@ -29,8 +29,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestNewOption: one entry in the table is all that the spec's Go type, its schema and
-// the reference page need.
+// TestNewOption checks that the spec's Go type, its schema and the reference page need
+// only one new entry in the table.
 func TestNewOption(t *testing.T) {
 	table := append(slices.Clone(option.All()), option.Option{
 		Name: "extra-turns", Kind: option.Whole, Group: option.Tuning, Default: "2", Most: 9, Help: "number of extra turns", Places: []string{"fit", option.Spec},

@@ -15,11 +15,11 @@ import (
 	"gpfit/kernel"
 )
 
-// Check is what a device computed at one size, compared with the CPU.
+// Check compares the results of a device at one size with the CPU's.
 type Check struct {
 	Device string `json:"device"`
 	N      int    `json:"n,omitempty"`
-	// Value, Gradient, Prediction are errors relative to the size of the terms, and
+	// Value, Gradient and Prediction are errors relative to the size of the terms, and
 	// Residual is ‖ΣΣ⁻¹e − e‖∞ of the factor.
 	Value      float64 `json:"value"`
 	Gradient   float64 `json:"gradient"`
@@ -27,24 +27,24 @@ type Check struct {
 	Residual   float64 `json:"residual"`
 	// Seconds is the time on the device.
 	Seconds float64 `json:"seconds"`
-	// Failed and Skipped say why; both empty means that the check passed.
+	// Failed and Skipped give the reason. If both are empty, the check passed.
 	Failed  string `json:"failed,omitempty"`
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// The errors that a check allows: rounding leaves a thousandth of them.
+// The largest errors that a check allows. Rounding causes a thousandth of them.
 const (
 	allowedError    = 1e-8
 	allowedResidual = 1e-7
 )
 
-// checkPatience is the longest that a size may be expected to take.
+// checkPatience is the longest expected time that a check may take.
 const checkPatience = 2 * time.Minute
 
-// CheckSizes are the numbers of points that checks take by default.
+// CheckSizes are the default numbers of points of checks.
 var CheckSizes = []int{500, 2000, 5000, 10000}
 
-// String is a line of a table.
+// String returns the check as a line of a table.
 func (c Check) String() string {
 	at := c.Device
 	if c.N > 0 {
@@ -90,9 +90,9 @@ func (c *Check) judge() {
 	c.Failed = strings.Join(off, ", ")
 }
 
-// CheckAll opens the accelerators that name stands for, all for auto, and compares
-// them with the CPU at the given sizes; tell is called with each outcome. The error
-// is a device's that does not open or computes wrongly.
+// CheckAll opens the accelerators in name, or all of them for auto, compares them with
+// the CPU at the given sizes, and calls tell with each outcome. It returns the errors of
+// devices that do not open or compute wrong results.
 func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) error {
 	found := device.Find(ctx, gpfit.Drivers())
 	names := strings.Split(name, ",")
@@ -117,8 +117,8 @@ func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) e
 	return all
 }
 
-// checkDevice opens a device and compares it at all sizes that there is memory and
-// time for.
+// checkDevice opens a device and compares it at all sizes for which memory and time
+// suffice.
 func checkDevice(ctx context.Context, found device.Found, name string, host device.Backend, sizes []int, tell func(Check)) error {
 	opened, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
@@ -129,7 +129,7 @@ func checkDevice(ctx context.Context, found device.Found, name string, host devi
 	defer b.Close()
 	name = b.Info().Name
 	if b.Info().Host {
-		tell(Check{Device: name, Skipped: "it is what others are compared with"})
+		tell(Check{Device: name, Skipped: "the others are compared with it"})
 		return nil
 	}
 	var wrong error
@@ -164,7 +164,7 @@ func checkDevice(ctx context.Context, found device.Found, name string, host devi
 	return wrong
 }
 
-// compare computes the same on the host and on b.
+// compare solves one problem on the host and on b, and sets the errors.
 func (c *Check) compare(ctx context.Context, host, b device.Backend) error {
 	p, err := newProblem(c.N)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *Check) compare(ctx context.Context, host, b device.Backend) error {
 	return nil
 }
 
-// apart is the largest difference, NaN if there is one.
+// apart returns the largest absolute difference, or NaN if a difference is NaN.
 func apart(a, b []float64) float64 {
 	worst := 0.0
 	for i, v := range a {
@@ -205,7 +205,7 @@ type problem struct {
 	y            []float64
 }
 
-// newProblem makes points without structure, the same each time.
+// newProblem returns the same problem for each n, with n points without structure.
 func newProblem(n int) (*problem, error) {
 	const d, test = 4, 50
 	expr, err := kernel.Parse("matern52(ard) + rbf")
@@ -233,7 +233,7 @@ func newProblem(n int) (*problem, error) {
 	return p, nil
 }
 
-// answers are what a backend makes of a problem.
+// answers are a backend's results for a problem.
 type answers struct {
 	logDet, fit, residual     float64
 	gradient, mean, reduction []float64

@@ -1,6 +1,6 @@
-// Package devices opens the devices that a command asks for, and says
-// which they are, why, and what a job needs of them. All that commands want of
-// package device is here.
+// Package devices opens the devices that a command's options name. It prints which
+// devices these are and why, and what a job needs of them. It also compares devices
+// with the CPU.
 package devices
 
 import (
@@ -19,22 +19,21 @@ import (
 	"gpfit/kernel"
 )
 
-// Choose says what there is, and which device would be taken.
+// Choose returns the devices found, and the one that gpfit would choose for name.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
 	return device.Find(ctx, gpfit.Drivers()).Choose(name)
 }
 
-// CPU describes the processor.
+// CPU returns a description of the processor.
 func CPU() string { return cpu.Driver{}.Probe(context.Background())[0].Detail }
 
-// request turns the options of a command into those of the library.
+// request turns a command's options into the library's.
 func request(c option.Compute) gpfit.Devices {
 	return gpfit.Devices{Name: c.Device, Fallback: c.Fallback, Threads: c.Threads}
 }
 
-// Open opens the devices that c names for a job of n points (0 if that does not
-// matter) and the kernel prog (nil likewise), or with one only the first of them,
-// and says which and why.
+// Open opens the devices that c names, or only the first if one is true, and prints
+// which and why. The job has n points and the kernel prog; 0 and nil mean any.
 func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, prog *kernel.Program, one bool) (*gpfit.OpenDevices, error) {
 	if c.Threads > 0 {
 		runtime.GOMAXPROCS(c.Threads)
@@ -56,14 +55,14 @@ func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, pr
 	return o, nil
 }
 
-// Reopen returns the function that opens the fallback device in mid-job, nil if
-// there is none.
+// Reopen returns the function that opens the fallback device during a job, or nil if
+// c has no fallback.
 func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) {
 	return request(c).OpenFallback()
 }
 
-// OpenFor is Open for a fit. It says what that needs, and refuses it if a device
-// has too little memory, unless it may move to a fallback.
+// OpenFor is Open for a fit. It prints what the fit needs, and returns an error if a
+// device has too little memory and c has no fallback.
 func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
 	o, err := Open(ctx, msg, c, job.N(), job.Program(), one)
 	if err != nil {
@@ -79,8 +78,8 @@ func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *f
 	return o, nil
 }
 
-// Condition puts a model on a device. The caller calls the function returned when
-// it is done with the posterior.
+// Condition conditions a model on its data, on a device. The caller calls the returned
+// function when it is done with the posterior.
 func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Posterior, func(), error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -104,7 +103,7 @@ func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *g
 	}, nil
 }
 
-// NotePlan says what a large job needs before it begins.
+// NotePlan prints the memory and time that a large job needs.
 func NotePlan(msg *messages.Writer, plan device.Plan) {
 	const large = 4000
 	if plan.N < large {
@@ -113,8 +112,8 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 	msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes()+plan.DeviceBytes()), plan.GradientTime().Round(100*time.Millisecond))
 }
 
-// Calibrate measures from which size on the GPU that is called name pays, and
-// says so.
+// Calibrate measures from which n on the GPU called name is faster than the CPU, and
+// returns the result as a sentence.
 func Calibrate(ctx context.Context, name string) (string, error) {
 	found := device.Find(ctx, gpfit.Drivers())
 	b, _, err := found.Open(ctx, device.Request{Device: name})
@@ -124,7 +123,7 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	defer b[0].Close()
 	name = b[0].Info().Name
 	if b[0].Info().Host {
-		return "nothing to calibrate: there is no GPU that can be used", nil
+		return "nothing to calibrate: there is no usable GPU", nil
 	}
 	n, err := found.Crossover(ctx, device.NewCrossover().Renew, name, b[0])
 	if err != nil {
@@ -133,5 +132,5 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	if n == device.NeverPays {
 		return name + " was not faster than the CPU at any size tried", nil
 	}
-	return fmt.Sprintf("%s pays from n = %d on", name, n), nil
+	return fmt.Sprintf("%s is faster than the CPU from n = %d on", name, n), nil
 }

@@ -1,5 +1,5 @@
-// Package exit says how the program ends: which errors are mistakes on the
-// command line, and the exit code of every error.
+// Package exit maps every error to the program's exit code, and marks errors that are
+// mistakes on the command line.
 package exit
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gpfit/table"
 )
 
-// The exit codes beside 0, success.
+// The exit codes other than 0 for success.
 const (
 	Failure     = 1
 	Usage       = 2
@@ -42,7 +42,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usagef returns a [*UsageError].
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// Code is the exit code for what a command of the context ctx returned.
+// Code returns the exit code for err, which a command with the context ctx returned.
 func Code(ctx context.Context, err error) int {
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -69,11 +69,11 @@ func Code(ctx context.Context, err error) int {
 	return Failure
 }
 
-// Advice says what a user can do about an error of the system; it is "" where the error's
-// own message says enough.
+// Advice returns what a user can do about a system error, or "" if the error's message
+// says enough.
 func Advice(err error) string {
 	if errors.Is(err, syscall.EFBIG) {
-		return "this process may not write files so large: raise its limit with 'ulimit -f'"
+		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
 	}
 	return ""
 }

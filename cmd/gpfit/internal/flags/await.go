@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Await calls read, which reads the input of that name, and returns its results. Once ctx
+// Await calls read, which reads the input called name, and returns its results. When ctx
 // is done it returns ctx's error without waiting for read: a pipe may have no writer, or
-// one that never ends. The caller must not use what an abandoned read still works on.
+// one that never ends. The caller must not touch data that an abandoned read still uses.
 func Await[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -10,8 +10,8 @@ import (
 	"gpfit/table"
 )
 
-// columnNames are those of the table that a command reads: of the argument DATA, or
-// of the flag --data. None if there is no such table yet.
+// columnNames returns the column names of the table that a command reads: the argument
+// DATA, or the value of --data. It returns nil if that is not a table yet.
 func columnNames(cmd *cobra.Command, args []string) []string {
 	path := ""
 	if f := cmd.Flags().Lookup("data"); f != nil {
@@ -20,7 +20,7 @@ func columnNames(cmd *cobra.Command, args []string) []string {
 		path = args[min(i, len(args)-1)]
 	}
 	if info, err := os.Stat(path); path == "" || path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil // what is read once cannot be read for the shell
+		return nil // completion must not consume an input that can be read only once
 	}
 	// NoTarget needs no second column. Only the beginning of the file is read.
 	in, err := table.Open(path, table.Options{NoTarget: true})

@@ -1,6 +1,7 @@
-// Package flags makes the flags of commands: those of the table of options, which
-// [Options] declares, and those of one command alone. It reads them from the command
-// line and from variables, completes them for the shell, and shows them in help.
+// Package flags declares the flags of commands. [Options] declares flags from the table
+// of options; other functions declare flags that only one command has. The package reads
+// flags from the command line and from environment variables, completes them in the
+// shell, and shows them in help.
 package flags
 
 import (
@@ -18,15 +19,15 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// InOrder returns the flags of a command, whose help shows them in the order in
-// which they are declared.
+// InOrder returns the flag set of a command. Help shows its flags in the order of
+// their declarations.
 func InOrder(cmd *cobra.Command) *pflag.FlagSet {
 	cmd.Flags().SortFlags = false
 	return cmd.Flags()
 }
 
-// choice is the value of a flag that takes one of a few words. The empty text
-// stands for the first one.
+// choice is the value of a flag that takes one of a few words. An empty text means the
+// first word.
 type choice struct {
 	value *string
 	words []string
@@ -40,43 +41,42 @@ func (c *choice) Set(text string) error {
 	return nil
 }
 
-// Choice declares a flag that takes one of the words, of which the first is the
-// default.
+// Choice declares a flag that takes one of words. The first word is the default.
 func Choice(s *pflag.FlagSet, p *string, name, usage string, words ...string) {
 	*p = words[0]
 	s.Var(&choice{p, words}, name, usage)
 }
 
-// Annotations of flags.
+// The keys of flag annotations.
 const (
 	noVariable = "gpfit_no_variable"
 	completion = "gpfit_completion"
 	group      = "gpfit_group"
 )
 
-// InGroup puts flags below a heading of the help.
+// InGroup lists flags under a heading of the help.
 func InGroup(s *pflag.FlagSet, heading string, names ...string) {
 	for _, name := range names {
 		_ = s.SetAnnotation(name, group, []string{heading}) // fails for an unknown flag only
 	}
 }
 
-// Completions offers words for a flag in the shell, beside which it takes others.
+// Completions makes the shell offer words for a flag, which takes others, too.
 func Completions(s *pflag.FlagSet, name string, words ...string) {
 	_ = s.SetAnnotation(name, completion, words) // fails for an unknown flag only
 }
 
-// CommandLineOnly marks flags without a variable: those that share a name with a
-// flag of fit and mean something else, so that what is set for fits would change
-// or break other commands.
+// CommandLineOnly marks flags that have no environment variable. They share a name
+// with a flag of fit but mean something else, so a variable that is set for fits would
+// change or break other commands.
 func CommandLineOnly(s *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		_ = s.SetAnnotation(name, noVariable, nil) // fails for an unknown flag only
 	}
 }
 
-// Finish finishes a command: the shell completes its flags, and it takes as many
-// arguments as its usage names.
+// Finish completes the declaration of a command: the shell completes its flags, and the
+// command takes as many arguments as its usage names.
 func Finish(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args = exactArgs
@@ -96,8 +96,8 @@ func Finish(cmd *cobra.Command) {
 	})
 }
 
-// Read gives flags that are not on the command line the value of their variable,
-// GPFIT_NAME, checks those that take one of a few words, and fills in [Options].
+// Read sets flags that are not on the command line from their environment variables,
+// GPFIT_NAME. It checks flags that take one of a few words and fills in [Options].
 func Read(flags *pflag.FlagSet) error {
 	var first error
 	var options *Options
@@ -138,8 +138,8 @@ func checkChoice(f *pflag.Flag) error {
 	return exit.Usagef("--%s %q: must be %s", f.Name, word, option.OrList(c.words))
 }
 
-// Error makes a usage error of what pflag says, with a suggestion for an unknown
-// flag.
+// Error turns an error of pflag into a usage error. For an unknown flag it suggests a
+// similar one.
 func Error(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -157,7 +157,7 @@ func exactArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// WrongArgs is the usage error for n arguments in place of those wanted.
+// WrongArgs returns the usage error for n arguments where the command expects want.
 func WrongArgs(n int, want []string) error {
 	text := strings.Join(want, " ")
 	if len(want) == 0 {

@@ -13,7 +13,7 @@ import (
 	"gpfit/internal/fuzzguard"
 )
 
-// FuzzParseGrid: a grid is ascending and ends where it should, or an error.
+// FuzzParseGrid checks that a grid ascends to its end, unless ParseGrid returns an error.
 func FuzzParseGrid(f *testing.F) {
 	for _, text := range []string{"0:1:3", "-1e3:1e-3:100", "0:inf:3", "nan:1:2", "0:1:-3", "1:0:3", ":::", "0:1:99999999999999999999", "-1e308:1e308:3", "0:5e-324:3"} {
 		f.Add(text)
@@ -35,8 +35,8 @@ func FuzzParseGrid(f *testing.F) {
 	})
 }
 
-// FuzzLine: a whole command line of the flags that describe a fit is taken, or
-// refused as a mistake; a word that is taken is among those that the help lists.
+// FuzzLine checks that a whole command line of fit's flags is accepted or refused as a
+// mistake, and that an accepted word is one that the help lists.
 func FuzzLine(f *testing.F) {
 	for _, line := range []string{
 		"--kernel\nrbf(ard) + matern32\n--mean\nlinear\n--set\nlengthscale=2", "--standardize\nxyz", "--coarse=off\n--optimizer=adam",

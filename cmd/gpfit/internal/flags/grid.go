@@ -18,7 +18,7 @@ func ParseGrid(text string) ([]float64, error) {
 	hi, err2 := strconv.ParseFloat(parts[1], 64)
 	count, err3 := strconv.Atoi(parts[2])
 	if err1 != nil || err2 != nil || err3 != nil || !(lo < hi) || hi-lo-(hi-lo) != 0 || count < 2 || count > 1<<24 {
-		return nil, exit.Usagef("--grid %s: needs LO:HI:COUNT with LO < HI and a COUNT from 2", text)
+		return nil, exit.Usagef("--grid %s: needs LO:HI:COUNT with LO < HI and a COUNT of at least 2", text)
 	}
 	out := make([]float64, count)
 	for i := range out {

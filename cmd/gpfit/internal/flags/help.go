@@ -26,13 +26,13 @@ const (
 )
 
 // Help prints the help of a command: usage and examples, the description, commands,
-// and the flags below headings, wrapped to the width of the terminal.
+// and the flags under headings, wrapped to the width of the terminal.
 func Help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	_, _ = io.WriteString(w, helpText(cmd, width(w)))
 }
 
-// width is COLUMNS, or the width of the terminal that w is, or 80.
+// width returns the variable COLUMNS, or the width of w if that is a terminal, or 80.
 func width(w io.Writer) int {
 	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
 	if f, ok := w.(*os.File); err != nil && ok {
@@ -76,7 +76,7 @@ func helpText(cmd *cobra.Command, width int) string {
 	return b.String()
 }
 
-// flagGroup are flags below a heading.
+// flagGroup is a heading with its flags.
 type flagGroup struct {
 	heading string
 	flags   []*pflag.Flag
@@ -85,8 +85,8 @@ type flagGroup struct {
 // general is the heading of flags without one.
 const general = "Flags"
 
-// groups are the flags of a command: those of its own first, then those of the table
-// in its order.
+// groups returns the flags of a command by heading: first the headings of the command,
+// then the groups of the table in its order, and the general flags last.
 func groups(cmd *cobra.Command) []flagGroup {
 	var all []flagGroup
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -114,11 +114,11 @@ func groups(cmd *cobra.Command) []flagGroup {
 	return all
 }
 
-// plainPlaceholders stand for the values of flags that name none, by the type that
-// pflag says.
+// plainPlaceholders are the placeholders of flags that name none, by pflag's name of
+// their type.
 var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…"}
 
-// flagHead is a flag with what stands for its value.
+// flagHead returns the name of a flag with the placeholder of its value.
 func flagHead(f *pflag.Flag) string {
 	placeholder, _ := pflag.UnquoteUsage(f)
 	switch v := f.Value.(type) {
@@ -137,7 +137,7 @@ func flagHead(f *pflag.Flag) string {
 	return strings.TrimRight(head+" "+placeholder, " ")
 }
 
-// placeholder stands for the value in the help.
+// placeholder returns the text that represents the value in the help.
 func (f *tableFlag) placeholder() string {
 	switch o := f.option; {
 	case o.Kind.Flag:
@@ -152,7 +152,7 @@ func (f *tableFlag) placeholder() string {
 	return "N"
 }
 
-// flagHelp is what a flag does, with its words, its range and its default.
+// flagHelp returns the description of a flag, with its unit, range and default.
 func flagHelp(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	t, ok := f.Value.(*tableFlag)
@@ -186,8 +186,8 @@ func flagHelp(f *pflag.Flag) string {
 	return messages.Flags(usage)
 }
 
-// hang writes a text beside its head, from a column on, and below where the head is
-// long.
+// hang writes a text beside its head, from a column on. If the head is too long, the
+// text begins on the next line.
 func hang(b *strings.Builder, head, text string, column, width int) {
 	margin := strings.Repeat(" ", column)
 	lines := fill(text, width-column)
@@ -202,7 +202,7 @@ func hang(b *strings.Builder, head, text string, column, width int) {
 	}
 }
 
-// fill breaks a text into lines of at most width characters, and at least one word.
+// fill breaks a text into lines of at most width characters. A longer word stands alone on its line.
 func fill(text string, width int) []string {
 	var lines []string
 	line := ""
@@ -221,7 +221,7 @@ func fill(text string, width int) []string {
 }
 
 // Wrap breaks the paragraphs of a text into lines. Blocks of lines that begin with
-// blanks stay as they are if they fit; otherwise each item goes on below its second
+// blanks stay as they are if they fit; otherwise each item continues below its second
 // column.
 func Wrap(text string, width int) string {
 	var out, paragraph, block []string
@@ -252,7 +252,7 @@ func Wrap(text string, width int) string {
 }
 
 // wrapBlock wraps a block of indented lines if one of them does not fit. A line that is
-// indented further and has one column alone belongs to the item above it.
+// indented further and has only one column belongs to the item above it.
 func wrapBlock(block []string, width int) []string {
 	if !slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > width }) {
 		return block
@@ -273,7 +273,7 @@ func wrapBlock(block []string, width int) []string {
 	return out
 }
 
-// indent is the number of blanks that a line begins with.
+// indent returns the number of blanks at the beginning of a line.
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 // wrapItem wraps an indented line below its second column, which two blanks separate

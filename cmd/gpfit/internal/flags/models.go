@@ -16,10 +16,10 @@ import (
 	"gpfit/table/parquet"
 )
 
-// Formats returns the formats of tables that the command reads beside text and NumPy's.
+// Formats returns the table formats that the command reads besides text and NumPy's.
 func Formats() []table.Format { return []table.Format{parquet.Format()} }
 
-// Inputs are the files that a command reads for a training table at path.
+// Inputs returns the files that a command reads for a training table at path.
 func (o *Options) Inputs(path string) []string {
 	if o.Data.Mask == "" {
 		return []string{path}
@@ -27,7 +27,7 @@ func (o *Options) Inputs(path string) []string {
 	return []string{path, o.Data.Mask}
 }
 
-// TellNoise says whether an option is about the noise of the rows of a table.
+// TellNoise reports whether an option gives the noise of a table's rows.
 func (o *Options) TellNoise() bool {
 	return o.Rows.NoiseColumn != "" || o.Rows.NoiseGroup != "" || o.Rows.DefaultGroup != ""
 }
@@ -48,7 +48,7 @@ func (o *Options) OpenRows(ctx context.Context, path string, stdin io.Reader, m 
 	return r, RowsError(err)
 }
 
-// RowsError makes errors about options of package rows those of the command line.
+// RowsError turns errors of package rows about options into errors of the command line.
 func RowsError(err error) error {
 	var mismatch *rows.MismatchError
 	if errors.As(err, &mismatch) {
@@ -61,8 +61,8 @@ func RowsError(err error) error {
 	return err
 }
 
-// LoadModel reads the model of the target from a file that the result does not
-// replace.
+// LoadModel reads the model at path and returns the model of the chosen target. The
+// result must not replace the file.
 func (o *Options) LoadModel(path string) (*gp.Model, error) {
 	if err := output.Check([]output.Destination{{Flag: "out", Path: o.Output.Out}}, path); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Target(m *gp.Model, name string) (*gp.Model, error) {
 	known := strings.Join(wrong.Known, ", ")
 	switch {
 	case name == "":
-		return nil, exit.Usagef("the model has several targets: choose one by --target (%s)", known)
+		return nil, exit.Usagef("the model has several targets: choose one with --target (%s)", known)
 	case len(wrong.Known) == 1:
 		return nil, exit.Usagef("--target %q: the model's target is %s", name, known)
 	}

@@ -17,13 +17,12 @@ type Options struct {
 	// Values are the options as the library takes them, defaults included. Read fills
 	// them in.
 	option.Values
-	// Given are those that the command line or a variable gives, by name.
+	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
 	table option.Options
 }
 
-// Add declares the options of the table that a place takes, such as the command
-// "fit".
+// Add declares the options of the table for a place, such as the command "fit".
 func (o *Options) Add(s *pflag.FlagSet, place string) {
 	o.addTable(s, option.All().For(place))
 }
@@ -44,8 +43,8 @@ func (o *Options) addTable(s *pflag.FlagSet, table option.Options) {
 	}
 }
 
-// AddOverrides is Add for options that come before others, below a heading of their
-// own: only those that are given count.
+// AddOverrides is Add for options that override others. Help lists them under heading,
+// and only options that are given count.
 func (o *Options) AddOverrides(s *pflag.FlagSet, place, heading string) {
 	o.Add(s, place)
 	for _, opt := range o.table {
@@ -55,7 +54,7 @@ func (o *Options) AddOverrides(s *pflag.FlagSet, place, heading string) {
 	}
 }
 
-// read fills in the values.
+// read fills in Values and Given.
 func (o *Options) read(s *pflag.FlagSet) error {
 	o.Given = map[string]any{}
 	all := o.table.Defaults()
@@ -79,18 +78,18 @@ func (o *Options) read(s *pflag.FlagSet) error {
 	return nil
 }
 
-// Changed says whether the command line or a variable gives one of the options.
+// Changed reports whether the command line or a variable gives one of the options.
 func (o *Options) Changed(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := o.Given[name]; return ok })
 }
 
-// tableFlag is the flag of an option. It keeps texts, which are read once all are
-// known.
+// tableFlag is the flag of an option. It collects texts; Options reads them once all
+// are known.
 type tableFlag struct {
 	option *option.Option
 	all    *Options
 	texts  []string
-	// override says that the default does not count.
+	// override means that the default does not count.
 	override bool
 	// variable is the environment variable that the text comes from, "" for the
 	// command line.
@@ -101,7 +100,7 @@ func (f *tableFlag) Type() string     { return f.option.Kind.Name }
 func (f *tableFlag) IsBoolFlag() bool { return f.option.Kind.Flag }
 
 func (f *tableFlag) String() string {
-	if f == nil || f.option == nil { // pflag asks a zero value
+	if f == nil || f.option == nil { // pflag calls String on a zero value
 		return ""
 	}
 	if len(f.texts) == 0 {
@@ -119,7 +118,7 @@ func (f *tableFlag) Set(text string) error {
 	return nil
 }
 
-// explain says of an error in the text of a variable which variable it is.
+// explain adds the name of the variable to an error in a variable's text.
 func (f *tableFlag) explain(text string, err error) error {
 	if f.variable == "" {
 		return err
@@ -127,8 +126,8 @@ func (f *tableFlag) explain(text string, err error) error {
 	return exit.Usagef("environment variable %s=%q: %w", f.variable, text, err)
 }
 
-// complete offers what the shell can complete the flag with: its words, or the names
-// of the columns of the table that the command reads.
+// complete returns the shell's completions of the flag: its words, or the column names
+// of the table that the command reads.
 func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	o, words := f.option, f.option.Examples
 	switch {
@@ -144,7 +143,7 @@ func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([
 	if !o.Kind.Columns {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-	// Several columns are separated by commas.
+	// Commas separate several columns.
 	before := begun[:strings.LastIndexByte(begun, ',')+1]
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -153,7 +152,7 @@ func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// quoted is a name as an item of a list with commas.
+// quoted returns name as an item of a comma-separated list.
 func quoted(name string) string {
 	if !strings.ContainsAny(name, ",\"\n") {
 		return name

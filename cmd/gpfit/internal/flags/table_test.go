@@ -10,8 +10,8 @@ import (
 	"gpfit/fit/option"
 )
 
-// TestNewOption: one entry in the table is all that a flag, its variable, its help and
-// its completion need.
+// TestNewOption checks that a flag, its variable, its help and its completion need only
+// one entry in the table.
 func TestNewOption(t *testing.T) {
 	turns := 0
 	table := append(option.All().For("fit"), option.Option{
@@ -66,8 +66,8 @@ func TestNewOption(t *testing.T) {
 	}
 }
 
-// TestWrap: text is wrapped to the width, items below their second column, and what
-// fits stays as it is.
+// TestWrap checks that Wrap breaks text at the width, continues items below their second
+// column, and leaves blocks that fit as they are.
 func TestWrap(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"one two three four\nfive six\n\nseven", "one two three\nfour five six\n\nseven"},

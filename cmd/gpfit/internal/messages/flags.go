@@ -10,11 +10,11 @@ import (
 	"gpfit/fit/option"
 )
 
-// named is how the library calls an option.
+// named matches the form in which the library names an option.
 var named = regexp.MustCompile(`\boption ([a-z]+(?:-[a-z]+)*)`)
 
-// Flags returns a text of the library with its options as flags: "option restarts" is
-// "--restarts" here.
+// Flags returns a text of the library with its options as flags: "option restarts"
+// becomes "--restarts".
 func Flags(text string) string {
 	if !strings.Contains(text, "option ") {
 		return text
@@ -36,8 +36,8 @@ func AllFlags(texts []string) {
 	}
 }
 
-// errorText is an error as the command line shows it. Parameters to go on from are
-// flags.
+// errorText returns the text of an error for the command line. It writes options, and
+// parameters to continue from, as flags.
 func errorText(err error) string {
 	text := err.Error()
 	var unfinished *fit.UnfinishedError

@@ -7,7 +7,7 @@ import (
 	"gpfit/fit"
 )
 
-// TestFlags: options of the table are flags in messages, and nothing else is.
+// TestFlags checks that only options of the table become flags in messages.
 func TestFlags(t *testing.T) {
 	for text, want := range map[string]string{
 		"option restarts -1: must be from 0 to 10000":       "--restarts -1: must be from 0 to 10000",
@@ -22,8 +22,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestUnfinished: parameters to go on from are flags to copy, with what is around
-// the error left as it is.
+// TestUnfinished checks that parameters to continue from become flags to copy, and that
+// the text around the error stays as it is.
 func TestUnfinished(t *testing.T) {
 	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
 		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}

@@ -1,5 +1,5 @@
-// Package messages talks to people on standard error: notes, warnings and the
-// progress of long work.
+// Package messages prints notes, warnings and the progress of long work on standard
+// error.
 package messages
 
 import (
@@ -16,11 +16,11 @@ import (
 	"gpfit/internal/textform"
 )
 
-// longest is how many characters of a line of a message are shown.
+// longest is the largest number of characters of a message's line.
 const longest = 2000
 
-// Error prints the error that a command ends with. One that tells how to go on may
-// name many parameters, and is longer.
+// Error prints the error that ends a command. toGoOn allows a longer text: it may name
+// many parameters to continue from.
 func Error(w io.Writer, err error, toGoOn bool) {
 	most := longest
 	if toGoOn {
@@ -29,8 +29,8 @@ func Error(w io.Writer, err error, toGoOn bool) {
 	fmt.Fprintf(w, "gpfit: %s\n", textform.Printable(errorText(err), most))
 }
 
-// Writer writes messages. On a terminal progress is one line that redraws;
-// elsewhere it is a line per interval.
+// Writer writes messages. On a terminal it redraws one line of progress; elsewhere it
+// prints a line per interval.
 type Writer struct {
 	w        io.Writer
 	quiet    bool
@@ -39,14 +39,14 @@ type Writer struct {
 	last     time.Time
 	began    time.Time
 	drawn    bool
-	// status is the line last drawn, shown again with the progress of the
-	// evaluation that is running.
+	// status is the last line drawn. Progress shows it again with the progress of the
+	// running evaluation.
 	status string
-	// Objective is what the optimiser's values are called, NLML if empty.
+	// Objective names the optimiser's values; "" means NLML.
 	Objective string
 }
 
-// New returns a Writer to w; quiet leaves out all but warnings.
+// New returns a Writer to w. A quiet one prints only warnings.
 func New(w io.Writer, quiet bool) *Writer {
 	m := &Writer{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now(), last: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
@@ -81,7 +81,7 @@ func (m *Writer) Clear() {
 	}
 }
 
-// Iteration shows the optimiser's state; the first one is always shown.
+// Iteration shows the optimiser's state. It always shows the first one.
 func (m *Writer) Iteration(it descent.Iteration) {
 	m.status = ""
 	if it.Rows > 0 {
@@ -98,7 +98,7 @@ func (m *Writer) Step(format string, args ...any) {
 	m.draw(m.status, m.terminal)
 }
 
-// Status is Step for what changes often.
+// Status is Step for a state that changes often.
 func (m *Writer) Status(format string, args ...any) {
 	m.status = fmt.Sprintf(format, args...)
 	m.draw(m.status, false)

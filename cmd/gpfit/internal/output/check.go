@@ -10,13 +10,13 @@ import (
 	"gpfit/table"
 )
 
-// Destination is a file that a command writes, the value of a flag; "" is none.
+// Destination is a file that a command writes: Path is the value of Flag, "" for no
+// file.
 type Destination struct{ Flag, Path string }
 
-// Check finds out before the work whether the outputs of a command can be
-// written. None may be one of the inputs, or another output, by whatever name:
-// the last to be written would replace the others. Every command checks all its
-// outputs with one call.
+// Check checks before the work that a command can write its outputs. No output may
+// be an input or another output, under any name: the last one written would replace
+// the others. Every command checks all its outputs with one call.
 func Check(outputs []Destination, inputs ...string) error {
 	read := identities(inputs)
 	for i, out := range outputs {
@@ -26,12 +26,12 @@ func Check(outputs []Destination, inputs ...string) error {
 		own := identify(out.Path)
 		for _, in := range read {
 			if own.is(in) {
-				return exit.Usagef("--%s %s: is a file that is read here; choose another name", out.Flag, out.Path)
+				return exit.Usagef("--%s %s: is also an input; choose another name", out.Flag, out.Path)
 			}
 		}
 		for _, other := range outputs[:i] {
 			if other.Path != "" && own.is(identify(other.Path)) {
-				return exit.Usagef("--%s %s: is the file of --%s, too; choose another name", out.Flag, out.Path, other.Flag)
+				return exit.Usagef("--%s %s: is also the file of --%s; choose another name", out.Flag, out.Path, other.Flag)
 			}
 		}
 		if err := out.probe(); err != nil {
@@ -41,8 +41,8 @@ func Check(outputs []Destination, inputs ...string) error {
 	return nil
 }
 
-// CheckModel is [Check] for the file of --out too, a model, which does not
-// replace a file that is something else unless it is forced to.
+// CheckModel is [Check] with path, the model file of --out, as a further output. Unless
+// force is true, the model must not replace a file that is not a model.
 func CheckModel(path string, force bool, others []Destination, inputs ...string) error {
 	if err := Check(append([]Destination{{"out", path}}, others...), inputs...); err != nil {
 		return err
@@ -57,7 +57,7 @@ func CheckModel(path string, force bool, others []Destination, inputs ...string)
 	return nil
 }
 
-// probe tries whether there can be a file of that name.
+// probe checks that the file can be created.
 func (t Destination) probe() error {
 	info, err := os.Stat(t.Path)
 	if err == nil && info.IsDir() {
@@ -74,15 +74,15 @@ func (t Destination) probe() error {
 	return os.Remove(probe.Name())
 }
 
-// identity tells files apart: by their place on the disk where they are, by
-// their path where they are not.
+// identity identifies a file: by its place on the disk if it exists, and otherwise by
+// its path.
 type identity struct {
 	path string
 	info os.FileInfo
 }
 
-// identify finds out what a path names. What is no regular file can be read and
-// written at once, and has no identity.
+// identify returns the identity of the file at path, or nil if it is not a regular
+// file: a command may read and write such a file at once.
 func identify(path string) *identity {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -104,14 +104,14 @@ func (i *identity) is(other *identity) bool {
 	return i.info == nil && other.info == nil && i.path == other.path
 }
 
-// identities are those of the files that inputs name: tables of several files,
-// too.
+// identities returns the identities of the files that inputs name. An input may be a
+// table of several files.
 func identities(inputs []string) []*identity {
 	var all []*identity
 	for _, in := range inputs {
 		files, err := table.Files(in)
 		if in == "" || in == "-" || err != nil {
-			continue // an input that cannot be read is found out elsewhere
+			continue // reading the input reports its errors
 		}
 		for _, f := range files {
 			if id := identify(f); id != nil && id.info != nil {

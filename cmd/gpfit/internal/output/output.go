@@ -1,5 +1,5 @@
 // Package output writes results: tables as CSV or JSON, reports, and files that
-// are whole or not there.
+// appear whole or not at all.
 package output
 
 import (
@@ -16,13 +16,13 @@ import (
 	"gpfit/internal/textform"
 )
 
-// WriteError is a failure to write, which is no fault of the input.
+// WriteError is a failure to write. The input is not at fault.
 type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// Is reports whether target is the error of the system behind the failure. The error has
-// no Unwrap: the type of another cause would give the exit code of a bad input.
+// Is reports whether target is the system error behind the failure. WriteError has no
+// Unwrap method: the type of another cause would give the exit code of bad input.
 func (e *WriteError) Is(target error) bool {
 	_, ofSystem := target.(syscall.Errno)
 	return ofSystem && errors.Is(e.Err, target)
@@ -45,8 +45,8 @@ func File(ctx context.Context, stdout io.Writer, out string, write func(io.Write
 	return atomicfile.Write(ctx, out, write)
 }
 
-// ModelName is the file for a model of DATA: its base name with .gpfit for its
-// extensions; of a pattern it is what is common to the names.
+// ModelName returns the name of the model file for DATA: its base name, with .gpfit
+// instead of its extensions. For a pattern it leaves out the wildcards.
 func ModelName(data string) string {
 	if data == "-" {
 		return "model.gpfit"

@@ -1,5 +1,5 @@
-// Package runs is what the commands share that run a batch: how it is run here, or
-// handed to Slurm.
+// Package runs runs a batch on this machine or submits it to Slurm. The commands that
+// run batches share it.
 package runs
 
 import (
@@ -28,7 +28,7 @@ import (
 	"gpfit/fit/option"
 )
 
-// BatchFlags say how a batch is run.
+// BatchFlags are the flags of commands that run a batch.
 type BatchFlags struct {
 	batch.Options
 	Slurm                 spec.Slurm
@@ -38,21 +38,21 @@ type BatchFlags struct {
 
 // Add declares the flags.
 func (f *BatchFlags) Add(s *pflag.FlagSet) {
-	s.IntVar(&f.Cores, "cores", 0, "CPU cores to use, for as many jobs side by side (default: all)")
-	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of what is free)")
-	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "jobs that may share a GPU, if its memory allows")
-	s.StringVar(&f.shard, "shard", "", "do only share `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
-	s.BoolVar(&f.Wait, "wait", false, "with others on the same run: stay until their jobs are done, to take them up if they die")
-	flags.Choice(s, &f.engine, "engine", "where the jobs run: here, or on Slurm as a job array", "local", "slurm")
+	s.IntVar(&f.Cores, "cores", 0, "number of CPU cores, and largest number of jobs that run side by side (default: all cores)")
+	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of the free memory)")
+	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "number of jobs that may share a GPU, if its memory allows")
+	s.StringVar(&f.shard, "shard", "", "run only shard `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
+	s.BoolVar(&f.Wait, "wait", false, "wait for the jobs of other processes of the run, and continue these jobs if the processes die")
+	flags.Choice(s, &f.engine, "engine", "where the jobs run: on this machine, or on Slurm as a job array", "local", "slurm")
 	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
 	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
 	s.StringVar(&f.Slurm.Time, "slurm-time", "", "sbatch --time")
 	s.StringVar(&f.Slurm.Memory, "slurm-mem", "", "sbatch --mem")
 	s.StringVar(&f.Slurm.Account, "slurm-account", "", "sbatch --account")
 	s.StringVar(&f.Slurm.QOS, "slurm-qos", "", "sbatch --qos")
-	s.IntVar(&f.Slurm.Tasks, "slurm-tasks", 0, "width of the job array (default: one task for each job, at most 8)")
-	s.IntVar(&f.Slurm.CPUs, "slurm-cpus", 0, "CPUs of each task (default: the most threads that a job has)")
-	s.StringArrayVar(&f.Slurm.Options, "slurm-option", nil, "a further option of sbatch, such as --exclude=node7 (may be repeated)")
+	s.IntVar(&f.Slurm.Tasks, "slurm-tasks", 0, "number of tasks of the job array (default: one task per job, at most 8)")
+	s.IntVar(&f.Slurm.CPUs, "slurm-cpus", 0, "CPUs per task (default: the largest number of threads of a job)")
+	s.StringArrayVar(&f.Slurm.Options, "slurm-option", nil, "another option for sbatch, such as --exclude=node7 (may be repeated)")
 	s.BoolVar(&f.JSON, "json", false, "print JSON lines instead of text")
 	s.BoolVar(&f.Quiet, "quiet", false, "print only warnings and errors on standard error, no progress and no notes")
 	flags.InGroup(s, "Run", "cores", "memory", "gpu-jobs", "shard", "wait")
@@ -60,7 +60,7 @@ func (f *BatchFlags) Add(s *pflag.FlagSet) {
 	flags.InGroup(s, "Output", "json", "quiet")
 }
 
-// maxWorkers bounds what runs at once: beyond it a number is a mistake.
+// maxWorkers bounds the numbers of cores, jobs and tasks; a larger one is a mistake.
 const maxWorkers = 100_000
 
 // Check finds mistakes in the flags and completes the options.
@@ -89,16 +89,16 @@ func (f *BatchFlags) Check() error {
 		f.Shared = true
 	}
 	if f.OnSlurm() && f.shard != "" {
-		return exit.Usagef("--engine slurm shares the jobs out itself: leave --shard away")
+		return exit.Usagef("--engine slurm distributes the jobs itself: leave out --shard")
 	}
 	return nil
 }
 
-// OnSlurm says whether Slurm runs the jobs.
+// OnSlurm reports whether Slurm runs the jobs.
 func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 
-// PlanOptions are those of the spec at path, read as text; extra options come
-// before it.
+// PlanOptions returns the options for the plan of the spec at path, which reads text.
+// extra overrides the spec's options.
 func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
 	return batch.PlanOptions{
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
@@ -106,14 +106,14 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 	}
 }
 
-// CheckOutput keeps a command that shows a run from writing to one of its files,
-// but for its page, or to what its jobs read.
+// CheckOutput returns an error if out is an input of the run's jobs, or one of the run's
+// files other than its page.
 func CheckOutput(out string, r *rundir.Run) error {
 	inputs := []string{r.SpecPath}
 	for _, in := range r.Inputs {
 		inputs = append(inputs, in.Path)
 	}
-	// A file that is gone while the run goes on is none to keep.
+	// A running batch may remove files, which then need no protection.
 	_ = filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && path != r.Path("", "report")+".html" {
 			inputs = append(inputs, path)
@@ -123,7 +123,7 @@ func CheckOutput(out string, r *rundir.Run) error {
 	return output.Check([]output.Destination{{Flag: "out", Path: out}}, inputs...)
 }
 
-// Submit hands the run to Slurm, with flags for "gpfit resume". specified are the
+// Submit submits the run to Slurm, with flags for "gpfit resume". specified are the
 // options of the spec.
 func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
 	program, err := os.Executable()
@@ -138,12 +138,12 @@ func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.
 	if err != nil {
 		return err
 	}
-	msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' tells how far they are", len(r.Jobs), sub.ID, r.Dir)
+	msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", len(r.Jobs), sub.ID, r.Dir)
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), sub.ID)
 	return err
 }
 
-// Run runs what is not done and prints the results.
+// Run runs the unfinished jobs and prints the results.
 func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run) error {
 	f.OnNote = msg.Say
 	f.OnProgress = func(p batch.RunProgress) { msg.Status("%s", p) }
@@ -153,14 +153,14 @@ func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run
 		return runErr
 	}
 	if sum.Here > 0 {
-		msg.Note("%d jobs in %s, %.1f %% of the time of %d cores within evaluations", sum.Here, sum.Wall.Round(time.Millisecond),
+		msg.Note("ran %d jobs in %s; evaluations took %.1f %% of the time of %d cores", sum.Here, sum.Wall.Round(time.Millisecond),
 			100*sum.Utilization(), sum.Workers)
 	}
 	if sum.Elsewhere > 0 {
-		msg.Note("%d jobs are with other processes", sum.Elsewhere)
+		msg.Note("other processes have %d jobs", sum.Elsewhere)
 	}
 	if errors.Is(runErr, context.Canceled) {
-		return fmt.Errorf("interrupted with %d of %d jobs done; 'gpfit resume %s' goes on (%w)", sum.Done, sum.Total, r.Dir, runErr)
+		return fmt.Errorf("interrupted with %d of %d jobs done; 'gpfit resume %s' continues (%w)", sum.Done, sum.Total, r.Dir, runErr)
 	}
 	rows, err := results.Collect(r)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package training is what the commands share that read a training table: their
-// flags, and the way from a table to a job on its devices.
+// Package training turns a training table into a job on open devices, for all commands
+// that read one. It also declares their common flags.
 package training
 
 import (
@@ -18,18 +18,18 @@ import (
 // Flags are the options of a command that reads a training table.
 type Flags struct{ flags.Options }
 
-// FitOptions returns the options of a fit, with what they say of this program filled
-// in.
+// FitOptions returns the options of a fit, with this program's progress messages and
+// its fallback device.
 func (f *Flags) FitOptions(msg *messages.Writer) fit.Options {
 	o := f.Fit
 	o.OnProgress, o.Fallback = msg.Progress, devices.Reopen(f.Compute)
 	return o
 }
 
-// CheckScores finds options of a cross-validation that is not asked for.
+// CheckScores returns an error for options of a cross-validation without --scores cv.
 func (f *Flags) CheckScores() error {
 	if !f.CrossValidate && f.Changed("folds", "refit") {
-		return exit.Usagef("--folds and --refit go with --scores cv")
+		return exit.Usagef("--folds and --refit need --scores cv")
 	}
 	return nil
 }
@@ -40,8 +40,8 @@ type OpenJob struct {
 	*gpfit.OpenDevices
 }
 
-// Open prepares a job, warns of what is to be known of it, and opens its devices,
-// or only one. The caller closes the job.
+// Open prepares a job, prints its warnings, and opens its devices, or only the first
+// if one is true. The caller closes the job.
 func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
 	job, err := fit.Prepare(data, opts)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, o
 	return &OpenJob{job, opened}, nil
 }
 
-// Score adds the scores of --scores cv to a report.
+// Score adds the scores that --scores cv requests to a report.
 func (f *Flags) Score(ctx context.Context, msg *messages.Writer, job *fit.Job, b device.Backend, r *fit.Report) error {
 	if !f.CrossValidate {
 		return nil

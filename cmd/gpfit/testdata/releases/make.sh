@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the samples of a release, which later ones must read (releases_test.go):
+# Makes the samples of a release, which later releases must read (releases_test.go):
 #
-#   cmd/gpfit/testdata/releases/make.sh            with the version of this tree
+#   cmd/gpfit/testdata/releases/make.sh            uses the version of this tree
 #
-# A folder VERSION holds the data, models of several kinds with their predictions and
-# exports, a run directory, one job of which was interrupted, and the checkpoint of a fit
-# that was killed, with what the fit comes to. After the release nothing in it changes. A
-# sample of another kind is added here and in releases_test.go; a folder of an older
-# release may lack it, and has at most 300 kB.
+# The folder VERSION holds the data, models of several kinds with their predictions and
+# exports, a run directory with an interrupted job, and the checkpoint of a killed fit
+# with the result of the whole fit. It has at most 300 kB and does not change after the
+# release. To add a sample of another kind, change this script and releases_test.go;
+# folders of older releases may lack it.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -16,7 +16,7 @@ go build -o "$work/gpfit" ../..
 gpfit() { "$work/gpfit" "$@"; }
 export GPFIT_CPU=generic # the same bits on every processor of the architecture
 version=$(gpfit version | cut -d' ' -f2)
-[ ! -e "$version" ] || { echo "$version is there already"; exit 1; }
+[ ! -e "$version" ] || { echo "$version exists already"; exit 1; }
 mkdir "$version"
 cd "$version"
 awk 'BEGIN {
@@ -38,16 +38,16 @@ kernels: [rbf, rbf(ard) + linear]
 SPEC
 gpfit batch study.yaml --out run --quiet --cores 1 >/dev/null
 gpfit show run --format csv > run.csv
-# The second job as a kill leaves it: begun, with half of its evaluations.
+# Leave the second job as a kill does: begun, but not finished.
 job=data.rbf-ard+linear.seed-1
 head -1 run/jobs/$job.jsonl > begun && mv begun run/jobs/$job.jsonl
 rm -f run/models/$job.gpfit run/logs/* run/lock
-# Neither the folder nor the machine is part of the sample.
+# Remove the names of the folder and the machine from the sample.
 sed -i "s|$PWD|@DIR@|g" run/run.json
 sed -i 's/"host":"[^"]*","pid":[0-9]*/"host":"sample","pid":1/' run/jobs/*
 sed -i 's/,[^,]*,[0-9]*,models/,sample,1,models/' run.csv
 
-# A fit that is killed leaves its checkpoint; whole.json is what it comes to.
+# A killed fit leaves its checkpoint; whole.json is the report of the whole fit.
 fit() { gpfit fit data.csv --features a,b --target y --kernel matern52 --restarts 40 --device cpu --threads 1 --quiet --json "$@"; }
 fit --out whole.gpfit > whole.json
 rm whole.gpfit
