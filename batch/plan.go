@@ -32,8 +32,7 @@ type PlanOptions struct {
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
 	Accelerated bool
-	// Formats are the formats of tables beside text and NumPy's, such as that of
-	// table/parquet.
+	// Formats holds formats of tables beside text and NumPy's, such as table/parquet's.
 	Formats []table.Format
 	// Dir, if not empty, replaces the spec file's folder.
 	Dir string

@@ -33,8 +33,8 @@ type parameter struct {
 // element is a parameter of the model, free or tied.
 type element struct {
 	name, group string
-	// index is its place among the free parameters, for a tied one that of the
-	// parameter whose value it takes, named in source.
+	// index is its place among the free parameters. A tied element has the index of the
+	// parameter whose value it takes, which source names.
 	index  int
 	source string
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // shared declares an array of 64 numbers in shared memory. %rd1 is the address of the
-// thread's number, %rd2 that of its neighbour's.
+// thread's number, %rd2 the address of its neighbour's.
 const shared = `.shared .align 8 .f64 all[64]; mov.u64 %rd1, all; mul.wide.u32 %rd3, %t, 8; add.s64 %rd1, %rd1, %rd3;
 xor.b32 %r1, %t, 1; mul.wide.u32 %rd3, %r1, 8; mov.u64 %rd2, all; add.s64 %rd2, %rd2, %rd3; cvt.rn.f64.u32 %fd1, %t;
 `
