@@ -1,9 +1,15 @@
 package option
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // All returns the table. Help texts list the options of a group in its order. Run
 // directories do the same, and the fingerprints of jobs depend on the order.
-func All() Options {
+func All() Options { return slices.Clone(all()) }
+
+// all makes the table once: every command of the program takes its options from it.
+var all = sync.OnceValue(func() Options {
 	return slices.Concat(dataOptions(), modelOptions(), noiseOptions(), parameterOptions(), scoreOptions(), tuningOptions(), jointOptions(), outputOptions(), deviceOptions())
-}
+})

@@ -109,10 +109,16 @@ const (
 // and data. 0 means no limit.
 func limitLeft() int64 {
 	least := int64(0)
-	for _, l := range []struct{ left, reserved int64 }{{addressSpaceLeft(), spare + threadsToCome()}, {left(syscall.RLIMIT_DATA, 5), spare}} {
-		if l.left < unlimited && (least == 0 || l.left-l.reserved < least) {
-			least = max(l.left-l.reserved, 1)
+	keep := func(left int64) {
+		if left = max(left-spare, 1); least == 0 || left < least {
+			least = left
 		}
+	}
+	if l := addressSpaceLeft(); l < unlimited {
+		keep(l - threadsToCome())
+	}
+	if l := left(syscall.RLIMIT_DATA, 5); l < unlimited {
+		keep(l)
 	}
 	return least
 }
@@ -121,11 +127,14 @@ func limitLeft() int64 {
 // (ulimit -v) leaves too little for the threads and the heap of a small job. Without its
 // threads a process of Go ends by an abort.
 func CheckLimit() error {
-	left, needed := addressSpaceLeft(), threadsToCome()+spare+heapStep
-	if left >= needed {
+	left := addressSpaceLeft()
+	if left >= unlimited {
 		return nil
 	}
-	return &AddressSpaceError{Left: max(left, 0), Needed: needed}
+	if needed := threadsToCome() + spare + heapStep; left < needed {
+		return &AddressSpaceError{Left: max(left, 0), Needed: needed}
+	}
+	return nil
 }
 
 func addressSpaceLeft() int64 { return left(syscall.RLIMIT_AS, 0) }

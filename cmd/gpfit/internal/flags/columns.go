@@ -23,7 +23,7 @@ func columnNames(cmd *cobra.Command, args []string) []string {
 		return nil // completion must not consume an input that can be read only once
 	}
 	// NoTarget needs no second column. Only the beginning of the file is read.
-	in, err := table.Open(path, table.Options{NoTarget: true})
+	in, err := table.Open(path, table.Options{NoTarget: true, Formats: Formats()})
 	if err != nil {
 		return nil
 	}
