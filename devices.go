@@ -7,6 +7,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/fit"
 	"gpfit/kernel"
 )
 
@@ -69,6 +70,17 @@ func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error
 }
 
 func (d Devices) options() device.Options { return device.Options{Threads: d.Threads} }
+
+// CheckMemory returns a [*device.MemoryError] if one of the devices has too little memory
+// for the job.
+func (o *OpenDevices) CheckMemory(job *fit.Job) error {
+	for _, b := range o.Backends {
+		if err := job.CheckMemory(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // KeepFirst closes all devices but the first.
 func (o *OpenDevices) KeepFirst() {

@@ -71,11 +71,9 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range opened.Backends {
-		if err := job.CheckMemory(b); err != nil && opts.Fallback == nil {
-			opened.Close()
-			return nil, err
-		}
+	if err := opened.CheckMemory(job); err != nil && opts.Fallback == nil {
+		opened.Close()
+		return nil, err
 	}
 	outcome, err := job.Fit(ctx, opened.Backends...)
 	if outcome == nil {

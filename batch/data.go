@@ -18,6 +18,7 @@ import (
 type loader struct {
 	hashes  map[string]string
 	formats []table.Format
+	keys    map[string]string // of tables, by the job's id
 	mu      sync.Mutex
 	tables  map[string]*loaded
 }
@@ -32,12 +33,13 @@ type loaded struct {
 	mu    sync.Mutex
 }
 
-// newLoader counts the users of every table. hashes are the sums that files must have;
+// newLoader counts the users of every table, for these jobs alone. hashes are the sums that files must have;
 // nil accepts all files.
 func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format) *loader {
-	l := &loader{hashes: hashes, formats: formats, tables: map[string]*loaded{}}
+	l := &loader{hashes: hashes, formats: formats, keys: map[string]string{}, tables: map[string]*loaded{}}
 	for _, j := range jobs {
 		key := tableKey(j)
+		l.keys[j.ID] = key
 		if l.tables[key] == nil {
 			l.tables[key] = &loaded{masks: map[int][]bool{}}
 		}
@@ -63,7 +65,7 @@ func tableKey(j spec.JobSpec) string {
 func (l *loader) release(j spec.JobSpec) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := tableKey(j)
+	key := l.keys[j.ID]
 	if t := l.tables[key]; t != nil {
 		if t.users--; t.users <= 0 {
 			delete(l.tables, key)
@@ -74,10 +76,11 @@ func (l *loader) release(j spec.JobSpec) {
 // data returns the table of a job with its split.
 func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 	l.mu.Lock()
-	t := l.tables[tableKey(j)]
+	key := l.keys[j.ID]
+	t := l.tables[key]
 	if t == nil {
 		t = &loaded{users: 1, masks: map[int][]bool{}}
-		l.tables[tableKey(j)] = t
+		l.tables[key] = t
 	}
 	l.mu.Unlock()
 	t.once.Do(func() { t.data, t.table, t.err = l.read(j) })

@@ -156,14 +156,12 @@ func TestCrashMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestCrashRunRemoved removes the run directory of a running batch. The batch must end
-// with an error message or finish, and must not make the directory again.
-func TestCrashRunRemoved(t *testing.T) {
-	dir := t.TempDir()
-	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
-	cmd := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet")
-	var text bytes.Buffer
-	cmd.Stderr = &text
+// startBatch starts a batch and returns its process, which has written some models, and
+// what it prints on standard error.
+func startBatch(t *testing.T, gpfit, spec, run string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd, text := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet"), new(bytes.Buffer)
+	cmd.Stderr = text
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +171,15 @@ func TestCrashRunRemoved(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	return cmd, text
+}
+
+// TestCrashRunRemoved removes the run directory of a running batch. The batch must end
+// with an error message or finish, and must not make the directory again.
+func TestCrashRunRemoved(t *testing.T) {
+	dir := t.TempDir()
+	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
+	cmd, text := startBatch(t, gpfit, spec, run)
 	if err := os.Rename(run, run+".gone"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
 )
@@ -100,25 +99,14 @@ func TestCrashFileLimitRun(t *testing.T) {
 func TestCrashCheckpointsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
-	cmd := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet")
-	var text bytes.Buffer
-	cmd.Stderr = &text
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for range 1000 {
-		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	cmd, text := startBatch(t, gpfit, spec, run)
 	// A rename removes the folder at once, although jobs add files to it.
 	if err := os.Rename(filepath.Join(run, "checkpoints"), filepath.Join(dir, "removed")); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.SomeFailed {
-		t.Fatalf("exit code %d\n%s", code, &text)
+		t.Fatalf("exit code %d\n%s", code, text)
 	}
 	table, err := exec.Command(gpfit, "show", run, "--format", "csv").Output()
 	if err != nil {

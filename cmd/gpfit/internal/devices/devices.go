@@ -69,11 +69,9 @@ func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *f
 		return nil, err
 	}
 	NotePlan(msg, job.Plan(o.Backends[0]))
-	for _, b := range o.Backends {
-		if err := job.CheckMemory(b); err != nil && c.Fallback == "" {
-			o.Close()
-			return nil, err
-		}
+	if err := o.CheckMemory(job); err != nil && c.Fallback == "" {
+		o.Close()
+		return nil, err
 	}
 	return o, nil
 }
