@@ -123,8 +123,8 @@ func TestCrashFullDisk(t *testing.T) {
 }
 
 // TestCrashMemoryLimit checks that a fit under a limit on its address space ends with exit
-// code 12 and leaves no part of a model. Below 1.7 GB the Go runtime may end the process
-// with code 2 before gpfit begins. With 4 GB a small fit succeeds.
+// code 12 and leaves no part of a model. Below 1.8 GB the Go runtime may end the process
+// with code 2 before gpfit begins, at 1.7 GB once in sixty. With 4 GB a small fit succeeds.
 func TestCrashMemoryLimit(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, args := crashTable(t, dir)
@@ -134,7 +134,7 @@ func TestCrashMemoryLimit(t *testing.T) {
 		low = []int{2, exit.Device}
 	}
 	for kilobytes, want := range map[int][]int{
-		300_000: {2, exit.Device}, 600_000: {2, exit.Device}, 1_200_000: {2, exit.Device}, 1_700_000: low, 1_800_000: low, 4_000_000: {0},
+		300_000: {2, exit.Device}, 600_000: {2, exit.Device}, 1_200_000: {2, exit.Device}, 1_700_000: {2, exit.Device}, 1_800_000: {2, exit.Device}, 1_900_000: low, 4_000_000: {0},
 	} {
 		_ = os.Remove(model)
 		line := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, kilobytes)
@@ -150,7 +150,7 @@ func TestCrashMemoryLimit(t *testing.T) {
 		if code == exit.Device && !strings.Contains(string(text), "the address space") {
 			t.Errorf("%d kB: the message does not name the limit:\n%.2000s", kilobytes, text)
 		}
-		if strings.Contains(string(text), "goroutine") && !strings.Contains(string(text), "out of memory") && !strings.Contains(string(text), "cannot allocate") && !(raceEnabled && strings.Contains(string(text), "pthread_create failed")) {
+		if strings.Contains(string(text), "goroutine") && !strings.Contains(string(text), "out of memory") && !strings.Contains(string(text), "cannot allocate") && !strings.Contains(string(text), "pthread_create failed") {
 			t.Errorf("%d kB: neither an error nor a lack of memory:\n%.2000s", kilobytes, text)
 		}
 	}
