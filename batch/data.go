@@ -7,9 +7,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
-	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/internal/hostmem"
 	"gpfit/table"
 )
 
@@ -119,39 +117,16 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	if err != nil {
 		return fit.Data{}, nil, err
 	}
-	header, err := table.ParseHeader(v.Data.Header)
-	if err != nil {
-		return fit.Data{}, nil, err
-	}
-	o := table.Options{Target: v.Data.Target, Features: v.Data.Features, Header: header, Subsample: v.Data.Subsample, Seed: v.Data.Seed, Formats: l.formats}
-	column, group := v.Data.NoiseColumn, v.Data.NoiseGroup
-	if column != "" {
-		o.Extra = append(o.Extra, column)
-	}
-	if group != "" {
-		o.ExtraText = append(o.ExtraText, group)
-	}
+	o := v.Data
+	o.Formats = l.formats
 	if j.SplitMask == j.Path {
-		// A mask inside the table is not a feature.
-		o.Extra = append(o.Extra, strconv.Itoa(j.MaskColumn))
+		o.Mask, o.MaskColumn = j.Path, strconv.Itoa(j.MaskColumn)
 	}
-	if v.Data.DropMissing {
-		o.Missing = table.MissingDrop
-	}
-	if o.Subsample == 0 {
-		o.MaxRows = device.MaxRows(hostmem.Free())
-	}
-	t, err := table.Read(j.Path, o)
+	t, err := o.ReadTable(j.Path, nil)
 	if err != nil {
 		return fit.Data{}, nil, err
 	}
-	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Warnings: t.Warnings}
-	if column != "" {
-		d.NoiseVariance, d.NoiseColumn = t.Extra[column], column
-	}
-	if group != "" {
-		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[group], group
-	}
+	d := o.Data(t)
 	t.X, t.Y = nil, nil
 	return d, t, nil
 }

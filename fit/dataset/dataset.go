@@ -48,17 +48,17 @@ type Options struct {
 // files, or text from stdin if path is "-". Errors of the table or mask name the
 // file, line and column.
 func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
-	columns, err := o.columns(path)
-	if err != nil {
-		return fit.Data{}, err
+	if _, err := table.ParseHeader(o.Header); err != nil {
+		return fit.Data{}, err // before the mask is read
 	}
 	var mask []bool
+	var err error
 	if o.Mask != "" {
 		if mask, err = table.ReadMask(o.Mask, o.MaskColumn, o.Formats...); err != nil {
 			return fit.Data{}, err
 		}
 	}
-	t, err := readTable(path, stdin, columns)
+	t, err := o.ReadTable(path, stdin)
 	if err != nil {
 		return fit.Data{}, err
 	}
@@ -67,17 +67,25 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 			return fit.Data{}, err
 		}
 	}
-	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Row: t.Row, Test: mask, Warnings: t.Warnings}
+	d := o.Data(t)
+	d.Row, d.Test = t.Row, mask
+	if o.Targets == nil {
+		return d, nil
+	}
+	return d, o.addTargets(&d, t)
+}
+
+// Data returns the data of a fit from a table of [Options.ReadTable], for one target and
+// without held-out rows.
+func (o *Options) Data(t *table.Table) fit.Data {
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Warnings: t.Warnings}
 	if o.NoiseColumn != "" {
 		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
 	}
 	if o.NoiseGroup != "" {
 		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[o.NoiseGroup], o.NoiseGroup
 	}
-	if o.Targets == nil {
-		return d, nil
-	}
-	return d, o.addTargets(&d, t)
+	return d
 }
 
 // columns returns the options for reading the table at path.
@@ -105,12 +113,17 @@ func (o *Options) columns(path string) (table.Options, error) {
 	return c, err
 }
 
-// readTable reads a table, or text from stdin if path is "-".
-func readTable(path string, stdin io.Reader, o table.Options) (*table.Table, error) {
-	if path == "-" {
-		return table.ReadFrom(stdin, "-", o)
+// ReadTable reads the columns of the options from the table at path, or from stdin if path
+// is "-". It does not read a mask in another file.
+func (o *Options) ReadTable(path string, stdin io.Reader) (*table.Table, error) {
+	columns, err := o.columns(path)
+	if err != nil {
+		return nil, err
 	}
-	return table.Read(path, o)
+	if path == "-" {
+		return table.ReadFrom(stdin, "-", columns)
+	}
+	return table.Read(path, columns)
 }
 
 // addTargets fills in several targets. A row with a missing target is an error. With

@@ -2,9 +2,11 @@ package descent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"testing"
 )
 
 // checkGradient compares obj's gradient at z with central differences
@@ -65,4 +67,30 @@ func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRe
 		maxRelErr = math.Max(maxRelErr, rel)
 	}
 	return maxRelErr, nil
+}
+
+func TestCheckGradient(t *testing.T) {
+	ctx := context.Background()
+	for _, z := range [][]float64{{-1.2, 1}, {1, 1}, {5, -3}} {
+		if rel, err := checkGradient(ctx, total(rosenbrock), z, 0); err != nil || rel > 1e-5 {
+			t.Errorf("at %v: %g, %v", z, rel, err)
+		}
+	}
+	wrong := total(func(z, g []float64) float64 {
+		f := rosenbrock(z, g)
+		if g != nil {
+			g[1] *= 1.01
+		}
+		return f
+	})
+	if rel, err := checkGradient(ctx, wrong, []float64{-1.2, 1}, 0); err != nil || math.Abs(rel-0.01) > 1e-3 {
+		t.Errorf("wrong by 1 %%: %g, %v", rel, err)
+	}
+	broken := errors.New("broken")
+	if _, err := checkGradient(ctx, &smooth{f: func(_, _ []float64) (float64, error) { return 0, broken }}, []float64{1}, 0); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := checkGradient(ctx, total(rosenbrock), []float64{1, 1}, -1); err == nil {
+		t.Error("a negative step passes")
+	}
 }
