@@ -93,10 +93,7 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if below == 0 {
 			break
 		}
-		if err := w.gpu.Trsm(right, transposed, below, width, w.at(o, o), w.at(o+width, o)); err != nil {
-			return err
-		}
-		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
+		if err := w.solveBelow(ctx, o, width); err != nil {
 			return err
 		}
 		panel := min(block, w.sizes.panelWidth(w.n))
@@ -108,6 +105,22 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		}
 	}
 	return w.checkDiagonal()
+}
+
+// solveBelow computes the rows of L below the diagonal block at o, in bands of rows.
+func (w *Workspace) solveBelow(ctx context.Context, o, width int64) error {
+	perRow := float64(width) * float64(width)
+	band := max(64, aligned(int64(w.sizes.gemm/perRow)))
+	for i := o + width; i < w.n; i += band {
+		rows := min(band, w.n-i)
+		if err := w.gpu.Trsm(right, transposed, rows, width, w.at(o, o), w.at(i, o)); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkDiagonal searches for a diagonal element of L that is not a positive number,
