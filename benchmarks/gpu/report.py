@@ -58,7 +58,7 @@ def line(r):
         return f"n = {r['n']} ({'value and gradient' if r['gradient'] else 'value'}): {result}"
     if kind == "bench":
         return f"{r['program']} on {r['device']}, n = {r['n']}: value {r['seconds_value']:.4f} s, with gradient {r['seconds_value_gradient']:.4f} s, {r['predict_rows_per_second']:.0f} predictions/s, NLML {r['nlml']:.8f}"
-    if kind == "devices":
+    if kind == "devices" and "flags" in r:
         return f"gpfit devices {' '.join(r['flags'])}: " + json.dumps({k: x for k, x in r.items() if k not in ("type", "step", "at", "flags")})[:400]
     if kind == "conformance":
         return f"{r['program']}: {r['passed']} tests passed, {len(r['failed'])} failed, {r['skipped']} skipped"
