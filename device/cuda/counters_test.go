@@ -15,7 +15,7 @@ import (
 // gradientFlops counts the work of one value and gradient.
 func gradientFlops(n int64, s sizes) float64 {
 	panel := s.panelWidth(n)
-	return choleskyFlops(n, s.factor, panel) + upperFlops(n, s.leaf, panel) + panelFlops(n, panel)
+	return choleskyFlops(n, s.factor, s.updateWidth(n)) + upperFlops(n, s.leaf, panel) + panelFlops(n, panel)
 }
 
 // mostWork returns the limit of the work, in units of n³. Panels and diagonal blocks

@@ -59,7 +59,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return device.ErrStage
 		}
 		w.stage = stageEmpty
-		w.begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.panelWidth(w.n)))
+		w.begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
 		if err := w.cholesky(ctx); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if err := w.solveBelow(ctx, o, width); err != nil {
 			return err
 		}
-		panel := min(block, w.sizes.panelWidth(w.n))
+		panel := min(block, w.sizes.updateWidth(w.n))
 		for j := o + width; j < w.n; j += panel {
 			cols := min(panel, w.n-j)
 			if err := w.gemm(ctx, plain, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
