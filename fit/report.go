@@ -47,8 +47,11 @@ type Report struct {
 	Tied                    map[string]string  `json:"tied,omitempty"`
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
-	Evaluations             Counts             `json:"evaluations"`
-	Seconds                 float64            `json:"seconds"`
+	// Columns has an entry for each name in Parameters and ParametersOriginalUnits that
+	// belongs to a column. Names have the column's name; the entry has its index.
+	Columns     map[string]ParameterColumn `json:"parameter_columns,omitempty"`
+	Evaluations Counts                     `json:"evaluations"`
+	Seconds     float64                    `json:"seconds"`
 	// EvaluationSeconds is the part of Seconds spent in evaluations, summed over
 	// devices; a fit sets it.
 	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
@@ -76,6 +79,17 @@ type Report struct {
 	// units.
 	Names         []string `json:"-"`
 	NamesOriginal []string `json:"-"`
+}
+
+// ParameterColumn says which column of the table a parameter belongs to.
+type ParameterColumn struct {
+	// Indexed is the parameter's name with the index of the column, such as
+	// "lengthscale[3]".
+	Indexed string `json:"indexed_name"`
+	// Index counts the features from 0, as the table has them, and Column is the name
+	// of that one.
+	Index  int    `json:"index"`
+	Column string `json:"column"`
 }
 
 // Counts counts evaluations. FullSizeValue and FullSizeGradient count those on all

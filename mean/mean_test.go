@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 		{"bumps(5, width=2)", "expected dims=", 9},
 		{"linear()", "expected dims=", 7},
 		{"linear(dims)", "expected '='", 11},
-		{"linear(dims=x)", "column numbers", 12},
+		{"linear(dims=x)", "no names here", 12},
 		{"linear(dims=[0,0])", "twice", 15},
 		{"linear(dims=[0 1])", "expected ',' or ']'", 15},
 		{"linear(dims=0", "found the end", 13},
