@@ -51,7 +51,7 @@ func newModel(s *sample, o Options) (*model, error) {
 // are determined.
 func (m *model) addMean(s *sample, o Options) error {
 	var err error
-	if m.mean, err = mean.ParseFor(o.Mean, s.names()); err != nil {
+	if m.mean, err = mean.Parse(o.Mean, s.names()); err != nil {
 		return err
 	}
 	if m.basis, err = m.mean.Basis(s.points, s.columns); err == nil {

@@ -71,7 +71,9 @@ type Report struct {
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
 	Scores    Scores          `json:"scores,omitzero"`
 	Test      *TestScores     `json:"test,omitempty"`
-	Warnings  []string        `json:"warnings"`
+	// Relevance lists the columns in use after a fit, most relevant first.
+	Relevance []ColumnRelevance `json:"relevance,omitempty"`
+	Warnings  []string          `json:"warnings"`
 	// ModelFile is the path of the model file, if written.
 	ModelFile string `json:"model_file,omitempty"`
 
@@ -233,8 +235,11 @@ type TestScores struct {
 	// RMSE is the root mean squared error of the mean.
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval.
-	Coverage95 float64 `json:"coverage95"`
+	// Coverage95 is the share of rows within their 95 % interval. Calibration is set,
+	// and Verdict says it in words, if that share is not compatible with 95 %.
+	Coverage95  float64     `json:"coverage95"`
+	Calibration Calibration `json:"calibration,omitempty"`
+	Verdict     string      `json:"verdict,omitempty"`
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
@@ -265,10 +270,13 @@ type CrossValidationScores struct {
 	// RMSE is the root mean squared error over all rows, Coverage95 the share of rows
 	// in their 95 % interval, and NLPD the mean negative log predictive density. With
 	// several targets these are means over targets, and Targets has the scores of
-	// each. RMSE is then absent, because the units differ.
+	// each. RMSE is then absent, because the units differ. Calibration and Verdict are
+	// as in TestScores, for one target.
 	RMSE             float64        `json:"rmse,omitempty"`
 	RMSEStandardized float64        `json:"rmse_standardized"`
 	Coverage95       float64        `json:"coverage95"`
+	Calibration      Calibration    `json:"calibration,omitempty"`
+	Verdict          string         `json:"verdict,omitempty"`
 	Targets          []TargetScores `json:"targets,omitempty"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
 	NLPD             Number `json:"nlpd"`

@@ -15,7 +15,7 @@ import (
 
 func mustParse(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text)
+	e, err := Parse(text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestParseErrors(t *testing.T) {
 		{"2*linear", "expected a mean function", 0},
 		{"linear + \x00", "expected a mean function", 9},
 	} {
-		_, err := Parse(c.text)
+		_, err := Parse(c.text, nil)
 		var pe *ParseError
 		if !errors.As(err, &pe) {
 			t.Errorf("%q: error %v, want a ParseError", c.text, err)

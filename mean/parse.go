@@ -57,7 +57,7 @@ func (t Term) text(columns textform.Columns) string {
 func (e Expr) String() string { return e.Text(nil) }
 
 // Text returns the text form with the names of columns in place of indices, as
-// [ParseFor] with these columns reads it.
+// [Parse] with these columns reads it.
 func (e Expr) Text(columns []string) string {
 	if len(e) == 0 {
 		return zeroTerm
@@ -72,9 +72,6 @@ func (e Expr) Text(columns []string) string {
 // ParseError reports a mean function that cannot be read.
 type ParseError = textform.Error
 
-// Parse reads text without names of columns; see [ParseFor].
-func Parse(text string) (Expr, error) { return ParseFor(text, nil) }
-
 // CheckText finds mistakes in the text of a mean function before its table is read: dims
 // may give any name. Errors are [*ParseError].
 func CheckText(text string) error {
@@ -82,7 +79,7 @@ func CheckText(text string) error {
 	return err
 }
 
-// ParseFor reads the text form of a mean function of the named columns:
+// Parse reads the text form of a mean function of the named columns:
 //
 //	mean = "zero" | term { "+" term }
 //	term = "constant" | "linear" [ "(" dims ")" ]
@@ -96,7 +93,7 @@ func CheckText(text string) error {
 // [Expr.Basis] for their positions). All of them include the constant. The
 // constant, and powers that several terms contain, count once. Empty text means
 // zero. Errors are [*ParseError].
-func ParseFor(text string, columns []string) (Expr, error) {
+func Parse(text string, columns []string) (Expr, error) {
 	return parse(textform.Scanner{What: "mean", Text: text, Columns: columns})
 }
 
