@@ -28,7 +28,7 @@ func TestRelevance(t *testing.T) {
 		if strong.Column != "strong" || strong.Index != 2 || weak.Column != "weak" || unused.Column != "unused" {
 			t.Errorf("%s: order %v", text, r.Relevance)
 		}
-		if math.Abs(strong.Relevance-4/math.Sqrt(17)) > 0.15 || math.Abs(weak.Relevance-1/math.Sqrt(17)) > 0.05 || unused.Relevance > 0.05 {
+		if math.Abs(strong.Relevance-4/math.Sqrt(17)) > 0.05 || math.Abs(weak.Relevance-1/math.Sqrt(17)) > 0.05 || unused.Relevance > 0.05 {
 			t.Errorf("%s: relevance %v", text, r.Relevance)
 		}
 		switch text {

@@ -110,6 +110,18 @@ func (m *Model) expr() (kernel.Expr, error) {
 	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
 }
 
+// KernelText returns the kernel with the names of columns in place of indices.
+func (m *Model) KernelText() string { return m.named(m.Kernel) }
+
+// named returns the text of a kernel with the names of columns.
+func (m *Model) named(text string) string {
+	expr, err := kernel.Parser{Families: m.Kernels}.Parse(text)
+	if err != nil {
+		return text // a model that was loaded has none
+	}
+	return kernel.Text(expr, m.FeatureNames)
+}
+
 // validate checks that the parts are consistent.
 func (m *Model) validate() error {
 	d := len(m.Columns)

@@ -67,8 +67,11 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 				e := part.Mean[2*i] - part.Mean[2*i+1]
 				sum += e * e
 			}
-			_, deviation := moments(m.Target(k).Y, 0, 1)
-			out[q] += sum / float64(2*len(pairs)*len(parts)) / (deviation * deviation)
+			spread, y := 0.0, m.Target(k).Y
+			for _, pair := range pairs {
+				spread += (y[pair[0]] - y[pair[1]]) * (y[pair[0]] - y[pair[1]])
+			}
+			out[q] += sum / spread / float64(len(parts))
 		}
 		out[q] = math.Sqrt(out[q])
 	}
