@@ -172,3 +172,18 @@ func TestModelColumns(t *testing.T) {
 		t.Errorf("means %v: only b matters", pred.Mean)
 	}
 }
+
+// TestCheckpointOfIndices checks that the names of columns in results do not change what
+// a checkpoint is for: the hash is what gpfit 0.1.0 and its successors computed when
+// parameters had indices.
+func TestCheckpointOfIndices(t *testing.T) {
+	d := Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
+	job, err := Prepare(d, Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: MeanFree,
+		Set: []Assignment{{"k1.lengthscale[1]", 2, true}}, Bounds: []Interval{{"k1.lengthscale[0]", 0.1, 9}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := job.id(), "6a79a327aeae66e6f67787335b66826123909ac4fa6a9ac785054e8c3afb2248"; got != want {
+		t.Errorf("the hash is %s, want %s", got, want)
+	}
+}
