@@ -13,9 +13,9 @@ import (
 // Limits of [Model.Relevance].
 const (
 	// relevanceRows is the number of pairs of rows over which a relevance is averaged.
-	// The standard error of a relevance from 256 pairs is at most about a fifteenth of
+	// The standard error of a relevance from 128 pairs is at most about a tenth of
 	// it, and less for columns that the target follows.
-	relevanceRows = 256
+	relevanceRows = 128
 	// relevanceWork bounds rows × columns × training rows × columns: seconds of one
 	// core. A table beyond it uses fewer pairs, but at least leastRelevanceRows.
 	relevanceWork      = 4e9
@@ -36,7 +36,7 @@ const (
 // relevance. Of columns that depend on each other, it changes one alone.
 //
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y)
-// is √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(256·d·n·d) operations, on the host.
+// is √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d) operations, on the host.
 func (m *Model) Relevance(ctx context.Context) ([]float64, error) {
 	prog, err := m.Program()
 	if err != nil {
