@@ -151,7 +151,19 @@ const (
 	// the model's prior and more on its predictions (Rasmussen & Williams 2006,
 	// §5.4.2). An evaluation costs about twice as much.
 	LOO Criterion = "loo"
+	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the
+	// parameters minimise ½n(log 2πM + 1), where M is the mean squared error, summed
+	// over the targets. The error does not depend on the common size of all variances,
+	// which a second term chooses such that the mean squared standardised error is 1.
+	// An evaluation costs as much as with LOO.
+	LOORMSE Criterion = "loo-rmse"
 )
+
+// Criteria lists the criteria, the default first.
+func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE} }
+
+// leavesOut reports whether the criterion scores leave-one-out predictions.
+func (c Criterion) leavesOut() bool { return c == LOO || c == LOORMSE }
 
 // checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
@@ -162,12 +174,12 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	switch o.Objective {
 	case "":
 		o.Objective = NLML
-	case NLML, LOO:
+	case NLML, LOO, LOORMSE:
 	default:
-		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml or loo")
+		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo or loo-rmse")
 	}
-	if o.StdErrors && o.Objective == LOO {
-		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out density is not the parameters' precision; use option objective nlml")
+	if o.StdErrors && o.Objective.leavesOut() {
+		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out score is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
 		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")

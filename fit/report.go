@@ -239,6 +239,11 @@ type LeaveOneOutScore struct {
 	// the training targets' standard deviation, as in test scores.
 	NLPD             float64 `json:"nlpd"`
 	NLPDStandardized float64 `json:"nlpd_standardized"`
+	// RMSE is the root mean squared error of the predictions; it is absent with several
+	// targets, because the units differ. RMSEStandardized is in the units of
+	// NLPDStandardized, pooled over the targets.
+	RMSE             float64 `json:"rmse,omitempty"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
 }
 
 // CrossValidationScores holds scores of rows that were predicted from the other

@@ -152,6 +152,9 @@ func (r *Report) objectiveLabel() string { return objectiveLabel(r.ObjectiveName
 // isLOO reports whether the objective was leave-one-out.
 func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string(LOO)) }
 
+// isLOORMSE reports whether the objective was the error of leave-one-out.
+func (r *Report) isLOORMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(LOORMSE)) }
+
 // estimate returns a note for the status line if the parameters are not maximum
 // likelihood estimates.
 func (r *Report) estimate() string {
@@ -173,13 +176,20 @@ func (r *Report) estimate() string {
 func (r *Report) writeObjective(b *strings.Builder) {
 	if l := r.Scores.LeaveOneOut; l != nil {
 		fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
+		if len(r.Targets) == 0 {
+			fmt.Fprintf(b, "%-22s %14.6g   in original units\n", "LOO, RMSE", l.RMSE)
+		}
+	}
+	base := objectiveLabel(strings.TrimSuffix(r.ObjectiveName, withPrior))
+	if r.isLOORMSE() {
+		value := r.Objective
+		if r.NegLogPrior != nil {
+			value -= *r.NegLogPrior
+		}
+		fmt.Fprintf(b, "%-22s %14.6f   of the scaled problem\n", base, value)
 	}
 	if r.NegLogPrior == nil {
 		return
-	}
-	base := "NLML"
-	if r.isLOO() {
-		base = "LOO"
 	}
 	fmt.Fprintf(b, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
 	b.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")

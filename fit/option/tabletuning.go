@@ -16,8 +16,8 @@ import (
 func scoreOptions() Options {
 	selects := []string{"select"}
 	return Options{
-		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.NLML, fit.LOO),
-			Help:   "what to minimize: nlml, the negative log marginal likelihood, or loo, the negative log predictive density of leave-one-out",
+		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
+			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, or loo-rmse, the root mean squared error of leave-one-out",
 			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(fits, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
