@@ -33,6 +33,7 @@ func newReport(s *session, e evaluation) Report {
 			r.GradientLog[el.name] = e.grad[el.index]
 		}
 	}
+	r.HeldOut = j.heldOut
 	r.addObjective(j, terms)
 	r.Warnings = append(r.Warnings, s.jitterWarning()...)
 	r.addTargets(s, e.z, values)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/kernel"
 )
@@ -19,6 +20,8 @@ type Job struct {
 	sample *sample
 	model  *model
 	params *parameters
+	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
+	heldOut *gp.HeldOut
 	// residualFrom is the constant of the same name; tests lower it.
 	residualFrom int
 }
@@ -28,6 +31,10 @@ type Job struct {
 // and with RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options) (*Job, error) {
 	opts, how, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	data, held, err := opts.holdOut(data)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +53,7 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
-	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+	return &Job{opts: opts, sample: s, heldOut: held, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 //
 // Errors and warnings call a field by the name of its option: the field's name in
 // lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
-// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
 // Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the kernel in text form; empty means "rbf". ARD gives every leaf one
@@ -77,6 +78,13 @@ type Options struct {
 	// leave-one-out score to the report.
 	Objective   Criterion
 	LeaveOneOut bool
+	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the
+	// fit holds out and scores; 0 means none. Settings.Seed draws the rows. With
+	// Data.Group it counts groups, which are held out whole.
+	HoldOut float64 `hash:"omitzero"`
+	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut,
+	// and blocks of rows for the folds of [Job.CrossValidate].
+	Blocks bool `hash:"omitzero"`
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
 	StdErrors bool
@@ -190,7 +198,22 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if n := o.Settings.MaxEvaluations; n < 0 {
 		return o, how, optionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
 	}
-	return o, how, nil
+	return o, how, o.checkHoldOut()
+}
+
+// CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.
+func CheckHoldOut(h float64) error {
+	if !(h >= 0) || h > 1<<53 || h >= 1 && h != math.Trunc(h) {
+		return errors.New("must be a share of the rows, less than 1, or a whole number of rows")
+	}
+	return nil
+}
+
+func (o Options) checkHoldOut() error {
+	if err := CheckHoldOut(o.HoldOut); err != nil {
+		return optionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
+	}
+	return nil
 }
 
 // DataError reports a table that gpfit cannot fit. The command line maps it to exit

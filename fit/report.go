@@ -1,5 +1,7 @@
 package fit
 
+import "gpfit/gp"
+
 // SchemaVersion is the version of [Report] as JSON.
 const SchemaVersion = 1
 
@@ -68,7 +70,9 @@ type Report struct {
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
 	Scores    Scores          `json:"scores,omitzero"`
 	Test      *TestScores     `json:"test,omitempty"`
-	Warnings  []string        `json:"warnings"`
+	// HeldOut describes the rows that option holdout held out.
+	HeldOut  *gp.HeldOut `json:"held_out,omitempty"`
+	Warnings []string    `json:"warnings"`
 	// ModelFile is the path of the model file, if written.
 	ModelFile string `json:"model_file,omitempty"`
 
@@ -251,8 +255,12 @@ type LeaveOneOutScore struct {
 // targets.
 type CrossValidationScores struct {
 	Folds []FoldScores `json:"folds"`
-	Seed  uint64       `json:"seed"`
-	Refit bool         `json:"refit"`
+	// Seed drew the folds. Blocks means that they are blocks of consecutive rows; Group
+	// is the column whose groups of rows they keep together.
+	Seed   uint64 `json:"seed"`
+	Blocks bool   `json:"blocks,omitempty"`
+	Group  string `json:"group,omitempty"`
+	Refit  bool   `json:"refit"`
 	// RMSE is the root mean squared error over all rows, Coverage95 the share of rows
 	// in their 95 % interval, and NLPD the mean negative log predictive density. With
 	// several targets these are means over targets, and Targets has the scores of

@@ -70,7 +70,11 @@ func (r *Report) Text() string {
 		}
 	}
 	if r.Test != nil {
-		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized\n", r.Test.N)
+		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
+		if h := r.HeldOut; h != nil {
+			fmt.Fprintf(&b, "   (%s)", drawn(h.Seed, h.Group, h.Blocks))
+		}
+		b.WriteByte('\n')
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  RMSE", r.Test.RMSE, r.Test.RMSEStandardized)
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  NLPD", r.Test.NLPD, r.Test.NLPDStandardized)
 		fmt.Fprintf(&b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*r.Test.Coverage95)
@@ -214,7 +218,7 @@ func (r *Report) writeScores(b *strings.Builder) {
 	if cv.Refit {
 		what = "refitted in each fold"
 	}
-	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
+	fmt.Fprintf(b, "\n%-22s original units  standardized   (%s, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), drawn(cv.Seed, cv.Group, cv.Blocks), what)
 	for _, p := range cv.Targets {
 		fmt.Fprintf(b, "  target %q\n", p.Name)
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
@@ -231,6 +235,17 @@ func (r *Report) writeScores(b *strings.Builder) {
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)
 	}
 	fmt.Fprintf(b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*cv.Coverage95)
+}
+
+// drawn says how rows were chosen for a hold-out or for folds.
+func drawn(seed uint64, group string, blocks bool) string {
+	switch {
+	case blocks:
+		return "consecutive rows"
+	case group != "":
+		return fmt.Sprintf("groups of %q, seed %d", group, seed)
+	}
+	return fmt.Sprintf("seed %d", seed)
 }
 
 // writeTargets prints the parts of several targets.

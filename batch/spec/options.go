@@ -15,6 +15,12 @@ type Options struct {
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
+	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups.
+	Holdout *float64 `yaml:"holdout,omitempty" json:"holdout,omitempty"`
+	// Group: column of labels: rows with the same label stay together in hold-outs and folds.
+	Group *Word `yaml:"group,omitempty" json:"group,omitempty"`
+	// Blocks: take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds.
+	Blocks *bool `yaml:"blocks,omitempty" json:"blocks,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'.

@@ -46,6 +46,16 @@ func dataOptions() Options {
 				v.Data.Seed = value.(uint64)
 				v.Fit.Settings.Seed = v.Data.Seed
 			}},
+		{Name: "holdout", Kind: Number, Group: Data, Places: []string{"fit", "select", Spec}, Placeholder: "SHARE|N", Unset: "none",
+			Help:   "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
+			check:  func(value any) error { return fit.CheckHoldOut(value.(float64)) },
+			Assign: into(func(v *Values) *float64 { return &v.Fit.HoldOut })},
+		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME",
+			Help:   "column of labels: rows with the same label stay together in hold-outs and folds",
+			Assign: into(func(v *Values) *string { return &v.Data.Group })},
+		{Name: "blocks", Kind: Truth, Group: Data, Places: in(models, Spec),
+			Help:   "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds",
+			Assign: into(func(v *Values) *bool { return &v.Fit.Blocks })},
 		{Name: "split-mask", Kind: File, Group: Data, Places: []string{"fit", "select"}, Placeholder: "FILE[:COLUMN]",
 			Help:   "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
 			check:  func(value any) error { return second(splitMask(value.(string))) },
