@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
 
@@ -129,6 +130,17 @@ func (j *Job) NumFitted() int {
 		n += len(j.model.basis)
 	}
 	return n
+}
+
+// Expected returns the stages of a fit and about how many values each takes.
+func (j *Job) Expected() []hyperopt.Expectation {
+	free := 0
+	for _, p := range j.params.free {
+		if !p.Fixed {
+			free++
+		}
+	}
+	return hyperopt.Expected(j.opts.Settings, j.N(), free)
 }
 
 // Plan returns the memory plan of an evaluation of the job on b.
