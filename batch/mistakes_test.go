@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 		"target": {"data: [{path: a.csv, target: z}]\nkernels: [rbf, matern32]\nseeds: [1, 2]\n",
 			[]string{`s.yaml:1:22: job a.rbf.seed-1 cannot work: `, `no column named "z"`, "this concerns 4 jobs; no job has run"}},
 		"feature": {"defaults: {features: [x, v]}\ndata: [a.csv]\nkernels: [rbf]\n", []string{`s.yaml:1:26: `, `no column named "v"`}},
-		"group": {"defaults: {holdout: 2}\ndata: [{path: a.csv, group: 9}]\nkernels: [rbf]\n", []string{`s.yaml:2:22: `, `column 9 is out of range`}},
+		"group":   {"defaults: {holdout: 2}\ndata: [{path: a.csv, group: 9}]\nkernels: [rbf]\n", []string{`s.yaml:2:22: `, `column 9 is out of range`}},
 		"option": {"data: [a.csv]\nkernels:\n  - {kernel: rbf, set: {lenghtscale: 1}}\n",
 			[]string{`s.yaml:3:`, `set lenghtscale: there is no such parameter (did you mean "lengthscale"?)`}},
 		"override": {"data: [a.csv]\nkernels: [rbf]\noverrides:\n  - {match: {data: [a]}, holdout: 6}\n",
