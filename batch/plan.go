@@ -153,7 +153,7 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 	defer s.load.release(j)
 	key := j
 	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
-	if value(j.Options.Subsample) == 0 {
+	if value(j.Options.Subsample) == 0 && value(j.Options.Holdout) == 0 {
 		key.Seed = 0
 	}
 	text, err := json.Marshal(key)
