@@ -6,6 +6,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/device"
+	"gpfit/fit"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
@@ -54,7 +55,7 @@ func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 		// The rate is a rough guess: small matrices do not reach it.
 		e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
 	}
-	e.setSeconds()
+	e.complete()
 	return e
 }
 
@@ -66,12 +67,16 @@ func (e *estimator) typical(j rundir.PlannedJob) Estimate {
 	}
 	if p, model, ok := e.found.Typical(value(j.Options.Device), j.N, j.D); ok {
 		out.Plan, out.Model = p, model
-		out.setSeconds()
+		out.complete()
 	}
 	return out
 }
 
-func (e *Estimate) setSeconds() {
+// complete adds what the objective needs, and the time.
+func (e *Estimate) complete() {
+	if fit.Criterion(value(e.Job.Options.Objective)).LeavesOut() {
+		e.Plan = e.WithMiddle()
+	}
 	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(e.Job.Options.Restarts))
 }
 

@@ -53,7 +53,7 @@ func (s *session) jitterWarning() []string {
 func (r *Report) addObjective(j *Job, terms graph.Terms) {
 	r.ObjectiveName = j.objectiveName()
 	r.Objective = terms.NLML()
-	if j.opts.Objective.leavesOut() {
+	if j.opts.Objective.LeavesOut() {
 		r.Objective = terms.LeaveOneOut
 	}
 	r.Objective += terms.NegLogPrior

@@ -146,7 +146,7 @@ func (j *Job) Expected() []hyperopt.Expectation {
 // Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
 	plan := b.Plan(j.N(), j.D())
-	if j.opts.Objective.leavesOut() {
+	if j.opts.Objective.LeavesOut() {
 		plan = plan.WithMiddle()
 	}
 	return plan
@@ -186,7 +186,7 @@ func (j *Job) spec() graph.Spec {
 	s, m := j.sample, j.model
 	spec := graph.Spec{
 		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
-		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.leavesOut(), SquaredError: j.opts.Objective == LOORMSE,
+		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.LeavesOut(), SquaredError: j.opts.Objective == LOORMSE,
 	}
 	if len(j.params.priors) > 0 {
 		spec.Prior = graph.NegLogPrior(j.params.priors)

@@ -170,8 +170,8 @@ const (
 // Criteria lists the criteria, the default first.
 func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE} }
 
-// leavesOut reports whether the criterion scores leave-one-out predictions.
-func (c Criterion) leavesOut() bool { return c == LOO || c == LOORMSE }
+// LeavesOut reports whether the criterion scores leave-one-out predictions.
+func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
 
 // checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
@@ -186,7 +186,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	default:
 		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo or loo-rmse")
 	}
-	if o.StdErrors && o.Objective.leavesOut() {
+	if o.StdErrors && o.Objective.LeavesOut() {
 		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out score is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {

@@ -61,7 +61,7 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 // objective. If the score is undefined, because a row alone determines a coefficient
 // of the mean, scoreLeaveOneOut adds a warning and returns nil.
 func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
-	if o := s.job.opts; !o.LeaveOneOut && !o.Objective.leavesOut() {
+	if o := s.job.opts; !o.LeaveOneOut && !o.Objective.LeavesOut() {
 		return nil, nil
 	}
 	sum, err := s.leaveOneOut(ctx, z)
