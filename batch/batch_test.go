@@ -44,7 +44,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "a.csv"), 40)
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
-	files := map[string]string{"bad.csv": "u,v,y\n1,2,x\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "s.yaml": text}
+	files := map[string]string{"bad.csv": "u,v,y\n1,2,x\n", "groups.csv": "site,u,y\na,1,2\na,2,3\nb,3,5\nb,4,4\nb,5,6\nc,6,7\nc,7,5\nc,8,4\nc,9,3\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "s.yaml": text}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -101,16 +101,15 @@ defaults: {device: cpu, threads: 1}
 data: [a.csv, bad.csv, flat.csv]
 kernels:
   - rbf
-  - {name: unknown, kernel: rbf, set: {lenghtscale: 1}}
   - {name: singular, kernel: rbf, fix: {noise_variance: 1e-300, lengthscale: 1e10}}
 `, cpu.Driver{})
 	sum, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 2})
 	var failed *JobsFailedError
-	if !errors.As(err, &failed) || len(failed.Failed) != 8 || sum.Done != 1 || sum.Total != 9 {
+	if !errors.As(err, &failed) || len(failed.Failed) != 5 || sum.Done != 1 || sum.Total != 6 {
 		t.Fatalf("%v, %+v", err, sum)
 	}
 	for id, want := range map[string]string{
-		"a.rbf.seed-1": "started done", "a.unknown.seed-1": "started failed:option", "a.singular.seed-1": "started failed:not-positive-definite",
+		"a.rbf.seed-1": "started done", "a.singular.seed-1": "started failed:not-positive-definite",
 		"bad.rbf.seed-1": "started failed:data", "flat.rbf.seed-1": "started failed:data",
 	} {
 		if got := events(status(t, r, id)); got != want {
@@ -131,6 +130,31 @@ kernels:
 	}
 	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data started failed:data" {
 		t.Errorf("RetryFailed: %s", got)
+	}
+}
+
+// TestHoldOut checks that every seed holds out rows of its own, and groups whole, with the
+// numbers of rows that the plan has.
+func TestHoldOut(t *testing.T) {
+	r := create(t, `
+defaults: {device: cpu, threads: 1}
+data: [{name: rows, path: a.csv, holdout: 0.25}, {name: groups, path: groups.csv, holdout: 1, group: site}]
+kernels: [rbf]
+seeds: [1, 2, 3, 4]
+`, cpu.Driver{})
+	if sum, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); err != nil || sum.Done != 8 {
+		t.Fatalf("%v, %+v", err, sum)
+	}
+	held := map[string]bool{}
+	for _, j := range r.Jobs {
+		report := status(t, r, j.ID).Record.Last().Report
+		if report.Test == nil || report.HeldOut.Seed != j.Seed || report.N != j.N || report.N+report.Test.N != 40 && report.N+report.Test.N != 9 {
+			t.Errorf("%s: planned %d rows, %d used, test %+v", j.ID, j.N, report.N, report.Test)
+		}
+		held[fmt.Sprint(j.Data, report.HeldOut.Rows)] = true
+	}
+	if len(held) < 6 { // of 4 seeds, two may draw the same of 3 groups
+		t.Errorf("the seeds hold out %v", held)
 	}
 }
 

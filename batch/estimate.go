@@ -6,6 +6,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/device"
+	"gpfit/fit"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
@@ -14,6 +15,9 @@ type Estimate struct {
 	device.Plan
 	// Seconds is the expected time, 0 if unknown.
 	Seconds float64
+	// Model is the model of accelerator that the estimate assumes because this machine
+	// has none of the job's kind; empty if the estimate is for a device of this machine.
+	Model string
 }
 
 // TypicalEvaluations is the number of evaluations with gradient that an estimate
@@ -21,7 +25,7 @@ type Estimate struct {
 const TypicalEvaluations = 40
 
 // Estimates returns the plan of every job, on the first device that the job may
-// take. The plan is empty if this machine has no such device.
+// take. If this machine has no such device, the plan is for a typical one.
 func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver) ([]Estimate, error) {
 	e := estimator{found: device.Find(ctx, drivers), open: map[deviceKey]device.Backend{}}
 	defer e.close()
@@ -31,15 +35,19 @@ func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.D
 		if err != nil {
 			return nil, err
 		}
+		if b == nil {
+			out = append(out, e.typical(j))
+			continue
+		}
 		out = append(out, estimate(j, b))
 	}
 	return out, nil
 }
 
-// estimate plans a job on a backend, which may be nil.
+// estimate plans a job on a backend.
 func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 	e := Estimate{Job: j}
-	if j.N == 0 || b == nil {
+	if j.N == 0 {
 		return e
 	}
 	e.Plan = b.Plan(j.N, j.D)
@@ -47,8 +55,29 @@ func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 		// The rate is a rough guess: small matrices do not reach it.
 		e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
 	}
-	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
+	e.complete()
 	return e
+}
+
+// typical plans a job whose device this machine does not have.
+func (e *estimator) typical(j rundir.PlannedJob) Estimate {
+	out := Estimate{Job: j}
+	if j.N == 0 {
+		return out
+	}
+	if p, model, ok := e.found.Typical(value(j.Options.Device), j.N, j.D); ok {
+		out.Plan, out.Model = p, model
+		out.complete()
+	}
+	return out
+}
+
+// complete adds what the objective needs, and the time.
+func (e *Estimate) complete() {
+	if fit.Criterion(value(e.Job.Options.Objective)).LeavesOut() {
+		e.Plan = e.WithMiddle()
+	}
+	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(e.Job.Options.Restarts))
 }
 
 // estimator opens each device of the jobs once.

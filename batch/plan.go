@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"gpfit/batch/rundir"
@@ -47,7 +49,8 @@ const rowsPerThread = 4000
 
 // Plan reads the data of a spec and decides the device and the threads of every
 // job, so that results do not depend on the machine that runs a job. Errors:
-// [*spec.Error], [*table.Error] if a file does not exist.
+// [*spec.Error], also for jobs that no data can cure, one for each place in the spec;
+// [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
 	dir := o.Dir
 	if dir == "" {
@@ -70,12 +73,16 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 	}
 	hashes := m.Hashes()
 	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats), known: map[string]jobSize{}}, autoDevice{o: o}
+	var wrong mistakes
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		job := rundir.PlannedJob{JobSpec: j}
 		size := sizes.of(j)
+		if size.err != nil && wrong.add(s.Mistake(j, size.err)) {
+			continue
+		}
 		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
 			// Only this job fails, when it runs.
 			o.OnWarning(j.ID + ": will fail: " + firstLine(size.err))
@@ -94,7 +101,38 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
 		m.Jobs = append(m.Jobs, job)
 	}
-	return m, nil
+	return m, wrong.err()
+}
+
+// mistakes are the mistakes of a spec that make jobs impossible, one for each place.
+type mistakes struct {
+	places []string
+	found  []error
+	jobs   int
+}
+
+// add adds a mistake and reports whether there is one.
+func (m *mistakes) add(err error) bool {
+	var at *spec.Error
+	if !errors.As(err, &at) {
+		return false
+	}
+	m.jobs++
+	if place := fmt.Sprint(at.Line, ":", at.Column); !slices.Contains(m.places, place) {
+		m.places, m.found = append(m.places, place), append(m.found, err)
+	}
+	return true
+}
+
+// err returns the mistakes, or nil.
+func (m *mistakes) err() error {
+	if m.found == nil {
+		return nil
+	}
+	if m.jobs == 1 {
+		return m.found[0]
+	}
+	return fmt.Errorf("%w\nthis concerns %d jobs; no job has run", errors.Join(m.found...), m.jobs)
 }
 
 // sizer prepares jobs to find their sizes and whether they can be fitted. Jobs
@@ -115,7 +153,7 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 	defer s.load.release(j)
 	key := j
 	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
-	if value(j.Options.Subsample) == 0 {
+	if value(j.Options.Subsample) == 0 && value(j.Options.Holdout) == 0 {
 		key.Seed = 0
 	}
 	text, err := json.Marshal(key)

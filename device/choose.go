@@ -149,6 +149,18 @@ func (f Found) Accelerators() []Finding {
 	return slices.DeleteFunc(slices.Clone(f.Findings), func(g Finding) bool { return g.Host || !g.Usable })
 }
 
+// Typical returns the plan of a job of n points and d columns on a typical device of a name's
+// kind, and the model of that device. ok is false if the driver cannot tell.
+func (f Found) Typical(name string, n, d int) (p Plan, model string, ok bool) {
+	for _, driver := range f.drivers {
+		if planner, can := driver.(Planner); can && driver.Kind() == Kind(name) {
+			p, model = planner.Typical(n, d)
+			return p, model, true
+		}
+	}
+	return Plan{}, "", false
+}
+
 // AcceleratorKind returns the first kind of devices other than the host, usable or
 // not; "" if there is none.
 func (f Found) AcceleratorKind() string {

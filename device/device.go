@@ -38,6 +38,15 @@ type Driver interface {
 	Open(ctx context.Context, name string, opts Options) (Device, error)
 }
 
+// Planner is a driver that can plan jobs for a device that this machine does not have, for
+// example on a cluster's login node.
+type Planner interface {
+	Driver
+	// Typical returns the plan of a job of n points and d columns on a typical device of
+	// this kind, and the name of that device's model.
+	Typical(n, d int) (p Plan, model string)
+}
+
 // MaxThreads is the largest Options.Threads. Each thread has its own buffers.
 const MaxThreads = 1024
 

@@ -58,7 +58,7 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		r.tried[e.String()] = true
 		job, err := r.prepare(candidateExpr{expr: e})
 		if err == nil {
-			err = r.settings.CrossValidation.Check(job.N())
+			err = job.CheckFolds(r.settings.CrossValidation)
 		}
 		if err != nil {
 			return nil, err

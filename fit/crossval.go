@@ -36,40 +36,69 @@ func (cv CrossValidation) folds(n int) int {
 	return cv.Folds
 }
 
-// Check returns an [*OptionError] if n rows cannot be divided into that many folds.
-func (cv CrossValidation) Check(n int) error {
-	if k := cv.folds(n); k < 2 || k > n || n-(n+k-1)/k < 2 {
-		return optionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
+// CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
+// be divided into the folds of cv.
+func (j *Job) CheckFolds(cv CrossValidation) error {
+	_, err := j.folds(cv)
+	return err
+}
+
+// folds divides the training rows into folds.
+func (j *Job) folds(cv CrossValidation) ([][]int, error) {
+	n, data := j.N(), j.sample.data
+	if data.Group == nil {
+		k := cv.folds(n)
+		if k < 2 || k > n || n-(n+k-1)/k < 2 {
+			return nil, optionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
+		}
+		if j.opts.Blocks {
+			return foldBlocks(n, k), nil
+		}
+		return foldRows(n, k, cv.Seed), nil
 	}
-	return nil
+	units := groupUnits(pick(data.Group, j.sample.rows, data.N, 1))
+	k := cv.folds(len(units))
+	if k < 2 || k > len(units) {
+		return nil, optionErrorf("", "", "%d folds of %d groups of rows (column %q): cross-validation needs at least 2 folds and no more folds than groups", k, len(units), data.GroupColumn)
+	}
+	folds := foldGroups(units, k, cv.Seed)
+	for _, f := range folds {
+		if n-len(f) < 2 {
+			return nil, optionErrorf("", "", "a fold of %d of the %d rows: cross-validation needs at least 2 rows outside each fold; the groups of column %q differ too much in size", len(f), n, data.GroupColumn)
+		}
+	}
+	return folds, nil
 }
 
 // CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams
 // 2006, §5.3). parameters are natural values of the scaled problem by name, as in a
 // report; nil means the start values. Scaling and bounds remain those from all
 // training rows. The folds are a random partition that depends on the seed, on K and
-// on the number of rows; their sizes differ by at most one. Only one workspace is
+// on the number of rows; their sizes differ by at most one. With Options.Blocks they are
+// blocks of consecutive rows. With Data.Group they keep groups together: the groups go,
+// from the largest to the smallest, to the fold with the fewest rows so far, and the seed
+// decides the order of groups of one size. Only one workspace is
 // open at a time. The cost is K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit.
 // Errors: [*OptionError] if the number of folds does not suit the rows, and the
 // errors of evaluations.
 func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
 	n := j.N()
-	if err := cv.Check(n); err != nil {
+	folds, err := j.folds(cv)
+	if err != nil {
 		return nil, err
 	}
-	cv.Folds = cv.folds(n)
 	z, err := j.params.at(parameters)
 	if err != nil {
 		return nil, err
 	}
-	out := &CrossValidationScores{Seed: cv.Seed, Refit: cv.Refit}
-	for k, held := range foldRows(n, cv.Folds, cv.Seed) {
+	out := &CrossValidationScores{Seed: cv.Seed, Blocks: j.opts.Blocks, Group: j.sample.data.GroupColumn, Refit: cv.Refit}
+	for k, held := range folds {
 		if cv.OnFold != nil {
-			cv.OnFold(k, cv.Folds)
+			cv.OnFold(k, len(folds))
 		}
 		scores, err := j.on(j.sample.without(held)).scoreFold(ctx, b, z, cv.Refit)
 		if err != nil {
-			return nil, fmt.Errorf("fold %d of %d: %w", k+1, cv.Folds, err)
+			return nil, fmt.Errorf("fold %d of %d: %w", k+1, len(folds), err)
 		}
 		for _, w := range scores.warnings {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("fold %d of the cross-validation: %s", k+1, w))
@@ -87,6 +116,38 @@ func foldRows(n, folds int, seed uint64) [][]int {
 	parts := make([][]int, folds)
 	for i, row := range rows {
 		parts[i%folds] = append(parts[i%folds], row)
+	}
+	for _, p := range parts {
+		slices.Sort(p)
+	}
+	return parts
+}
+
+// foldBlocks divides the rows into blocks of consecutive rows, whose sizes differ by at
+// most one.
+func foldBlocks(n, folds int) [][]int {
+	parts := make([][]int, folds)
+	for i := range n {
+		k := i * folds / n
+		parts[k] = append(parts[k], i)
+	}
+	return parts
+}
+
+// foldGroups deals groups of rows to the folds, as [Job.CrossValidate] says.
+func foldGroups(groups [][]int, folds int, seed uint64) [][]int {
+	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(groups))
+	groups = pick(groups, order, len(groups), 1)
+	slices.SortStableFunc(groups, func(a, b []int) int { return len(b) - len(a) })
+	parts := make([][]int, folds)
+	for _, g := range groups {
+		least := 0
+		for k := range parts {
+			if len(parts[k]) < len(parts[least]) {
+				least = k
+			}
+		}
+		parts[least] = append(parts[least], g...)
 	}
 	for _, p := range parts {
 		slices.Sort(p)

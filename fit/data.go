@@ -22,6 +22,11 @@ type Data struct {
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
+	// Group holds a label for each row; nil means none. Rows with the same label stay
+	// together in hold-outs and folds. GroupColumn is the column's name; the default is
+	// group.
+	Group       []string `hash:"omitzero"`
+	GroupColumn string   `hash:"omitzero"`
 	// Row holds the number of each row, from 0, in the larger table that the rows
 	// come from; nil if they are the whole table.
 	Row []int
@@ -47,6 +52,9 @@ func (d Data) checked() (Data, error) {
 	}
 	if d.NoiseGroupColumn == "" && d.NoiseGroup != nil {
 		d.NoiseGroupColumn = "noise_group"
+	}
+	if d.GroupColumn == "" && d.Group != nil {
+		d.GroupColumn = "group"
 	}
 	return d, d.checkNumbers()
 }
@@ -97,6 +105,7 @@ func (d Data) checkShape() error {
 		{"the split mask", d.Test != nil, len(d.Test)},
 		{"the list of row numbers", d.Row != nil, len(d.Row)},
 		{"the list of noise variances", d.NoiseVariance != nil, len(d.NoiseVariance)},
+		{"the list of groups", d.Group != nil, len(d.Group)},
 		{"the list of noise groups", d.NoiseGroup != nil, len(d.NoiseGroup)},
 	} {
 		if part.given && part.rows != d.N {

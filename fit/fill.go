@@ -34,6 +34,7 @@ func newReport(s *session, e evaluation) Report {
 			r.GradientLog[el.name] = e.grad[el.index]
 		}
 	}
+	r.HeldOut = j.heldOut
 	r.addObjective(j, terms)
 	r.Warnings = append(r.Warnings, s.jitterWarning()...)
 	r.addTargets(s, e.z, values)
@@ -54,7 +55,7 @@ func (s *session) jitterWarning() []string {
 func (r *Report) addObjective(j *Job, terms graph.Terms) {
 	r.ObjectiveName = j.objectiveName()
 	r.Objective = terms.NLML()
-	if j.opts.Objective == LOO {
+	if j.opts.Objective.LeavesOut() {
 		r.Objective = terms.LeaveOneOut
 	}
 	r.Objective += terms.NegLogPrior

@@ -12,7 +12,8 @@ import (
 
 // hashValue writes the contents of v to w, such that equal contents give equal bytes:
 // numbers by their bits, everything with its length, pointers as what they point to.
-// It leaves out functions and channels, which affect only reporting.
+// It leaves out functions and channels, which affect only reporting, and zero fields with
+// the tag hash:"omitzero", so that a later field leaves earlier hashes as they are.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func hashReflected(w io.Writer, v reflect.Value) {
@@ -41,6 +42,9 @@ func hashReflected(w io.Writer, v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if v.Field(i).IsZero() && v.Type().Field(i).Tag.Get("hash") == "omitzero" {
+				continue
+			}
 			_, _ = fmt.Fprint(w, v.Type().Field(i).Name)
 			hashReflected(w, v.Field(i))
 		}

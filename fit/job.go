@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
 
@@ -19,6 +21,8 @@ type Job struct {
 	sample *sample
 	model  *model
 	params *parameters
+	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
+	heldOut *gp.HeldOut
 	// residualFrom is the constant of the same name; tests lower it.
 	residualFrom int
 }
@@ -28,6 +32,10 @@ type Job struct {
 // and with RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options) (*Job, error) {
 	opts, how, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	data, held, err := opts.holdOut(data)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +54,7 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
-	return &Job{opts: opts, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+	return &Job{opts: opts, sample: s, heldOut: held, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
@@ -128,10 +136,21 @@ func (j *Job) NumFitted() int {
 	return n
 }
 
+// Expected returns the stages of a fit and about how many values each takes.
+func (j *Job) Expected() []hyperopt.Expectation {
+	free := 0
+	for _, p := range j.params.free {
+		if !p.Fixed {
+			free++
+		}
+	}
+	return hyperopt.Expected(j.opts.Settings, j.N(), free)
+}
+
 // Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
 	plan := b.Plan(j.N(), j.D())
-	if j.opts.Objective == LOO {
+	if j.opts.Objective.LeavesOut() {
 		plan = plan.WithMiddle()
 	}
 	return plan
@@ -171,7 +190,7 @@ func (j *Job) spec() graph.Spec {
 	s, m := j.sample, j.model
 	spec := graph.Spec{
 		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
-		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective == LOO,
+		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.LeavesOut(), SquaredError: j.opts.Objective == LOORMSE,
 	}
 	if len(j.params.priors) > 0 {
 		spec.Prior = graph.NegLogPrior(j.params.indexedPriors())

@@ -44,9 +44,45 @@ func TestLOO(t *testing.T) {
 	}
 }
 
+// TestLOORMSE checks that a fit by the error of leave-one-out has a lower error than fits
+// by likelihood and by leave-one-out density, that the error equals cross-validation with
+// as many folds as rows, and that the variances have the size that the errors ask for.
+func TestLOORMSE(t *testing.T) {
+	d := synthetic(60)
+	for i := range d.N { // the model is wrong: the errors are not alike
+		d.Y[i] += 0.3 * math.Sin(40*d.X[2*i]) * d.X[2*i+1]
+	}
+	settings := hyperopt.Settings{Restarts: 3}
+	rmse := map[Criterion]float64{}
+	for _, c := range Criteria() {
+		o := Options{Kernel: "rbf(ard)", Mean: "constant", Objective: c, LeaveOneOut: true, Settings: settings}
+		r := mustFit(t, d, o).Report
+		rmse[c] = r.Scores.LeaveOneOut.RMSE
+		cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, r.Parameters, CrossValidation{Folds: 60})
+		if err != nil || !near(cv.RMSE, r.Scores.LeaveOneOut.RMSE, 1e-8) || !near(cv.RMSEStandardized, r.Scores.LeaveOneOut.RMSEStandardized, 1e-8) {
+			t.Errorf("%s: RMSE %v by 60 folds, %+v by the formula, %v", c, cv, r.Scores.LeaveOneOut, err)
+		}
+		if c != LOORMSE {
+			continue
+		}
+		if r.Status != "gradient-converged" || r.ObjectiveName != "loo-rmse" || r.Starts[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO-RMSE/∂log") {
+			t.Errorf("%s, %s:\n%s", r.Status, r.ObjectiveName, r.Text())
+		}
+		// At the best size of the variances, the objective is the density of the errors
+		// under one variance.
+		m := r.Scores.LeaveOneOut.RMSEStandardized
+		if want := 30 * (1 + math.Log(2*math.Pi*m*m)); math.Abs(r.Objective-want) > 1e-6 {
+			t.Errorf("objective %v, want %v", r.Objective, want)
+		}
+	}
+	if !(rmse[LOORMSE] < rmse[LOO]) || !(rmse[LOORMSE] < rmse[NLML]) {
+		t.Errorf("RMSE by objective: %v", rmse)
+	}
+}
+
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, Options{Objective: "mse"}, "must be nlml or loo")
+	wantOption(t, d, Options{Objective: "mse"}, "must be nlml, loo or loo-rmse")
 	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, Options{})
 	text, err := json.Marshal(r)

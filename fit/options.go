@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,7 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 //
 // Errors and warnings call a field by the name of its option: the field's name in
 // lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
-// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
 // Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the kernel in text form, in which dims= may name columns; empty means
@@ -80,6 +81,13 @@ type Options struct {
 	// leave-one-out score to the report.
 	Objective   Criterion
 	LeaveOneOut bool
+	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the
+	// fit holds out and scores; 0 means none. Settings.Seed draws the rows. With
+	// Data.Group it counts groups, which are held out whole.
+	HoldOut float64 `hash:"omitzero"`
+	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut,
+	// and blocks of rows for the folds of [Job.CrossValidate].
+	Blocks bool `hash:"omitzero"`
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
 	StdErrors bool
@@ -154,7 +162,19 @@ const (
 	// the model's prior and more on its predictions (Rasmussen & Williams 2006,
 	// §5.4.2). An evaluation costs about twice as much.
 	LOO Criterion = "loo"
+	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the
+	// parameters minimise ½n(log 2πM + 1), where M is the mean squared error, summed
+	// over the targets. The error does not depend on the common size of all variances,
+	// which a second term chooses such that the mean squared standardised error is 1.
+	// An evaluation costs as much as with LOO.
+	LOORMSE Criterion = "loo-rmse"
 )
+
+// Criteria lists the criteria, the default first.
+func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE} }
+
+// LeavesOut reports whether the criterion scores leave-one-out predictions.
+func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
 
 // checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
@@ -165,12 +185,12 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	switch o.Objective {
 	case "":
 		o.Objective = NLML
-	case NLML, LOO:
+	case NLML, LOO, LOORMSE:
 	default:
-		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml or loo")
+		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo or loo-rmse")
 	}
-	if o.StdErrors && o.Objective == LOO {
-		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out density is not the parameters' precision; use option objective nlml")
+	if o.StdErrors && o.Objective.LeavesOut() {
+		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out score is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
 		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")
@@ -181,7 +201,22 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if n := o.Settings.MaxEvaluations; n < 0 {
 		return o, how, optionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
 	}
-	return o, how, nil
+	return o, how, o.checkHoldOut()
+}
+
+// CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.
+func CheckHoldOut(h float64) error {
+	if !(h >= 0) || h > 1<<53 || h >= 1 && h != math.Trunc(h) {
+		return errors.New("must be a share of the rows, less than 1, or a whole number of rows")
+	}
+	return nil
+}
+
+func (o Options) checkHoldOut() error {
+	if err := CheckHoldOut(o.HoldOut); err != nil {
+		return optionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
+	}
+	return nil
 }
 
 // DataError reports a table that gpfit cannot fit. The command line maps it to exit

@@ -1,5 +1,7 @@
 package fit
 
+import "gpfit/gp"
+
 // SchemaVersion is the version of [Report] as JSON.
 const SchemaVersion = 1
 
@@ -71,6 +73,8 @@ type Report struct {
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
 	Scores    Scores          `json:"scores,omitzero"`
 	Test      *TestScores     `json:"test,omitempty"`
+	// HeldOut describes the rows that option holdout held out.
+	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`
@@ -258,6 +262,11 @@ type LeaveOneOutScore struct {
 	// the training targets' standard deviation, as in test scores.
 	NLPD             float64 `json:"nlpd"`
 	NLPDStandardized float64 `json:"nlpd_standardized"`
+	// RMSE is the root mean squared error of the predictions; it is absent with several
+	// targets, because the units differ. RMSEStandardized is in the units of
+	// NLPDStandardized, pooled over the targets.
+	RMSE             float64 `json:"rmse,omitempty"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
 }
 
 // CrossValidationScores holds scores of rows that were predicted from the other
@@ -265,8 +274,12 @@ type LeaveOneOutScore struct {
 // targets.
 type CrossValidationScores struct {
 	Folds []FoldScores `json:"folds"`
-	Seed  uint64       `json:"seed"`
-	Refit bool         `json:"refit"`
+	// Seed drew the folds. Blocks means that they are blocks of consecutive rows; Group
+	// is the column whose groups of rows they keep together.
+	Seed   uint64 `json:"seed"`
+	Blocks bool   `json:"blocks,omitempty"`
+	Group  string `json:"group,omitempty"`
+	Refit  bool   `json:"refit"`
 	// RMSE is the root mean squared error over all rows, Coverage95 the share of rows
 	// in their 95 % interval, and NLPD the mean negative log predictive density. With
 	// several targets these are means over targets, and Targets has the scores of

@@ -63,7 +63,7 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 // objective. If the score is undefined, because a row alone determines a coefficient
 // of the mean, scoreLeaveOneOut adds a warning and returns nil.
 func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
-	if o := s.job.opts; !o.LeaveOneOut && o.Objective != LOO {
+	if o := s.job.opts; !o.LeaveOneOut && !o.Objective.LeavesOut() {
 		return nil, nil
 	}
 	sum, err := s.leaveOneOut(ctx, z)
@@ -81,9 +81,17 @@ func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneO
 	}
 	from := s.job.sample
 	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
-	for _, scaling := range from.scalings {
+	squares := s.obj.LeftOutSquares()
+	for i, scaling := range from.scalings {
 		l.SumOriginalUnits += float64(from.n()) * math.Log(scaling.YScale)
+		rmse := math.Sqrt(squares[i]) * scaling.YScale
+		standardized := rmse / from.targetScale(i)
+		l.RMSEStandardized += standardized * standardized / float64(from.t())
+		if from.t() == 1 {
+			l.RMSE = rmse
+		}
 	}
+	l.RMSEStandardized = math.Sqrt(l.RMSEStandardized)
 	l.NLPD = l.SumOriginalUnits / float64(len(from.targets))
 	l.NLPDStandardized = l.NLPD
 	for i := range from.t() {

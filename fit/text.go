@@ -72,7 +72,11 @@ func (r *Report) Text() string {
 		}
 	}
 	if r.Test != nil {
-		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized\n", r.Test.N)
+		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
+		if h := r.HeldOut; h != nil {
+			fmt.Fprintf(&b, "   (%s)", drawn(h.Seed, h.Group, h.Blocks))
+		}
+		b.WriteByte('\n')
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  RMSE", r.Test.RMSE, r.Test.RMSEStandardized)
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  NLPD", r.Test.NLPD, r.Test.NLPDStandardized)
 		fmt.Fprintf(&b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*r.Test.Coverage95)
@@ -155,6 +159,9 @@ func (r *Report) objectiveLabel() string { return objectiveLabel(r.ObjectiveName
 // isLOO reports whether the objective was leave-one-out.
 func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string(LOO)) }
 
+// isLOORMSE reports whether the objective was the error of leave-one-out.
+func (r *Report) isLOORMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(LOORMSE)) }
+
 // estimate returns a note for the status line if the parameters are not maximum
 // likelihood estimates.
 func (r *Report) estimate() string {
@@ -176,13 +183,20 @@ func (r *Report) estimate() string {
 func (r *Report) writeObjective(b *strings.Builder) {
 	if l := r.Scores.LeaveOneOut; l != nil {
 		fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
+		if len(r.Targets) == 0 {
+			fmt.Fprintf(b, "%-22s %14.6g   in original units\n", "LOO, RMSE", l.RMSE)
+		}
+	}
+	base := objectiveLabel(strings.TrimSuffix(r.ObjectiveName, withPrior))
+	if r.isLOORMSE() {
+		value := r.Objective
+		if r.NegLogPrior != nil {
+			value -= *r.NegLogPrior
+		}
+		fmt.Fprintf(b, "%-22s %14.6f   of the scaled problem\n", base, value)
 	}
 	if r.NegLogPrior == nil {
 		return
-	}
-	base := "NLML"
-	if r.isLOO() {
-		base = "LOO"
 	}
 	fmt.Fprintf(b, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
 	b.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")
@@ -207,7 +221,7 @@ func (r *Report) writeScores(b *strings.Builder) {
 	if cv.Refit {
 		what = "refitted in each fold"
 	}
-	fmt.Fprintf(b, "\n%-22s original units  standardized   (seed %d, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), cv.Seed, what)
+	fmt.Fprintf(b, "\n%-22s original units  standardized   (%s, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), drawn(cv.Seed, cv.Group, cv.Blocks), what)
 	for _, p := range cv.Targets {
 		fmt.Fprintf(b, "  target %q\n", p.Name)
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
@@ -232,6 +246,17 @@ func writeVerdict(b *strings.Builder, indent, verdict string) {
 	if verdict != "" {
 		fmt.Fprintf(b, "%s%s\n", indent, verdict)
 	}
+}
+
+// drawn says how rows were chosen for a hold-out or for folds.
+func drawn(seed uint64, group string, blocks bool) string {
+	switch {
+	case blocks:
+		return "consecutive rows"
+	case group != "":
+		return fmt.Sprintf("groups of %q, seed %d", group, seed)
+	}
+	return fmt.Sprintf("seed %d", seed)
 }
 
 // writeTargets prints the parts of several targets.

@@ -43,6 +43,8 @@ type Model struct {
 	NLML float64 `json:"nlml"`
 	// Status is the reason for the end of the fit.
 	Status string `json:"status"`
+	// HeldOut describes the rows that the fit drew and held out, or is nil.
+	HeldOut *HeldOut `json:"held_out,omitempty"`
 
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
@@ -60,6 +62,19 @@ type Model struct {
 	Kernels []*kernel.Family `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
+}
+
+// HeldOut describes rows that a fit drew from a table and held out.
+type HeldOut struct {
+	// Of is the share of the rows, or their number if it is at least 1. With Group it
+	// counts the labels of that column. Seed drew them; Blocks means that they are the
+	// last ones.
+	Of     float64 `json:"of"`
+	Seed   uint64  `json:"seed"`
+	Group  string  `json:"group,omitempty"`
+	Blocks bool    `json:"blocks,omitempty"`
+	// Rows are the numbers of the rows in their table, from 0.
+	Rows []int `json:"rows"`
 }
 
 // N returns the number of training rows.

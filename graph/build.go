@@ -39,8 +39,9 @@ type Spec struct {
 	Noise NoiseModel
 	// LeaveOneOut makes the objective the negative leave-one-out log predictive
 	// density (looOp) instead of the negative log marginal likelihood. A value then
-	// costs n³ operations, and a gradient after it up to 4n³/3.
-	LeaveOneOut bool
+	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
+	// LeaveOneOut, takes the squared error of the predictions in place of their density.
+	LeaveOneOut, SquaredError bool
 	// Derive replaces parameters by functions of others. The key is a parameter's
 	// name ("lengthscale" for all of an ARD vector, or the name of one element),
 	// and the function returns its natural value as a node of the same shape. A

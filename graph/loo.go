@@ -15,22 +15,33 @@ import (
 	"gpfit/device"
 )
 
-// looOp is the negative leave-one-out log predictive density: each target is
-// predicted from all others at the same parameters (Rasmussen & Williams 2006, eq.
-// 5.10 to 5.12, negated and summed over the T targets):
+// looOp is a leave-one-out criterion: each target is predicted from all others at the
+// same parameters, with the error a_i = α_i/q_i and the variance 1/q_i, where α = Qr,
+// q = diag(Q) and Q = Σ⁻¹ (Rasmussen & Williams 2006, eq. 5.10 to 5.12). One criterion
+// is the negative log predictive density, summed over the T targets:
 //
-//	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π,  α = Qr,  q = diag(Q)
+//	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π.
 //
-// with Q = Σ⁻¹. If the solver finds the mean's coefficients by generalised least
+// The other is the squared error, with M_t = 1/n Σ_i a_ti²:
+//
+//	f = Σ_t ½n(log(2πM_t) + 1) + ½nT(s − 1 − log s),  s = 1/(nT) Σ_t Σ_i α_ti²/q_i.
+//
+// Its first part is the negative log density of the errors under one common variance.
+// The errors do not change if all variances of Σ are multiplied by a number; the second
+// part, which is 0 at s = 1 and positive elsewhere, chooses that number: at the optimum
+// the mean squared standardised error is 1 (Sundararajan & Keerthi, Neural Computation
+// 13 (2001), 1103; Bachoc, Computational Statistics & Data Analysis 66 (2013), 55).
+//
+// If the solver finds the mean's coefficients by generalised least
 // squares, they are refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹
 // (Dubrule, Mathematical Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y −
 // Hβ̂).
 //
-// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds in
-// both cases (eq. 5.13):
+// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds with
+// and without coefficients (eq. 5.13):
 //
 //	Σ receives g(Q·diag(w)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
-//	w_i = ½Σ_t(1 + α_ti²/q_i)/q_i,  b = Qa,  a_i = α_i/q_i.
+//	b = Qp,  p_ti = ∂f/∂α_ti,  w_i = −∂f/∂q_i.
 type looOp struct {
 	baseOp
 	residualFixed bool
@@ -41,8 +52,12 @@ func newLOOOp(s *solver, residualFixed bool) *looOp {
 	if residualFixed {
 		args = "y"
 	}
+	name := "LOO"
+	if s.squaredError {
+		name = "LOO-RMSE"
+	}
 	return &looOp{
-		baseOp:        baseOp{solver: s, name: "LOO", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
+		baseOp:        baseOp{solver: s, name: name, args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
 		residualFixed: residualFixed,
 	}
 }
@@ -52,11 +67,11 @@ func (o *looOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if _, err := o.likelihood(inputs); err != nil {
 			return nil, err
 		}
-		f, err := o.solver.leaveOneOut()
+		l, err := o.solver.leaveOneOut()
 		if err != nil {
 			return nil, err
 		}
-		return gorgonia.NewF64(f), nil
+		return gorgonia.NewF64(l.objective()), nil
 	})
 }
 
@@ -115,12 +130,60 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 
 // leftOut is the state of looOp for the solver's alpha.
 type leftOut struct {
-	// q is diag(Q), and a (n×T) is α over q. w (n×q, column-major) whitens the
-	// mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted coefficients.
+	// q is diag(Q), and a (n×T) is α over q, the errors of the predictions. w (n×q,
+	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted
+	// coefficients.
 	q, a, w []float64
-	value   float64
-	// b is Qa, nil until it is needed.
+	// density is the negative log predictive density.
+	density float64
+	// squares are the mean squared errors M of the targets, standardised is s.
+	squares      []float64
+	standardised float64
+	// squaredError says which criterion is the objective.
+	squaredError bool
+	// b is Qp, nil until it is needed.
 	b []float64
+}
+
+// objective returns the value of looOp.
+func (l *leftOut) objective() float64 {
+	if !l.squaredError {
+		return l.density
+	}
+	n, all := float64(len(l.q)), float64(len(l.a))
+	f := all / 2 * (l.standardised - 1 - math.Log(l.standardised))
+	for _, m := range l.squares {
+		f += n / 2 * (math.Log(2*math.Pi*m) + 1)
+	}
+	return f
+}
+
+// slope returns p, n×T.
+func (l *leftOut) slope() []float64 {
+	if !l.squaredError {
+		return l.a
+	}
+	n := len(l.q)
+	p := make([]float64, len(l.a))
+	for k, a := range l.a {
+		p[k] = a/(l.q[k%n]*l.squares[k/n]) + (1-1/l.standardised)*a
+	}
+	return p
+}
+
+// weights returns w, n numbers.
+func (l *leftOut) weights(alpha []float64) []float64 {
+	n := len(l.q)
+	w := make([]float64, n)
+	for k, a := range l.a {
+		i := k % n
+		if l.squaredError {
+			w[i] += a * a * (1/(l.q[i]*l.squares[k/n]) + (1-1/l.standardised)/2)
+		} else {
+			w[i] += (1 + alpha[k]*a) / 2 / l.q[i]
+		}
+	}
+	return w
 }
 
 // LeverageError reports a point that has no leave-one-out prediction because the
@@ -131,21 +194,21 @@ func (e *LeverageError) Error() string {
 	return fmt.Sprintf("graph: without point %d (counted from 0) the data do not determine the coefficients of the mean: leave-one-out needs a simpler mean function", e.Row)
 }
 
-// leaveOneOut returns looOp's value at the parameters of the last nlml. It costs
+// leaveOneOut returns looOp's state at the parameters of the last nlml. It costs
 // 2n³/3 operations; a contraction that follows reuses half of them.
-func (s *solver) leaveOneOut() (float64, error) {
+func (s *solver) leaveOneOut() (*leftOut, error) {
 	if s.left != nil {
-		return s.left.value, nil
+		return s.left, nil
 	}
 	n := s.ws.N()
-	l := &leftOut{q: make([]float64, n), a: make([]float64, len(s.alpha))}
+	l := &leftOut{q: make([]float64, n), a: make([]float64, len(s.alpha)), squares: make([]float64, s.targets), squaredError: s.squaredError}
 	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if err := inverse.InverseDiagonal(s.ctx, l.q); err != nil {
 		s.formed, s.solved = false, false
-		return 0, err
+		return nil, err
 	}
 	kappa := slices.Clone(l.q)
 	if len(s.h) > 0 {
@@ -159,16 +222,18 @@ func (s *solver) leaveOneOut() (float64, error) {
 	for i, q := range l.q {
 		// Cancellation can turn a zero difference into ε·κ.
 		if !(q > 1e-12*kappa[i]) {
-			return 0, &LeverageError{i}
+			return nil, &LeverageError{i}
 		}
 	}
 	for k, alpha := range s.alpha {
 		q := l.q[k%n]
 		l.a[k] = alpha / q
-		l.value += -math.Log(q)/2 + alpha*l.a[k]/2 + math.Log(2*math.Pi)/2
+		l.density += -math.Log(q)/2 + alpha*l.a[k]/2 + math.Log(2*math.Pi)/2
+		l.squares[k/n] += l.a[k] * l.a[k] / float64(n)
+		l.standardised += alpha * l.a[k] / float64(len(s.alpha))
 	}
 	s.left = l
-	return l.value, nil
+	return l, nil
 }
 
 // whitened returns W (n×q, column-major) with WWᵀ = Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹.
@@ -191,21 +256,22 @@ func (s *solver) whitened() []float64 {
 	return w
 }
 
-// leftOutSlope returns b = Qa, n×T.
+// leftOutSlope returns b = Qp, n×T.
 func (s *solver) leftOutSlope() ([]float64, error) {
 	l := s.left
 	if l.b != nil {
 		return l.b, nil
 	}
 	n := s.ws.N()
-	b := slices.Clone(l.a)
+	p := l.slope()
+	b := slices.Clone(p)
 	if err := s.ws.Solve(s.ctx, b, s.targets); err != nil {
 		s.formed, s.solved = false, false
 		return nil, err
 	}
 	for t := 0; t < len(b); t += n {
 		for j := 0; j < len(l.w); j += n {
-			floats.AddScaled(b[t:t+n], -floats.Dot(l.w[j:j+n], l.a[t:t+n]), l.w[j:j+n])
+			floats.AddScaled(b[t:t+n], -floats.Dot(l.w[j:j+n], p[t:t+n]), l.w[j:j+n])
 		}
 	}
 	l.b = b
@@ -222,11 +288,8 @@ func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
 	if err != nil {
 		return device.Adjoint{}, err
 	}
-	adj := device.Adjoint{Middle: make([]float64, n)}
-	for k, a := range l.a {
-		i := k % n
-		adj.Middle[i] += g / 2 * (1 + s.alpha[k]*a) / l.q[i]
-	}
+	adj := device.Adjoint{Middle: l.weights(s.alpha)}
+	floats.Scale(g, adj.Middle)
 	for t := 0; t < len(b); t += n {
 		addPair(&adj, -g/2, s.alpha[t:t+n], b[t:t+n])
 	}
@@ -285,5 +348,18 @@ func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
 	}
 	s.ctx = ctx
 	defer func() { s.ctx = context.Background() }()
-	return s.leaveOneOut()
+	l, err := s.leaveOneOut()
+	if err != nil {
+		return 0, err
+	}
+	return l.density, nil
+}
+
+// LeftOutSquares returns the mean squared error of each target's leave-one-out
+// predictions after the last LeaveOneOut, or nil before.
+func (o *Objective) LeftOutSquares() []float64 {
+	if o.solver.left == nil {
+		return nil
+	}
+	return slices.Clone(o.solver.left.squares)
 }

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
@@ -13,15 +14,14 @@ import (
 	"gpfit/mean"
 )
 
-// leaveOneOut returns the objective by brute force: it predicts every point from a
-// dense covariance without it, with the mean's coefficients β either given or found
+// leaveOneOut returns the errors and variances of leave-one-out by brute force: it
+// predicts every point from a dense covariance without it, with the mean's coefficients β either given or found
 // by generalised least squares from the other points (Rasmussen & Williams 2006,
 // eq. 2.41 and 2.42).
-func leaveOneOut(f *fixture, sigma *mat.SymDense, beta []float64) float64 {
+func leaveOneOut(f *fixture, sigma *mat.SymDense, beta []float64) (deviations, variances []float64) {
 	n := f.spec.X.N
 	h := f.spec.Mean.Evaluate(f.spec.X)
 	q := len(f.spec.Mean)
-	sum := 0.0
 	for t := 0; t < len(f.spec.Y); t += n {
 		y := f.spec.Y[t : t+n]
 		for i := range n {
@@ -80,14 +80,37 @@ func leaveOneOut(f *fixture, sigma *mat.SymDense, beta []float64) float64 {
 			fitted.MulVec(rows, coefficients)
 			residual.SubVec(target, &fitted)
 			mu := mat.Dot(row, coefficients) + mat.Dot(&weights, &residual)
-			e := y[i] - mu
-			sum += math.Log(2*math.Pi*variance)/2 + e*e/(2*variance)
+			deviations, variances = append(deviations, y[i]-mu), append(variances, variance)
 		}
+	}
+	return deviations, variances
+}
+
+// density returns the negative log density of the deviations.
+func density(deviations, variances []float64) float64 {
+	sum := 0.0
+	for i, e := range deviations {
+		sum += math.Log(2*math.Pi*variances[i])/2 + e*e/(2*variances[i])
 	}
 	return sum
 }
 
-// TestLeaveOneOut compares the value with brute force and the gradient with central
+// squaredError returns the other criterion: the density under one variance for each
+// target, the best one, and a penalty on the mean squared standardised deviation.
+func squaredError(deviations, variances []float64, n int) float64 {
+	sum, s, all := 0.0, 0.0, float64(len(deviations))
+	for t := 0; t < len(deviations); t += n {
+		m := 0.0
+		for i, e := range deviations[t : t+n] {
+			m += e * e / float64(n)
+			s += e * e / variances[t+i] / all
+		}
+		sum += float64(n) / 2 * (1 + math.Log(2*math.Pi*m))
+	}
+	return sum + all/2*(s-1-math.Log(s))
+}
+
+// TestLeaveOneOut compares the value of both criteria with brute force and the gradient with central
 // differences at n = 60, for every kind of mean and noise and for several targets.
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
@@ -116,39 +139,72 @@ func TestLeaveOneOut(t *testing.T) {
 			s.Prior = graph.NegLogPrior(map[string]graph.Prior{"lengthscale": mustPrior(t, "gamma(2, 1)")})
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, "rbf", n, 2, func(s *graph.Spec) {
-				for _, change := range changes {
-					change(s)
-				}
-				s.LeaveOneOut = true
+		for _, squares := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, squares %v", name, squares), func(t *testing.T) {
+				f := newFixture(t, "rbf", n, 2, func(s *graph.Spec) {
+					for _, change := range changes {
+						change(s)
+					}
+					s.LeaveOneOut, s.SquaredError = true, squares
+				})
+				checkLeaveOneOut(t, f)
 			})
-			f.checkGradient(t)
-			z := f.z(2)
-			got := f.value(t, z)
-			names := f.obj.Names()
-			var estimated, beta []float64
-			for i, name := range names[2:] {
-				if f.obj.IsLog()[i+2] {
-					estimated = append(estimated, math.Exp(z[i+2]))
-				} else {
-					beta = append(beta, z[i+2])
-				}
-				_ = name
-			}
-			sigma := dense(f, math.Exp(z[0]), math.Exp(z[1]), func(i int) float64 {
-				if f.spec.Noise.Group != nil {
-					return estimated[f.spec.Noise.Group[i]] + f.spec.Noise.Known[i]
-				}
-				return estimated[0]
-			})
-			terms := f.obj.Terms()
-			want := leaveOneOut(f, sigma, beta)
-			// Explicit inverses of matrices of condition 1e3 lose three digits.
-			if math.Abs(terms.LeaveOneOut-want) > 1e-10*math.Abs(want) || math.Abs(got-want-terms.NegLogPrior) > 1e-10*math.Abs(want) {
-				t.Errorf("leave-one-out %v (terms %+v), by brute force %v", got, terms, want)
-			}
-		})
+		}
+	}
+}
+
+func checkLeaveOneOut(t *testing.T, f *fixture) {
+	f.checkGradient(t)
+	z := f.z(2)
+	got := f.value(t, z)
+	names := f.obj.Names()
+	var estimated, beta []float64
+	for i, name := range names[2:] {
+		if f.obj.IsLog()[i+2] {
+			estimated = append(estimated, math.Exp(z[i+2]))
+		} else {
+			beta = append(beta, z[i+2])
+		}
+		_ = name
+	}
+	sigma := dense(f, math.Exp(z[0]), math.Exp(z[1]), func(i int) float64 {
+		if f.spec.Noise.Group != nil {
+			return estimated[f.spec.Noise.Group[i]] + f.spec.Noise.Known[i]
+		}
+		return estimated[0]
+	})
+	terms := f.obj.Terms()
+	deviations, variances := leaveOneOut(f, sigma, beta)
+	want := density(deviations, variances)
+	if f.spec.SquaredError {
+		want = squaredError(deviations, variances, f.spec.X.N)
+	}
+	// Explicit inverses of matrices of condition 1e3 lose three digits.
+	if math.Abs(terms.LeaveOneOut-want) > 1e-10*math.Abs(want) || math.Abs(got-want-terms.NegLogPrior) > 1e-10*math.Abs(want) {
+		t.Errorf("leave-one-out %v (terms %+v), by brute force %v", got, terms, want)
+	}
+}
+
+// TestSquaredErrorScale checks that the squared error leaves one variance free, which
+// its second part fixes: along the line on which all variances grow alike, the slope is
+// ½nT(1 − s), and the mean squares stay.
+func TestSquaredErrorScale(t *testing.T) {
+	f := newFixture(t, "rbf", 50, 2, func(s *graph.Spec) { s.LeaveOneOut, s.SquaredError = true, true })
+	z := f.z(2)
+	_, grad := f.gradient(t, z)
+	before := f.obj.LeftOutSquares()
+	deviations, variances := leaveOneOut(f, dense(f, math.Exp(z[0]), math.Exp(z[1]), func(int) float64 { return math.Exp(z[2]) }), nil)
+	s := 0.0
+	for i, e := range deviations {
+		s += e * e / variances[i] / 50
+	}
+	if got, want := grad[1]+grad[2], 25*(1-s); math.Abs(got-want) > 1e-8*math.Abs(want) {
+		t.Errorf("slope %v, want %v", got, want)
+	}
+	z[1], z[2] = z[1]+0.7, z[2]+0.7
+	f.value(t, z)
+	if after := f.obj.LeftOutSquares(); math.Abs(after[0]-before[0]) > 1e-9*before[0] {
+		t.Errorf("mean squares %v, before %v", after, before)
 	}
 }
 

@@ -116,7 +116,7 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 func (o *Objective) Terms() Terms {
 	t := o.solver.terms
 	if o.solver.left != nil {
-		t.LeaveOneOut = o.solver.left.value
+		t.LeaveOneOut = o.solver.left.objective()
 	}
 	if o.last != nil && o.prior != nil {
 		if f, err := scalar(o.last.value(o.prior)); err == nil {

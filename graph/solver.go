@@ -24,7 +24,7 @@ type Terms struct {
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
-	// LeaveOneOut is −Σ log p(y_i | the others) if that is the objective.
+	// LeaveOneOut is the leave-one-out criterion if that is the objective.
 	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
@@ -69,6 +69,7 @@ type solver struct {
 	beta            []float64
 	solvedH         []float64 // Σ⁻¹H
 	left            *leftOut  // leave-one-out, nil until needed
+	squaredError    bool      // the criterion of left
 	gls             *mean.GLS
 	terms           Terms
 
@@ -86,7 +87,8 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
+		squaredError: spec.SquaredError,
+		identity:     identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
 	}
 	if !spec.MeanFree {
 		s.h = spec.Mean.Evaluate(spec.X)

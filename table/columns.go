@@ -199,7 +199,7 @@ func (in *head) column(role, spec string) (int, error) {
 	if !in.named {
 		msg += "; there is no header"
 	}
-	return 0, in.selectionError(msg + "; columns: " + in.columnList())
+	return 0, in.noColumn(spec, msg+"; columns: "+in.columnList())
 }
 
 // byName finds the column of that name. Two such columns are an error.
@@ -220,7 +220,7 @@ func (in *head) byName(role, name string) (c int, found bool, err error) {
 func (in *head) byIndex(role, spec string, i int) (int, error) {
 	n := len(in.names)
 	if i < -n || i >= n {
-		return 0, in.selectionError(fmt.Sprintf("%s column %s is out of range: there are %s, 0 to %d",
+		return 0, in.noColumn(spec, fmt.Sprintf("%s column %s is out of range: there are %s, 0 to %d",
 			role, spec, count(n, "column"), n-1))
 	}
 	if i < 0 {
@@ -241,6 +241,13 @@ func (in *head) headError(c int, msg string) *Error {
 // selectionError returns an error in Options that only the file reveals.
 func (in *head) selectionError(msg string) *Error {
 	return &Error{Source: in.source, Line: in.first, Msg: msg}
+}
+
+// noColumn returns the error for a selected column that is not there.
+func (in *head) noColumn(spec, msg string) *Error {
+	e := in.selectionError(msg)
+	e.Selected = spec
+	return e
 }
 
 // columnList lists the names of the first twenty columns of the file and counts the

@@ -20,6 +20,9 @@ type Error struct {
 	Column int
 	// ColumnName is the column's name in the header; "" without a header.
 	ColumnName string
+	// Selected is the name or index of a selected column that the table does not have; ""
+	// for other errors.
+	Selected string
 	// Msg describes the error.
 	Msg string
 	// Err is the underlying cause, if there is one, such as a failed read or a

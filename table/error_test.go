@@ -125,6 +125,9 @@ func TestReadErrors(t *testing.T) {
 					t.Error("(-want +got)\n" + diff)
 				}
 				place := Error{Source: "T", Line: c.line, Column: c.col, ColumnName: c.colName}
+				if missing := strings.Contains(c.want, "no column named") || strings.Contains(c.want, "out of range"); missing {
+					place.Selected = strings.Join(append(c.opts.Features, c.opts.Target), "")
+				}
 				if diff := cmp.Diff(&place, e, cmpopts.IgnoreFields(Error{}, "Msg", "Err")); diff != "" {
 					t.Error("place (-want +got)\n" + diff)
 				}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate) error {
 		if err := json.NewEncoder(w).Encode(map[string]any{
 			"type": "planned_job", "schema_version": SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
 			"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
-			"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds,
+			"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds, "planned_for": e.Model,
 		}); err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate) error {
 func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
-	seconds, operations, biggest := 0.0, 0.0, int64(0)
+	seconds, operations, biggest, model := 0.0, 0.0, int64(0), ""
 	for _, e := range estimates {
 		starts := 1.0
 		if e.Job.Options.Restarts != nil {
@@ -41,13 +42,16 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
 		ops, bytes := e.FlopsGradient*batch.TypicalEvaluations*starts, e.HostBytes()+e.DeviceBytes()
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
 			device.FormatBytes(bytes), ops, duration(e.Seconds))
-		seconds, operations, biggest = seconds+e.Seconds, operations+ops, max(biggest, bytes)
+		seconds, operations, biggest, model = seconds+e.Seconds, operations+ops, max(biggest, bytes), cmp.Or(model, e.Model)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
 		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	if model != "" {
+		_, err = fmt.Fprintf(out, "this machine has no device for some jobs: their plans are for one %s\n", model)
+	}
 	return err
 }
 

@@ -84,6 +84,9 @@ func Collect(r *rundir.Run) ([]Row, error) {
 		if j.Options.Threads != nil {
 			row.Threads = *j.Options.Threads
 		}
+		if status.About != "" {
+			row.Error = status.About
+		}
 		row.addReport(last)
 		rows = append(rows, row)
 	}

@@ -148,22 +148,35 @@ func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
 	if name != "" {
 		name = " (" + name + ")"
 	}
-	fmt.Fprintf(&b, "run %s%s: %d jobs: %s\n\n", r.Dir, name, len(rows), StateText(rows))
+	fmt.Fprintf(&b, "run %s%s: %d jobs: %s%s\n\n", r.Dir, name, len(rows), StateText(rows), workerText(r, rows))
 	writeJobs(&b, rows)
 	if metrics := Metrics(rows); len(metrics) > 0 {
 		writeRanks(&b, metrics, Rank(rows, metrics))
 		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])
 	}
 	writeFailures(&b, rows)
+	writeLost(&b, r, rows)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// workerText says whether a process works on a run that is not finished.
+func workerText(r *rundir.Run, rows []Row) string {
+	states := States(rows)
+	if states[string(rundir.StateDone)]+states[string(rundir.StateFailed)] == len(rows) {
+		return ""
+	}
+	if who := r.Worker(); who != "" {
+		return "; at work: " + who
+	}
+	return "; no process is seen at work: 'gpfit resume " + r.Dir + "' continues"
 }
 
 // StateText returns the number of jobs in each state as text: "8 done, 1 failed".
 func StateText(rows []Row) string {
 	states := States(rows)
 	var parts []string
-	for _, s := range []rundir.State{rundir.StateDone, rundir.StateFailed, rundir.StateRunning, rundir.StateInterrupted, rundir.StatePending} {
+	for _, s := range rundir.States() {
 		if n := states[string(s)]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
@@ -257,6 +270,23 @@ func writeFailures(b *strings.Builder, rows []Row) {
 		}
 		text, _, _ := strings.Cut(r.Error, "\n")
 		fmt.Fprintf(b, "  %s (%s): %s\n", r.Job, r.Kind, text)
+	}
+}
+
+// writeLost tells what is known of jobs whose processes died or may have died.
+func writeLost(b *strings.Builder, r *rundir.Run, rows []Row) {
+	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} {
+		first := true
+		for _, row := range rows {
+			if row.State != string(state) {
+				continue
+			}
+			if first {
+				fmt.Fprintf(b, "\n%s; 'gpfit resume %s' continues jobs whose process has died\n", state, r.Dir)
+				first = false
+			}
+			fmt.Fprintf(b, "  %s: %s\n", row.Job, row.Error)
+		}
 	}
 }
 

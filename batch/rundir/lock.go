@@ -95,5 +95,20 @@ func whoHolds(path string) string {
 	return fmt.Sprintf("process %d on %s, since %s", h.PID, h.Host, h.Since.Local().Format(time.DateTime))
 }
 
+// worker describes the processes that work on the run in dir, or is empty if this machine
+// sees no lock of theirs.
+func worker(dir string) string {
+	path := filepath.Join(dir, "lock")
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if err := filelock.Try(f, true, 0); errors.Is(err, filelock.ErrBusy) {
+		return whoHolds(path)
+	}
+	return ""
+}
+
 // Release releases the lock.
 func (l *Lock) Release() { l.file.Close() }

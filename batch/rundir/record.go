@@ -53,10 +53,20 @@ type State string
 const (
 	StatePending     State = "pending"
 	StateRunning     State = "running"
-	StateInterrupted State = "interrupted"
+	StateInterrupted State = "interrupted" // it may continue
 	StateDone        State = "done"
 	StateFailed      State = "failed"
+	// StateDied means that the process that ran the job ended without a word. A job has
+	// StateUnknown if a process on another machine began it and holds no lock that this
+	// machine can see, which on some file systems it never can.
+	StateDied    State = "died"
+	StateUnknown State = "unknown"
 )
+
+// States lists the states in the order of reports.
+func States() []State {
+	return []State{StateDone, StateFailed, StateRunning, StateUnknown, StateDied, StateInterrupted, StatePending}
+}
 
 // Of returns the events with the given fingerprint. It leaves out the events of a
 // job with the same name but other options or data.
@@ -97,6 +107,8 @@ type JobStatus struct {
 	State
 	// Record holds the events of this job.
 	Record Record
+	// About says what is known of the process of a job that died or may have died.
+	About string
 }
 
 // Status returns the status of a job without claiming the job.
@@ -116,12 +128,44 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	}
 	record = record.Of(j.Fingerprint)
 	s := JobStatus{State: record.state(), Record: record}
-	if record.Last().Type == Started || record.Last().Type == Retry {
-		if err := filelock.Try(f, false, 0); errors.Is(err, filelock.ErrBusy) {
+	if last := record.Last(); last.Type == Started || last.Type == Retry {
+		err := filelock.Try(f, false, 0)
+		switch {
+		case errors.Is(err, filelock.ErrBusy):
 			s.State = StateRunning
+		case last.Type == Started:
+			s.State, s.About = r.fate(j, last, err)
 		}
 	}
 	return s, nil
+}
+
+// fate decides whether the process that began a job has died, if nobody is seen to hold
+// the lock of the job. locks is the error of locks on this file system, if any. A process
+// of this machine would hold the lock.
+func (r *Run) fate(j PlannedJob, began JobEvent, locks error) (State, string) {
+	host, _ := os.Hostname()
+	at := began.Time.Local().Format(time.DateTime)
+	if began.Host == host && locks == nil {
+		return StateDied, fmt.Sprintf("process %d began it at %s and died", began.PID, at)
+	}
+	why := "this machine sees no lock of it, and may not see locks of other machines"
+	if locks != nil {
+		why = "there are no locks on this file system"
+	}
+	return StateUnknown, fmt.Sprintf("process %d on %s began it at %s and runs or has died: %s; its files changed last at %s",
+		began.PID, began.Host, at, why, r.lastChange(j).Local().Format(time.DateTime))
+}
+
+// lastChange returns when a file of a job changed last.
+func (r *Run) lastChange(j PlannedJob) time.Time {
+	var last time.Time
+	for kind := range extensions {
+		if info, err := os.Stat(r.Path(kind, j.ID)); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
 }
 
 // read parses a record and returns it with the length of its whole lines in bytes.

@@ -281,6 +281,10 @@ func (r *Run) Replace(m *Manifest, specText []byte) error {
 	return write(r.Dir, &r.Manifest, specText)
 }
 
+// Worker describes the processes that work on the run, or is empty if this machine sees no
+// lock of theirs.
+func (r *Run) Worker() string { return worker(r.Dir) }
+
 // Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or
 // "logs".
 func (r *Run) Path(kind, id string) string {

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,8 +75,8 @@ func TestClaim(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	c.Release()
-	if s, _ := r.Status(j); s.State != StateInterrupted {
-		t.Errorf("without its process: %s", s.State)
+	if s, _ := r.Status(j); s.State != StateDied || !strings.Contains(s.About, fmt.Sprint("process ", os.Getpid(), " began it at 20")) {
+		t.Errorf("without its process: %s, %s", s.State, s.About)
 	}
 	if c, err = r.Claim(j); err != nil || c.State() != StateInterrupted {
 		t.Fatalf("%v", err)
@@ -90,6 +91,49 @@ func TestClaim(t *testing.T) {
 	j.Fingerprint = "other"
 	if s, _ := r.Status(j); s.State != StatePending {
 		t.Errorf("another fingerprint: %s", s.State)
+	}
+}
+
+// TestUnknown checks the state of a job that a process on another machine began: it runs if
+// its lock is seen, and nobody knows otherwise.
+func TestUnknown(t *testing.T) {
+	r, _ := newRun(t)
+	j := r.Jobs[0]
+	c, err := r.Claim(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started)
+	path := r.Path("jobs", j.ID)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	elsewhere := strings.Replace(string(text), `"host":"`+host+`"`, `"host":"node7"`, 1)
+	if err := os.WriteFile(path, []byte(elsewhere), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := r.Status(j); s.State != StateRunning {
+		t.Errorf("with its lock: %s", s.State)
+	}
+	c.Release()
+	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	if err := os.Chtimes(path, changed, changed); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Status(j)
+	if err != nil || s.State != StateUnknown || !strings.Contains(s.About, "on node7 began it at 20") || !strings.HasSuffix(s.About, "changed last at 2026-03-01 12:00:00") {
+		t.Errorf("%s, %s, %v", s.State, s.About, err)
+	}
+	// A process that stops in good order says so.
+	if c, err = r.Claim(j); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started, Interrupted)
+	c.Release()
+	if s, _ := r.Status(j); s.State != StateInterrupted || s.About != "" {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -119,7 +163,7 @@ func TestRecovery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s, err := r.Status(j); err != nil || s.State != StateInterrupted {
+	if s, err := r.Status(j); err != nil || s.State != StateDied {
 		t.Errorf("%v, %v", s.State, err)
 	}
 	if c, err = r.Claim(j); err != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -146,10 +147,33 @@ type Submission struct {
 	Time time.Time `json:"time"`
 }
 
+// Check returns an error if sbatch is not installed on this machine.
+func Check() error {
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		return errors.New("sbatch is not installed on this machine: submit from a login node of the cluster; --dry-run shows the script and the command")
+	}
+	return nil
+}
+
+// Accelerated reports whether the options ask for GPUs.
+func Accelerated(s spec.Slurm) bool {
+	return strings.Contains(s.Gres, "gpu") || slices.ContainsFunc(s.Options, func(o string) bool {
+		return strings.HasPrefix(o, "--gpus") || strings.HasPrefix(o, "-G") || strings.HasPrefix(o, "--gres") && strings.Contains(o, "gpu")
+	})
+}
+
+// Command returns the command that submits the script of a run.
+func Command(run string) []string {
+	return []string{"sbatch", "--parsable", filepath.Join(run, "slurm", "array.sh")}
+}
+
 // Submit writes the script to RUN/slurm/array.sh and submits it with sbatch. An error
 // of sbatch contains its standard error.
 func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission, error) {
 	text, err := Script(s, jobs)
+	if err == nil {
+		err = Check()
+	}
 	if err != nil {
 		return Submission{}, err
 	}
@@ -157,17 +181,15 @@ func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission,
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Submission{}, err
 	}
-	path := filepath.Join(dir, "array.sh")
+	command := Command(s.Run)
+	path := command[len(command)-1]
 	if err := atomicfile.WriteBytes(path, text); err != nil {
 		return Submission{}, err
 	}
-	cmd := exec.CommandContext(ctx, "sbatch", "--parsable", path)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return Submission{}, fmt.Errorf("sbatch is not installed on this machine; the script is %s", path)
-		}
 		return Submission{}, fmt.Errorf("sbatch: %w: %s; the script is %s", err, strings.TrimSpace(stderr.String()), path)
 	}
 	// "--parsable" prints ID or ID;cluster.

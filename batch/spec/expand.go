@@ -180,17 +180,15 @@ func (s *Batch) columns(i int, dir string, formats []table.Format) ([]split, err
 	if wanted == nil {
 		return []split{{"0", 0}}, nil
 	}
-	var names []string
 	if wanted.All && d.SplitMask == d.Path {
 		return nil, s.errorAt(at, nil, "splits: name the columns of the table that are masks")
 	}
-	if wanted.All || slices.ContainsFunc(wanted.Columns, isName) {
-		mask, err := table.Read(absolute(dir, d.SplitMask), table.Options{NoTarget: true, Formats: formats})
-		if err != nil {
-			return nil, err
-		}
-		names = mask.FeatureNames
+	mask, err := table.Open(absolute(dir, d.SplitMask), table.Options{NoTarget: true, Formats: formats})
+	if err != nil {
+		return nil, err
 	}
+	defer mask.Close()
+	names := mask.Names()
 	var out []split
 	if wanted.All {
 		for c := range names {
@@ -203,8 +201,9 @@ func (s *Batch) columns(i int, dir string, formats []table.Format) ([]split, err
 		if err != nil {
 			c = slices.Index(names, string(w))
 		}
-		if c < 0 {
-			return nil, s.errorAt(fmt.Sprintf("%s[%d]", at, n), nil, "%s has no column %q; there are %s", d.SplitMask, w, strings.Join(names, ", "))
+		if c < 0 || c >= len(names) {
+			return nil, s.errorAt(fmt.Sprintf("%s[%d]", at, n), nil, "%s has no column %q; there are %s, or 0 to %d",
+				d.SplitMask, w, strings.Join(names, ", "), len(names)-1)
 		}
 		if !validName.MatchString(slug(string(w))) {
 			return nil, s.errorAt(fmt.Sprintf("%s[%d]", at, n), nil, "column %q: give its index, from 0", w)
@@ -212,11 +211,6 @@ func (s *Batch) columns(i int, dir string, formats []table.Format) ([]split, err
 		out = append(out, split{string(w), c})
 	}
 	return out, nil
-}
-
-func isName(w Word) bool {
-	_, err := strconv.Atoi(string(w))
-	return err != nil
 }
 
 func absolute(dir, path string) string {

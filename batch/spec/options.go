@@ -15,6 +15,12 @@ type Options struct {
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
+	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups.
+	Holdout *float64 `yaml:"holdout,omitempty" json:"holdout,omitempty"`
+	// Group: column of labels: rows with the same label stay together in hold-outs and folds.
+	Group *Word `yaml:"group,omitempty" json:"group,omitempty"`
+	// Blocks: take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds.
+	Blocks *bool `yaml:"blocks,omitempty" json:"blocks,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
@@ -39,7 +45,7 @@ type Options struct {
 	Prior map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
 	// Tie: parameter that takes the value of another.
 	Tie map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
-	// Objective: what to minimize: nlml, the negative log marginal likelihood, or loo, the negative log predictive density of leave-one-out.
+	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, or loo-rmse, the root mean squared error of leave-one-out.
 	Objective *string `yaml:"objective,omitempty" json:"objective,omitempty"`
 	// Scores: predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation.
 	Scores []string `yaml:"scores,omitempty" json:"scores,omitempty"`

@@ -53,7 +53,7 @@ run directory.`,
 	}
 	s := flags.InOrder(cmd)
 	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in the current folder)")
-	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with their memory, operations and expected time, and run nothing")
+	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with their memory, operations and expected time, with --engine slurm also the script and the command that submits it, and run nothing")
 	flags.InGroup(s, "Run", "out", "dry-run")
 	f.jobs.AddOverrides(s, "batch", "Every job (overrides the spec)")
 	f.BatchFlags.Add(s)
@@ -75,23 +75,24 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
 		plan := runs.PlanOptions(msg, programName, path, text, spec.Stating(f.jobs.Given))
-		plan.Accelerated = f.OnSlurm() && strings.Contains(slurm.Merge(f.Slurm, s.Slurm).Gres, "gpu")
+		plan.Accelerated = f.OnSlurm() && slurm.Accelerated(slurm.Merge(f.Slurm, s.Slurm))
 		m, err := batch.Plan(ctx, s, plan)
 		return m, text, err
+	}
+	if f.out == "" {
+		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"
 	}
 	if f.dryRun {
 		m, _, err := build()
 		if err != nil {
 			return err
 		}
-		estimates, err := batch.Estimates(ctx, m.Jobs, gpfit.Drivers())
-		if err != nil {
+		return f.showPlan(cmd, m, s.Slurm)
+	}
+	if f.OnSlurm() {
+		if err := slurm.Check(); err != nil {
 			return err
 		}
-		return errors.Join(results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates), batch.CheckPlan(m.Jobs))
-	}
-	if f.out == "" {
-		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"
 	}
 	r, lock, err := openNew(f.out, f.Shared, build)
 	if err != nil {
@@ -107,6 +108,21 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	}
 	defer lock.Release()
 	return f.Run(cmd, msg, r)
+}
+
+// showPlan prints what --dry-run promises.
+func (f *batchFlags) showPlan(cmd *cobra.Command, m *rundir.Manifest, specified spec.Slurm) error {
+	estimates, err := batch.Estimates(cmd.Context(), m.Jobs, gpfit.Drivers())
+	if err != nil {
+		return err
+	}
+	if err := results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates); err != nil {
+		return err
+	}
+	if f.OnSlurm() {
+		err = f.ShowSubmission(cmd.OutOrStdout(), f.out, specified, m.Jobs)
+	}
+	return errors.Join(err, batch.CheckPlan(m.Jobs))
 }
 
 // openNew creates the run, or joins it if shards share it.

@@ -108,6 +108,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer job.Close()
+	msg.Expect(job.Expected())
 	outcome, err := job.Fit(ctx, job.Backends...)
 	if outcome == nil {
 		return err

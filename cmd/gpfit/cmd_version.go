@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -21,19 +22,23 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			revision := buildRevision()
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{
-					"type": "version", "schema_version": 1, "version": version, "revision": revision,
+					"type": "version", "schema_version": 1, "version": version, "revision": buildRevision(),
 					"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 				})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gpfit %s (%s, %s, %s/%s)\n", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			return printVersion(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 	return cmd
+}
+
+// printVersion prints the version in one line.
+func printVersion(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "gpfit %s (%s, %s, %s/%s)\n", version, buildRevision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // buildRevision returns the commit that the binary was built from, if known.

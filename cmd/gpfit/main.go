@@ -94,6 +94,8 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	root.SetHelpFunc(flags.Help)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { flags.Help(cmd, nil); return nil })
 	root.SetHelpCommand(newHelp())
+	root.Flags().BoolP("version", "V", false, "print the version")
+	flags.CommandLineOnly(root.Flags(), "version")
 	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	for _, cmd := range root.Commands() {
 		flags.Finish(cmd)
@@ -103,8 +105,12 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	return root
 }
 
-// noCommand handles "gpfit", which prints the help, and "gpfit typo", an error.
+// noCommand handles "gpfit", which prints the help, "gpfit --version", and "gpfit typo",
+// an error.
 func noCommand(cmd *cobra.Command, args []string) error {
+	if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted && len(args) == 0 {
+		return printVersion(cmd.OutOrStdout())
+	}
 	if len(args) == 0 {
 		return cmd.Help()
 	}

@@ -50,6 +50,24 @@ func (Driver) Probe(context.Context) []device.Finding {
 	return out
 }
 
+// The rate of an H100 (80 GB, SXM) in a value with gradient: it grows with n, up to a limit.
+// The run of benchmarks/results/2026-11-22-gpu-h100-2.jsonl took 0.00846, 0.0329, 0.192, 2.64
+// and 19.8 seconds at n = 5,000, 10,000, 20,000, 50,000 and 100,000.
+const (
+	typicalModel        = "NVIDIA H100"
+	typicalRatePerPoint = 3e9
+	typicalRate         = 5e13
+)
+
+// Typical implements [device.Planner] with an H100.
+func (d Driver) Typical(n, columns int) (device.Plan, string) {
+	p := defaultSizes.plan(d.Kind(), n, columns)
+	p.FlopRate = min(typicalRate, typicalRatePerPoint*float64(n))
+	return p, typicalModel
+}
+
+var _ device.Planner = Driver{}
+
 func describe(d driver.DeviceInfo, version int) string {
 	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s",
 		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))

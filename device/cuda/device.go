@@ -61,12 +61,15 @@ func (d *Device) Plan(n, columns int) device.Plan {
 }
 
 // plan is Plan without the rate and does not use the device.
-func (d *Device) plan(rows, cols int) device.Plan {
+func (d *Device) plan(rows, cols int) device.Plan { return d.sizes.plan(d.gpu.name, rows, cols) }
+
+// plan is the plan for the GPU of a name, without a rate.
+func (s sizes) plan(gpu string, rows, cols int) device.Plan {
 	n, x := int64(rows), int64(cols)
-	width := d.sizes.panelWidth(n)
+	width := s.panelWidth(n)
 	columns := n + width + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
-	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+reserve)
-	p.Middle, p.MiddleFlops = []device.Need{{Device: d.gpu.name, Bytes: 8 * d.sizes.middleElements(n), What: middleTerm}}, cube(n)
+	p := device.MatrixPlan(rows, cols, gpu, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+reserve)
+	p.Middle, p.MiddleFlops = []device.Need{{Device: gpu, Bytes: 8 * s.middleElements(n), What: middleTerm}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	// NoiseColumn holds the known noise variance of each row, in squared units of the
 	// target. NoiseGroup holds labels of rows that share an estimated variance.
 	NoiseColumn, NoiseGroup string
+	// Group holds labels of rows that stay together in hold-outs and folds.
+	Group string
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
@@ -85,6 +87,9 @@ func (o *Options) Data(t *table.Table) fit.Data {
 	if o.NoiseGroup != "" {
 		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[o.NoiseGroup], o.NoiseGroup
 	}
+	if o.Group != "" {
+		d.Group, d.GroupColumn = t.ExtraText[o.Group], o.Group
+	}
 	return d
 }
 
@@ -109,6 +114,9 @@ func (o *Options) columns(path string) (table.Options, error) {
 	}
 	if o.NoiseGroup != "" {
 		c.ExtraText = append(c.ExtraText, o.NoiseGroup)
+	}
+	if o.Group != "" {
+		c.ExtraText = append(c.ExtraText, o.Group)
 	}
 	return c, err
 }
@@ -158,7 +166,8 @@ func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
 		d.Row = pick(d.Row, keep, 1)
 	}
 	d.X, d.N = pick(d.X, keep, d.D), len(keep)
-	d.Test, d.NoiseVariance, d.NoiseGroup = pick(d.Test, keep, 1), pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
+	d.Test, d.Group = pick(d.Test, keep, 1), pick(d.Group, keep, 1)
+	d.NoiseVariance, d.NoiseGroup = pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
 	return nil
 }
 

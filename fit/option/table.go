@@ -14,7 +14,10 @@ import (
 
 func dataOptions() Options {
 	return Options{
-		{Name: "target", Kind: Column, Group: Data, Places: in(tables, Spec), Placeholder: "NAME", Unset: "the last column",
+		{Name: "target", Kind: Column, Group: Data, Places: []string{"select"}, Placeholder: "NAME", Unset: "the last column",
+			Help:   "column of the target, by name or index",
+			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
+		{Name: "target", Kind: Column, Group: Data, Places: in(fits, "bench", "kernel check", Spec), Placeholder: "NAME", Unset: "the last column",
 			Help:   "column of the targets, by name or index; several targets, separated by commas, share kernel and noise",
 			Single: "a job has one target; list the table once for each target",
 			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
@@ -40,17 +43,32 @@ func dataOptions() Options {
 		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N",
 			Help:   "draw N rows at random if DATA has more; 0 takes all rows",
 			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
-		{Name: "seed", Kind: Seed, Group: Data, Places: tables, Default: "1",
-			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
-			Assign: func(v *Values, value any) {
-				v.Data.Seed = value.(uint64)
-				v.Fit.Settings.Seed = v.Data.Seed
-			}},
+		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"fit", "select"}, Default: "1",
+			Help:   "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
+			Assign: assignSeed},
+		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"nlml", "bench", "kernel check"}, Default: "1",
+			Help:   "seed of the rows that option subsample draws",
+			Assign: assignSeed},
+		{Name: "holdout", Kind: Number, Group: Data, Places: []string{"fit", "select", Spec}, Placeholder: "SHARE|N", Unset: "none",
+			Help:   "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
+			check:  func(value any) error { return fit.CheckHoldOut(value.(float64)) },
+			Assign: into(func(v *Values) *float64 { return &v.Fit.HoldOut })},
+		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME",
+			Help:   "column of labels: rows with the same label stay together in hold-outs and folds",
+			Assign: into(func(v *Values) *string { return &v.Data.Group })},
+		{Name: "blocks", Kind: Truth, Group: Data, Places: in(models, Spec),
+			Help:   "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds",
+			Assign: into(func(v *Values) *bool { return &v.Fit.Blocks })},
 		{Name: "split-mask", Kind: File, Group: Data, Places: []string{"fit", "select"}, Placeholder: "FILE[:COLUMN]",
 			Help:   "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
 			check:  func(value any) error { return second(splitMask(value.(string))) },
 			Assign: func(v *Values, value any) { v.Data.Mask, v.Data.MaskColumn, _ = splitMask(value.(string)) }},
 	}
+}
+
+func assignSeed(v *Values, value any) {
+	v.Data.Seed = value.(uint64)
+	v.Fit.Settings.Seed = v.Data.Seed
 }
 
 // splitTargets returns the only target, or several.

@@ -16,8 +16,8 @@ import (
 func scoreOptions() Options {
 	selects := []string{"select"}
 	return Options{
-		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.NLML, fit.LOO),
-			Help:   "what to minimize: nlml, the negative log marginal likelihood, or loo, the negative log predictive density of leave-one-out",
+		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
+			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, or loo-rmse, the root mean squared error of leave-one-out",
 			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(fits, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
@@ -53,7 +53,11 @@ func scoreOptions() Options {
 }
 
 func tuningOptions() Options {
-	tuned := []string{"fit", "select", "batch", Spec}
+	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: []string{"select", "batch"}, Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
+		Help:   "number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows",
+		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
+	alone := restarts
+	alone.Places, alone.Help = []string{"fit", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
 	return Options{
 		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
 			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
@@ -61,10 +65,8 @@ func tuningOptions() Options {
 		{Name: "max-jitter", Kind: Number, Group: Model, Places: in(models, Spec), Default: "0", Unit: "scaled target²",
 			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
 			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
-		{Name: "restarts", Kind: Whole, Group: Tuning, Places: tuned, Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-			Help:   "number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each start runs to its end over all rows",
-			Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })},
-		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: tuned, Unset: "1000",
+		alone, restarts,
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: []string{"fit", "select", "batch", Spec}, Unset: "1000",
 			Help:   "largest number of evaluations in each descent",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
 		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"gpfit"
@@ -47,12 +49,23 @@ func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, pr
 	}
 	for _, b := range o.Backends {
 		info := b.Info()
-		msg.Note("device %s: %s (%s)", info.Name, info.Description, o.Choice.Reason)
+		description, _, _ := strings.Cut(info.Description, ", "+runtime.GOOS+"/")
+		msg.Note("device %s: %s (%s)", info.Name, description, why(o.Choice))
 	}
 	if one {
 		o.KeepFirst()
 	}
 	return o, nil
+}
+
+// why returns the reason of a choice in a few words. If there is no GPU, the drivers' long
+// stories are left to gpfit devices.
+func why(c device.Choice) string {
+	usable := func(f device.Finding) bool { return f.Usable && !f.Host }
+	if c.Asked == device.Auto && !slices.ContainsFunc(c.Findings, usable) {
+		return "no GPU found; 'gpfit devices' says why"
+	}
+	return c.Reason
 }
 
 // Reopen returns the function that opens the fallback device during a job, or nil if

@@ -3,16 +3,14 @@
 package messages
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
 
-	"gpfit/device"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/textform"
 )
 
@@ -40,8 +38,12 @@ type Writer struct {
 	began    time.Time
 	drawn    bool
 	// status is the last line drawn. Progress shows it again with the progress of the
-	// running evaluation.
+	// running evaluation. With a fit, its state takes the place of status.
 	status string
+	fit    *fitting
+	// mu protects the writer from the clock, which redraws the line on a terminal.
+	mu      sync.Mutex
+	ticking bool
 	// Objective names the optimiser's values; "" means NLML.
 	Objective string
 }
@@ -69,67 +71,22 @@ func (m *Writer) Say(text string) { m.Note("%s", text) }
 func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
 
 func (m *Writer) line(text string) {
-	m.Clear()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clear()
 	fmt.Fprintln(m.w, textform.Printable(Flags(text), longest))
 }
 
 // Clear removes the progress line from a terminal.
 func (m *Writer) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clear()
+}
+
+func (m *Writer) clear() {
 	if m.drawn {
 		fmt.Fprint(m.w, "\r\x1b[K")
 		m.drawn = false
 	}
-}
-
-// Iteration shows the optimiser's state. It always shows the first one.
-func (m *Writer) Iteration(it descent.Iteration) {
-	m.status = ""
-	if it.Rows > 0 {
-		m.status = fmt.Sprintf("%d rows, ", it.Rows)
-	}
-	m.status += fmt.Sprintf("start %d, iteration %d: %s %.6f, gradient %.2g, best %.6f, %d values, %d gradients",
-		it.Start, it.Iteration, cmp.Or(m.Objective, "NLML"), it.F, it.GradientNorm, it.Best, it.Total.Value, it.Total.Gradient)
-	m.draw(m.status, it.Start == 0 && it.Iteration == 0)
-}
-
-// Step shows which part of a long command begins.
-func (m *Writer) Step(format string, args ...any) {
-	m.status = fmt.Sprintf(format, args...)
-	m.draw(m.status, m.terminal)
-}
-
-// Status is Step for a state that changes often.
-func (m *Writer) Status(format string, args ...any) {
-	m.status = fmt.Sprintf(format, args...)
-	m.draw(m.status, false)
-}
-
-// Progress shows how far a long evaluation is.
-func (m *Writer) Progress(p device.Progress) {
-	if time.Since(m.last) < m.interval {
-		return
-	}
-	status := m.status
-	if status != "" {
-		status += "; "
-	}
-	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, min(100, 100*p.Done/p.Total)), false)
-}
-
-func (m *Writer) draw(text string, always bool) {
-	if m.quiet || !always && time.Since(m.last) < m.interval {
-		return
-	}
-	m.last = time.Now()
-	text = fmt.Sprintf("[%s] %s", time.Since(m.began).Round(time.Second/10), text)
-	text = textform.Printable(text, longest)
-	if !m.terminal {
-		fmt.Fprintln(m.w, "gpfit: "+text)
-		return
-	}
-	if width, _, err := term.GetSize(int(m.w.(*os.File).Fd())); err == nil && len(text) >= width {
-		text = text[:max(width-1, 0)]
-	}
-	fmt.Fprint(m.w, "\r"+text+"\x1b[K")
-	m.drawn = true
 }

@@ -4,11 +4,14 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,20 +126,48 @@ func CheckOutput(out string, r *rundir.Run) error {
 	return output.Check([]output.Destination{{Flag: "out", Path: out}}, inputs...)
 }
 
+// array returns the job array for the run in dir, with flags for "gpfit resume". specified
+// are the options of the spec.
+func (f *BatchFlags) array(dir string, specified spec.Slurm, flags []string) (slurm.Array, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return slurm.Array{}, err
+	}
+	run, err := filepath.Abs(dir)
+	return slurm.Array{Slurm: slurm.Merge(f.Slurm, specified), Program: program, Run: run, Resume: flags}, err
+}
+
+// ShowSubmission prints the script for the jobs of a run that would be in dir, and the command
+// that would submit it: as text, or as a JSON line of the type "slurm_array".
+func (f *BatchFlags) ShowSubmission(w io.Writer, dir string, specified spec.Slurm, jobs []rundir.PlannedJob) error {
+	a, err := f.array(dir, specified, nil)
+	if err != nil {
+		return err
+	}
+	script, err := slurm.Script(a, jobs)
+	if err != nil {
+		return err
+	}
+	command := slurm.Command(a.Run)
+	if f.JSON {
+		return json.NewEncoder(w).Encode(map[string]any{
+			"type": "slurm_array", "schema_version": results.SchemaVersion, "command": command, "script": string(script),
+		})
+	}
+	_, err = fmt.Fprintf(w, "\n%s would submit this script:\n\n%s", strings.Join(command, " "), script)
+	return err
+}
+
 // Submit submits the run to Slurm, with flags for "gpfit resume". specified are the
 // options of the spec.
 func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
-	program, err := os.Executable()
+	a, err := f.array(r.Dir, specified, flags)
 	if err != nil {
 		return err
 	}
-	run, err := filepath.Abs(r.Dir)
+	sub, err := slurm.Submit(cmd.Context(), a, r.Jobs)
 	if err != nil {
-		return err
-	}
-	sub, err := slurm.Submit(cmd.Context(), slurm.Array{Slurm: slurm.Merge(f.Slurm, specified), Program: program, Run: run, Resume: flags}, r.Jobs)
-	if err != nil {
-		return err
+		return fmt.Errorf("%w\nthe run is planned: 'gpfit resume %s --engine slurm' submits it", err, r.Dir)
 	}
 	msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", len(r.Jobs), sub.ID, r.Dir)
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), sub.ID)

@@ -26,10 +26,15 @@ func (f *Flags) FitOptions(msg *messages.Writer) fit.Options {
 	return o
 }
 
-// CheckScores returns an error for options of a cross-validation without --scores cv.
+// CheckScores returns an error for options of a cross-validation without --scores cv, and
+// for options of a split without one.
 func (f *Flags) CheckScores() error {
-	if !f.CrossValidate && f.Changed("folds", "refit") {
+	switch {
+	case f.CrossValidate:
+	case f.Changed("folds", "refit"):
 		return exit.Usagef("--folds and --refit need --scores cv")
+	case f.Fit.HoldOut == 0 && f.Changed("group", "blocks"):
+		return exit.Usagef("--group and --blocks say which rows are held out: they need --holdout or --scores cv")
 	}
 	return nil
 }
@@ -48,7 +53,7 @@ func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, o
 		return nil, err
 	}
 	if f.CrossValidate {
-		if err := f.CrossValidation.Check(job.N()); err != nil {
+		if err := job.CheckFolds(f.CrossValidation); err != nil {
 			return nil, err
 		}
 	}
