@@ -151,8 +151,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def _write(self, folder, X, y=None):
         """Write rows in the form in which fit wrote them, and return the file's path."""
         path = Path(folder) / "data"
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
+        names = getattr(self, "feature_names_in_", ())
+        if not all(names) or len(set(names)) < X.shape[1]:  # without names, or not unique
             return _tables.write_array(path, X, y)
         columns = dict(zip(names, X.T))
         if y is not None:
