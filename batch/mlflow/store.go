@@ -1,6 +1,6 @@
 // Package mlflow writes models, checkpoints and batches as runs of an MLflow file store,
 // the folder that MLflow calls mlruns. [FromModel], [FromCheckpoint] and [FromBatch] make
-// [TrackedRun]s, and [Store.Write] writes them. The layout is that of MLflow's class FileStore:
+// [TrackedRun]s, and [Store.Write] writes them in the layout of MLflow's class FileStore:
 //
 //	EXPERIMENT/meta.yaml
 //	EXPERIMENT/RUN/meta.yaml, params/NAME, tags/NAME, metrics/NAME, artifacts/NAME
