@@ -22,6 +22,8 @@ data:
   - {name: co2, path: co2.csv}
 kernels: ["rbf(ard)", "matern52(ard)"]
 """
+# Without noise, months that are close make the covariance singular: the third job fails.
+FAILING = SPEC.replace('"rbf(ard)"', '"rbf(ard)", {name: exact, kernel: rbf, noise: none}')
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def test_batch_starts_continues_and_keeps_the_exit_code(folder):
     shell(batch, "study.yaml", "study.run", "again.csv")
     assert Path("again.csv").read_bytes() == Path("results.csv").read_bytes()
     # A new job, which fails: the others are not repeated.
-    Path("study.yaml").write_text(SPEC.replace('"rbf(ard)"', '"rbf(ard)", "rbf(dims=9)"'))
+    Path("study.yaml").write_text(FAILING)
     shell(batch, "study.yaml", "study.run", "results.csv", code=3)
     assert sorted(states("results.csv")) == ["done", "done", "failed"]
     shell(batch, "study.yaml", "study.run", "results.csv", ALLOW_FAILED="1")
@@ -104,7 +106,7 @@ def test_snakemake(folder):
 
 def test_snakemake_and_failed_jobs(folder):
     pytest.importorskip("snakemake")
-    Path("study.yaml").write_text(SPEC.replace('"rbf(ard)"', '"rbf(ard)", "rbf(dims=9)"'))
+    Path("study.yaml").write_text(FAILING)
     snakemake(code=1)
     assert not Path("study.results.csv").exists()
     assert Path("study.run/run.json").exists()
@@ -141,7 +143,7 @@ def test_the_script_of_the_nextflow_process(folder):
 def test_mlflow_reads_exports(folder, monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow = pytest.importorskip("mlflow")
-    Path("study.yaml").write_text("name: kernels for CO₂\n" + SPEC.replace('"rbf(ard)"', '"rbf(ard)", "rbf(dims=9)"'))
+    Path("study.yaml").write_text("name: kernels for CO₂\n" + FAILING)
     shell("gpfit", "batch", "study.yaml", "--quiet", code=3)
     shell("gpfit", "fit", "co2.csv", "--quiet", "--out", "one.gpfit")
     for what in ("study.run", "one.gpfit", "study.run"):
@@ -160,7 +162,7 @@ def test_mlflow_reads_exports(folder, monkeypatch):
     for expression in ("rbf(ard)", "matern52(ard)"):
         assert by_kernel[expression].data.metrics["nlml"] == float(rows[expression]["nlml"])
     assert best.data.metrics["nlml"] == min(float(row["nlml"]) for row in rows.values() if row["nlml"])
-    assert "column 9" in by_kernel["rbf(dims=9)"].data.tags["gpfit.error"]
+    assert "not positive definite" in by_kernel["rbf"].data.tags["gpfit.error"]
     model = next(a.path for a in client.list_artifacts(best.info.run_id) if a.path.endswith(".gpfit"))
     copy = mlflow.artifacts.download_artifacts(run_id=best.info.run_id, artifact_path=model, dst_path=str(folder / "copy"))
     shell("gpfit", "export", copy)
