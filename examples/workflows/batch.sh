@@ -17,7 +17,7 @@ else
 fi
 code=$?
 case $code in
-0 | 3) gpfit show "$run" --format csv --out "$results" || exit ;;
+0 | 3) gpfit show "$run" --format csv >"$results.part" && mv "$results.part" "$results" || exit ;;
 12) echo "the device is missing, lost or too small: try again, or set another device" >&2 ;;
 130) echo "interrupted: the same command continues" >&2 ;;
 esac

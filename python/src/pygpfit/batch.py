@@ -47,9 +47,12 @@ class Run:
         return load(self.path / job["model"])
 
     def report(self, out=None):
-        """Write the HTML page of the run and return its path."""
+        """Write the HTML page of the run, in place of an earlier one, and return its path."""
         out = Path(out) if out else self.path / "report.html"
-        run("report", self.path, f"--out={out}")
+        with tempfile.TemporaryDirectory(prefix=".pygpfit-", dir=out.parent) as folder:
+            page = Path(folder) / out.name
+            run("report", self.path, f"--out={page}")
+            os.replace(page, out)
         return out
 
     def resume(self, **options):
