@@ -133,7 +133,7 @@ func TestGPU(t *testing.T) {
 // documented code or continue on the fallback.
 func (g *gpu) testWrong(t *testing.T, small, large string) {
 	t.Helper()
-	wrong := emulator.Config{Spoiled: []emulator.Spoiled{{Entry: "cublasDtrmm_v2_64", From: 150, How: emulator.BlockLeftOut}}}
+	wrong := emulator.Config{Spoiled: []emulator.Spoiled{{Entry: "cublasDgemmStridedBatched_64", From: 64, How: emulator.BlockLeftOut}}}
 	if code, _, stderr := g.runOn(t, wrong, "nlml", small, "--device", "cuda:0"); code != 0 {
 		t.Errorf("a job below the size at which the device is wrong: exit code %d\n%s", code, stderr)
 	}

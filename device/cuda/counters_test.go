@@ -20,8 +20,10 @@ func gradientFlops(n int64, s sizes) float64 {
 
 // mostWork returns the limit of the work, in units of n³. Panels and diagonal blocks
 // include zeros or elements beyond the diagonal: n²·width in the inverse, as much in its
-// square, and half in the factorisation.
-func mostWork(n, width int64) float64 { return 1 + 2.5*float64(width)/float64(n) }
+// square, and half of n²·update in the factorisation.
+func mostWork(n, width, update int64) float64 {
+	return 1 + (2*float64(width)+0.5*float64(update))/float64(n)
+}
 
 // TestWorkOfGradient counts operations and memory of one value with gradient and allows
 // n³ operations plus those of [mostWork], one n×n buffer and O(n·block) numbers beside it.
@@ -56,7 +58,7 @@ func TestWorkOfGradient(t *testing.T) {
 	if want := gradientFlops(n, b.sizes); math.Abs(work.Flops/want-1) > 1e-12 {
 		t.Errorf("%g operations counted, %g by the formula", work.Flops, want)
 	}
-	if ratio := work.Flops / cube(n); ratio < 1 || ratio > mostWork(n, 32) {
+	if ratio := work.Flops / cube(n); ratio < 1 || ratio > mostWork(n, 32, 32) {
 		t.Errorf("%.4f n³ operations", ratio)
 	}
 	if work.MatrixBytes < 8*n*n || work.MatrixBytes > 8*n*(n+16) {
@@ -78,7 +80,7 @@ func TestWorkOfLargeMatrices(t *testing.T) {
 		matrix := 8 * n * leadingDim(n)
 		extra := float64(b.plan(int(n), 8).DeviceBytes()-matrix-reserve) / float64(8*n*n)
 		t.Logf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
-		if ratio < 1 || ratio > mostWork(n, panelWidth(n)) || extra > 5000.0/float64(n) {
+		if ratio < 1 || ratio > mostWork(n, panelWidth(n), defaultSizes.updateWidth(n)) || extra > 5000.0/float64(n) {
 			t.Errorf("n = %d: %.4f n³ operations, %.4f n² numbers beside the matrix", n, ratio, extra)
 		}
 	}
