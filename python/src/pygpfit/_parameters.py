@@ -25,7 +25,7 @@ class FitParameters(BaseEstimator):
         give every leaf of the kernel one lengthscale per column
     mean : text, default "zero"
         mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT),
-        such as 'linear + bumps(5, dims=0)'
+        such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns
     mean_fit : word, default "auto"
         how to find the coefficients of the mean: gls, by least squares within each
         evaluation; free, as parameters; auto means free if another option names a
@@ -43,7 +43,8 @@ class FitParameters(BaseEstimator):
         what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both
         or none: xy, x, y, none
     set : NAME=VALUE, default None
-        start value of a parameter (scaled units)
+        start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the
+        name or the index of a column (scaled units)
     fix : NAME or NAME=VALUE, default None
         parameter to keep fixed at a value, or at its start value if none is given
         (scaled units)
