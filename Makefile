@@ -18,6 +18,8 @@
 #   make fuzz-short            runs every fuzz target for two seconds
 #   make changelog             prints the entries of changelog/unreleased as a section
 #   make sbom                  builds gpfit and its bill of materials, gpfit.cdx.json
+#   make wheel                 builds the Python package with the program in it, in
+#                              python/dist; TARGET=musl/amd64 chooses another platform
 #   make module MODULE=host/owner/gpfit
 #                              renames the module, for a fork or a host
 #   make reliability-fuzz      runs every fuzz target for ten minutes
@@ -80,6 +82,13 @@ changelog:
 sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
 	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
+
+# python/hatch_build.py lists the targets.
+TARGET ?=
+PYTHON ?= python3
+.PHONY: wheel
+wheel:
+	PYGPFIT_TARGET=$(TARGET) $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir python/dist ./python
 
 .PHONY: module
 module:

@@ -1,5 +1,6 @@
 // Command generate writes the files that come from the table of options: the options
-// of a batch spec, its JSON Schema, and docs/options.md. Its argument is the root of
+// of a batch spec, its JSON Schema, docs/options.md, and the options of the Python
+// package. Its argument is the root of
 // the repository.
 package main
 
@@ -46,9 +47,11 @@ func render(table option.Options, base string) (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		"batch/spec/options.go":  code,
-		"batch/spec/schema.json": schema,
-		"docs/options.md":        page(table),
+		"batch/spec/options.go":             code,
+		"batch/spec/schema.json":            schema,
+		"docs/options.md":                   page(table),
+		"python/src/pygpfit/_options.py":    pythonTable(table),
+		"python/src/pygpfit/_parameters.py": pythonParameters(table),
 	}, nil
 }
 

@@ -1,0 +1,204 @@
+"""GPFitRegressor within scikit-learn."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pygpfit import DataError, DeviceError, GPFitRegressor, GPFitWarning, UsageError
+
+
+@pytest.mark.filterwarnings("ignore::pygpfit.GPFitWarning")
+@parametrize_with_checks([GPFitRegressor(), GPFitRegressor("matern52", ard=True, restarts=1, mean="linear", missing="drop")])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_grid_search_over_kernels_in_a_pipeline(wave):
+    X, y = wave
+    pipeline = make_pipeline(StandardScaler(), GPFitRegressor(standardize="y"))
+    search = GridSearchCV(pipeline, {"gpfitregressor__kernel": ["linear", "rbf(ard)"]}, cv=3, n_jobs=2).fit(X, y)
+    assert search.best_params_ == {"gpfitregressor__kernel": "rbf(ard)"}
+    assert search.best_score_ > 0.98
+
+
+def test_clone_keeps_every_parameter():
+    model = GPFitRegressor("rq", bounds={"alpha": (0.1, 10)}, set={"lengthscale": 2}, restarts=2, random_state=4)
+    assert clone(model).get_params() == model.get_params()
+    assert model.get_params()["bounds"] == {"alpha": (0.1, 10)}
+
+
+def test_options_reach_the_program(wave):
+    X, y = wave
+    model = GPFitRegressor(
+        "rbf", ard=True, fix={"noise_variance": 0.01}, bounds={"lengthscale[1]": (0.5, 0.7)}, set={"lengthscale[0]": 2},
+        scores=["loo", "cv"], folds=4, std_errors=True,
+    )
+    with pytest.warns(GPFitWarning, match="lengthscale\\[1\\] is at its upper bound"):
+        model.fit(X, y)
+    assert model.kernel_ == "rbf(ard)"
+    assert model.parameters_["noise_variance"] == pytest.approx(0.01, rel=1e-12)
+    assert model.parameters_["lengthscale[1]"] == pytest.approx(0.7, rel=1e-12)
+    assert len(model.report_["scores"]["cv"]["folds"]) == 4
+    assert model.n_iter_ == model.report_["iterations"]
+
+
+@pytest.mark.filterwarnings("ignore:k2.signal_variance is at its lower bound")
+def test_priors_and_ties_reach_the_program(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf + matern32", prior={"k1.lengthscale": "lognormal(0, 0.01)"}, tie={"k2.lengthscale": "k1.lengthscale"})
+    model.fit(X, y)
+    assert model.parameters_["k1.lengthscale"] == pytest.approx(1, abs=0.05)
+    assert model.parameters_["k2.lengthscale"] == model.parameters_["k1.lengthscale"]
+
+
+@pytest.mark.parametrize("dump", [pickle, joblib])
+def test_pickle_carries_the_model(wave, tmp_path, dump):
+    X, y = wave
+    model = GPFitRegressor(save_factor=True).fit(X, y)
+    path = tmp_path / "model.pickle"
+    with open(path, "wb") as file:
+        dump.dump(model, file)
+    file_of_model = model.model_.path
+    with open(path, "rb") as file:
+        again = dump.load(file)
+    assert again.model_.path != file_of_model
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_data_frames(wave):
+    X, y = wave
+    X = pd.DataFrame(X, columns=["X", "dose, mg"], index=np.arange(100, 160))
+    y = pd.Series(y, index=X.index, name="effect")
+    model = GPFitRegressor("rbf(ard)").fit(X, y)
+    assert list(model.feature_names_in_) == ["X", "dose, mg"]
+    assert model.model_.description["feature_names"] == ["X", "dose, mg"]
+    plain = GPFitRegressor("rbf(ard)").fit(X.to_numpy(), y.to_numpy())
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X.to_numpy()))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.rename(columns={"X": "Z"}))
+
+
+def test_a_data_frame_with_one_column_called_y(wave):
+    X, y = wave
+    X = pd.DataFrame({"y": X[:, 0]})
+    model = GPFitRegressor().fit(X, y)
+    assert model.model_.description["feature_names"] == ["y"]
+    assert model.predict(X).shape == (60,)
+
+
+def test_standard_deviations_and_covariances_agree(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf(ard)").fit(X, y)
+    mean, std = model.predict(X[:9], return_std=True)
+    mean_with_cov, cov = model.predict(X[:9], return_cov=True)
+    np.testing.assert_allclose(mean_with_cov, mean, rtol=1e-12)
+    np.testing.assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-9)
+    _, latent = model.predict(X[:9], return_std=True, observed=False)
+    _, latent_cov = model.predict(X[:9], return_cov=True, observed=False)
+    np.testing.assert_allclose(np.sqrt(np.diag(latent_cov)), latent, rtol=1e-6)
+    noise = model.parameters_original_units_["noise_variance"]
+    np.testing.assert_allclose(std**2 - latent**2, noise, rtol=1e-9)
+    with pytest.raises(ValueError, match="exclude each other"):
+        model.predict(X, return_std=True, return_cov=True)
+
+
+def test_draws_follow_the_posterior(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf(ard)").fit(X, y)
+    draws = model.sample_y(X[:3], n_samples=4000, random_state=1)
+    mean, cov = model.predict(X[:3], return_cov=True)
+    assert draws.shape == (3, 4000)
+    # Four standard errors of a mean and of a covariance from 4000 draws.
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=4 * np.sqrt(cov.max() / 4000))
+    np.testing.assert_allclose(np.cov(draws), cov, atol=4 * np.sqrt(2 / 4000) * cov.max())
+    np.testing.assert_array_equal(draws, model.sample_y(X[:3], n_samples=4000, random_state=1))
+    assert not np.array_equal(draws, model.sample_y(X[:3], n_samples=4000, random_state=2))
+
+
+@pytest.mark.filterwarnings("ignore:subsample")
+def test_random_states(wave):
+    X, y = wave
+    seeds = [GPFitRegressor(subsample=40, random_state=r).fit(X, y).report_["seed"] for r in (None, 7, np.random.RandomState(3), np.random.RandomState(3))]
+    assert seeds[:2] == [1, 7]
+    assert seeds[2] == seeds[3]
+
+
+def test_known_noise_in_a_column(wave):
+    X, y = wave
+    X = pd.DataFrame(X, columns=["a", "b"]).assign(variance=np.where(np.arange(60) < 30, 1e-4, 1.0))
+    model = GPFitRegressor(noise_column="variance").fit(X, y)
+    assert model.model_.description["feature_names"] == ["a", "b"]
+    _, std = model.predict(X, return_std=True)
+    assert std[30:].min() > 0.9 > std[:30].max()
+
+
+@pytest.mark.filterwarnings("ignore:left out 1 of 60 rows")
+def test_rows_with_missing_cells(wave):
+    X, y = wave
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        GPFitRegressor().fit(holes, y)
+    model = GPFitRegressor(missing="drop").fit(holes, y)
+    assert model.report_["n"] == 59
+    mean, cov = model.predict(holes[:5], return_cov=True)
+    assert np.flatnonzero(np.isnan(mean)).tolist() == [3]
+    assert np.isnan(cov).sum() == 9
+    _, std = model.predict(holes[3:5], return_std=True)
+    assert np.isnan(std[0]) and std[1] == pytest.approx(np.sqrt(cov[4, 4]))
+    assert np.isnan(model.predict(holes[3:4])).tolist() == [True]
+
+
+def test_several_targets_are_refused(wave):
+    X, y = wave
+    with pytest.raises(ValueError, match="1d array"):
+        GPFitRegressor().fit(X, np.column_stack([y, y]))
+
+
+def test_target_scaling_and_cross_validation(wave):
+    X, y = wave
+    model = TransformedTargetRegressor(GPFitRegressor("rbf(ard)"), func=np.exp, inverse_func=np.log)
+    assert np.corrcoef(cross_val_predict(model, X, y, cv=3), y)[0, 1] > 0.98
+
+
+def test_errors_are_exceptions_with_the_programs_message(wave):
+    X, y = wave
+    with pytest.raises(UsageError, match='did you mean "rbf"'):
+        GPFitRegressor("rbff").fit(X, y)
+    with pytest.raises(UsageError, match=r"^max_evals -3: must not be negative"):
+        GPFitRegressor(max_evals=-3).fit(X, y)
+    with pytest.raises(DataError, match="the target .* is constant"):
+        GPFitRegressor().fit(X, np.ones(60))
+    with pytest.raises(DeviceError) as caught:
+        GPFitRegressor(device="cuda:7").fit(X, y)
+    assert caught.value.code == 12
+    with pytest.raises(NotFittedError):
+        GPFitRegressor().predict(X)
+
+
+def test_a_failed_fit_leaves_no_half_model(wave):
+    X, y = wave
+    model = GPFitRegressor().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(UsageError):
+        model.set_params(kernel="rbf(").fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_variables_of_options_do_not_change_a_fit(wave, monkeypatch):
+    X, y = wave
+    monkeypatch.setenv("GPFIT_KERNEL", "linear")
+    monkeypatch.setenv("GPFIT_DEVICE", "cuda:7")
+    with pytest.raises(DeviceError):
+        GPFitRegressor().fit(X, y)
+    assert GPFitRegressor(device="cpu").fit(X, y).kernel_ == "rbf"

@@ -1,0 +1,166 @@
+"""The functions for tables and model files, and the process behind them."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pygpfit
+from pygpfit import _process, _tables
+from conftest import REPOSITORY
+
+
+def test_fit_save_load_predict(co2, tmp_path):
+    model = pygpfit.fit(co2, kernel="rbf(ard)", target="co2")
+    assert model.report["n"] == len(co2["co2"])
+    model.save(tmp_path / "co2.gpfit")
+    again = pygpfit.load(tmp_path / "co2.gpfit")
+    rows = {name: values[:5] for name, values in co2.items()}
+    result = again.predict(rows, interval=0.5, gradient=True)
+    assert {"mean", "std", "std_latent", "lower50", "gradient_year"} <= result.keys()
+    np.testing.assert_array_equal(result["mean"], model.predict(rows)["mean"])
+    assert again.description["kernel_text"] == "rbf(ard)"
+    assert "rbf(ard)" in repr(again)
+    draws = again.sample(rows, draws=2)
+    assert draws["draw1"].shape == (5,)
+    assert again.loo()["residual"].shape == co2["co2"].shape
+
+
+def test_tables_in_every_form_give_the_same_bits(co2, tmp_path):
+    frame = pd.DataFrame(co2)
+    frame.to_csv(tmp_path / "co2.csv", index=False)
+    structured = frame.to_records(index=False)
+    values = [pygpfit.nlml(form)["nlml"] for form in (co2, frame, structured, tmp_path / "co2.csv", str(tmp_path / "co2.csv"), frame.to_numpy())]
+    assert len(set(values)) == 1
+
+
+def test_text_and_missing_cells_go_by_csv(tmp_path):
+    columns = {"x": [0.1, 0.2, np.nan], "label": ["a", 'say "b", c', None], "day": np.array(["2024-01-02", "2024-01-03", "NaT"], "M8[D]"), "on": [True, False, True]}
+    path = _tables.write(tmp_path / "t", columns)
+    assert path.suffix == ".csv"
+    again = pd.read_csv(path)
+    assert again["x"].tolist()[:2] == [0.1, 0.2]
+    assert again["label"].tolist()[1] == 'say "b", c'
+    assert again["day"].tolist()[:2] == ["2024-01-02", "2024-01-03"]
+    assert again.isna().sum().tolist() == [1, 1, 1, 0]
+
+
+def test_results_are_read_without_loss(tmp_path):
+    values = np.array([0.1, 1e-300, -np.pi, 5e-324])
+    (tmp_path / "t.csv").write_text('"a, ""b""",c\n' + "\n".join(f"{v!r},1" for v in values.tolist()) + "\n")
+    result = _tables.read_csv(tmp_path / "t.csv")
+    np.testing.assert_array_equal(result['a, "b"'], values)
+
+
+def test_a_model_survives_pickling_and_removes_its_file(wave):
+    X, y = wave
+    model = pygpfit.fit(np.column_stack([X, y]))
+    path = model.path
+    assert os.path.exists(path)
+    again = pickle.loads(pickle.dumps(model))
+    expected = model.predict(X)["mean"]
+    del model
+    assert not os.path.exists(path)
+    np.testing.assert_array_equal(again.predict(X)["mean"], expected)
+
+
+def test_a_damaged_model_file(tmp_path):
+    (tmp_path / "bad.gpfit").write_bytes(b"nothing")
+    with pytest.raises(pygpfit.DataError, match="bad.gpfit"):
+        pygpfit.load(tmp_path / "bad.gpfit")
+
+
+def test_flags():
+    flags = _process.flags(
+        {"kernel": "rbf", "ard": True, "max_evals": np.int64(7), "set": {"a": 0.1}, "bounds": {"b": (1, 2.5)}, "fix": {"c": None},
+         "tie": ["d=e"], "features": ["x", "y, z"], "missing": "error", "interval": 0.9, "prior": None, "refit": np.bool_(True)}, "fit")
+    assert flags == ["--ard=true", "--max-evals=7", "--set=a=0.1", "--bounds=b=1:2.5", "--fix=c", "--tie=d=e",
+                     '--features=x,"y, z"', "--interval=0.9", "--refit=true"]
+
+
+def test_messages():
+    stderr = "gpfit: device cpu\ngpfit: warning: one\nof --max-evals\ngpfit: /tmp/data.npz: row 3\n  rbf(\n     ^\nRun 'gpfit help' for more\n"
+    assert _process.messages(stderr, {"/tmp/data.npz": "data"}) == (["one\nof max_evals"], "data: row 3\n  rbf(\n     ^")
+
+
+def test_an_unknown_option_is_an_error(wave):
+    X, y = wave
+    with pytest.raises(pygpfit.UsageError, match="--kernle.*--kernel|--kernle.*kernel"):
+        pygpfit.fit(np.column_stack([X, y]), kernle="rbf")
+
+
+def test_a_missing_program(monkeypatch):
+    monkeypatch.setenv("PYGPFIT_PROGRAM", "/nowhere/gpfit")
+    with pytest.raises(pygpfit.GPFitError, match="/nowhere/gpfit is not a program"):
+        pygpfit.find_program()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SKIPPED: signals")
+def test_keyboard_interrupt_stops_the_program(tmp_path):
+    script = """
+import numpy as np, pygpfit
+rng = np.random.default_rng(1)
+X = rng.random((3000, 8))
+print("begin", flush=True)
+try:
+    pygpfit.fit(np.column_stack([X, X.sum(1) + rng.random(3000)]), kernel="rbf(ard)", restarts=50, coarse="off")
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert process.stdout.readline() == "begin\n"
+    deadline = time.monotonic() + 60
+    while not (children := _children(process.pid)):
+        assert time.monotonic() < deadline, "gpfit did not start"
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "stopped\n"
+    assert not any(os.path.exists(f"/proc/{child}") for child in children)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return file.read().split()
+    except FileNotFoundError:
+        pytest.skip("SKIPPED: no /proc with children here")
+
+
+def test_fits_in_threads(wave):
+    X, y = wave
+    table, results = np.column_stack([X, y]), []
+    threads = [threading.Thread(target=lambda: results.append(pygpfit.fit(table).report["nlml"])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4 and len(set(results)) == 1
+
+
+def test_the_program_has_the_version_of_the_package():
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        expected = version("pygpfit")
+    except PackageNotFoundError:
+        pytest.skip("SKIPPED: pygpfit is not installed from a wheel")
+    assert f"gpfit {expected} " in _process.run("version")
+
+
+def test_examples_of_the_documentation(monkeypatch):
+    page = REPOSITORY / "docs" / "python.md"
+    blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]
+    assert len(blocks) >= 4
+    monkeypatch.chdir(REPOSITORY)
+    names = {}
+    for block in blocks:
+        exec(compile(block.split("```")[0], str(page), "exec"), names)  # noqa: S102
