@@ -111,7 +111,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	if err := output.Check(f.outputs(model), modelPath, dataPath); err != nil {
+	if err := output.Check(f.Output.Force, f.outputs(model), modelPath, dataPath); err != nil {
 		return err
 	}
 	f.predict.OnNote = msg.Say
@@ -148,7 +148,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		msg.Warn(w)
 	}
 	if err == nil && plot != nil {
-		err = plot.Write(ctx, f.plot)
+		err = plot.Write(ctx, f.plot, f.Output.Force)
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func (f *sampleFlags) check(args []string) error {
 	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):
 		return exit.Usagef("--noise-column, --noise-group and --noise-group-default need a MODEL and --observed")
 	}
-	return output.Check([]output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
+	return output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.

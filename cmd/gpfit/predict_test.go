@@ -82,7 +82,7 @@ func TestPredictPieces(t *testing.T) {
 			t.Errorf("JSON %v: predictions in pieces differ from those at once", asJSON)
 		}
 		out := filepath.Join(dir, "out")
-		call(append(args, "--out", out)...)
+		call(append(args, "--out", out, "--force")...)
 		if got, err := os.ReadFile(out); err != nil || string(got) != want.String() {
 			t.Errorf("JSON %v: the file differs (%v)", asJSON, err)
 		}
