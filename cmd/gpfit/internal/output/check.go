@@ -62,7 +62,7 @@ func (t Destination) exists() error {
 }
 
 // Continues reports whether the fit with this checkpoint wrote the model at path: the
-// checkpoint has evaluations, and the model is that of an interrupted fit or is no
+// checkpoint has evaluations, and an interrupted fit wrote the model, or the model is no
 // older than the checkpoint.
 func Continues(path, checkpoint string) bool {
 	log, err := os.Stat(checkpoint)
