@@ -43,6 +43,9 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	return p, err
 }
 
+// Model returns the model.
+func (p *Means) Model() *Model { return p.model }
+
 // Predict returns the means of each target at m rows of features, row-major with one
 // column for every name in FeatureNames, in original units. They have the bits of
 // [Posterior.PredictTargets]. Errors are [*ShapeError], [*RangeError] and the device's.

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/output"
 )
 
 func newExport() *cobra.Command {
@@ -18,22 +19,27 @@ with the arrays X, y, alpha and the rest in its entry model.json.
 examples/EXPORT.md describes the form, examples/model.schema.json is its JSON
 Schema, examples/read_model.py predicts from it with NumPy alone, and
 examples/to_sklearn.py builds the equivalent scikit-learn model.`,
-		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
+		Example: `  gpfit export co2.gpfit --out co2.npz
   gpfit export co2.gpfit | jq .kernel`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := output.Choose(f.Output.Out, format, false, output.JSON, output.NPZ)
+			if err != nil {
+				return err
+			}
 			m, err := f.LoadModel(args[0])
 			if err != nil {
 				return err
 			}
 			write := m.ExportJSON
-			if format == "npz" {
+			if file.Format == output.NPZ {
 				write = m.ExportNPZ
 			}
-			return f.Write(cmd.Context(), cmd.OutOrStdout(), write)
+			return f.Write(cmd.Context(), cmd.OutOrStdout(), file.Compressed(write))
 		},
 	}
 	s := flags.InOrder(cmd)
-	flags.Choice(s, &format, "format", "form of the result", "json", "npz")
+	s.StringVar(&format, "format", "", "form of the result: json or npz (default: by the name of --out, or json)")
+	flags.Completions(s, "format", "json", "npz")
 	flags.InGroup(s, "Output", "format")
 	f.Add(s, "export")
 	return cmd

@@ -60,5 +60,5 @@ func runShow(cmd *cobra.Command, dir, format, out string, force bool) error {
 	if err != nil {
 		return err
 	}
-	return output.File(cmd.Context(), cmd.OutOrStdout(), out, force, func(w io.Writer) error { return results.Write(w, format, r, rows) })
+	return output.Write(cmd.Context(), cmd.OutOrStdout(), out, force, func(w io.Writer) error { return results.Write(w, format, r, rows) })
 }

@@ -76,7 +76,7 @@ func (o *Options) LoadModel(path string) (*gp.Model, error) {
 
 // Write writes a result to the file of option out, or to standard output.
 func (o *Options) Write(ctx context.Context, stdout io.Writer, write func(io.Writer) error) error {
-	return output.File(ctx, stdout, o.Output.Out, o.Output.Force, write)
+	return output.Write(ctx, stdout, o.Output.Out, o.Output.Force, write)
 }
 
 // Target returns the model of the named target, or of the only one.

@@ -38,9 +38,9 @@ func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {
 	return err
 }
 
-// File writes the file out, whole or not at all; "" is standard output. Only if replace
+// Write writes the file out, whole or not at all; "" is standard output. Only if replace
 // is true, it replaces an existing file.
-func File(ctx context.Context, stdout io.Writer, out string, replace bool, write func(io.Writer) error) error {
+func Write(ctx context.Context, stdout io.Writer, out string, replace bool, write func(io.Writer) error) error {
 	if out == "" {
 		return write(stdout)
 	}
