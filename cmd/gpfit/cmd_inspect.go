@@ -21,7 +21,7 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	var asJSON bool
+	var f flags.Options
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show what a model is and how it was fitted",
@@ -43,16 +43,14 @@ value of each descent, and whether a fit is writing it. Reading it changes nothi
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if f.Output.JSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), textform.Printable(r.Text(), math.MaxInt))
 			return err
 		},
 	}
-	s := flags.InOrder(cmd)
-	s.BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
-	flags.InGroup(s, "Output", "json")
+	f.Add(flags.InOrder(cmd), "inspect")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -71,7 +72,8 @@ func TestPredictPieces(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
-		if err := columns.Write(&want, asJSON, predict.Info(), p[0]); err != nil {
+		sheet := columns.NewSheet(&want, asJSON, predict.Info())
+		if err := errors.Join(sheet.Add(p), sheet.End()); err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}

@@ -126,7 +126,7 @@ func outputOptions() Options {
 				v.Output.Force = value.(bool)
 				v.Joint.Replace = v.Output.Force
 			}},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check"),
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "inspect"),
 			Help:   "print one JSON object instead of text",
 			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
 		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: all,

@@ -169,12 +169,3 @@ func (t *Sheet) End() error {
 	maps.Copy(object, t.info)
 	return json.NewEncoder(t.w).Encode(object)
 }
-
-// Write writes a table that consists of one piece.
-func Write(w io.Writer, asJSON bool, info map[string]any, p TargetColumns) error {
-	t := NewSheet(w, asJSON, info)
-	if err := t.Add([]TargetColumns{p}); err != nil {
-		return err
-	}
-	return t.End()
-}

@@ -15,13 +15,13 @@ func newParquet(w io.Writer) columns.Encoder { return &parquetEncoder{w: w} }
 
 type parquetEncoder struct {
 	w    io.Writer
-	file *parquet.Writer // from the first block on
+	file *parquet.GenericWriter[any] // from the first block on
 	rows []parquet.Row
 }
 
 func (e *parquetEncoder) Encode(b *columns.Block) error {
 	if e.file == nil {
-		e.file = parquet.NewWriter(e.w, parquet.NewSchema("gpfit", schemaOf(b)), parquet.Compression(&parquet.Snappy))
+		e.file = parquet.NewGenericWriter[any](e.w, parquet.NewSchema("gpfit", schemaOf(b)), parquet.Compression(&parquet.Snappy))
 	}
 	text := len(b.Texts)
 	for len(e.rows) < b.N {
