@@ -179,8 +179,8 @@ func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
 	return out, err
 }
 
-// Parameters returns the hyperparameters by name, such as "lengthscale[0]" and
-// "noise_variance". They are natural values of the standardised problem, as the
+// Parameters returns the hyperparameters by name, such as "lengthscale[temp]" and
+// "noise_variance". Columns of a table without names have their index, "lengthscale[0]". They are natural values of the standardised problem, as the
 // fields Set, Fix and Bounds of [Options] take them. The report of a fit also has
 // them in original units.
 func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }

@@ -40,7 +40,7 @@ type candidateExpr struct {
 func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
-		e, err := kernel.Parser{Families: r.opts.Kernels}.Parse(text)
+		e, err := r.parser().Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (r *selection) parse() ([]candidateExpr, error) {
 			}
 		}
 		if r.tried[e.String()] {
-			return nil, optionErrorf("kernels", fmt.Sprint(e), "is given twice")
+			return nil, optionErrorf("kernels", r.text(e), "is given twice")
 		}
 		r.tried[e.String()] = true
 		job, err := r.prepare(candidateExpr{expr: e})
@@ -68,6 +68,13 @@ func (r *selection) parse() ([]candidateExpr, error) {
 	return out, nil
 }
 
+// parser reads kernels whose dims may name columns, and text writes them.
+func (r *selection) parser() kernel.Parser {
+	return kernel.Parser{Families: r.opts.Kernels, Columns: r.data.featureNames()}
+}
+
+func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.featureNames()) }
+
 // prepare makes the job of a kernel. The start values in the options take precedence
 // over those in c and more.
 func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
@@ -79,7 +86,7 @@ func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
 		job, err = Prepare(r.data, o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", c.expr, err)
+		return nil, fmt.Errorf("kernel %s: %w", r.text(c.expr), err)
 	}
 	return job, nil
 }
@@ -95,7 +102,7 @@ func (r *selection) round(number int, kernels []candidateExpr) error {
 			return r.interrupted(err)
 		}
 		if r.settings.OnCandidate != nil {
-			r.settings.OnCandidate(len(r.candidates), len(r.candidates)+len(kernels)-i, c.expr.String())
+			r.settings.OnCandidate(len(r.candidates), len(r.candidates)+len(kernels)-i, r.text(c.expr))
 		}
 		job, err := r.prepare(c)
 		if err == nil && r.settings.Greedy {
@@ -148,7 +155,7 @@ func ends(err error) bool {
 // report stay.
 func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
 	began := time.Now()
-	c := Candidate{Kernel: job.Kernel(), Parameters: job.NumFitted()}
+	c := Candidate{Kernel: job.kernelText(), Parameters: job.NumFitted()}
 	done := func(err error) (Candidate, *Outcome, error) {
 		c.Seconds = time.Since(began).Seconds()
 		if err != nil && ends(err) {

@@ -95,7 +95,7 @@ func (s *session) warnGradient(grad []float64) {
 	for i, rounding := range s.obj.GradientRounding() {
 		digits := math.Log10(max(1, math.Abs(grad[i])) / rounding)
 		if digits < fewDigits {
-			names = append(names, s.obj.Names()[i])
+			names = append(names, s.job.params.free[i].Name)
 			worst = min(worst, digits)
 		}
 	}

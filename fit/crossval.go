@@ -178,6 +178,8 @@ func (s *CrossValidationScores) pool(n int, of *sample) {
 	s.NLPDStdError = foldError(nlpd, s.NLPD)
 	if len(parts) == 1 {
 		s.RMSE = parts[0].RMSE
+		s.Calibration = newCalibration(s.Coverage95, n)
+		s.Verdict = verdict(s.Calibration, s.Coverage95, "rows predicted from other folds")
 	} else {
 		s.Targets = parts
 	}

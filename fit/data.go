@@ -38,11 +38,7 @@ func (d Data) checked() (Data, error) {
 	if err := d.checkShape(); err != nil {
 		return d, err
 	}
-	if d.FeatureNames == nil {
-		for c := range d.D {
-			d.FeatureNames = append(d.FeatureNames, fmt.Sprintf("x%d", c))
-		}
-	}
+	d.FeatureNames = d.featureNames()
 	if d.TargetName == "" && d.TargetNames == nil {
 		d.TargetName = "y"
 	}
@@ -53,6 +49,18 @@ func (d Data) checked() (Data, error) {
 		d.NoiseGroupColumn = "noise_group"
 	}
 	return d, d.checkNumbers()
+}
+
+// featureNames returns the names of the features, or default ones.
+func (d Data) featureNames() []string {
+	if d.FeatureNames != nil {
+		return d.FeatureNames
+	}
+	names := make([]string, d.D)
+	for c := range names {
+		names[c] = fmt.Sprintf("x%d", c)
+	}
+	return names
 }
 
 // checkNumbers returns a [*DataError] for an input or target that is not finite.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -15,7 +16,7 @@ import (
 func newReport(s *session, e evaluation) Report {
 	j, terms := s.job, s.obj.Terms()
 	r := Report{
-		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.Kernel(), Device: s.info.Name,
+		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.kernelText(), Device: s.info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
@@ -36,6 +37,7 @@ func newReport(s *session, e evaluation) Report {
 	r.addObjective(j, terms)
 	r.Warnings = append(r.Warnings, s.jitterWarning()...)
 	r.addTargets(s, e.z, values)
+	r.addColumns(j.sample)
 	return r
 }
 
@@ -158,15 +160,15 @@ func (j *Job) originalUnits(target int, values []float64) units {
 		switch names := p.ElementNames(); {
 		case p.Units.Input == 0:
 			for i, name := range names {
-				u.add(name, values[p.Offset+i]*scale)
+				u.add(j.sample.display(name), values[p.Offset+i]*scale)
 			}
 		case p.Vector || len(p.Dims) == 1:
 			for i, name := range names {
-				u.add(name, at(i, p.Dims[i]))
+				u.add(j.sample.display(name), at(i, p.Dims[i]))
 			}
 		default:
 			for _, c := range p.Dims {
-				u.add(p.Name+"["+strconv.Itoa(j.sample.columns[c])+"]", at(0, c))
+				u.add(p.Name+"["+j.sample.names().Label(j.sample.columns[c])+"]", at(0, c))
 			}
 		}
 	}
@@ -201,7 +203,7 @@ func scalePower(x, p float64) float64 {
 func (r *Report) addTargets(s *session, z, values []float64) {
 	j, terms := s.job, s.obj.Terms()
 	count := float64(j.sample.t())
-	r.Mean = j.model.mean.String()
+	r.Mean = j.meanText()
 	for i := range j.sample.t() {
 		u, coefficients := j.originalUnits(i, values), s.coefficientReports(i, z)
 		for _, c := range coefficients {
@@ -261,7 +263,7 @@ func (s *session) coefficientReports(target int, z []float64) []Coefficient {
 	toOriginal := basis.Original(scaling.XMean, scaling.XScale)
 	for k, f := range basis {
 		row := toOriginal[k*q : (k+1)*q]
-		c := Coefficient{Name: f.Name(), Value: beta[k]}
+		c := Coefficient{Name: s.job.sample.display(f.Name()), Value: beta[k]}
 		for l, v := range row {
 			c.OriginalUnits += scaling.YScale * v * beta[l]
 		}
@@ -290,4 +292,27 @@ func quadratic(c, v []float64) float64 {
 		}
 	}
 	return max(sum, 0)
+}
+
+// addColumns maps the names in the report that belong to columns to their columns.
+func (r *Report) addColumns(s *sample) {
+	r.Columns = map[string]ParameterColumn{}
+	add := func(values map[string]float64) {
+		for name := range values {
+			if strings.HasPrefix(name, graph.NoiseVariance) {
+				continue
+			}
+			indexed := s.names().Indexed(name)
+			_, rest, _ := strings.Cut(indexed, "[")
+			digits := rest[:max(0, strings.IndexAny(rest, ",]"))]
+			if c, err := strconv.Atoi(digits); err == nil && c < s.data.D {
+				r.Columns[name] = ParameterColumn{Indexed: indexed, Index: c, Column: s.data.FeatureNames[c]}
+			}
+		}
+	}
+	add(r.Parameters)
+	add(r.ParametersOriginalUnits)
+	for _, target := range r.Targets {
+		add(target.ParametersOriginalUnits)
+	}
 }

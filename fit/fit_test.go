@@ -73,15 +73,15 @@ func TestFit(t *testing.T) {
 			t.Errorf("gradient of %s is %v at the optimum", name, g)
 		}
 	}
-	if _, ok := r.Parameters["lengthscale[2]"]; !ok || len(r.Parameters) != 4 {
-		t.Errorf("parameters %v: the third feature is lengthscale[2] though the second is left out", r.Parameters)
+	if _, ok := r.Parameters["lengthscale[kelvin]"]; !ok || len(r.Parameters) != 4 {
+		t.Errorf("parameters %v: the third feature is lengthscale[kelvin] though the second is left out", r.Parameters)
 	}
 	if r.Test.N != 40 || r.Test.RMSE > 8 || r.Test.RMSEStandardized > 0.15 || r.Test.Coverage95 < 0.8 {
 		t.Errorf("test scores %+v", *r.Test)
 	}
 	checkScores(t, out, d)
 	text := r.Text()
-	for _, word := range []string{"NLML", "lengthscale[0]", "held-out rows (40)", "gradient-converged"} {
+	for _, word := range []string{"NLML", "lengthscale[mm]", "held-out rows (40)", "gradient-converged"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no %q in the text:\n%s", word, text)
 		}
@@ -139,7 +139,7 @@ func TestUnits(t *testing.T) {
 	}
 	// An isotropic lengthscale has one value per column.
 	iso := mustFit(t, d, Options{}).Report
-	ratio := iso.ParametersOriginalUnits["lengthscale[0]"] / iso.ParametersOriginalUnits["lengthscale[2]"]
+	ratio := iso.ParametersOriginalUnits["lengthscale[mm]"] / iso.ParametersOriginalUnits["lengthscale[kelvin]"]
 	s := gp.NewScaling(gp.StandardizeX, d.X, d.Y, 3)
 	if math.Abs(ratio/(s.XScale[0]/s.XScale[2])-1) > 1e-12 {
 		t.Errorf("original lengthscales %v", iso.ParametersOriginalUnits)
@@ -152,7 +152,7 @@ func TestMean(t *testing.T) {
 		d.Y[i] = 10 + 0.02*d.X[3*i] - 2*d.X[3*i+2] + math.Sin(d.X[3*i]/20) + 0.1*float64(i%7)
 	}
 	r := mustFit(t, d, Options{Mean: "linear"}).Report
-	if w := r.ParametersOriginalUnits["mean_linear[2]"]; math.Abs(w+2) > 0.1 {
+	if w := r.ParametersOriginalUnits["mean_linear[kelvin]"]; math.Abs(w+2) > 0.1 {
 		t.Errorf("slope %v, true value −2: %v", w, r.ParametersOriginalUnits)
 	}
 	c := mustFit(t, d, Options{Mean: "constant", Standardize: gp.StandardizeX}).Report
@@ -170,7 +170,7 @@ func TestFixAndBounds(t *testing.T) {
 		Bounds: []Interval{{"signal_variance", 0.01, 0.1}},
 	}).Report
 	p := r.Parameters
-	if math.Abs(p["noise_variance"]-0.25) > 1e-15 || math.Abs(p["lengthscale[2]"]-0.5) > 1e-15 {
+	if math.Abs(p["noise_variance"]-0.25) > 1e-15 || math.Abs(p["lengthscale[kelvin]"]-0.5) > 1e-15 {
 		t.Errorf("fixed parameters moved: %v", p)
 	}
 	if math.Abs(p["signal_variance"]-0.1) > 1e-6 || len(r.AtBound) != 1 || r.AtBound[0] != "signal_variance" {
@@ -347,7 +347,7 @@ func TestTextStartValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]float64{"lengthscale[0]": 2, "lengthscale[2]": 3, "signal_variance": 4}
+	want := map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4}
 	for name, v := range want {
 		if math.Abs(r.Parameters[name]-v) > 1e-14 {
 			t.Errorf("%s starts at %v, want %v", name, r.Parameters[name], v)

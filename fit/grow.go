@@ -242,7 +242,7 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 		v.leaves[l] = map[string]float64{}
 		for name, value := range parameters {
 			rest, ok := strings.CutPrefix(name, prefix)
-			if ok && !strings.Contains(rest, ".") && isKernels(rest) {
+			if ok && !inLeaf(rest) && isKernels(rest) {
 				v.leaves[l][rest] = value
 			}
 		}
@@ -253,6 +253,13 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 		}
 	}
 	return v
+}
+
+// inLeaf reports whether a parameter's name begins with the path of a leaf. The name of
+// a column, in brackets, may have a dot.
+func inLeaf(name string) bool {
+	path, _, _ := strings.Cut(name, "[")
+	return strings.Contains(path, ".")
 }
 
 // isKernels reports whether a parameter belongs to the kernel, not to noise or mean.

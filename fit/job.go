@@ -60,7 +60,7 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parameters{free: all}
+	p := &parameters{free: all, indexed: s.indexed}
 	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
 		if err := step(o); err != nil {
 			return nil, err
@@ -86,6 +86,10 @@ func (j *Job) D() int { return j.sample.d() }
 // Kernel returns the text form of the kernel.
 func (j *Job) Kernel() string { return j.model.program.Text }
 
+// kernelText and meanText are the text forms with the names of columns.
+func (j *Job) kernelText() string { return kernel.Text(j.model.expr, j.sample.names()) }
+func (j *Job) meanText() string   { return j.model.mean.Text(j.sample.names()) }
+
 // Program returns the compiled kernel, for the choice of a device.
 func (j *Job) Program() *kernel.Program { return j.model.program }
 
@@ -93,7 +97,7 @@ func (j *Job) Program() *kernel.Program { return j.model.program }
 // the kernel can be a covariance function: whether its matrix is symmetric and has no
 // negative eigenvalue. Each check takes O(points³) operations.
 func (j *Job) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
-	return checkKernel(j.sample, j.model.program, j.params, o)
+	return checkKernel(j.sample, j.model, j.params, o)
 }
 
 // Warnings returns the warnings about the data and the options. Reports include them.
@@ -170,7 +174,7 @@ func (j *Job) spec() graph.Spec {
 		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective == LOO,
 	}
 	if len(j.params.priors) > 0 {
-		spec.Prior = graph.NegLogPrior(j.params.priors)
+		spec.Prior = graph.NegLogPrior(j.params.indexedPriors())
 	}
 	return spec
 }
@@ -183,7 +187,7 @@ func (j *Job) id() string {
 	w := bufio.NewWriter(h)
 	opts := j.opts
 	opts.Checkpoint, opts.DiscardCancelled = "", false
-	for _, v := range []any{opts, j.sample.data, j.Kernel(), j.params.free} {
+	for _, v := range []any{opts, j.sample.data, j.Kernel(), j.params.hashed()} {
 		hashValue(w, v)
 	}
 	w.Flush()

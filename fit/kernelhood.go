@@ -58,11 +58,15 @@ type KernelCheck struct {
 }
 
 // checkKernel implements [Job.CheckKernel].
-func checkKernel(s *sample, prog *kernel.Program, p *parameters, o KernelCheckOptions) (*KernelReport, error) {
-	rng := rand.New(rand.NewPCG(o.Seed, 1))
+func checkKernel(s *sample, m *model, p *parameters, o KernelCheckOptions) (*KernelReport, error) {
+	rng, prog := rand.New(rand.NewPCG(o.Seed, 1)), m.program
+	names := prog.Names()
+	for i, name := range names {
+		names[i] = s.display(name)
+	}
 	x := drawnRows(s.points, o.Points, rng)
 	r := &KernelReport{
-		Type: "kernel_check", SchemaVersion: 1, Kernel: prog.Text, Points: x.N, D: x.D, OK: true, names: prog.Names(), Warnings: append([]string{}, s.warnings...),
+		Type: "kernel_check", SchemaVersion: 1, Kernel: kernel.Text(m.expr, s.names()), Points: x.N, D: x.D, OK: true, names: names, Warnings: append([]string{}, s.warnings...),
 		Verdict: fmt.Sprintf("the kernel is consistent with a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
 	}
 	if o.Draws > 0 {
@@ -178,7 +182,7 @@ func checkUnproved(s *sample, m *model, p *parameters, required bool) error {
 	if !kernel.Unproved(m.expr) {
 		return nil
 	}
-	r, err := checkKernel(s, m.program, p, KernelCheckOptions{Seed: 1})
+	r, err := checkKernel(s, m, p, KernelCheckOptions{Seed: 1})
 	if err != nil || r.OK {
 		return err
 	}

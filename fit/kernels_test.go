@@ -75,7 +75,7 @@ func TestKernelUnits(t *testing.T) {
 	scaled := evaluate(t, d, Options{Kernel: "linear + constant"})
 	o := scaled.ParametersOriginalUnits
 	raw := evaluate(t, d, Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
-		"k1.signal_variance": o["k1.signal_variance[0]"], "k2.signal_variance": o["k1.signal_variance[1]"],
+		"k1.signal_variance": o["k1.signal_variance[a]"], "k2.signal_variance": o["k1.signal_variance[b]"],
 		"k3.signal_variance": o["k2.signal_variance"], "noise_variance": o["noise_variance"]})})
 	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-9*math.Abs(raw.NLML) {
 		t.Errorf("linear: NLML in original units %v, at the reported slopes on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -32,7 +31,7 @@ func newModel(s *sample, o Options) (*model, error) {
 	}
 	m := &model{}
 	var err error
-	if m.expr, err = (kernel.Parser{Families: o.Kernels}).Parse(text); err != nil {
+	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.names()}).Parse(text); err != nil {
 		return nil, err
 	}
 	if o.ARD {
@@ -52,16 +51,16 @@ func newModel(s *sample, o Options) (*model, error) {
 // are determined.
 func (m *model) addMean(s *sample, o Options) error {
 	var err error
-	if m.mean, err = mean.Parse(o.Mean); err != nil {
+	if m.mean, err = mean.Parse(o.Mean, s.names()); err != nil {
 		return err
 	}
 	if m.basis, err = m.mean.Basis(s.points, s.columns); err == nil {
 		err = m.basis.CheckRank(m.basis.Evaluate(s.points))
 	}
 	if err != nil {
-		return optionErrorf("mean", m.mean.String(), "%v%s", err, m.columnsOf(err, s.data.FeatureNames))
+		return optionErrorf("mean", m.mean.Text(s.names()), "%v", s.withNames(err))
 	}
-	named := m.namedCoefficient(o)
+	named := m.namedCoefficient(s, o)
 	if s.data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
 		return optionErrorf("", "", "with several targets, gpfit finds the coefficients of the mean by least squares for each target: they cannot be set, fixed, bounded or free")
 	}
@@ -80,28 +79,24 @@ func (m *model) addMean(s *sample, o Options) error {
 	return nil
 }
 
-// columnsOf names the columns of the functions that a rank error concerns.
-func (m *model) columnsOf(err error, features []string) string {
-	var re *mean.RankError
-	if !errors.As(err, &re) {
-		return ""
+// withNames returns an error about the basis with the names of columns in place of
+// indices.
+func (s *sample) withNames(err error) error {
+	var rank *mean.RankError
+	if !errors.As(err, &rank) {
+		return err
 	}
-	var words []string
-	for _, f := range m.basis {
-		word := fmt.Sprintf("column %d is %q", f.Label, features[f.Label])
-		if f.Group != mean.Constant && (f.Name() == re.Name || slices.Contains(re.Of, f.Name())) && !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+	named := *rank
+	named.Name, named.Of = s.display(rank.Name), nil
+	for _, name := range rank.Of {
+		named.Of = append(named.Of, s.display(name))
 	}
-	if words == nil {
-		return ""
-	}
-	return " (" + strings.Join(words, ", ") + ")"
+	return &named
 }
 
 // namedCoefficient returns the first coefficient of the mean, or group of them, that
 // an option names; "" if there is none.
-func (m *model) namedCoefficient(o Options) string {
+func (m *model) namedCoefficient(s *sample, o Options) string {
 	var names []string
 	for _, a := range slices.Concat(o.Set, o.Fix) {
 		names = append(names, a.Name)
@@ -113,7 +108,7 @@ func (m *model) namedCoefficient(o Options) string {
 		names = append(names, p.Name)
 	}
 	for _, name := range names {
-		if slices.ContainsFunc(m.basis, func(f mean.Function) bool { return f.Group == name || f.Name() == name }) {
+		if slices.ContainsFunc(m.basis, func(f mean.Function) bool { return f.Group == name || f.Name() == s.indexed(name) }) {
 			return name
 		}
 	}

@@ -17,8 +17,10 @@ import (
 
 // Assignment assigns a value to a parameter, in natural units of the scaled problem.
 type Assignment struct {
-	// Name is the name of a parameter, such as "lengthscale[2]", or of a whole
-	// vector, such as "lengthscale".
+	// Name is the name of a parameter, with the name or the index of a column, such as
+	// "lengthscale[temp]" or "lengthscale[2]", or of a whole vector, such as
+	// "lengthscale". A name of a column with blanks, brackets, commas, quotes or equals
+	// signs, or that looks like a number, is in double quotes with the escapes of JSON.
 	Name  string
 	Value float64
 	// Given is false in Options.Fix if the parameter is fixed at its start value.
@@ -43,7 +45,8 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 // and "tie" for Priors and Ties, "scores" for LeaveOneOut, "optimizer" for
 // Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
-	// Kernel is the kernel in text form; empty means "rbf". ARD gives every leaf one
+	// Kernel is the kernel in text form, in which dims= may name columns; empty means
+	// "rbf". ARD gives every leaf one
 	// lengthscale per column.
 	Kernel string
 	ARD    bool

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -20,11 +21,15 @@ type parameters struct {
 	// priors by the name of their parameter.
 	priors   map[string]graph.Prior
 	warnings []string
+	// indexed returns the indexed form of a name in an option.
+	indexed func(name string) string
 }
 
 // parameter is one on its way from default values to what the options say.
 type parameter struct {
 	descent.Parameter
+	// indexed is the name with the index of a column in place of its name.
+	indexed string
 	// given says that the options set the start, textStart that the kernel's
 	// text does, bounded that the options set the bounds.
 	given, textStart, bounded bool
@@ -32,7 +37,7 @@ type parameter struct {
 
 // element is a parameter of the model, free or tied.
 type element struct {
-	name, group string
+	name, indexed, group string
 	// index is its place among the free parameters. A tied element has the index of the
 	// parameter whose value it takes, which source names.
 	index  int
@@ -66,6 +71,9 @@ func (p *parameters) at(values map[string]float64) ([]float64, error) {
 	}
 	for i, q := range p.free {
 		v, ok := values[q.Name]
+		if !ok {
+			v, ok = values[q.indexed]
+		}
 		if !ok || q.Log && !(v > 0) || v-v != 0 {
 			return nil, optionErrorf("", "", "there is no usable value of %s: %v", q.Name, v)
 		}
@@ -95,8 +103,9 @@ func (p *parameters) named(z []float64) map[string]float64 {
 // find returns the free parameters with that name, or all of a vector.
 func (p *parameters) find(name string) []int {
 	var out []int
+	indexed := p.indexed(name)
 	for i, q := range p.free {
-		if q.Name == name {
+		if q.indexed == indexed {
 			return []int{i}
 		}
 		if q.Group == name {
@@ -112,8 +121,9 @@ func (p *parameters) mustFind(option, name string) ([]int, error) {
 		return found, nil
 	}
 	var names []string
+	indexed := p.indexed(name)
 	for _, e := range p.elements {
-		if e.source != "" && (e.name == name || e.group == name) {
+		if e.source != "" && (e.indexed == indexed || e.group == name) {
 			return nil, optionErrorf(option, name, "%s is tied to %s; give it to %s", e.name, e.source, e.source)
 		}
 		names = append(names, e.name)
@@ -123,7 +133,25 @@ func (p *parameters) mustFind(option, name string) ([]int, error) {
 			names = append(names, q.Name)
 		}
 	}
-	return nil, optionErrorf(option, name, "there is no such parameter%s; this model has %s", suggest.DidYouMean(name, names), strings.Join(names, ", "))
+	return nil, optionErrorf(option, name, "there is no such parameter%s; this model has %s", p.hint(name, names), listed(names))
+}
+
+// hint returns what a name that there is not probably meant.
+func (p *parameters) hint(name string, names []string) string {
+	base, _, ok := strings.Cut(name, "[")
+	if ok && slices.Contains(names, base) && base != graph.NoiseVariance {
+		return ": " + base + " is one number for all columns, and only ard gives each column its own"
+	}
+	return suggest.DidYouMean(name, names)
+}
+
+// listed joins the first names of a list.
+func listed(names []string) string {
+	const most = 20
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // assign takes start values and what is fixed.
@@ -183,4 +211,39 @@ func (p *parameters) bound(o Options) error {
 		}
 	}
 	return nil
+}
+
+// indexedPriors returns the priors by the indexed names of their parameters.
+func (p *parameters) indexedPriors() map[string]graph.Prior {
+	out := map[string]graph.Prior{}
+	for _, q := range p.free {
+		if d, ok := p.priors[q.Name]; ok {
+			out[q.indexed] = d
+		}
+	}
+	return out
+}
+
+// hashed returns the free parameters as [Job.id] hashes them, under their indexed
+// names: hashes do not depend on how a program displays names.
+func (p *parameters) hashed() any {
+	type parameter struct {
+		descent.Parameter
+		given, textStart, bounded bool
+	}
+	out := make([]parameter, len(p.free))
+	for i, q := range p.free {
+		out[i] = parameter{q.Parameter, q.given, q.textStart, q.bounded}
+		out[i].Name = q.indexed
+	}
+	return out
+}
+
+// indexedNames returns the indexed names of the free parameters.
+func (p *parameters) indexedNames() []string {
+	names := make([]string, len(p.free))
+	for i, q := range p.free {
+		names[i] = q.indexed
+	}
+	return names
 }

@@ -48,14 +48,14 @@ func TestMAP(t *testing.T) {
 	}}).Report
 	mode := math.Exp(-0.5 - 1e-6)
 	// The likelihood's slope, some tens, against the prior's curvature of 1e6.
-	if got := r.Parameters["lengthscale[2]"]; math.Abs(got/mode-1) > 1e-3 {
-		t.Errorf("lengthscale[2] = %v, prior's mode %v", got, mode)
+	if got := r.Parameters["lengthscale[kelvin]"]; math.Abs(got/mode-1) > 1e-3 {
+		t.Errorf("lengthscale[kelvin] = %v, prior's mode %v", got, mode)
 	}
-	if r.Priors["lengthscale[0]"] != "lognormal(0, 1)" || r.Priors["lengthscale[2]"] != "lognormal(-0.5, 0.001)" {
+	if r.Priors["lengthscale[mm]"] != "lognormal(0, 1)" || r.Priors["lengthscale[kelvin]"] != "lognormal(-0.5, 0.001)" {
 		t.Errorf("priors %v", r.Priors)
 	}
 	want := 0.0
-	for name, p := range map[string]string{"lengthscale[0]": "lognormal(0, 1)", "lengthscale[2]": "lognormal(-0.5, 0.001)"} {
+	for name, p := range map[string]string{"lengthscale[mm]": "lognormal(0, 1)", "lengthscale[kelvin]": "lognormal(-0.5, 0.001)"} {
 		want -= density(t, p).LogDensity(r.Parameters[name])
 	}
 	if math.Abs(*r.NegLogPrior-want) > 1e-9*math.Abs(want) || math.Abs(r.Objective-r.NLML-want) > 1e-9*math.Abs(r.Objective) {
@@ -115,7 +115,7 @@ func TestPriorOptions(t *testing.T) {
 		{{"lengthscale[0]", density(t, "gamma(5, 5)")}, {"lengthscale", gamma}},
 	} {
 		p := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Priors: order}).params.priors
-		if p["lengthscale[0]"].String() != "gamma(5, 5)" || p["lengthscale[2]"].String() != "gamma(2, 1)" {
+		if p["lengthscale[mm]"].String() != "gamma(5, 5)" || p["lengthscale[kelvin]"].String() != "gamma(2, 1)" {
 			t.Errorf("priors %v", p)
 		}
 	}

@@ -18,13 +18,13 @@ func (p *parameters) addPriors(o Options) error {
 			if err != nil {
 				return err
 			}
-			if isWhole := p.free[found[0]].Name != d.Name; isWhole != whole {
+			if isWhole := p.free[found[0]].indexed != p.indexed(d.Name); isWhole != whole {
 				continue
 			}
-			if given[d.Name] {
+			if given[p.indexed(d.Name)] {
 				return optionErrorf("prior", d.Name, "is given twice")
 			}
-			given[d.Name] = true
+			given[p.indexed(d.Name)] = true
 			for _, i := range found {
 				if err := d.suits(p.free[i]); err != nil {
 					return err

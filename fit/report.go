@@ -49,8 +49,11 @@ type Report struct {
 	Tied                    map[string]string  `json:"tied,omitempty"`
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
-	Evaluations             Counts             `json:"evaluations"`
-	Seconds                 float64            `json:"seconds"`
+	// Columns has an entry for each name in Parameters and ParametersOriginalUnits that
+	// belongs to a column. Names have the column's name; the entry has its index.
+	Columns     map[string]ParameterColumn `json:"parameter_columns,omitempty"`
+	Evaluations Counts                     `json:"evaluations"`
+	Seconds     float64                    `json:"seconds"`
 	// EvaluationSeconds is the part of Seconds spent in evaluations, summed over
 	// devices; a fit sets it.
 	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
@@ -70,7 +73,9 @@ type Report struct {
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
 	Scores    Scores          `json:"scores,omitzero"`
 	Test      *TestScores     `json:"test,omitempty"`
-	Warnings  []string        `json:"warnings"`
+	// Relevance lists the columns in use after a fit, most relevant first.
+	Relevance []ColumnRelevance `json:"relevance,omitempty"`
+	Warnings  []string          `json:"warnings"`
 	// ModelFile is the path of the model file, if written.
 	ModelFile string `json:"model_file,omitempty"`
 
@@ -78,6 +83,17 @@ type Report struct {
 	// units.
 	Names         []string `json:"-"`
 	NamesOriginal []string `json:"-"`
+}
+
+// ParameterColumn says which column of the table a parameter belongs to.
+type ParameterColumn struct {
+	// Indexed is the parameter's name with the index of the column, such as
+	// "lengthscale[3]".
+	Indexed string `json:"indexed_name"`
+	// Index counts the features from 0, as the table has them, and Column is the name
+	// of that one.
+	Index  int    `json:"index"`
+	Column string `json:"column"`
 }
 
 // Counts counts evaluations. FullSizeValue and FullSizeGradient count those on all
@@ -221,8 +237,11 @@ type TestScores struct {
 	// RMSE is the root mean squared error of the mean.
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval.
-	Coverage95 float64 `json:"coverage95"`
+	// Coverage95 is the share of rows within their 95 % interval. Calibration is set,
+	// and Verdict says it in words, if that share is not compatible with 95 %.
+	Coverage95  float64     `json:"coverage95"`
+	Calibration Calibration `json:"calibration,omitempty"`
+	Verdict     string      `json:"verdict,omitempty"`
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
@@ -253,10 +272,13 @@ type CrossValidationScores struct {
 	// RMSE is the root mean squared error over all rows, Coverage95 the share of rows
 	// in their 95 % interval, and NLPD the mean negative log predictive density. With
 	// several targets these are means over targets, and Targets has the scores of
-	// each. RMSE is then absent, because the units differ.
+	// each. RMSE is then absent, because the units differ. Calibration and Verdict are
+	// as in TestScores, for one target.
 	RMSE             float64        `json:"rmse,omitempty"`
 	RMSEStandardized float64        `json:"rmse_standardized"`
 	Coverage95       float64        `json:"coverage95"`
+	Calibration      Calibration    `json:"calibration,omitempty"`
+	Verdict          string         `json:"verdict,omitempty"`
 	Targets          []TargetScores `json:"targets,omitempty"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
 	NLPD             Number `json:"nlpd"`

@@ -33,6 +33,8 @@ func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 	n := float64(s.N)
 	nlpd /= n
 	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), Number(nlpd), s.Coverage95/n
+	s.Calibration = newCalibration(s.Coverage95, s.N)
+	s.Verdict = verdict(s.Calibration, s.Coverage95, "held-out rows")
 	s.RMSEStandardized = s.RMSE / scale
 	s.NLPDStandardized = Number(nlpd - math.Log(scale))
 	return &s

@@ -61,7 +61,7 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 	spec := j.spec()
 	spec.Device = b.Info().Name
 	obj, err := graph.Build(ws, spec)
-	if err == nil && !slices.Equal(obj.Names(), j.FreeNames()) {
+	if err == nil && !slices.Equal(obj.Names(), j.params.indexedNames()) {
 		err = fmt.Errorf("fit: the graph's parameters are %v", obj.Names())
 	}
 	if err != nil {

@@ -55,7 +55,12 @@ func defaultParameters(s *sample, m *model) ([]parameter, error) {
 	if err := shareVariance(s, m, out, variance); err != nil {
 		return nil, err
 	}
-	return append(append(out, noiseParameters(s, variance)...), meanParameters(s, m)...), nil
+	out = append(append(out, noiseParameters(s, variance)...), meanParameters(s, m)...)
+	for i := range out {
+		q := &out[i]
+		q.indexed, q.Name = q.Name, s.display(q.Name)
+	}
+	return out, nil
 }
 
 func kernelParameters(s *sample, m *model) []parameter {

@@ -196,7 +196,7 @@ func (j *Job) inOriginalUnits(values []float64) map[string]float64 {
 		toOriginal := m.basis.Original(scaling.XMean, scaling.XScale)
 		beta := values[len(values)-q:]
 		for k, f := range m.basis {
-			out[f.Name()] = scaling.YScale * floats.Dot(toOriginal[k*q:(k+1)*q], beta)
+			out[j.sample.display(f.Name())] = scaling.YScale * floats.Dot(toOriginal[k*q:(k+1)*q], beta)
 		}
 	}
 	for i := range j.sample.t() {

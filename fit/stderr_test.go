@@ -105,7 +105,7 @@ func TestHessian(t *testing.T) {
 	if e.Asymmetry > 1e-4*math.Abs(e.Hessian[0][0]) {
 		t.Errorf("asymmetry %v", e.Asymmetry)
 	}
-	if e.Log["k2.lengthscale[0]"] != e.Log["k1.lengthscale[0]"] || e.Log["k2.lengthscale[0]"] == 0 {
+	if e.Log["k2.lengthscale[mm]"] != e.Log["k1.lengthscale[mm]"] || e.Log["k2.lengthscale[mm]"] == 0 {
 		t.Errorf("tied: %v", e.Log)
 	}
 	// The slope of the first column in original units, by the delta method by hand.

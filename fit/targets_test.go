@@ -80,7 +80,7 @@ func TestTargets(t *testing.T) {
 	if len(r.Targets) != 2 || r.Test != nil || len(r.MeanCoefficients) != 0 {
 		t.Fatalf("report %+v", r)
 	}
-	if _, ok := r.ParametersOriginalUnits["signal_variance"]; ok || r.ParametersOriginalUnits["lengthscale[0]"] == 0 {
+	if _, ok := r.ParametersOriginalUnits["signal_variance"]; ok || r.ParametersOriginalUnits["lengthscale[mm]"] == 0 {
 		t.Errorf("shared parameters in original units: %v", r.ParametersOriginalUnits)
 	}
 	// Each target alone, at the parameters found.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Text returns the report as text for people.
@@ -22,6 +23,7 @@ func (r *Report) Text() string {
 	}
 	r.writeParameters(&b)
 	r.writeStdErrors(&b)
+	r.writeRelevance(&b)
 	r.writeMean(&b)
 	r.writeTargets(&b)
 	r.writeScores(&b)
@@ -74,6 +76,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  RMSE", r.Test.RMSE, r.Test.RMSEStandardized)
 		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  NLPD", r.Test.NLPD, r.Test.NLPDStandardized)
 		fmt.Fprintf(&b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*r.Test.Coverage95)
+		writeVerdict(&b, "", r.Test.Verdict)
 	}
 	return b.String()
 }
@@ -83,7 +86,7 @@ func (r *Report) Text() string {
 func (r *Report) writeParameters(b *strings.Builder) {
 	width := 20
 	for _, name := range append(append([]string(nil), r.Names...), r.NamesOriginal...) {
-		width = max(width, len(name))
+		width = max(width, utf8.RuneCountInString(name))
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
 	if r.GradientLog != nil {
@@ -135,7 +138,7 @@ func (r *Report) writeMean(b *strings.Builder) {
 	}
 	width := 20
 	for _, c := range r.MeanCoefficients {
-		width = max(width, len(c.Name))
+		width = max(width, utf8.RuneCountInString(c.Name))
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %14s  %14s\n", width, "mean coefficient", "scaled", "std. error", "original units", "std. error")
 	for _, c := range r.MeanCoefficients {
@@ -185,7 +188,7 @@ func (r *Report) writeObjective(b *strings.Builder) {
 	b.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")
 	width := 20
 	for name := range r.Priors {
-		width = max(width, len(name))
+		width = max(width, utf8.RuneCountInString(name))
 	}
 	for _, name := range r.Names {
 		if p, ok := r.Priors[name]; ok {
@@ -221,6 +224,14 @@ func (r *Report) writeScores(b *strings.Builder) {
 		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)
 	}
 	fmt.Fprintf(b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*cv.Coverage95)
+	writeVerdict(b, "", cv.Verdict)
+}
+
+// writeVerdict prints a verdict on the scores above it, if there is one.
+func writeVerdict(b *strings.Builder, indent, verdict string) {
+	if verdict != "" {
+		fmt.Fprintf(b, "%s%s\n", indent, verdict)
+	}
 }
 
 // writeTargets prints the parts of several targets.
@@ -228,10 +239,10 @@ func (r *Report) writeTargets(b *strings.Builder) {
 	width := 20
 	for _, p := range r.Targets {
 		for _, name := range p.names {
-			width = max(width, len(name))
+			width = max(width, utf8.RuneCountInString(name))
 		}
 		for _, c := range p.MeanCoefficients {
-			width = max(width, len(c.Name))
+			width = max(width, utf8.RuneCountInString(c.Name))
 		}
 	}
 	for _, p := range r.Targets {
@@ -245,6 +256,7 @@ func (r *Report) writeTargets(b *strings.Builder) {
 		if s := p.Test; s != nil {
 			fmt.Fprintf(b, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",
 				s.N, s.RMSE, s.RMSEStandardized, s.NLPD, s.NLPDStandardized, 100*s.Coverage95)
+			writeVerdict(b, "  ", s.Verdict)
 		}
 	}
 }
@@ -261,7 +273,7 @@ func (r *Report) writeStdErrors(b *strings.Builder) {
 	}
 	width := 20
 	for _, name := range r.Names {
-		width = max(width, len(name))
+		width = max(width, utf8.RuneCountInString(name))
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %31s\n", width, "standard errors", "of the log", "scaled", "95 % interval, scaled")
 	for _, name := range r.Names {
@@ -275,5 +287,31 @@ func (r *Report) writeStdErrors(b *strings.Builder) {
 			log = fmt.Sprintf("%.4g", v)
 		}
 		fmt.Fprintf(b, "%-*s  %14s  %14.4g  %14.6g … %14.6g\n", width, name, log, se, e.Interval95[name][0], e.Interval95[name][1])
+	}
+}
+
+// mostColumns is the number of columns that the text lists.
+const mostColumns = 10
+
+// writeRelevance prints the most relevant columns of several.
+func (r *Report) writeRelevance(b *strings.Builder) {
+	if len(r.Relevance) < 2 {
+		return
+	}
+	shown := r.Relevance[:min(len(r.Relevance), mostColumns)]
+	width := 20
+	for _, c := range shown {
+		width = max(width, utf8.RuneCountInString(c.Name()))
+	}
+	fmt.Fprintf(b, "\n%-*s  %14s  %s\n", width, "column", "relevance", "lengthscale in units of the column")
+	for _, c := range shown {
+		words := make([]string, len(c.Lengthscales))
+		for i, v := range c.Lengthscales {
+			words[i] = fmt.Sprintf("%.6g", v)
+		}
+		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %14.2f  %s", width, c.Name(), c.Relevance, strings.Join(words, ", ")), " "))
+	}
+	if rest := r.Relevance[len(shown):]; len(rest) > 0 {
+		fmt.Fprintf(b, "and %d more, each with a relevance of at most %.2f\n", len(rest), rest[0].Relevance)
 	}
 }

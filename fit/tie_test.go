@@ -14,7 +14,7 @@ func TestTies(t *testing.T) {
 	for _, ties := range [][]Tie{{{"lengthscale[2]", "lengthscale[0]"}}, {{"lengthscale", "lengthscale[0]"}}, {{"lengthscale", "lengthscale[2]"}}} {
 		r := mustFit(t, d, Options{Kernel: "rbf(ard)", Ties: ties}).Report
 		p := r.Parameters
-		if math.Abs(r.NLML-iso.NLML) > 1e-6*math.Abs(iso.NLML) || p["lengthscale[0]"] != p["lengthscale[2]"] || math.Abs(p["lengthscale[0]"]/iso.Parameters["lengthscale"]-1) > 1e-3 {
+		if math.Abs(r.NLML-iso.NLML) > 1e-6*math.Abs(iso.NLML) || p["lengthscale[mm]"] != p["lengthscale[kelvin]"] || math.Abs(p["lengthscale[mm]"]/iso.Parameters["lengthscale"]-1) > 1e-3 {
 			t.Errorf("%v: NLML %v, lengthscales %v, isotropic %v %v", ties, r.NLML, p, iso.NLML, iso.Parameters)
 		}
 		if len(r.Tied) != 1 || len(r.GradientLog) != 3 || len(p) != 4 {
@@ -49,11 +49,11 @@ func TestTiedChain(t *testing.T) {
 	for _, p := range task.params.free {
 		free = append(free, p.Name)
 	}
-	if got := strings.Join(free, " "); got != "k1.lengthscale[0] k1.lengthscale[2] k1.signal_variance k2.signal_variance k3.signal_variance" {
+	if got := strings.Join(free, " "); got != "k1.lengthscale[mm] k1.lengthscale[kelvin] k1.signal_variance k2.signal_variance k3.signal_variance" {
 		t.Errorf("free parameters %s", got)
 	}
 	for _, e := range task.params.elements {
-		if e.name == "k3.lengthscale" && e.source != "k1.lengthscale[2]" || e.name == "noise_variance" && e.source != "k1.signal_variance" {
+		if e.name == "k3.lengthscale" && e.source != "k1.lengthscale[kelvin]" || e.name == "noise_variance" && e.source != "k1.signal_variance" {
 			t.Errorf("%s takes the value of %q", e.name, e.source)
 		}
 	}
@@ -98,17 +98,17 @@ func TestTieErrors(t *testing.T) {
 	with := func(o Options, change func(*Options)) Options { change(&o); return o }
 	one := tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"})
 	for word, o := range map[string]Options{
-		`did you mean "k1.lengthscale[0]"`:                tied(Tie{"k2.lengthscale", "k1.lenghtscale[0]"}),
+		`did you mean "k1.lengthscale[mm]"`:               tied(Tie{"k2.lengthscale", "k1.lenghtscale[0]"}),
 		"option tie nonsense: there is no such parameter": tied(Tie{"nonsense", "k1.lengthscale"}),
 		"tied to itself": tied(Tie{"k1.lengthscale", "k1.lengthscale"}),
-		"has length 1 and k1.lengthscale has length 2":                                        tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
-		"already tied to k1.lengthscale[0]":                                                   tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k2.lengthscale", "k1.lengthscale[2]"}),
-		"cycle: k2.lengthscale = k1.lengthscale[0] = k2.lengthscale":                          tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
-		"coefficient of the mean":                                                             tied(Tie{"mean_constant", "k2.lengthscale"}),
-		"is fixed, by option fix k2.lengthscale; fix k1.lengthscale[0] instead":               with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
-		"option set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[0]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),
-		"option bounds k2.lengthscale: k2.lengthscale is tied":                                with(one, func(o *Options) { o.Bounds = []Interval{{"k2.lengthscale", 1, 2}} }),
-		"option prior k2.lengthscale: k2.lengthscale is tied":                                 with(one, func(o *Options) { o.Priors = []ParameterPrior{{"k2.lengthscale", density(t, "gamma(2, 3)")}} }),
+		"has length 1 and k1.lengthscale has length 2":                                         tied(Tie{"k2.lengthscale", "k1.lengthscale"}),
+		"already tied to k1.lengthscale[mm]":                                                   tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k2.lengthscale", "k1.lengthscale[2]"}),
+		"cycle: k2.lengthscale = k1.lengthscale[mm] = k2.lengthscale":                          tied(Tie{"k2.lengthscale", "k1.lengthscale[0]"}, Tie{"k1.lengthscale[0]", "k2.lengthscale"}),
+		"coefficient of the mean":                                                              tied(Tie{"mean_constant", "k2.lengthscale"}),
+		"is fixed, by option fix k2.lengthscale; fix k1.lengthscale[0] instead":                with(one, func(o *Options) { o.Fix = []Assignment{{"k2.lengthscale", 1, true}} }),
+		"option set k2.lengthscale: k2.lengthscale is tied to k1.lengthscale[mm]; give it to ": with(one, func(o *Options) { o.Set = []Assignment{{"k2.lengthscale", 1, true}} }),
+		"option bounds k2.lengthscale: k2.lengthscale is tied":                                 with(one, func(o *Options) { o.Bounds = []Interval{{"k2.lengthscale", 1, 2}} }),
+		"option prior k2.lengthscale: k2.lengthscale is tied":                                  with(one, func(o *Options) { o.Priors = []ParameterPrior{{"k2.lengthscale", density(t, "gamma(2, 3)")}} }),
 	} {
 		wantOption(t, d, o, word)
 	}

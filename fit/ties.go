@@ -41,7 +41,7 @@ func (p *parameters) tie(o Options) error {
 		}
 	}
 	for i, q := range p.free {
-		e := element{name: q.Name, group: q.Group}
+		e := element{name: q.Name, indexed: q.indexed, group: q.Group}
 		root := i
 		for path := []string{q.Name}; source[root] >= 0; path = append(path, p.free[root].Name) {
 			if root = source[root]; len(path) > len(p.free) {
@@ -106,7 +106,7 @@ func (p *parameters) derived() map[string]func(graph.Nodes) (*gorgonia.Node, err
 	ties := map[string]func(graph.Nodes) (*gorgonia.Node, error){}
 	for _, e := range p.elements {
 		if e.source != "" {
-			ties[e.name] = graph.Tied(e.source)
+			ties[e.indexed] = graph.Tied(p.free[e.index].indexed)
 		}
 	}
 	return ties

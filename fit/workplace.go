@@ -49,7 +49,7 @@ func (w *workplace) Limits() []float64 {
 			continue
 		}
 		for i, name := range p.ElementNames() {
-			k := slices.IndexFunc(w.job.params.free, func(q parameter) bool { return q.Name == name })
+			k := slices.IndexFunc(w.job.params.free, func(q parameter) bool { return q.indexed == name })
 			if k >= 0 { // not tied to another
 				limits[k] = cutLengthscale + 0.5*math.Log(meanSquare(w.job.sample.points.Column(p.Dims[i])))
 			}

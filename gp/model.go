@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -76,23 +77,25 @@ func (m *Model) Row(i int) int {
 	return int(m.Rows[i])
 }
 
-// Parameters returns the parameters by name, natural values in scaled units: those of
-// the kernel, the estimated noise variances, and of an only target the coefficients of
+// Parameters returns the parameters by name, natural values in scaled units. Names have
+// the names of columns, such as lengthscale[temp], or their indices if the columns have
+// no names. The parameters are those of the kernel, the estimated noise variances, and of an only target the coefficients of
 // the mean.
 func (m *Model) Parameters() map[string]float64 {
 	out := map[string]float64{}
+	columns := textform.Columns(m.FeatureNames)
 	for i, name := range m.ParameterNames {
-		out[name] = m.Theta[i]
+		out[columns.Display(name)] = m.Theta[i]
 	}
 	if m.NoiseVariance > 0 {
 		out[noiseVariance] = m.NoiseVariance
 	}
 	for i, label := range m.Noise.Labels {
-		out[noiseVariance+"["+label+"]"] = m.Noise.Variances[i]
+		out[noiseVariance+"["+textform.QuoteName(label)+"]"] = m.Noise.Variances[i]
 	}
 	if len(m.Targets) == 0 {
 		for i, f := range m.Mean.Basis {
-			out[f.Name()] = m.Mean.Coefficients[i]
+			out[columns.Display(f.Name())] = m.Mean.Coefficients[i]
 		}
 	}
 	return out
@@ -109,6 +112,18 @@ func (m *Model) Program() (*kernel.Program, error) {
 
 func (m *Model) expr() (kernel.Expr, error) {
 	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
+}
+
+// KernelText returns the kernel with the names of columns in place of indices.
+func (m *Model) KernelText() string { return m.named(m.Kernel) }
+
+// named returns the text of a kernel with the names of columns.
+func (m *Model) named(text string) string {
+	expr, err := kernel.Parser{Families: m.Kernels}.Parse(text)
+	if err != nil {
+		return text // a model that was loaded has none
+	}
+	return kernel.Text(expr, m.FeatureNames)
 }
 
 // validate checks that the parts are consistent.

@@ -37,7 +37,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 		return nil, nil, err
 	}
 	for i, part := range parts {
-		t := TermPrediction{Path: paths[i], Text: part.Text, Mean: make([]float64, m), Std: make([]float64, m)}
+		t := TermPrediction{Path: paths[i], Text: mod.named(part.Text), Mean: make([]float64, m), Std: make([]float64, m)}
 		theta, reduction := part.Theta(mod.Theta), make([]float64, m)
 		if err := p.ws.Predict(ctx, part.Program, theta, mod.Alpha, xs, t.Mean, reduction); err != nil {
 			return nil, nil, err

@@ -45,7 +45,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 			if err != nil {
 				return nil, err
 			}
-			w.Path, w.Text = paths[i], part.Text
+			w.Path, w.Text = paths[i], p.model.named(part.Text)
 			for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
 				if firstNonFinite(v) >= 0 {
 					return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}

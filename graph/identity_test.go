@@ -39,14 +39,14 @@ var identityModels = map[string]func(*graph.Spec){
 		}
 	},
 	"mean": func(s *graph.Spec) {
-		expr, _ := mean.Parse("linear")
+		expr, _ := mean.Parse("linear", nil)
 		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
 		for i := range s.Y {
 			s.Y[i] += 1000
 		}
 	},
 	"free mean": func(s *graph.Spec) {
-		expr, _ := mean.Parse("constant")
+		expr, _ := mean.Parse("constant", nil)
 		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
 		s.MeanFree = true
 	},

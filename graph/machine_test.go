@@ -30,7 +30,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	line, err := mean.Parse("linear")
+	line, err := mean.Parse("linear", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

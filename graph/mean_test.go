@@ -16,7 +16,7 @@ import (
 // withMean gives a specification a mean function.
 func withMean(text string) func(*graph.Spec) {
 	return func(s *graph.Spec) {
-		e, err := mean.Parse(text)
+		e, err := mean.Parse(text, nil)
 		if err != nil {
 			panic(err)
 		}

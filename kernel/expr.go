@@ -75,7 +75,24 @@ func (*Leaf) isExpr()   {}
 func (Sum) isExpr()     {}
 func (Product) isExpr() {}
 
-func (l *Leaf) String() string {
+func (l *Leaf) String() string { return l.text(nil) }
+
+// Text returns the text form of e, with the names of columns in place of indices, as
+// [Parser.Parse] with these columns reads it.
+func Text(e Expr, columns []string) string {
+	switch e := e.(type) {
+	case *Leaf:
+		return e.text(columns)
+	case Sum:
+		return joined(e, e, sumSign, columns)
+	case Product:
+		return joined(e, e, productSign, columns)
+	}
+	return e.String()
+}
+
+// text returns the text form of l with the names of columns.
+func (l *Leaf) text(columns textform.Columns) string {
 	var args []string
 	if text := l.Formula(); text != "" {
 		args = append(args, text)
@@ -87,7 +104,7 @@ func (l *Leaf) String() string {
 		args = append(args, "ard")
 	}
 	if l.Dims != nil {
-		args = append(args, "dims="+textform.List(l.Dims))
+		args = append(args, "dims="+columns.ColumnList(l.Dims))
 	}
 	for _, name := range l.Family.parameterNames() {
 		if v, ok := l.Start[name]; ok {
@@ -97,30 +114,26 @@ func (l *Leaf) String() string {
 	return textform.Call(l.Family.Name, args)
 }
 
-func (s Sum) String() string {
-	words := make([]string, len(s))
-	for i, t := range s {
-		words[i] = bracketed(s, t)
-	}
-	return strings.Join(words, sumSign)
-}
+func (s Sum) String() string     { return joined(s, s, sumSign, nil) }
+func (p Product) String() string { return joined(p, p, productSign, nil) }
 
-func (p Product) String() string {
-	words := make([]string, len(p))
-	for i, f := range p {
-		words[i] = bracketed(p, f)
+// joined joins the texts of the parts of e with a sign.
+func joined(e Expr, parts []Expr, sign string, columns []string) string {
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		words[i] = bracketed(e, part, columns)
 	}
-	return strings.Join(words, productSign)
+	return strings.Join(words, sign)
 }
 
 const sumSign, productSign = " + ", "*"
 
 // bracketed prints a part of e, in parentheses if it needs them.
-func bracketed(e, part Expr) string {
+func bracketed(e, part Expr, columns []string) string {
 	if needsBrackets(e, part) {
-		return "(" + part.String() + ")"
+		return "(" + Text(part, columns) + ")"
 	}
-	return part.String()
+	return Text(part, columns)
 }
 
 // needsBrackets reports whether part needs parentheses in e. A sum in a sum keeps
@@ -159,7 +172,7 @@ func position(e, part Expr) int {
 			}
 			return begin + at
 		}
-		begin += len(bracketed(e, p)) + len(sign)
+		begin += len(bracketed(e, p, nil)) + len(sign)
 	}
 	return -1
 }

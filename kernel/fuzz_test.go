@@ -18,7 +18,8 @@ func FuzzParse(f *testing.F) {
 		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",
 		"constant(signal_variance=2) + constant", "poly(", "poly(2,", "linear(ard)*(rbf+poly)", "rbf(lengthscale=1e-320)", "matern52(dims=[2,0])",
 		"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)", "formula((1+a*r2)^-b**2,ard,a=1,b=.5e1)*matern(3.5)", "formula(pos(1-r)^4*(dot-xx)/-yy)",
-		"formula(tanh(x)*sigmoid(--y), dims=0)", "wendland(0)+formula(mismatches", "formula(log1p(abs(asin(1))))", "formula(2^3^c, c=1)"} {
+		"formula(tanh(x)*sigmoid(--y), dims=0)", "wendland(0)+formula(mismatches", "formula(log1p(abs(asin(1))))", "formula(2^3^c, c=1)",
+		`rbf(dims=temp)`, `rbf(dims=["wind \"x\"", temp], ard) + linear(dims="1")`, `rbf(dims="`, `rbf(dims="\u12")`, "rbf(dims=[temp, 0])", "rbf(dims=tmp)"} {
 		f.Add(text)
 	}
 	x := randomPoints(rand.New(rand.NewPCG(1, 2)), 3, 3)
@@ -28,7 +29,11 @@ func FuzzParse(f *testing.F) {
 }
 
 func checkParse(t *testing.T, text string, x *Points) {
-	e, err := Parse(text)
+	named := Parser{Columns: []string{"temp", `wind "x"`, "1"}}
+	e, err := named.Parse(text)
+	if errCheck := CheckText(text); err == nil && errCheck != nil {
+		t.Fatalf("%q: %v before the table is read", text, errCheck)
+	}
 	if err != nil {
 		var pe *ParseError
 		if !errors.As(err, &pe) || pe.Pos < 0 || pe.Pos > len(text) || pe.Msg == "" || err.Error() == "" {
@@ -39,6 +44,10 @@ func checkParse(t *testing.T, text string, x *Points) {
 	again, err := Parse(e.String())
 	if err != nil || again.String() != e.String() {
 		t.Fatalf("%q prints as %q, which reads back as %v, %v", text, e, again, err)
+	}
+	withNames := Text(e, named.Columns)
+	if again, err := named.Parse(withNames); err != nil || again.String() != e.String() {
+		t.Fatalf("%q prints as %q with names, which reads back as %v, %v", text, withNames, again, err)
 	}
 	p, err := Compile(e, Columns(3))
 	q, errAgain := Compile(again, Columns(3))

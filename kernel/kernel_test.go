@@ -264,7 +264,7 @@ func TestErrors(t *testing.T) {
 		{"rbf + ", "expected a kernel", 6},
 		{"rbf(ard", "found the end", 7},
 		{"rbf(ard, ard)", "given twice", 9},
-		{"rbf(dims=-1)", "column numbers", 9},
+		{"rbf(dims=-1)", "index from 0", 9},
 		{"rbf(dims=[1, 1])", "given twice", 13},
 		{"rbf(lengthscale=0)", "positive number", 16},
 		{"rbf(length=1)", "no argument", 4},

@@ -25,6 +25,9 @@ type ParseError = textform.Error
 type Parser struct {
 	// Families are custom kernels that the text may name.
 	Families []*Family
+	// Columns are the names of the table's columns, which dims= may give in place of
+	// indices; nil if the table is not known.
+	Columns []string
 }
 
 // Parse reads text with the built-in families; see [Parser.Parse].
@@ -39,11 +42,23 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //
 // An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the
 // number of a family that has one, `poly(3)` or `poly(degree=3)`. A list is a
-// number or `[n, n, …]`. A formula is arithmetic on features of a pair of points;
-// see the package comment. Errors are [*ParseError], or describe an invalid family
-// in p.Families.
+// number or `[n, n, …]`; dims takes indices of columns or their names, in double
+// quotes if they have blanks, brackets, commas, quotes or equals signs, or look like
+// numbers. A formula is arithmetic on features of a pair of points; see the package
+// comment. Errors are [*ParseError], or describe an invalid family in p.Families.
 func (p Parser) Parse(text string) (Expr, error) {
-	q := &parser{Scanner: textform.Scanner{What: "kernel", Text: text}, families: families}
+	return p.parse(textform.Scanner{What: "kernel", Text: text, Columns: p.Columns})
+}
+
+// CheckText finds mistakes in the text of a kernel with built-in families before its
+// table is read: dims= may give any name. Errors are [*ParseError].
+func CheckText(text string) error {
+	_, err := Parser{}.parse(textform.Scanner{What: "kernel", Text: text, AnyColumn: true})
+	return err
+}
+
+func (p Parser) parse(text textform.Scanner) (Expr, error) {
+	q := &parser{Scanner: text, families: families}
 	for _, f := range p.Families {
 		if err := f.check(q.family); err != nil {
 			return nil, err

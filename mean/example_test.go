@@ -12,7 +12,7 @@ import (
 // on points. Generalised least squares find the coefficients; here the covariance is the
 // identity.
 func Example() {
-	expr, err := mean.Parse("linear")
+	expr, err := mean.Parse("linear", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func Example() {
 	for i, name := range basis.Names() {
 		fmt.Printf("%s = %.1f\n", name, beta[i])
 	}
-	_, err = mean.Parse("liner")
+	_, err = mean.Parse("liner", nil)
 	fmt.Println(err)
 	// Output:
 	// mean_linear[0] = 3.0

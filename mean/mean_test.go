@@ -15,7 +15,7 @@ import (
 
 func mustParse(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text)
+	e, err := Parse(text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 		{"bumps(5, width=2)", "expected dims=", 9},
 		{"linear()", "expected dims=", 7},
 		{"linear(dims)", "expected '='", 11},
-		{"linear(dims=x)", "column numbers", 12},
+		{"linear(dims=x)", "no names here", 12},
 		{"linear(dims=[0,0])", "twice", 15},
 		{"linear(dims=[0 1])", "expected ',' or ']'", 15},
 		{"linear(dims=0", "found the end", 13},
@@ -73,7 +73,7 @@ func TestParseErrors(t *testing.T) {
 		{"2*linear", "expected a mean function", 0},
 		{"linear + \x00", "expected a mean function", 9},
 	} {
-		_, err := Parse(c.text)
+		_, err := Parse(c.text, nil)
 		var pe *ParseError
 		if !errors.As(err, &pe) {
 			t.Errorf("%q: error %v, want a ParseError", c.text, err)

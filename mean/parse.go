@@ -41,24 +41,30 @@ type Term struct {
 // text form, which [Parse] reads back to an equal expression.
 type Expr []Term
 
-func (t Term) String() string {
+func (t Term) String() string { return t.text(nil) }
+
+func (t Term) text(columns textform.Columns) string {
 	var args []string
 	if t.Count > 0 {
 		args = append(args, strconv.Itoa(t.Count))
 	}
 	if t.Dims != nil {
-		args = append(args, "dims="+textform.List(t.Dims))
+		args = append(args, "dims="+columns.ColumnList(t.Dims))
 	}
 	return textform.Call(t.Kind, args)
 }
 
-func (e Expr) String() string {
+func (e Expr) String() string { return e.Text(nil) }
+
+// Text returns the text form with the names of columns in place of indices, as
+// [Parse] with these columns reads it.
+func (e Expr) Text(columns []string) string {
 	if len(e) == 0 {
 		return zeroTerm
 	}
 	words := make([]string, len(e))
 	for i, t := range e {
-		words[i] = t.String()
+		words[i] = t.text(columns)
 	}
 	return strings.Join(words, " + ")
 }
@@ -66,23 +72,36 @@ func (e Expr) String() string {
 // ParseError reports a mean function that cannot be read.
 type ParseError = textform.Error
 
-// Parse reads the text form of a mean function:
+// CheckText finds mistakes in the text of a mean function before its table is read: dims
+// may give any name. Errors are [*ParseError].
+func CheckText(text string) error {
+	_, err := parse(textform.Scanner{What: "mean", Text: text, AnyColumn: true})
+	return err
+}
+
+// Parse reads the text form of a mean function of the named columns:
 //
 //	mean = "zero" | term { "+" term }
 //	term = "constant" | "linear" [ "(" dims ")" ]
 //	     | "poly" "(" degree [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
-//	dims = "dims" "=" ( number | "[" number { "," number } "]" )
+//	dims = "dims" "=" ( column | "[" column { "," column } "]" )
 //
+// A column is an index or, unless columns is nil, a name, in double quotes if it has blanks, brackets, commas,
+// quotes or equals signs, or looks like a number.
 // linear contains every column, poly(k) the powers 1 … k of every column without
 // products of different columns, and bumps(m) m Gaussian bumps on every column (see
 // [Expr.Basis] for their positions). All of them include the constant. The
 // constant, and powers that several terms contain, count once. Empty text means
 // zero. Errors are [*ParseError].
-func Parse(text string) (Expr, error) {
-	if strings.TrimSpace(text) == "" {
+func Parse(text string, columns []string) (Expr, error) {
+	return parse(textform.Scanner{What: "mean", Text: text, Columns: columns})
+}
+
+func parse(text textform.Scanner) (Expr, error) {
+	if strings.TrimSpace(text.Text) == "" {
 		return nil, nil
 	}
-	p := &parser{textform.Scanner{What: "mean", Text: text}}
+	p := &parser{text}
 	var e Expr
 	err := p.Each('+', func() error {
 		kind, start, err := p.OneOf("mean function", Kinds())

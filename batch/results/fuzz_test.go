@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"gpfit/batch/rundir"
+	"gpfit/fit"
 	"gpfit/internal/fuzzguard"
 )
 
@@ -65,6 +66,9 @@ func named(text string) ([]Row, *rundir.Run) {
 		}
 		if parameters, err := json.Marshal(map[string]float64{text: 1}); err == nil {
 			all[i].Parameters = string(parameters)
+		}
+		if relevance, err := json.Marshal([]fit.ColumnRelevance{{Column: text, Relevance: 0.5}}); err == nil {
+			all[i].Relevance, all[i].Verdict = string(relevance), text
 		}
 	}
 	r.Name, r.Program, r.Dir, r.Inputs[0].Path = text, text, text, text

@@ -23,7 +23,7 @@ var page = template.Must(template.New("report").Parse(pageText))
 // pageData is the data of report.html.
 type pageData struct {
 	Title, States, Program, Created, Dir string
-	Rows, Failed                         []Row
+	Rows, Failed, Verdicts               []Row
 	Metrics                              []Measure
 	Sets                                 []setData
 	Pairs                                []PairedComparison
@@ -47,6 +47,7 @@ type jobData struct {
 	Row
 	Cells      []string
 	Parameters string
+	Relevant   string
 }
 
 // WriteHTML writes the report of a run as one HTML page that includes its plots.
@@ -62,6 +63,9 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 	for _, row := range rows {
 		if row.State == string(rundir.StateFailed) {
 			d.Failed = append(d.Failed, row)
+		}
+		if row.Verdict != "" {
+			d.Verdicts = append(d.Verdicts, row)
 		}
 		d.Jobs = append(d.Jobs, newJobData(row))
 	}
@@ -82,7 +86,7 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 }
 
 func newJobData(r Row) jobData {
-	d := jobData{Row: r, Cells: []string{
+	d := jobData{Row: r, Relevant: r.mostRelevant(), Cells: []string{
 		number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"), percent(r.Coverage95), whole(r.Values), whole(r.Gradients), number(r.Seconds, "%.2f"),
 	}}
 	var parameters map[string]float64

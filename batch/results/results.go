@@ -7,8 +7,10 @@ package results
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -53,6 +55,13 @@ type Row struct {
 	Model             string   `json:"model" parquet:"model"`
 	// Parameters is a JSON object that maps names to values in scaled units.
 	Parameters string `json:"parameters" parquet:"parameters"`
+	// Calibration is overconfident or underconfident if the share of held-out rows in
+	// their 95 % interval is not compatible with 95 %, and Verdict is the sentence.
+	Calibration string `json:"calibration" parquet:"calibration,dict"`
+	Verdict     string `json:"verdict" parquet:"verdict"`
+	// Relevance is a JSON list of the columns with their relevance and lengthscales,
+	// most relevant first.
+	Relevance string `json:"relevance" parquet:"relevance"`
 }
 
 // Collect returns the row of every job, in the order of the run. Errors:
@@ -91,10 +100,32 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
 	if t := r.Test; t != nil {
 		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(float64(t.NLPD)), fit.Finite(float64(t.NLPDStandardized)), &t.Coverage95
+		row.Calibration, row.Verdict = string(t.Calibration), t.Verdict
+	}
+	if text, err := json.Marshal(r.Relevance); err == nil && r.Relevance != nil {
+		row.Relevance = string(text)
 	}
 	if text, err := json.Marshal(r.Parameters); err == nil {
 		row.Parameters = string(text)
 	}
+}
+
+// mostRelevant returns the first columns of a row's relevance for people: "year 0.98,
+// season 0.11".
+func (row *Row) mostRelevant() string {
+	const most = 3
+	var columns []fit.ColumnRelevance
+	if json.Unmarshal([]byte(row.Relevance), &columns) != nil {
+		return "" // no fit wrote it
+	}
+	var parts []string
+	for _, c := range columns[:min(most, len(columns))] {
+		parts = append(parts, fmt.Sprintf("%s %.2f", c.Name(), c.Relevance))
+	}
+	if len(columns) > most {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // States returns the number of jobs in each state.

@@ -26,6 +26,8 @@ func rows() []Row {
 		return Row{
 			Job: data + "." + kernel + "." + split, Data: data, Kernel: kernel, Split: split, Seed: 1, State: "done", N: 10, D: 2, NLML: &nlml,
 			NLPDStandardized: &nlpd, RMSEStandardized: &rmse, Seconds: &seconds, Coverage95: &coverage, Values: &values, Parameters: `{"lengthscale":0.1}`,
+			Calibration: "overconfident", Verdict: "the 95 % interval covers 18 % of the held-out rows: overconfident",
+			Relevance: `[{"column":"wind <b>","index":2,"relevance":0.75,"lengthscales":[0.5]},{"column":"","index":0,"relevance":0.25}]`,
 		}
 	}
 	return []Row{
@@ -153,6 +155,9 @@ func TestFormats(t *testing.T) {
 			if p := v["parameters"].(map[string]any); p["lengthscale"] != 0.1 || v["nlml"] != *all[0].NLML {
 				t.Errorf("%s", line)
 			}
+			if r := v["relevance"].([]any); len(r) != 2 || r[0].(map[string]any)["column"] != "wind <b>" || v["calibration"] != "overconfident" {
+				t.Errorf("%s", line)
+			}
 		}
 	}
 	if d := cmp.Diff(map[string]int{"job": 10, "ranking": 4, "comparison": 9, "run": 1}, count); d != "" {
@@ -165,7 +170,10 @@ func TestFormats(t *testing.T) {
 	if err := Write(&b, "table", run(), all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons"} {
+	for _, want := range []string{
+		"8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
+		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n",
+	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -59,9 +59,10 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 		v := struct {
 			line
 			Row
-			// Parameters replaces the text field of the same name in Row.
+			// Parameters and Relevance replace the text fields of the same names in Row.
 			Parameters json.RawMessage `json:"parameters,omitempty"`
-		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters)}
+			Relevance  json.RawMessage `json:"relevance,omitempty"`
+		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance)}
 		if err := e.Encode(v); err != nil {
 			return err
 		}
@@ -178,6 +179,31 @@ func writeJobs(b *strings.Builder, rows []Row) {
 			number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"), percent(r.Coverage95), whole(r.Values), number(r.Seconds, "%.2f"))
 	}
 	t.Flush()
+	writeNotes(b, "most relevant columns", rows, (*Row).mostRelevant)
+	writeNotes(b, "verdicts", rows, func(r *Row) string { return r.Verdict })
+}
+
+// mostNotes is the number of jobs of which a list says something.
+const mostNotes = 20
+
+// writeNotes lists what of says about each job, if anything.
+func writeNotes(b *strings.Builder, title string, rows []Row, of func(*Row) string) {
+	count := 0
+	for i := range rows {
+		text := of(&rows[i])
+		if text == "" {
+			continue
+		}
+		if count++; count == 1 {
+			fmt.Fprintf(b, "\n%s\n", title)
+		}
+		if count <= mostNotes {
+			fmt.Fprintf(b, "  %s: %s\n", rows[i].Job, text)
+		}
+	}
+	if count > mostNotes {
+		fmt.Fprintf(b, "  and %d more\n", count-mostNotes)
+	}
 }
 
 func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {

@@ -115,7 +115,7 @@ func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
 	}
-	if _, err := kernel.Parse(k.Kernel); err != nil {
+	if err := kernel.CheckText(k.Kernel); err != nil {
 		return s.errorAt(at+".kernel", err, "%v", err)
 	}
 	if k.Name == "" {

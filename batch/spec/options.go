@@ -17,7 +17,7 @@ type Options struct {
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
-	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'.
+	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
 	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise.
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
@@ -29,7 +29,7 @@ type Options struct {
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
 	// Standardize: what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none.
 	Standardize *string `yaml:"standardize,omitempty" json:"standardize,omitempty"`
-	// Set: start value of a parameter.
+	// Set: start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column.
 	Set map[string]float64 `yaml:"set,omitempty" json:"set,omitempty"`
 	// Fix: parameter to keep fixed at a value, or at its start value if none is given.
 	Fix map[string]*float64 `yaml:"fix,omitempty" json:"fix,omitempty"`

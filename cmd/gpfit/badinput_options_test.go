@@ -14,7 +14,7 @@ var badExpressions = slices.Concat(
 	badWords("fit t.csv", "--kernel", exit.Usage,
 		[2]string{"", "expected a kernel"}, [2]string{"rbf(", "expected an argument of rbf"}, [2]string{"rbf)", "expected '+', '*' or the end"},
 		[2]string{"rbf + mattern32", `did you mean "matern32"`}, [2]string{"rbf rbf", "expected '+'"}, [2]string{"rbf(ard, ard)", "given twice"},
-		[2]string{"rbf(dims=9)", "9"}, [2]string{"rbf(dims=-1)", "column numbers from 0"}, [2]string{"rbf(dims=[0, 0])", "given twice"},
+		[2]string{"rbf(dims=9)", "9"}, [2]string{"rbf(dims=-1)", "index from 0"}, [2]string{"rbf(dims=[0, 0])", "given twice"},
 		[2]string{"rbf(lengthscale=-1)", "a positive number"}, [2]string{"rbf(lengthscale=inf)", "a positive number"}, [2]string{"rbf(lengthscale=nan)", "a positive number"},
 		[2]string{"rbf(lengthscale=1e999)", "a positive number"}, [2]string{"rbf(legnthscale=1)", `did you mean "lengthscale"`}, [2]string{"poly(0)", "from 1 to 100"},
 		[2]string{"poly(99999999999999999999)", "from 1 to 100"}, [2]string{"poly(1.5)", "from 1 to 100"}, [2]string{"+rbf", "expected a kernel"},

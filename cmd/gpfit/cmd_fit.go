@@ -44,7 +44,7 @@ The mean function, such as --mean 'linear + bumps(5, dims=0)', is a sum of
 constant; linear, in every column; poly(K), the powers 1 to K of every column,
 without products of columns; and bumps(M), M Gaussian bumps on every column, with
 centres at its quantiles and their mean distance as width. Each of them includes
-the constant. dims=0 or dims=[0, 2] limits a term to columns. gpfit finds the
+the constant. dims=temp or dims=[temp, 2] limits a term to columns, by name or index. gpfit finds the
 coefficients by generalised least squares within each evaluation, and predictions
 include their uncertainty.
 

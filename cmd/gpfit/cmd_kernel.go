@@ -88,7 +88,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if f.check.Points < 1 || f.check.Draws < 0 || f.columns < 1 {
 		return exit.Usagef("--points and --columns must be positive, and --draws not negative")
 	}
-	if _, err := kernel.Parse(args[0]); err != nil { // before the table is read
+	if err := kernel.CheckText(args[0]); err != nil { // before the table is read
 		return err
 	}
 	opts := f.Fit

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/option"
 	"gpfit/gp"
 	"gpfit/gp/columns"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -196,7 +197,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 // fromExpression returns the distribution that a covariance function gives.
 func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
 	at := sampleRows{names: []string{"x"}}
-	expr, err := kernel.Parse(f.prior)
+	err := kernel.CheckText(f.prior) // before the table is read
 	if err != nil {
 		return nil, at, err
 	}
@@ -217,12 +218,16 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		return nil, at, err
 	}
 	at.used = kernel.Columns(len(at.names))
+	expr, err := kernel.Parser{Columns: at.names}.Parse(f.prior)
+	if err != nil {
+		return nil, at, err
+	}
 	process, err := gp.NewProcess(expr, len(at.names))
 	if err != nil {
 		return nil, at, err
 	}
 	for _, text := range f.set {
-		if err := setParameter(process, text); err != nil {
+		if err := setParameter(process, at.names, text); err != nil {
 			return nil, at, err
 		}
 	}
@@ -230,8 +235,9 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	return j, at, err
 }
 
-// setParameter sets the parameter of process that text, a value of --set, names.
-func setParameter(process *gp.Process, text string) error {
+// setParameter sets the parameter of process that text, a value of --set, names. It may
+// name one of the columns.
+func setParameter(process *gp.Process, columns []string, text string) error {
 	value, err := option.All().Find("set", "nlml").Read(nil, text)
 	if err != nil {
 		return err
@@ -240,7 +246,7 @@ func setParameter(process *gp.Process, text string) error {
 	if !(a.Value >= 0) {
 		return &fit.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
 	}
-	err = process.Set(a.Name, a.Value)
+	err = process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
 	var unknown *gp.ParameterError
 	if errors.As(err, &unknown) {
 		return exit.Usagef("--set %v", err)

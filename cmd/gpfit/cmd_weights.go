@@ -47,7 +47,7 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	}
 	if linear, err := model.HasLinearTerm(); err != nil || !linear {
 		if err == nil {
-			err = exit.Usagef("%s: the kernel %s has no linear term", path, model.Kernel)
+			err = exit.Usagef("%s: the kernel %s has no linear term", path, model.KernelText())
 		}
 		return err
 	}

@@ -94,7 +94,7 @@ func runInExamples(t *testing.T, commands []string) string {
 func checkREADMEOutput(t *testing.T, readme, stdout string) {
 	_, shown, _ := strings.Cut(readme, "```text\n")
 	shown, _, _ = strings.Cut(shown, "```")
-	for _, words := range []string{"NLML                      -969.3393", "lengthscale[0]              0.49484", "noise_variance           0.00053844", "  RMSE                     0.41075"} {
+	for _, words := range []string{"NLML                      -969.3393", "lengthscale[year]              0.494842", "noise_variance              0.000538444", "  RMSE                     0.41075"} {
 		if !strings.Contains(shown, words) || !strings.Contains(stdout, words) {
 			t.Errorf("%q is not in both README.md and the output:\n%s", words, stdout)
 		}

@@ -80,13 +80,13 @@ func pairsOf(n, order int64) []pairs {
 }
 
 // of returns the blocks of a that begin at element (i, j) of each pair.
-func (p pairs) of(a kernels.Matrix, i, j int64) mathlib.Batch {
-	return mathlib.Batch{Matrix: a.At(p.at+i, p.at+j), Stride: 2 * p.order * (a.LD + 1)}
+func (p pairs) of(a kernels.Matrix, i, j int64) mathlib.Strided {
+	return mathlib.Strided{Matrix: a.At(p.at+i, p.at+j), Stride: 2 * p.order * (a.LD + 1)}
 }
 
 // rows returns blocks of a panel with the rows of the first block of each pair.
-func (p pairs) rows(panel kernels.Matrix) mathlib.Batch {
-	return mathlib.Batch{Matrix: panel.At(p.at, 0), Stride: 2 * p.order}
+func (p pairs) rows(panel kernels.Matrix) mathlib.Strided {
+	return mathlib.Strided{Matrix: panel.At(p.at, 0), Stride: 2 * p.order}
 }
 
 // invertBlocks computes the diagonal blocks of U: first those of order leaf, then from
@@ -216,7 +216,7 @@ func (w *Workspace) squareUpper(ctx context.Context) error {
 
 // gemmEach computes C = alpha·op(A)·op(B) + beta·C for count m×n matrices C: in one call
 // if that is a short step, else one after the other.
-func (w *Workspace) gemmEach(ctx context.Context, opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b mathlib.Batch, beta float64, c mathlib.Batch, count int64) error {
+func (w *Workspace) gemmEach(ctx context.Context, opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b mathlib.Strided, beta float64, c mathlib.Strided, count int64) error {
 	flops := 2 * float64(m) * float64(n) * float64(k) * float64(count)
 	if count > 1 && flops <= w.sizes.gemm {
 		if err := w.gpu.GemmBatched(opA, opB, m, n, k, alpha, a, b, beta, c, count); err != nil {
@@ -225,7 +225,7 @@ func (w *Workspace) gemmEach(ctx context.Context, opA, opB mathlib.Transpose, m,
 		return w.worked(ctx, flops)
 	}
 	for i := range count {
-		at := func(b mathlib.Batch) kernels.Matrix { return b.At(i*b.Stride, 0) }
+		at := func(b mathlib.Strided) kernels.Matrix { return b.At(i*b.Stride, 0) }
 		if err := w.gemm(ctx, opA, opB, m, n, k, alpha, at(a), at(b), beta, at(c)); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit"
 	"gpfit/graph"
+	"gpfit/internal/textform"
 )
 
 // The kinds of options that name parameters.
@@ -23,9 +24,9 @@ func named(name, goType string, read func(o *Option, e Item) (any, error)) Value
 	return ValueKind{Name: name, Go: goType, Repeats: true, Named: true, split: nameAndValue, read: read}
 }
 
-// nameAndValue splits NAME=VALUE at its first equals sign.
+// nameAndValue splits NAME=VALUE.
 func nameAndValue(text string) ([]Item, error) {
-	name, value, given := strings.Cut(text, "=")
+	name, value, given := textform.CutName(text)
 	return []Item{{Name: strings.TrimSpace(name), Value: value, Given: given}}, nil
 }
 

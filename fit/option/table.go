@@ -82,7 +82,7 @@ func splitMask(text string) (path, column string, err error) {
 func second(_, _ string, err error) error { return err }
 
 func modelOptions() Options {
-	checkKernel := func(value any) error { _, err := kernel.Parse(value.(string)); return err }
+	checkKernel := func(value any) error { return kernel.CheckText(value.(string)) }
 	return Options{
 		{Name: "kernel", Kind: Text, Group: Model, Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
@@ -95,8 +95,8 @@ func modelOptions() Options {
 			Help:   "give every leaf of the kernel one lengthscale per column",
 			Assign: into(func(v *Values) *bool { return &v.Fit.ARD })},
 		{Name: "mean", Kind: Text, Group: Model, Places: in(models, "bench", Spec), Default: "zero", Stated: true, Placeholder: "EXPRESSION", Examples: mean.Kinds(),
-			Help:   "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'",
-			check:  func(value any) error { _, err := mean.Parse(value.(string)); return err },
+			Help:   "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
+			check:  func(value any) error { return mean.CheckText(value.(string)) },
 			Assign: into(func(v *Values) *string { return &v.Fit.Mean })},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", fit.MeanGLS, fit.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
@@ -138,7 +138,7 @@ func parameterOptions() Options {
 			Help:   "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none",
 			Assign: word(func(v *Values) *gp.Standardize { return &v.Fit.Standardize })},
 		{Name: "set", Kind: Starts, Group: Parameters, Places: in(tables, Spec), Unit: "scaled units",
-			Help:   "start value of a parameter",
+			Help:   "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column",
 			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Set })},
 		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]",
 			Help:   "parameter to keep fixed at a value, or at its start value if none is given",

@@ -3,6 +3,7 @@
 package textform
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,9 +37,11 @@ func (e *Error) Error() string {
 type Scanner struct {
 	What, Text string
 	Pos        int
+	// Columns are the columns that the text may name, nil if their names are not
+	// known. AnyColumn accepts any name, to check a text before its table is read.
+	Columns   Columns
+	AnyColumn bool
 }
-
-const blanks = " \t\n\r"
 
 // Fail returns an error at pos. It truncates long words among args.
 func (s *Scanner) Fail(pos int, format string, args ...any) error {
@@ -154,24 +157,92 @@ func (s *Scanner) Numbers(item func(text string, start int) error) error {
 	return number()
 }
 
-// Dims reads the column numbers after `dims`: =n or =[n, n, …].
+// Dims reads the columns after `dims`, =COLUMN or =[COLUMN, COLUMN, …], each given by
+// its name or its index, and returns their indices.
 func (s *Scanner) Dims() ([]int, error) {
 	if err := s.Expect('='); err != nil {
 		return nil, err
 	}
 	var dims []int
-	err := s.Numbers(func(text string, start int) error {
-		c, err := strconv.Atoi(text)
-		switch {
-		case err != nil || c < 0:
-			return s.Fail(start, "dims needs column numbers from 0, not %s", Quote(text))
-		case slices.Contains(dims, c):
-			return s.Fail(start, "column %d is given twice", c)
+	column := func() error {
+		_, start := s.run(func(rune) bool { return false })
+		c, err := s.column()
+		if err == nil && slices.Contains(dims, c) {
+			err = s.Fail(start, "column %s is given twice", strings.TrimSpace(s.Text[start:s.Pos]))
 		}
 		dims = append(dims, c)
-		return nil
-	})
+		return err
+	}
+	if !s.Accept('[') {
+		err := column()
+		return dims, err
+	}
+	err := s.List(']', column)
 	return dims, err
+}
+
+// column reads the index or the name of a column.
+func (s *Scanner) column() (int, error) {
+	if !s.AtEnd() && s.Text[s.Pos] == '"' {
+		start := s.Pos
+		name, err := s.quoted()
+		if err != nil {
+			return 0, err
+		}
+		return s.named(name, start)
+	}
+	text, start := s.Value()
+	c, err := strconv.Atoi(text)
+	_, notNumber := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		return 0, s.Fail(start, "expected the name or the index of a column")
+	case err == nil && c >= 0:
+		return c, nil
+	case notNumber == nil:
+		return 0, s.Fail(start, "%s is neither an index from 0 nor a name; a name that looks like a number needs double quotes", Quote(text))
+	}
+	return s.named(text, start)
+}
+
+// named returns the index of a column. If any name will do, names that are not known
+// get different indices.
+func (s *Scanner) named(name string, start int) (int, error) {
+	if s.AnyColumn {
+		if !slices.Contains(s.Columns, name) {
+			s.Columns = append(s.Columns, name)
+		}
+		return manyColumns + slices.Index(s.Columns, name), nil
+	}
+	i, err := s.Columns.Index(name)
+	if err != nil {
+		return 0, s.Fail(start, "%v", err)
+	}
+	return i, nil
+}
+
+// manyColumns exceeds the number of columns of any table.
+const manyColumns = 1 << 30
+
+// quoted reads a name in double quotes.
+func (s *Scanner) quoted() (string, error) {
+	start := s.Pos
+	end := start + 1
+	for end < len(s.Text) && s.Text[end] != '"' {
+		if s.Text[end] == '\\' {
+			end++
+		}
+		end++
+	}
+	var name string
+	if end >= len(s.Text) {
+		return "", s.Fail(start, "the quotes of this name do not end")
+	}
+	if err := json.Unmarshal([]byte(s.Text[start:end+1]), &name); err != nil {
+		return "", s.Fail(start, "a name in quotes has the escapes of JSON, such as \\\" for a quote")
+	}
+	s.Pos = end + 1
+	return name, nil
 }
 
 // Call returns name(arg, arg, …), or name alone without arguments.

@@ -51,11 +51,6 @@ func SetDiagonal(a Matrix, d Vector, invert bool) Launch {
 	return launch("gpfit_setdiag", tiles(d.N, Threads), a.A, a.LD, d.N, d.A, flag(invert))
 }
 
-// Set writes value to a rows×cols block.
-func Set(a Matrix, rows, cols int64, value float64) Launch {
-	return launch("gpfit_set", squares(rows, cols), a.A, a.LD, rows, cols, value)
-}
-
 // Copy writes a rows×cols block to b, or with upper only its elements on and above the
 // diagonal. The blocks must not overlap.
 func Copy(a, b Matrix, rows, cols int64, upper bool) Launch {

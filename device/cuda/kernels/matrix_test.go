@@ -51,8 +51,6 @@ func TestBlocks(t *testing.T) {
 			src := normals(rng, rows*cols)
 			from := kernels.Matrix{A: m.put(src), LD: r}
 			at := func(i, j int) float64 { return src[i+j*rows] }
-			add("set", rows, cols, rows+1, nil, func(i, j int) float64 { return 2.5 },
-				func(b kernels.Matrix) kernels.Launch { return kernels.Set(b, r, c, 2.5) })
 			add("copy", rows, cols, rows, nil, at,
 				func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, false) })
 			before := normals(rng, rows*cols)

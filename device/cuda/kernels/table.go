@@ -33,7 +33,6 @@ var table = []Kernel{
 	entry("gpfit_colsumsq", p("a"), i("lda"), i("n"), p("out")),
 	entry("gpfit_getdiag", p("a"), i("lda"), i("n"), p("out"), i("invert")),
 	entry("gpfit_setdiag", p("a"), i("lda"), i("n"), p("d"), i("invert")),
-	entry("gpfit_set", p("a"), i("lda"), i("rows"), i("cols"), f("value")),
 	entry("gpfit_copy", p("a"), i("lda"), i("sa"), p("b"), i("ldb"), i("sb"), i("rows"), i("cols"), i("upper")),
 	entry("gpfit_invert", p("a"), i("lda"), i("n"), i("order"), p("b"), i("ldb")),
 	entry("gpfit_symcols", p("a"), i("lda"), i("n"), i("j0"), i("j1"), p("c"), p("b"), i("ldb")),
@@ -44,7 +43,6 @@ var table = []Kernel{
 func entry(name string, params ...Param) Kernel { return Kernel{Name: name, Params: params} }
 func p(name string) Param                       { return Param{Name: name, Kind: Pointer} }
 func i(name string) Param                       { return Param{Name: name, Kind: Int} }
-func f(name string) Param                       { return Param{Name: name, Kind: Double} }
 
 func find(name string) *Kernel {
 	for k := range table {

@@ -40,16 +40,16 @@ func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b drive
 	})
 }
 
-// Batch is a sequence of matrices of one shape. Each begins Stride numbers after the one
+// Strided is a sequence of matrices of one shape. Each begins Stride numbers after the one
 // before.
-type Batch struct {
+type Strided struct {
 	driver.Matrix
 	Stride int64
 }
 
 // GemmBatched queues C = alpha·op(A)·op(B) + beta·C, as [Handle.Gemm] does, for the first
 // count matrices of each batch (cublasDgemmStridedBatched_64).
-func (h *Handle) GemmBatched(ta, tb Transpose, m, n, k int64, alpha float64, a, b Batch, beta float64, c Batch, count int64) error {
+func (h *Handle) GemmBatched(ta, tb Transpose, m, n, k int64, alpha float64, a, b Strided, beta float64, c Strided, count int64) error {
 	return h.dev.Do(func() error {
 		return h.run(blasGemmBatched, h.blas, uintptr(ta), uintptr(tb), uintptr(m), uintptr(n), uintptr(k), uintptr(unsafe.Pointer(&alpha)),
 			uintptr(a.A), uintptr(a.LD), uintptr(a.Stride), uintptr(b.A), uintptr(b.LD), uintptr(b.Stride),

@@ -97,8 +97,8 @@ func TestStickyErrors(t *testing.T) {
 		},
 		"cusolverDnXpotrf": potrf,
 		"cublasDgemmStridedBatched_64": func(h *mathlib.Handle, p driver.Ptr) error {
-			a := mathlib.Batch{Matrix: driver.Matrix{A: p, LD: 2}}
-			return h.GemmBatched(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, mathlib.Batch{Matrix: a.At(0, 4)}, 1)
+			a := mathlib.Strided{Matrix: driver.Matrix{A: p, LD: 2}}
+			return h.GemmBatched(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, mathlib.Strided{Matrix: a.At(0, 4)}, 1)
 		},
 	}
 	for entry, call := range calls {

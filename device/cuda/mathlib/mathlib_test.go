@@ -236,8 +236,8 @@ func TestGemmBatched(t *testing.T) {
 	for _, ta := range transposes {
 		for _, tb := range transposes {
 			x, y, c := b.random(side, side), b.random(side, side), b.random(side, side)
-			along := func(m *matrix, step int64) mathlib.Batch {
-				return mathlib.Batch{Matrix: m.Matrix, Stride: step * (m.LD + 1)}
+			along := func(m *matrix, step int64) mathlib.Strided {
+				return mathlib.Strided{Matrix: m.Matrix, Stride: step * (m.LD + 1)}
 			}
 			want := c.full()
 			for i := range count {

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"gpfit/fit"
@@ -27,6 +28,10 @@ func TestFlags(t *testing.T) {
 func TestUnfinished(t *testing.T) {
 	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
 		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
+	quoted := &fit.UnfinishedError{Err: errors.New("lost"), Parameters: []fit.Assignment{{Name: `lengthscale["it's b"]`, Value: 2}}}
+	if got, want := errorText(quoted), `--set 'lengthscale["it'\''s b"]=2'`; !strings.Contains(got, want) {
+		t.Errorf("%s, want %s for a shell", got, want)
+	}
 	if got, want := err.Error(), "lost; allow option max-jitter\nbest so far: NLML 3.25; to continue from there: set lengthscale[0]=0.5, noise_variance=0.001"; got != want {
 		t.Errorf("library: %q, want %q", got, want)
 	}

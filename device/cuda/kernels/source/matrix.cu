@@ -132,17 +132,6 @@ struct Square {
     double v[Side][Side + 1];
 };
 
-// gpfit_set writes value to a rows×cols block.
-KERNEL gpfit_set(double *a, i64 lda, i64 rows, i64 cols, double value) {
-    Origin o = origin(rows);
-    i64 i = o.i + sideX();
-    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
-        if (i < rows) {
-            a[at(i, j, lda)] = value;
-        }
-    }
-}
-
 // gpfit_copy copies count rows×cols blocks from a to b, or with upper ≠ 0 their elements
 // i ≤ j; the others stay as they are in b. A block begins sa numbers in a and sb in b
 // after the one before.

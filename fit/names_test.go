@@ -1,0 +1,189 @@
+package fit
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gpfit/gp"
+)
+
+// named is synthetic data whose columns have the given names; the second is constant.
+func named(n int, names ...string) Data {
+	d := synthetic(n)
+	d.FeatureNames = names
+	return d
+}
+
+// TestNames checks that every part of a report calls parameters by the names of columns,
+// that the report maps them to indices, and that its names read back as options.
+func TestNames(t *testing.T) {
+	d := named(60, "wind speed", "const", "3")
+	o := Options{Kernel: "rbf(ard) + rbf(dims=[\"3\", 0])", Mean: "linear", StdErrors: true, MeanFit: MeanFree,
+		Priors: []ParameterPrior{{`k1.lengthscale["wind speed"]`, density(t, "gamma(3, 3)")}},
+		Ties:   []Tie{{"k2.lengthscale", `k1.lengthscale["3"]`}}}
+	out := mustFit(t, d, o)
+	r := &out.Report
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(r.Text(), "lengthscale[0]") || strings.Contains(r.Text(), "lengthscale[2]") {
+		t.Errorf("the text has an index:\n%s", r.Text())
+	}
+	if r.Kernel != `rbf(ard) + rbf(dims=["3", "wind speed"])` {
+		t.Errorf("kernel %s", r.Kernel)
+	}
+	wind, three := `k1.lengthscale["wind speed"]`, `k1.lengthscale["3"]`
+	for what, has := range map[string]bool{
+		"parameter":     r.Parameters[wind] > 0 && r.Parameters[three] > 0,
+		"original":      r.ParametersOriginalUnits[wind] > 0,
+		"of the mean":   r.ParametersOriginalUnits[`mean_linear["wind speed"]`] != 0,
+		"gradient":      r.GradientLog[wind] != 0,
+		"std. error":    r.StdErrors.Log[wind] > 0 && r.StdErrors.Original[wind] > 0,
+		"names":         r.StdErrors.Names[0] == wind,
+		"prior":         r.Priors[wind] != "",
+		"tie":           r.Tied["k2.lengthscale"] == three,
+		"column":        r.Columns[wind] == ParameterColumn{"k1.lengthscale[0]", 0, "wind speed"} && r.Columns[three] == ParameterColumn{"k1.lengthscale[2]", 2, "3"},
+		"mean's column": r.Columns[`mean_linear["3"]`].Index == 2,
+	} {
+		if !has {
+			t.Errorf("%s: no name of a column in %s", what, text)
+		}
+	}
+	if got := out.Model.Parameters(); !reflect.DeepEqual(got[wind], r.Parameters[wind]) || got[three] != r.Parameters[three] {
+		t.Errorf("parameters of the model %v", got)
+	}
+
+	again := o
+	again.StdErrors = false
+	for name, v := range r.Parameters {
+		if r.Tied[name] == "" {
+			again.Set = append(again.Set, Assignment{name, v, true})
+		}
+	}
+	if e := evaluate(t, d, again); math.Abs(e.NLML-r.NLML) > 1e-9 {
+		t.Errorf("NLML %v at the reported parameters, %v in the fit", e.NLML, r.NLML)
+	}
+}
+
+// TestNamesMeanIndices checks that options by name and by index are the same fit.
+func TestNamesMeanIndices(t *testing.T) {
+	d := named(50, "a.b", "const", "c=d")
+	byName := Options{Kernel: `rbf(ard)*matern32(dims="c=d")`, Mean: "poly(2, dims=a.b)",
+		Set: []Assignment{{`k1.lengthscale["c=d"]`, 0.7, true}}, Fix: []Assignment{{"mean_power[a.b,2]", 0.1, true}},
+		Bounds: []Interval{{"k1.lengthscale[a.b]", 0.2, 3}}, Priors: []ParameterPrior{{`k1.lengthscale["c=d"]`, density(t, "gamma(2, 2)")}}}
+	byIndex := Options{Kernel: "rbf(ard)*matern32(dims=2)", Mean: "poly(2, dims=0)",
+		Set: []Assignment{{"k1.lengthscale[2]", 0.7, true}}, Fix: []Assignment{{"mean_power[0,2]", 0.1, true}},
+		Bounds: []Interval{{"k1.lengthscale[0]", 0.2, 3}}, Priors: []ParameterPrior{{"k1.lengthscale[2]", density(t, "gamma(2, 2)")}}}
+	a, b := mustFit(t, d, byName), mustFit(t, d, byIndex)
+	if a.Report.Objective != b.Report.Objective || !reflect.DeepEqual(a.Report.Parameters, b.Report.Parameters) || a.Model.Kernel != b.Model.Kernel {
+		t.Errorf("by name %v, by index %v", a.Report.Parameters, b.Report.Parameters)
+	}
+	if a.Model.Kernel != "rbf(ard)*matern32(dims=2)" {
+		t.Errorf("the model's kernel is %s", a.Model.Kernel)
+	}
+	// Start values of the search for kernels go from leaf to leaf by name.
+	s, err := Select(t.Context(), d, Options{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.FeatureNames = nil
+	plain, err := Select(t.Context(), d, Options{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range s.Candidates {
+		if p := plain.Candidates[i]; *c.NLML != *p.NLML || c.Kernel != strings.ReplaceAll(p.Kernel, "dims=0", "dims=a.b") {
+			t.Errorf("candidate %d is %s with NLML %v; without names %s with %v", i, c.Kernel, *c.NLML, p.Kernel, *p.NLML)
+		}
+	}
+}
+
+// TestUnnamedColumns checks that data without names keeps indices.
+func TestUnnamedColumns(t *testing.T) {
+	d := synthetic(40)
+	d.FeatureNames = nil
+	r := mustFit(t, d, Options{Kernel: "rbf(ard) + linear(dims=2)"}).Report
+	if r.Parameters["k1.lengthscale[2]"] == 0 || r.Kernel != "rbf(ard) + linear(dims=2)" || r.Columns["k1.lengthscale[2]"].Column != "x2" {
+		t.Errorf("kernel %s, parameters %v, columns %v", r.Kernel, r.Parameters, r.Columns)
+	}
+}
+
+func TestNameMistakes(t *testing.T) {
+	d := named(30, "temp", "const", "temperature")
+	for want, o := range map[string]Options{
+		`did you mean "lengthscale[temp]"`:               {Kernel: "rbf(ard)", Set: []Assignment{{"lengthscale[tmep]", 1, true}}},
+		"is one number for all columns":                  {Set: []Assignment{{"lengthscale[temp]", 1, true}}},
+		"prior lengthscale[0]: is given twice":           {Kernel: "rbf(ard)", Priors: []ParameterPrior{{"lengthscale[temp]", density(t, "gamma(2, 2)")}, {"lengthscale[0]", density(t, "gamma(2, 2)")}}},
+		"coefficient of the mean, which option mean-fit": {Mean: "linear", MeanFit: MeanGLS, Set: []Assignment{{"mean_linear[temp]", 1, true}}},
+	} {
+		wantOption(t, d, o, want)
+	}
+	_, err := Prepare(d, Options{Kernel: "rbf(dims=[temp, temperatur])"})
+	if err == nil || !strings.Contains(err.Error(), `no column is called "temperatur" (did you mean "temperature"?)`) {
+		t.Errorf("a typo in dims: %v", err)
+	}
+	d.FeatureNames = []string{"temp", "const", "temp"}
+	if r := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
+		t.Errorf("two columns of the same name: %v", r.Parameters)
+	}
+	wantOption(t, d, Options{Kernel: "rbf(ard)", Set: []Assignment{{"lengthscale[temp]", 1, true}}}, "no such parameter")
+}
+
+// TestNoiseLabels checks that labels of noise groups read back, quoted where necessary.
+func TestNoiseLabels(t *testing.T) {
+	d := synthetic(40)
+	for i := range d.N {
+		d.NoiseGroup = append(d.NoiseGroup, []string{"a b", "1"}[i%2])
+	}
+	r := mustFit(t, d, Options{Fix: []Assignment{{`noise_variance["a b"]`, 0.25, true}, {"noise_variance[1]", 0.5, true}}}).Report
+	if r.Parameters[`noise_variance["a b"]`] != 0.25 || r.Parameters["noise_variance[1]"] != 0.5 {
+		t.Errorf("parameters %v", r.Parameters)
+	}
+}
+
+// TestModelColumns checks that dims by name means the same column for a model whose table
+// of predictions has another order: rows are in the order of the model's features.
+func TestModelColumns(t *testing.T) {
+	d := named(50, "a", "const", "b")
+	out := mustFit(t, d, Options{Kernel: "rbf(dims=b)"})
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	if err := out.SaveModel(path, false); err != nil {
+		t.Fatal(err)
+	}
+	m, err := gp.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Condition(t.Context(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	pred, err := p.Predict(t.Context(), []float64{1, 0, 290, 99, 0, 290, 1, 0, 291}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pred.Mean[0] != pred.Mean[1] || pred.Mean[0] == pred.Mean[2] {
+		t.Errorf("means %v: only b matters", pred.Mean)
+	}
+}
+
+// TestCheckpointOfIndices checks that the names of columns in results do not change what
+// a checkpoint is for: the hash is what gpfit 0.1.0 and its successors computed when
+// parameters had indices.
+func TestCheckpointOfIndices(t *testing.T) {
+	d := Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
+	job, err := Prepare(d, Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: MeanFree,
+		Set: []Assignment{{"k1.lengthscale[1]", 2, true}}, Bounds: []Interval{{"k1.lengthscale[0]", 0.1, 9}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := job.id(), "6a79a327aeae66e6f67787335b66826123909ac4fa6a9ac785054e8c3afb2248"; got != want {
+		t.Errorf("the hash is %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,100 @@
+package gp
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestRelevanceByPredictions compares with predictions of rows whose columns were
+// exchanged one at a time, by the device.
+func TestRelevanceByPredictions(t *testing.T) {
+	models := exportModels(t)
+	models["plain"] = newModel(t, 30)
+	for _, text := range []string{"matern12(ard)", "linear", "periodic(dims=2)*rbf", "formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "tent(dims=0) + rbf"} {
+		models[text] = exampleModel(t, text, text == "linear")
+	}
+	two := newModel(t, 30)
+	two.Y = append(two.Y, two.Y...)
+	for i := range 30 {
+		two.Y[30+i] = math.Cos(two.X[2*i])
+	}
+	second := NewScaling(StandardizeXY, two.X, two.Y[30:], 2)
+	two.Alpha = append(two.Alpha, two.Alpha...)
+	two.Targets = []Target{
+		{Name: "y", YMean: two.Scaling.YMean, YScale: two.Scaling.YScale, Coefficients: two.Mean.Coefficients},
+		{Name: "z", YMean: second.YMean, YScale: second.YScale, Coefficients: []float64{0.1, 0.2, -0.5}},
+	}
+	models["two targets"] = two
+	for what, m := range models {
+		got, err := m.Relevance(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q, want := range relevanceByPredictions(t, m) {
+			if math.Abs(got[q]-want) > 1e-9*(1+want) {
+				t.Errorf("%s: relevance of column %d is %v, by predictions %v", what, q, got[q], want)
+			}
+		}
+	}
+}
+
+func relevanceByPredictions(t *testing.T, m *Model) []float64 {
+	all, d, pairs := len(m.FeatureNames), len(m.Columns), m.relevancePairs()
+	row := func(i int) []float64 {
+		full := make([]float64, all)
+		for q, c := range m.Columns {
+			full[c] = m.X[i*d+q]
+		}
+		return full
+	}
+	out := make([]float64, d)
+	for q, c := range m.Columns {
+		var rows []float64
+		for _, pair := range pairs {
+			changed := slices.Clone(row(pair[0]))
+			changed[c] = row(pair[1])[c]
+			rows = append(append(rows, row(pair[0])...), changed...)
+		}
+		parts, err := condition(t, m).PredictTargets(context.Background(), rows, 2*len(pairs), RowNoise{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, part := range parts {
+			sum := 0.0
+			for i := range pairs {
+				e := part.Mean[2*i] - part.Mean[2*i+1]
+				sum += e * e
+			}
+			spread, y := 0.0, m.Target(k).Y
+			for _, pair := range pairs {
+				spread += (y[pair[0]] - y[pair[1]]) * (y[pair[0]] - y[pair[1]])
+			}
+			out[q] += sum / spread / float64(len(parts))
+		}
+		out[q] = math.Sqrt(out[q])
+	}
+	return out
+}
+
+// TestRelevancePairs checks that pairs differ, cover all rows of small tables evenly, and
+// are fewer for tables with many columns.
+func TestRelevancePairs(t *testing.T) {
+	m := &Model{Columns: make([]int, 3), Y: make([]float64, 10)}
+	pairs := m.relevancePairs()
+	uses := make([]int, 10)
+	for _, p := range pairs {
+		uses[p[0]]++
+		if p[0] == p[1] {
+			t.Errorf("pair %v", p)
+		}
+	}
+	if len(pairs) != relevanceRows || slices.Max(uses)-slices.Min(uses) > 1 {
+		t.Errorf("%d pairs, rows used %v times", len(pairs), uses)
+	}
+	wide := &Model{Columns: make([]int, 5000), Y: make([]float64, 1000)}
+	if n := len(wide.relevancePairs()); n != leastRelevanceRows {
+		t.Errorf("%d pairs of 5,000 columns", n)
+	}
+}

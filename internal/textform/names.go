@@ -1,0 +1,64 @@
+package textform
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Indexed is the reverse of [Columns.Display]: it returns the name of a parameter with
+// the index of a column in place of its name. It returns the text itself if that is not
+// the name of a parameter of a column.
+func (c Columns) Indexed(name string) string {
+	base, rest, ok := strings.Cut(name, "[")
+	if !ok {
+		return name
+	}
+	s := Scanner{Text: rest, Columns: c}
+	i, err := s.column()
+	tail := strings.TrimSpace(s.Text[s.Pos:])
+	if err != nil || !strings.HasPrefix(tail, "]") && !strings.HasPrefix(tail, ",") {
+		return name
+	}
+	return strings.TrimSpace(base) + "[" + strconv.Itoa(i) + strings.ReplaceAll(tail, " ", "")
+}
+
+// Unquoted returns the text between the brackets of a parameter's name, such as the
+// label of noise_variance["a b"], without quotes.
+func Unquoted(name string) (base, label string, ok bool) {
+	base, rest, ok := strings.Cut(name, "[")
+	label, closed := strings.CutSuffix(strings.TrimSpace(rest), "]")
+	if !ok || !closed {
+		return "", "", false
+	}
+	if strings.HasPrefix(label, `"`) {
+		if err := json.Unmarshal([]byte(label), &label); err != nil {
+			return "", "", false
+		}
+	}
+	return strings.TrimSpace(base), label, true
+}
+
+// CutName splits NAME=VALUE at its first equals sign outside of brackets, which may hold
+// a name with an equals sign.
+func CutName(text string) (name, value string, found bool) {
+	from := 0
+	if open := strings.IndexByte(text, '['); open >= 0 && open < equalsSign(text) {
+		s := Scanner{Text: text, Pos: open + 1}
+		if s.AtEnd() || text[s.Pos] != '"' {
+			from = open + 1 + max(0, strings.IndexByte(text[open+1:], ']'))
+		} else if _, err := s.quoted(); err == nil {
+			from = s.Pos
+		}
+	}
+	name, value, found = strings.Cut(text[from:], "=")
+	return text[:from] + name, value, found
+}
+
+// equalsSign returns the place of the first equals sign, or the length of the text.
+func equalsSign(text string) int {
+	if i := strings.IndexByte(text, '='); i >= 0 {
+		return i
+	}
+	return len(text)
+}
