@@ -111,6 +111,29 @@ func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error)
 	return out, err
 }
 
+// PredictMean returns the means that Predict returns, with the same bits, in about a
+// hundredth of the time, because it computes no variances. For a model from a file that
+// predicts means alone, [gp.Model.Means] also saves the factorisation. Errors: those of
+// Predict.
+func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, error) {
+	if _, err := m.model.TargetNamed(""); err != nil {
+		return nil, err
+	}
+	rows, err := m.rows(x)
+	if err != nil {
+		return nil, err
+	}
+	var mean []float64
+	err = m.use(func(p *gp.Posterior) error {
+		means, err := p.PredictMeans(ctx, rows, len(x))
+		if err == nil {
+			mean = means[0]
+		}
+		return err
+	})
+	return mean, err
+}
+
 // Sample returns joint draws of the function, without noise, at all rows of x: one
 // slice of len(x) values for each draw. The same seed gives the same draws. For m
 // rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors: those

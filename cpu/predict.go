@@ -44,10 +44,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 		err := parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(_, r int) {
-			row := w.cross[r*w.n : (r+1)*w.n]
-			for q := range len(alpha) / w.n {
-				mean[q*xs.N+j0+r] = vec.Dot(row, alpha[q*w.n:(q+1)*w.n])
-			}
+			weigh(w.cross[r*w.n:(r+1)*w.n], alpha, mean, j0+r, xs.N)
 		})
 		if err != nil {
 			return err
@@ -69,10 +66,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 // crossCovariances writes k(x*_j, x_i) to rows[(j−j0)·n + i], for j0 ≤ j < j1.
 func (w *Workspace) crossCovariances(ctx context.Context, evaluators []*kernel.Evaluator, xs *kernel.Points, j0, j1 int, rows []float64) error {
 	return parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(worker, r int) {
-		row := rows[r*w.n : (r+1)*w.n]
-		for i := 0; i < w.n; i += tileCols {
-			evaluators[worker].Row(row[i:], xs, j0+r, w.x, i, min(i+tileCols, w.n))
-		}
+		crossRow(evaluators[worker], rows[r*w.n:(r+1)*w.n], xs, j0+r, w.x)
 	})
 }
 

@@ -79,6 +79,15 @@ type JointCovariance interface {
 	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
 }
 
+// MeanPredictor is the capability of a [Device] to predict means without a workspace,
+// and so without memory or work of the order n².
+type MeanPredictor interface {
+	// PredictMeans writes the means that [Workspace.Predict] writes, for a workspace
+	// on the points x, with the same bits. It polls ctx. It is safe for concurrent
+	// use.
+	PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error
+}
+
 // FactorStore is the capability of a [Workspace] to read and write its Cholesky
 // factor L.
 type FactorStore interface {

@@ -1,6 +1,10 @@
 package fit
 
-import "gpfit/gp"
+import (
+	"encoding/json"
+
+	"gpfit/gp"
+)
 
 // SchemaVersion is the version of [Report] as JSON.
 const SchemaVersion = 1
@@ -324,4 +328,28 @@ type FoldScores struct {
 	NLPD       Number             `json:"nlpd"`
 	tests      []*TestScores      // of each target
 	warnings   []string
+}
+
+// ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside
+// the model.
+type ModelRecord struct {
+	SchemaVersion int `json:"schema_version"`
+	// Program wrote the model, such as "gpfit 0.1.0". Data names the table. Options
+	// holds the options that the user gave, by name.
+	Program string            `json:"program,omitempty"`
+	Data    string            `json:"data,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+	// Report is the report of the fit, Text the same for people.
+	Report *Report `json:"report"`
+	Text   string  `json:"text"`
+}
+
+// ReadRecord reads the record of a model, gp.Model.Record. A model from an earlier
+// version has none; the result is then nil.
+func ReadRecord(text []byte) (*ModelRecord, error) {
+	if text == nil {
+		return nil, nil
+	}
+	r := &ModelRecord{}
+	return r, json.Unmarshal(text, r)
 }

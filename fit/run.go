@@ -3,6 +3,7 @@ package fit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ import (
 type Outcome struct {
 	Report Report
 	Model  *gp.Model
+	// Record is stored with the model. Its fields Report and Text follow from Report.
+	Record ModelRecord
 	// posterior uses the workspace that the outcome keeps until Close.
 	posterior *gp.Posterior
 	close     func()
@@ -35,6 +38,9 @@ func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
 
 // SaveModel writes the model to a file, with its Cholesky factor if withFactor.
 func (o *Outcome) SaveModel(path string, withFactor bool) error {
+	if err := o.record(); err != nil {
+		return err
+	}
 	if withFactor {
 		return o.posterior.SaveWithFactor(path)
 	}
@@ -43,10 +49,22 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 
 // WriteModel writes to w the bytes that SaveModel writes.
 func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
+	if err := o.record(); err != nil {
+		return err
+	}
 	if withFactor {
 		return o.posterior.WriteWithFactor(w)
 	}
 	return o.Model.Write(w)
+}
+
+// record stores the record of the outcome, as it is now, in the model.
+func (o *Outcome) record() error {
+	r := o.Record
+	r.SchemaVersion, r.Report, r.Text = SchemaVersion, &o.Report, o.Report.Text()
+	text, err := json.MarshalIndent(r, "", "  ")
+	o.Model.Record = text
+	return err
 }
 
 // Close frees the device's memory.
@@ -170,6 +188,9 @@ func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, er
 		log.Finish()
 	}
 	out.Report.Seconds = time.Since(began).Seconds()
+	if failure := out.record(); err == nil {
+		err = failure
+	}
 	return out, err
 }
 

@@ -23,7 +23,8 @@ const SchemaVersion = 2
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy,
 // alpha.npy, noise.npy if the noise differs between rows, rows.npy if the training
-// rows are not all rows of a table, factor.npy on request, and model.json. Its zip
+// rows are not all rows of a table, factor.npy on request, model.json, and fit.json, which
+// says how the model was fitted and which readers of it need not know. Its zip
 // comment is this text and the SHA-256 of everything before the checksum's digits,
 // which detects a change of any byte.
 const commentPrefix = "gpfit model sha256 "
@@ -118,6 +119,9 @@ func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int
 	if _, err := entry.Write(text); err != nil {
 		return err
 	}
+	if err := m.writeRecord(z); err != nil {
+		return err
+	}
 	type array struct {
 		name   string
 		shape  []int
@@ -150,6 +154,21 @@ func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int
 	}
 	return z.Close()
 }
+
+// writeRecord writes the record of the fit, if there is one.
+func (m *Model) writeRecord(z *zip.Writer) error {
+	if m.Record == nil {
+		return nil
+	}
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: recordEntry, Method: zip.Store})
+	if err == nil {
+		_, err = entry.Write(m.Record)
+	}
+	return err
+}
+
+// recordEntry is the name of the record of the fit in a model file.
+const recordEntry = "fit.json"
 
 // createArray creates an archive entry in NumPy's format, float64 in C order.
 func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {

@@ -75,6 +75,9 @@ func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Mo
 			return nil, err
 		}
 	}
+	if m.Record, err = readRecord(archive); err != nil {
+		return nil, err
+	}
 	if _, err := archive.Open("factor.npy"); err == nil {
 		m.factorPath = path
 	}
@@ -82,6 +85,45 @@ func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Mo
 		return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
 	}
 	return m, nil
+}
+
+// FileInfo describes a model file.
+type FileInfo struct {
+	// Bytes is the size, SHA256 the checksum in the file, over all bytes before it.
+	Bytes  int64
+	SHA256 string
+	// SchemaVersion is the version of the form; see [SchemaVersion].
+	SchemaVersion int
+	// Factor says that the file has the Cholesky factor.
+	Factor bool
+}
+
+// Inspect reads a model file as [Load] does, and describes the file.
+func Inspect(path string, kernels ...*kernel.Family) (*Model, *FileInfo, error) {
+	m, err := Load(path, kernels...)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	archive, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+	}
+	h, err := readHeader(archive, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, &FileInfo{
+		Bytes: info.Size(), SHA256: strings.TrimPrefix(archive.Comment, commentPrefix), SchemaVersion: h.SchemaVersion, Factor: m.factorPath != "",
+	}, nil
 }
 
 // verify compares the checksum in the file's last bytes with its contents.
@@ -131,7 +173,24 @@ func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
 	return h, nil
 }
 
-// maxHeader bounds the bytes of model.json.
+// readRecord reads the record of the fit; nil if the file has none.
+func readRecord(archive *zip.Reader) (json.RawMessage, error) {
+	entry, err := archive.Open(recordEntry)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer entry.Close()
+	text, err := io.ReadAll(io.LimitReader(entry, maxHeader))
+	if err == nil && !json.Valid(text) {
+		err = errors.New(recordEntry + " is not JSON")
+	}
+	return text, err
+}
+
+// maxHeader bounds the bytes of model.json, and of fit.json.
 const maxHeader = 256 << 20
 
 // modelArray is an array of a model file.

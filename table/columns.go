@@ -24,6 +24,7 @@ type selection struct {
 	targets         []int
 	features        []int
 	extra, extraStr []int
+	keep            []int
 }
 
 // choose finds the columns that opts selects.
@@ -52,6 +53,13 @@ func (in *head) choose(opts Options) (selection, error) {
 			other[c] = true
 			*list.into = append(*list.into, c)
 		}
+	}
+	for _, spec := range opts.Keep {
+		c, err := in.column("extra", spec)
+		if err != nil {
+			return s, err
+		}
+		s.keep = append(s.keep, c)
 	}
 	if s.features, err = in.featureColumns(opts, s.target, other); err != nil {
 		return s, err

@@ -44,9 +44,9 @@ type Reader struct {
 	sel     selection
 	numeric []int // the columns whose numbers are needed
 	chunk   *Table
-	rows    int // read so far, dropped ones included
-	dropped int
-	gap     *Error // the first reason to drop a row
+	rows    int    // read so far, dropped ones included
+	gaps    int    // rows with missing values
+	gap     *Error // the first of them
 	notes   []string
 }
 
@@ -75,7 +75,7 @@ func newReader(src source, opts Options) (*Reader, error) {
 	sel, err := src.begun().choose(opts)
 	numeric := sel.numeric()
 	if err == nil {
-		err = src.use(numeric, sel.extraStr)
+		err = src.use(numeric, slices.Concat(sel.extraStr, sel.keep))
 	}
 	if err != nil {
 		src.close()
@@ -86,6 +86,18 @@ func newReader(src source, opts Options) (*Reader, error) {
 
 // Columns returns the number of feature columns, D of the tables that Next returns.
 func (r *Reader) Columns() int { return len(r.sel.features) }
+
+// Progress returns the share of the input that has been read, 0 if it is unknown.
+func (r *Reader) Progress() float64 { return r.src.progress() }
+
+// KeptNames returns the names of the columns of Options.Keep.
+func (r *Reader) KeptNames() []string {
+	var names []string
+	for _, c := range r.sel.keep {
+		names = append(names, r.src.begun().names[c])
+	}
+	return names
+}
 
 // Close closes the files.
 func (r *Reader) Close() error { return r.src.close() }
@@ -112,7 +124,7 @@ func (r *Reader) Next(most int) (*Table, error) {
 	if t.N > 0 {
 		return t, nil
 	}
-	if r.rows == r.dropped {
+	if r.rows == r.dropped() {
 		return nil, r.nothing()
 	}
 	return nil, io.EOF
@@ -123,20 +135,31 @@ func (r *Reader) Next(most int) (*Table, error) {
 // changes.
 func (r *Reader) Warnings() []string {
 	notes := append(slices.Clone(r.src.warnings()), r.notes...)
-	if r.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("left out %d of %s: missing values (first: %v)",
-			r.dropped, count(r.rows, "row"), r.gap))
+	if r.gaps > 0 {
+		done := "left out"
+		if r.opts.Missing == MissingMark {
+			done = "left blank"
+		}
+		notes = append(notes, fmt.Sprintf("%s %d of %s: missing values (first: %v)", done, r.gaps, count(r.rows, "row"), r.gap))
 	}
 	return notes
 }
 
+// dropped returns the number of rows left out.
+func (r *Reader) dropped() int {
+	if r.opts.Missing == MissingMark {
+		return 0
+	}
+	return r.gaps
+}
+
 // nothing returns the error for a table without rows.
 func (r *Reader) nothing() error {
-	if r.dropped == 0 {
+	if r.dropped() == 0 {
 		return r.src.noRows()
 	}
 	return &Error{Source: r.src.begun().source, Err: r.gap,
-		Msg: fmt.Sprintf("no rows left: all %d have missing values (first: %v)", r.dropped, r.gap)}
+		Msg: fmt.Sprintf("no rows left: all %d have missing values (first: %v)", r.gaps, r.gap)}
 }
 
 // newTable returns a table without rows.
@@ -152,6 +175,9 @@ func (r *Reader) newTable() *Table {
 	for _, c := range r.sel.targets {
 		t.TargetNames = append(t.TargetNames, h.names[c])
 		t.Targets, t.Missing = append(t.Targets, nil), append(t.Missing, nil)
+	}
+	if len(r.sel.keep) > 0 {
+		t.Keep = make([][]string, len(r.sel.keep))
 	}
 	if len(r.sel.extra) > 0 {
 		t.Extra = make(map[string][]float64)
@@ -170,20 +196,26 @@ func (r *Reader) append(t *Table) error {
 			return err
 		}
 		r.rows++
-		if !r.take(t) {
-			gap, err := r.refused()
+		gap := !r.take(t)
+		if gap {
+			why, err := r.refused()
 			if err != nil {
 				return err
 			}
 			if r.gap == nil {
-				r.gap = gap
+				r.gap = why
 			}
-			r.dropped++
+			r.gaps++
+		}
+		if gap && r.opts.Missing == MissingDrop {
 			t.truncate(t.N)
 			if t.Row == nil {
 				t.Row = identity(t.N)
 			}
 			continue
+		}
+		if r.opts.Missing == MissingMark {
+			t.Gap = append(t.Gap, gap)
 		}
 		t.Line = append(t.Line, r.src.place())
 		if t.Row != nil {
@@ -234,6 +266,9 @@ func (r *Reader) take(t *Table) bool {
 		name := r.opts.ExtraText[i]
 		t.ExtraText[name] = append(t.ExtraText[name][:t.N], s)
 	}
+	for i, c := range r.sel.keep {
+		t.Keep[i] = append(t.Keep[i][:t.N], textOf(r.src, c))
+	}
 	return ok
 }
 
@@ -242,7 +277,7 @@ func (r *Reader) take(t *Table) bool {
 func (r *Reader) refused() (gap *Error, err error) {
 	first, firstGap := math.MaxInt, math.MaxInt
 	look := func(c int, isGap bool) {
-		if isGap && r.opts.Missing == MissingDrop {
+		if isGap && r.opts.Missing != MissingError {
 			firstGap = min(firstGap, c)
 		} else {
 			first = min(first, c)

@@ -84,6 +84,12 @@ func (t *Table) swap(i, j int) {
 	for _, v := range t.ExtraText {
 		v[i], v[j] = v[j], v[i]
 	}
+	for _, v := range t.Keep {
+		v[i], v[j] = v[j], v[i]
+	}
+	if t.Gap != nil {
+		t.Gap[i], t.Gap[j] = t.Gap[j], t.Gap[i]
+	}
 }
 
 // truncate keeps the first n rows.
@@ -105,6 +111,10 @@ func (t *Table) truncate(n int) {
 	for name, v := range t.ExtraText {
 		t.ExtraText[name] = v[:min(n, len(v))]
 	}
+	for i, v := range t.Keep {
+		t.Keep[i] = v[:min(n, len(v))]
+	}
+	t.Gap = t.Gap[:min(n, len(t.Gap))]
 }
 
 // reserve makes room for n rows.

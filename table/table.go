@@ -55,6 +55,8 @@ const (
 	// MissingDrop leaves out rows with missing values and warns with their number. A
 	// cell that is not a number for another reason remains an error.
 	MissingDrop
+	// MissingMark keeps rows with missing values and marks them in Table.Gap.
+	MissingMark
 )
 
 // Options says how to read a file and which of its columns to use. The zero value
@@ -85,6 +87,9 @@ type Options struct {
 	// Extra are further columns to return as numbers, and ExtraText as labels, beside
 	// the features. They are features only if Features lists them, too.
 	Extra, ExtraText []string
+	// Keep are columns to return as text, beside any other use. Their cells may be
+	// empty.
+	Keep []string
 	// Missing says how to treat rows with missing values.
 	Missing MissingMode
 	// Subsample is the number of rows to draw at random, in their order, if there are
@@ -130,6 +135,11 @@ type Table struct {
 	// are nil if there are none. Labels are never empty.
 	Extra     map[string][]float64
 	ExtraText map[string][]string
+	// Keep holds a column of n texts for each of Options.Keep.
+	Keep [][]string
+	// Gap says for each row whether it has missing values; its numbers then mean
+	// nothing. It is nil without MissingMark.
+	Gap []bool
 	// Line holds for each row the line of its file, from 1, where it begins. In
 	// formats without lines it holds the number of the row, from 1.
 	Line []int

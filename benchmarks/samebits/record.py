@@ -51,7 +51,7 @@ class Recorder:
         env = {
             "PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb",
             "HOME": str(entry / "home"), "XDG_CACHE_HOME": str(entry / "home" / "cache"), "TMPDIR": str(entry / "home"),
-            "GPFIT_DEVICE": "cpu", "GPFIT_THREADS": "2",
+            "GPFIT_DEVICE": "cpu", "GPFIT_THREADS": "2", "GPFIT_FORCE": "true",
         }
         if "GPFIT_CPU" in os.environ:
             env["GPFIT_CPU"] = os.environ["GPFIT_CPU"]

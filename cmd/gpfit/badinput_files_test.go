@@ -167,7 +167,7 @@ var badModels = []badCase{
 	{args: "predict m.gpfit other.csv", code: exit.Data, want: []string{`no column named "a"`}, files: map[string]string{"other.csv": "z\n1\n"}},
 	{args: "predict m.gpfit t.csv --features a", code: exit.Usage, want: []string{"selects 1 columns, but the model has 2"}},
 	{args: "predict m.gpfit t.csv --interval 1", code: exit.Usage, want: []string{"between 0 and 1"}},
-	{args: "predict m.gpfit t.csv --out m.gpfit", code: exit.Usage, want: []string{"is also an input"}},
+	{args: "predict m.gpfit t.csv --out t.csv", code: exit.Usage, want: []string{"is also an input"}},
 	{args: "predict m.gpfit t.csv --out x.csv --cov x.csv", code: exit.Usage, want: []string{"is also the file of --out"}},
 	{args: "predict m.gpfit t.csv --cov x.txt", code: exit.Usage, want: []string{"must end in"}},
 	{args: "predict m.gpfit t.csv --plot x.pdf", code: exit.Usage, want: []string{".svg or .png"}},

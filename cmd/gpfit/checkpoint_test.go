@@ -86,7 +86,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 	a, errA := os.ReadFile(filepath.Join(dir, "whole.gpfit"))
 	b, errB := os.ReadFile(filepath.Join(dir, "killed.gpfit"))
-	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+	if errA != nil || errB != nil || !bytes.Equal(withoutRecord(t, a), withoutRecord(t, b)) {
 		t.Errorf("after %d kills another model (%v, %v)", kills, errA, errB)
 	}
 	if x, y := withoutTimes(t, whole.Bytes()), withoutTimes(t, resumed.Bytes()); x != y {

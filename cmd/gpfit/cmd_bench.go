@@ -99,7 +99,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err != nil || f.plot == "" {
 		return err
 	}
-	if err := bench.Plot(results).Write(ctx, f.plot); err != nil {
+	if err := bench.Plot(results).Write(ctx, f.plot, f.Output.Force); err != nil {
 		return err
 	}
 	msg.Note("plot written to %s", f.plot)
@@ -129,7 +129,7 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 			return exit.Usagef("--plot %v", err)
 		}
 	}
-	return output.Check([]output.Destination{{Flag: "plot", Path: f.plot}}, f.data)
+	return output.Check(f.Output.Force, []output.Destination{{Flag: "plot", Path: f.plot}}, f.data)
 }
 
 // table reads --data or makes the synthetic table.

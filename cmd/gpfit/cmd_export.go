@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
 )
 
@@ -40,13 +41,14 @@ tuned parameters and, from a checkpoint, the values of the objective are its
 metrics; model and log are its artifacts. A second export replaces the runs of the
 first. MLflow reads the store with MLFLOW_ALLOW_FILE_STORE=true, and 'mlflow
 migrate-filestore' copies it into a database.`,
-		Example: `  gpfit export co2.gpfit --format npz --out co2.npz
+		Example: `  gpfit export co2.gpfit --out co2.npz
   gpfit export co2.gpfit | jq .kernel
   gpfit export study.run --format mlflow --out mlruns`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd, args[0], &f) },
 	}
 	s := flags.InOrder(cmd)
-	flags.Choice(s, &f.format, "format", "form of the result", "json", "npz", "mlflow")
+	s.StringVar(&f.format, "format", "", "form of the result: json, npz or mlflow (default: by the name of --out, or json)")
+	flags.Completions(s, "format", "json", "npz", "mlflow")
 	s.StringVar(&f.experiment, "experiment", "", "`NAME` of MLflow's experiment (default: the name of the batch, or gpfit)")
 	flags.InGroup(s, "Output", "format", "experiment")
 	f.Add(s, "export")
@@ -54,21 +56,29 @@ migrate-filestore' copies it into a database.`,
 }
 
 func runExport(cmd *cobra.Command, path string, f *exportFlags) error {
-	if f.format == "mlflow" {
+	switch f.format {
+	case "mlflow":
 		return exportRuns(cmd, path, f)
+	case "", "json", "npz":
+	default:
+		return exit.Usagef("--format %q: must be json, npz or mlflow", f.format)
 	}
 	if f.experiment != "" {
 		return exit.Usagef("--experiment %s: needs --format mlflow", f.experiment)
+	}
+	file, err := output.Choose(f.Output.Out, f.format, false, output.JSON, output.NPZ)
+	if err != nil {
+		return err
 	}
 	m, err := f.LoadModel(path)
 	if err != nil {
 		return err
 	}
 	write := m.ExportJSON
-	if f.format == "npz" {
+	if file.Format == output.NPZ {
 		write = m.ExportNPZ
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), write)
+	return f.Write(cmd.Context(), cmd.OutOrStdout(), file.Compressed(write))
 }
 
 // exportRuns adds what path holds to an MLflow file store.

@@ -72,13 +72,15 @@ same bits as an uninterrupted fit.`,
 	return cmd
 }
 
-// saveModel writes the model of an outcome.
-func saveModel(ctx context.Context, path string, o *fit.Outcome, withFactor bool) error {
-	err := atomicfile.Write(ctx, path, func(w io.Writer) error { return o.WriteModel(w, withFactor) })
-	if err != nil {
-		return fmt.Errorf("%s: cannot write the model: %w", path, err)
+// saveModel writes the model of an outcome. Only if replace is true, it replaces an
+// existing file.
+func saveModel(ctx context.Context, path string, replace bool, o *fit.Outcome, withFactor bool) error {
+	err := atomicfile.Writer(replace)(ctx, path, func(w io.Writer) error { return o.WriteModel(w, withFactor) })
+	var exists *atomicfile.ExistsError
+	if err == nil || errors.As(err, &exists) && exists.Saved != "" {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%s: cannot write the model: %w", path, err)
 }
 
 func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
@@ -88,12 +90,15 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	}
 	opts := f.FitOptions(msg)
 	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
-	out := &f.Output.Out
-	if *out == "" {
-		*out = output.ModelName(path)
+	model := output.Destination{Flag: "out", Path: f.Output.Out}
+	if model.Path == "" {
+		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
+		f.Output.Out = model.Path
 	}
-	checkpoint := []output.Destination{{Flag: "checkpoint", Path: opts.Checkpoint}}
-	if err := output.CheckModel(*out, f.Output.Force, checkpoint, f.Inputs(path)...); err != nil {
+	// A fit that continues replaces the model that it wrote when it was interrupted.
+	f.Output.Force = f.Output.Force || output.Continues(f.Output.Out, opts.Checkpoint)
+	checkpoint := output.Destination{Flag: "checkpoint", Path: opts.Checkpoint, Continued: true}
+	if err := output.Check(f.Output.Force, []output.Destination{model, checkpoint}, f.Inputs(path)...); err != nil {
 		return err
 	}
 	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
@@ -114,6 +119,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
+	outcome.Record = fit.ModelRecord{Program: programName, Data: path, Options: f.Texts("out", "force", "json", "quiet")}
 	if err == nil && f.CrossValidate {
 		if !f.Output.SaveFactor {
 			outcome.Close() // the folds need its memory
@@ -127,7 +133,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
-	saveErr := saveModel(cmd.Context(), f.Output.Out, o, f.Output.SaveFactor)
+	saveErr := saveModel(cmd.Context(), f.Output.Out, f.Output.Force, o, f.Output.SaveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = f.Output.Out
 	}

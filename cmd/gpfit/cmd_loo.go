@@ -4,15 +4,18 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp/columns"
 )
 
 type looFlags struct {
 	flags.Options
+	format string
 }
 
 func newLOO() *cobra.Command {
@@ -39,12 +42,26 @@ the result also contains them.`,
   gpfit loo co2.gpfit --json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLOO(cmd, args[0], &f) },
 	}
-	f.Add(flags.InOrder(cmd), "loo")
+	s := flags.InOrder(cmd)
+	f.Add(s, "loo")
+	addFormat(s, &f.format)
 	return cmd
+}
+
+// addFormat declares the flag --format of commands that write a table.
+func addFormat(s *pflag.FlagSet, format *string) {
+	s.StringVar(format, "format", "", "format of the result: csv, jsonl, json, parquet or npy (default: by the name of --out, or csv)")
+	flags.CommandLineOnly(s, "format") // other commands have a flag of this name
+	flags.Completions(s, "format", "csv", "jsonl", "json", "parquet", "npy")
+	flags.InGroup(s, "Output", "format")
 }
 
 func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	file, err := output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...)
+	if err != nil {
+		return err
+	}
 	model, err := f.LoadModel(path)
 	if err != nil {
 		return err
@@ -60,9 +77,11 @@ func runLOO(cmd *cobra.Command, path string, f *looFlags) error {
 		return err
 	}
 	s := l.Summary()
-	err = f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
-		return columns.Write(w, f.Output.JSON, map[string]any{"type": "loo", "summary": s}, columns.LeaveOneOut(model, l))
-	})
+	info := map[string]any{"type": "loo", "n": s.N, "summary": s}
+	err = f.Write(ctx, cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return file.Table(w, info, columns.LeaveOneOut(model, l)) }))
+	if err == nil {
+		err = file.Summary(cmd.OutOrStdout(), f.Output.JSON, info)
+	}
 	if err != nil {
 		return err
 	}

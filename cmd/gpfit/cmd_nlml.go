@@ -40,7 +40,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err := f.CheckScores(); err != nil {
 		return err
 	}
-	if err := output.Check([]output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
+	if err := output.Check(f.Output.Force, []output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
 		return err
 	}
 	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
@@ -54,7 +54,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	defer job.Close()
 	var writeGraph func(*graph.Objective) error
 	if f.graph != "" {
-		writeGraph = func(o *graph.Objective) error { return atomicfile.Write(ctx, f.graph, o.WriteDOT) }
+		writeGraph = func(o *graph.Objective) error { return atomicfile.Writer(f.Output.Force)(ctx, f.graph, o.WriteDOT) }
 	}
 	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
 	if err == nil {

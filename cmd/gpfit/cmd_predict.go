@@ -2,27 +2,37 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math"
+	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/gp/columns"
 	"gpfit/gp/rows"
-	"gpfit/internal/plotting"
-	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 type predictFlags struct {
 	flags.Options
 	predict      columns.Predict
 	plot, plotBy string
+	format       string
+	score        bool
+	file         *output.File
 }
 
 func newPredict() *cobra.Command {
@@ -35,7 +45,8 @@ original units:
 
   mean              posterior mean
   std               standard deviation of a new observation, noise included
-  lower95, upper95  its central interval, with the probability --interval
+  lower95, upper95  its central interval, with the probability 0.95; --interval 0.5,0.9
+                    gives lower50, upper50, lower90 and upper90 instead
   std_latent        standard deviation of the function without noise
 
 and on request
@@ -49,19 +60,31 @@ and on request
   draw0, draw1, …   with --draws: joint draws of all rows from the posterior
 
 If the model has several targets, each of these names begins with the name of its
-target and a point.
+target and a point. The columns of --keep come first, as DATA has them.
 
-gpfit finds the columns by the names that the model was trained with; --features
-names others, in the model's order. It finds the columns of known noise variances
-and of noise groups in the same way. Without known variances, std includes only the
-estimated noise, and gpfit warns. Rows without a noise group are an error unless
---noise-group-default names one.
+The result is CSV on standard output, or a file whose name gives the format:
+.csv, .jsonl (an object for each row), .json (one object), .parquet or .npy, and text
+also with .gz. --format gives the format of standard output. With --json and a file of
+another format, gpfit prints a summary as JSON.
+
+gpfit finds the columns by the names that the model was trained with, in any order,
+and ignores others; --features names others, in the model's order. It finds the
+columns of known noise variances and of noise groups in the same way. Without known
+variances, std includes only the estimated noise, and gpfit warns. Rows without a
+noise group are an error unless --noise-group-default names one.
+
+--mean-only predicts the mean alone, without the factorisation and the variances,
+which take nearly all of the time. --score compares the predictions with the targets
+in DATA: RMSE, MAE, NLPD (mean negative log predictive density) and the share of
+targets in each interval. Rows without a target are predicted and not scored.
 
 gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
-memory. With --json, --draws or --cov it holds all rows in memory. --plot plots mean
-and interval along one feature, with the training data.`,
+memory. As JSON object or .npy, and with --draws or --cov, it holds all results in
+memory. --plot plots mean and interval along one feature, with the training data.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
-  gpfit predict model.gpfit new.csv --interval 0.9 --out predictions.csv
+  gpfit predict model.gpfit new.csv --interval 0.5,0.9 --out predictions.parquet
+  gpfit predict model.gpfit new.csv --keep id,date --missing blank --mean-only
+  gpfit predict model.gpfit labelled.csv --score --out predictions.csv.gz
   gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
@@ -69,23 +92,73 @@ and interval along one feature, with the training data.`,
 	}
 	s := flags.InOrder(cmd)
 	f.Add(s, "predict")
-	s.Float64Var(&f.predict.Probability, "interval", 0.95, "probability of the interval for a new observation")
+	s.Float64SliceVar(&f.predict.Probabilities, "interval", []float64{0.95}, "probability of the interval for a new observation; several, separated by commas, give several intervals")
+	s.BoolVar(&f.predict.MeanOnly, "mean-only", false, "predict only the mean, in about a hundredth of the time")
+	s.BoolVar(&f.score, "score", false, "also compare the predictions with the targets in DATA")
 	s.BoolVar(&f.predict.Terms, "terms", false, "also predict each term of a sum of kernels")
 	s.BoolVar(&f.predict.Gradient, "gradient", false, "also give the derivatives of the mean by the features")
 	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "also give the standard deviations of the function's derivatives: 2n² operations per row and feature")
+	addFormat(s, &f.format)
 	s.StringVar(&f.plot, "plot", "", "also plot mean, interval and training data in `FILE`.svg or .png")
 	s.StringVar(&f.plotBy, "plot-by", "", "`NAME` of the feature along which to plot (default: the first that the model uses)")
-	flags.InGroup(s, "Prediction", "interval", "terms", "gradient", "gradient-std")
+	flags.CommandLineOnly(s, "score") // gpfit select has a flag of this name
+	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std")
 	flags.InGroup(s, "Output", "plot", "plot-by")
 	return cmd
 }
 
 // check finds mistakes in the flags before any work.
-func (f *predictFlags) check() error {
-	if p := f.predict.Probability; !(p > 0 && p < 1) {
-		return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
+func (f *predictFlags) check() (err error) {
+	for i, p := range f.predict.Probabilities {
+		switch {
+		case !(p > 0 && p < 1):
+			return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
+		case slices.Contains(f.predict.Probabilities[:i], p):
+			return exit.Usagef("--interval: %v is there twice", p)
+		}
 	}
 	f.predict.Sampling = f.Joint
+	if len(f.predict.Probabilities) == 0 {
+		return exit.Usagef("--interval: give at least one probability, such as 0.9")
+	}
+	if f.Rows.Missing == "blank" && f.predict.Wanted() {
+		return exit.Usagef("--missing blank: joint draws and covariances have no blank rows; give --missing drop")
+	}
+	if err := f.checkMeanOnly(); err != nil {
+		return err
+	}
+	if f.file, err = output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...); err != nil {
+		return err
+	}
+	if f.file.Format == output.NPY && len(f.Rows.Keep) > 0 {
+		return exit.Usagef("--keep: a NumPy array of numbers cannot hold text; write another format, such as .parquet")
+	}
+	f.Rows.Observed = f.score
+	return nil
+}
+
+// checkMeanOnly returns an error for results that the mean alone does not have.
+func (f *predictFlags) checkMeanOnly() error {
+	if !f.predict.MeanOnly {
+		return nil
+	}
+	for flag, given := range map[string]bool{
+		"terms": f.predict.Terms, "gradient": f.predict.Gradient, "gradient-std": f.predict.GradientStd,
+		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "plot": f.plot != "",
+	} {
+		if given {
+			return exit.Usagef("--mean-only gives the mean alone: leave out --%s", flag)
+		}
+	}
+	return nil
+}
+
+// checkTerminal keeps binary formats off a terminal.
+func (f *predictFlags) checkTerminal(stdout io.Writer) error {
+	binary := f.file.Format == output.Parquet || f.file.Format == output.NPY
+	if to, ok := stdout.(*os.File); ok && binary && f.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
+		return exit.Usagef("--format %s cannot go to a terminal: give --out FILE", f.file.Format)
+	}
 	return nil
 }
 
@@ -107,11 +180,14 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err := f.check(); err != nil {
 		return err
 	}
+	if err := f.checkTerminal(cmd.OutOrStdout()); err != nil {
+		return err
+	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
 		return err
 	}
-	if err := output.Check(f.outputs(model), modelPath, dataPath); err != nil {
+	if err := output.Check(f.Output.Force, f.outputs(model), modelPath, dataPath); err != nil {
 		return err
 	}
 	f.predict.OnNote = msg.Say
@@ -124,98 +200,184 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		return err
 	}
 	defer in.Close()
-	// Errors in the first rows end the command before the work begins.
-	next := in.Next
-	if f.predict.Wanted() {
-		next = in.All
+	run := &prediction{predictFlags: f, model: model, in: in, plot: plot, msg: msg}
+	if err := run.begin(ctx, dataPath); err != nil {
+		return err
 	}
-	first, err := flags.Await(ctx, dataPath, next)
-	if err != nil {
-		return flags.RowsError(err)
-	}
-	warnings := in.Warnings()
-	for _, w := range warnings {
-		msg.Warn(w)
-	}
-	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
+	done, err := run.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	err = f.Write(ctx, cmd.OutOrStdout(), func(w io.Writer) error { return f.writePieces(ctx, w, posterior, first, in, plot, msg) })
+	err = f.Write(ctx, cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return run.write(ctx, w) }))
 	msg.Clear()
-	for _, w := range in.Warnings()[len(warnings):] {
+	for _, w := range in.Warnings()[run.warned:] {
 		msg.Warn(w)
 	}
 	if err == nil && plot != nil {
-		err = plot.Write(ctx, f.plot)
+		err = plot.Write(ctx, f.plot, f.Output.Force)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return run.conclude(cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
-// writePieces predicts the rows of piece and all further rows of in, and writes the
-// results of each piece at once.
-func (f *predictFlags) writePieces(ctx context.Context, w io.Writer, p *gp.Posterior, piece rows.Rows, in *rows.ModelRows, plot *forecast, msg *messages.Writer) error {
-	out := columns.NewSheet(w, f.Output.JSON, f.predict.Info())
-	for done := 0; piece.N > 0; {
-		parts, err := f.predict.Parts(ctx, p, piece)
+// prediction is a run of the command.
+type prediction struct {
+	*predictFlags
+	model *gp.Model
+	in    *rows.ModelRows
+	// piece holds the rows in hand.
+	piece  rows.Rows
+	warned int // warnings shown
+	plot   *forecast
+	msg    *messages.Writer
+	// parts predicts rows.
+	parts  func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error)
+	scorer columns.Scorer
+	info   map[string]any
+	began  time.Time
+	done   int // rows
+}
+
+// begin reads the first rows, whose errors end the command before the work begins.
+func (r *prediction) begin(ctx context.Context, path string) (err error) {
+	next := r.in.Next
+	if r.predict.Wanted() {
+		next = r.in.All
+	}
+	if r.piece, err = flags.Await(ctx, path, next); err != nil {
+		return flags.RowsError(err)
+	}
+	if m := r.Rows.Missing; m == "drop" || m == "blank" {
+		return nil // a warning still changes
+	}
+	for _, w := range r.in.Warnings() {
+		r.msg.Warn(w)
+		r.warned++
+	}
+	return nil
+}
+
+// prepare opens the device for the predictions. The caller calls the returned function
+// when they are done.
+func (r *prediction) prepare(ctx context.Context) (func(), error) {
+	if r.predict.MeanOnly {
+		means, done, err := devices.Means(ctx, r.msg, r.Compute, r.model)
+		r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
+			return r.predict.Means(ctx, means, in)
+		}
+		return done, err
+	}
+	posterior, done, err := devices.Condition(ctx, r.msg, r.Compute, r.model)
+	if err != nil {
+		return nil, err
+	}
+	if !r.predict.Wanted() {
+		posterior.Workspace().OnProgress(func(p device.Progress) { r.progress(p.Done / p.Total) })
+	}
+	r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
+		return r.predict.Parts(ctx, posterior, in)
+	}
+	return done, nil
+}
+
+// progress shows how far the prediction of the whole table is. part is the share of
+// the rows in hand that are predicted.
+func (r *prediction) progress(part float64) {
+	rows, elapsed := float64(r.done)+part*float64(r.piece.Total), time.Since(r.began)
+	text := fmt.Sprintf("%d rows", int(rows))
+	// Reading is ahead by the rows in hand.
+	if read := float64(r.done + r.piece.Total); r.in.Progress() > 0 && rows > 0 {
+		share := min(1, r.in.Progress()*rows/read)
+		text += fmt.Sprintf(" (%.0f %%)", 100*share)
+		if elapsed > time.Second {
+			left := time.Duration(float64(elapsed) * (1 - share) / share)
+			text += fmt.Sprintf(", %.3g rows/s, %s left", rows/elapsed.Seconds(), left.Round(time.Second))
+		}
+	}
+	r.msg.Status("%s", text)
+}
+
+// write predicts the rows in hand and all further ones, and writes the results of each
+// piece at once.
+func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
+	r.info, r.began = r.predict.Info(), time.Now()
+	out := r.file.Sheet(w, r.info)
+	for r.piece.Total > 0 {
+		parts, err := r.parts(ctx, r.piece)
 		if err != nil {
+			return r.inTable(err)
+		}
+		if r.score {
+			r.scorer.Add(&r.predict, r.piece, parts)
+		}
+		if r.plot != nil {
+			r.plot.add(r.piece, parts[0])
+		}
+		keys := columns.Keys{Names: r.in.KeptNames(), Values: r.piece.Keep, Blank: r.piece.Blank}
+		if err := out.AddKeyed(parts, keys); err != nil {
 			return err
 		}
-		if err := out.Add(parts); err != nil {
-			return err
-		}
-		if plot != nil {
-			plot.add(piece, parts[0])
-		}
-		done += piece.N
-		msg.Status("%d rows done", done)
-		if piece, err = flags.Await(ctx, "DATA", in.Next); err != nil {
+		r.done += r.piece.Total
+		r.piece.Total = 0
+		r.progress(0)
+		if r.piece, err = flags.Await(ctx, "DATA", r.in.Next); err != nil {
 			return flags.RowsError(err)
 		}
+	}
+	r.info["n"] = r.done
+	if r.score {
+		scores := r.scorer.Scores(&r.predict, r.model)
+		if scores == nil {
+			return exit.Usagef("--score: no row of the table has a target")
+		}
+		r.info["scores"] = scores
 	}
 	return out.End()
 }
 
-// forecast collects a prediction for its plot along one of the model's features.
-type forecast struct {
-	plotting.Forecast
-	column int
+// inTable adds the rows before the piece in hand to the row of an error.
+func (r *prediction) inTable(err error) error {
+	var e *gp.RangeError
+	if errors.As(err, &e) && e.Row >= 0 {
+		keys := columns.Keys{Blank: r.piece.Blank}
+		e.Row = r.done + keys.Place(e.Row)
+	}
+	return err
 }
 
-// openPlot checks the flags of the plot against the model. Without --plot it returns
-// nil.
-func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
+// conclude prints the summary of a file as JSON, or the scores: on standard output if
+// the predictions are in a file, and otherwise on standard error.
+func (r *prediction) conclude(stdout, stderr io.Writer) error {
+	scores, ok := r.info["scores"].([]columns.Score)
 	switch {
-	case f.plot == "" && f.plotBy != "":
-		return nil, exit.Usagef("--plot-by %s: needs --plot FILE", f.plotBy)
-	case f.plot == "":
-		return nil, nil
+	case r.Output.JSON:
+		return r.file.Summary(stdout, true, r.info)
+	case !ok:
+		return nil
+	case r.file.OnStdout():
+		stdout = stderr
 	}
-	if _, err := plotting.Format(f.plot); err != nil {
-		return nil, exit.Usagef("--plot %v", err)
-	}
-	if len(m.Targets) > 1 {
-		return nil, exit.Usagef("--plot: the model has %d targets, and a plot shows one", len(m.Targets))
-	}
-	p := &forecast{column: m.Columns[0]}
-	if f.plotBy != "" {
-		if p.column = slices.Index(m.FeatureNames, f.plotBy); p.column < 0 {
-			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
+	_, err := io.WriteString(stdout, textform.Printable(scoreText(scores, r.predict.Probabilities), math.MaxInt))
+	return err
+}
+
+// scoreText returns the scores as lines, target by target.
+func scoreText(scores []columns.Score, probabilities []float64) string {
+	var b strings.Builder
+	for _, s := range scores {
+		fmt.Fprintf(&b, "%s, rows scored: %d\n", s.Target, s.N)
+		fmt.Fprintf(&b, "  %-24s %10.6g\n  %-24s %10.6g\n", "RMSE", s.RMSE, "MAE", s.MAE)
+		if s.NLPD != nil {
+			fmt.Fprintf(&b, "  %-24s %10.6g\n", "NLPD", *s.NLPD)
+		}
+		for _, p := range probabilities {
+			if share, ok := s.Coverage[columns.Level(p)]; ok {
+				fmt.Fprintf(&b, "  %-24s %8.1f %%\n", "in the "+columns.Level(p)+" % interval", 100*share)
+			}
 		}
 	}
-	p.XLabel, p.YLabel, p.Band = m.FeatureNames[p.column], m.TargetName, f.predict.Level()+" % interval"
-	if used := slices.Index(m.Columns, p.column); used >= 0 {
-		p.DataX, p.DataY = columns.Of(m.X, m.N(), used), m.Y
-	}
-	return p, nil
-}
-
-// add appends the result of the rows in, which have all features.
-func (p *forecast) add(in rows.Rows, result columns.TargetColumns) {
-	p.X = append(p.X, columns.Of(in.X, in.N, p.column)...)
-	// The columns are mean, std, lower, upper.
-	p.Mean = append(p.Mean, result.Columns[0].Values...)
-	p.Lower = append(p.Lower, result.Columns[2].Values...)
-	p.Upper = append(p.Upper, result.Columns[3].Values...)
+	return b.String()
 }

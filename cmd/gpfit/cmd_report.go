@@ -7,6 +7,7 @@ import (
 
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
+	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/internal/atomicfile"
@@ -14,6 +15,7 @@ import (
 
 func newReport() *cobra.Command {
 	var out string
+	var f flags.Options
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a page with the results of a batch",
@@ -21,22 +23,24 @@ func newReport() *cobra.Command {
 set, comparisons of kernels in pairs, every job with its parameters, and the jobs
 that failed. The page is one HTML file that contains its plots.`,
 		Example: "  gpfit report study.run --out study.html",
-		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return runReport(cmd, args[0], out, f.Output.Force) },
 	}
-	cmd.Flags().StringVar(&out, "out", "", "HTML `FILE`, or - for standard output (default: RUN/report.html)")
+	cmd.Flags().StringVar(&out, "out", "", "HTML `FILE`, or - for standard output (default: RUN/report.html, which gpfit replaces)")
+	f.Add(cmd.Flags(), "report")
 	return cmd
 }
 
-func runReport(cmd *cobra.Command, dir, out string) error {
+func runReport(cmd *cobra.Command, dir, out string, force bool) error {
 	r, err := rundir.Open(dir)
 	if err != nil {
 		return err
 	}
 	if out == "" {
-		out = r.Path("", "report") + ".html"
+		// Only gpfit writes this page, and it follows from the rest of the run.
+		out, force = r.Path("", "report")+".html", true
 	}
 	if out != "-" {
-		if err := runs.CheckOutput(out, r); err != nil {
+		if err := runs.CheckOutput(out, force, r); err != nil {
 			return err
 		}
 	}
@@ -47,7 +51,7 @@ func runReport(cmd *cobra.Command, dir, out string) error {
 	if out == "-" {
 		return results.WriteHTML(cmd.OutOrStdout(), r, rows)
 	}
-	if err := atomicfile.Write(cmd.Context(), out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
+	if err := atomicfile.Writer(force)(cmd.Context(), out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) }); err != nil {
 		return err
 	}
 	messages.New(cmd.ErrOrStderr(), false).Note("page written to %s", out)

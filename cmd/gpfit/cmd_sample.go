@@ -26,6 +26,8 @@ type sampleFlags struct {
 	prior, grid   string
 	set           []string
 	unconditional bool
+	format        string
+	file          *output.File
 }
 
 func newSample() *cobra.Command {
@@ -60,6 +62,7 @@ draws from its numerical range; it adds nothing to the diagonal.`,
 	flags.CommandLineOnly(s, "prior", "set")
 	flags.InGroup(s, "Prior", "prior", "set", "unconditional", "grid")
 	f.Add(s, "sample")
+	addFormat(s, &f.format)
 	return cmd
 }
 
@@ -96,9 +99,12 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	if err := f.Joint.Add(cmd.Context(), joint, &r, at.target); err != nil {
 		return err
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error {
-		return columns.Write(w, f.Output.JSON, map[string]any{"type": "sample"}, r)
-	})
+	info := map[string]any{"type": "sample", "n": at.n}
+	err = f.Write(cmd.Context(), cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return f.file.Table(w, info, r) }))
+	if err != nil {
+		return err
+	}
+	return f.file.Summary(cmd.OutOrStdout(), f.Output.JSON, info)
 }
 
 // check checks that the arguments and flags belong together.
@@ -124,7 +130,11 @@ func (f *sampleFlags) check(args []string) error {
 	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):
 		return exit.Usagef("--noise-column, --noise-group and --noise-group-default need a MODEL and --observed")
 	}
-	return output.Check([]output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
+	var err error
+	if f.file, err = output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...); err != nil {
+		return err
+	}
+	return output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.

@@ -75,7 +75,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	opts := f.FitOptions(msg)
 	opts.OnWarning = msg.Say
 	if f.Output.Out != "" {
-		if err := output.CheckModel(f.Output.Out, f.Output.Force, nil, f.Inputs(path)...); err != nil {
+		if err := output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}}, f.Inputs(path)...); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 func finishSelect(cmd *cobra.Command, msg *messages.Writer, f *selectFlags, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if f.Output.Out != "" {
-		if saveErr = saveModel(cmd.Context(), f.Output.Out, r.Outcome, false); saveErr == nil {
+		if saveErr = saveModel(cmd.Context(), f.Output.Out, f.Output.Force, r.Outcome, false); saveErr == nil {
 			r.ModelFile = f.Output.Out
 			r.Report.ModelFile = f.Output.Out
 		}

@@ -9,6 +9,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp/columns"
 )
 
@@ -36,6 +37,10 @@ the coefficients of ridge regression. --json also prints the covariances.`,
 
 func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+	file, err := output.Choose(f.Output.Out, "", f.Output.JSON, output.CSV, output.JSON)
+	if err != nil {
+		return err
+	}
 	model, err := f.LoadModel(path)
 	if err != nil {
 		return err
@@ -56,5 +61,6 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), func(w io.Writer) error { return columns.WriteWeights(w, f.Output.JSON, weights) })
+	asJSON := file.Format == output.JSON
+	return f.Write(ctx, cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return columns.WriteWeights(w, asJSON, weights) }))
 }

@@ -17,6 +17,7 @@ import (
 // TestGPUMeans compares an emulated GPU with the CPU: means by least squares, noise that
 // differs from row to row, no noise, and several targets.
 func TestGPUMeans(t *testing.T) {
+	t.Setenv("GPFIT_FORCE", "true") // the commands write one model after another
 	g := newGPU(t)
 	dir := t.TempDir()
 	data, model := filepath.Join(dir, "t.csv"), filepath.Join(dir, "m.gpfit")

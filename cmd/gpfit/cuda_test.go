@@ -63,6 +63,7 @@ func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r f
 // TestGPU runs the command line on an emulated GPU, from the choice of the
 // device to a device that dies in the middle of a fit.
 func TestGPU(t *testing.T) {
+	t.Setenv("GPFIT_FORCE", "true") // the commands write one model after another
 	g := newGPU(t)
 	data, model := "../../examples/co2.csv", filepath.Join(t.TempDir(), "m.gpfit")
 	few := filepath.Join(t.TempDir(), "few.csv")

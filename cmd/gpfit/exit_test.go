@@ -13,6 +13,7 @@ import (
 
 // TestExitCodes checks the documented exit codes.
 func TestExitCodes(t *testing.T) {
+	t.Setenv("GPFIT_FORCE", "true") // the commands write one model after another
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)

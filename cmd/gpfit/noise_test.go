@@ -14,6 +14,7 @@ import (
 // TestMeanNoiseExitCodes checks that a mistake in the options is a usage error, and a
 // mistake in a table is a data error.
 func TestMeanNoiseExitCodes(t *testing.T) {
+	t.Setenv("GPFIT_FORCE", "true") // the commands write one model after another
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -64,14 +65,15 @@ func TestPredictPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer posterior.Close()
-	predict := columns.Predict{Probability: 0.9, Terms: true, Gradient: true}
+	predict := columns.Predict{Probabilities: []float64{0.9}, Terms: true, Gradient: true}
 	p, err := predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
-		if err := columns.Write(&want, asJSON, predict.Info(), p[0]); err != nil {
+		sheet := columns.NewSheet(&want, asJSON, predict.Info())
+		if err := errors.Join(sheet.Add(p), sheet.End()); err != nil {
 			t.Fatal(err)
 		}
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
@@ -81,8 +83,8 @@ func TestPredictPieces(t *testing.T) {
 		if got := call(args...); got != want.String() {
 			t.Errorf("JSON %v: predictions in pieces differ from those at once", asJSON)
 		}
-		out := filepath.Join(dir, "out")
-		call(append(args, "--out", out)...)
+		out := filepath.Join(dir, map[bool]string{false: "out.csv", true: "out.json"}[asJSON])
+		call(append(args, "--out", out, "--force")...)
 		if got, err := os.ReadFile(out); err != nil || string(got) != want.String() {
 			t.Errorf("JSON %v: the file differs (%v)", asJSON, err)
 		}
@@ -92,7 +94,7 @@ func TestPredictPieces(t *testing.T) {
 	if err := os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(dir, "none")
+	out := filepath.Join(dir, "none.csv")
 	var stdout, stderr strings.Builder
 	code := run(context.Background(), []string{"predict", model, data, "--out", out}, strings.NewReader(""), &stdout, &stderr)
 	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exit.Data || !strings.Contains(stderr.String(), want) {

@@ -34,6 +34,8 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("FORMATS", formats)
+			// Most scripts write one file several times; overwrite.txtar unsets this.
+			env.Setenv("GPFIT_FORCE", "true")
 			return nil
 		},
 		Condition: condition,

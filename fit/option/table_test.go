@@ -32,6 +32,7 @@ func samplesOf(o *Option) []string {
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
 	"Data.Formats":                   "the formats that a program links",
+	"Rows.Observed":                  "gpfit predict --score decides",
 	"Rows.Formats":                   "the formats that a program links",
 	"Fit.Kernels":                    "kernels in Go",
 	"Fit.DiscardCancelled":           "a batch decides",

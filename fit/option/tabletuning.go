@@ -122,10 +122,13 @@ func outputOptions() Options {
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
 			Help:   "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once",
 			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
-		{Name: "force", Kind: Truth, Group: OutputFile, Places: []string{"fit", "select"},
-			Help:   "replace the file of option out even if it is not a model",
-			Assign: into(func(v *Values) *bool { return &v.Output.Force })},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check"),
+		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, predictions, results, []string{"bench", "show", "report"}),
+			Help: "replace output files that exist",
+			Assign: func(v *Values, value any) {
+				v.Output.Force = value.(bool)
+				v.Joint.Replace = v.Output.Force
+			}},
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "inspect"),
 			Help:   "print one JSON object instead of text",
 			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
 		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: all,

@@ -45,7 +45,7 @@ type Compute struct {
 
 // Output describes where results go, and what gpfit prints.
 type Output struct {
-	// Out is the file of the result. Force replaces a file that is not a model.
+	// Out is the file of the result. Force replaces output files that exist.
 	Out   string
 	Force bool
 	// SaveFactor stores the Cholesky factor in the model.

@@ -1,17 +1,14 @@
 // Package columns converts the results of a model to named columns and writes them
-// as CSV or JSON. [Predict] converts predictions of the rows of a table, [Sampling]
+// in several formats. [Predict] converts predictions of the rows of a table, [Sampling]
 // joint draws, and [LeaveOneOut] predictions of the training rows. [Sheet] writes
 // them incrementally.
 package columns
 
 import (
-	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 
 	"gpfit/gp"
 )
@@ -22,6 +19,14 @@ type Column struct {
 	Values []float64
 	// key is its path in a JSON object; nil if the object has it in another form.
 	key []string
+}
+
+// json returns the values for a JSON object.
+func (c *Column) json() any {
+	if slices.ContainsFunc(c.Values, func(v float64) bool { return v != v }) {
+		return numbers(c.Values)
+	}
+	return c.Values
 }
 
 // TargetColumns is the result for one target.
@@ -55,51 +60,79 @@ func (p *TargetColumns) object() map[string]any {
 			}
 			at = at[k].(map[string]any)
 		}
-		at[c.key[last]] = c.Values
+		at[c.key[last]] = c.json()
 	}
 	maps.Copy(root, p.Info)
 	return root
 }
 
-// Sheet writes columns of rows incrementally as CSV, or as one JSON object at the
-// end. The columns of several targets are named TARGET.NAME.
+// Sheet writes columns of rows incrementally, by an encoder, or as one JSON object at
+// the end. The columns of several targets are named TARGET.NAME.
 type Sheet struct {
-	w      io.Writer
-	csv    *bufio.Writer // nil for JSON
-	info   map[string]any
-	header bool // has been written
-	rows   int
-	all    []TargetColumns // of JSON
-	line   []byte
+	encoder Encoder   // nil for JSON
+	w       io.Writer // of JSON
+	info    map[string]any
+	rows    int
+	all     []TargetColumns // of JSON
+	keys    Keys            // of JSON
 }
 
-// NewSheet returns a sheet that writes to w. info holds further members of the JSON
-// object.
+// NewSheet returns a sheet that writes a JSON object, or CSV, to w. info holds further
+// members of the JSON object.
 func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
-	t := &Sheet{w: w, info: info}
 	if !asJSON {
-		t.csv = bufio.NewWriterSize(w, 1<<16)
+		return NewTable(NewCSV(w))
 	}
-	return t
+	return &Sheet{w: w, info: info}
 }
+
+// NewTable returns a sheet that writes by an encoder.
+func NewTable(e Encoder) *Sheet { return &Sheet{encoder: e} }
 
 // Add writes further rows. All calls must pass parts of the same form. If a number
 // is not finite, Add returns a [*gp.RangeError] and writes none of the rows.
-func (t *Sheet) Add(parts []TargetColumns) error {
+func (t *Sheet) Add(parts []TargetColumns) error { return t.AddKeyed(parts, Keys{}) }
+
+// AddKeyed is Add for rows with keys, of which some may be blank.
+func (t *Sheet) AddKeyed(parts []TargetColumns, keys Keys) error {
+	b := Block{TextNames: keys.Names, Texts: keys.Values, N: max(len(parts[0].Columns[0].Values), len(keys.Blank))}
 	for _, p := range parts {
-		for _, c := range p.Columns {
-			if i := slices.IndexFunc(c.Values, func(v float64) bool { return v-v != 0 }); i >= 0 {
-				return &gp.RangeError{What: c.Name, Row: t.rows + i}
+		for i := range p.Columns {
+			c := &p.Columns[i]
+			if at := slices.IndexFunc(c.Values, func(v float64) bool { return v-v != 0 }); at >= 0 {
+				return &gp.RangeError{What: c.Name, Row: t.rows + keys.Place(at)}
 			}
+			c.Values = keys.spread(c.Values)
+			name := c.Name
+			if p.Target != "" {
+				name = p.Target + "." + name
+			}
+			b.Names, b.Numbers = append(b.Names, name), append(b.Numbers, c.Values)
 		}
 	}
-	t.rows += len(parts[0].Columns[0].Values)
-	switch {
-	case t.csv != nil:
-		return t.addCSV(parts)
-	case t.all == nil:
+	if err := b.checkNames(); err != nil {
+		return err
+	}
+	t.rows += b.N
+	if t.encoder != nil {
+		return t.encoder.Encode(&b)
+	}
+	t.keep(parts, keys)
+	return nil
+}
+
+// keep keeps rows for the JSON object.
+func (t *Sheet) keep(parts []TargetColumns, keys Keys) {
+	first := t.all == nil
+	if first {
 		t.all = slices.Clone(parts)
-		return nil
+		t.keys = Keys{Names: keys.Names, Values: make([][]string, len(keys.Names))}
+	}
+	for i, values := range keys.Values {
+		t.keys.Values[i] = append(t.keys.Values[i], values...)
+	}
+	if first {
+		return
 	}
 	for i, p := range parts {
 		for q, c := range p.Columns {
@@ -107,45 +140,12 @@ func (t *Sheet) Add(parts []TargetColumns) error {
 			all.Values = append(all.Values, c.Values...)
 		}
 	}
-	return nil
-}
-
-func (t *Sheet) addCSV(parts []TargetColumns) error {
-	var names []string
-	var columns [][]float64
-	for _, p := range parts {
-		for _, c := range p.Columns {
-			if p.Target != "" {
-				c.Name = p.Target + "." + c.Name
-			}
-			names, columns = append(names, c.Name), append(columns, c.Values)
-		}
-	}
-	if !t.header {
-		t.header = true
-		header := csv.NewWriter(t.csv)
-		if err := header.Write(names); err != nil {
-			return err
-		}
-		header.Flush()
-	}
-	for i := range columns[0] {
-		t.line = t.line[:0]
-		for _, values := range columns {
-			t.line = append(strconv.AppendFloat(t.line, values[i], 'g', -1, 64), ',')
-		}
-		t.line[len(t.line)-1] = '\n'
-		if _, err := t.csv.Write(t.line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // End writes the rest. It does not close the writer.
 func (t *Sheet) End() error {
-	if t.csv != nil {
-		return t.csv.Flush()
+	if t.encoder != nil {
+		return t.encoder.End()
 	}
 	object := map[string]any{}
 	if len(t.all) == 1 && t.all[0].Target == "" {
@@ -158,16 +158,14 @@ func (t *Sheet) End() error {
 		}
 		object["targets"] = targets
 	}
+	if len(t.keys.Names) > 0 {
+		kept := map[string][]string{}
+		for i, name := range t.keys.Names {
+			kept[name] = t.keys.Values[i]
+		}
+		object["keep"] = kept
+	}
 	object["n"], object["schema_version"] = t.rows, 1
 	maps.Copy(object, t.info)
 	return json.NewEncoder(t.w).Encode(object)
-}
-
-// Write writes a table that consists of one piece.
-func Write(w io.Writer, asJSON bool, info map[string]any, p TargetColumns) error {
-	t := NewSheet(w, asJSON, info)
-	if err := t.Add([]TargetColumns{p}); err != nil {
-		return err
-	}
-	return t.End()
 }

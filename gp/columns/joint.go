@@ -26,6 +26,8 @@ type Sampling struct {
 	// one of CovarianceExtensions; with several targets the names become
 	// NAME.TARGET.npy.
 	Covariance string
+	// Replace says that the file may replace an existing one.
+	Replace bool
 	// OnNote, unless nil, receives notes about files written and singular
 	// covariances.
 	OnNote func(text string)
@@ -73,7 +75,7 @@ func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, targe
 	}
 	if o.Covariance != "" {
 		path, extension := o.CovarianceFile(r.Target), filepath.Ext(o.Covariance)
-		if err := atomicfile.Write(ctx, path, func(w io.Writer) error { return writeCovariance(w, j, extension) }); err != nil {
+		if err := atomicfile.Writer(o.Replace)(ctx, path, func(w io.Writer) error { return writeCovariance(w, j, extension) }); err != nil {
 			return err
 		}
 		o.note("covariance of %d rows written to %s", m, path)

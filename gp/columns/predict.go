@@ -10,9 +10,11 @@ import (
 
 // Predict selects the predictions for rows, all in original units.
 type Predict struct {
-	// Probability is the probability, between 0 and 1, of the interval for a new
+	// Probabilities are the probabilities, between 0 and 1, of the intervals for a new
 	// observation.
-	Probability float64
+	Probabilities []float64
+	// MeanOnly selects the mean alone; see [Predict.Means].
+	MeanOnly bool
 	// Terms adds predictions of each term of a sum of kernels, Gradient the
 	// derivatives of the mean by the features, and GradientStd the standard
 	// deviations of the function's derivatives.
@@ -21,16 +23,41 @@ type Predict struct {
 	Sampling
 }
 
-// Level returns the probability in percent, as in lower95.
-func (o *Predict) Level() string { return strconv.FormatFloat(100*o.Probability, 'g', 10, 64) }
+// Level returns a probability in percent, as in lower95.
+func Level(probability float64) string { return strconv.FormatFloat(100*probability, 'g', 10, 64) }
 
 // Info returns further members of the JSON object of a [Sheet].
 func (o *Predict) Info() map[string]any {
-	return map[string]any{"type": "prediction", "probability": o.Probability}
+	info := map[string]any{"type": "prediction"}
+	switch {
+	case o.MeanOnly:
+	case len(o.Probabilities) == 1:
+		info["probability"] = o.Probabilities[0]
+	default:
+		info["probabilities"] = o.Probabilities
+	}
+	return info
+}
+
+// Means predicts rows and returns a part for each target with the column mean. It
+// returns the errors of [gp.Means.Predict].
+func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]TargetColumns, error) {
+	means, err := p.Predict(ctx, in.X, in.N)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]TargetColumns, len(means))
+	for t, mean := range means {
+		if len(means) > 1 {
+			parts[t].Target = p.Model().TargetNames()[t]
+		}
+		parts[t].Add("mean", mean)
+	}
+	return parts, nil
 }
 
 // Parts predicts rows and returns a part for each target: columns mean, std, lower
-// and upper bound of the interval, std_latent, and the other selected columns. It
+// and upper bound of each interval, std_latent, and the other selected columns. It
 // returns the errors of [gp.Posterior].
 func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]TargetColumns, error) {
 	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
@@ -43,11 +70,13 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 		if len(marginal) > 1 {
 			r.Target = one.Model().TargetName
 		}
-		lower, upper := m.Interval(o.Probability)
 		r.Add("mean", m.Mean)
 		r.Add("std", m.Std)
-		r.Add("lower"+o.Level(), lower)
-		r.Add("upper"+o.Level(), upper)
+		for _, probability := range o.Probabilities {
+			lower, upper := m.Interval(probability)
+			r.Add("lower"+Level(probability), lower)
+			r.Add("upper"+Level(probability), upper)
+		}
 		r.Add("std_latent", m.StdLatent)
 		if err := o.more(ctx, one, in, r); err != nil {
 			return nil, err

@@ -33,6 +33,14 @@ type Options struct {
 	// if the table has it. DefaultGroup is the group of rows whose group the model
 	// does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
+	// Missing says what to do with rows that have missing values in the columns used:
+	// "error", the default; "drop", leave them out; or "blank", return them without
+	// numbers.
+	Missing string
+	// Keep are columns whose text the rows return.
+	Keep []string
+	// Observed says that the table has the model's targets, which the rows return.
+	Observed bool
 	// Formats holds file formats beside text and NumPy's, such as the one of
 	// table/parquet.
 	Formats []table.Format
@@ -46,11 +54,21 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string { return "option " + e.Option + ": " + e.Msg }
 
-// Rows holds N rows of all features of a model, row-major, and their noise.
+// Rows holds rows of a table: N rows of all features of a model, row-major, with their
+// noise, and possibly rows without numbers.
 type Rows struct {
 	X     []float64
 	N     int
 	Noise gp.RowNoise
+	// Observed holds N observations of each target with Options.Observed, NaN where
+	// one is missing.
+	Observed [][]float64
+	// Total is the number of rows with those that are blank. Blank marks them; it is
+	// nil if there are none.
+	Total int
+	Blank []bool
+	// Keep holds a column of Total texts for each of Options.Keep.
+	Keep [][]string
 }
 
 // ModelRows reads a table in pieces.
@@ -60,6 +78,7 @@ type ModelRows struct {
 	options Options
 	into    []int // for each column read, its index among the model's features
 	buffer  []float64
+	whole   []int
 	lacking []string // a warning about unknown noise
 	done    int
 }
@@ -76,9 +95,17 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	if err != nil {
 		return nil, err
 	}
-	columns := table.Options{NoTarget: true, Features: o.Features, Header: header, Formats: o.Formats}
+	columns := table.Options{NoTarget: true, Features: o.Features, Header: header, Keep: o.Keep, Formats: o.Formats}
+	if columns.Missing, err = o.missing(); err != nil {
+		return nil, err
+	}
+	if o.Observed {
+		columns.NoTarget, columns.Targets = false, m.TargetNames()
+	}
 	if len(o.Features) == 0 {
-		columns.Target = m.TargetName
+		if !o.Observed {
+			columns.Target = m.TargetName
+		}
 		for _, c := range m.Columns {
 			columns.Features = append(columns.Features, m.FeatureNames[c])
 		}
@@ -123,6 +150,18 @@ func (o *Options) check(m *gp.Model) error {
 	return nil
 }
 
+func (o *Options) missing() (table.MissingMode, error) {
+	switch o.Missing {
+	case "", "error":
+		return table.MissingError, nil
+	case "drop":
+		return table.MissingDrop, nil
+	case "blank":
+		return table.MissingMark, nil
+	}
+	return 0, &MismatchError{"missing", fmt.Sprintf("%q must be error, drop or blank", o.Missing)}
+}
+
 func open(path string, stdin io.Reader, o table.Options) (*table.Reader, error) {
 	if path == "-" {
 		return table.NewReader(stdin, "-", o)
@@ -163,8 +202,8 @@ func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *
 	return stdin, nil
 }
 
-// Next returns the next rows, at most [Piece], and none after the last. They are
-// valid until the next call. Errors are [*gp.NoiseError] if a row lacks noise
+// Next returns the next rows, at most [Piece], and none after the last: Total is 0
+// then. They are valid until the next call. Errors are [*gp.NoiseError] if a row lacks noise
 // information that the model needs, and errors of the table.
 func (r *ModelRows) Next() (Rows, error) {
 	t, err := r.in.Next(max(1, min(Piece, pieceNumbers/len(r.model.FeatureNames))))
@@ -178,23 +217,56 @@ func (r *ModelRows) Next() (Rows, error) {
 	if len(r.buffer) < t.N*all {
 		r.buffer = make([]float64, t.N*all)
 	}
-	out := Rows{X: r.buffer[:t.N*all], N: t.N, Noise: gp.RowNoise{
-		Known: t.Extra[r.options.NoiseColumn], Group: t.ExtraText[r.options.NoiseGroup], DefaultGroup: r.options.DefaultGroup,
+	whole := r.wholeRows(t)
+	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
+		Known: at(t.Extra[r.options.NoiseColumn], whole), Group: at(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
 	}}
-	for i := range t.N {
+	if len(t.Keep) > 0 {
+		out.Keep = t.Keep
+	}
+	if len(whole) < t.N {
+		out.Blank = t.Gap
+	}
+	for i, row := range whole {
 		for q, c := range r.into {
-			out.X[i*all+c] = t.X[i*t.D+q]
+			out.X[i*all+c] = t.X[row*t.D+q]
 		}
 	}
-	if err := r.model.CheckNoise(t.N, out.Noise); err != nil {
+	for _, values := range t.Targets {
+		out.Observed = append(out.Observed, at(values, whole))
+	}
+	if err := r.model.CheckNoise(out.N, out.Noise); err != nil {
 		var ne *gp.NoiseError
 		if errors.As(err, &ne) && ne.Row >= 0 {
-			ne.Row += r.done
+			ne.Row = r.done + whole[ne.Row]
 		}
 		return Rows{}, err
 	}
 	r.done += t.N
 	return out, nil
+}
+
+// wholeRows returns the numbers of the rows of t without gaps.
+func (r *ModelRows) wholeRows(t *table.Table) []int {
+	r.whole = r.whole[:0]
+	for i := range t.N {
+		if t.Gap == nil || !t.Gap[i] {
+			r.whole = append(r.whole, i)
+		}
+	}
+	return r.whole
+}
+
+// at returns the elements of all with the indices which; nil for nil.
+func at[E any](all []E, which []int) []E {
+	if all == nil || len(which) == len(all) {
+		return all
+	}
+	out := make([]E, len(which))
+	for i, row := range which {
+		out[i] = all[row]
+	}
+	return out
 }
 
 // pieceNumbers bounds the size of a piece with many columns, in numbers.
@@ -206,16 +278,38 @@ func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
 	for {
 		piece, err := r.Next()
-		if err != nil || piece.N == 0 {
+		if err != nil || piece.Total == 0 {
 			return all, err
 		}
 		if need, free := int64(8*2*len(all.X)), hostmem.Free(); free > 0 && need > free {
 			return all, &gp.SizeError{What: fmt.Sprintf("holding more than %d rows at once", all.N), Need: need, Free: free}
 		}
-		all.X, all.N = append(all.X, piece.X...), all.N+piece.N
+		all.X, all.N, all.Total = append(all.X, piece.X...), all.N+piece.N, all.Total+piece.Total
+		if piece.Blank != nil || all.Blank != nil {
+			all.Blank = append(all.Blank, make([]bool, all.Total-piece.Total-len(all.Blank))...)
+			all.Blank = append(all.Blank, append(piece.Blank, make([]bool, piece.Total-len(piece.Blank))...)...)
+		}
+		all.Keep, all.Observed = appendColumns(all.Keep, piece.Keep), appendColumns(all.Observed, piece.Observed)
 		all.Noise.Known, all.Noise.Group = append(all.Noise.Known, piece.Noise.Known...), append(all.Noise.Group, piece.Noise.Group...)
 	}
 }
+
+// appendColumns appends the columns of a piece to those of the rows before.
+func appendColumns[E any](all, piece [][]E) [][]E {
+	if all == nil && piece != nil {
+		all = make([][]E, len(piece))
+	}
+	for i, values := range piece {
+		all[i] = append(all[i], values...)
+	}
+	return all
+}
+
+// KeptNames returns the names of the columns of Options.Keep.
+func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
+
+// Progress returns the share of the table that has been read, 0 if it is unknown.
+func (r *ModelRows) Progress() float64 { return r.in.Progress() }
 
 // Warnings returns the warnings about the rows read so far. Later calls only append
 // to the list.

@@ -42,11 +42,11 @@ func TestOpen(t *testing.T) {
 		want     Rows
 		warnings []string
 	}{
-		"names": {"lab,c,v,y,a\nleft,3,0.1,9,1\nright,4,0.2,9,2\n", Options{}, Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
+		"names": {"lab,c,v,y,a\nleft,3,0.1,9,1\nright,4,0.2,9,2\n", Options{}, Rows{X: []float64{1, 0, 3, 2, 0, 4}, N: 2, Total: 2, Noise: noise}, nil},
 		"features": {"p,q,w,g\n1,3,0.1,left\n2,4,0.2,right\n", Options{Features: []string{"p", "q"}, NoiseColumn: "w", NoiseGroup: "g"},
-			Rows{[]float64{1, 0, 3, 2, 0, 4}, 2, noise}, nil},
+			Rows{X: []float64{1, 0, 3, 2, 0, 4}, N: 2, Total: 2, Noise: noise}, nil},
 		"all features": {"1,7,3\n2,8,4\n", Options{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
-			Rows{[]float64{1, 7, 3, 2, 8, 4}, 2, gp.RowNoise{DefaultGroup: "right"}},
+			Rows{X: []float64{1, 7, 3, 2, 8, 4}, N: 2, Total: 2, Noise: gp.RowNoise{DefaultGroup: "right"}},
 			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
 		r, err := openText(t, c.text, model, c.options)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Write calls write with a temporary file's writer and, if it succeeds, renames the
@@ -19,7 +20,53 @@ import (
 // keeps its mode. Write writes directly to anything but a regular file (a pipe,
 // /dev/stdout); once ctx is done, a pipe without a reader is an error.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
+	return put(ctx, path, true, write)
+}
+
+// Create is like [Write] but never replaces a file that has contents. It returns an
+// [*ExistsError] at once if there is one. If one appears while write runs, Create
+// keeps it, gives the new file a name that is free, and returns an [*ExistsError]
+// with that name.
+func Create(ctx context.Context, path string, write func(io.Writer) error) error {
+	return put(ctx, path, false, write)
+}
+
+// Writer returns [Write] if it may replace an existing file, and otherwise [Create].
+func Writer(replace bool) func(ctx context.Context, path string, write func(io.Writer) error) error {
+	if replace {
+		return Write
+	}
+	return Create
+}
+
+// ExistsError reports a file that [Create] did not replace.
+type ExistsError struct {
+	Path string
+	// Saved is the file that holds the new contents instead, "" if nothing was
+	// written.
+	Saved string
+}
+
+func (e *ExistsError) Error() string {
+	if e.Saved == "" {
+		return e.Path + ": the file exists"
+	}
+	return fmt.Sprintf("%s: another program wrote this file in the meantime, and gpfit keeps it; the result is in %s", e.Path, e.Saved)
+}
+
+// Occupied reports whether a regular file with contents is at path, which [Create]
+// would not replace.
+func Occupied(path string) bool {
 	target := Resolve(path)
+	info, err := os.Stat(target)
+	return stream(target) == nil && err == nil && info.Mode().IsRegular() && info.Size() > 0
+}
+
+func put(ctx context.Context, path string, replace bool, write func(io.Writer) error) error {
+	target := Resolve(path)
+	if !replace && Occupied(target) {
+		return &ExistsError{Path: path}
+	}
 	if s := stream(target); s != nil {
 		return write(s)
 	}
@@ -45,9 +92,10 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), target)
+		err = publish(f.Name(), target, replace)
 	}
-	if err != nil {
+	var kept *ExistsError
+	if err != nil && !errors.As(err, &kept) {
 		os.Remove(f.Name())
 		return err
 	}
@@ -57,7 +105,45 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 		_ = d.Sync()
 		d.Close()
 	}
-	return nil
+	return err
+}
+
+// publish gives a finished temporary file its name.
+func publish(temporary, target string, replace bool) error {
+	if replace {
+		return os.Rename(temporary, target)
+	}
+	extension := filepath.Ext(strings.TrimSuffix(target, ".gz"))
+	if strings.HasSuffix(target, ".gz") {
+		extension += ".gz"
+	}
+	for try := 1; ; try++ {
+		name := target
+		if try > 1 {
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(target, extension), try, extension)
+		}
+		err := publishNew(temporary, name)
+		switch {
+		case errors.Is(err, os.ErrExist) && try < 1000:
+		case err == nil && try > 1:
+			return &ExistsError{Path: target, Saved: name}
+		default:
+			return err
+		}
+	}
+}
+
+// publishNew renames a file unless a file with contents has the name. It reserves the
+// name with an empty file, because no system renames so and every one creates so.
+func publishNew(temporary, name string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	switch {
+	case err == nil:
+		f.Close()
+	case !errors.Is(err, os.ErrExist) || Occupied(name):
+		return err
+	}
+	return os.Rename(temporary, name)
 }
 
 // createBeside creates the temporary file, whose permissions never exceed those of

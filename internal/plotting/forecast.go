@@ -24,8 +24,9 @@ type Forecast struct {
 	Band string
 }
 
-// Write draws the plot to a file. It replaces the file completely or not at all.
-func (f *Forecast) Write(ctx context.Context, path string) error {
+// Write draws the plot to a file, completely or not at all. Only if replace is true,
+// it replaces an existing file.
+func (f *Forecast) Write(ctx context.Context, path string, replace bool) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (f *Forecast) Write(ctx context.Context, path string) error {
 		legend.Add("data", points)
 		lines++
 	}
-	return write(ctx, path, format, p, legend, lines)
+	return write(ctx, path, format, replace, p, legend, lines)
 }
 
 // bandColor is a light version of the first colour of the palette.

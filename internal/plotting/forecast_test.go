@@ -24,7 +24,7 @@ func TestForecast(t *testing.T) {
 		dir = out // to look at
 	}
 	path := filepath.Join(dir, "forecast.svg")
-	if err := f.Write(t.Context(), path); err != nil {
+	if err := f.Write(t.Context(), path, true); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -36,11 +36,11 @@ func TestForecast(t *testing.T) {
 			t.Errorf("no %q in the SVG", want)
 		}
 	}
-	if err := f.Write(t.Context(), filepath.Join(dir, "forecast.png")); err != nil {
+	if err := f.Write(t.Context(), filepath.Join(dir, "forecast.png"), true); err != nil {
 		t.Error(err)
 	}
 	f.Upper = f.Upper[:3]
-	if err := f.Write(t.Context(), filepath.Join(dir, "short.svg")); err == nil {
+	if err := f.Write(t.Context(), filepath.Join(dir, "short.svg"), true); err == nil {
 		t.Error("a band of another length than the mean was drawn")
 	}
 }

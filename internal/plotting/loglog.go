@@ -41,8 +41,9 @@ type LogLog struct {
 	Series                []Series
 }
 
-// Write draws the plot to a file. It replaces the file completely or not at all.
-func (l *LogLog) Write(ctx context.Context, path string) error {
+// Write draws the plot to a file, completely or not at all. Only if replace is true,
+// it replaces an existing file.
+func (l *LogLog) Write(ctx context.Context, path string, replace bool) error {
 	format, err := Format(path)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (l *LogLog) Write(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return write(ctx, path, format, p, legend, len(l.Series))
+	return write(ctx, path, format, replace, p, legend, len(l.Series))
 }
 
 // draw returns the plot and its legend.

@@ -17,7 +17,7 @@ func TestWrite(t *testing.T) {
 	}}
 	dir := t.TempDir()
 	for _, name := range []string{"a.svg", "a.PNG"} {
-		if err := l.Write(t.Context(), filepath.Join(dir, name)); err != nil {
+		if err := l.Write(t.Context(), filepath.Join(dir, name), true); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestWriteErrors(t *testing.T) {
 		{"zero.svg", []Series{{Name: "s", X: []float64{1}, Y: []float64{0}}}},
 		{"nan.svg", []Series{{Name: "s", X: []float64{math.NaN()}, Y: []float64{1}}}},
 	} {
-		if err := (&LogLog{Series: c.series}).Write(t.Context(), filepath.Join(dir, c.name)); err == nil {
+		if err := (&LogLog{Series: c.series}).Write(t.Context(), filepath.Join(dir, c.name), true); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
@@ -65,7 +65,7 @@ func TestWriteErrors(t *testing.T) {
 // TestOnePoint checks axes without a range.
 func TestOnePoint(t *testing.T) {
 	l := &LogLog{Series: []Series{{Name: "s", X: []float64{300}, Y: []float64{0.002}}}}
-	if err := l.Write(t.Context(), filepath.Join(t.TempDir(), "a.svg")); err != nil {
+	if err := l.Write(t.Context(), filepath.Join(t.TempDir(), "a.svg"), true); err != nil {
 		t.Error(err)
 	}
 }

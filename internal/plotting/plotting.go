@@ -93,8 +93,8 @@ func withLegend(title, xLabel, yLabel string) (*plot.Plot, *plot.Legend) {
 }
 
 // write draws the plot, with the given number of legend lines below it, to a file.
-// It replaces the file completely or not at all.
-func write(ctx context.Context, path, format string, p *plot.Plot, legend *plot.Legend, lines int) error {
+// completely or not at all.
+func write(ctx context.Context, path, format string, replace bool, p *plot.Plot, legend *plot.Legend, lines int) error {
 	below := vg.Length(lines) * legendLine
 	height := height + below
 	var canvas vg.CanvasWriterTo
@@ -108,7 +108,7 @@ func write(ctx context.Context, path, format string, p *plot.Plot, legend *plot.
 	area.Fill(area.Rectangle.Path())
 	p.Draw(draw.Crop(area, margin, -2*margin, margin+below, -margin))
 	legend.Draw(draw.Crop(area, legendIndent, 0, margin, below+margin-height))
-	return atomicfile.Write(ctx, path, func(w io.Writer) error {
+	return atomicfile.Writer(replace)(ctx, path, func(w io.Writer) error {
 		_, err := canvas.WriteTo(w)
 		return err
 	})

@@ -77,6 +77,7 @@ OPTIONS = {
         "refit": ("true or false", False),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
         "device": ("text", "auto"),
@@ -128,6 +129,8 @@ OPTIONS = {
     "predict": {
         "features": ("list of columns", None),
         "header": ("word", "auto"),
+        "missing": ("word", "error"),
+        "keep": ("list of columns", None),
         "noise_column": ("column", None),
         "noise_group": ("column", None),
         "noise_group_default": ("text", None),
@@ -136,6 +139,7 @@ OPTIONS = {
         "cov": ("file", None),
         "observed": ("true or false", False),
         "out": ("file", None),
+        "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
         "device": ("text", "auto"),
@@ -154,6 +158,7 @@ OPTIONS = {
         "cov": ("file", None),
         "observed": ("true or false", False),
         "out": ("file", None),
+        "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
         "device": ("text", "auto"),
@@ -163,6 +168,7 @@ OPTIONS = {
     "loo": {
         "target": ("text", None),
         "out": ("file", None),
+        "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
         "device": ("text", "auto"),
@@ -172,6 +178,7 @@ OPTIONS = {
     "export": {
         "target": ("text", None),
         "out": ("file", None),
+        "force": ("true or false", False),
     },
     "batch": {
         "restarts": ("whole number", 0),
@@ -203,6 +210,7 @@ VARIABLES = (
     "GPFIT_HEADER",
     "GPFIT_HOLDOUT",
     "GPFIT_JSON",
+    "GPFIT_KEEP",
     "GPFIT_KERNEL",
     "GPFIT_KERNELS",
     "GPFIT_MAX_EVALS",

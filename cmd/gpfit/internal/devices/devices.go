@@ -145,3 +145,25 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	}
 	return fmt.Sprintf("%s is faster than the CPU from n = %d on", name, n), nil
 }
+
+// Means prepares a model to predict means alone, on a device. The caller calls the
+// returned function when it is done with them.
+func Means(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Means, func(), error) {
+	prog, err := m.Program()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := Open(ctx, msg, c, m.N(), prog, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := m.Means(ctx, o.Backends[0])
+	if err != nil {
+		o.Close()
+		return nil, nil, err
+	}
+	return p, func() {
+		_ = p.Close()
+		o.Close()
+	}, nil
+}

@@ -64,7 +64,7 @@ func RowsError(err error) error {
 // LoadModel reads the model at path and returns the model of the chosen target. The
 // result must not replace the file.
 func (o *Options) LoadModel(path string) (*gp.Model, error) {
-	if err := output.Check([]output.Destination{{Flag: "out", Path: o.Output.Out}}, path); err != nil {
+	if err := output.Check(o.Output.Force, []output.Destination{{Flag: "out", Path: o.Output.Out}}, path); err != nil {
 		return nil, err
 	}
 	m, err := gp.Load(path)
@@ -76,7 +76,7 @@ func (o *Options) LoadModel(path string) (*gp.Model, error) {
 
 // Write writes a result to the file of option out, or to standard output.
 func (o *Options) Write(ctx context.Context, stdout io.Writer, write func(io.Writer) error) error {
-	return output.File(ctx, stdout, o.Output.Out, write)
+	return output.Write(ctx, stdout, o.Output.Out, o.Output.Force, write)
 }
 
 // Target returns the model of the named target, or of the only one.

@@ -20,6 +20,7 @@ type Options struct {
 	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
 	table option.Options
+	flags map[string]*tableFlag
 }
 
 // Add declares the options of the table for a place, such as the command "fit".
@@ -28,10 +29,11 @@ func (o *Options) Add(s *pflag.FlagSet, place string) {
 }
 
 func (o *Options) addTable(s *pflag.FlagSet, table option.Options) {
-	o.table = table
+	o.table, o.flags = table, map[string]*tableFlag{}
 	for i := range o.table {
 		opt := &o.table[i]
 		v := &tableFlag{option: opt, all: o}
+		o.flags[opt.Name] = v
 		f := s.VarPF(v, opt.Name, "", opt.Help)
 		if opt.Kind.Flag {
 			f.NoOptDefVal = "true"
@@ -81,6 +83,18 @@ func (o *Options) read(s *pflag.FlagSet) error {
 // Changed reports whether the command line or a variable gives one of the options.
 func (o *Options) Changed(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := o.Given[name]; return ok })
+}
+
+// Texts returns the options that the command line or a variable gives, as texts by name,
+// without some.
+func (o *Options) Texts(without ...string) map[string]string {
+	out := map[string]string{}
+	for name, f := range o.flags {
+		if _, given := o.Given[name]; given && !slices.Contains(without, name) {
+			out[name] = strings.Join(f.texts, ", ")
+		}
+	}
+	return out
 }
 
 // tableFlag is the flag of an option. It collects texts; Options reads them once all

@@ -6,18 +6,26 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/atomicfile"
 	"gpfit/table"
 )
 
 // Destination is a file that a command writes: Path is the value of Flag, "" for no
 // file.
-type Destination struct{ Flag, Path string }
+type Destination struct {
+	Flag, Path string
+	// Other is another name to suggest if the file exists, "" for none.
+	Other string
+	// Continued means that the command continues an existing file.
+	Continued bool
+}
 
 // Check checks before the work that a command can write its outputs. No output may
 // be an input or another output, under any name: the last one written would replace
-// the others. Every command checks all its outputs with one call.
-func Check(outputs []Destination, inputs ...string) error {
+// the others. No output may exist, unless force is true. Every command checks all its
+// outputs with one call, and writes them with [atomicfile.Writer], which checks again.
+func Check(force bool, outputs []Destination, inputs ...string) error {
 	read := identities(inputs)
 	for i, out := range outputs {
 		if out.Path == "" {
@@ -37,24 +45,36 @@ func Check(outputs []Destination, inputs ...string) error {
 		if err := out.probe(); err != nil {
 			return err
 		}
+		if !force && !out.Continued && atomicfile.Occupied(out.Path) {
+			return out.exists()
+		}
 	}
 	return nil
 }
 
-// CheckModel is [Check] with path, the model file of --out, as a further output. Unless
-// force is true, the model must not replace a file that is not a model.
-func CheckModel(path string, force bool, others []Destination, inputs ...string) error {
-	if err := Check(append([]Destination{{"out", path}}, others...), inputs...); err != nil {
-		return err
+// exists returns the error for a file that would be replaced.
+func (t Destination) exists() error {
+	other := ""
+	if t.Other != "" && t.Other != t.Path && !atomicfile.Occupied(t.Other) {
+		other = ", such as " + t.Other
+	}
+	return exit.Usagef("--%s %s: the file exists; choose another name%s, or give --force to replace it", t.Flag, t.Path, other)
+}
+
+// Continues reports whether the fit with this checkpoint wrote the model at path: the
+// checkpoint has evaluations, and an interrupted fit wrote the model, or the model is no
+// older than the checkpoint.
+func Continues(path, checkpoint string) bool {
+	log, err := os.Stat(checkpoint)
+	if err != nil || !log.Mode().IsRegular() || log.Size() == 0 {
+		return false
 	}
 	info, err := os.Stat(path)
-	if err != nil || force || info.Size() == 0 || atomicfile.IsDirect(path) {
-		return nil
+	if err != nil {
+		return false
 	}
-	if _, err := gp.Load(path); err != nil {
-		return exit.Usagef("--out %s: exists and is not a gpfit model; choose another name, or give --force to replace it", path)
-	}
-	return nil
+	m, err := gp.Load(path)
+	return err == nil && (m.Status == descent.StatusCancelled.String() || !info.ModTime().Before(log.ModTime()))
 }
 
 // probe checks that the file can be created.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -37,19 +38,49 @@ func Report(w io.Writer, asJSON bool, r interface{ Text() string }) error {
 	return err
 }
 
-// File writes the file out, whole or not at all; "" is standard output.
-func File(ctx context.Context, stdout io.Writer, out string, write func(io.Writer) error) error {
+// Write writes the file out, whole or not at all; "" is standard output. Only if replace
+// is true, it replaces an existing file.
+func Write(ctx context.Context, stdout io.Writer, out string, replace bool, write func(io.Writer) error) error {
 	if out == "" {
 		return write(stdout)
 	}
-	return atomicfile.Write(ctx, out, write)
+	return atomicfile.Writer(replace)(ctx, out, write)
 }
 
 // ModelName returns the name of the model file for DATA: its base name, with .gpfit
-// instead of its extensions. For a pattern it leaves out the wildcards.
+// instead of its extensions. For a pattern it leaves out the wildcards. A base name
+// such as data, which many tables have, follows the name of the table's folder:
+// yacht-data.gpfit is the model of yacht/data.csv.
 func ModelName(data string) string {
+	if slices.Contains(commonNames, strings.ToLower(baseName(data))) {
+		return DistinctName(data)
+	}
+	return baseName(data) + ".gpfit"
+}
+
+// commonNames are names of tables that do not tell one from another.
+var commonNames = []string{"all", "data", "dataset", "input", "inputs", "model", "part", "table", "train", "training", "x", "xy"}
+
+// DistinctName is [ModelName] with the name of the table's folder in front, if data
+// names one.
+func DistinctName(data string) string {
+	name, folder := baseName(data), filepath.Dir(filepath.Clean(data))
+	if folder == "." || data == "-" {
+		return name + ".gpfit"
+	}
+	if absolute, err := filepath.Abs(folder); err == nil {
+		folder = absolute
+	}
+	if folder = filepath.Base(folder); strings.ContainsAny(folder, `*?[/\`) {
+		return name + ".gpfit"
+	}
+	return folder + "-" + name + ".gpfit"
+}
+
+// baseName returns the name of a table without folder, extensions and wildcards.
+func baseName(data string) string {
 	if data == "-" {
-		return "model.gpfit"
+		return "model"
 	}
 	name := strings.TrimSuffix(filepath.Base(data), ".gz")
 	if base := strings.TrimSuffix(name, filepath.Ext(name)); base != "" {
@@ -61,5 +92,5 @@ func ModelName(data string) string {
 	if strings.Trim(name, ".") == "" {
 		name = "model"
 	}
-	return name + ".gpfit"
+	return name
 }

@@ -110,8 +110,8 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 }
 
 // CheckOutput returns an error if out is an input of the run's jobs, or one of the run's
-// files other than its page.
-func CheckOutput(out string, r *rundir.Run) error {
+// files other than its page, or if it exists and force is false.
+func CheckOutput(out string, force bool, r *rundir.Run) error {
 	inputs := []string{r.SpecPath}
 	for _, in := range r.Inputs {
 		inputs = append(inputs, in.Path)
@@ -123,7 +123,7 @@ func CheckOutput(out string, r *rundir.Run) error {
 		}
 		return nil
 	})
-	return output.Check([]output.Destination{{Flag: "out", Path: out}}, inputs...)
+	return output.Check(force, []output.Destination{{Flag: "out", Path: out}}, inputs...)
 }
 
 // array returns the job array for the run in dir, with flags for "gpfit resume". specified

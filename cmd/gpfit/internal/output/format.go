@@ -1,0 +1,183 @@
+package output
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/fit/option"
+	"gpfit/gp/columns"
+	"gpfit/internal/atomicfile"
+)
+
+// FileFormat is the format of a file with results.
+type FileFormat string
+
+// The formats. JSON is one object with all results, JSONLines one object for each row.
+const (
+	CSV       FileFormat = "csv"
+	JSONLines FileFormat = "jsonl"
+	JSON      FileFormat = "json"
+	Parquet   FileFormat = "parquet"
+	NPY       FileFormat = "npy"
+	NPZ       FileFormat = "npz"
+)
+
+// Tables returns the formats of tables, which the flag --format of a command takes.
+func Tables() []FileFormat { return []FileFormat{CSV, JSONLines, JSON, Parquet, NPY} }
+
+// endings are the endings of file names for the formats. Text may be compressed, with
+// a further .gz.
+var endings = map[FileFormat][]string{
+	CSV: {".csv"}, JSONLines: {".jsonl", ".ndjson"}, JSON: {".json"}, Parquet: {".parquet"}, NPY: {".npy"}, NPZ: {".npz"},
+}
+
+// File is a file for results in one of several formats.
+type File struct {
+	// Path is the value of --out, "" for standard output.
+	Path   string
+	Format FileFormat
+	gzip   bool
+}
+
+// Choose returns the file for --out, whose name gives the format unless --format or
+// --json gives it. The formats of the command are known, the first of them the default
+// on standard output. A name that contradicts the format, or has an unknown ending, is
+// an error.
+func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error) {
+	f := &File{Path: out, Format: FileFormat(format)}
+	if f.Format != "" && !slices.Contains(known, f.Format) {
+		return nil, exit.Usagef("--format %q: must be %s", format, option.OrList(names(known)))
+	}
+	if f.OnStdout() {
+		if asJSON && f.Format != "" && f.Format != JSON {
+			return nil, exit.Usagef("--json and --format %s: give only one of them, or a file with --out for the table", f.Format)
+		}
+		return f.orDefault(asJSON, known), nil
+	}
+	name := strings.ToLower(filepath.Base(out))
+	plain := strings.TrimSuffix(name, ".gz")
+	named := formatOf(plain)
+	f.gzip = plain != name
+	switch {
+	case named != "" && !slices.Contains(known, named), named == "" && f.Format == "" && !asJSON:
+		return nil, exit.Usagef("--out %s: the name must end in %s, which gives the format%s", out, option.OrList(endingsOf(known)), orFormat(known))
+	case named != "" && f.Format != "" && named != f.Format:
+		return nil, exit.Usagef("--out %s: the name says %s, but --format says %s", out, named, f.Format)
+	case named != "":
+		f.Format = named
+	}
+	f.orDefault(asJSON, known)
+	if f.gzip && (f.Format == Parquet || f.Format == NPY || f.Format == NPZ) {
+		return nil, exit.Usagef("--out %s: %s files are not compressed again; leave out .gz", out, f.Format)
+	}
+	return f, nil
+}
+
+func (f *File) orDefault(asJSON bool, known []FileFormat) *File {
+	switch {
+	case f.Format != "":
+	case asJSON:
+		f.Format = JSON
+	default:
+		f.Format = known[0]
+	}
+	return f
+}
+
+// formatOf returns the format that the ending of a name gives, or "".
+func formatOf(name string) FileFormat {
+	for format, list := range endings {
+		if slices.ContainsFunc(list, func(ending string) bool { return strings.HasSuffix(name, ending) }) {
+			return format
+		}
+	}
+	return ""
+}
+
+func names(formats []FileFormat) []string {
+	var out []string
+	for _, f := range formats {
+		out = append(out, string(f))
+	}
+	return out
+}
+
+// endingsOf lists the endings of the formats.
+func endingsOf(formats []FileFormat) []string {
+	var out []string
+	for _, f := range formats {
+		for _, ending := range endings[f] {
+			out = append(out, ending)
+			if f == CSV || f == JSONLines || f == JSON {
+				out = append(out, ending+".gz")
+			}
+		}
+	}
+	return out
+}
+
+// orFormat is the advice to give --format, for commands that have it.
+func orFormat(known []FileFormat) string {
+	if slices.Contains(known, Parquet) || slices.Contains(known, NPZ) {
+		return "; or give --format"
+	}
+	return ""
+}
+
+// Compressed returns a function that writes to w what write writes, compressed if the
+// name says so.
+func (f *File) Compressed(write func(io.Writer) error) func(io.Writer) error {
+	if !f.gzip {
+		return write
+	}
+	return func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		if err := write(z); err != nil {
+			return err
+		}
+		return z.Close()
+	}
+}
+
+// OnStdout reports whether the result is on standard output, or in a pipe or device.
+func (f *File) OnStdout() bool { return f.Path == "" || atomicfile.IsDirect(f.Path) }
+
+// Table writes a table of results that consists of one piece to w.
+func (f *File) Table(w io.Writer, info map[string]any, r columns.TargetColumns) error {
+	t := f.Sheet(w, info)
+	if err := t.Add([]columns.TargetColumns{r}); err != nil {
+		return err
+	}
+	return t.End()
+}
+
+// Summary prints info as JSON if --json asks for JSON and the result is in a file of
+// another format.
+func (f *File) Summary(stdout io.Writer, asJSON bool, info map[string]any) error {
+	if !asJSON || f.Format == JSON || f.OnStdout() {
+		return nil
+	}
+	info["schema_version"], info["file"], info["format"] = 1, f.Path, f.Format
+	return json.NewEncoder(stdout).Encode(info)
+}
+
+// Sheet returns a sheet that writes a table of results to w. info holds further members
+// of the JSON object.
+func (f *File) Sheet(w io.Writer, info map[string]any) *columns.Sheet {
+	switch f.Format {
+	case JSON:
+		return columns.NewSheet(w, true, info)
+	case JSONLines:
+		return columns.NewTable(columns.NewJSONLines(w))
+	case NPY:
+		return columns.NewTable(columns.NewNPY(w))
+	case Parquet:
+		return columns.NewTable(newParquet(w))
+	}
+	return columns.NewTable(columns.NewCSV(w))
+}

@@ -1,0 +1,56 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/internal/vec"
+	"gpfit/kernel"
+)
+
+var _ device.MeanPredictor = (*Device)(nil)
+
+// PredictMeans implements [device.MeanPredictor]. Each thread computes the covariances
+// of one point in a row of n numbers, which stays in its cache, and multiplies it by
+// the weights, in the order of [Workspace.Predict].
+func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
+	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
+		return fmt.Errorf("cpu: %w", err)
+	}
+	if prog.D != x.D {
+		return fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, x.D)
+	}
+	if err := prog.CheckTheta(theta); err != nil {
+		return err
+	}
+	tasks := (xs.N + tileRows - 1) / tileRows
+	threads := max(1, min(dev.threads, tasks))
+	evaluators, rows := make([]*kernel.Evaluator, threads), make([][]float64, threads)
+	for i := range evaluators {
+		evaluators[i], rows[i] = kernel.NewEvaluator(prog), make([]float64, x.N)
+		evaluators[i].Bind(theta)
+	}
+	return parallelFor(ctx, threads, tasks, func(worker, task int) {
+		for j := task * tileRows; j < min((task+1)*tileRows, xs.N); j++ {
+			crossRow(evaluators[worker], rows[worker], xs, j, x)
+			weigh(rows[worker], alpha, mean, j, xs.N)
+		}
+	})
+}
+
+// crossRow writes k(x*_j, x_i) to row[i] for all points of x.
+func crossRow(e *kernel.Evaluator, row []float64, xs *kernel.Points, j int, x *kernel.Points) {
+	for i := 0; i < x.N; i += tileCols {
+		e.Row(row[i:], xs, j, x, i, min(i+tileCols, x.N))
+	}
+}
+
+// weigh writes the products of a row of covariances, of point j of points, with the
+// columns of alpha.
+func weigh(row, alpha, mean []float64, j, points int) {
+	n := len(row)
+	for q := range len(alpha) / n {
+		mean[q*points+j] = vec.Dot(row, alpha[q*n:(q+1)*n])
+	}
+}
