@@ -1,8 +1,11 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+
+	"gpfit/feature"
 )
 
 // Format is a file format besides text and NumPy that [Read] recognises by its first
@@ -23,6 +26,9 @@ type FormatColumn struct {
 	Name string
 	// Aside says that the column is used only if it is selected.
 	Aside bool
+	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
+	// kind Category. Labels of dates and times of day are in the forms of package feature.
+	Kind feature.ColumnKind
 }
 
 // FormatRows is an open file of a [Format], read row by row. Columns count from 0.
@@ -56,6 +62,7 @@ type formatted struct {
 	rows   FormatRows
 	format string
 	row    int
+	kinds  []feature.ColumnKind
 }
 
 // openFormatted opens a file of a caller's format. On an error it closes f.
@@ -68,6 +75,7 @@ func openFormatted(f *os.File, path string, format Format) (source, error) {
 	in := &formatted{head: head{source: path, named: true}, rows: rows, format: format.Name}
 	for _, c := range rows.Columns() {
 		in.names, in.aside = append(in.names, c.Name), append(in.aside, c.Aside)
+		in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
 	}
 	return in, nil
 }
@@ -83,6 +91,8 @@ func (in *formatted) next() error {
 	}
 	return err
 }
+
+func (in *formatted) kind(c int) feature.ColumnKind { return in.kinds[c] }
 
 func (in *formatted) number(c int) (float64, bool) { return in.rows.Number(c) }
 

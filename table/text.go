@@ -49,11 +49,11 @@ var foreign = []struct{ magic, msg string }{
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
 // identify it, skips a byte order mark, and guesses the separator if comma is 0.
-func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
+func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	if comma != 0 {
 		sep, ok := separator(comma)
-		if !ok {
+		if !ok || comma == decimal {
 			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
 		}
 		s.sep = sep
@@ -79,7 +79,7 @@ func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
 	}
 	if comma == 0 {
 		// ReadSlice returns Peek's errors again, because the reader is sticky.
-		s.sep = guessSeparator(head, err != nil)
+		s.sep = guessSeparator(head, err != nil, decimal == ',')
 	}
 	return s, nil
 }

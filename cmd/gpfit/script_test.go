@@ -29,11 +29,16 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	passengers, err := filepath.Abs("testdata/passengers")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("FORMATS", formats)
+			env.Setenv("PASSENGERS", passengers)
 			return nil
 		},
 		Condition: condition,

@@ -59,9 +59,10 @@ type rows struct {
 type column struct {
 	index    int
 	pages    parquet.Pages
-	page     parquet.ValueReader // of the current page; nil before the first
-	values   []parquet.Value     // the block
-	text     bool                // whether labels are needed
+	page     parquet.ValueReader        // of the current page; nil before the first
+	values   []parquet.Value            // the block
+	text     bool                       // whether labels are needed
+	label    func(parquet.Value) string // the label of a date or time; else nil
 	unsigned bool
 }
 
@@ -132,7 +133,7 @@ func (in *rows) open() error {
 		if isIndex {
 			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table; it is an input only if you name it", textform.Quote(c.Name())))
 		}
-		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex})
+		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex, Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
 		in.at = append(in.at, -1)
 	}
@@ -177,7 +178,8 @@ func (in *rows) Use(numbers, labels []int) error {
 			return in.columnError(c, "holds lists or structures, not labels")
 		}
 		in.want(c)
-		in.used[in.at[c]].text = true
+		u := &in.used[in.at[c]]
+		u.text, u.label = true, timeLabel(in.leaves[c].Type())
 	}
 	return nil
 }
@@ -212,7 +214,7 @@ func notNumeric(c *parquet.Column) string {
 		switch t.Value.(type) {
 		case *format.IntType:
 		case *format.DateType, *format.TimeType, *format.TimestampType:
-			return "holds dates or times, not numbers; convert them, to years for example"
+			return "holds dates or times, not numbers"
 		case *format.DecimalType:
 			return "holds decimals; convert them to doubles"
 		default:
@@ -360,6 +362,9 @@ func (in *rows) float(c int) float64 {
 // Label implements [table.FormatRows].
 func (in *rows) Label(c int) string {
 	v := in.value(c)
+	if label := in.used[in.at[c]].label; label != nil && !v.IsNull() {
+		return label(v)
+	}
 	switch v.Kind() {
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
