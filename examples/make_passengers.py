@@ -7,7 +7,7 @@ in other forms for tests to cmd/gpfit/testdata/passengers.
 The passengers are invented. The tables have numbers, booleans, categories, dates with a
 time, times of day, gaps, and names that identify rows.
 """
-import datetime, math, os, random
+import datetime, json, math, os, random
 
 here = os.path.dirname(os.path.abspath(__file__))
 tests = os.path.join(here, "..", "cmd", "gpfit", "testdata", "passengers")
@@ -59,3 +59,7 @@ for row in new:
 write(os.path.join(here, "passengers.csv"), train, ",", ".")
 write(os.path.join(here, "passengers_new.csv"), new, ",", ".")
 write(os.path.join(tests, "decimal.csv"), train, ";", ",")
+with open(os.path.join(tests, "lines.jsonl"), "w", encoding="utf-8", newline="\n") as file:
+    for row in train:
+        cells = {name: v if v is None or isinstance(v, (bool, int, float)) else text(v, ".") for name, v in zip(names, row)}
+        print(json.dumps({name: v for name, v in cells.items() if v is not None}), file=file)

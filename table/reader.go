@@ -77,7 +77,7 @@ func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
 }
 
 func newTextReader(r io.Reader, source string, opts Options) (*Reader, error) {
-	in, err := openRows(r, source, opts)
+	in, err := openRows(r, nil, source, opts)
 	if err != nil {
 		return nil, err
 	}

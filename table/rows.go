@@ -24,31 +24,43 @@ type rows struct {
 
 // openText opens a file as text. On an error it closes f.
 func openText(f *os.File, path string, opts Options) (source, error) {
-	in, err := openRows(f, path, opts)
+	in, err := openRows(f, f, path, opts)
 	if err != nil {
 		f.Close()
-		return nil, err
 	}
-	in.scan.file = f
-	return in, nil
+	return in, err
 }
 
-// openRows reads the first row of r and decides whether it is a header.
-func openRows(r io.Reader, source string, opts Options) (*rows, error) {
+// openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
+// it is nil.
+func openRows(r io.Reader, file *os.File, source string, opts Options) (source, error) {
 	s, err := newScanner(r, source, opts.Comma, opts.Decimal)
 	if err != nil {
 		return nil, err
 	}
+	s.file = file
+	begin, _ := s.in.Peek(bufferSize) // its error returns with the first line
+	switch {
+	case isJSONLines(begin):
+		return openJSONLines(s, opts)
+	case isJSONArray(begin):
+		return nil, &Error{Source: source, Msg: "this is a JSON array; write an object on each line instead, as jq -c '.[]' does"}
+	}
+	return openCells(s, opts)
+}
+
+// openCells reads the first row and decides whether it is a header.
+func openCells(s *scanner, opts Options) (source, error) {
 	if err := s.next(); err == io.EOF {
 		msg := "the file is empty"
 		if s.line > 0 {
 			msg = "no data rows, only comments and blank lines"
 		}
-		return nil, &Error{Source: source, Msg: msg}
+		return nil, &Error{Source: s.source, Msg: msg}
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: source, first: s.start}}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start}}
 	if opts.Decimal == ',' {
 		in.decimal = ','
 	}
@@ -61,7 +73,7 @@ func openRows(r io.Reader, source string, opts Options) (*rows, error) {
 	in.pending = !in.named
 	if in.decimal != 0 && len(s.cells) == 1 && opts.Comma == 0 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
-			return nil, &Error{Source: source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
+			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
 		}
 	}
 	in.names = make([]string, len(s.cells))

@@ -7,7 +7,7 @@
 // out.
 //
 // The package reads text: CSV in its usual dialects, tab- and semicolon-separated files,
-// and columns of numbers separated by blanks, plain or gzip-compressed. It also reads
+// columns of numbers separated by blanks, and JSON lines, plain or gzip-compressed. It also reads
 // NumPy's arrays and archives of arrays, and several files of one format as one table.
 // Options.Formats adds other formats, such as Parquet from table/parquet. The results are
 // finite float64 numbers and, if the caller selects them, labels. Anything else is an
@@ -24,7 +24,7 @@
 //
 // A file passes these stages: files.go (one or several files, which format) → the
 // format's source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells,
-// one record at a time) and rows.go (header, raggedness) for text, npz.go, arrays.go and
+// one record at a time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go, arrays.go and
 // array.go, or format.go → columns.go (which columns to use) → cells.go and learn.go (how to
 // read their cells) → reader.go (rows to a table, or pieces of one) → subsample.go. A format of this package implements the interface
 // source in source.go, one of another package [FormatRows]. The package reads files once,

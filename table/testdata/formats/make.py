@@ -18,6 +18,18 @@ whole = np.array([[(7 * i + 3 * j) % 11 for j in range(3)] for i in range(n)])
 np.savetxt(at("real.csv"), real, fmt="%.17g", delimiter=",", header="a,b,y", comments="")
 np.savetxt(at("whole.csv"), whole, fmt="%d", delimiter=",", header="a,b,y", comments="")
 
+# JSON lines, a float per number; the last ones have other types and gaps.
+import json
+def lines(name, rows):
+    with open(at(name), "w") as f:
+        for row in rows:
+            print(json.dumps(row, ensure_ascii=False), file=f)
+lines("real.jsonl", [dict(zip(names, map(float, row))) for row in real])
+lines("whole.jsonl", [dict(zip(names, map(int, row))) for row in whole])
+lines("types.jsonl", [{"text": "aé\n\"b"[i % 2:], "truth": i % 3 == 0, "day": "2024-01-%02d" % (i + 1), "code": str(i % 2), "y": i} for i in range(12)])
+lines("sparse.jsonl", [{**({"a": i} if i % 2 else {}), **({"b": None} if i == 3 else {"b": i}), "y": i / 4} for i in range(12)])
+lines("nested.jsonl", [{"a": i, "list": [1, {"b": 2}], "y": i} for i in range(3)])
+
 # NumPy arrays.
 np.save(at("real.npy"), real)
 np.save(at("real_fortran.npy"), np.asfortranarray(real))
