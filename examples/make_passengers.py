@@ -9,6 +9,8 @@ time, times of day, gaps, and names that identify rows.
 """
 import datetime, json, math, os, random
 
+import pandas as pd
+
 here = os.path.dirname(os.path.abspath(__file__))
 tests = os.path.join(here, "..", "cmd", "gpfit", "testdata", "passengers")
 names = ["name", "class", "sex", "age", "alone", "port", "booked", "dinner", "fare"]
@@ -63,3 +65,7 @@ with open(os.path.join(tests, "lines.jsonl"), "w", encoding="utf-8", newline="\n
     for row in train:
         cells = {name: v if v is None or isinstance(v, (bool, int, float)) else text(v, ".") for name, v in zip(names, row)}
         print(json.dumps({name: v for name, v in cells.items() if v is not None}), file=file)
+frame = pd.DataFrame(train, columns=names)
+frame["age"], frame["sex"] = frame["age"].astype("Int64"), frame["sex"].astype("category")
+frame.to_feather(os.path.join(tests, "frame.feather"))
+frame.to_parquet(os.path.join(tests, "table.parquet"))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 
 	"gpfit/feature"
 )
@@ -29,6 +30,15 @@ type FormatColumn struct {
 	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
 	// kind Category. Labels of dates and times of day are in the forms of package feature.
 	Kind feature.ColumnKind
+}
+
+// pandasIndex matches the names under which pandas stores an index.
+var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
+
+// PandasIndex reports whether a column holds the index of a table of pandas, which is
+// aside, with the warning that says so.
+func PandasIndex(name string) (aside bool, warning string) {
+	return pandasIndex.MatchString(name), "column " + quote(name) + " is the index of a pandas table; it is an input only if you name it"
 }
 
 // FormatRows is an open file of a [Format], read row by row. Columns count from 0.

@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"gpfit/internal/textform"
 	"gpfit/table"
 )
 
@@ -65,9 +63,6 @@ type column struct {
 	label    func(parquet.Value) string // the label of a date or time; else nil
 	unsigned bool
 }
-
-// pandasIndex matches the names under which pandas stores an index.
-var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
 
 // open opens a Parquet file.
 func open(f *os.File, path string) (table.FormatRows, error) {
@@ -129,9 +124,9 @@ func (in *rows) open() error {
 		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
-		isIndex := pandasIndex.MatchString(c.Name())
+		isIndex, warning := table.PandasIndex(c.Name())
 		if isIndex {
-			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table; it is an input only if you name it", textform.Quote(c.Name())))
+			in.warn = append(in.warn, warning)
 		}
 		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex, Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
