@@ -159,13 +159,21 @@ def agree(run):
 
 
 def speed(run):
-    for n in (10_000, 20_000) if run.args.quick else (10_000, 20_000, 50_000):
+    for n in (2000, 10_000, 20_000) if run.args.quick else (2000, 5000, 10_000, 20_000, 50_000):
         flags = ["--objective"] if n <= 20_000 else []
         measure(run, "stages", run.sizes(n), 60, "--repeat", "3", *flags, watch=True)
 
 
 def dgemm(run):
     measure(run, "dgemm", run.sizes(4096, 8192, 12288, 16384, 24576), 60)
+    # A GPU at its power limit lowers its clock within seconds.
+    measure(run, "dgemm", run.sizes(24576), 60, "--repeat", "12", watch=True, extra={"sustained": True})
+
+
+def devices(run):
+    """Compares the GPU with the CPU as a user does, and measures from which n it is faster."""
+    for flags in (["--test"], ["--calibrate"]):
+        run.run([run.program("gpfit"), "devices", *flags, "--device", run.args.device, "--json"], 90, extra={"type": "devices", "flags": flags})
 
 
 def large(run):
@@ -303,6 +311,7 @@ STEPS = [
     Step("large", "Value and gradient at n = 100,000", large, False, 30),
     Step("residual", "Residuals of sampled columns of the inverse", residual, True, 10),
     Step("agree-large", "Value and gradient against the CPU, larger n", agree_large, False, 10),
+    Step("devices", "gpfit devices --test and --calibrate", devices, False, 30),
     Step("cpu", "GPU and CPU of this machine, n = 10,000", cpu, True, 10),
     Step("cu", "The driver through gorgonia.org/cu", cu, True, 10),
     Step("gpytorch", "GPyTorch, float64, Cholesky, the same data", gpytorch, True, 30),

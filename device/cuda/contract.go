@@ -65,11 +65,11 @@ func (w *Workspace) prepareContract(adj device.Adjoint) (on kernels.Adjoint, err
 	return on, w.gpu.upload(outer, adj.Outer)
 }
 
-// middleTerm names the use of the panels in errors.
+// middleTerm names the use of the panel in errors.
 const middleTerm = "an adjoint with a middle term"
 
-// prepareMiddle copies C to the device. The first call allocates the panels of the
-// middle term Σ⁻¹·C·Σ⁻¹.
+// prepareMiddle copies C to the device. The first call allocates the panel of the
+// middle term Σ⁻¹·C·Σ⁻¹ that [Workspace.invert] does not have.
 func (w *Workspace) prepareMiddle(c []float64) error {
 	if w.middle.bytes == 0 {
 		count := w.sizes.middleElements(w.n)
@@ -108,14 +108,14 @@ func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) erro
 	width := w.sizes.panelWidth(w.n)
 	weights := w.middle.at
 	weighted := kernels.Matrix{A: weights, LD: leadingDim(w.n)}.At(0, 1) // C·Σ⁻¹[:, J]
-	panel := weighted.At(0, width)
+	panel := w.columns(w.panel)
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		j1 := min(j0+width, w.n)
 		if err := w.gpu.run(kernels.SymmetricColumns(w.matrix, w.n, j0, j1, weights, weighted)); err != nil {
 			return err
 		}
-		for i0 := int64(0); i0 < j1; i0 += w.sizes.invert {
-			if err := w.multiplyInverse(ctx, i0, min(i0+w.sizes.invert, j1), j1-j0, weighted, panel); err != nil {
+		for i0 := int64(0); i0 < j1; i0 += w.sizes.symm {
+			if err := w.multiplyInverse(ctx, i0, min(i0+w.sizes.symm, j1), j1-j0, weighted, panel); err != nil {
 				return err
 			}
 		}

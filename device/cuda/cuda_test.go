@@ -64,7 +64,7 @@ func TestConformanceSmallSteps(t *testing.T) {
 	t.Parallel()
 	devicetest.RunExact(t, func(t *testing.T) device.ExactDevice {
 		b := mustOpen(t)
-		b.(*Device).sizes = sizes{fill: 96, factor: 80, invert: 48, gemm: 1e6}
+		b.(*Device).sizes = sizes{fill: 96, factor: 80, symm: 48, leaf: 32, panel: 64, gemm: 1e6}
 		return b
 	})
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -48,8 +49,8 @@ func (d *Device) Info() device.Info {
 // driver.
 const reserve = 256 << 20
 
-// Plan returns memory and work. The device holds one n×n matrix, a block of Σ⁻¹, a
-// block of cross-covariances, points and vectors; the host holds the points and
+// Plan returns memory and work. The device holds one n×n matrix, a panel of Σ⁻¹, the
+// diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host holds the points and
 // vectors. The first call for a large n times the device.
 func (d *Device) Plan(n, columns int) device.Plan {
 	p := d.plan(n, columns)
@@ -63,8 +64,8 @@ func (d *Device) Plan(n, columns int) device.Plan {
 func (d *Device) plan(rows, cols int) device.Plan {
 	n, x := int64(rows), int64(cols)
 	width := d.sizes.panelWidth(n)
-	columns := n + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
-	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(leadingDim(n)*columns+n*(x+7)+width*leadingDim(width))+8*crossWidth(n)*(x+2)+reserve)
+	columns := n + width + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
+	p := device.MatrixPlan(rows, cols, d.gpu.name, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+reserve)
 	p.Middle, p.MiddleFlops = []device.Need{{Device: d.gpu.name, Bytes: 8 * d.sizes.middleElements(n), What: middleTerm}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }
@@ -81,8 +82,9 @@ func (d *Device) sizesFor(n int) sizes {
 // timedFrom is the number of points from which gpfit times the device.
 const timedFrom = 2000
 
-// DgemmRate times C = A·Bᵀ of order n on the device, once after a warm-up run, and
-// returns floating-point operations per second.
+// DgemmRate times C = A·Aᵀ of order n on the device, once after a warm-up run, and
+// returns floating-point operations per second. A has random elements, because a GPU at
+// its power limit multiplies equal numbers faster.
 func (d *Device) DgemmRate(ctx context.Context, n int) (rate float64, err error) {
 	err = d.gpu.do(func() error {
 		return d.gpu.local(func(m *memory) (err error) {
@@ -95,22 +97,21 @@ func (d *Device) DgemmRate(ctx context.Context, n int) (rate float64, err error)
 
 func (d *Device) dgemmRate(ctx context.Context, m *memory, n int64) (rate float64, err error) {
 	var buffers [2]buffer
-	var a [2]kernels.Matrix
-	for i := range a {
+	for i := range buffers {
 		if err := m.need(&buffers[i], n*n); err != nil {
 			return 0, err
 		}
-		a[i] = kernels.Matrix{A: buffers[i].at, LD: n}
-		if err := d.gpu.run(kernels.Set(a[i], n, n, 0.5)); err != nil {
-			return 0, err
-		}
+	}
+	a, c := kernels.Matrix{A: buffers[0].at, LD: n}, kernels.Matrix{A: buffers[1].at, LD: n}
+	if err := d.fillRandom(a, n); err != nil {
+		return 0, err
 	}
 	var elapsed time.Duration
 	for range 2 { // the first run warms up
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		elapsed, err = d.gpu.timed(func() error { return d.gpu.Gemm(plain, transposed, n, n, n, 1, a[0], a[0], 0, a[1]) })
+		elapsed, err = d.gpu.timed(func() error { return d.gpu.Gemm(plain, transposed, n, n, n, 1, a, a, 0, c) })
 		if err != nil {
 			return 0, err
 		}
@@ -119,6 +120,29 @@ func (d *Device) dgemmRate(ctx context.Context, m *memory, n int64) (rate float6
 		return 0, nil
 	}
 	return 2 * cube(n) / elapsed.Seconds(), nil
+}
+
+// fillRandom writes random numbers to an n×n matrix: a square of them, side by side.
+func (d *Device) fillRandom(a kernels.Matrix, n int64) error {
+	side := min(n, 512)
+	square, rng := make([]float64, side*side), rand.New(rand.NewPCG(1, 1))
+	for i := range square {
+		square[i] = rng.Float64() - 0.5
+	}
+	if err := d.gpu.uploadBlock(a, square, side, side, side); err != nil {
+		return err
+	}
+	for at := side; at < n; at += side { // rows, then columns
+		if err := d.gpu.run(kernels.Copy(a, a.At(at, 0), min(side, n-at), side, false)); err != nil {
+			return err
+		}
+	}
+	for at := side; at < n; at += side {
+		if err := d.gpu.run(kernels.Copy(a, a.At(0, at), n, min(side, n-at), false)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // measureFlopRate returns the rate for plans: four fifths of the rate of a product.

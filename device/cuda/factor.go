@@ -59,7 +59,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return device.ErrStage
 		}
 		w.stage = stageEmpty
-		w.begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.panelWidth(w.n)))
+		w.begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
 		if err := w.cholesky(ctx); err != nil {
 			return err
 		}
@@ -93,13 +93,10 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		if below == 0 {
 			break
 		}
-		if err := w.gpu.Trsm(right, transposed, below, width, w.at(o, o), w.at(o+width, o)); err != nil {
+		if err := w.solveBelow(ctx, o, width); err != nil {
 			return err
 		}
-		if err := w.worked(ctx, float64(below)*float64(width)*float64(width)); err != nil {
-			return err
-		}
-		panel := min(block, w.sizes.panelWidth(w.n))
+		panel := min(block, w.sizes.updateWidth(w.n))
 		for j := o + width; j < w.n; j += panel {
 			cols := min(panel, w.n-j)
 			if err := w.gemm(ctx, plain, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
@@ -108,6 +105,22 @@ func (w *Workspace) cholesky(ctx context.Context) error {
 		}
 	}
 	return w.checkDiagonal()
+}
+
+// solveBelow computes the rows of L below the diagonal block at o, in bands of rows.
+func (w *Workspace) solveBelow(ctx context.Context, o, width int64) error {
+	perRow := float64(width) * float64(width)
+	band := max(64, aligned(int64(w.sizes.gemm/perRow)))
+	for i := o + width; i < w.n; i += band {
+		rows := min(band, w.n-i)
+		if err := w.gpu.Trsm(right, transposed, rows, width, w.at(o, o), w.at(i, o)); err != nil {
+			return err
+		}
+		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkDiagonal searches for a diagonal element of L that is not a positive number,

@@ -16,7 +16,7 @@ import (
 )
 
 // smallSteps take the code paths of large matrices at the sizes of these tests.
-var smallSteps = sizes{fill: 64, factor: 40, invert: 32, panel: 32, gemm: 1e5}
+var smallSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5}
 
 // job uses everything that a workspace does once.
 type job struct {

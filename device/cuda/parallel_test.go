@@ -89,7 +89,7 @@ func TestTwoDevices(t *testing.T) {
 	}
 	wg.Wait()
 	// One device fails and the other continues.
-	emulator.Inject(t, "cublasDtrmm_v2_64", 1, 700)
+	emulator.Inject(t, "cublasDgemmStridedBatched_64", 1, 700)
 	_, err := j.run(context.Background(), backends[0])
 	wantLost(t, "cuda:0", err)
 	j.mustRun(t, backends[1], want)

@@ -12,7 +12,7 @@ import (
 
 // selfTestSizes make the self-test take the steps of large matrices at its small n, so
 // that it runs every kernel and routine of an evaluation.
-var selfTestSizes = sizes{fill: 40, factor: 40, invert: 32, panel: 32, gemm: 1e5}
+var selfTestSizes = sizes{fill: 40, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5}
 
 // selfTestKernels are a program with one leaf and one with all leaves.
 var selfTestKernels = []string{

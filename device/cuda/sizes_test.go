@@ -12,16 +12,16 @@ func TestStepsOfSlowCards(t *testing.T) {
 			s := d.sizesFor(int(n))
 			width := float64(s.factor)
 			for what, operations := range map[string]float64{
-				"product": s.gemm, "Cholesky": cube(s.factor) / 3, "solve": float64(n-s.factor) * width * width,
-				"triangular product": float64(n) / 2 * float64(s.invert) * float64(s.invert),
-				"prediction":         float64(n) * float64(n) * float64(s.crossWidth(n)),
+				"product": s.gemm, "Cholesky": cube(s.factor) / 3, "solve": max(64*width*width, min(s.gemm, float64(n-s.factor)*width*width)),
+				"symmetric product": 2 * float64(s.symm) * float64(s.symm) * float64(s.panelWidth(n)),
+				"prediction":        float64(n) * float64(n) * float64(s.crossWidth(n)),
 			} {
-				narrow := s.factor == 256 || s.invert == 256 || s.crossWidth(n) == 32
+				narrow := s.factor == 256 || s.symm == 256 || s.crossWidth(n) == 32
 				if took := operations / rate; took > longestStep && !narrow {
 					t.Errorf("n = %d at %.1e/s: a step of %s takes %.2f s, %+v", n, rate, what, took, s)
 				}
 			}
-			if s.factor < 256 || s.invert < 256 || s.panelWidth(n) != panelWidth(n) {
+			if s.factor < 256 || s.symm < 256 || s.panelWidth(n) != panelWidth(n) {
 				t.Errorf("n = %d at %.1e/s: %+v", n, rate, s)
 			}
 		}

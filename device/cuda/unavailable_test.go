@@ -111,8 +111,8 @@ func TestSelfTestRefuses(t *testing.T) {
 	emulator.Need(t)
 	for _, entry := range []string{
 		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contract", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
-		"gpfit_setdiag", "gpfit_copy", "gpfit_mirror", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
-		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDtrmm_v2_64", "cublasDsymm_v2_64", "cusolverDnXpotrf", "cusolverDnXtrtri",
+		"gpfit_setdiag", "gpfit_copy", "gpfit_invert", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
+		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDgemmStridedBatched_64", "cublasDsymm_v2_64", "cusolverDnXpotrf",
 	} {
 		t.Run(entry, func(t *testing.T) {
 			emulator.Check(t)
@@ -167,7 +167,7 @@ func TestFallback(t *testing.T) {
 	emulator.Check(t)
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
 	for _, req := range []device.Request{{Device: "auto"}, {Device: "cuda:0", Fallback: "cpu"}} {
-		emulator.Inject(t, "gpfit_mirror", 1, emulator.Silent)
+		emulator.Inject(t, "gpfit_invert", 1, emulator.Silent)
 		all, choice, err := device.Dispatch(context.Background(), req, drivers)
 		if err != nil {
 			t.Fatal(err)

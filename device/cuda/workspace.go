@@ -43,9 +43,10 @@ type Workspace struct {
 	program                         program
 
 	// The following are allocated by the first call that needs them.
-	square  buffer // panelWidth² numbers of Σ⁻¹
+	blocks  buffer // the diagonal blocks of U = L⁻ᵀ
+	panel   buffer // panelWidth columns
 	vectors buffer // the vectors of an adjoint, and as many factors
-	middle  buffer // panels of a middle term
+	middle  buffer // a panel of a middle term, and its diagonal matrix
 	cross   buffer // a block of cross-covariances
 
 	filled     filled

@@ -99,7 +99,7 @@ func TestStages(t *testing.T) {
 			t.Errorf("stages of the value take %g s, all of it %g s", sum, value)
 		}
 		n := number(t, r, "n")
-		if flops := number(t, r, "flops") / (n * n * n); flops < 0.9 || flops > 1+256/n {
+		if flops := number(t, r, "flops") / (n * n * n); flops < 0.9 || flops > 1+1024/n {
 			t.Errorf("%.2f n³ operations", flops)
 		}
 		if a, b := number(t, r, "nlml"), number(t, host[i], "nlml"); math.Abs(a-b) > 1e-10*math.Abs(b) {

@@ -75,7 +75,7 @@ func TestScript(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, text)
 	}
-	for kind, count := range map[string]int{"machine": 1, "kernels": 1 + 4*len(functions), "conformance": 1, "agree": 5 * len(agreeKernels()), "stages": 4, "dgemm": 5, "residual": 3, "bench": 2, "largest": 1, "skipped": 1, "end": 1, "failure": 0} {
+	for kind, count := range map[string]int{"machine": 1, "kernels": 1 + 4*len(functions), "conformance": 1, "agree": 5 * len(agreeKernels()), "stages": 6, "dgemm": 6, "residual": 3, "bench": 2, "largest": 1, "skipped": 1, "end": 1, "failure": 0} {
 		if found := parse(t, kind, records); len(found) != count {
 			t.Errorf("%d records of type %s, expected %d", len(found), kind, count)
 		}
@@ -99,7 +99,7 @@ func TestScriptWithoutGPU(t *testing.T) {
 func TestScriptGoesOn(t *testing.T) {
 	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=fail"}, "--only", "conformance,dgemm,fit", "--data", t.TempDir())
-	if code != 1 || len(parse(t, "dgemm", records)) != 5 || !strings.Contains(text, "FAILED  conformance: cuda.test: TestConformance/Factor") ||
+	if code != 1 || len(parse(t, "dgemm", records)) != 6 || !strings.Contains(text, "FAILED  conformance: cuda.test: TestConformance/Factor") ||
 		!strings.Contains(text, "cuda_test.go:1: wrong") || len(parse(t, "failure", records)) != 2 {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
@@ -113,7 +113,7 @@ func TestScriptHang(t *testing.T) {
 	}
 	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=hang"}, "--only", "conformance,dgemm", "--limit", "3")
-	if code != 1 || len(parse(t, "dgemm", records)) != 5 || !strings.Contains(text, "stopped at its time limit") {
+	if code != 1 || len(parse(t, "dgemm", records)) != 6 || !strings.Contains(text, "stopped at its time limit") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }

@@ -26,7 +26,7 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cublasDgemm_v2_64", "cublasDgemm_v2_64", "cublasDgemm_v2", "b"},
 	{"mathlib", "cublasDgemm_v2_64", "const double *beta", "double beta", "b"},
 	{"mathlib", "cublasDtrsm_v2_64", "cublasSideMode_t side, cublasFillMode_t uplo", "cublasFillMode_t uplo, cublasSideMode_t side", "b"},
-	{"mathlib", "cusolverDnXtrtri", "cublasFillMode_t uplo, cublasDiagType_t diag", "cublasDiagType_t diag, cublasFillMode_t uplo", "b"},
+	{"mathlib", "cublasDgemmStridedBatched_64", "int64_t ldc, long long int strideC", "long long int strideC, int64_t ldc", "b"},
 	{"mathlib", "cusolverDnXpotrf", "size_t workspaceInBytesOnHost", "int workspaceInBytesOnHost", "b"},
 	{"mathlib", "cusolverDnXpotrf", "cudaDataType dataTypeA", "cublasOperation_t dataTypeA", "b"},
 	{"mathlib", "cublasSetMathMode", "cublasMath_t mode", "cublasOperation_t mode", "b"},

@@ -36,7 +36,7 @@ func (p param) String() string {
 
 var (
 	prototypeLine = regexp.MustCompile(`^(\w+) (\w+)\(([^()]*)\);(?: /\* since (\d+)\.(\d+) \*/)?$`)
-	paramText     = regexp.MustCompile(`^(const )?(unsigned int|unsigned char|\w+) ?(\**)(\w+)$`)
+	paramText     = regexp.MustCompile(`^(const )?(unsigned int|unsigned char|long long int|\w+) ?(\**)(\w+)$`)
 )
 
 // parsePrototype reads a line; ok is false for other lines.

@@ -24,6 +24,7 @@ var ctypes = map[string]ctype{
 	"int":           {integer, 4},
 	"unsigned int":  {integer, 4},
 	"int64_t":       {integer, 8},
+	"long long int": {integer, 8},
 	"size_t":        {integer, 8},
 	"float":         {real, 4},
 	"double":        {real, 8},

@@ -157,7 +157,7 @@ const (
 	MixedSparse Toolkit = "mixedsparse"
 	// Incomplete lacks cuSOLVER.
 	Incomplete Toolkit = "incomplete"
-	// Lacking has a cuBLAS without cublasDtrmm_v2_64 and others.
+	// Lacking has a cuBLAS without cublasDgemm_v2_64 and others.
 	Lacking Toolkit = "lacking"
 	// NoToolkit sets no GPFIT_CUDA_LIB, so that the search finds the toolkits of the
 	// machine or of Config.Env.

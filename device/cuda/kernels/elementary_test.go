@@ -217,7 +217,7 @@ func TestLargeMatrix(t *testing.T) {
 	matrix := kernels.Matrix{A: a, LD: n}
 	m.launch(
 		kernels.Fill(on, onX, matrix, kernels.Vector{A: m.put([]float64{0.125}), N: 1}, n-cols, n),
-		kernels.Copy(matrix.At(n-1, n-cols), matrix.At(n-9, n-cols), 1, cols, kernels.Whole),
+		kernels.Copy(matrix.At(n-1, n-cols), matrix.At(n-9, n-cols), 1, cols, false),
 	)
 	diag := m.put([]float64{7, 8, 9})
 	m.launch(kernels.SetDiagonal(matrix.At(n-cols, n-cols), kernels.Vector{A: diag, N: cols}, false))

@@ -56,30 +56,31 @@ func Set(a Matrix, rows, cols int64, value float64) Launch {
 	return launch("gpfit_set", squares(rows, cols), a.A, a.LD, rows, cols, value)
 }
 
-// Part is a part of a block.
-type Part int64
-
-// All triangles contain the diagonal. Upper and Lower write zeros to the other side of
-// the copy; UpperOnly and LowerOnly leave it as it is.
-const (
-	Whole Part = iota
-	Upper
-	Lower
-	UpperOnly
-	LowerOnly
-)
-
-// Copy writes a part of a rows×cols block to b. Upper makes a dense block of a triangle
-// whose other side contains something else; UpperOnly copies the triangle back. The
-// blocks must not overlap.
-func Copy(a, b Matrix, rows, cols int64, part Part) Launch {
-	return launch("gpfit_copy", squares(rows, cols), a.A, a.LD, b.A, b.LD, rows, cols, int64(part))
+// Copy writes a rows×cols block to b, or with upper only its elements on and above the
+// diagonal. The blocks must not overlap.
+func Copy(a, b Matrix, rows, cols int64, upper bool) Launch {
+	return copyEach(a, 0, b, 0, rows, cols, 1, upper)
 }
 
-// Mirror copies the strict lower triangle of an n×n block to its strict upper
-// triangle, transposed.
-func Mirror(a Matrix, n int64) Launch {
-	return launch("gpfit_mirror", squares(n, n), a.A, a.LD, n)
+// CopyEach writes count rows×cols blocks to b. Each begins strideA numbers in a, and
+// strideB numbers in b, after the one before.
+func CopyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64) Launch {
+	return copyEach(a, strideA, b, strideB, rows, cols, count, false)
+}
+
+func copyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64, upper bool) Launch {
+	return launch("gpfit_copy", squares(rows, cols)*count, a.A, a.LD, strideA, b.A, b.LD, strideB, rows, cols, flag(upper))
+}
+
+// MaxInvert is the largest order of the blocks of [Invert].
+const MaxInvert = 64
+
+// Invert inverts the diagonal blocks of an order of at most [MaxInvert] of the lower
+// triangle of an n×n matrix. It writes the transposed inverses to the same places of b,
+// on and above the diagonal. The last block may be smaller.
+func Invert(a Matrix, n, order int64, b Matrix) Launch {
+	require(0 < order && order <= MaxInvert, "order of blocks", order)
+	return launch("gpfit_invert", tiles(n, order), a.A, a.LD, n, order, b.A, b.LD)
 }
 
 // SymmetricColumns writes columns j0 ≤ j < j1 of diag(c)·S to columns 0 … j1−j0−1 of b,

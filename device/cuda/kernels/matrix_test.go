@@ -54,35 +54,24 @@ func TestBlocks(t *testing.T) {
 			add("set", rows, cols, rows+1, nil, func(i, j int) float64 { return 2.5 },
 				func(b kernels.Matrix) kernels.Launch { return kernels.Set(b, r, c, 2.5) })
 			add("copy", rows, cols, rows, nil, at,
-				func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, kernels.Whole) })
-			add("copy upper", rows, cols, rows, nil, func(i, j int) float64 {
-				if i > j {
-					return 0
-				}
-				return at(i, j)
-			}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, kernels.Upper) })
-			add("copy lower", rows, cols, rows, nil, func(i, j int) float64 {
-				if i < j {
-					return 0
-				}
-				return at(i, j)
-			}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, kernels.Lower) })
+				func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, false) })
 			before := normals(rng, rows*cols)
-			for _, part := range []kernels.Part{kernels.UpperOnly, kernels.LowerOnly} {
-				add("copy one side", rows, cols, rows, before, func(i, j int) float64 {
-					if i == j || (i < j) == (part == kernels.UpperOnly) {
-						return at(i, j)
-					}
-					return before[i+j*rows]
-				}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, part) })
-			}
+			add("copy upper", rows, cols, rows, before, func(i, j int) float64 {
+				if i <= j {
+					return at(i, j)
+				}
+				return before[i+j*rows]
+			}, func(b kernels.Matrix) kernels.Launch { return kernels.Copy(from, b, r, c, true) })
+			half := c / 2
+			add("copy each", rows, int(2*half), rows, nil, func(i, j int) float64 { return at(i, (j+int(half))%int(2*half)) },
+				func(b kernels.Matrix) kernels.Launch { // the second half, then the first
+					return kernels.CopyEach(from.At(0, half), -half*r, b, half*r, r, half, 2)
+				})
 		}
 		n := int64(rows)
 		src := normals(rng, rows*rows)
 		lower := kernels.Matrix{A: m.put(src), LD: n}
 		at := func(i, j int) float64 { return src[i+j*rows] }
-		add("mirror", rows, rows, rows+1, src, func(i, j int) float64 { return at(max(i, j), min(i, j)) },
-			func(b kernels.Matrix) kernels.Launch { return kernels.Mirror(b, n) })
 		r0, r1 := rows/3, rows-rows/4
 		factors := normals(rng, rows)
 		add("symmetric columns", rows, r1-r0, rows+2, nil, func(i, j int) float64 { return factors[i] * at(min(i, j+r0), max(i, j+r0)) },
@@ -229,5 +218,52 @@ func TestFirstBad(t *testing.T) {
 		if got := slices.Min(m.ints(c.first)); got != c.want {
 			t.Errorf("first bad element is %d, want %d", got, c.want)
 		}
+	}
+}
+
+// TestInvert inverts diagonal blocks of well-conditioned triangles and multiplies back.
+func TestInvert(t *testing.T) {
+	rng := seeded(8)
+	m := newMachine(t)
+	var checks []func()
+	for _, n := range []int{1, 2, 63, 64, 65, 150} {
+		for _, order := range []int{1, 8, 16, 63, 64} {
+			lda, ldb := n+3, n+1
+			a, b := normals(rng, lda*n), normals(rng, ldb*n)
+			for i := range n {
+				a[i+i*lda] = 8 + math.Abs(a[i+i*lda])
+			}
+			before, p := slices.Clone(b), m.put(b)
+			m.launch(kernels.Invert(kernels.Matrix{A: m.put(a), LD: int64(lda)}, int64(n), int64(order), kernels.Matrix{A: p, LD: int64(ldb)}))
+			checks = append(checks, func() {
+				got := m.floats(p)
+				for j := range n {
+					for i := range n {
+						v := got[i+j*ldb]
+						if i > j || i/order != j/order {
+							if v != before[i+j*ldb] {
+								t.Fatalf("n = %d, order %d: element (%d, %d) outside the triangles was written", n, order, i, j)
+							}
+							continue
+						}
+						sum := 0.0 // (Lᵀ·U)_ij for the block's first row o
+						for k := i; k <= j; k++ {
+							sum += a[k+i*lda] * got[k+j*ldb]
+						}
+						want := 0.0
+						if i == j {
+							want = 1
+						}
+						if !(math.Abs(sum-want) <= 1e-13) {
+							t.Fatalf("n = %d, order %d: (Lᵀ·U)[%d, %d] = %v", n, order, i, j, sum)
+						}
+					}
+				}
+			})
+		}
+	}
+	m.run()
+	for _, check := range checks {
+		check()
 	}
 }

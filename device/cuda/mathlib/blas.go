@@ -40,6 +40,23 @@ func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b drive
 	})
 }
 
+// Batch is a sequence of matrices of one shape. Each begins Stride numbers after the one
+// before.
+type Batch struct {
+	driver.Matrix
+	Stride int64
+}
+
+// GemmBatched queues C = alpha·op(A)·op(B) + beta·C, as [Handle.Gemm] does, for the first
+// count matrices of each batch (cublasDgemmStridedBatched_64).
+func (h *Handle) GemmBatched(ta, tb Transpose, m, n, k int64, alpha float64, a, b Batch, beta float64, c Batch, count int64) error {
+	return h.dev.Do(func() error {
+		return h.run(blasGemmBatched, h.blas, uintptr(ta), uintptr(tb), uintptr(m), uintptr(n), uintptr(k), uintptr(unsafe.Pointer(&alpha)),
+			uintptr(a.A), uintptr(a.LD), uintptr(a.Stride), uintptr(b.A), uintptr(b.LD), uintptr(b.Stride),
+			uintptr(unsafe.Pointer(&beta)), uintptr(c.A), uintptr(c.LD), uintptr(c.Stride), uintptr(count))
+	})
+}
+
 // Symm queues C = A·B on the stream for a symmetric A, of which it reads the upper
 // triangle; B and C are m×n (cublasDsymm_64).
 func (h *Handle) Symm(m, n int64, a, b, c driver.Matrix) error {
@@ -57,14 +74,5 @@ func (h *Handle) Trsm(side Side, trans Transpose, m, n int64, l, b driver.Matrix
 	return h.dev.Do(func() error {
 		return h.run(blasTrsm, h.blas, uintptr(side), lower, uintptr(trans), nonUnit, uintptr(m), uintptr(n),
 			uintptr(unsafe.Pointer(&one)), uintptr(l.A), uintptr(l.LD), uintptr(b.A), uintptr(b.LD))
-	})
-}
-
-// Trmm overwrites B (m×n) with alpha·op(U)·B (Left) or alpha·B·op(U) (Right) for the
-// upper triangle U, on the stream (cublasDtrmm_64).
-func (h *Handle) Trmm(side Side, trans Transpose, m, n int64, alpha float64, u, b driver.Matrix) error {
-	return h.dev.Do(func() error {
-		return h.run(blasTrmm, h.blas, uintptr(side), upper, uintptr(trans), nonUnit, uintptr(m), uintptr(n),
-			uintptr(unsafe.Pointer(&alpha)), uintptr(u.A), uintptr(u.LD), uintptr(b.A), uintptr(b.LD), uintptr(b.A), uintptr(b.LD))
 	})
 }

@@ -96,7 +96,10 @@ func TestStickyErrors(t *testing.T) {
 			return h.Trsm(mathlib.Left, mathlib.NoTrans, 2, 2, driver.Matrix{A: p, LD: 2}, driver.Matrix{A: p.Offset(64), LD: 2})
 		},
 		"cusolverDnXpotrf": potrf,
-		"cusolverDnXtrtri": func(h *mathlib.Handle, p driver.Ptr) error { return h.Trtri(2, driver.Matrix{A: p, LD: 2}) },
+		"cublasDgemmStridedBatched_64": func(h *mathlib.Handle, p driver.Ptr) error {
+			a := mathlib.Batch{Matrix: driver.Matrix{A: p, LD: 2}}
+			return h.GemmBatched(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, mathlib.Batch{Matrix: a.At(0, 4)}, 1)
+		},
 	}
 	for entry, call := range calls {
 		t.Run(entry, func(t *testing.T) {

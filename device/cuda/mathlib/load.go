@@ -25,7 +25,7 @@ const (
 	blasGemm
 	blasSymm
 	blasTrsm
-	blasTrmm
+	blasGemmBatched
 	solverCreate
 	solverDestroy
 	solverSetStream
@@ -34,8 +34,6 @@ const (
 	solverGetProperty
 	solverPotrfSize
 	solverPotrf
-	solverTrtriSize
-	solverTrtri
 	solverSetDeterministic // since CUDA 12.2
 	solverSetMathMode      // since CUDA 13
 	solverGetMathMode
@@ -56,7 +54,7 @@ var symbols = [fnCount]string{
 	blasGemm:               "cublasDgemm_v2_64",
 	blasSymm:               "cublasDsymm_v2_64",
 	blasTrsm:               "cublasDtrsm_v2_64",
-	blasTrmm:               "cublasDtrmm_v2_64",
+	blasGemmBatched:        "cublasDgemmStridedBatched_64",
 	solverCreate:           "cusolverDnCreate",
 	solverDestroy:          "cusolverDnDestroy",
 	solverSetStream:        "cusolverDnSetStream",
@@ -65,8 +63,6 @@ var symbols = [fnCount]string{
 	solverGetProperty:      "cusolverGetProperty",
 	solverPotrfSize:        "cusolverDnXpotrf_bufferSize",
 	solverPotrf:            "cusolverDnXpotrf",
-	solverTrtriSize:        "cusolverDnXtrtri_bufferSize",
-	solverTrtri:            "cusolverDnXtrtri",
 	solverSetDeterministic: "cusolverDnSetDeterministicMode",
 	solverSetMathMode:      "cusolverDnSetMathMode",
 	solverGetMathMode:      "cusolverDnGetMathMode",

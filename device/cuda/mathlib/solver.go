@@ -34,30 +34,6 @@ func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	return minor, err
 }
 
-// Trtri overwrites the upper triangle of the n×n matrix A with its inverse as a
-// triangular matrix and waits for it (cusolverDnXtrtri). It takes n³/3 flops.
-func (h *Handle) Trtri(n int64, a driver.Matrix) error {
-	return h.dev.Do(func() error {
-		var device, host int64
-		if err := h.run(solverTrtriSize, h.solver, upper, nonUnit, uintptr(n), real64, uintptr(a.A), uintptr(a.LD),
-			uintptr(unsafe.Pointer(&device)), uintptr(unsafe.Pointer(&host))); err != nil {
-			return err
-		}
-		if err := h.reserve(device, host); err != nil {
-			return err
-		}
-		if err := h.run(solverTrtri, h.solver, upper, nonUnit, uintptr(n), real64, uintptr(a.A), uintptr(a.LD),
-			uintptr(h.work), uintptr(device), uintptr(unsafe.Pointer(&h.host[0])), uintptr(host), uintptr(h.info)); err != nil {
-			return err
-		}
-		zero, err := h.readInfo()
-		if err == nil && zero != 0 {
-			err = fmt.Errorf("cuda: zero on the diagonal of the factor at %d", zero)
-		}
-		return err
-	})
-}
-
 // reserve makes cuSOLVER's workspaces at least as large as requested, in bytes. The
 // host's workspace is on Go's heap, which does not move.
 func (h *Handle) reserve(device, host int64) error {

@@ -191,36 +191,6 @@ void emu_trsm(int side, int uplo, int trans, L m, L n, double alpha, const doubl
 	put_transposed(m, n, t, b, ldb);
 }
 
-/* c = alpha·op(a)·b for the upper triangle a; c does not overlap b. */
-static void trmm_left(int trans, L m, L n, double alpha, const double *a, L lda, const double *b, L ldb, double *c, L ldc) {
-	double *t = array(NB * NB);
-	for (L i = 0; i < m; i += NB) {
-		L nb = min(NB, m - i), k0 = trans ? 0 : i + nb, k1 = trans ? i : m;
-		diagonal_block(UPPER, trans, nb, a + i + i * lda, lda, t);
-		emu_gemm(0, 0, nb, n, nb, alpha, t, NB, b + i, ldb, 0, c + i, ldc);
-		if (k1 > k0)
-			emu_gemm(trans, 0, nb, n, k1 - k0, alpha, at(a, lda, trans, i, k0), lda, b + k0, ldb, 1, c + i, ldc);
-	}
-	free(t);
-}
-
-void emu_trmm(int side, int trans, L m, L n, double alpha, const double *a, L lda, double *b, L ldb) {
-	if (m <= 0 || n <= 0)
-		return;
-	double *r = array(m * n);
-	if (side == RIGHT) { /* b·op(a) = (op(a)ᵀ·bᵀ)ᵀ */
-		double *t = transposed(m, n, b, ldb);
-		trmm_left(!trans, n, m, alpha, a, lda, t, n, r, n);
-		free(t);
-		put_transposed(m, n, r, b, ldb);
-		return;
-	}
-	trmm_left(trans, m, n, alpha, a, lda, b, ldb, r, m);
-	for (L j = 0; j < n; j++)
-		memcpy(b + j * ldb, r + j * m, sizeof *b * (size_t)m);
-	free(r);
-}
-
 /* Factors the lower triangle of a block without blocking. */
 static L potf2(L n, double *a, L lda) {
 	for (L j = 0; j < n; j++) {
@@ -251,35 +221,6 @@ L emu_potrf(L n, double *a, L lda) {
 			continue;
 		emu_trsm(RIGHT, LOWER, TRANS, rest, nb, 1, d, lda, d + nb, lda);
 		syrk(rest, nb, d + nb, lda, d + nb + nb * lda, lda);
-	}
-	return 0;
-}
-
-/* Inverts the upper triangle of a block. */
-static void trti2(L n, double *a, L lda) {
-	double t[NB * NB], x[NB * NB];
-	diagonal_block(UPPER, 0, n, a, lda, t);
-	memset(x, 0, sizeof x);
-	for (L i = 0; i < n; i++)
-		x[i + i * NB] = 1;
-	solve_block(0, n, n, t, x, NB);
-	for (L j = 0; j < n; j++)
-		for (L i = 0; i <= j; i++)
-			a[i + j * lda] = x[i + j * NB];
-}
-
-L emu_trtri(L n, double *a, L lda) {
-	for (L i = 0; i < n; i++)
-		if (a[i + i * lda] == 0)
-			return i + 1;
-	for (L j = 0; j < n; j += NB) {
-		L nb = min(NB, n - j);
-		double *d = a + j + j * lda, *p = a + j * lda;
-		if (j > 0) {
-			emu_trmm(LEFT, NOTRANS, j, nb, 1, a, lda, p, lda);
-			emu_trsm(RIGHT, UPPER, NOTRANS, j, nb, -1, d, lda, p, lda);
-		}
-		trti2(nb, d, lda);
 	}
 	return 0;
 }

@@ -22,13 +22,8 @@ void emu_gemm_fixed(int bits, int ta, int tb, L m, L n, L k, double alpha, const
 void emu_symm(L m, L n, const double *a, L lda, const double *b, L ldb, double *c, L ldc);
 /* b = alpha·op(a)⁻¹·b or alpha·b·op(a)⁻¹. */
 void emu_trsm(int side, int uplo, int trans, L m, L n, double alpha, const double *a, L lda, double *b, L ldb);
-/* b = alpha·op(a)·b or alpha·b·op(a) for an upper triangle a. */
-void emu_trmm(int side, int trans, L m, L n, double alpha, const double *a, L lda, double *b, L ldb);
 /* Computes the lower factor. Returns 0, or the order of the leading minor that is not
  * positive definite. */
 L emu_potrf(L n, double *a, L lda);
-/* Inverts an upper triangle. Returns 0, or the index (from 1) of a zero on the
- * diagonal. */
-L emu_trtri(L n, double *a, L lda);
 
 #endif

@@ -105,14 +105,20 @@ API int cublasDtrsm_v2_64(struct handle *h, int side, int uplo, int trans, int d
 	return 0;
 }
 
-API int cublasDtrmm_v2_64(struct handle *h, int side, int uplo, int trans, int diag, L m, L n, const double *alpha,
-                          const double *a, L lda, const double *b, L ldb, double *c, L ldc) {
+API int cublasDgemmStridedBatched_64(struct handle *h, int ta, int tb, L m, L n, L k, const double *alpha, const double *a,
+                                     L lda, long long sa, const double *b, L ldb, long long sb, const double *beta,
+                                     double *c, L ldc, long long sc, L count) {
 	ENTER;
-	L k = side == LEFT ? m : n;
-	REQUIRE(uplo == UPPER && diag == NONUNIT && b == c && ldb == ldc && matrix(a, k, k, lda) && matrix(c, m, n, ldc));
-	note((struct call){"trmm", {m, n, k}, {a, c, c}, {lda, ldc, ldc}});
-	struct spoiled s = spoil(__func__, largest(m, n, 0), WHOLE, m, n, 1, c, ldc);
-	emu_trmm(side, trans != 0, m, n, *alpha, a, lda, c, ldc);
-	finish(&s);
+	int bits = mantissa(h);
+	for (L i = 0; i < count; i++, a += sa, b += sb, c += sc) {
+		REQUIRE(matrix(a, ta ? k : m, ta ? m : k, lda) && matrix(b, tb ? n : k, tb ? k : n, ldb) && matrix(c, m, n, ldc));
+		note((struct call){"gemmbatched", {m, n, k}, {a, b, c}, {lda, ldb, ldc}});
+		struct spoiled s = spoil(__func__, largest(m, n, k), WHOLE, m, n, *beta, c, ldc);
+		if (bits)
+			emu_gemm_fixed(bits, ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
+		else
+			emu_gemm(ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
+		finish(&s);
+	}
 	return 0;
 }

@@ -82,23 +82,3 @@ API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type
 	finish(&s);
 	return 0;
 }
-
-API int cusolverDnXtrtri_bufferSize(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, size_t *device,
-                                    size_t *host) {
-	ENTER;
-	REQUIRE(h && type == REAL64 && diag == NONUNIT && uplo == UPPER && matrix(a, n, n, lda));
-	*device = WORK_BYTES;
-	return *host = HOST_BYTES, 0;
-}
-
-API int cusolverDnXtrtri(struct handle *h, int uplo, int diag, L n, int type, void *a, L lda, void *device,
-                         size_t ndevice, void *host, size_t nhost, int *info) {
-	ENTER;
-	REQUIRE(h && type == REAL64 && diag == NONUNIT && uplo == UPPER && matrix(a, n, n, lda));
-	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	note((struct call){"trtri", {n, n, n}, {a, a, a}, {lda, lda, lda}});
-	struct spoiled s = spoil(__func__, n, UPPER, n, n, 1, a, lda);
-	*info = (int)emu_trtri(n, a, lda);
-	finish(&s);
-	return 0;
-}

@@ -143,43 +143,68 @@ KERNEL gpfit_set(double *a, i64 lda, i64 rows, i64 cols, double value) {
     }
 }
 
-// gpfit_copy copies part of a rows×cols block from a to b: all of it (part 0),
-// elements i ≤ j (1) or i ≥ j (2) with zeros for the others, or i ≤ j (3) or
-// i ≥ j (4) while the others stay as they are in b.
-KERNEL gpfit_copy(const double *a, i64 lda, double *b, i64 ldb, i64 rows, i64 cols, i64 part) {
-    Origin o = origin(rows);
-    i64 i = o.i + sideX();
-    for (i64 j = o.j + sideY(); j < least(o.j + Side, cols); j += Threads / Side) {
-        if (i >= rows) {
-            continue;
-        }
-        if (part == 0 || (part % 2 == 1 ? i <= j : i >= j)) {
+// gpfit_copy copies count rows×cols blocks from a to b, or with upper ≠ 0 their elements
+// i ≤ j; the others stay as they are in b. A block begins sa numbers in a and sb in b
+// after the one before.
+KERNEL gpfit_copy(const double *a, i64 lda, i64 sa, double *b, i64 ldb, i64 sb, i64 rows, i64 cols, i64 upper) {
+    i64 rowBlocks = tilesOf(rows, Side), squares = rowBlocks * tilesOf(cols, Side);
+    i64 each = block() / squares, square = block() % squares;
+    i64 i = square % rowBlocks * Side + sideX(), j0 = square / rowBlocks * Side;
+    a += each * sa;
+    b += each * sb;
+    for (i64 j = j0 + sideY(); j < least(j0 + Side, cols); j += Threads / Side) {
+        if (i < rows && (!upper || i <= j)) {
             b[at(i, j, ldb)] = a[at(i, j, lda)];
-        } else if (part <= 2) {
-            b[at(i, j, ldb)] = 0.0;
         }
     }
 }
 
-// gpfit_mirror copies the strict lower triangle of an n×n block to its strict
-// upper triangle, transposed.
-KERNEL gpfit_mirror(double *a, i64 lda, i64 n) {
-    SHARED(Square, square);
-    Origin o = origin(n);
-    if (o.i < o.j) {
-        return;
-    }
-    for (int y = sideY(); y < Side; y += Threads / Side) {
-        i64 i = o.i + sideX(), j = o.j + y;
-        if (i < n && i > j) {
-            square.v[y][sideX()] = a[at(i, j, lda)];
+// The largest order of a block of gpfit_invert.
+constexpr int Order = 64;
+
+// The lower triangles of a block and of its inverse, packed by rows.
+struct Triangles {
+    double l[Order * (Order + 1) / 2], x[Order * (Order + 1) / 2];
+};
+
+DEVICE i64 packed(i64 i, i64 j) { return i * (i + 1) / 2 + j; }
+
+// gpfit_invert inverts the diagonal blocks of the given order ≤ Order, the last one
+// possibly smaller, of the lower triangle of an n×n matrix. It writes the transposed
+// inverses to the upper triangles of the same diagonal blocks of b. Block k of the grid
+// inverts diagonal block k; its thread j solves L·x = e_j.
+KERNEL gpfit_invert(const double *a, i64 lda, i64 n, i64 order, double *b, i64 ldb) {
+    SHARED(Triangles, t);
+    i64 o = block() * order;
+    i64 rows = least(order, n - o);
+    for (i64 e = thread(); e < rows * rows; e += Threads) {
+        i64 i = e % rows, j = e / rows;
+        if (i >= j) {
+            t.l[packed(i, j)] = a[at(o + i, o + j, lda)];
         }
     }
     barrier();
-    for (int y = sideY(); y < Side; y += Threads / Side) {
-        i64 i = o.i + y, j = o.j + sideX();
-        if (i < n && i > j) {
-            a[at(j, i, lda)] = square.v[sideX()][y];
+    i64 j = thread();
+    if (j < rows) {
+        t.x[packed(j, j)] = 1.0 / t.l[packed(j, j)];
+        for (i64 i = j + 1; i < rows; i++) {
+            double sum[4] = {0.0, 0.0, 0.0, 0.0};
+#pragma clang loop unroll(disable)
+            for (i64 k = j - j % 4; k < i; k += 4) {
+                for (int s = 0; s < 4; s++) {
+                    bool in = k + s >= j && k + s < i;
+                    i64 q = in ? k + s : j;
+                    sum[s] = __builtin_fma(in ? t.l[packed(i, q)] : 0.0, t.x[packed(q, j)], sum[s]);
+                }
+            }
+            t.x[packed(i, j)] = -((sum[0] + sum[1]) + (sum[2] + sum[3])) / t.l[packed(i, i)];
+        }
+    }
+    barrier();
+    for (i64 e = thread(); e < rows * rows; e += Threads) {
+        i64 i = e % rows, j = e / rows;
+        if (i <= j) {
+            b[at(o + i, o + j, ldb)] = t.x[packed(j, i)];
         }
     }
 }
