@@ -161,12 +161,15 @@ func brokenNumber(b string) bool {
 	if infiniteWords[strings.ToLower(b)] || isSpreadsheetError([]byte(b)) || overflows([]byte(b)) {
 		return true
 	}
+	if _, err := strconv.ParseFloat(b, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return true // in hexadecimal, for example
+	}
 	digits := false
 	for _, r := range strings.TrimLeft(b, "+-") {
 		switch {
 		case '0' <= r && r <= '9':
 			digits = true
-		case !strings.ContainsRune(".,' %$€£\u00a0\u202f", r):
+		case !strings.ContainsRune(".,_' %$€£\u00a0\u202f", r):
 			return false
 		}
 	}

@@ -89,6 +89,7 @@ func TestKindErrors(t *testing.T) {
 		"not a number":      {"c,y\nred,2\n", feature.Rules{Numbers: []string{"c"}}, `T:2: column 1 ("c"): not a number: "red"`},
 		"thousands":         {"c,y\n\"1,234.5\",2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "1,234.5"; name the column in option categories if it has categories`},
 		"per cent":          {"c,y\n5%,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "5%"; name the column in option categories if it has categories`},
+		"hexadecimal":       {"c,y\n0x1p2,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "0x1p2"; name the column in option categories if it has categories`},
 		"infinite":          {"c,y\ninf,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a finite number: "inf"; name the column in option categories if it has categories`},
 		"gap":               {"c,y\nred,1\nNA,2\n", feature.Rules{}, `T:3: column 1 ("c"): missing value: "NA"`},
 		"identifies":        {"c,y\na,1\nb,2\nc,3\n", category, `T:1: column 1 ("c"): each of the 3 rows has another text, such as "a": the column identifies rows and says nothing of others; leave it out with option features`},
