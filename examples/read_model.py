@@ -9,6 +9,7 @@ prints the mean and standard deviation of a new observation for every row, as
 """
 
 import csv
+import datetime
 import json
 import sys
 
@@ -27,8 +28,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] != 1:
-        sys.exit(f"{path}: not a gpfit export of schema version 1")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 or 2")
     return model
 
 
@@ -184,10 +185,47 @@ def read_table(path):
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
+SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800, "years": 31556952}
+
+
+def utc(text):
+    """Return an ISO 8601 date; without a zone it is UTC."""
+    date = datetime.datetime.fromisoformat(text)
+    return date if date.tzinfo else date.replace(tzinfo=datetime.timezone.utc)
+
+
+def encode(column, text, decimal):
+    """Return the features that a column of the encoding makes of a text."""
+    kind = column["kind"]
+    if kind == "number":
+        return [float(text.replace(decimal, "."))]
+    if kind == "boolean":
+        return [{"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}[text.lower()]]
+    if kind == "category":
+        code = column["categories"].index(text)
+        return [float(code)] if column.get("codes") else [float(k == code) for k in range(len(column["categories"]))]
+    if kind == "date":
+        passed = utc(text) - utc(column["origin"])
+    else:
+        clock = datetime.time.fromisoformat(text)
+        passed = datetime.datetime.combine(datetime.date.min, clock) - datetime.datetime.min
+    return [passed.total_seconds() / SECONDS[column["unit"]]]
+
+
 def read_rows(table, model):
     """Return the columns in use as an array."""
-    names = [model["feature_names"][c] for c in model["columns"]]
-    return np.array([[float(row[name]) for name in names] for row in table])
+    names = model["feature_names"]
+    encoding = model.get("encoding", {"columns": [{"name": name, "kind": "number"} for name in names]})
+    decimal, rows = encoding.get("decimal", "."), []
+    sizes = [1 if c.get("codes") else len(c.get("categories", [0])) for c in encoding["columns"]]
+    starts = np.cumsum([0] + sizes)
+    for row in table:
+        features = np.zeros(len(names))
+        for column, start, size in zip(encoding["columns"], starts, sizes):
+            if any(start <= c < start + size for c in model["columns"]):  # the table may lack others
+                features[start : start + size] = encode(column, row[column["name"]].strip(), decimal)
+        rows.append(features[model["columns"]])
+    return np.array(rows)
 
 
 def read_noise(table, model):

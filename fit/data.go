@@ -1,6 +1,10 @@
 package fit
 
-import "fmt"
+import (
+	"fmt"
+
+	"gpfit/feature"
+)
 
 // Data is a table of inputs and targets in original units.
 type Data struct {
@@ -12,6 +16,9 @@ type Data struct {
 	// defaults are x0, x1, … and y.
 	FeatureNames []string
 	TargetName   string
+	// Encoding says how the columns of a table became the features; the model keeps it, to
+	// read later tables in the same way. nil means that the features are its columns.
+	Encoding *feature.Encoding
 	// TargetNames names several targets; nil means one target, TargetName.
 	TargetNames []string
 	// NoiseVariance holds the known noise variance of each row, in squared units of
@@ -96,6 +103,11 @@ func (d Data) checkShape() error {
 	}
 	if d.FeatureNames != nil && len(d.FeatureNames) != d.D {
 		return &DataError{fmt.Sprintf("%d feature names for %d features", len(d.FeatureNames), d.D)}
+	}
+	if d.Encoding != nil {
+		if err := d.Encoding.Check(d.FeatureNames); err != nil {
+			return &DataError{err.Error()}
+		}
 	}
 	for _, part := range []struct {
 		what  string

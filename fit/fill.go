@@ -18,6 +18,7 @@ func newReport(s *session, e evaluation) Report {
 	r := Report{
 		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.kernelText(), Device: s.info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
+		Encoding:   j.sample.data.Encoding,
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
 			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},

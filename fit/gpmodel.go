@@ -13,7 +13,7 @@ func (s *session) model(z []float64, status string) *gp.Model {
 	theta, estimated, alpha := s.obj.Theta()
 	terms := s.obj.Terms()
 	m := &gp.Model{
-		Kernel: j.Kernel(), Kernels: j.opts.Kernels, Columns: from.columns, FeatureNames: from.data.FeatureNames, TargetName: from.data.TargetName,
+		Kernel: j.Kernel(), Kernels: j.opts.Kernels, Columns: from.columns, FeatureNames: from.data.FeatureNames, Encoding: from.data.Encoding, TargetName: from.data.TargetName,
 		ParameterNames: j.Program().Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: from.scalings[0], NLML: terms.NLML(), Status: status,
 		X: from.x, Y: from.y, Alpha: alpha, Rows: from.rowNumbers(), HeldOut: j.heldOut,

@@ -3,6 +3,7 @@ package fit
 import (
 	"encoding/json"
 
+	"gpfit/feature"
 	"gpfit/gp"
 )
 
@@ -19,6 +20,8 @@ type Report struct {
 	Kernel string `json:"kernel"`
 	Mean   string `json:"mean"`
 	Device string `json:"device"`
+	// Encoding says how the columns of the table were read; nil if all are numbers.
+	Encoding *feature.Encoding `json:"encoding,omitempty"`
 	// MeanFit says how the mean's coefficients were found. Parameters contains them,
 	// too.
 	MeanFit          MeanFit       `json:"mean_fit,omitempty"`

@@ -15,6 +15,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
 	}
 	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
+	b.WriteString(EncodingText(r.Encoding))
 	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
 	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
 	r.writeObjective(&b)

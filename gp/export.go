@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/feature"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
 
-// ExportVersion is the version of the exchange format that this package writes.
-const ExportVersion = 1
+// ExportVersion is the newest version of the exchange format. Version 2 adds the encoding
+// of columns that are not numbers; models without one have version 1.
+const ExportVersion = 2
 
 // export is a model for other programs, which need no parser for gpfit's text
 // forms. examples/model.schema.json is its JSON Schema; examples/EXPORT.md
@@ -26,16 +28,19 @@ type export struct {
 	D             int    `json:"d"`
 	// FeatureNames are all features, Columns the positions of the D features in
 	// use.
-	FeatureNames []string    `json:"feature_names"`
-	Columns      []int       `json:"columns"`
-	TargetName   string      `json:"target_name"`
-	KernelText   string      `json:"kernel_text"`
-	Kernel       *node       `json:"kernel"`
-	Mean         exportMean  `json:"mean"`
-	Noise        exportNoise `json:"noise"`
-	Scaling      Scaling     `json:"scaling"`
-	NLML         float64     `json:"nlml"`
-	Status       string      `json:"status"`
+	FeatureNames []string `json:"feature_names"`
+	// Encoding says how the columns of a table become the features; nil if they are its
+	// columns, as numbers.
+	Encoding   *feature.Encoding `json:"encoding,omitempty"`
+	Columns    []int             `json:"columns"`
+	TargetName string            `json:"target_name"`
+	KernelText string            `json:"kernel_text"`
+	Kernel     *node             `json:"kernel"`
+	Mean       exportMean        `json:"mean"`
+	Noise      exportNoise       `json:"noise"`
+	Scaling    Scaling           `json:"scaling"`
+	NLML       float64           `json:"nlml"`
+	Status     string            `json:"status"`
 	*arrays
 }
 
@@ -178,10 +183,13 @@ func (m *Model) export() (*export, error) {
 		return nil, err
 	}
 	e := &export{
-		Type: "gpfit export", SchemaVersion: ExportVersion, N: m.N(), D: len(m.Columns),
-		FeatureNames: m.FeatureNames, Columns: m.Columns, TargetName: m.TargetName,
+		Type: "gpfit export", SchemaVersion: 1, N: m.N(), D: len(m.Columns),
+		FeatureNames: m.FeatureNames, Encoding: m.Encoding, Columns: m.Columns, TargetName: m.TargetName,
 		KernelText: m.Kernel, Kernel: tree, Mean: m.exportMean(), Noise: m.exportNoise(),
 		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
+	}
+	if m.Encoding != nil {
+		e.SchemaVersion = ExportVersion
 	}
 	if x.used != prog.NumParams {
 		return nil, fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)

@@ -321,6 +321,7 @@ func TestExportSchema(t *testing.T) {
 	}
 	models := exportModels(t)
 	models["groups"] = noisyModel(t, 20)
+	models["encoding"], _ = encodedModel(t)
 	for i, text := range slices.Concat(exportKernels, compiledKernels) {
 		models[text] = exampleModel(t, text, i%2 == 1)
 	}

@@ -16,10 +16,19 @@ import (
 	"gpfit/internal/atomicfile"
 )
 
-// SchemaVersion is the version of the model file that this package writes. It also
-// reads all earlier versions. Version 2 adds general mean functions and noise that
-// differs from row to row, which a reader of version 1 would ignore.
-const SchemaVersion = 2
+// SchemaVersion is the newest version of the model file. This package reads all earlier
+// versions, too. Version 2 adds general mean functions and noise that differs from row to
+// row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
+// that are not numbers; models without one have version 2, which older programs read.
+const SchemaVersion = 3
+
+// version returns the oldest version of the model file that has all parts of the model.
+func (m *Model) version() int {
+	if m.Encoding == nil {
+		return 2
+	}
+	return SchemaVersion
+}
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy,
 // alpha.npy, noise.npy if the noise differs between rows, rows.npy if the training
@@ -87,7 +96,7 @@ func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
 	if err := m.validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
 	}
-	return m.write(w, factor, SchemaVersion)
+	return m.write(w, factor, m.version())
 }
 
 func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/feature"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -24,6 +25,9 @@ type Model struct {
 	Columns      []int    `json:"columns"`
 	FeatureNames []string `json:"feature_names"`
 	TargetName   string   `json:"target_name"`
+	// Encoding says how the columns of a table become the features; nil if they are its
+	// columns, as numbers.
+	Encoding *feature.Encoding `json:"encoding,omitempty"`
 	// Targets is set if several targets share X, kernel and noise. The fields for a
 	// single target (TargetName, Mean.Coefficients and the target's part of
 	// Scaling) then describe the first. See [Model.Target].
@@ -171,6 +175,11 @@ func (m *Model) validate() error {
 	}
 	if err := errors.Join(m.validateNumbers(), m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
 		return err
+	}
+	if m.Encoding != nil {
+		if err := m.Encoding.Check(m.FeatureNames); err != nil {
+			return err
+		}
 	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {

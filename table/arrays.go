@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"gpfit/feature"
 	"gpfit/internal/hostmem"
 )
 
@@ -138,6 +139,8 @@ func (in *arrays) value(c int) float64 {
 	col := in.columns[c]
 	return col.of.value(in.row-in.begin, col.j)
 }
+
+func (in *arrays) kind(int) feature.ColumnKind { return feature.Number }
 
 func (in *arrays) number(c int) (float64, bool) {
 	v := in.value(c)

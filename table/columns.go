@@ -72,11 +72,11 @@ func (in *head) choose(opts Options) (selection, error) {
 	return s, nil
 }
 
-// numeric returns the columns whose numbers are needed, each once.
+// numeric returns the columns besides the features whose numbers are needed, each once.
 func (s *selection) numeric() []int {
 	var all []int
 	seen := map[int]bool{}
-	for _, list := range [][]int{{s.target}, s.targets, s.features, s.extra} {
+	for _, list := range [][]int{{s.target}, s.targets, s.extra} {
 		for _, c := range list {
 			if c >= 0 && !seen[c] {
 				all, seen[c] = append(all, c), true

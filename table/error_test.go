@@ -41,7 +41,7 @@ var errorCases = []struct {
 	{name: "hexadecimal integer", text: "1,2\n0x10,3\n", want: `T:2: column 1: not a number: "0x10"`, line: 2, col: 1},
 	{name: "signs only", text: "1,2\n+-,3\n", want: `T:2: column 1: not a number: "+-"`, line: 2, col: 1},
 	{name: "blank inside", text: "1,2\n1 0,3\n", want: `T:2: column 1: not a number: "1 0"`, line: 2, col: 1},
-	{name: "decimal comma", text: "a;b\n1,5;2,5\n", want: `T:2: column 1 ("a"): not a number: "1,5" (write a decimal point, not a comma)`, line: 2, col: 1, colName: "a"},
+	{name: "decimal comma", text: "a;b\n1,5;2,5\n", want: `T:2: column 1 ("a"): not a number: "1,5" (write a decimal point, not a comma; or see option decimal)`, line: 2, col: 1, colName: "a"},
 	{name: "thousands", text: "a,b\n\"1,234.5\",2\n", want: `T:2: column 1 ("a"): not a number: "1,234.5"`, line: 2, col: 1, colName: "a"},
 	{name: "long text", text: "a,b\n1," + strings.Repeat("z", 100) + "\n", want: `T:2: column 2 ("b"): not a number: "` + strings.Repeat("z", 60) + `"…`, line: 2, col: 2, colName: "b"},
 	{name: "the leftmost of several, whatever the order of features", text: "a,b,c\nx,x,x\n",

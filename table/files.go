@@ -107,17 +107,23 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 				return in, format.name, err
 			}
 		}
-		if bytes.HasPrefix(begin[:n], []byte(parquetMagic)) {
-			f.Close()
-			return nil, "", &Error{Source: path, Msg: "this is a Parquet file, but the program was built without package table/parquet or does not pass its Format in Options.Formats"}
+		for _, format := range []struct{ name, magic, of string }{{"a Parquet", parquetMagic, "parquet"}, {"an Arrow", arrowMagic, "arrow"}} {
+			if bytes.HasPrefix(begin[:n], []byte(format.magic)) {
+				f.Close()
+				return nil, "", &Error{Source: path, Msg: "this is " + format.name + " file, but the program was built without package table/" + format.of + " or does not pass its Format in Options.Formats"}
+			}
 		}
 	}
 	in, err = openText(f, path, opts)
 	return in, "text", err
 }
 
-// parquetMagic begins every Parquet file. Package table/parquet reads these files.
-const parquetMagic = "PAR1"
+// parquetMagic and arrowMagic begin every file of these formats. Packages table/parquet
+// and table/arrow read them.
+const (
+	parquetMagic = "PAR1"
+	arrowMagic   = "ARROW1"
+)
 
 // files is a table of several files in sequence. source is the current one.
 type files struct {

@@ -1,8 +1,12 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"regexp"
+
+	"gpfit/feature"
 )
 
 // Format is a file format besides text and NumPy that [Read] recognises by its first
@@ -23,6 +27,18 @@ type FormatColumn struct {
 	Name string
 	// Aside says that the column is used only if it is selected.
 	Aside bool
+	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
+	// kind Category. Labels of dates and times of day are in the forms of package feature.
+	Kind feature.ColumnKind
+}
+
+// pandasIndex matches the names under which pandas stores an index.
+var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
+
+// PandasIndex reports whether a column holds the index of a table of pandas, which is
+// aside, with the warning that says so.
+func PandasIndex(name string) (aside bool, warning string) {
+	return pandasIndex.MatchString(name), "column " + quote(name) + " is the index of a pandas table; it is an input only if you name it"
 }
 
 // FormatRows is an open file of a [Format], read row by row. Columns count from 0.
@@ -56,6 +72,7 @@ type formatted struct {
 	rows   FormatRows
 	format string
 	row    int
+	kinds  []feature.ColumnKind
 }
 
 // openFormatted opens a file of a caller's format. On an error it closes f.
@@ -68,6 +85,7 @@ func openFormatted(f *os.File, path string, format Format) (source, error) {
 	in := &formatted{head: head{source: path, named: true}, rows: rows, format: format.Name}
 	for _, c := range rows.Columns() {
 		in.names, in.aside = append(in.names, c.Name), append(in.aside, c.Aside)
+		in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
 	}
 	return in, nil
 }
@@ -83,6 +101,8 @@ func (in *formatted) next() error {
 	}
 	return err
 }
+
+func (in *formatted) kind(c int) feature.ColumnKind { return in.kinds[c] }
 
 func (in *formatted) number(c int) (float64, bool) { return in.rows.Number(c) }
 

@@ -14,3 +14,14 @@ func ParseHeader(text string) (HeaderMode, error) {
 	}
 	return HeaderAuto, fmt.Errorf("header %q: must be auto, yes or no", text)
 }
+
+// ParseDecimal returns the decimal sign: a point (or empty) or a comma.
+func ParseDecimal(text string) (rune, error) {
+	switch text {
+	case "", ".":
+		return '.', nil
+	case ",":
+		return ',', nil
+	}
+	return '.', fmt.Errorf("decimal sign %q: must be . or ,", text)
+}

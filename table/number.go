@@ -137,7 +137,7 @@ func whyNotNumber(b []byte) string {
 		return "not a finite number: " + quote(s)
 	}
 	if _, ok := parseNumber([]byte(strings.Replace(s, ",", ".", 1))); ok {
-		return "not a number: " + quote(s) + " (write a decimal point, not a comma)"
+		return "not a number: " + quote(s) + " (write a decimal point, not a comma; or see option decimal)"
 	}
 	return "not a number: " + quote(s)
 }

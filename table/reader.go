@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gpfit/feature"
 	"gpfit/internal/hostmem"
 )
 
@@ -19,7 +20,7 @@ import (
 // of fixed size. If the number of rows cannot be estimated, as for a pipe, growing
 // takes up to 2¼ times the result.
 func Read(path string, opts Options) (*Table, error) {
-	r, err := Open(path, opts)
+	r, err := open(path, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func Read(path string, opts Options) (*Table, error) {
 // ReadFrom reads a table of text from r. source is its name in errors, "-" for
 // standard input. ReadFrom reads to the end of r and does not close it.
 func ReadFrom(r io.Reader, source string, opts Options) (*Table, error) {
-	in, err := NewReader(r, source, opts)
+	in, err := newTextReader(r, source, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,10 @@ type Reader struct {
 	src     source
 	opts    Options
 	sel     selection
-	numeric []int // the columns whose numbers are needed
+	cells   []cells          // of the features
+	encoded []feature.Coding // how Options.Encoding reads the features; else nil
+	faults  []*fault         // of the features in the current row; nil for a number
+	numeric []int            // the other columns whose numbers are needed
 	chunk   *Table
 	rows    int    // read so far, dropped ones included
 	gaps    int    // rows with missing values
@@ -51,8 +55,13 @@ type Reader struct {
 }
 
 // Open opens the table at path, as [Read] does, for reading in pieces. It ignores
-// Options.Subsample.
+// Options.Subsample and Options.Columns.
 func Open(path string, opts Options) (*Reader, error) {
+	opts.Columns = nil
+	return open(path, opts)
+}
+
+func open(path string, opts Options) (*Reader, error) {
 	src, err := openPath(path, opts)
 	if err != nil {
 		return nil, err
@@ -63,7 +72,12 @@ func Open(path string, opts Options) (*Reader, error) {
 // NewReader is [Open] for text from r. source is its name in errors, "-" for standard
 // input. Closing the Reader does not close r.
 func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
-	in, err := openRows(r, source, opts.Header, opts.Comma)
+	opts.Columns = nil
+	return newTextReader(r, source, opts)
+}
+
+func newTextReader(r io.Reader, source string, opts Options) (*Reader, error) {
+	in, err := openRows(r, nil, source, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +86,68 @@ func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
 
 // newReader chooses the columns. On an error it closes src.
 func newReader(src source, opts Options) (*Reader, error) {
-	sel, err := src.begun().choose(opts)
-	numeric := sel.numeric()
-	if err == nil {
-		err = src.use(numeric, slices.Concat(sel.extraStr, sel.keep))
-	}
-	if err != nil {
+	r := &Reader{src: src, opts: opts}
+	if err := r.choose(); err != nil {
 		src.close()
 		return nil, err
 	}
-	return &Reader{src: src, opts: opts, sel: sel, numeric: numeric}, nil
+	return r, nil
 }
+
+// choose chooses the columns and how to read them.
+func (r *Reader) choose() error {
+	var err error
+	if r.sel, err = r.src.begun().choose(r.opts); err != nil {
+		return err
+	}
+	if err := r.chooseCells(); err != nil {
+		return err
+	}
+	r.numeric, r.faults = r.sel.numeric(), make([]*fault, len(r.cells))
+	numbers, labels := slices.Clone(r.numeric), slices.Concat(r.sel.extraStr, r.sel.keep)
+	for i, c := range r.sel.features {
+		if r.cells[i].text(r.src.kind(c)) {
+			if !slices.Contains(labels, c) {
+				labels = append(labels, c)
+			}
+		} else if !slices.Contains(numbers, c) {
+			numbers = append(numbers, c)
+		}
+	}
+	return r.src.use(numbers, labels)
+}
+
+// chooseCells decides how to read the features.
+func (r *Reader) chooseCells() error {
+	h, features := r.src.begun(), r.sel.features
+	r.cells = make([]cells, len(features))
+	if r.opts.Encoding != nil {
+		var err error
+		if r.encoded, err = r.opts.Encoding(len(features)); err != nil {
+			return err
+		}
+		for i, c := range r.encoded {
+			if r.cells[i], err = newEncodedCells(c, r.opts.UnseenZero, func(note string) { r.notes = append(r.notes, note) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if r.opts.Columns == nil {
+		for i := range features {
+			r.cells[i] = numberCells{}
+		}
+		return nil
+	}
+	asked, err := h.askedKinds(r.opts.Columns, features)
+	for i, c := range features {
+		r.cells[i] = &learnedCells{name: h.names[c], asked: asked[c], rules: r.opts.Columns}
+	}
+	return err
+}
+
+// learns reports whether the reader finds out how to read the features.
+func (r *Reader) learns() bool { return r.opts.Columns != nil && r.opts.Encoding == nil }
 
 // Columns returns the number of feature columns, D of the tables that Next returns.
 func (r *Reader) Columns() int { return len(r.sel.features) }
@@ -165,10 +230,15 @@ func (r *Reader) nothing() error {
 // newTable returns a table without rows.
 func (r *Reader) newTable() *Table {
 	h := r.src.begun()
-	t := &Table{Source: h.source, D: len(r.sel.features)}
-	for _, c := range r.sel.features {
-		t.FeatureNames = append(t.FeatureNames, h.names[c])
+	t := &Table{Source: h.source}
+	for i, c := range r.sel.features {
+		names := []string{h.names[c]}
+		if r.encoded != nil {
+			names = r.encoded[i].Features()
+		}
+		t.FeatureNames = append(t.FeatureNames, names...)
 	}
+	t.D = len(t.FeatureNames)
 	if r.sel.target >= 0 {
 		t.TargetName = h.names[r.sel.target]
 	}
@@ -230,10 +300,14 @@ func (r *Reader) append(t *Table) error {
 // valid.
 func (r *Reader) take(t *Table) bool {
 	ok := true
-	for _, c := range r.sel.features {
-		v, isNumber := r.src.number(c)
-		ok = ok && isNumber
-		t.X = append(t.X, v)
+	for i, c := range r.sel.features {
+		v, f := r.cells[i].read(r.src, c)
+		ok, r.faults[i] = ok && f == nil, f
+		if r.encoded == nil {
+			t.X = append(t.X, v)
+		} else {
+			t.X = r.encoded[i].Append(t.X, v)
+		}
 	}
 	if c := r.sel.target; c >= 0 {
 		v, isNumber := r.src.number(c)
@@ -275,12 +349,18 @@ func (r *Reader) take(t *Table) bool {
 // refused classifies a row that take refused: it returns the gap if the row may be
 // dropped, and an error otherwise. Of several bad cells, the leftmost counts.
 func (r *Reader) refused() (gap *Error, err error) {
-	first, firstGap := math.MaxInt, math.MaxInt
+	first, firstGap, messages := math.MaxInt, math.MaxInt, map[int]string{}
 	look := func(c int, isGap bool) {
 		if isGap && r.opts.Missing != MissingError {
 			firstGap = min(firstGap, c)
 		} else {
 			first = min(first, c)
+		}
+	}
+	for i, f := range r.faults {
+		if c := r.sel.features[i]; f != nil {
+			look(c, f.gap)
+			messages[c] = f.msg
 		}
 	}
 	for _, c := range r.numeric {
@@ -296,10 +376,16 @@ func (r *Reader) refused() (gap *Error, err error) {
 			look(c, true)
 		}
 	}
-	if first < math.MaxInt {
-		return nil, r.src.badCell(first)
+	why := func(c int) *Error {
+		if msg := messages[c]; msg != "" {
+			return r.src.errorAt(c, msg)
+		}
+		return r.src.badCell(c)
 	}
-	return r.src.badCell(firstGap), nil
+	if first < math.MaxInt {
+		return nil, why(first)
+	}
+	return why(firstGap), nil
 }
 
 // readAll reads the whole table, or draws a subsample from it.
@@ -336,6 +422,12 @@ func (r *Reader) readAll() (*Table, error) {
 	t.SourceRows, t.Warnings = r.rows, r.Warnings()
 	if note := sample.finish(t); note != "" {
 		t.Warnings = append(t.Warnings, note)
+	}
+	if !r.learns() {
+		return t, nil
+	}
+	if err := r.finish(t); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

@@ -1,11 +1,14 @@
 package table
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+
+	"gpfit/feature"
 )
 
 // rows is a scanner that knows the header and checks that every row of data has as
@@ -15,43 +18,64 @@ type rows struct {
 	scan    *scanner
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
+	decimal rune     // the decimal sign if it is not a point, else 0
 	warn    []string
 }
 
 // openText opens a file as text. On an error it closes f.
 func openText(f *os.File, path string, opts Options) (source, error) {
-	in, err := openRows(f, path, opts.Header, opts.Comma)
+	in, err := openRows(f, f, path, opts)
 	if err != nil {
 		f.Close()
-		return nil, err
 	}
-	in.scan.file = f
-	return in, nil
+	return in, err
 }
 
-// openRows reads the first row of r and decides whether it is a header.
-func openRows(r io.Reader, source string, mode HeaderMode, comma rune) (*rows, error) {
-	s, err := newScanner(r, source, comma)
+// openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
+// it is nil.
+func openRows(r io.Reader, file *os.File, source string, opts Options) (source, error) {
+	s, err := newScanner(r, source, opts.Comma, opts.Decimal)
 	if err != nil {
 		return nil, err
 	}
+	s.file = file
+	begin, _ := s.in.Peek(bufferSize) // its error returns with the first line
+	switch {
+	case isJSONLines(begin):
+		return openJSONLines(s, opts)
+	case isJSONArray(begin):
+		return nil, &Error{Source: source, Msg: "this is a JSON array; write an object on each line instead, as jq -c '.[]' does"}
+	}
+	return openCells(s, opts)
+}
+
+// openCells reads the first row and decides whether it is a header.
+func openCells(s *scanner, opts Options) (source, error) {
 	if err := s.next(); err == io.EOF {
 		msg := "the file is empty"
 		if s.line > 0 {
 			msg = "no data rows, only comments and blank lines"
 		}
-		return nil, &Error{Source: source, Msg: msg}
+		return nil, &Error{Source: s.source, Msg: msg}
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: source, first: s.start}}
-	switch mode {
+	in := &rows{scan: s, head: head{source: s.source, first: s.start}}
+	if opts.Decimal == ',' {
+		in.decimal = ','
+	}
+	switch opts.Header {
 	case HeaderAuto:
-		in.named = in.guessHeader()
+		in.named = in.guessHeader(opts.Columns != nil || opts.Encoding != nil)
 	case HeaderYes:
 		in.named = true
 	}
 	in.pending = !in.named
+	if in.decimal != 0 && len(s.cells) == 1 && opts.Comma == 0 && bytes.IndexByte(s.cells[0], ',') >= 0 {
+		if _, ok := in.parse(s.cells[0]); !ok {
+			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
+		}
+	}
 	in.names = make([]string, len(s.cells))
 	for i, cell := range s.cells {
 		if in.named {
@@ -66,15 +90,15 @@ func openRows(r io.Reader, source string, mode HeaderMode, comma rune) (*rows, e
 
 // guessHeader reports whether the current row is a header. It warns if that is
 // doubtful, because an error in the first row of data would make the row look like a
-// header.
-func (in *rows) guessHeader() bool {
+// header. With dates, a date is no name of a column.
+func (in *rows) guessHeader(dates bool) bool {
 	word, number := -1, -1
 	for i, cell := range in.scan.cells {
-		if !looksLikeData(cell) {
+		if !in.looksLikeData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
 			if word < 0 {
 				word = i
 			}
-		} else if _, ok := parseNumber(cell); ok && number < 0 {
+		} else if _, ok := in.parse(cell); ok && number < 0 {
 			number = i
 		}
 	}
@@ -121,7 +145,36 @@ func (in *rows) begun() *head { return &in.head }
 // use does nothing: text has all cells of a row at hand.
 func (in *rows) use(_, _ []int) error { return nil }
 
-func (in *rows) number(c int) (float64, bool) { return parseNumber(in.cells[c]) }
+func (in *rows) kind(int) feature.ColumnKind { return "" }
+
+func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
+
+// parse parses a number with the decimal sign of the file.
+func (in *rows) parse(cell []byte) (float64, bool) {
+	if in.decimal == 0 {
+		return parseNumber(cell)
+	}
+	if bytes.IndexByte(cell, '.') >= 0 {
+		return 0, false
+	}
+	return parseNumber(bytes.Replace(cell, []byte(string(in.decimal)), []byte("."), 1))
+}
+
+// looksLikeData reports whether a cell of the first row shows that the row is not a
+// header.
+func (in *rows) looksLikeData(cell []byte) bool {
+	_, ok := in.parse(cell)
+	return ok || looksLikeData(cell)
+}
+
+// whyNotNumber describes the error in a cell that parse rejected.
+func (in *rows) whyNotNumber(cell []byte) string {
+	_, point := parseNumber(cell)
+	if in.decimal != 0 && point && bytes.IndexByte(cell, '.') >= 0 {
+		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
+	}
+	return whyNotNumber(cell)
+}
 
 func (in *rows) label(c int) string { return strings.ToValidUTF8(string(in.cells[c]), "\uFFFD") }
 
@@ -147,7 +200,7 @@ func (in *rows) errorAt(c int, msg string) *Error {
 // badCell returns the error for the cell in column c, which is not a number or is an
 // empty label.
 func (in *rows) badCell(c int) *Error {
-	return in.errorAt(c, whyNotNumber(in.cells[c]))
+	return in.errorAt(c, in.whyNotNumber(in.cells[c]))
 }
 
 // noRows returns the error for a file that ends after the header.

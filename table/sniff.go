@@ -12,14 +12,22 @@ type shape struct {
 }
 
 // guessSeparator guesses the cell separator from the beginning of a text, nil for
-// blanks. atEnd says that the sample is the whole text. guessSeparator prefers a
+// blanks. atEnd says that the sample is the whole text, decimalComma that commas are
+// decimal signs. guessSeparator prefers a
 // character that occurs equally often in each of the first records: semicolons, then
 // commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged
 // file, the first row of data decides.
-func guessSeparator(sample []byte, atEnd bool) []byte {
+func guessSeparator(sample []byte, atEnd, decimalComma bool) []byte {
 	shapes := measureRecords(sample, atEnd)
+	only := byte(',') // of a file with one column
+	if decimalComma {
+		only = ';'
+		for i := range shapes {
+			shapes[i].commas = 0
+		}
+	}
 	if len(shapes) == 0 {
-		return []byte{','}
+		return []byte{only}
 	}
 	first, data := shapes[0], shapes[min(1, len(shapes)-1)]
 	regular := func(count func(shape) int) bool {
@@ -56,7 +64,7 @@ func guessSeparator(sample []byte, atEnd bool) []byte {
 			}
 		}
 	}
-	return []byte{','}
+	return []byte{only}
 }
 
 // measureRecords returns the shapes of the first records of a text, without comments

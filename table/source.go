@@ -1,5 +1,7 @@
 package table
 
+import "gpfit/feature"
+
 // source is an open table in any format, read row by row. Columns count from 0.
 type source interface {
 	// begun returns what is known before the first row.
@@ -9,6 +11,9 @@ type source interface {
 	use(numbers, labels []int) error
 	// next moves to the next row. It returns io.EOF after the last one.
 	next() error
+	// kind returns the kind of the value in column c by its type, Category for a text;
+	// empty for text files, whose cells have no types.
+	kind(c int) feature.ColumnKind
 	// number returns the value in column c and whether it is a finite number.
 	number(c int) (float64, bool)
 	// label returns the value in column c as text, "" if it is missing.

@@ -7,7 +7,7 @@
 // out.
 //
 // The package reads text: CSV in its usual dialects, tab- and semicolon-separated files,
-// and columns of numbers separated by blanks, plain or gzip-compressed. It also reads
+// columns of numbers separated by blanks, and JSON lines, plain or gzip-compressed. It also reads
 // NumPy's arrays and archives of arrays, and several files of one format as one table.
 // Options.Formats adds other formats, such as Parquet from table/parquet. The results are
 // finite float64 numbers and, if the caller selects them, labels. Anything else is an
@@ -24,12 +24,14 @@
 //
 // A file passes these stages: files.go (one or several files, which format) → the
 // format's source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells,
-// one record at a time) and rows.go (header, raggedness) for text, npz.go, arrays.go and
-// array.go, or format.go → columns.go (which columns to use) → reader.go (rows to a table,
-// or pieces of one) → subsample.go. A format of this package implements the interface
+// one record at a time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go, arrays.go and
+// array.go, or format.go → columns.go (which columns to use) → cells.go and learn.go (how to
+// read their cells) → reader.go (rows to a table, or pieces of one) → subsample.go. A format of this package implements the interface
 // source in source.go, one of another package [FormatRows]. The package reads files once,
 // front to back.
 package table
+
+import "gpfit/feature"
 
 // HeaderMode says whether the first row of a file names the columns.
 type HeaderMode int
@@ -104,6 +106,16 @@ type Options struct {
 	Seed uint64
 	// Formats are file formats besides text and NumPy's.
 	Formats []Format
+	// Decimal is the decimal sign of text, ',' or '.'; 0 is a point.
+	Decimal rune
+	// Columns says how [Read] reads feature columns that are not numbers; nil means that
+	// all features must be numbers. [Table.Encoding] has the result.
+	Columns *feature.Rules
+	// Encoding returns how to read the features, if there are that many columns: the
+	// encoding of a model. It replaces Columns. UnseenZero accepts categories that it does
+	// not have, with 0 in all indicators or with the code −1.
+	Encoding   func(columns int) ([]feature.Coding, error)
+	UnseenZero bool
 	// Comma separates the cells; ' ' stands for runs of blanks and tabs. If it is 0,
 	// the reader guesses from the first lines: semicolon, comma, tab or blanks.
 	Comma rune
@@ -122,6 +134,9 @@ type Table struct {
 	N, D int
 	// FeatureNames are the names of X's d columns.
 	FeatureNames []string
+	// Encoding says how the columns of the source became the features, if Options.Columns
+	// asks for it; nil if all are numbers, with decimal points.
+	Encoding *feature.Encoding
 	// TargetName is the name of Y's column; "" if there is none.
 	TargetName string
 	// TargetNames are the names of the columns of Targets.

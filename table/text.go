@@ -41,6 +41,9 @@ var foreign = []struct{ magic, msg string }{
 	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
 	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
 	{parquetMagic, "this is a Parquet file, not text; give such a file by name and uncompressed"},
+	{arrowMagic, "this is an Arrow file, not text; give such a file by name and uncompressed"},
+	{"FEA1", "this is a Feather file of version 1; write version 2, which is an Arrow file"},
+	{"\xff\xff\xff\xff", "this looks like an Arrow stream; write an Arrow file (Feather) instead"},
 	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
 	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
@@ -49,11 +52,11 @@ var foreign = []struct{ magic, msg string }{
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
 // identify it, skips a byte order mark, and guesses the separator if comma is 0.
-func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
+func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	if comma != 0 {
 		sep, ok := separator(comma)
-		if !ok {
+		if !ok || comma == decimal {
 			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
 		}
 		s.sep = sep
@@ -79,7 +82,7 @@ func newScanner(r io.Reader, source string, comma rune) (*scanner, error) {
 	}
 	if comma == 0 {
 		// ReadSlice returns Peek's errors again, because the reader is sticky.
-		s.sep = guessSeparator(head, err != nil)
+		s.sep = guessSeparator(head, err != nil, decimal == ',')
 	}
 	return s, nil
 }

@@ -11,6 +11,8 @@ type Options struct {
 	Features []Word `yaml:"features,omitempty" json:"features,omitempty"`
 	// Header: whether the first row names the columns.
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
+	// Decimal: decimal sign of text; a comma does not separate columns then.
+	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
 	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more; 0 takes all rows.
@@ -21,6 +23,18 @@ type Options struct {
 	Group *Word `yaml:"group,omitempty" json:"group,omitempty"`
 	// Blocks: take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds.
 	Blocks *bool `yaml:"blocks,omitempty" json:"blocks,omitempty"`
+	// Categories: columns to read as categories, whatever they contain.
+	Categories []Word `yaml:"categories,omitempty" json:"categories,omitempty"`
+	// Dates: columns to read as dates or times of day.
+	Dates []Word `yaml:"dates,omitempty" json:"dates,omitempty"`
+	// Numbers: columns to read as numbers: another text in them is an error.
+	Numbers []Word `yaml:"numbers,omitempty" json:"numbers,omitempty"`
+	// CategoryColumns: what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming.
+	CategoryColumns *string `yaml:"category_columns,omitempty" json:"category_columns,omitempty"`
+	// DateUnit: unit of dates and times of day; a year has 365.2425 days.
+	DateUnit *string `yaml:"date_unit,omitempty" json:"date_unit,omitempty"`
+	// DateOrigin: date from which dates are counted.
+	DateOrigin *string `yaml:"date_origin,omitempty" json:"date_origin,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.

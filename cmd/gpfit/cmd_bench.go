@@ -78,7 +78,7 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(ctx, cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(ctx, msg, cmd.InOrStdin(), opts)
 	if err != nil {
 		return err
 	}
@@ -152,11 +152,12 @@ func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, erro
 }
 
 // jobs prepares one job for every n.
-func (f *benchFlags) jobs(ctx context.Context, stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
 	data, err := f.table(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
+	msg.Columns(data.Encoding)
 	jobs := make([]*fit.Job, len(f.sizes))
 	for i, n := range f.sizes {
 		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 	"gpfit/gp"
@@ -97,6 +98,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 	if err != nil {
 		return err
 	}
+	messages.New(cmd.ErrOrStderr(), f.Output.JSON).Columns(data.Encoding)
 	job, err := fit.Prepare(data, opts)
 	if err != nil {
 		return err

@@ -207,8 +207,9 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 	} else {
 		var data fit.Data
 		data, err = flags.Await(ctx, args[0], func() (fit.Data, error) {
-			return dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header, Formats: flags.Formats()})
+			return dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header, Decimal: f.Rows.Decimal, Formats: flags.Formats()})
 		})
+		msg.Columns(data.Encoding)
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
 		for _, w := range data.Warnings {
 			msg.Warn(w)

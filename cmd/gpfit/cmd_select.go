@@ -83,6 +83,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
+	msg.Columns(data.Encoding)
 	// The job of the first kernel gives the number of rows to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]

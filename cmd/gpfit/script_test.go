@@ -29,6 +29,10 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	passengers, err := filepath.Abs("testdata/passengers")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -36,6 +40,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("FORMATS", formats)
 			// Most scripts write one file several times; overwrite.txtar unsets this.
 			env.Setenv("GPFIT_FORCE", "true")
+			env.Setenv("PASSENGERS", passengers)
 			return nil
 		},
 		Condition: condition,

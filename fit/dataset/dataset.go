@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"gpfit/device"
+	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/internal/hostmem"
 	"gpfit/table"
@@ -26,6 +27,10 @@ type Options struct {
 	// Header says whether the first row names the columns: auto, yes or no; empty
 	// means auto.
 	Header string
+	// Decimal is the decimal sign of text: "." or ","; empty means a point.
+	Decimal string
+	// Columns says how to read features that are not numbers.
+	Columns feature.Rules
 	// DropMissing leaves out rows with missing cells and warns. Otherwise the first
 	// missing cell is an error.
 	DropMissing bool
@@ -50,7 +55,7 @@ type Options struct {
 // files, or text from stdin if path is "-". Errors of the table or mask name the
 // file, line and column.
 func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
-	if _, err := table.ParseHeader(o.Header); err != nil {
+	if _, err := o.columns(path); err != nil {
 		return fit.Data{}, err // before the mask is read
 	}
 	var mask []bool
@@ -80,7 +85,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 // Data returns the data of a fit from a table of [Options.ReadTable], for one target and
 // without held-out rows.
 func (o *Options) Data(t *table.Table) fit.Data {
-	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, TargetName: t.TargetName, Warnings: t.Warnings}
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
 	if o.NoiseColumn != "" {
 		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
 	}
@@ -98,6 +103,10 @@ func (o *Options) columns(path string) (table.Options, error) {
 	header, err := table.ParseHeader(o.Header)
 	c := table.Options{
 		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats,
+		Columns: &o.Columns,
+	}
+	if err == nil {
+		c.Decimal, err = table.ParseDecimal(o.Decimal)
 	}
 	if o.Subsample == 0 {
 		c.MaxRows = device.MaxRows(hostmem.Free())

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/graph"
@@ -37,6 +38,12 @@ func dataOptions() Options {
 				v.Data.Header = value.(string)
 				v.Rows.Header = v.Data.Header
 			}},
+		{Name: "decimal", Kind: Choice, Group: Data, Places: in(tables, Spec), Unset: "a point", Words: []string{".", ","},
+			Help:   "decimal sign of text; a comma does not separate columns then",
+			Assign: into(func(v *Values) *string { return &v.Data.Decimal })},
+		{Name: "decimal", Kind: Choice, Group: Data, Places: predictions, Unset: "the one of the training table", Words: []string{".", ","},
+			Help:   "decimal sign of text",
+			Assign: into(func(v *Values) *string { return &v.Rows.Decimal })},
 		{Name: "missing", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
 			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number",
 			Assign: func(v *Values, value any) { v.Data.DropMissing = value == "drop" }},
@@ -75,6 +82,33 @@ func dataOptions() Options {
 func assignSeed(v *Values, value any) {
 	v.Data.Seed = value.(uint64)
 	v.Fit.Settings.Seed = v.Data.Seed
+}
+
+func columnOptions() Options {
+	return Options{
+		{Name: "categories", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of texts",
+			Help:   "columns to read as categories, whatever they contain",
+			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Categories })},
+		{Name: "dates", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of dates or times of day",
+			Help:   "columns to read as dates or times of day",
+			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Dates })},
+		{Name: "numbers", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of numbers",
+			Help:   "columns to read as numbers: another text in them is an error",
+			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Numbers })},
+		{Name: "category-columns", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "indicators", Words: []string{"indicators", "codes"},
+			Help:   "what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming",
+			Assign: func(v *Values, value any) { v.Data.Columns.Codes = value == "codes" }},
+		{Name: "date-unit", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: string(feature.Days), Words: words(feature.Units()...),
+			Help:   "unit of dates and times of day; a year has 365.2425 days",
+			Assign: word(func(v *Values) *feature.Unit { return &v.Data.Columns.Unit })},
+		{Name: "date-origin", Kind: Text, Group: Data, Places: in(tables, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
+			Help:   "date from which dates are counted",
+			check:  func(value any) error { _, err := feature.ParseDate(value.(string)); return err },
+			Assign: into(func(v *Values) *string { return &v.Data.Columns.Origin })},
+		{Name: "unseen", Kind: Choice, Group: Data, Places: predictions, Default: "error", Words: []string{"error", "zero"},
+			Help:   "what to do with a category that the training table did not have: report an error, or set its indicators to 0 (its code to -1)",
+			Assign: func(v *Values, value any) { v.Rows.UnseenZero = value == "zero" }},
+	}
 }
 
 // splitTargets returns the only target, or several.

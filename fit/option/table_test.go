@@ -13,7 +13,7 @@ import (
 var samples = map[string][]string{
 	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
-	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"},
+	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "date-origin": {"2000-01-01"},
 }
 
 func samplesOf(o *Option) []string {

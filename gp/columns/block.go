@@ -81,15 +81,15 @@ func (b *Block) checkNames() error {
 	return nil
 }
 
-// Encoder writes the rows of a table, whose columns are the same in all calls.
-type Encoder interface {
+// BlockEncoder writes the rows of a table, whose columns are the same in all calls.
+type BlockEncoder interface {
 	Encode(b *Block) error
 	// End writes the rest. It does not close the writer.
 	End() error
 }
 
 // NewCSV returns an encoder that writes CSV with a header. Blank rows have empty cells.
-func NewCSV(w io.Writer) Encoder { return &csvEncoder{w: bufio.NewWriterSize(w, 1<<16)} }
+func NewCSV(w io.Writer) BlockEncoder { return &csvEncoder{w: bufio.NewWriterSize(w, 1<<16)} }
 
 type csvEncoder struct {
 	w      *bufio.Writer
@@ -152,7 +152,7 @@ func appendCell(line []byte, text string) []byte {
 
 // NewJSONLines returns an encoder that writes a JSON object for each row. Blank rows
 // have null.
-func NewJSONLines(w io.Writer) Encoder { return &linesEncoder{w: bufio.NewWriterSize(w, 1<<16)} }
+func NewJSONLines(w io.Writer) BlockEncoder { return &linesEncoder{w: bufio.NewWriterSize(w, 1<<16)} }
 
 type linesEncoder struct {
 	w    *bufio.Writer
@@ -213,7 +213,7 @@ func appendNumber(line []byte, v float64) []byte {
 // NewNPY returns an encoder that writes one NumPy array with a row for each row, NaN in
 // blank rows. It holds all numbers in memory, because the array's header has their
 // number. It cannot write text.
-func NewNPY(w io.Writer) Encoder { return &npyEncoder{w: w} }
+func NewNPY(w io.Writer) BlockEncoder { return &npyEncoder{w: w} }
 
 type npyEncoder struct {
 	w       io.Writer

@@ -69,7 +69,7 @@ func (p *TargetColumns) object() map[string]any {
 // Sheet writes columns of rows incrementally, by an encoder, or as one JSON object at
 // the end. The columns of several targets are named TARGET.NAME.
 type Sheet struct {
-	encoder Encoder   // nil for JSON
+	encoder BlockEncoder   // nil for JSON
 	w       io.Writer // of JSON
 	info    map[string]any
 	rows    int
@@ -87,7 +87,7 @@ func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
 }
 
 // NewTable returns a sheet that writes by an encoder.
-func NewTable(e Encoder) *Sheet { return &Sheet{encoder: e} }
+func NewTable(e BlockEncoder) *Sheet { return &Sheet{encoder: e} }
 
 // Add writes further rows. All calls must pass parts of the same form. If a number
 // is not finite, Add returns a [*gp.RangeError] and writes none of the rows.

@@ -6,6 +6,7 @@ package rows
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,11 @@ type Options struct {
 	// Header is auto, yes or no: whether the first row names the columns. Empty
 	// means auto.
 	Header string
+	// Decimal is the decimal sign of text, "." or ","; empty means the one of the training
+	// table. UnseenZero accepts categories that the training table did not have: all their
+	// indicators are 0, and their code is −1.
+	Decimal    string
+	UnseenZero bool
 	// NoiseColumn is the column of known noise variances, NoiseGroup the column of
 	// noise group labels. Empty means the column with the same name as in training,
 	// if the table has it. DefaultGroup is the group of rows whose group the model
@@ -76,7 +82,7 @@ type ModelRows struct {
 	in      *table.Reader
 	model   *gp.Model
 	options Options
-	into    []int // for each column read, its index among the model's features
+	into    []int // for each feature read, its index among the model's features
 	buffer  []float64
 	whole   []int
 	lacking []string // a warning about unknown noise
@@ -95,7 +101,13 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	if err != nil {
 		return nil, err
 	}
-	columns := table.Options{NoTarget: true, Features: o.Features, Header: header, Keep: o.Keep, Formats: o.Formats}
+	from := newColumns(m)
+	columns := table.Options{
+		NoTarget: true, Features: o.Features, Header: header, Keep: o.Keep, Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero,
+	}
+	if columns.Decimal, err = table.ParseDecimal(cmp.Or(o.Decimal, from.encoding.Decimal)); err != nil {
+		return nil, err
+	}
 	if columns.Missing, err = o.missing(); err != nil {
 		return nil, err
 	}
@@ -106,8 +118,8 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 		if !o.Observed {
 			columns.Target = m.TargetName
 		}
-		for _, c := range m.Columns {
-			columns.Features = append(columns.Features, m.FeatureNames[c])
+		for _, c := range from.used {
+			columns.Features = append(columns.Features, from.encoding.Columns[c].Name)
 		}
 	}
 	if m.Noise.Column != "" || m.Noise.GroupColumn != "" {
@@ -119,18 +131,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	if err != nil {
 		return nil, err
 	}
-	r := &ModelRows{in: in, model: m, options: o, into: m.Columns}
-	switch all := len(m.FeatureNames); in.Columns() {
-	case len(m.Columns):
-	case all:
-		r.into = nil
-		for c := range all {
-			r.into = append(r.into, c)
-		}
-	default:
-		_ = in.Close()
-		return nil, &MismatchError{"features", fmt.Sprintf("selects %d columns, but the model has %d", in.Columns(), all)}
-	}
+	r := &ModelRows{in: in, model: m, options: o, into: from.into}
 	if o.NoiseColumn == "" && m.Noise.Column != "" {
 		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std does not include them", m.Noise.Column)}
 	}

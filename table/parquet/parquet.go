@@ -14,7 +14,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"gpfit/internal/textform"
 	"gpfit/table"
 )
 
@@ -59,14 +57,12 @@ type rows struct {
 type column struct {
 	index    int
 	pages    parquet.Pages
-	page     parquet.ValueReader // of the current page; nil before the first
-	values   []parquet.Value     // the block
-	text     bool                // whether labels are needed
+	page     parquet.ValueReader        // of the current page; nil before the first
+	values   []parquet.Value            // the block
+	text     bool                       // whether labels are needed
+	label    func(parquet.Value) string // the label of a date or time; else nil
 	unsigned bool
 }
-
-// pandasIndex matches the names under which pandas stores an index.
-var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
 
 // open opens a Parquet file.
 func open(f *os.File, path string) (table.FormatRows, error) {
@@ -128,11 +124,11 @@ func (in *rows) open() error {
 		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
-		isIndex := pandasIndex.MatchString(c.Name())
+		isIndex, warning := table.PandasIndex(c.Name())
 		if isIndex {
-			in.warn = append(in.warn, fmt.Sprintf("column %s is the index of a pandas table; it is an input only if you name it", textform.Quote(c.Name())))
+			in.warn = append(in.warn, warning)
 		}
-		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex})
+		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex, Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
 		in.at = append(in.at, -1)
 	}
@@ -177,7 +173,8 @@ func (in *rows) Use(numbers, labels []int) error {
 			return in.columnError(c, "holds lists or structures, not labels")
 		}
 		in.want(c)
-		in.used[in.at[c]].text = true
+		u := &in.used[in.at[c]]
+		u.text, u.label = true, timeLabel(in.leaves[c].Type())
 	}
 	return nil
 }
@@ -212,7 +209,7 @@ func notNumeric(c *parquet.Column) string {
 		switch t.Value.(type) {
 		case *format.IntType:
 		case *format.DateType, *format.TimeType, *format.TimestampType:
-			return "holds dates or times, not numbers; convert them, to years for example"
+			return "holds dates or times, not numbers"
 		case *format.DecimalType:
 			return "holds decimals; convert them to doubles"
 		default:
@@ -360,6 +357,9 @@ func (in *rows) float(c int) float64 {
 // Label implements [table.FormatRows].
 func (in *rows) Label(c int) string {
 	v := in.value(c)
+	if label := in.used[in.at[c]].label; label != nil && !v.IsNull() {
+		return label(v)
+	}
 	switch v.Kind() {
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")

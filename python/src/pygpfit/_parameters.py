@@ -16,6 +16,8 @@ class FitParameters(BaseEstimator):
         a=1)'; 'gpfit help kernel check' describes formulas
     features : list of columns, default None
         columns of the inputs: names, indices or ranges of indices such as 0-3
+    decimal : word, default None
+        decimal sign of text; a comma does not separate columns then: ., ,
     missing : word, default "error"
         what to do with rows that have empty, NaN or NA cells in the columns used:
         report an error, or drop the rows and report their number: error, drop
@@ -29,6 +31,21 @@ class FitParameters(BaseEstimator):
     blocks : true or false, default False
         take consecutive rows instead of random ones: the last rows as hold-out, and
         blocks of rows as folds
+    categories : list of columns, default None
+        columns to read as categories, whatever they contain
+    dates : list of columns, default None
+        columns to read as dates or times of day
+    numbers : list of columns, default None
+        columns to read as numbers: another text in them is an error
+    category_columns : word, default "indicators"
+        what becomes of a column of categories: indicators, a column of 0 and 1 for each
+        category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as
+        hamming: indicators, codes
+    date_unit : word, default "days"
+        unit of dates and times of day; a year has 365.2425 days: seconds, minutes,
+        hours, days, weeks, years
+    date_origin : text, default "1970-01-01"
+        date from which dates are counted
     ard : true or false, default False
         give every leaf of the kernel one lengthscale per column
     mean : text, default "zero"
@@ -124,11 +141,18 @@ class FitParameters(BaseEstimator):
         kernel="rbf",
         *,
         features=None,
+        decimal=None,
         missing="error",
         subsample=None,
         holdout=None,
         group=None,
         blocks=False,
+        categories=None,
+        dates=None,
+        numbers=None,
+        category_columns="indicators",
+        date_unit="days",
+        date_origin="1970-01-01",
         ard=False,
         mean="zero",
         mean_fit="auto",
@@ -162,11 +186,18 @@ class FitParameters(BaseEstimator):
     ):
         self.kernel = kernel
         self.features = features
+        self.decimal = decimal
         self.missing = missing
         self.subsample = subsample
         self.holdout = holdout
         self.group = group
         self.blocks = blocks
+        self.categories = categories
+        self.dates = dates
+        self.numbers = numbers
+        self.category_columns = category_columns
+        self.date_unit = date_unit
+        self.date_origin = date_origin
         self.ard = ard
         self.mean = mean
         self.mean_fit = mean_fit

@@ -18,6 +18,18 @@ whole = np.array([[(7 * i + 3 * j) % 11 for j in range(3)] for i in range(n)])
 np.savetxt(at("real.csv"), real, fmt="%.17g", delimiter=",", header="a,b,y", comments="")
 np.savetxt(at("whole.csv"), whole, fmt="%d", delimiter=",", header="a,b,y", comments="")
 
+# JSON lines, a float per number; the last ones have other types and gaps.
+import json
+def lines(name, rows):
+    with open(at(name), "w") as f:
+        for row in rows:
+            print(json.dumps(row, ensure_ascii=False), file=f)
+lines("real.jsonl", [dict(zip(names, map(float, row))) for row in real])
+lines("whole.jsonl", [dict(zip(names, map(int, row))) for row in whole])
+lines("types.jsonl", [{"text": "aé\n\"b"[i % 2:], "truth": i % 3 == 0, "day": "2024-01-%02d" % (i + 1), "code": str(i % 2), "y": i} for i in range(12)])
+lines("sparse.jsonl", [{**({"a": i} if i % 2 else {}), **({"b": None} if i == 3 else {"b": i}), "y": i / 4} for i in range(12)])
+lines("nested.jsonl", [{"a": i, "list": [1, {"b": 2}], "y": i} for i in range(3)])
+
 # NumPy arrays.
 np.save(at("real.npy"), real)
 np.save(at("real_fortran.npy"), np.asfortranarray(real))
@@ -74,3 +86,30 @@ pq.write_table(pa.table({
     "inf": [1.0, 2.0, float("inf"), 4.0], "y": [1, 2, 3, 4],
 }), at("types.parquet"))
 pq.write_table(plain.slice(0, 0), at("empty.parquet"))
+
+# Arrow files, which are Feather files of version 2.
+import pyarrow.feather as feather
+def arrow(name, table, batch=None, **options):
+    with pa.OSFile(at(name), "wb") as sink, pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=batch)
+for codec in [None, "lz4", "zstd"]:
+    arrow("real_%s.arrow" % (codec or "none"), plain, compression=codec)
+arrow("real_batches.arrow", plain, batch=5)
+arrow("real_version4.arrow", plain, metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True)
+feather.write_feather(frame, at("real_pandas.feather"))
+for kind in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]:
+    arrow("whole_%s.arrow" % kind, pa.table({c: pa.array(whole_frame[c].to_numpy(getattr(np, kind))) for c in names}))
+arrow("whole_decimal.arrow", pa.table({c: pa.array([decimal.Decimal(int(v)) for v in whole_frame[c]], pa.decimal128(9, 2)) for c in names}))
+arrow("whole_dictionary.arrow", pa.table({c: pa.array(whole_frame[c]).dictionary_encode() for c in names}))
+day = [datetime.date(2024, 1, 30) + datetime.timedelta(i) for i in range(4)]
+when = [datetime.datetime(1969, 12, 31, 23, 59, 58, 750000) + datetime.timedelta(seconds=i) for i in range(4)]
+word = ["left", "right", "left", None]
+arrow("types.arrow", pa.table({
+    "word": word, "large": pa.array(word, pa.large_string()), "view": pa.array(word, pa.string_view()), "dictionary": pa.array(word).dictionary_encode(),
+    "truth": [True, False, None, True], "day": day, "day64": pa.array(day, pa.date64()), "second": pa.array([w.replace(microsecond=0) for w in when], pa.timestamp("s")),
+    "nano": pa.array(when, pa.timestamp("ns")), "zone": pa.array(when, pa.timestamp("us", "Europe/Berlin")),
+    "clock32": pa.array([w.time().replace(microsecond=0) for w in when], pa.time32("s")), "clock64": pa.array([w.time() for w in when], pa.time64("us")),
+    "gap": [1.5, None, float("nan"), 2.0], "list": [[1], [2], [3], [4]], "nothing": pa.nulls(4), "y": [1.0, 2.0, 3.0, 4.0]}))
+arrow("empty.arrow", plain.slice(0, 0))
+frame.index = list("abcdefghijklmn")
+arrow("index.arrow", pa.Table.from_pandas(frame))

@@ -13,11 +13,12 @@ import (
 	"gpfit/gp"
 	"gpfit/gp/rows"
 	"gpfit/table"
+	"gpfit/table/arrow"
 	"gpfit/table/parquet"
 )
 
 // Formats returns the table formats that the command reads besides text and NumPy's.
-func Formats() []table.Format { return []table.Format{parquet.Format()} }
+func Formats() []table.Format { return []table.Format{parquet.Format(), arrow.Format()} }
 
 // Inputs returns the files that a command reads for a training table at path.
 func (o *Options) Inputs(path string) []string {

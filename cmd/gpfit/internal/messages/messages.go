@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"gpfit/feature"
 	"gpfit/internal/textform"
 )
 
@@ -66,6 +67,16 @@ func (m *Writer) Note(format string, args ...any) {
 
 // Say prints a line as it is unless --quiet.
 func (m *Writer) Say(text string) { m.Note("%s", text) }
+
+// Columns says how the columns of a table were read, if not all are numbers.
+func (m *Writer) Columns(e *feature.Encoding) {
+	if e == nil {
+		return
+	}
+	for i := range e.Columns {
+		m.Note("column %s: %s", e.Columns[i].Name, e.Columns[i].Text())
+	}
+}
 
 // Warn prints a line even with --quiet.
 func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }

@@ -11,7 +11,7 @@ import (
 
 // newParquet returns an encoder that writes a Parquet file: text as strings, numbers as
 // doubles, which are null in blank rows.
-func newParquet(w io.Writer) columns.Encoder { return &parquetEncoder{w: w} }
+func newParquet(w io.Writer) columns.BlockEncoder { return &parquetEncoder{w: w} }
 
 type parquetEncoder struct {
 	w    io.Writer

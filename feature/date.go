@@ -1,0 +1,146 @@
+package feature
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"gpfit/internal/textform"
+)
+
+// Unit is a unit of time.
+type Unit string
+
+// The units. A year is the mean year of the Gregorian calendar, 365.2425 days.
+const (
+	Seconds Unit = "seconds"
+	Minutes Unit = "minutes"
+	Hours   Unit = "hours"
+	Days    Unit = "days"
+	Weeks   Unit = "weeks"
+	Years   Unit = "years"
+)
+
+// DefaultOrigin is the date that becomes 0 unless rules name another.
+const DefaultOrigin = "1970-01-01"
+
+var unitSeconds = map[Unit]float64{
+	Seconds: 1, Minutes: 60, Hours: 3600, Days: 86400, Weeks: 7 * 86400, Years: 365.2425 * 86400,
+}
+
+// Units returns all units.
+func Units() []Unit { return []Unit{Seconds, Minutes, Hours, Days, Weeks, Years} }
+
+func (u Unit) check() error {
+	if unitSeconds[u] == 0 {
+		return fmt.Errorf("the unit %q is none of %v", string(u), Units())
+	}
+	return nil
+}
+
+// since returns the time from origin to t. Whole seconds are exact.
+func (u Unit) since(t, origin time.Time) float64 {
+	seconds := float64(t.Unix() - origin.Unix())
+	if nanos := t.Nanosecond() - origin.Nanosecond(); nanos != 0 {
+		seconds += float64(nanos) / 1e9
+	}
+	return seconds / unitSeconds[u]
+}
+
+// days are the forms of a date, times those of the time of day after it, and zones those
+// of the time zone after that. Seconds may have a fraction.
+var (
+	days  = []string{"2006-01-02", "2006/01/02", "02.01.2006", "2.1.2006"}
+	times = []string{"15:04:05", "15:04"}
+	zones = []string{"", "Z07:00", "Z0700", "Z07", " Z07:00", " Z0700"}
+)
+
+// layouts are all forms of dates, in the language of package time.
+var layouts = func() []string {
+	all := slices.Concat(days, []string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"})
+	for _, day := range days {
+		for _, between := range []string{"T", " "} {
+			for _, clock := range times {
+				for _, zone := range zones {
+					all = append(all, day+between+clock+zone)
+				}
+			}
+		}
+	}
+	return all
+}()
+
+// dateReader parses dates. It tries the form of the date before first.
+type dateReader struct{ last string }
+
+// unclear matches dates whose order of day and month nobody can know.
+var unclear = regexp.MustCompile(`^\d{1,2}[/-]\d{1,2}[/-](\d{4}|\d{2})(?:[ T].*)?$`)
+
+// UnclearDate reports whether a text looks like a date, but may mean several.
+func UnclearDate(text string) bool { return unclear.MatchString(text) }
+
+func (r *dateReader) parse(text string) (time.Time, error) {
+	const longest = 64
+	if len(text) == 0 || len(text) > longest || text[0] < '0' || text[0] > '9' {
+		return time.Time{}, notDate(text)
+	}
+	if r.last != "" {
+		if t, err := time.Parse(r.last, text); err == nil {
+			return t, nil
+		}
+	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			r.last = layout
+			return t, nil
+		}
+	}
+	if UnclearDate(text) {
+		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Write 2024-01-31", textform.Quote(text))
+	}
+	return time.Time{}, notDate(text)
+}
+
+func notDate(text string) error {
+	return fmt.Errorf("not a date such as 2024-01-31 or 2024-01-31T14:30:00Z: %s", textform.Quote(text))
+}
+
+// ParseDate parses a date in one of these forms. The time of day may be missing, seconds
+// may be missing or have a fraction, a time without a zone is UTC, and a month means its
+// first day:
+//
+//	2024-01-31T14:30:05Z        2024-01-31 14:30:05+02:00     2024-01
+//	2024/01/31 14:30            31.01.2024 14:30              20240131T143005
+func ParseDate(text string) (time.Time, error) {
+	var r dateReader
+	return r.parse(text)
+}
+
+// midnight is the beginning of the day of the times that parseClock returns.
+var midnight = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// parseClock parses a time of day such as 14:30 or 14:30:15.5.
+func parseClock(text string) (time.Time, bool) {
+	for _, layout := range times {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// Recognize returns the kind of a text by its form: boolean, date, time of day, or
+// category.
+func Recognize(text string) ColumnKind {
+	if _, ok := ParseBoolean(text); ok {
+		return Boolean
+	}
+	if _, err := ParseDate(text); err == nil {
+		return Date
+	}
+	if _, ok := parseClock(text); ok {
+		return Clock
+	}
+	return Category
+}

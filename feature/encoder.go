@@ -1,0 +1,122 @@
+package feature
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
+)
+
+// Encoder reads the cells of one column.
+type Encoder struct {
+	column Coding
+	codes  map[string]int
+	origin time.Time
+	dates  dateReader
+}
+
+// Encoder returns an encoder of the column. The error says what is wrong with the column.
+func (c *Coding) Encoder() (*Encoder, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e := &Encoder{column: *c}
+	if c.Kind == Date {
+		e.origin, _ = ParseDate(c.Origin)
+	}
+	if c.Kind == Category {
+		e.codes = make(map[string]int, len(c.Categories))
+		for k, label := range c.Categories {
+			e.codes[label] = k
+		}
+	}
+	return e, nil
+}
+
+// UnseenError reports a category that the training table did not have.
+type UnseenError struct {
+	// Label is the category in the new table, Known are those of the training table.
+	Label string
+	Known []string
+}
+
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("the training table has no category %s%s; it has %s", textform.Quote(e.Label), suggest.DidYouMean(e.Label, e.Known), listed(e.Known))
+}
+
+// Value returns the number for a cell: the number itself, 1 or 0 for a boolean, the time
+// of a date since the origin, or the position of a category. [Coding.Append] makes
+// features of it. Errors say what is wrong with the cell; an unknown category is an
+// [*UnseenError].
+func (e *Encoder) Value(cell string) (float64, error) {
+	switch e.column.Kind {
+	case Boolean:
+		if v, ok := ParseBoolean(cell); ok {
+			return v, nil
+		}
+		switch cell {
+		case "1":
+			return 1, nil
+		case "0":
+			return 0, nil
+		}
+		return 0, fmt.Errorf("not true, false, yes or no: %s", textform.Quote(cell))
+	case Category:
+		if k, ok := e.codes[cell]; ok {
+			return float64(k), nil
+		}
+		return 0, &UnseenError{cell, e.column.Categories}
+	case Date:
+		t, err := e.dates.parse(cell)
+		if err != nil {
+			return 0, err
+		}
+		return e.column.Unit.since(t, e.origin), nil
+	case Clock:
+		t, ok := parseClock(cell)
+		if !ok {
+			return 0, fmt.Errorf("not a time of day such as 14:30 or 14:30:15: %s", textform.Quote(cell))
+		}
+		return e.column.Unit.since(t, midnight), nil
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("not a number: %s", textform.Quote(cell))
+	}
+	return v, nil
+}
+
+// ParseBoolean returns 1 for true and yes and 0 for false and no, in any case.
+func ParseBoolean(cell string) (v float64, ok bool) {
+	switch strings.ToLower(cell) {
+	case "true", "yes":
+		return 1, true
+	case "false", "no":
+		return 0, true
+	}
+	return 0, false
+}
+
+// Sort sorts the labels of a category column: numbers by value, before other texts.
+func Sort(labels []string) {
+	slices.SortFunc(labels, func(a, b string) int {
+		x, xErr := strconv.ParseFloat(a, 64)
+		y, yErr := strconv.ParseFloat(b, 64)
+		switch {
+		case xErr == nil && yErr == nil:
+			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+		case (xErr == nil) != (yErr == nil):
+			if xErr == nil {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+}

@@ -1,0 +1,234 @@
+// Package feature says how the columns of a table become the features of a model: numbers
+// as they are, booleans as 0 and 1, categories as indicator columns or codes, dates and
+// times of day in a unit. [Rules] are what a user asks for when a training table is read.
+// An [Encoding] is the result: it is stored in the model, so that later tables are read in
+// the same way.
+package feature
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/internal/textform"
+)
+
+// ColumnKind is the kind of a column.
+type ColumnKind string
+
+// The kinds.
+const (
+	// Number is a column of numbers, which are used as they are.
+	Number ColumnKind = "number"
+	// Boolean is a column of true or false, yes or no; it becomes 1 or 0.
+	Boolean ColumnKind = "boolean"
+	// Category is a column of labels without an order.
+	Category ColumnKind = "category"
+	// Date is a column of dates, with or without a time of day. It becomes the time
+	// since an origin.
+	Date ColumnKind = "date"
+	// Clock is a column of times of day. It becomes the time since midnight.
+	Clock ColumnKind = "time of day"
+)
+
+// Rules say how to read the columns of a training table that are not numbers. The zero
+// value recognises booleans, dates and times of day by their form, takes other texts as
+// categories, and makes an indicator column of each category.
+type Rules struct {
+	// Categories, Dates and Numbers are columns that are read as such, whatever they
+	// contain: names, indices or ranges of indices such as "0-3". Dates include times
+	// of day.
+	Categories, Dates, Numbers []string
+	// Codes makes one column of each category column, with the codes 0, 1, … in the
+	// order of the categories, for kernels such as hamming.
+	Codes bool
+	// Unit is the unit of dates and times of day; empty means days.
+	Unit Unit
+	// Origin is the date that becomes 0, in a form of [ParseDate]; empty means
+	// 1970-01-01.
+	Origin string
+}
+
+// Coding says how a column of a table becomes one or several features.
+type Coding struct {
+	// Name is the name of the column in the table.
+	Name string     `json:"name"`
+	Kind ColumnKind `json:"kind"`
+	// Categories are the labels of a category column, sorted. Codes says that the column
+	// becomes their positions in this list, instead of an indicator for each of them.
+	Categories []string `json:"categories,omitempty"`
+	Codes      bool     `json:"codes,omitempty"`
+	// Unit is the unit of a date or time of day. Origin is the date that becomes 0.
+	Unit   Unit   `json:"unit,omitempty"`
+	Origin string `json:"origin,omitempty"`
+}
+
+// Width returns the number of features that the column becomes.
+func (c *Coding) Width() int {
+	if c.Kind == Category && !c.Codes {
+		return len(c.Categories)
+	}
+	return 1
+}
+
+// Features returns the names of the features that the column becomes. An indicator is
+// called as in pandas, COLUMN_CATEGORY.
+func (c *Coding) Features() []string {
+	if c.Kind != Category || c.Codes {
+		return []string{c.Name}
+	}
+	var names []string
+	for _, label := range c.Categories {
+		names = append(names, c.Name+"_"+label)
+	}
+	return names
+}
+
+// Append appends the features of a value that [Encoder.Value] returned.
+func (c *Coding) Append(features []float64, v float64) []float64 {
+	if c.Kind != Category || c.Codes {
+		return append(features, v)
+	}
+	for k := range c.Categories {
+		indicator := 0.0
+		if v == float64(k) {
+			indicator = 1
+		}
+		features = append(features, indicator)
+	}
+	return features
+}
+
+// Text describes how the column is read, for people.
+func (c *Coding) Text() string {
+	switch c.Kind {
+	case Boolean:
+		return "boolean: 1 is true or yes, 0 is false or no"
+	case Category:
+		if c.Codes {
+			return fmt.Sprintf("category, one column of the codes 0 to %d: %s", len(c.Categories)-1, listed(c.Categories))
+		}
+		return fmt.Sprintf("category, one column of 0 and 1 for each: %s", listed(c.Categories))
+	case Date:
+		return fmt.Sprintf("date, in %s since %s", c.Unit, c.Origin)
+	case Clock:
+		return fmt.Sprintf("time of day, in %s since midnight", c.Unit)
+	}
+	return string(c.Kind)
+}
+
+// listed joins labels and counts those beyond the first ten.
+func listed(labels []string) string {
+	const most = 10
+	var shown []string
+	for _, label := range labels[:min(most, len(labels))] {
+		shown = append(shown, textform.Printable(label, 40))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(labels) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// check returns an error for a column that no table can have made.
+func (c *Coding) check() error {
+	switch c.Kind {
+	case Number, Boolean:
+	case Category:
+		if len(c.Categories) == 0 {
+			return fmt.Errorf("the column %q has no categories", c.Name)
+		}
+		seen := map[string]bool{}
+		for _, label := range c.Categories {
+			if seen[label] {
+				return fmt.Errorf("the column %q has the category %q twice", c.Name, label)
+			}
+			seen[label] = true
+		}
+	case Date, Clock:
+		if err := c.Unit.check(); err != nil {
+			return fmt.Errorf("the column %q: %w", c.Name, err)
+		}
+		if _, err := ParseDate(c.Origin); err != nil && c.Kind == Date {
+			return fmt.Errorf("the column %q: %w", c.Name, err)
+		}
+	default:
+		return fmt.Errorf("the column %q has the unknown kind %q", c.Name, c.Kind)
+	}
+	return nil
+}
+
+// Encoding says how the columns of a table become the features of a model.
+type Encoding struct {
+	// Decimal is the decimal sign in the text of the table; empty means a point.
+	Decimal string `json:"decimal,omitempty"`
+	// Columns are the columns that the features come from, in the order of the features.
+	Columns []Coding `json:"columns"`
+}
+
+// Numbers returns the encoding of columns of numbers.
+func Numbers(names []string) *Encoding {
+	e := &Encoding{}
+	for _, name := range names {
+		e.Columns = append(e.Columns, Coding{Name: name, Kind: Number})
+	}
+	return e
+}
+
+// Plain reports whether the encoding takes numbers with decimal points as they are.
+func (e *Encoding) Plain() bool {
+	return e.Decimal == "" && !slices.ContainsFunc(e.Columns, func(c Coding) bool { return c.Kind != Number })
+}
+
+// Features returns the names of all features.
+func (e *Encoding) Features() []string {
+	var names []string
+	for i := range e.Columns {
+		names = append(names, e.Columns[i].Features()...)
+	}
+	return names
+}
+
+// Check returns an error unless the encoding is valid and makes features of these names.
+func (e *Encoding) Check(features []string) error {
+	if e.Decimal != "" && e.Decimal != "," {
+		return fmt.Errorf("the decimal sign %q is neither a point nor a comma", e.Decimal)
+	}
+	for i := range e.Columns {
+		if err := e.Columns[i].check(); err != nil {
+			return err
+		}
+	}
+	if made := e.Features(); !slices.Equal(made, features) {
+		return fmt.Errorf("the encoding makes %d features of the columns, but the features are %d others", len(made), len(features))
+	}
+	return nil
+}
+
+// Row returns the features of one row, whose cells are texts in the order of the columns.
+// Numbers have a decimal point, or the sign of the encoding. Errors name the column; see
+// [Encoder.Value].
+func (e *Encoding) Row(cells []string) ([]float64, error) {
+	if len(cells) != len(e.Columns) {
+		return nil, fmt.Errorf("%d cells for %d columns", len(cells), len(e.Columns))
+	}
+	var row []float64
+	for i := range e.Columns {
+		c := &e.Columns[i]
+		cell := cells[i]
+		if c.Kind == Number && e.Decimal != "" {
+			cell = strings.Replace(cell, e.Decimal, ".", 1)
+		}
+		encoder, err := c.Encoder()
+		if err != nil {
+			return nil, err
+		}
+		v, err := encoder.Value(cell)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		row = c.Append(row, v)
+	}
+	return row, nil
+}

@@ -1,0 +1,234 @@
+package arrow
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"gpfit/internal/hostmem"
+)
+
+// The library allocates what the metadata of a file claims. These checks come first: a
+// count in the metadata must fit in its bytes. Slots are those of Schema.fbs, File.fbs and
+// Message.fbs of the Arrow format, version 1.5.
+
+// footer is the metadata at the end of a file.
+type footer struct {
+	file    io.ReaderAt
+	size    int64
+	batches []block
+	fields  int // checked so far
+}
+
+// block is the place of a message.
+type block struct{ offset, meta, body int64 }
+
+const (
+	mostFields = 1 << 16 // with their children
+	mostDepth  = 32
+)
+
+// readFooter reads and checks the footer, and the dictionaries that it names.
+func readFooter(file io.ReaderAt, size int64) (*footer, error) {
+	const tail = 4 + len(magic)
+	var end [tail]byte
+	if size < int64(tail)+8 {
+		return nil, errors.New("it is cut short")
+	}
+	if _, err := file.ReadAt(end[:], size-int64(tail)); err != nil {
+		return nil, err
+	}
+	if string(end[4:]) != magic {
+		return nil, errors.New("it is cut short: it does not end as Arrow files do")
+	}
+	length := int64(binary.LittleEndian.Uint32(end[:4]))
+	if length < 4 || length > size-int64(tail)-8 {
+		return nil, errors.New("its footer is longer than the file")
+	}
+	bytes := make([]byte, length)
+	if _, err := file.ReadAt(bytes, size-int64(tail)-length); err != nil {
+		return nil, err
+	}
+	f, root := &footer{file: file, size: size}, record{flatbuffers.Table{Bytes: bytes, Pos: flatbuffers.GetUOffsetT(bytes)}}
+	schema, ok := root.child(6)
+	if !ok {
+		return nil, errors.New("it has no schema")
+	}
+	if err := errors.Join(f.checkFields(schema, 6, 0), schema.checkCount(8, 4)); err != nil {
+		return nil, err
+	}
+	dictionaries, err := root.blocks(8)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range dictionaries {
+		if err := f.checkMessage(b); err != nil {
+			return nil, err
+		}
+	}
+	f.batches, err = root.blocks(10)
+	return f, err
+}
+
+// checkFields checks the fields in a slot of a schema or field.
+func (f *footer) checkFields(of record, slot flatbuffers.VOffsetT, depth int) error {
+	start, n, err := of.vector(slot, 4)
+	if err != nil {
+		return err
+	}
+	if f.fields += n; f.fields > mostFields || depth > mostDepth {
+		return fmt.Errorf("it has more than %d columns, or columns within columns", mostFields)
+	}
+	for i := range n {
+		field := record{flatbuffers.Table{Bytes: of.Bytes, Pos: of.Indirect(start + flatbuffers.UOffsetT(4*i))}}
+		if err := errors.Join(field.checkCount(16, 4), f.checkFields(field, 14, depth+1)); err != nil {
+			return err
+		}
+		if field.GetByteSlot(8, 0) != unionType {
+			continue
+		}
+		if union, ok := field.child(10); ok {
+			if err := union.checkCount(6, 4); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unionType is the number of unions in Schema.fbs; their table lists ids.
+const unionType = 14
+
+// checkBatch checks the metadata of a batch.
+func (f *footer) checkBatch(i int) error {
+	if i >= len(f.batches) {
+		return errors.New("batches are missing")
+	}
+	return f.checkMessage(f.batches[i])
+}
+
+// checkMessage checks the metadata of a batch or dictionary.
+func (f *footer) checkMessage(b block) error {
+	if b.offset < 0 || b.meta < 12 || b.body < 0 || b.offset > f.size || b.meta > f.size-b.offset || b.body > f.size-b.offset-b.meta {
+		return errors.New("a block lies outside of the file")
+	}
+	bytes := make([]byte, b.meta)
+	if _, err := f.file.ReadAt(bytes, b.offset); err != nil {
+		return err
+	}
+	// The length of the metadata precedes it; since version 0.15 after a marker.
+	if binary.LittleEndian.Uint32(bytes) == 0xffffffff {
+		bytes = bytes[4:]
+	}
+	bytes = bytes[4:]
+	message := record{flatbuffers.Table{Bytes: bytes, Pos: flatbuffers.GetUOffsetT(bytes)}}
+	batch, ok := message.child(8)
+	if !ok {
+		return errors.New("a message is empty")
+	}
+	const dictionaryBatch = 2
+	if message.GetByteSlot(6, 0) == dictionaryBatch {
+		if batch, ok = batch.child(6); !ok {
+			return errors.New("a dictionary is empty")
+		}
+	}
+	if err := errors.Join(message.checkCount(12, 4), batch.checkCount(6, 16)); err != nil {
+		return err
+	}
+	_, buffers, err := batch.vector(8, 16)
+	if err != nil {
+		return err
+	}
+	start, n, err := batch.vector(12, 8)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if count := batch.GetInt64(start + flatbuffers.UOffsetT(8*i)); count < 0 || count > int64(buffers) {
+			return fmt.Errorf("a column claims %d buffers of %d", count, buffers)
+		}
+	}
+	return nil
+}
+
+// record is a table of FlatBuffers.
+type record struct{ flatbuffers.Table }
+
+// child returns the table in a slot.
+func (r record) child(slot flatbuffers.VOffsetT) (record, bool) {
+	o := flatbuffers.UOffsetT(r.Offset(slot))
+	if o == 0 {
+		return record{}, false
+	}
+	return record{flatbuffers.Table{Bytes: r.Bytes, Pos: r.Indirect(r.Pos + o)}}, true
+}
+
+// vector returns the start and length of a vector in a slot, whose elements have the given
+// size. It may be missing.
+func (r record) vector(slot flatbuffers.VOffsetT, size int) (start flatbuffers.UOffsetT, n int, err error) {
+	o := flatbuffers.UOffsetT(r.Offset(slot))
+	if o == 0 {
+		return 0, 0, nil
+	}
+	start, n = r.Vector(o), r.VectorLen(o)
+	if n < 0 || int64(n)*int64(size) > int64(len(r.Bytes))-int64(start) {
+		return 0, 0, fmt.Errorf("its metadata claims %d elements where there is no room", n)
+	}
+	return start, n, nil
+}
+
+func (r record) checkCount(slot flatbuffers.VOffsetT, size int) error {
+	_, _, err := r.vector(slot, size)
+	return err
+}
+
+// blocks returns the blocks in a slot of a footer.
+func (r record) blocks(slot flatbuffers.VOffsetT) ([]block, error) {
+	const size = 24
+	start, n, err := r.vector(slot, size)
+	out := make([]block, n)
+	for i := range out {
+		at := start + flatbuffers.UOffsetT(size*i)
+		out[i] = block{r.GetInt64(at), int64(r.GetInt32(at + 8)), r.GetInt64(at + 16)}
+	}
+	return out, err
+}
+
+// allocator limits what a batch may take, because compressed buffers say how long they
+// are.
+type allocator struct {
+	memory.Allocator
+	used, most int
+}
+
+// newAllocator returns an allocator for a file of size bytes.
+func newAllocator(size int64) *allocator {
+	// Compression of tables saves less than this; only files made to harm save more.
+	const ratio, least = 1 << 12, 1 << 20
+	return &allocator{Allocator: memory.NewGoAllocator(), most: int(max(least, min(size, 1<<40)*ratio))}
+}
+
+func (a *allocator) Allocate(size int) []byte {
+	a.claim(size)
+	return a.Allocator.Allocate(size)
+}
+
+func (a *allocator) Reallocate(size int, b []byte) []byte {
+	a.claim(size - len(b))
+	return a.Allocator.Reallocate(size, b)
+}
+
+// claim panics unless there is room for size bytes more.
+func (a *allocator) claim(size int) {
+	if size > a.most-a.used {
+		panic(errors.New("a batch claims more bytes than the file can hold"))
+	}
+	a.used += max(size, 0)
+	if free := hostmem.Free(); size > 16<<20 && free > 0 && int64(size) > free {
+		panic(fmt.Errorf("a batch needs %d MiB of memory, but %d MiB are free: write smaller batches", size>>20, free>>20))
+	}
+}

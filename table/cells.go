@@ -1,0 +1,177 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/feature"
+)
+
+// cells reads the cells of one feature column as numbers.
+type cells interface {
+	// read returns the number for the value of the current row in column c, or why
+	// there is none.
+	read(src source, c int) (float64, *fault)
+	// text reports whether read needs the labels of a column of the given type.
+	text(typed feature.ColumnKind) bool
+}
+
+// fault is the reason why a cell has no number. gap says that the value is missing. msg
+// is empty if the source can say it best.
+type fault struct {
+	gap bool
+	msg string
+}
+
+// noLabel returns the fault of a missing label, date or time.
+func noLabel(src source, c int) *fault {
+	if src.kind(c) != "" {
+		return &fault{gap: true}
+	}
+	msg := "empty cell"
+	if label := src.label(c); label != "" {
+		msg = "missing value: " + quote(label)
+	}
+	return &fault{true, msg}
+}
+
+// numberOf returns the value in column c as a number. Texts of formats with types may be
+// numbers, too.
+func numberOf(src source, c int) (float64, *fault) {
+	number := src.number
+	if src.kind(c) == feature.Category {
+		number = func(c int) (float64, bool) { return parseNumber([]byte(src.label(c))) }
+	}
+	if v, ok := number(c); ok {
+		return v, nil
+	}
+	if src.kind(c) == feature.Category && !src.missing(c) {
+		return 0, &fault{msg: whyNotNumber([]byte(src.label(c)))}
+	}
+	return 0, &fault{gap: src.missing(c)}
+}
+
+// numberCells reads columns that have to be numbers.
+type numberCells struct{}
+
+func (numberCells) text(feature.ColumnKind) bool { return false }
+
+func (numberCells) read(src source, c int) (float64, *fault) {
+	if v, ok := src.number(c); ok {
+		return v, nil
+	}
+	return 0, &fault{gap: src.missing(c)}
+}
+
+// encodedCells reads cells as a given column, the one of a model.
+type encodedCells struct {
+	as      feature.Coding
+	encoder *feature.Encoder
+	// zero allows categories that the column does not have. seen are those met.
+	zero bool
+	seen []string
+	note func(string)
+}
+
+// shownCategories is the number of unknown categories of a column that warnings name.
+const shownCategories = 10
+
+func newEncodedCells(as feature.Coding, zero bool, note func(string)) (*encodedCells, error) {
+	encoder, err := as.Encoder()
+	return &encodedCells{as: as, encoder: encoder, zero: zero, note: note}, err
+}
+
+func (e *encodedCells) text(typed feature.ColumnKind) bool {
+	switch e.as.Kind {
+	case feature.Number, feature.Boolean:
+		return typed == feature.Category
+	}
+	return true
+}
+
+func (e *encodedCells) read(src source, c int) (float64, *fault) {
+	switch kind := src.kind(c); {
+	case e.as.Kind == feature.Number:
+		return numberOf(src, c)
+	case e.as.Kind == feature.Boolean && (kind == feature.Boolean || kind == feature.Number):
+		if v, ok := src.number(c); ok && (v == 0 || v == 1) {
+			return v, nil
+		}
+	}
+	text := cellText(src, c)
+	if src.missing(c) || text == "" {
+		return 0, noLabel(src, c)
+	}
+	v, err := e.encoder.Value(text)
+	var unseen *feature.UnseenError
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.As(err, &unseen) && e.zero:
+		e.tell(src, c, unseen.Label)
+		return -1, nil
+	case errors.As(err, &unseen):
+		return 0, &fault{msg: err.Error() + "; option unseen zero accepts it"}
+	}
+	return 0, &fault{msg: err.Error()}
+}
+
+// tell warns of a category that the model does not have, once for each.
+func (e *encodedCells) tell(src source, c int, label string) {
+	if len(e.seen) > shownCategories || slices.Contains(e.seen, label) {
+		return
+	}
+	e.seen = append(e.seen, label)
+	about := src.errorAt(c, "")
+	switch {
+	case len(e.seen) > shownCategories:
+		e.note(fmt.Sprintf("column %s has further categories that the training table lacks", quote(e.as.Name)))
+	case e.as.Codes:
+		about.Msg = fmt.Sprintf("the training table has no category %s: its code is -1", quote(label))
+		e.note(about.Error())
+	default:
+		about.Msg = fmt.Sprintf("the training table has no category %s: its indicators are all 0", quote(label))
+		e.note(about.Error())
+	}
+}
+
+// cellText returns the text of a value. Numbers and booleans of formats with types are
+// written as people write them.
+func cellText(src source, c int) string {
+	switch src.kind(c) {
+	case feature.Boolean:
+		if v, ok := src.number(c); ok {
+			return strconv.FormatBool(v != 0)
+		}
+	case feature.Number:
+		if v, ok := src.number(c); ok {
+			return strconv.FormatFloat(v, 'f', -1, 64)
+		}
+	}
+	return src.label(c)
+}
+
+// brokenNumber reports whether a cell of text is meant as a number, although it is none
+// here: out of range, infinite, with separators of thousands, another decimal sign or a
+// unit of money or per cent.
+func brokenNumber(b string) bool {
+	if infiniteWords[strings.ToLower(b)] || isSpreadsheetError([]byte(b)) || overflows([]byte(b)) {
+		return true
+	}
+	if _, err := strconv.ParseFloat(b, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return true // in hexadecimal, for example
+	}
+	digits := false
+	for _, r := range strings.TrimLeft(b, "+-") {
+		switch {
+		case '0' <= r && r <= '9':
+			digits = true
+		case !strings.ContainsRune(".,_' %$€£\u00a0\u202f", r):
+			return false
+		}
+	}
+	return digits
+}
