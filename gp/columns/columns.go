@@ -69,8 +69,8 @@ func (p *TargetColumns) object() map[string]any {
 // Sheet writes columns of rows incrementally, by an encoder, or as one JSON object at
 // the end. The columns of several targets are named TARGET.NAME.
 type Sheet struct {
-	encoder BlockEncoder   // nil for JSON
-	w       io.Writer // of JSON
+	encoder BlockEncoder // nil for JSON
+	w       io.Writer    // of JSON
 	info    map[string]any
 	rows    int
 	all     []TargetColumns // of JSON
