@@ -18,7 +18,7 @@ type Data struct {
 	TargetName   string
 	// Encoding says how the columns of a table became the features; the model keeps it, to
 	// read later tables in the same way. nil means that the features are its columns.
-	Encoding *feature.Encoding
+	Encoding *feature.Encoding `hash:"omitzero"`
 	// TargetNames names several targets; nil means one target, TargetName.
 	TargetNames []string
 	// NoiseVariance holds the known noise variance of each row, in squared units of
