@@ -51,7 +51,7 @@ func mustOpen(t *testing.T) device.ExactDevice {
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
-	if !emulator.Long() {
+	if realDevice == "" && !emulator.Long() {
 		t.Skip("small steps take every path that this takes; GPFIT_EMU_LONG=1 runs both")
 	}
 	t.Parallel()
