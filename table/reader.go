@@ -104,13 +104,15 @@ func (r *Reader) choose() error {
 		return err
 	}
 	r.numeric, r.faults = r.sel.numeric(), make([]*fault, len(r.cells))
-	numbers, labels := slices.Clone(r.numeric), slices.Concat(r.sel.extraStr, r.sel.keep)
+	texts := slices.Concat(r.sel.extraStr, r.sel.keep) // few, unlike the features
+	numbers, labels := slices.Clone(r.numeric), slices.Clone(texts)
 	for i, c := range r.sel.features {
-		if r.cells[i].text(r.src.kind(c)) {
-			if !slices.Contains(labels, c) {
+		switch {
+		case r.cells[i].text(r.src.kind(c)):
+			if !slices.Contains(texts, c) {
 				labels = append(labels, c)
 			}
-		} else if !slices.Contains(numbers, c) {
+		case !slices.Contains(r.numeric, c):
 			numbers = append(numbers, c)
 		}
 	}
