@@ -114,7 +114,9 @@ try:
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    # A shell starts background jobs with SIGINT ignored, which a child would inherit.
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert process.stdout.readline() == "begin\n"
     deadline = time.monotonic() + 60
     while not (children := _children(process.pid)):
