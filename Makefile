@@ -45,6 +45,8 @@ FUZZTIME ?= 1m
 # FUZZPACKAGES=./kernel limits fuzz and fuzz-short to a package.
 FUZZPACKAGES ?=
 SOAK ?= 10m
+# LONG= leaves out the long forms of the tests on the emulated GPU.
+LONG ?= 1
 
 gpfit-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) build -tags cu -o gpfit-cu ./cmd/gpfit
@@ -54,7 +56,7 @@ gpfit-static:
 
 test-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) vet -tags cu ./device/cuda/...
-	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test -tags cu $(PACKAGES)
+	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=$(LONG) $(GO) test -tags cu $(PACKAGES)
 
 test-cuda:
 	$(GO) vet ./device/cuda/...
