@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -129,3 +130,27 @@ func (in *formatted) progress() float64 { return in.rows.Progress() }
 func (in *formatted) warnings() []string { return in.rows.Warnings() }
 
 func (in *formatted) close() error { return in.rows.Close() }
+
+// Guard calls do, which reads a file at source, and converts its errors and panics to an
+// [*Error] that calls the file damaged. It returns an [*Error] as it is. Libraries of
+// some formats panic on damaged files. format is the name of the format.
+func Guard(source, format string, do func() error) (err error) {
+	damaged := func(cause error) error {
+		return &Error{Source: source, Msg: "the " + format + " file is damaged: " + cause.Error(), Err: cause}
+	}
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = damaged(p)
+		default:
+			err = damaged(fmt.Errorf("%v", p))
+		}
+	}()
+	err = do()
+	var e *Error
+	if err != nil && !errors.As(err, &e) {
+		return damaged(err)
+	}
+	return err
+}

@@ -50,8 +50,8 @@ func (d *Device) Info() device.Info {
 const reserve = 256 << 20
 
 // Plan returns memory and work. The device holds one n×n matrix, a panel of Σ⁻¹, the
-// diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host holds the points and
-// vectors. The first call for a large n times the device.
+// diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host
+// holds the points and vectors. The first call for a large n times the device.
 func (d *Device) Plan(n, columns int) device.Plan {
 	p := d.plan(n, columns)
 	if n >= timedFrom {

@@ -73,28 +73,8 @@ func open(f *os.File, path string) (table.FormatRows, error) {
 	return in, nil
 }
 
-// guard calls do and converts its errors and panics to an [*table.Error]. The library
-// panics on some damaged files.
-func (in *rows) guard(do func() error) (err error) {
-	damaged := func(cause error) error {
-		return &table.Error{Source: in.path, Msg: "the Parquet file is damaged: " + cause.Error(), Err: cause}
-	}
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			err = damaged(p)
-		default:
-			err = damaged(fmt.Errorf("%v", p))
-		}
-	}()
-	err = do()
-	var e *table.Error
-	if err != nil && !errors.As(err, &e) {
-		return damaged(err)
-	}
-	return err
-}
+// guard calls do, which may fail on a damaged file.
+func (in *rows) guard(do func() error) error { return table.Guard(in.path, "Parquet", do) }
 
 func (in *rows) open() error {
 	info, err := in.file.Stat()
