@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,38 +29,12 @@ func read(path string, o table.Options) (*table.Table, error) {
 // and version. Every bit must be the same.
 func TestFiles(t *testing.T) {
 	for truth, files := range map[string]int{"real": 6, "whole": 11} {
-		want, err := table.Read(formats+truth+".csv", table.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		paths, err := filepath.Glob(formats + truth + "_*.arrow")
 		feathers, err2 := filepath.Glob(formats + truth + "_*.feather")
 		if paths = append(paths, feathers...); errors.Join(err, err2) != nil || len(paths) < files {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		for _, path := range paths {
-			got, err := read(path, table.Options{})
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) || !slices.Equal(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" {
-				t.Errorf("%s: %v, %v, columns %q and %q", path, got.X, got.Y, got.FeatureNames, got.TargetName)
-			}
-			if got.Line[0] != 1 || got.Line[got.N-1] != got.N || got.SourceRows != want.N || got.Warnings != nil {
-				t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
-			}
-			few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
-			small, err := read(path, few)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			wantSmall, err := table.Read(formats+truth+".csv", few)
-			if err != nil || !reflect.DeepEqual(small.X, wantSmall.X) || !reflect.DeepEqual(small.Y, wantSmall.Y) || !reflect.DeepEqual(small.Row, wantSmall.Row) {
-				t.Errorf("%s: a subsample: %+v, want %+v, %v", path, small, wantSmall, err)
-			}
-		}
+		tabletest.Same(t, formats+truth+".csv", paths, read)
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/table"
+	"gpfit/table/tabletest"
 )
 
 // formats is the folder of files that pandas and PyArrow wrote, by make.py there.
@@ -31,38 +31,11 @@ func read(path string, o table.Options) (*table.Table, error) {
 // same, and several of the files make one table.
 func TestFiles(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
-		want, err := table.Read(formats+truth+".csv", table.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		paths, err := filepath.Glob(formats + truth + "_*.parquet")
 		if err != nil || len(paths) < 8 {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		for _, path := range paths {
-			got, err := read(path, table.Options{})
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			if !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) || !slices.Equal(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" {
-				t.Errorf("%s: %v, %v, columns %q and %q", path, got.X, got.Y, got.FeatureNames, got.TargetName)
-			}
-			if got.Line[0] != 1 || got.Line[got.N-1] != got.N || got.SourceRows != want.N || got.Warnings != nil {
-				t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
-			}
-			// Other columns, in another order, from some of the rows.
-			few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
-			small, err := read(path, few)
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			smallWant, err := table.Read(formats+truth+".csv", few)
-			if err != nil || !reflect.DeepEqual(small.X, smallWant.X) || !reflect.DeepEqual(small.Y, smallWant.Y) || !reflect.DeepEqual(small.Row, smallWant.Row) {
-				t.Errorf("%s: some columns: %+v, %v", path, small, err)
-			}
-		}
+		want := tabletest.Same(t, formats+truth+".csv", paths, read)
 		several, err := read(formats+truth+"_*.parquet", table.Options{})
 		if err != nil || several.N != len(paths)*want.N || !reflect.DeepEqual(several.X[len(several.X)-len(want.X):], want.X) {
 			t.Errorf("%d rows of several files, %v", several.N, err)

@@ -1,4 +1,4 @@
-// Package tabletest has the fuzz target that every format of package table passes.
+// Package tabletest has tests that every format of package table passes.
 package tabletest
 
 import (
