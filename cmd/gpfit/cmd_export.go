@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -15,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
+	"gpfit/hyperopt/journal"
 )
 
 type exportFlags struct {
@@ -119,7 +118,7 @@ func mlflowRuns(path string) (experiment string, runs []mlflow.TrackedRun, err e
 		}
 		runs, err = mlflow.FromBatch(b)
 		return experiment, runs, err
-	case isCheckpoint(path):
+	case journal.IsJournal(path):
 		run, err = mlflow.FromCheckpoint(path)
 	default:
 		var m *gp.Model
@@ -128,17 +127,4 @@ func mlflowRuns(path string) (experiment string, runs []mlflow.TrackedRun, err e
 		}
 	}
 	return experiment, []mlflow.TrackedRun{run}, err
-}
-
-// isCheckpoint reports whether a file begins as a checkpoint does.
-func isCheckpoint(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	want := []byte("gpfit-checkpoint ")
-	got := make([]byte, len(want))
-	_, err = io.ReadFull(f, got)
-	return err == nil && bytes.Equal(got, want)
 }

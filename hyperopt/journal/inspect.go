@@ -62,16 +62,16 @@ func Inspect(path string) (*Contents, error) {
 	return s, nil
 }
 
-// IsJournal reports whether the file at path begins as a journal does.
+// IsJournal reports whether the file at path begins as a journal does, of any version.
 func IsJournal(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	begin := make([]byte, len(head))
+	begin := make([]byte, len(anyHead))
 	_, err = io.ReadFull(file, begin)
-	return err == nil && string(begin) == head
+	return err == nil && string(begin) == anyHead
 }
 
 func (s *Contents) add(name string, records []record) {

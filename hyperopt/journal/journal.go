@@ -165,7 +165,7 @@ func (j *Journal) read(text, want string) (good int64, err error) {
 	}
 	first, rest, found := strings.Cut(text, "\n")
 	switch {
-	case !found || !strings.HasPrefix(first, "gpfit-checkpoint "):
+	case !found || !strings.HasPrefix(first, anyHead):
 		return 0, &Error{Path: j.path, Msg: "exists and is not a checkpoint; choose another name"}
 	case !strings.HasPrefix(first, head):
 		return 0, &Error{Path: j.path, Msg: "written by another version of gpfit; delete it to start over"}

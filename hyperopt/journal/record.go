@@ -10,8 +10,11 @@ import (
 	"strings"
 )
 
-// head is the beginning of the first line of a file.
-const head = "gpfit-checkpoint 1 "
+// head is the beginning of the first line of a file, anyHead that of any version.
+const (
+	anyHead = "gpfit-checkpoint "
+	head    = anyHead + "1 "
+)
 
 // record is one evaluation.
 type record struct {
