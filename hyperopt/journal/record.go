@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// head is the beginning of the first line of a file, anyHead that of any version.
+// Every checkpoint begins with anyHead, and one of the version that gpfit writes with head.
 const (
 	anyHead = "gpfit-checkpoint "
 	head    = anyHead + "1 "
