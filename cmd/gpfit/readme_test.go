@@ -41,6 +41,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Skipf("SKIPPED: no shell here: %v", err)
 	}
 	slots, commands := make(chan bool, 2), 0
+	var all strings.Builder
 	for _, page := range userPages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -48,6 +49,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 		lines := documentedCommands(t, page, string(text))
 		commands += len(lines)
+		fmt.Fprintln(&all, lines)
 		if len(lines) == 0 {
 			continue
 		}
@@ -63,6 +65,12 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	if commands < 50 {
 		t.Errorf("%d commands found in the documentation", commands)
+	}
+	pictures, _ := filepath.Glob("../../docs/pictures/*") // the pattern is valid
+	for _, picture := range pictures {
+		if !strings.Contains(all.String(), " --plot "+filepath.Base(picture)) {
+			t.Errorf("no command in the documentation draws %s", picture)
+		}
 	}
 }
 
