@@ -2,6 +2,7 @@ package feature
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"time"
@@ -46,6 +47,11 @@ func (u Unit) since(t, origin time.Time) float64 {
 		seconds += float64(nanos) / 1e9
 	}
 	return seconds / unitSeconds[u]
+}
+
+// after returns the time that lies v units after origin, to the second.
+func (u Unit) after(v float64, origin time.Time) time.Time {
+	return time.Unix(origin.Unix()+int64(math.Round(v*unitSeconds[u])), 0).UTC()
 }
 
 // days are the forms of a date, times those of the time of day after it, and zones those

@@ -39,6 +39,14 @@ func (c *Coding) Encoder() (*Encoder, error) {
 	return e, nil
 }
 
+// Time returns the date that has the number v, or false if the column has no dates.
+func (e *Encoder) Time(v float64) (time.Time, bool) {
+	if e.column.Kind != Date {
+		return time.Time{}, false
+	}
+	return e.column.Unit.after(v, e.origin), true
+}
+
 // UnseenError reports a category that the training table did not have.
 type UnseenError struct {
 	// Label is the category in the new table, Known are those of the training table.

@@ -192,3 +192,33 @@ func FuzzRecognize(f *testing.F) {
 		})
 	})
 }
+
+// TestEncoderTime checks that Time inverts Value for dates of every unit, and that other
+// columns have no dates.
+func TestEncoderTime(t *testing.T) {
+	const date = "1912-02-13T13:16:05Z"
+	want, err := ParseDate(date)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range Units() {
+		e, err := (&Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}).Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := e.Value(date)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := e.Time(v); !ok || !got.Equal(want) {
+			t.Errorf("%s: the date of %v is %v, want %v", unit, v, got, want)
+		}
+	}
+	e, err := (&Coding{Name: "n", Kind: Number}).Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := e.Time(1); ok {
+		t.Error("a column of numbers has dates")
+	}
+}

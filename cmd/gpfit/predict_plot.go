@@ -2,8 +2,10 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/gp/columns"
 	"gpfit/gp/rows"
@@ -46,6 +48,11 @@ func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
 	if used := slices.Index(m.Columns, p.column); used >= 0 {
 		p.DataX, p.DataY = columns.Of(m.X, m.N(), used), m.Y
 	}
+	date, err := dateAxis(m, m.FeatureNames[p.column])
+	if err != nil {
+		return nil, err
+	}
+	p.Date = date
 	for _, c := range m.Columns {
 		if c != p.column {
 			p.others = append(p.others, c)
@@ -80,4 +87,26 @@ func (p *forecast) compare(row []float64) {
 			p.Separate = true
 		}
 	}
+}
+
+// dateAxis returns the dates of the values of a feature, nil if they are no dates.
+func dateAxis(m *gp.Model, name string) (func(float64) time.Time, error) {
+	if m.Encoding == nil {
+		return nil, nil
+	}
+	for i := range m.Encoding.Columns {
+		column := &m.Encoding.Columns[i]
+		if column.Kind != feature.Date || column.Name != name {
+			continue
+		}
+		encoder, err := column.Encoder()
+		if err != nil {
+			return nil, err
+		}
+		return func(x float64) time.Time {
+			t, _ := encoder.Time(x) // a column of dates
+			return t
+		}, nil
+	}
+	return nil, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image/color"
 	"slices"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -24,6 +25,8 @@ type Forecast struct {
 	// Separate draws a dot and a bar for each X in place of a line and a band, for
 	// predictions that are no function of X.
 	Separate bool
+	// Date returns the date of a value of X; nil if X are no dates.
+	Date func(x float64) time.Time
 	// Band describes the range between Lower and Upper, such as "95 % interval".
 	Band string
 }
@@ -39,6 +42,13 @@ func (f *Forecast) Write(ctx context.Context, path string, replace bool) error {
 		return errors.New("plotting: a forecast needs mean and band for every input")
 	}
 	p, legend := withLegend(f.Title, f.XLabel, f.YLabel)
+	if f.Date != nil {
+		format := "2006-01-02"
+		if f.Date(slices.Max(f.X)).Sub(f.Date(slices.Min(f.X))) < 4*24*time.Hour {
+			format = "01-02 15:04"
+		}
+		p.X.Tick.Marker = plot.TimeTicks{Time: f.Date, Format: format}
+	}
 	prediction, band, err := f.prediction()
 	if err != nil {
 		return err

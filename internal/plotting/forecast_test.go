@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestForecast(t *testing.T) {
@@ -50,6 +51,14 @@ func TestForecast(t *testing.T) {
 	}
 	if more := strings.Count(string(separate), "<path") - strings.Count(string(text), "<path"); more < 2*len(f.X)-3 {
 		t.Errorf("%d more paths than with a line and a band, want a bar and a dot for each of %d rows", more, len(f.X))
+	}
+	f.Date = func(x float64) time.Time { return time.Date(2024, 1, 1, int(240*x), 0, 0, 0, time.UTC) }
+	path = filepath.Join(dir, "dates.svg")
+	if err := f.Write(t.Context(), path, true); err != nil {
+		t.Fatal(err)
+	}
+	if dates, err := os.ReadFile(path); err != nil || !strings.Contains(string(dates), ">2024-0") {
+		t.Errorf("no date below the axis: %v", err)
 	}
 	f.Upper = f.Upper[:3]
 	if err := f.Write(t.Context(), filepath.Join(dir, "short.svg"), true); err == nil {
