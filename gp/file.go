@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"strings"
 
 	"gpfit/device"
@@ -45,7 +47,11 @@ type FileError struct {
 }
 
 func (e *FileError) Error() string {
-	if e.Err != nil {
+	var at *fs.PathError
+	switch {
+	case errors.As(e.Err, &at) && at.Path == e.Path:
+		return fmt.Sprintf("%s: %s: %v", e.Path, e.Msg, at.Err)
+	case e.Err != nil:
 		return fmt.Sprintf("%s: %s: %v", e.Path, e.Msg, e.Err)
 	}
 	return e.Path + ": " + e.Msg

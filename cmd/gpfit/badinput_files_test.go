@@ -147,7 +147,7 @@ func sparse(name string) func(dir string) error {
 }
 
 var badModels = []badCase{
-	{args: "predict nomodel t.csv", code: exit.Data, want: []string{"nomodel", "no such file"}},
+	{args: "predict nomodel t.csv", code: exit.Data, want: []string{"nomodel: cannot read the model: no such file"}},
 	{args: "predict . t.csv", code: exit.Data, want: []string{".: "}},
 	{args: "predict t.csv t.csv", code: exit.Data, want: []string{"t.csv: not a gpfit model file"}},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: onFile("m.gpfit", cutShort)},

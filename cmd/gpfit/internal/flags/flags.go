@@ -7,6 +7,7 @@ package flags
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -163,5 +164,9 @@ func WrongArgs(n int, want []string) error {
 	if len(want) == 0 {
 		text = "none"
 	}
-	return exit.Usagef("%d arguments, expected %s", n, text)
+	found := fmt.Sprintf("%d arguments", n)
+	if n == 1 {
+		found = "1 argument"
+	}
+	return exit.Usagef("%s, expected %s", found, text)
 }

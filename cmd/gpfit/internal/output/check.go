@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
@@ -46,11 +48,23 @@ func Check(force bool, outputs []Destination, inputs ...string) error {
 		if err := out.probe(); err != nil {
 			return err
 		}
-		if !force && !out.Continued && atomicfile.Occupied(out.Path) {
+		if !force && !out.Continued && atomicfile.Occupied(out.Path) && !anyMissing(inputs) {
 			return out.exists()
 		}
 	}
 	return nil
+}
+
+// anyMissing reports whether one of the inputs is not there: then the error on reading it
+// matters more than the name of an output.
+func anyMissing(inputs []string) bool {
+	return slices.ContainsFunc(inputs, func(path string) bool {
+		if path == "" || path == "-" || strings.ContainsAny(path, "*?[") {
+			return false // no file, standard input or a pattern
+		}
+		_, err := os.Stat(path)
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // exists returns the error for a file that would be replaced.
