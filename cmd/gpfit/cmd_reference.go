@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -48,7 +46,7 @@ func writeReference(ctx context.Context, root *cobra.Command, format, dir string
 		if err != nil {
 			return err
 		}
-		files = reference.Man(root, reference.Release{Version: version, Date: date})
+		files = reference.Man(root, reference.Release{Version: thisBuild().Version, Date: date})
 	default:
 		return exit.Usagef("format %s: must be markdown or man", textform.Quote(format))
 	}
@@ -74,18 +72,8 @@ func referenceDate() (time.Time, error) {
 		}
 		return time.Unix(seconds, 0), nil
 	}
-	return cmp.Or(commitTime(debug.ReadBuildInfo()), time.Unix(0, 0)), nil
-}
-
-// commitTime returns the time of the commit that a program was built from, or zero.
-func commitTime(info *debug.BuildInfo, ok bool) time.Time {
-	if ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.time" {
-				at, _ := time.Parse(time.RFC3339, s.Value)
-				return at
-			}
-		}
+	if at := thisBuild().Time; at != nil {
+		return *at, nil
 	}
-	return time.Time{}
+	return time.Unix(0, 0), nil
 }
