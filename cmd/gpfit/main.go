@@ -96,7 +96,7 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	root.SetHelpCommand(newHelp())
 	root.Flags().BoolP("version", "V", false, "print the version")
 	flags.CommandLineOnly(root.Flags(), "version")
-	root.AddCommand(newFit(), newSelect(), newNLML(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
 	for _, cmd := range root.Commands() {
 		flags.Finish(cmd)
 	}
