@@ -69,7 +69,8 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 		return nil, err
 	}
 	p := &parameters{free: all, indexed: s.indexed}
-	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
+	floor := func(o Options) error { return p.floorNoise(s, o) }
+	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, floor, p.addPriors} {
 		if err := step(o); err != nil {
 			return nil, err
 		}
