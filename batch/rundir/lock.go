@@ -20,7 +20,7 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("run directory %s is in use by %s", e.Dir, e.By)
+	return fmt.Sprintf("run directory %s is in use by %s; 'gpfit show %[1]s' shows its state", e.Dir, e.By)
 }
 
 // Mode is the kind of a lock on a run directory.

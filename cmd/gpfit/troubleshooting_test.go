@@ -88,7 +88,7 @@ func documentedErrors(t *testing.T, page string) []documentedError {
 func pathWithoutSlurm(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"gpfit", "sh", "dd", "gzip", "head", "mkdir", "rm", "sed"} {
+	for _, name := range []string{"gpfit", "sh", "dd", "flock", "gzip", "head", "mkdir", "rm", "sed"} {
 		program, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
