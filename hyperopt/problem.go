@@ -132,8 +132,10 @@ type Stage struct {
 type Optimum struct {
 	Z []float64
 	F float64
-	// Starts counts the starts that led here.
-	Starts int
+	// Starts counts the starts that led here, Drawn those of them that were drawn at
+	// random. Evaluations counts what these starts took, on any number of rows.
+	Starts, Drawn int
+	Evaluations   descent.Evaluations
 	// Dropped means that gpfit stopped the start here because it could no longer
 	// become the best; the point is not an optimum. Rows is the number of rows of
 	// its F if that is not all.

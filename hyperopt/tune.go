@@ -57,8 +57,8 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	if t.raced() && !t.halved() {
 		n *= pool
 	}
-	for _, z := range latinStarts(t.params, t.Seed, n) {
-		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1})
+	for k, z := range latinStarts(t.params, t.Seed, n) {
+		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1, drawn: min(k, 1)})
 	}
 	if t.halved() {
 		return t.halves(ctx, found)

@@ -191,6 +191,17 @@ func TestOptima(t *testing.T) {
 	if len(r.Optima) != 2 || starts != 8 || len(r.Starts) != 8 {
 		t.Errorf("%d starts at %+v", starts, r.Optima)
 	}
+	drawn, spent := 0, descent.Evaluations{}
+	for _, o := range r.Optima {
+		drawn += o.Drawn
+		spent.Add(o.Evaluations)
+	}
+	if c := NewCoverage(r.Optima); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Drawn: 7, Distinct: 2}) {
+		t.Errorf("%d drawn, %+v", drawn, c)
+	}
+	if spent.Value == 0 || spent.Value > r.Total.Value || spent.Value < r.Total.Value-1 {
+		t.Errorf("%d values of %d belong to optima; at most one is between two", spent.Value, r.Total.Value)
+	}
 }
 
 // TestTuneWorkers checks that the result on several workers equals the result on
