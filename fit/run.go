@@ -285,8 +285,10 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 		return nil, err
 	}
 	r.EvaluationSeconds = w.evaluationTime().Seconds()
-	for _, other := range w.full[1:] {
-		r.Device += "," + other.info.Name
+	for i, other := range w.full[1:] {
+		if i+1 < len(w.backends) { // others share a device
+			r.Device += "," + other.info.Name
+		}
 		r.Warnings = append(r.Warnings, other.warnings...)
 	}
 	r.addTuning(j, result)

@@ -33,7 +33,7 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make([]half, len(from))
-	workers := make([]int, t.problem.Workers())
+	workers := make([]int, t.problem.Workers((t.rows+1)/2))
 	for w := range workers {
 		workers[w] = w
 	}

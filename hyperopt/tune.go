@@ -48,7 +48,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	sizes := t.stageSizes()
 	if len(sizes) > 0 {
-		if err := t.problem.Room(ctx, min(t.problem.Workers(), 1+t.Restarts)); err != nil {
+		if err := t.problem.Room(ctx, min(t.problem.Workers(t.rows), 1+t.Restarts)); err != nil {
 			return nil, err
 		}
 	}

@@ -29,8 +29,8 @@ type table struct {
 	fail func(rows int) error
 }
 
-func (p *table) Rows() int    { return p.n }
-func (p *table) Workers() int { return max(1, p.workers) }
+func (p *table) Rows() int       { return p.n }
+func (p *table) Workers(int) int { return max(1, p.workers) }
 
 func (p *table) Parameters() []descent.Parameter {
 	inf := math.Inf(1)
@@ -115,7 +115,7 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.open.Load() != int64(min(p.Workers(), 1+s.Restarts)) {
+	if p.open.Load() != int64(min(p.Workers(p.Rows()), 1+s.Restarts)) {
 		t.Errorf("%d objectives are open, those over all rows should be", p.open.Load())
 	}
 	return r

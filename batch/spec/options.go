@@ -85,7 +85,7 @@ type Options struct {
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`
-	// Threads: number of CPU threads; the last bits of results depend on it.
+	// Threads: number of CPU threads; results do not depend on it.
 	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`
 	// Memory: the most memory that one job may plan for, such as 4GiB.
 	Memory *Bytes `yaml:"memory,omitempty" json:"memory,omitempty"`

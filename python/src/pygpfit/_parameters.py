@@ -133,7 +133,7 @@ class FitParameters(BaseEstimator):
         device to continue on if device names one that is not available, is lost or is
         too small
     threads : whole number, default 0
-        number of CPU threads; the last bits of results depend on it
+        number of CPU threads; results do not depend on it
     random_state : int, RandomState instance or None, default None
         seed of everything random, such as the starts of restarts; None is gpfit's
         default seed 1, so the same table gives the same result
