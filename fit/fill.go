@@ -192,23 +192,6 @@ func (j *Job) originalUnits(target int, values []float64) units {
 	return u
 }
 
-// scalePower returns x^p. It is exact for the powers in use.
-func scalePower(x, p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case 1:
-		return x
-	case 2:
-		return x * x
-	case -1:
-		return 1 / x
-	case -2:
-		return 1 / (x * x)
-	}
-	return math.Pow(x, p)
-}
-
 // addTargets fills in the parts that depend on a target: in the report itself for one
 // target, in a part for each of several. Values in original units that all targets
 // share stay in the report.

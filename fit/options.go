@@ -112,6 +112,13 @@ type Options struct {
 	// is called during long evaluations.
 	Settings   hyperopt.Settings
 	OnProgress func(device.Progress)
+	// From, if not nil, is a model from which the fit starts: its parameters are start
+	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
+	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
+	// ask for restarts or subsets, the fit begins over all rows. If the model has standard
+	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
+	// of the fit is in the model, or if Data lacks a feature that the model uses.
+	From *gp.Model `hash:"omitzero"`
 	// Fallback, if not nil, opens the device on which the fit continues if a device
 	// is lost or its memory does not suffice. The job closes that device. OnWarning,
 	// if not nil, receives the warning.

@@ -31,11 +31,13 @@ func samplesOf(o *Option) []string {
 // unbound names the fields of the library's options that no option sets, with the reason.
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
+	"Data.Encoding":                  "of the model that the fit starts from",
 	"Data.Formats":                   "the formats that a program links",
 	"Rows.Observed":                  "gpfit predict --score decides",
 	"Rows.Formats":                   "the formats that a program links",
 	"Fit.Kernels":                    "kernels in Go",
 	"Fit.DiscardCancelled":           "a batch decides",
+	"Fit.From":                       "gpfit fit --from opens it",
 	"Fit.OnProgress":                 "callback",
 	"Fit.OnWarning":                  "callback",
 	"Fit.Fallback":                   "opened by the program from Compute.Fallback",
@@ -43,6 +45,7 @@ var unbound = map[string]string{
 	"Fit.Settings.RelativeTolerance": "as GradientTolerance",
 	"Fit.Settings.Precision":         "the device's",
 	"Fit.Settings.Callback":          "callback",
+	"Fit.Settings.Metric":            "of the model that the fit starts from",
 	"CrossValidation.OnFold":         "callback",
 	"Select.CrossValidation.Folds":   "copied from CrossValidation",
 	"Select.CrossValidation.Seed":    "copied from Data.Seed",
