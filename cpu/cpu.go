@@ -55,6 +55,10 @@ type Device struct {
 	// context is polled between calls.
 	leaf     int
 	flopRate func() float64
+	// spare holds BLAS that workspaces with fewer threads have given back. Each has
+	// threads of its own, so that workspaces can compute side by side.
+	mu    sync.Mutex
+	spare []*cpublas.Implementation
 }
 
 // The values of Device.leaf. The routines of cpu/blas process 4096 columns in a
@@ -94,6 +98,32 @@ func Open(opts device.Options) (*Device, error) {
 	}
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
+}
+
+// borrow returns a BLAS for one workspace.
+func (dev *Device) borrow() *cpublas.Implementation {
+	dev.mu.Lock()
+	defer dev.mu.Unlock()
+	if last := len(dev.spare) - 1; last >= 0 {
+		impl := dev.spare[last]
+		dev.spare = dev.spare[:last]
+		return impl
+	}
+	impl, err := cpublas.New(cpublas.Options{Threads: 1})
+	if err != nil {
+		panic(err) // Open made one
+	}
+	return impl
+}
+
+// giveBack takes a BLAS back, which may be nil.
+func (dev *Device) giveBack(impl *cpublas.Implementation) {
+	if impl == nil {
+		return
+	}
+	dev.mu.Lock()
+	defer dev.mu.Unlock()
+	dev.spare = append(dev.spare, impl)
 }
 
 func description(threads int) string {

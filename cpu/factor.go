@@ -26,7 +26,7 @@ func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, al
 		perRow := 2 * float64(n) * float64(k)
 		for i := 0; i < m; {
 			rows := min(m-i, max(least, int(gemmFlops/perRow)))
-			w.dev.blas.Dgemm(blas.NoTrans, tb, rows, n, k, alpha, a[i*lda:], lda, b, ldb, beta, c[i*ldc:], ldc)
+			w.blas.Dgemm(blas.NoTrans, tb, rows, n, k, alpha, a[i*lda:], lda, b, ldb, beta, c[i*ldc:], ldc)
 			if err := w.worked(ctx, perRow*float64(rows)); err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, al
 		if tb == blas.Trans {
 			bj = b[j*ldb:]
 		}
-		w.dev.blas.Dgemm(blas.NoTrans, tb, m, cols, k, alpha, a, lda, bj, ldb, beta, c[j:], ldc)
+		w.blas.Dgemm(blas.NoTrans, tb, m, cols, k, alpha, a, lda, bj, ldb, beta, c[j:], ldc)
 		if err := w.worked(ctx, perCol*float64(cols)); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, al
 // (Golub & Van Loan, Matrix Computations, 4th ed., §4.2.9, recursive form).
 func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 	if n <= w.dev.leaf {
-		if minor := w.dev.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
+		if minor := w.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
 			return device.ExplainMinor(o+minor, w.x, w.filled, w.theta, w.noise)
 		}
 		return w.worked(ctx, cube(n)/3)
@@ -82,7 +82,7 @@ func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
 // of L at o.
 func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, m int) error {
 	if k <= w.dev.leaf {
-		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, ldb)
+		w.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, ldb)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -100,7 +100,7 @@ func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, 
 // block at o; b is n×k, a part of the buffer.
 func (w *Workspace) subtractSquare(ctx context.Context, o, n int, b []float64, k int) error {
 	if n <= w.dev.leaf {
-		w.dev.blas.Dsyrk(blas.Lower, blas.NoTrans, n, k, -1, b, w.ld, 1, w.at(o, o), w.ld)
+		w.blas.Dsyrk(blas.Lower, blas.NoTrans, n, k, -1, b, w.ld, 1, w.at(o, o), w.ld)
 		return w.worked(ctx, float64(n)*float64(n)*float64(k))
 	}
 	n1 := split(n)

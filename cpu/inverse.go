@@ -61,7 +61,7 @@ func (w *Workspace) invertBlock(ctx context.Context, diagL []float64, o, n int) 
 		if err := w.transpose(ctx, o, n); err != nil {
 			return err
 		}
-		w.dev.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
+		w.blas.Dtrtri(blas.Upper, blas.NonUnit, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
 	n1 := split(n)
@@ -126,7 +126,7 @@ func (w *Workspace) tiles(ctx context.Context, n int, f func(i0, i1 int)) error 
 // of U at o.
 func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m int) error {
 	if k <= w.dev.leaf {
-		w.dev.blas.Dtrmm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, k, m, 1, w.at(o, o), w.ld, b, w.ld)
+		w.blas.Dtrmm(blas.Left, blas.Upper, blas.NoTrans, blas.NonUnit, k, m, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -143,7 +143,7 @@ func (w *Workspace) multiplyLeft(ctx context.Context, o, k int, b []float64, m i
 // multiplyRight overwrites the m×k matrix b by b·U.
 func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m int) error {
 	if k <= w.dev.leaf {
-		w.dev.blas.Dtrmm(blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
+		w.blas.Dtrmm(blas.Right, blas.Upper, blas.NoTrans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)
@@ -163,7 +163,7 @@ func (w *Workspace) multiplyRight(ctx context.Context, o, k int, b []float64, m 
 //	[                     U₂₂U₂₂ᵀ]
 func (w *Workspace) squareBlock(ctx context.Context, o, n int) error {
 	if n <= w.dev.leaf {
-		w.dev.blas.Dlauum(blas.Upper, n, w.at(o, o), w.ld)
+		w.blas.Dlauum(blas.Upper, n, w.at(o, o), w.ld)
 		return w.worked(ctx, cube(n)/3)
 	}
 	n1 := split(n)
@@ -185,7 +185,7 @@ func (w *Workspace) squareBlock(ctx context.Context, o, n int) error {
 // n×k, a part of the buffer.
 func (w *Workspace) addSquare(ctx context.Context, o, n int, b []float64, k int) error {
 	if n <= w.dev.leaf {
-		w.dev.blas.Dsyrk(blas.Upper, blas.NoTrans, n, k, 1, b, w.ld, 1, w.at(o, o), w.ld)
+		w.blas.Dsyrk(blas.Upper, blas.NoTrans, n, k, 1, b, w.ld, 1, w.at(o, o), w.ld)
 		return w.worked(ctx, float64(n)*float64(n)*float64(k))
 	}
 	n1 := split(n)
@@ -203,7 +203,7 @@ func (w *Workspace) addSquare(ctx context.Context, o, n int, b []float64, k int)
 // block of U at o.
 func (w *Workspace) multiplyTransposed(ctx context.Context, o, k int, b []float64, m int) error {
 	if k <= w.dev.leaf {
-		w.dev.blas.Dtrmm(blas.Right, blas.Upper, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
+		w.blas.Dtrmm(blas.Right, blas.Upper, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, w.ld)
 		return w.worked(ctx, float64(m)*float64(k)*float64(k))
 	}
 	k1 := split(k)

@@ -130,7 +130,7 @@ func (w *Workspace) multiplyInverse(ctx context.Context, p []float64, rows, j0, 
 func (w *Workspace) multiplySymmetric(ctx context.Context, p []float64, rows, o, n int, out []float64) error {
 	for j := 0; j < n; j += w.dev.leaf {
 		cols := min(w.dev.leaf, n-j)
-		w.dev.blas.Dsymm(blas.Right, blas.Upper, rows, cols, 1, w.at(o+j, o+j), w.ld, p[j:], w.ld, 0, out[j:], w.ld)
+		w.blas.Dsymm(blas.Right, blas.Upper, rows, cols, 1, w.at(o+j, o+j), w.ld, p[j:], w.ld, 0, out[j:], w.ld)
 		if err := w.worked(ctx, 2*float64(rows)*float64(cols)*float64(cols)); err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func (w *Workspace) squareRows(ctx context.Context, v []float64, m int, out []fl
 	const block = 1024
 	for j0 := 0; j0 < m; j0 += block {
 		j1 := min(j0+block, m)
-		w.dev.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
+		w.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
 		if err := w.worked(ctx, float64(w.n)*float64(j1-j0)*float64(j1-j0)); err != nil {
 			return err
 		}

@@ -15,7 +15,8 @@ const (
 	// threads in a triangular solve of one vector.
 	solveRows = 256
 	// solveSerial is the size up to which one thread is faster, because L fits a
-	// cache and synchronisation would cost more than the work.
+	// cache and synchronisation would cost more than the work. Larger systems are solved
+	// in blocks with any number of threads, so that the bits do not depend on it.
 	solveSerial = 1200
 )
 
@@ -34,12 +35,12 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	}
 	if m > 1 {
 		// The columns of b are the rows of its transpose: Bᵀ·Σ⁻¹ = Bᵀ·L⁻ᵀ·L⁻¹.
-		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
-		w.dev.blas.Dtrsm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
+		w.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
+		w.blas.Dtrsm(blas.Right, blas.Lower, blas.NoTrans, blas.NonUnit, m, w.n, 1, w.a, w.ld, b, w.n)
 		return ctx.Err()
 	}
-	rows, threads := solveRows, w.dev.threads
-	if w.n <= solveSerial || threads == 1 {
+	rows, threads := solveRows, w.threads
+	if w.n <= solveSerial {
 		rows, threads = w.n, 1
 	}
 	for i0 := 0; i0 < w.n; i0 += rows {

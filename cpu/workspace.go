@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/kernel"
 )
@@ -23,11 +24,15 @@ const (
 // Workspace implements [device.ExactWorkspace]. Element (i, j) of its matrix is
 // a[i·ld + j].
 type Workspace struct {
-	dev   *Device
-	x     *kernel.Points
-	n, ld int
-	a     []float64
-	stage stage
+	dev *Device
+	// threads is the number of threads of calls, blas runs them. own, if not nil, is a
+	// BLAS with fewer threads than the device's.
+	threads   int
+	blas, own *cpublas.Implementation
+	x         *kernel.Points
+	n, ld     int
+	a         []float64
+	stage     stage
 	// written counts the rows of L that WriteFactor has set since Fill, in order.
 	written int
 	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
@@ -49,7 +54,10 @@ type Workspace struct {
 	flops        float64
 }
 
-var _ device.ExactWorkspace = (*Workspace)(nil)
+var (
+	_ device.ExactWorkspace = (*Workspace)(nil)
+	_ device.ThreadLimiter  = (*Workspace)(nil)
+)
 
 // leadingDim returns n padded to whole cache lines. It pads further if rows would
 // start at multiples of a page and compete for the same cache sets.
@@ -63,7 +71,7 @@ func leadingDim(n int) int {
 
 func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
 	n, ld := x.N, leadingDim(x.N)
-	return &Workspace{dev: dev, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
+	return &Workspace{dev: dev, threads: dev.threads, blas: dev.blas, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
 }
 
 // Method returns "exact".
@@ -71,6 +79,19 @@ func (w *Workspace) Method() string { return device.Exact{}.Name() }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return w.n }
+
+// LimitThreads makes later calls use at most n of the device's threads.
+func (w *Workspace) LimitThreads(n int) {
+	w.threads, w.blas = w.dev.threads, w.dev.blas
+	if n = max(n, 1); n >= w.threads {
+		return
+	}
+	if w.own == nil {
+		w.own = w.dev.borrow()
+	}
+	w.own.SetThreads(n)
+	w.threads, w.blas = n, w.own
+}
 
 // OnProgress sets the progress function.
 func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
@@ -106,6 +127,8 @@ func (w *Workspace) Work() device.Work {
 
 // Close frees the buffer.
 func (w *Workspace) Close() error {
+	w.dev.giveBack(w.own)
+	w.own, w.blas = nil, w.dev.blas
 	w.a, w.inverseDiag, w.cross, w.middle, w.evaluators, w.stage = nil, nil, nil, nil, nil, stageEmpty
 	return nil
 }
@@ -144,7 +167,7 @@ func (w *Workspace) threadsFor(n int) int {
 	if n < serialBelow {
 		return 1
 	}
-	return w.dev.threads
+	return w.threads
 }
 
 // Form forms and factors Σ.

@@ -59,6 +59,14 @@ type Workspace interface {
 	Close() error
 }
 
+// ThreadLimiter is the capability of a [Workspace] on the host to leave threads to
+// others that compute at the same time.
+type ThreadLimiter interface {
+	// LimitThreads makes later calls use at most n threads; the device's number and more
+	// remove the limit. Results do not depend on n. It must not overlap with a call.
+	LimitThreads(n int)
+}
+
 // InverseDiagonal is the capability of a [Workspace] to compute the diagonal of
 // Σ⁻¹.
 type InverseDiagonal interface {

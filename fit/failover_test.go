@@ -41,6 +41,10 @@ func (w failingWorkspace) Form(ctx context.Context, prog *kernel.Program, theta,
 	return w.Workspace.Form(ctx, prog, theta, noise)
 }
 
+func (w failingWorkspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	return w.Workspace.(device.InverseDiagonal).InverseDiagonal(ctx, dst)
+}
+
 // closeCounter counts calls of Close on the fallback.
 type closeCounter struct {
 	device.Backend

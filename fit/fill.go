@@ -110,7 +110,8 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 	}
 	for i, o := range t.Optima {
 		r.Optima = append(r.Optima, OptimumReport{
-			Objective: o.F, NLML: nlml(o.F), Parameters: j.params.named(o.Z), Starts: o.Starts, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
+			Objective: o.F, NLML: nlml(o.F), Parameters: j.params.named(o.Z), Starts: o.Starts, Drawn: o.Drawn, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
+			Value: o.Evaluations.Value, Gradient: o.Evaluations.Gradient,
 		})
 	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
@@ -118,8 +119,8 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 
 // explainBounds adds the warnings about parameters at their bounds and tiny noise.
 func (r *Report) explainBounds(j *Job, at []descent.Bound) {
-	if r.Interpolation != nil && (r.Interpolation.AtBound || r.Interpolation.Degenerate) {
-		r.Warnings = append(r.Warnings, r.Interpolation.warning())
+	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) {
+		r.Warnings = append(r.Warnings, i.warning(r.Optima))
 	}
 	r.Warnings = append(r.Warnings, j.boundWarnings(at, r.Relevance, r.Interpolation == nil)...)
 }

@@ -26,24 +26,32 @@ const (
 // noise variances are tiny, and if the job has other noise.
 func (s *session) interpolation(ctx context.Context, at []descent.Bound, z []float64, score *LeaveOneOutScore) (*Interpolation, error) {
 	j := s.job
-	deviation := j.sample.targetScale(0) / j.sample.scalings[0].YScale // of the scaled targets
 	noise, bounded := j.estimatedNoise(at, z)
-	if noise < 0 || j.sample.noise.Known != nil || !(math.Sqrt(noise) <= interpolatorNoise*deviation) {
+	if j.sample.noise.Known != nil || !j.tiny(noise) {
 		return nil, nil
 	}
 	out := &Interpolation{NoiseVariance: noise, AtBound: bounded, Condition: s.condition, LeaveOneOut: score}
 	if score == nil {
 		var err error
-		if out.LeaveOneOut, err = s.leftOutScore(ctx, z); err != nil {
+		if out.LeaveOneOut, err = s.unaskedScore(ctx, z); err != nil {
 			return nil, err
 		}
 	}
 	if l := out.LeaveOneOut; l != nil && l.RMSEStandardized > interpolatorError {
 		out.Degenerate = true
-		floor := interpolatorFloor * l.RMSEStandardized * deviation
+		floor := interpolatorFloor * l.RMSEStandardized * j.deviation()
 		out.NoiseFloor = oneDigit(floor * floor)
 	}
 	return out, nil
+}
+
+// deviation returns the standard deviation of the scaled targets.
+func (j *Job) deviation() float64 { return j.sample.targetScale(0) / j.sample.scalings[0].YScale }
+
+// tiny reports whether an estimated noise variance is as small as with an interpolator. A
+// negative number stands for none.
+func (j *Job) tiny(noise float64) bool {
+	return noise >= 0 && math.Sqrt(noise) <= interpolatorNoise*j.deviation()
 }
 
 // estimatedNoise returns the largest estimated noise variance at z, −1 without one, and
@@ -72,7 +80,7 @@ func oneDigit(v float64) float64 {
 }
 
 // warning says what an interpolator is and what to do.
-func (i *Interpolation) warning() string {
+func (i *Interpolation) warning(optima []OptimumReport) string {
 	where := fmt.Sprintf("noise_variance is %.3g", i.NoiseVariance)
 	if i.AtBound {
 		where = fmt.Sprintf("noise_variance is at its lower bound %.3g", i.NoiseVariance)
@@ -83,6 +91,10 @@ func (i *Interpolation) warning() string {
 	}
 	if i.Condition != nil && digitsLeft(*i.Condition) >= fewDigits { // else another warning says it
 		text += fmt.Sprintf("; the condition number of the covariance is about %.0e, which leaves about %.0f of 16 digits", *i.Condition, math.Floor(digitsLeft(*i.Condition)))
+	}
+	if i.Better != nil {
+		o := optima[*i.Better]
+		text += fmt.Sprintf("; optimum %d, %.3g nats worse, does not interpolate and has the better leave-one-out score (NLPD %.4g)", *i.Better, o.Objective-optima[0].Objective, o.LeaveOneOut.NLPD)
 	}
 	switch {
 	case i.Degenerate:

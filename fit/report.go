@@ -75,9 +75,11 @@ type Report struct {
 	Path []StageReport `json:"path,omitempty"`
 	// Optima lists the distinct optima that the starts reached, best first. It is set
 	// with restarts.
-	Optima    []OptimumReport `json:"optima,omitempty"`
-	AtBound   []string        `json:"at_bound,omitempty"`
-	StdErrors *StdErrors      `json:"std_errors,omitempty"`
+	Optima []OptimumReport `json:"optima,omitempty"`
+	// Search says how sure it is that the best of them is the best there is.
+	Search    *SearchReport `json:"search,omitempty"`
+	AtBound   []string      `json:"at_bound,omitempty"`
+	StdErrors *StdErrors    `json:"std_errors,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
 	Scores        Scores         `json:"scores,omitzero"`
@@ -157,15 +159,44 @@ type OptimumReport struct {
 	Objective  float64            `json:"objective"`
 	NLML       *float64           `json:"nlml,omitempty"`
 	Parameters map[string]float64 `json:"parameters"`
-	// Starts counts the starts that led here. Best marks the result.
+	// Starts counts the starts that led here, Drawn those of them that were drawn at
+	// random. Best marks the result.
 	Starts int  `json:"starts"`
+	Drawn  int  `json:"drawn"`
 	Best   bool `json:"best"`
+	// Value and Gradient count the evaluations of these starts, on any number of rows.
+	Value    int `json:"value"`
+	Gradient int `json:"gradient"`
+	// LeaveOneOut and Test, or Tests for each of several targets, are scores of the
+	// predictions with these parameters. They are nil for dropped descents, for optima
+	// after the tenth, and if they are undefined.
+	LeaveOneOut *LeaveOneOutScore `json:"loo,omitempty"`
+	Test        *TestScores       `json:"test,omitempty"`
+	Tests       []*TestScores     `json:"tests,omitempty"`
 	// Dropped says that gpfit stopped here because the descent could no longer become
 	// the best. The point is then no optimum, only on the way to one.
 	Dropped bool `json:"dropped,omitempty"`
 	// Rows is the number of rows that the objective of a dropped descent uses, if not
 	// all.
 	Rows int `json:"rows,omitempty"`
+}
+
+// SearchReport says how often starts found the best optimum, and what that says about others:
+// the estimates of [hyperopt.Coverage].
+type SearchReport struct {
+	// Starts counts the starts that reached an optimum, Best those that reached the best.
+	// Stopped counts those that gpfit stopped early.
+	Starts  int `json:"starts"`
+	Best    int `json:"best"`
+	Stopped int `json:"stopped"`
+	// Drawn counts the starts drawn at random that reached an optimum, Distinct the optima
+	// that they reached.
+	Drawn    int `json:"drawn"`
+	Distinct int `json:"distinct"`
+	// Unseen is the estimated probability that another random start finds a new optimum,
+	// Expected the expected number of optima. They are nil if the starts are too few.
+	Unseen   *float64 `json:"unseen_share,omitempty"`
+	Expected *float64 `json:"expected_optima,omitempty"`
 }
 
 // Coefficient is a coefficient of the mean function, in scaled and in original units.
@@ -355,6 +386,9 @@ type Interpolation struct {
 	// NoiseFloor is a value to try for option noise-floor, a hundredth of the mean squared
 	// leave-one-out error of the scaled problem, in one digit; 0 if Degenerate is false.
 	NoiseFloor float64 `json:"noise_floor,omitempty"`
+	// Better is the index of another optimum that does not interpolate and has a better
+	// leave-one-out score; nil if the starts found none.
+	Better *int `json:"better_optimum,omitempty"`
 }
 
 // ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside

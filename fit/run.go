@@ -208,6 +208,12 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	case err != nil:
 		return nil, j.withBest(j.explainFit(err), result)
 	}
+	return j.assemble(ctx, w, result, cancelled)
+}
+
+// assemble evaluates what the report says of the result beyond tuning. cancelled is the
+// error of a run that ended early, or nil.
+func (j *Job) assemble(ctx context.Context, w *workplace, result *hyperopt.Result, cancelled error) (*Outcome, error) {
 	// The workspace may hold another point, so evaluate the best one. This runs to
 	// its end even after a cancellation, so that a model can be written.
 	final := context.WithoutCancel(ctx)
@@ -217,6 +223,7 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	}
 	ev := descent.NewOracle(s, nil)
 	var stdErrors *StdErrors
+	var scores []optimumScores
 	if j.opts.StdErrors && cancelled == nil {
 		if stdErrors, err = j.stdErrors(ctx, ev, result); isCancelled(err) {
 			cancelled = &CancelledError{Msg: "interrupted before the standard errors were complete"}
@@ -224,8 +231,15 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 			return nil, j.withBest(err, result)
 		}
 	}
+	if cancelled == nil {
+		if scores, err = s.scoreOptima(ctx, ev, result.Optima); isCancelled(err) {
+			cancelled = &CancelledError{Msg: "interrupted before the scores of the other optima were complete"}
+		} else if err != nil {
+			return nil, j.withBest(err, result)
+		}
+	}
 	s.ws.OnProgress(nil)
-	out, err := j.conclude(final, w, s, ev, result)
+	out, err := j.conclude(final, w, s, ev, result, scores)
 	if err != nil {
 		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
@@ -244,8 +258,9 @@ func (j *Job) settings(b device.Backend) hyperopt.Settings {
 }
 
 // conclude evaluates the result once more on s and reports it, with the model and the
-// scores of held-out rows.
-func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Oracle, result *hyperopt.Result) (*Outcome, error) {
+// scores of held-out rows. scores has an element for each optimum, which is empty for the
+// result.
+func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descent.Oracle, result *hyperopt.Result, scores []optimumScores) (*Outcome, error) {
 	s.checked = false // everything below depends on this factor
 	f, err := ev.Value(ctx, result.X)
 	if err == nil && math.IsInf(f, 1) {
@@ -270,8 +285,10 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 		return nil, err
 	}
 	r.EvaluationSeconds = w.evaluationTime().Seconds()
-	for _, other := range w.full[1:] {
-		r.Device += "," + other.info.Name
+	for i, other := range w.full[1:] {
+		if i+1 < len(w.backends) { // others share a device
+			r.Device += "," + other.info.Name
+		}
 		r.Warnings = append(r.Warnings, other.warnings...)
 	}
 	r.addTuning(j, result)
@@ -282,10 +299,16 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	if r.Interpolation, err = s.interpolation(ctx, result.AtBound, result.X, loo); err != nil {
 		return nil, err
 	}
-	r.explainBounds(j, result.AtBound)
 	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
 		return nil, err
 	}
+	if len(scores) > 0 {
+		if scores[0], err = s.scoreOptimum(ctx, out.posterior, result.X); err != nil {
+			return nil, err
+		}
+	}
+	r.addOptima(j, result, scores)
+	r.explainBounds(j, result.AtBound)
 	tests, err := j.score(ctx, out.posterior)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
 )
@@ -69,7 +70,21 @@ func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneO
 	return s.leftOutScore(ctx, z)
 }
 
-// leftOutScore returns the leave-one-out score at z, requested or not.
+// unaskedScore returns the leave-one-out score at z for a judgement that the options did
+// not request. It is nil, without a warning, if the score is undefined or the device cannot
+// compute it.
+func (s *session) unaskedScore(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
+	warnings := len(s.warnings)
+	score, err := s.leftOutScore(ctx, z)
+	s.warnings = s.warnings[:warnings]
+	var unsupported *device.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return nil, nil
+	}
+	return score, err
+}
+
+// leftOutScore returns the leave-one-out score at z.
 func (s *session) leftOutScore(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
 	sum, err := s.leaveOneOut(ctx, z)
 	var leverage *graph.LeverageError

@@ -33,6 +33,8 @@ type session struct {
 	checkedResidual *float64
 	// condition is what warnCondition found, nil if it found nothing.
 	condition *float64
+	// crew, if not nil, are the sessions that share the threads of the device.
+	crew *crew
 	// onClose, if not nil, is called when the session is closed.
 	onClose func(*session)
 }
@@ -125,7 +127,11 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 // on the fallback.
 func (s *session) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
 	began := time.Now()
-	defer func() { s.spent += time.Since(began) }()
+	leave := s.crew.enter(s.ws, s.info.Threads)
+	defer func() {
+		leave()
+		s.spent += time.Since(began)
+	}()
 	v, err := f()
 	if err == nil && v-v == 0 {
 		_, err = s.residual(context.WithoutCancel(ctx)) // it takes n² operations

@@ -53,19 +53,7 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, value, s.Status, mark)
 		}
 	}
-	if len(r.Optima) > 0 {
-		fmt.Fprintf(&b, "\noptimum  %10s  starts that led there\n", objectiveLabel(r.ObjectiveName))
-		for i, o := range r.Optima {
-			mark := ""
-			switch {
-			case o.Rows > 0:
-				mark = fmt.Sprintf("  (dropped on %d rows)", o.Rows)
-			case o.Dropped:
-				mark = "  (stopped early)"
-			}
-			fmt.Fprintf(&b, "%7d  %10.4f  %d%s\n", i, o.Objective, o.Starts, mark)
-		}
-	}
+	r.writeOptima(&b)
 	if len(r.Path) > 0 {
 		fmt.Fprintf(&b, "\n  rows  step     starts  %12s  values  gradients  seconds\n", objectiveLabel(r.ObjectiveName))
 		for _, s := range r.Path {

@@ -20,6 +20,7 @@ type workplace struct {
 	job      *Job
 	backends []device.Backend
 	full     []*session // over all rows; they stay open
+	crew     crew       // of sessions on a host
 	mu       sync.Mutex
 	warnings []string      // of closed sessions
 	spent    time.Duration // by closed sessions in evaluations
@@ -31,8 +32,16 @@ func (w *workplace) Rows() int { return w.job.N() }
 // Parameters implements [hyperopt.Problem].
 func (w *workplace) Parameters() []descent.Parameter { return w.job.params.list() }
 
-// Workers implements [hyperopt.Problem].
-func (w *workplace) Workers() int { return len(w.backends) }
+// Workers implements [hyperopt.Problem]. A host alone takes several sessions.
+func (w *workplace) Workers(rows int) int {
+	if host := w.backends[0].Info(); len(w.backends) == 1 && host.Host {
+		return crewSize(rows, host.Threads)
+	}
+	return len(w.backends)
+}
+
+// backend returns the backend of a worker.
+func (w *workplace) backend(worker int) device.Backend { return w.backends[worker%len(w.backends)] }
 
 // cutLengthscale is the logarithm of the largest lengthscale of a column, in units of
 // its standard deviation, at which a stage starts. On elevators
@@ -60,7 +69,7 @@ func (w *workplace) Limits() []float64 {
 
 // Room implements [hyperopt.Problem].
 func (w *workplace) Room(ctx context.Context, workers int) error {
-	for _, b := range w.backends[:workers] {
+	for _, b := range w.backends[:min(workers, len(w.backends))] {
 		ws, err := b.NewWorkspace(ctx, w.job.sample.points)
 		if err == nil {
 			err = ws.Close()
@@ -89,10 +98,11 @@ func releaseMatrices(n int) {
 func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.Session, error) {
 	if rows == nil {
 		releaseMatrices(w.Rows())
-		s, err := w.job.open(ctx, w.backends[worker])
+		s, err := w.job.open(ctx, w.backend(worker))
 		if err != nil {
 			return nil, err
 		}
+		s.crew = &w.crew
 		w.full = append(w.full, s)
 		return s, nil
 	}
@@ -100,11 +110,11 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	if !sub.model.determinedBy(sub.sample) {
 		return nil, hyperopt.ErrUndetermined
 	}
-	s, err := sub.open(ctx, w.backends[worker])
+	s, err := sub.open(ctx, w.backend(worker))
 	if err != nil {
 		return nil, err
 	}
-	s.onClose = w.retire
+	s.crew, s.onClose = &w.crew, w.retire
 	return s, nil
 }
 

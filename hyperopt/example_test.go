@@ -21,7 +21,7 @@ func (p rates) Parameters() []descent.Parameter {
 }
 
 func (p rates) Limits() []float64               { return []float64{math.Inf(1)} }
-func (p rates) Workers() int                    { return 1 }
+func (p rates) Workers(int) int                 { return 1 }
 func (p rates) Room(context.Context, int) error { return nil }
 
 // Open takes some of the rows, or all if rows is nil.

@@ -33,7 +33,7 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make([]half, len(from))
-	workers := make([]int, t.problem.Workers())
+	workers := make([]int, t.problem.Workers((t.rows+1)/2))
 	for w := range workers {
 		workers[w] = w
 	}
@@ -92,7 +92,7 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 		return nil // not defined there on these rows: it continues unchanged
 	}
 	if result != nil && result.X != nil {
-		h.result, h.f = result, result.F
+		h.result, h.f, h.spent = result, result.F, result.Evaluations
 		h.Start = descent.Start{Z: t.withinReach(result.X), Metric: result.Metric.Scaled(float64(t.rows) / float64(len(rows)))}
 	}
 	return err

@@ -28,7 +28,9 @@ func (t *tuner) distinct(ctx context.Context, r *descent.Result, from []candidat
 			into = r.Starts[into].MergedInto
 		}
 		if s.X != nil {
-			ends[into].starts += from[k].starts
+			c := from[k]
+			c.spent.Add(s.Evaluations)
+			ends[into].join(c)
 		}
 	}
 	ends = slices.DeleteFunc(ends, func(c candidate) bool { return c.Z == nil || c.starts == 0 })
@@ -45,13 +47,20 @@ next:
 				return nil, nil, err
 			}
 			if one {
-				out[i].starts += c.starts
+				out[i].join(c)
 				continue next
 			}
 		}
 		out = append(out, c)
 	}
 	return out, dropped, nil
+}
+
+// join counts the starts of another candidate as its own.
+func (c *candidate) join(o candidate) {
+	c.starts += o.starts
+	c.drawn += o.drawn
+	c.spent.Add(o.spent)
 }
 
 // same reports whether two ends of a stage, of which a is the better, are the same
@@ -79,7 +88,65 @@ func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Oracl
 func optimaOf(all []candidate) []Optimum {
 	out := make([]Optimum, len(all))
 	for i, c := range all {
-		out[i] = Optimum{Z: c.Z, F: c.f, Starts: c.starts, Dropped: c.left, Rows: c.rows}
+		out[i] = Optimum{Z: c.Z, F: c.f, Starts: c.starts, Drawn: c.drawn, Evaluations: c.spent, Dropped: c.left, Rows: c.rows}
 	}
 	return out
+}
+
+// Coverage says how much of the space the starts of a run have explored, by the Bayesian
+// estimates of Boender and Rinnooy Kan (1987), Bayesian stopping rules for multistart
+// global optimization methods, Mathematical Programming 37. They assume that starts are
+// drawn at random and independently, that each leads to one optimum, and that nothing is
+// known beforehand about the number of optima or the shares of the space that lead to
+// them. Of the starts, only those drawn at random that reached an optimum count. That an
+// optimum which no random start found may be known from another start makes the estimates
+// of what is unknown too large rather than too small.
+type Coverage struct {
+	// Starts counts the starts that reached an optimum, and Best those of them that
+	// reached the best one. Stopped counts the starts that did not end, because they could
+	// no longer become the best.
+	Starts, Best, Stopped int
+	// Drawn counts the starts drawn at random that reached an optimum, and Distinct the
+	// optima that they reached.
+	Drawn, Distinct int
+}
+
+// NewCoverage counts the starts that led to optima. Dropped starts did not.
+func NewCoverage(optima []Optimum) Coverage {
+	var c Coverage
+	for i, o := range optima {
+		if o.Dropped {
+			c.Stopped += o.Starts
+			continue
+		}
+		c.Starts += o.Starts
+		c.Drawn += o.Drawn
+		c.Distinct += min(o.Drawn, 1)
+		if i == 0 {
+			c.Best = o.Starts
+		}
+	}
+	return c
+}
+
+// Unseen returns the expected share of the space from which descents lead to optima that
+// no random start has found, w(w+1)/(n(n−1)) for w optima of n starts. It is the
+// probability that another random start finds a new optimum, and so an upper limit of the
+// probability that it finds a better one. ok is false if n is below w+2.
+func (c Coverage) Unseen() (share float64, ok bool) {
+	w, n := float64(c.Distinct), float64(c.Drawn)
+	if c.Distinct == 0 || c.Drawn < c.Distinct+2 {
+		return 0, false
+	}
+	return w * (w + 1) / (n * (n - 1)), true
+}
+
+// Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below
+// w+3.
+func (c Coverage) Optima() (number float64, ok bool) {
+	w, n := float64(c.Distinct), float64(c.Drawn)
+	if c.Distinct == 0 || c.Drawn < c.Distinct+3 {
+		return 0, false
+	}
+	return w * (n - 1) / (n - w - 2), true
 }

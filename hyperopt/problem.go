@@ -22,9 +22,9 @@ type Problem interface {
 	// looks irrelevant on few rows drifts to where the gradient vanishes; without a
 	// limit, the column would stay inactive on more rows, where it matters.
 	Limits() []float64
-	// Workers returns the number of devices on which objectives can be open in
-	// parallel.
-	Workers() int
+	// Workers returns the number of workers on which objectives over so many rows are
+	// best evaluated in parallel: devices, or shares of one.
+	Workers(rows int) int
 	// Room returns an error if the given number of workers lack the memory for all
 	// rows, so that a fit can fail before its stages on few rows and not after
 	// them.
@@ -135,8 +135,10 @@ type Stage struct {
 type Optimum struct {
 	Z []float64
 	F float64
-	// Starts counts the starts that led here.
-	Starts int
+	// Starts counts the starts that led here, Drawn those of them that were drawn at
+	// random. Evaluations counts what these starts took, on any number of rows.
+	Starts, Drawn int
+	Evaluations   descent.Evaluations
 	// Dropped means that gpfit stopped the start here because it could no longer
 	// become the best; the point is not an optimum. Rows is the number of rows of
 	// its F if that is not all.

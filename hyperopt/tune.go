@@ -48,7 +48,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	sizes := t.stageSizes()
 	if len(sizes) > 0 {
-		if err := t.problem.Room(ctx, min(t.problem.Workers(), 1+t.Restarts)); err != nil {
+		if err := t.problem.Room(ctx, min(t.problem.Workers(t.rows), 1+t.Restarts)); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +57,8 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	if t.raced() && !t.halved() {
 		n *= pool
 	}
-	for _, z := range latinStarts(t.params, t.Seed, n) {
-		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1})
+	for k, z := range latinStarts(t.params, t.Seed, n) {
+		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1, drawn: min(k, 1)})
 	}
 	if len(sizes) == 0 && !t.halved() {
 		found[0].Metric = t.Metric

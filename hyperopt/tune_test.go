@@ -29,8 +29,8 @@ type table struct {
 	fail func(rows int) error
 }
 
-func (p *table) Rows() int    { return p.n }
-func (p *table) Workers() int { return max(1, p.workers) }
+func (p *table) Rows() int       { return p.n }
+func (p *table) Workers(int) int { return max(1, p.workers) }
 
 func (p *table) Parameters() []descent.Parameter {
 	inf := math.Inf(1)
@@ -115,7 +115,7 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.open.Load() != int64(min(p.Workers(), 1+s.Restarts)) {
+	if p.open.Load() != int64(min(p.Workers(p.Rows()), 1+s.Restarts)) {
 		t.Errorf("%d objectives are open, those over all rows should be", p.open.Load())
 	}
 	return r
@@ -190,6 +190,17 @@ func TestOptima(t *testing.T) {
 	}
 	if len(r.Optima) != 2 || starts != 8 || len(r.Starts) != 8 {
 		t.Errorf("%d starts at %+v", starts, r.Optima)
+	}
+	drawn, spent := 0, descent.Evaluations{}
+	for _, o := range r.Optima {
+		drawn += o.Drawn
+		spent.Add(o.Evaluations)
+	}
+	if c := NewCoverage(r.Optima); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Drawn: 7, Distinct: 2}) {
+		t.Errorf("%d drawn, %+v", drawn, c)
+	}
+	if spent.Value == 0 || spent.Value > r.Total.Value || spent.Value < r.Total.Value-1 {
+		t.Errorf("%d values of %d belong to optima; at most one is between two", spent.Value, r.Total.Value)
 	}
 }
 

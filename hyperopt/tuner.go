@@ -33,6 +33,9 @@ type candidate struct {
 	descent.Start
 	f      float64 // over the rows of the last stage
 	starts int     // number of starts that led here
+	// drawn counts those of them that were drawn at random, spent what all of them took.
+	drawn int
+	spent descent.Evaluations
 	// left means that it was dropped; rows is the number of rows then, if not all.
 	left bool
 	rows int
@@ -76,7 +79,11 @@ func (t *tuner) looseDescents(rows int) descent.Options {
 // open opens the objective over some rows on as many workers as there are starts.
 func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Session, error) {
 	var out []Session
-	for w := range min(t.problem.Workers(), starts) {
+	size := t.rows
+	if rows != nil {
+		size = len(rows)
+	}
+	for w := range min(t.problem.Workers(size), starts) {
 		o, err := t.problem.Open(ctx, w, rows)
 		if err != nil {
 			if rows != nil {

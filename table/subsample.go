@@ -14,6 +14,10 @@ type sample struct {
 	seed uint64
 	seen uint64
 	rng  *rand.Rand
+	// whole marks the rows of the source that stay; drawn holds the positions of the others
+	// in the table.
+	whole []bool
+	drawn []int
 }
 
 // newSample returns nil if opts asks for all rows.
@@ -23,19 +27,22 @@ func newSample(opts Options) *sample {
 	}
 	// The stream number separates this use of the seed from others.
 	const stream = 0x7375_6273_616d_706c
-	return &sample{size: opts.Subsample, seed: opts.Seed, rng: rand.New(rand.NewPCG(opts.Seed, stream))}
+	return &sample{size: opts.Subsample, seed: opts.Seed, whole: opts.Whole, rng: rand.New(rand.NewPCG(opts.Seed, stream))}
 }
 
-// settle decides about the last row of t if t has one row too many: the row replaces
-// another or is dropped.
+// settle decides about the last row of t: it stays, replaces another, or is dropped.
 func (s *sample) settle(t *Table) {
-	s.seen++
-	if t.N <= s.size {
+	last := t.N - 1
+	if row := t.Row[last]; row < len(s.whole) && s.whole[row] {
 		return
 	}
-	last := t.N - 1
+	s.seen++
+	if len(s.drawn) < s.size {
+		s.drawn = append(s.drawn, last)
+		return
+	}
 	if j := s.rng.Uint64N(s.seen); j < uint64(s.size) {
-		t.swap(int(j), last)
+		t.swap(s.drawn[j], last)
 	}
 	t.truncate(last)
 }
@@ -54,6 +61,9 @@ func (s *sample) finish(t *Table) string {
 		return ""
 	}
 	sort.Sort(byRow{t})
+	if kept := t.N - s.size; kept > 0 {
+		return fmt.Sprintf("subsample: %d of %d training rows drawn at random (seed %d); all %d held-out rows are kept", s.size, s.seen, s.seed, kept)
+	}
 	return fmt.Sprintf("subsample: %d of %d rows drawn at random (seed %d)", t.N, s.seen, s.seed)
 }
 

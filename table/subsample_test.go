@@ -99,3 +99,51 @@ func TestSubsampleIsUniform(t *testing.T) {
 		}
 	}
 }
+
+// TestSubsampleWhole checks that marked rows stay beside the drawn ones, that the draw
+// among the others is the one of a table without the marked rows, and that any row may be
+// drawn.
+func TestSubsampleWhole(t *testing.T) {
+	const n, size = 400, 30
+	extra, texts := []string{"sd"}, []string{"group"}
+	whole := make([]bool, n)
+	var others strings.Builder
+	lines := strings.SplitAfter(counting(n, 0), "\n")
+	others.WriteString(lines[0])
+	for i := range whole {
+		if whole[i] = i%5 == 2; !whole[i] {
+			others.WriteString(lines[i+1])
+		}
+	}
+	got, err := ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []float64
+	kept := 0
+	for i, row := range got.Row {
+		if i > 0 && row <= got.Row[i-1] || got.Y[i] != float64(row) || got.X[2*i] != float64(row) {
+			t.Fatalf("row %d is not whole, or not in order", row)
+		}
+		if whole[row] {
+			kept++
+		} else {
+			drawn = append(drawn, got.Y[i])
+		}
+	}
+	if kept != n/5 || got.N != n/5+size || !slices.Equal(drawn, plain.Y) {
+		t.Errorf("%d rows, %d of them kept; drawn %v, without the kept rows %v", got.N, kept, drawn, plain.Y)
+	}
+	want := "subsample: 30 of 320 training rows drawn at random (seed 3); all 80 held-out rows are kept"
+	if w := got.Warnings; len(w) != 1 || w[0] != want {
+		t.Errorf("warnings %q", w)
+	}
+	// Few rows outside: nothing is drawn.
+	if got, err = ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: 320, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}); err != nil || got.N != n || got.Row != nil || len(got.Warnings) > 0 {
+		t.Errorf("%d rows, %v, %q, %v", got.N, got.Row, got.Warnings, err)
+	}
+}

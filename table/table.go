@@ -98,6 +98,9 @@ type Options struct {
 	// more; 0 takes all. Every set of rows is equally likely. The other rows are read
 	// and checked, but take no memory.
 	Subsample int
+	// Whole marks rows of the source, without a header, that a subsample keeps beside the
+	// rows that it draws, such as held-out rows; nil marks none.
+	Whole []bool
 	// MaxRows, unless 0, is the largest number of rows that a table may have. Reading
 	// ends with a [*TooLargeError] once there are more. With a subsample, only its
 	// rows count.

@@ -15,7 +15,7 @@ type Options struct {
 	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
 	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Subsample: draw N rows at random if DATA has more; 0 takes all rows.
+	// Subsample: draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
 	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups.
 	Holdout *float64 `yaml:"holdout,omitempty" json:"holdout,omitempty"`
@@ -85,7 +85,7 @@ type Options struct {
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`
-	// Threads: number of CPU threads; the last bits of results depend on it.
+	// Threads: number of CPU threads; results do not depend on it.
 	Threads *int `yaml:"threads,omitempty" json:"threads,omitempty"`
 	// Memory: the most memory that one job may plan for, such as 4GiB.
 	Memory *Bytes `yaml:"memory,omitempty" json:"memory,omitempty"`

@@ -70,7 +70,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 			return fit.Data{}, err
 		}
 	}
-	t, err := o.ReadTable(path, stdin)
+	t, err := o.readTable(path, stdin, mask)
 	if err != nil {
 		return fit.Data{}, o.explain(err)
 	}
@@ -146,10 +146,16 @@ func (o *Options) columns(path string) (table.Options, error) {
 // ReadTable reads the columns of the options from the table at path, or from stdin if path
 // is "-". It does not read a mask in another file.
 func (o *Options) ReadTable(path string, stdin io.Reader) (*table.Table, error) {
+	return o.readTable(path, stdin, nil)
+}
+
+// readTable is ReadTable for a table with held-out rows, which a subsample keeps.
+func (o *Options) readTable(path string, stdin io.Reader, held []bool) (*table.Table, error) {
 	columns, err := o.columns(path)
 	if err != nil {
 		return nil, err
 	}
+	columns.Whole = held
 	if path == "-" {
 		return table.ReadFrom(stdin, "-", columns)
 	}

@@ -57,7 +57,7 @@ func dataOptions() Options {
 			Help:   "columns to write before the predictions, as text, such as keys that identify the rows",
 			Assign: into(func(v *Values) *[]string { return &v.Rows.Keep })},
 		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N",
-			Help:   "draw N rows at random if DATA has more; 0 takes all rows",
+			Help:   "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows",
 			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
 		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"fit", "select"}, Default: "1",
 			Help:   "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",

@@ -153,7 +153,7 @@ func deviceOptions() Options {
 			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
 			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
 		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
-			Help:   "number of CPU threads; the last bits of results depend on it",
+			Help:   "number of CPU threads; results do not depend on it",
 			Assign: into(func(v *Values) *int { return &v.Compute.Threads })},
 		{Name: "memory", Kind: Memory, Group: Jobs, Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",
 			Help:   "the most memory that one job may plan for, such as 4GiB",

@@ -22,7 +22,8 @@ class FitParameters(BaseEstimator):
         what to do with rows that have empty, NaN or NA cells in the columns used:
         report an error, or drop the rows and report their number: error, drop
     subsample : whole number, default None
-        draw N rows at random if DATA has more; 0 takes all rows (rows)
+        draw N rows at random if DATA has more, beside the rows that a mask holds out; 0
+        takes all rows (rows)
     holdout : number, default None
         hold out and score rows drawn by option seed: a share below 1, or a number of
         rows; with option group, of groups
@@ -133,7 +134,7 @@ class FitParameters(BaseEstimator):
         device to continue on if device names one that is not available, is lost or is
         too small
     threads : whole number, default 0
-        number of CPU threads; the last bits of results depend on it
+        number of CPU threads; results do not depend on it
     random_state : int, RandomState instance or None, default None
         seed of everything random, such as the starts of restarts; None is gpfit's
         default seed 1, so the same table gives the same result

@@ -1,0 +1,175 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+)
+
+const (
+	// scoredOptima is the largest number of optima whose predictions are scored; each
+	// takes one more evaluation.
+	scoredOptima = 10
+	// nearNats is the difference of two objectives with which the data hardly choose
+	// between two optima: a Bayes factor of 20 at most, if the widths of the optima are
+	// alike.
+	nearNats = 3
+	// Two optima predict differently if their leave-one-out predictions differ, as root
+	// mean square, by more than differentMeans of the error of the better optimum, or if
+	// their NLPD differ by more than differentNLPD per row.
+	differentMeans, differentNLPD = 0.2, 0.05
+)
+
+// optimumScores are scores of the predictions at an optimum.
+type optimumScores struct {
+	loo   *LeaveOneOutScore
+	means [][]float64 // of leave-one-out, by target; nil if undefined
+	tests []*TestScores
+}
+
+// scoreOptima scores the optima that starts reached, except the best, which the session
+// evaluates last. The elements of dropped starts, and those of optima for which the scores
+// are undefined, are empty.
+func (s *session) scoreOptima(ctx context.Context, ev *descent.Oracle, optima []hyperopt.Optimum) ([]optimumScores, error) {
+	out := make([]optimumScores, len(optima))
+	for i, o := range optima {
+		if i == 0 || o.Dropped || i >= scoredOptima {
+			continue
+		}
+		if f, err := ev.Value(ctx, o.Z); err != nil || math.IsInf(f, 1) {
+			if err != nil {
+				return out, fmt.Errorf("scores of the optima: %w", err)
+			}
+			continue
+		}
+		posterior, err := s.model(o.Z, "").Attach(s.ws)
+		if err != nil {
+			return out, err
+		}
+		if out[i], err = s.scoreOptimum(ctx, posterior, o.Z); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// scoreOptimum scores the point that the session evaluated last.
+func (s *session) scoreOptimum(ctx context.Context, p *gp.Posterior, z []float64) (optimumScores, error) {
+	var out optimumScores
+	var err error
+	if out.loo, err = s.unaskedScore(ctx, z); err != nil {
+		return out, err
+	}
+	if out.loo != nil {
+		for t := range s.job.sample.t() {
+			left, err := p.Target(t).LeaveOneOut(ctx)
+			if err != nil {
+				out.means = nil
+				break // the covariance is too close to singular
+			}
+			out.means = append(out.means, left.Mean)
+		}
+	}
+	out.tests, err = s.job.score(ctx, p)
+	return out, err
+}
+
+// difference returns the root mean square of the difference of two optima's leave-one-out
+// predictions, in units of the targets' standard deviation, pooled over targets; NaN if it
+// is not known.
+func (a optimumScores) difference(b optimumScores, s *sample) float64 {
+	if a.means == nil || b.means == nil {
+		return math.NaN()
+	}
+	sum := 0.0
+	for t, means := range a.means {
+		scale := s.targetScale(t)
+		for i, m := range means {
+			d := (m - b.means[t][i]) / scale
+			sum += d * d
+		}
+	}
+	return math.Sqrt(sum / float64(len(s.targets)))
+}
+
+// addOptima adds the scores of the optima and what the starts say about others.
+func (r *Report) addOptima(j *Job, t *hyperopt.Result, scores []optimumScores) {
+	if len(t.Optima) == 0 {
+		return
+	}
+	for i := range r.Optima {
+		if i < len(scores) {
+			r.Optima[i].LeaveOneOut = scores[i].loo
+			r.Optima[i].addTests(scores[i].tests)
+		}
+	}
+	r.Search = newSearch(hyperopt.NewCoverage(t.Optima))
+	for i := 1; i < len(scores); i++ {
+		r.compareOptima(j, i, scores)
+	}
+	if r.Interpolation != nil && r.Interpolation.Degenerate {
+		r.Interpolation.Better = r.betterThanDegenerate(j, t.Optima)
+	}
+}
+
+// addTests adds the scores of held-out rows, for each target.
+func (o *OptimumReport) addTests(tests []*TestScores) {
+	if len(tests) == 1 {
+		o.Test = tests[0]
+	} else {
+		o.Tests = tests
+	}
+}
+
+// newSearch converts the coverage of the starts.
+func newSearch(c hyperopt.Coverage) *SearchReport {
+	out := &SearchReport{Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Drawn: c.Drawn, Distinct: c.Distinct}
+	if share, ok := c.Unseen(); ok {
+		out.Unseen = &share
+	}
+	if number, ok := c.Optima(); ok {
+		out.Expected = &number
+	}
+	return out
+}
+
+// compareOptima adds a warning if optimum i is hardly worse than the best and predicts
+// differently.
+func (r *Report) compareOptima(j *Job, i int, scores []optimumScores) {
+	a, b := scores[0], scores[i]
+	gap := r.Optima[i].Objective - r.Optima[0].Objective
+	if a.loo == nil || b.loo == nil || !(gap <= nearNats) || r.Optima[i].Dropped {
+		return
+	}
+	rms := a.difference(b, j.sample)
+	apart := rms > differentMeans*min(a.loo.RMSEStandardized, b.loo.RMSEStandardized)
+	if !apart && math.Abs(a.loo.NLPD-b.loo.NLPD) <= differentNLPD {
+		return
+	}
+	text := fmt.Sprintf("optima 0 and %d differ by %.2g nats and predict differently", i, gap)
+	if apart {
+		text += fmt.Sprintf(" (leave-one-out predictions by %.2g standard deviations of the target)", rms)
+	}
+	text += fmt.Sprintf(": leave-one-out NLPD %.4g and %.4g", a.loo.NLPD, b.loo.NLPD)
+	for t := range a.tests {
+		text += fmt.Sprintf(", held-out NLPD %.4g and %.4g", a.tests[t].NLPD, b.tests[t].NLPD)
+	}
+	r.Warnings = append(r.Warnings, text+"; the data hardly choose between them: a prior (option prior) or bounds (option bounds) can, and option set starts a fit at the other one")
+}
+
+// betterThanDegenerate returns the index of the best other optimum that does not
+// interpolate and has a better leave-one-out score than the result, or nil.
+func (r *Report) betterThanDegenerate(j *Job, optima []hyperopt.Optimum) *int {
+	best := r.Interpolation.LeaveOneOut
+	for i := 1; i < len(r.Optima); i++ {
+		noise, _ := j.estimatedNoise(nil, optima[i].Z)
+		if l := r.Optima[i].LeaveOneOut; l != nil && l.NLPD < best.NLPD && !j.tiny(noise) {
+			return &i
+		}
+	}
+	return nil
+}

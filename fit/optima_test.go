@@ -1,0 +1,150 @@
+package fit
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/hyperopt"
+)
+
+// TestOptimaScores checks that each optimum has the scores that a fit with its parameters
+// fixed reports, and that the scores of the best are the report's.
+func TestOptimaScores(t *testing.T) {
+	d := twoOptima(150)
+	d.Test = make([]bool, d.N)
+	for i := range d.N {
+		d.Test[i] = i%10 == 3
+	}
+	o := Options{LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}
+	r := mustFit(t, d, o).Report
+	if len(r.Optima) < 2 || r.Optima[1].Dropped {
+		t.Fatalf("%+v", r.Optima)
+	}
+	if *r.Optima[0].LeaveOneOut != *r.Scores.LeaveOneOut || *r.Optima[0].Test != *r.Test {
+		t.Errorf("optimum 0 %+v %+v, report %+v %+v", r.Optima[0].LeaveOneOut, r.Optima[0].Test, r.Scores.LeaveOneOut, r.Test)
+	}
+	values, starts := 0, 0
+	for i, opt := range r.Optima {
+		var fix []Assignment
+		for name, v := range opt.Parameters {
+			fix = append(fix, Assignment{name, v, true})
+		}
+		there := mustFit(t, d, Options{LeaveOneOut: true, Fix: fix}).Report
+		if math.Abs(there.Test.NLPD.value()-opt.Test.NLPD.value()) > 1e-8 || math.Abs(there.Scores.LeaveOneOut.NLPD-opt.LeaveOneOut.NLPD) > 1e-8 {
+			t.Errorf("optimum %d: %+v %+v, with its parameters fixed %+v %+v", i, opt.LeaveOneOut, opt.Test, there.Scores.LeaveOneOut, there.Test)
+		}
+		values += opt.Value
+		starts += opt.Starts
+	}
+	if values == 0 || values > r.Evaluations.Value {
+		t.Errorf("optima took %d values, the fit %d", values, r.Evaluations.Value)
+	}
+	if s := r.Search; s == nil || s.Starts != starts || s.Best != r.Optima[0].Starts || s.Drawn != starts-1 || s.Unseen == nil {
+		t.Errorf("%+v of %d starts", s, starts)
+	}
+	text := r.Text()
+	for _, want := range []string{"LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	alone := o
+	alone.Settings.Restarts = 0
+	if r := mustFit(t, d, alone).Report; r.Search != nil || strings.Contains(r.Text(), "optimum") {
+		t.Errorf("one start: %+v", r.Search)
+	}
+}
+
+// value returns the number.
+func (n Number) value() float64 { return float64(n) }
+
+// TestNearOptima checks that two optima close in value are compared by their predictions.
+func TestNearOptima(t *testing.T) {
+	j, err := Prepare(twoOptima(20), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := j.sample.targetScale(0)
+	constant := func(v float64) [][]float64 { return [][]float64{slices.Repeat([]float64{v * scale}, 20)} }
+	score := func(rmse, nlpd float64) *LeaveOneOutScore {
+		return &LeaveOneOutScore{RMSEStandardized: rmse, NLPD: nlpd}
+	}
+	for name, c := range map[string]struct {
+		gap  float64
+		b    optimumScores
+		drop bool
+		want string
+	}{
+		"alike":           {1, optimumScores{loo: score(0.5, 1.01), means: constant(0.01)}, false, ""},
+		"other means":     {1, optimumScores{loo: score(0.5, 1), means: constant(0.2)}, false, "(leave-one-out predictions by 0.2 standard deviations of the target): leave-one-out NLPD 1 and 1;"},
+		"other intervals": {2.5, optimumScores{loo: score(0.5, 1.2), means: constant(0)}, false, "optima 0 and 1 differ by 2.5 nats and predict differently: leave-one-out NLPD 1 and 1.2;"},
+		"far":             {20, optimumScores{loo: score(0.5, 1.2), means: constant(1)}, false, ""},
+		"dropped":         {1, optimumScores{loo: score(0.5, 1.2), means: constant(1)}, true, ""},
+		"no scores":       {1, optimumScores{}, false, ""},
+	} {
+		r := Report{Optima: []OptimumReport{{Objective: 5}, {Objective: 5 + c.gap, Dropped: c.drop}}}
+		r.compareOptima(j, 1, []optimumScores{{loo: score(0.5, 1), means: constant(0)}, c.b})
+		if c.want == "" && len(r.Warnings) > 0 || c.want != "" && (len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], c.want)) {
+			t.Errorf("%s: %q", name, r.Warnings)
+		}
+	}
+}
+
+// TestBetterThanDegenerate checks that the report of an interpolator names another optimum
+// that predicts better.
+func TestBetterThanDegenerate(t *testing.T) {
+	d := white(120)
+	o := Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
+	j, err := Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	optima := []hyperopt.Optimum{{Z: j.params.start()}, {Z: j.params.start()}, {Z: j.params.start()}}
+	noise := slices.IndexFunc(j.params.free, func(p parameter) bool { return p.Name == "noise_variance" })
+	optima[2].Z[noise] = 0
+	r := Report{
+		Optima: []OptimumReport{
+			{LeaveOneOut: &LeaveOneOutScore{NLPD: 1.3}},
+			{Objective: 1, LeaveOneOut: &LeaveOneOutScore{NLPD: 1}}, // interpolates, too
+			{Objective: 2, LeaveOneOut: &LeaveOneOutScore{NLPD: 1.2}},
+		},
+		Interpolation: &Interpolation{Degenerate: true, LeaveOneOut: &LeaveOneOutScore{NLPD: 1.3}},
+	}
+	i := r.betterThanDegenerate(j, optima)
+	if i == nil || *i != 2 {
+		t.Fatalf("%v", i)
+	}
+	r.Interpolation.Better = i
+	if got := r.Interpolation.warning(r.Optima); !strings.Contains(got, "optimum 2, 2 nats worse, does not interpolate") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestCancelledScores checks that a fit that is interrupted while optima are scored still
+// returns its model.
+func TestCancelledScores(t *testing.T) {
+	j, err := Prepare(twoOptima(100), Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workplace{job: j, backends: []device.Backend{backend}}
+	defer w.close()
+	result, err := hyperopt.Tune(context.Background(), w, j.settings(w.backends[0]), nil)
+	if err != nil || len(result.Optima) < 2 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	out, err := j.assemble(cancelledContext(), w, result, nil)
+	if !isCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+}
+
+func cancelledContext() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

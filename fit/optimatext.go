@@ -1,0 +1,126 @@
+package fit
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// mostOptima is the number of optima whose parameters the text lists.
+const mostOptima = 4
+
+// writeOptima prints the optima that starts reached, their parameters, and what the starts
+// say about others.
+func (r *Report) writeOptima(b *strings.Builder) {
+	if len(r.Optima) == 0 {
+		return
+	}
+	held := r.Optima[0].Test != nil
+	fmt.Fprintf(b, "\noptimum  %10s  starts  values  gradients  %10s  %10s", objectiveLabel(r.ObjectiveName), "LOO NLPD", "LOO RMSE")
+	if held {
+		fmt.Fprintf(b, "  %13s  %13s", "held-out NLPD", "held-out RMSE")
+	}
+	b.WriteByte('\n')
+	for i, o := range r.Optima {
+		fmt.Fprintf(b, "%7d  %10.4f  %6d  %6d  %9d", i, o.Objective, o.Starts, o.Value, o.Gradient)
+		switch {
+		case o.Rows > 0:
+			fmt.Fprintf(b, "  (dropped on %d rows)", o.Rows)
+		case o.Dropped:
+			b.WriteString("  (stopped early)")
+		default:
+			o.writeScores(b, held)
+		}
+		b.WriteByte('\n')
+	}
+	r.writeOptimaParameters(b)
+	r.Search.write(b)
+}
+
+// writeScores prints the scores of an optimum in original units; several targets share
+// only the leave-one-out NLPD.
+func (o *OptimumReport) writeScores(b *strings.Builder, held bool) {
+	loo, rmse := "-", "-"
+	if l := o.LeaveOneOut; l != nil {
+		loo = fmt.Sprintf("%.4f", l.NLPD)
+		if l.RMSE != 0 {
+			rmse = fmt.Sprintf("%.5g", l.RMSE)
+		}
+	}
+	fmt.Fprintf(b, "  %10s  %10s", loo, rmse)
+	switch {
+	case held && o.Test != nil:
+		fmt.Fprintf(b, "  %13.4f  %13.5g", o.Test.NLPD, o.Test.RMSE)
+	case held:
+		fmt.Fprintf(b, "  %13s  %13s", "-", "-")
+	}
+}
+
+// writeOptimaParameters prints the parameters of the best optima side by side.
+func (r *Report) writeOptimaParameters(b *strings.Builder) {
+	var shown []int
+	for i, o := range r.Optima {
+		if !o.Dropped && len(shown) < mostOptima {
+			shown = append(shown, i)
+		}
+	}
+	if len(shown) < 2 {
+		return
+	}
+	width := 20
+	for _, name := range r.Names {
+		width = max(width, utf8.RuneCountInString(name))
+	}
+	fmt.Fprintf(b, "\n%-*s", width, "parameter, scaled")
+	for _, i := range shown {
+		fmt.Fprintf(b, "  %14s", fmt.Sprintf("optimum %d", i))
+	}
+	b.WriteByte('\n')
+	for _, name := range r.Names {
+		if _, ok := r.Optima[0].Parameters[name]; !ok {
+			continue // tied
+		}
+		fmt.Fprintf(b, "%-*s", width, name)
+		for _, i := range shown {
+			fmt.Fprintf(b, "  %14.6g", r.Optima[i].Parameters[name])
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// write prints how often the best optimum was found and what that means.
+func (s *SearchReport) write(b *strings.Builder) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nthe best optimum was reached by %d of %s", s.Best, counted(s.Starts+s.Stopped, "start"))
+	if s.Stopped > 0 {
+		fmt.Fprintf(b, "; %d stopped early, because they could no longer become the best", s.Stopped)
+	}
+	if s.Unseen == nil {
+		b.WriteString("\ntoo few starts drawn at random reached an optimum to estimate the chance of a better one: more restarts help")
+		if s.Stopped > 0 {
+			b.WriteString(",\nand without subsets (coarse off) each start runs to its end")
+		}
+		b.WriteByte('\n')
+		return
+	}
+	fmt.Fprintf(b, "\n%s drawn at random found %s: by estimate another start leads with probability %.2g to an\n", counted(s.Drawn, "start"), counted(s.Distinct, "optimum", "optima"), *s.Unseen)
+	b.WriteString("optimum not seen yet, and so to a better one with at most that")
+	if s.Expected != nil {
+		fmt.Fprintf(b, "; about %.2g are expected in all", *s.Expected)
+	}
+	b.WriteString("\n(Boender and Rinnooy Kan 1987; it assumes independent starts and nothing about the basins)\n")
+}
+
+// counted returns a number with its noun: the first word for 1, and otherwise the second,
+// or the first with an s.
+func counted(n int, words ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + words[0]
+	case len(words) > 1:
+		return fmt.Sprintf("%d %s", n, words[1])
+	}
+	return fmt.Sprintf("%d %ss", n, words[0])
+}
