@@ -115,7 +115,10 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.solver.terms
-	if o.solver.left != nil {
+	switch {
+	case o.solver.held != nil:
+		t.LeaveOneOut = o.solver.held.objective()
+	case o.solver.left != nil:
 		t.LeaveOneOut = o.solver.left.objective()
 	}
 	if o.last != nil && o.prior != nil {
