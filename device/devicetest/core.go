@@ -123,7 +123,7 @@ func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj
 	})
 }
 
-// checkContraction compares the result of contract with that of adj and a middle term of
+// checkContraction compares what contract computes with the contraction of adj and a middle term of
 // blocks, unless blocks is nil.
 func (s suite) checkContraction(t *testing.T, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
 	t.Helper()
