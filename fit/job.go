@@ -192,7 +192,7 @@ func (j *Job) spec() graph.Spec {
 	spec := graph.Spec{
 		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
 		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.predictive(), SquaredError: j.opts.Objective.squaredError(),
-		Folds: s.foldEnds(),
+		Folds: s.foldEnds(), Labels: graph.Labels{Kernel: j.kernelText(), Column: s.label, Parameter: s.display},
 	}
 	if len(j.params.priors) > 0 {
 		spec.Prior = graph.NegLogPrior(j.params.indexedPriors())

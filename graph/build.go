@@ -61,6 +61,8 @@ type Spec struct {
 	// not positive definite; 0 allows none. Terms.Jitter reports the variance
 	// added.
 	MaxJitter float64
+	// Labels are for drawings ([Objective.WriteDOT]).
+	Labels Labels
 	// Device names the device of the workspace in errors.
 	Device string
 }

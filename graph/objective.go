@@ -22,10 +22,11 @@ type Objective struct {
 	value    *machine // cost alone, a part of the same graph
 	gradient *machine // cost and gradient
 	last     *machine // machine of the last successful evaluation
+	labels   Labels
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior}
+	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, labels: b.spec.Labels}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
