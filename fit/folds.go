@@ -5,6 +5,31 @@ import (
 	"slices"
 )
 
+// DefaultFolds is the number of folds of a cross-validation.
+const DefaultFolds = 10
+
+// CrossValidation configures a cross-validation. The zero value means ten folds at
+// the given parameters.
+type CrossValidation struct {
+	// Folds is the number of parts K, from 2 to the number of rows; 0 means
+	// DefaultFolds, or the number of rows if that is less.
+	Folds int
+	// Seed determines which rows belong to which fold; 0 is a valid seed.
+	Seed uint64
+	// Refit tunes the parameters on the other rows for every fold, from the given
+	// ones.
+	Refit bool
+	// OnFold, if not nil, is called before each fold with its number, from 0.
+	OnFold func(fold, folds int)
+}
+
+func (cv CrossValidation) folds(n int) int {
+	if cv.Folds == 0 {
+		return min(DefaultFolds, n)
+	}
+	return cv.Folds
+}
+
 // folds describes the folds of the objective.
 func (o Options) folds() CrossValidation { return CrossValidation{Folds: o.Folds, Seed: o.FoldSeed} }
 
