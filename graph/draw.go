@@ -25,8 +25,8 @@ func (o *Objective) WriteDOT(w io.Writer) error {
 
 // Labels say what drawings call a model; the zero value calls columns by their indices.
 type Labels struct {
-	// Kernel is the kernel's text. Column returns the label of a column of the points, and
-	// Parameter that of a parameter or an element.
+	// Kernel is the kernel's text. Column returns the label of a column of the points.
+	// Parameter returns the label of a parameter, or of an element of one.
 	Kernel    string
 	Column    func(index int) string
 	Parameter func(name string) string

@@ -132,6 +132,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 		{"BlockSizes", suite.testBlockSizes},
 		{"PredictCovariance", suite.testPredictCovariance},
 		{"Factor", suite.testFactor},
+		{"ExtendFactor", suite.testExtendFactor},
 		{"Residual", suite.testResidual},
 	})
 }
