@@ -74,9 +74,8 @@ func (e *estimator) typical(j rundir.PlannedJob) Estimate {
 
 // complete adds what the objective needs, and the time.
 func (e *Estimate) complete() {
-	if fit.Criterion(value(e.Job.Options.Objective)).LeavesOut() {
-		e.Plan = e.WithMiddle()
-	}
+	objective := fit.Criterion(value(e.Job.Options.Objective))
+	e.Plan = objective.Plan(e.Plan, fit.EvenFolds(e.N, value(e.Job.Options.Folds)))
 	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(e.Job.Options.Restarts))
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 
 	"gpfit/batch/rundir"
@@ -80,8 +78,11 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		}
 		job := rundir.PlannedJob{JobSpec: j}
 		size := sizes.of(j)
-		if size.err != nil && wrong.add(s.Mistake(j, size.err)) {
+		if size.err != nil && wrong.add(j, s.Mistake(j, size.err)) {
 			continue
+		}
+		if size.err == nil {
+			wrong.fine = append(wrong.fine, j)
 		}
 		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
 			// Only this job fails, when it runs.
@@ -102,37 +103,6 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		m.Jobs = append(m.Jobs, job)
 	}
 	return m, wrong.err()
-}
-
-// mistakes are the mistakes of a spec that make jobs impossible, one for each place.
-type mistakes struct {
-	places []string
-	found  []error
-	jobs   int
-}
-
-// add adds a mistake and reports whether there is one.
-func (m *mistakes) add(err error) bool {
-	var at *spec.Error
-	if !errors.As(err, &at) {
-		return false
-	}
-	m.jobs++
-	if place := fmt.Sprint(at.Line, ":", at.Column); !slices.Contains(m.places, place) {
-		m.places, m.found = append(m.places, place), append(m.found, err)
-	}
-	return true
-}
-
-// err returns the mistakes, or nil.
-func (m *mistakes) err() error {
-	if m.found == nil {
-		return nil
-	}
-	if m.jobs == 1 {
-		return m.found[0]
-	}
-	return fmt.Errorf("%w\nthis concerns %d jobs; no job has run", errors.Join(m.found...), m.jobs)
 }
 
 // sizer prepares jobs to find their sizes and whether they can be fitted. Jobs

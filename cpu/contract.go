@@ -11,14 +11,20 @@ import (
 
 // Contract computes Σ⁻¹ in the upper triangle, unless it is already there, and
 // contracts it with ∂K. L stays below it, and the diagonal is L's again at the end.
-func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
-	defer w.emptyIfStopped(&err)
+func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
 	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
+	return w.contractAdjoint(ctx, adj, nil, prog, theta, grad, diag)
+}
+
+// contractAdjoint contracts an adjoint that has at most one middle term, diagonal or of
+// blocks.
+func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, blocks *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) (err error) {
+	defer w.emptyIfStopped(&err)
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
@@ -26,8 +32,8 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if w.tile == nil {
 		w.tile = make([]float64, w.dev.threads*tileCols)
 	}
-	c := contraction{adj: adj, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
-	if adj.Middle == nil {
+	c := contraction{adj: adj, blocks: blocks, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
+	if adj.Middle == nil && blocks == nil {
 		if err := w.invert(ctx, 0); err != nil {
 			return err
 		}
@@ -36,7 +42,11 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := w.makeMiddle(); err != nil {
 		return err
 	}
-	if err := w.invert(ctx, middleFlops(w.n)); err != nil {
+	flops := middleFlops(w.n)
+	if blocks != nil {
+		flops += blocks.Flops(w.n)
+	}
+	if err := w.invert(ctx, flops); err != nil {
 		return err
 	}
 	return w.contractMiddle(ctx, &c)
@@ -60,7 +70,9 @@ func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err err
 
 // contraction is one call of Contract.
 type contraction struct {
-	adj        device.Adjoint
+	adj device.Adjoint
+	// blocks is the middle term if it is block-diagonal.
+	blocks     *device.Blocks
 	evaluators []*kernel.Evaluator
 	grad, diag []float64
 	// tasks holds a gradient for each band of tileRows rows. They are added in

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 
@@ -64,7 +65,7 @@ func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
 	packed, panel := w.middle[:half], w.middle[half:]
 	for i0 := 0; i0 < w.n; i0 += middleRows(w.n) {
 		i1 := min(i0+middleRows(w.n), w.n)
-		if err := w.packRows(ctx, packed, c.adj.Middle, i0, i1); err != nil {
+		if err := w.packMiddle(ctx, c, packed, panel, i0, i1); err != nil {
 			return err
 		}
 		for j0 := i0; j0 < w.n; j0 += middleColumns {
@@ -81,6 +82,22 @@ func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
 	w.stage = stageInverted
 	return nil
 }
+
+// packMiddle writes rows i0 … i1−1 of Σ⁻¹·C to p. It uses panel as working space.
+func (w *Workspace) packMiddle(ctx context.Context, c *contraction, p, panel []float64, i0, i1 int) error {
+	if c.blocks == nil {
+		return w.packRows(ctx, p, c.adj.Middle, i0, i1)
+	}
+	if err := w.packRows(ctx, panel, w.ones(), i0, i1); err != nil {
+		return err
+	}
+	return c.blocks.Each(func(first, m int, elements []float64) error {
+		return w.gemm(ctx, blas.NoTrans, i1-i0, m, m, 1, panel[first:], w.ld, elements, m, 0, p[first:], w.ld)
+	})
+}
+
+// ones returns n ones.
+func (w *Workspace) ones() []float64 { return slices.Repeat([]float64{1}, w.n) }
 
 // packRows writes rows i0 … i1−1 of Σ⁻¹·diag(c) to p.
 func (w *Workspace) packRows(ctx context.Context, p, c []float64, i0, i1 int) error {

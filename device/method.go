@@ -99,6 +99,7 @@ type ExactDevice interface {
 type ExactWorkspace interface {
 	Workspace
 	InverseDiagonal
+	BlockInverse
 	JointCovariance
 	FactorStore
 	// Fill forms Σ like Form.

@@ -91,7 +91,7 @@ func largestRow(factor device.FactorStore, n int, rows []float64) ([]float64, er
 // gradient at the parameters of the last evaluation. Digits count from 1 nat or from
 // the derivative if that is larger. The leave-one-out objective has no estimate.
 func (s *session) warnGradient(grad []float64) {
-	if s.job.opts.Objective == LOO || grad == nil {
+	if o := s.job.opts.Objective; o == LOO || o.LeavesFoldsOut() || grad == nil {
 		return
 	}
 	var names []string

@@ -4,70 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"gpfit/device"
 	"gpfit/hyperopt/descent"
 )
 
-// DefaultFolds is the number of folds of a cross-validation.
-const DefaultFolds = 10
-
-// CrossValidation configures a cross-validation. The zero value means ten folds at
-// the given parameters.
-type CrossValidation struct {
-	// Folds is the number of parts K, from 2 to the number of rows; 0 means
-	// DefaultFolds, or the number of rows if that is less.
-	Folds int
-	// Seed determines which rows belong to which fold; 0 is a valid seed.
-	Seed uint64
-	// Refit tunes the parameters on the other rows for every fold, from the given
-	// ones.
-	Refit bool
-	// OnFold, if not nil, is called before each fold with its number, from 0.
-	OnFold func(fold, folds int)
-}
-
-func (cv CrossValidation) folds(n int) int {
-	if cv.Folds == 0 {
-		return min(DefaultFolds, n)
-	}
-	return cv.Folds
-}
-
 // CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
 // be divided into the folds of cv.
 func (j *Job) CheckFolds(cv CrossValidation) error {
-	_, err := j.folds(cv)
+	_, err := j.sample.divide(cv, j.opts.Blocks)
 	return err
-}
-
-// folds divides the training rows into folds.
-func (j *Job) folds(cv CrossValidation) ([][]int, error) {
-	n, data := j.N(), j.sample.data
-	if data.Group == nil {
-		k := cv.folds(n)
-		if k < 2 || k > n || n-(n+k-1)/k < 2 {
-			return nil, optionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
-		}
-		if j.opts.Blocks {
-			return foldBlocks(n, k), nil
-		}
-		return foldRows(n, k, cv.Seed), nil
-	}
-	units := groupUnits(pick(data.Group, j.sample.rows, data.N, 1))
-	k := cv.folds(len(units))
-	if k < 2 || k > len(units) {
-		return nil, optionErrorf("", "", "%d folds of %d groups of rows (column %q): cross-validation needs at least 2 folds and no more folds than groups", k, len(units), data.GroupColumn)
-	}
-	folds := foldGroups(units, k, cv.Seed)
-	for _, f := range folds {
-		if n-len(f) < 2 {
-			return nil, optionErrorf("", "", "a fold of %d of the %d rows: cross-validation needs at least 2 rows outside each fold; the groups of column %q differ too much in size", len(f), n, data.GroupColumn)
-		}
-	}
-	return folds, nil
 }
 
 // CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams
@@ -83,7 +29,7 @@ func (j *Job) folds(cv CrossValidation) ([][]int, error) {
 // errors of evaluations.
 func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
 	n := j.N()
-	folds, err := j.folds(cv)
+	folds, err := j.sample.divide(cv, j.opts.Blocks)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +42,7 @@ func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters ma
 		if cv.OnFold != nil {
 			cv.OnFold(k, len(folds))
 		}
-		scores, err := j.on(j.sample.without(held)).scoreFold(ctx, b, z, cv.Refit)
+		scores, err := j.scoreWithout(ctx, b, z, held, cv.Refit)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", k+1, len(folds), err)
 		}
@@ -110,49 +56,21 @@ func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters ma
 	return out, nil
 }
 
-// foldRows shuffles the rows, deals them to the folds and sorts each fold.
-func foldRows(n, folds int, seed uint64) [][]int {
-	rows := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n)
-	parts := make([][]int, folds)
-	for i, row := range rows {
-		parts[i%folds] = append(parts[i%folds], row)
-	}
-	for _, p := range parts {
-		slices.Sort(p)
-	}
-	return parts
-}
-
-// foldBlocks divides the rows into blocks of consecutive rows, whose sizes differ by at
-// most one.
-func foldBlocks(n, folds int) [][]int {
-	parts := make([][]int, folds)
-	for i := range n {
-		k := i * folds / n
-		parts[k] = append(parts[k], i)
-	}
-	return parts
-}
-
-// foldGroups deals groups of rows to the folds, as [Job.CrossValidate] says.
-func foldGroups(groups [][]int, folds int, seed uint64) [][]int {
-	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(groups))
-	groups = pick(groups, order, len(groups), 1)
-	slices.SortStableFunc(groups, func(a, b []int) int { return len(b) - len(a) })
-	parts := make([][]int, folds)
-	for _, g := range groups {
-		least := 0
-		for k := range parts {
-			if len(parts[k]) < len(parts[least]) {
-				least = k
+// scoreWithout scores the rows held at z, or after a fit of the other rows that starts at
+// z. An objective with folds divides the other rows again.
+func (j *Job) scoreWithout(ctx context.Context, b device.Backend, z []float64, held []int, refit bool) (*FoldScores, error) {
+	sub := j.on(j.sample.without(held))
+	if j.opts.Objective.LeavesFoldsOut() {
+		if refit {
+			var err error
+			if sub.sample, err = sub.sample.inFolds(j.opts.folds(), j.opts.Blocks); err != nil {
+				return nil, err
 			}
+		} else {
+			sub.opts.Objective, sub.sample.fold = NLML, nil
 		}
-		parts[least] = append(parts[least], g...)
 	}
-	for _, p := range parts {
-		slices.Sort(p)
-	}
-	return parts
+	return sub.scoreFold(ctx, b, z, refit)
 }
 
 // scoreFold scores the job's held-out rows at z, or after a fit that starts at z.

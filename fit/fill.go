@@ -37,6 +37,7 @@ func newReport(s *session, e evaluation) Report {
 		}
 	}
 	r.HeldOut = j.heldOut
+	r.Scores.Objective = s.foldScore()
 	r.addObjective(j, terms)
 	r.Warnings = append(r.Warnings, s.jitterWarning()...)
 	r.addTargets(s, e.z, values)
@@ -57,7 +58,7 @@ func (s *session) jitterWarning() []string {
 func (r *Report) addObjective(j *Job, terms graph.Terms) {
 	r.ObjectiveName = j.objectiveName()
 	r.Objective = terms.NLML()
-	if j.opts.Objective.LeavesOut() {
+	if j.opts.Objective.predictive() {
 		r.Objective = terms.LeaveOneOut
 	}
 	r.Objective += terms.NegLogPrior

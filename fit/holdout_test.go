@@ -133,7 +133,7 @@ func TestFolds(t *testing.T) {
 	}
 	job := mustPrepare(t, d, Options{})
 	for seed := range uint64(5) {
-		folds, err := job.folds(CrossValidation{Folds: 4, Seed: seed})
+		folds, err := job.sample.divide(CrossValidation{Folds: 4, Seed: seed}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestFolds(t *testing.T) {
 		t.Errorf("by default %+v, %v", cv, err)
 	}
 	d = synthetic(11)
-	folds, err := mustPrepare(t, d, Options{Blocks: true}).folds(CrossValidation{Folds: 3})
+	folds, err := mustPrepare(t, d, Options{Blocks: true}).sample.divide(CrossValidation{Folds: 3}, true)
 	if err != nil || !reflect.DeepEqual(folds, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10}}) {
 		t.Errorf("blocks %v, %v", folds, err)
 	}

@@ -58,6 +58,11 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
+	if opts.Objective.LeavesFoldsOut() {
+		if s, err = s.inFolds(opts.folds(), opts.Blocks); err != nil {
+			return nil, err
+		}
+	}
 	// The parameters have all that the job needs of the model.
 	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.n()), nil
 	return &Job{opts: opts, sample: s, heldOut: held, model: m, params: p, residualFrom: residualFrom}, nil
@@ -157,16 +162,12 @@ func (j *Job) Expected() []hyperopt.Expectation {
 
 // Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
-	plan := b.Plan(j.N(), j.D())
-	if j.opts.Objective.LeavesOut() {
-		plan = plan.WithMiddle()
-	}
-	return plan
+	return j.opts.Objective.Plan(b.Plan(j.N(), j.D()), j.sample.foldEnds())
 }
 
 // CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of
 // b. A workspace checks the n×n matrix itself, but checks the additional memory for
-// the gradient of a leave-one-out objective only when that gradient is requested.
+// the gradient of an objective that scores predictions only when that gradient is requested.
 func (j *Job) CheckMemory(b device.Backend) error { return j.Plan(b).Check(b.Info()) }
 
 // withPrior follows the objective's name if the objective includes the negative log
@@ -198,7 +199,8 @@ func (j *Job) spec() graph.Spec {
 	s, m := j.sample, j.model
 	spec := graph.Spec{
 		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
-		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.LeavesOut(), SquaredError: j.opts.Objective == LOORMSE,
+		Derive: j.params.derived(), LeaveOneOut: j.opts.Objective.predictive(), SquaredError: j.opts.Objective.squaredError(),
+		Folds: s.foldEnds(), Labels: graph.Labels{Kernel: j.kernelText(), Column: s.label, Parameter: s.display},
 	}
 	if len(j.params.priors) > 0 {
 		spec.Prior = graph.NegLogPrior(j.params.indexedPriors())

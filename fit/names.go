@@ -15,6 +15,9 @@ import (
 // names returns the names of the features.
 func (s *sample) names() textform.Columns { return s.data.FeatureNames }
 
+// label returns the displayed name of a column in use.
+func (s *sample) label(column int) string { return s.names().Label(s.columns[column]) }
+
 // display returns the displayed form of an indexed name.
 func (s *sample) display(indexed string) string {
 	if label, ok := noiseLabel(indexed); ok {

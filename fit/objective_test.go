@@ -82,7 +82,7 @@ func TestLOORMSE(t *testing.T) {
 
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, Options{Objective: "mse"}, "must be nlml, loo or loo-rmse")
+	wantOption(t, d, Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, cv or cv-rmse")
 	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, Options{})
 	text, err := json.Marshal(r)

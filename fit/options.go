@@ -85,12 +85,16 @@ type Options struct {
 	// leave-one-out score to the report.
 	Objective   Criterion
 	LeaveOneOut bool
+	// Folds and FoldSeed describe the folds of the objectives CV and CVRMSE, as in
+	// [CrossValidation].
+	Folds    int    `hash:"omitzero"`
+	FoldSeed uint64 `hash:"omitzero"`
 	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the
 	// fit holds out and scores; 0 means none. Settings.Seed draws the rows. With
 	// Data.Group it counts groups, which are held out whole.
 	HoldOut float64 `hash:"omitzero"`
 	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut,
-	// and blocks of rows for the folds of [Job.CrossValidate].
+	// and blocks of rows for the folds of [Job.CrossValidate] and of the objectives.
 	Blocks bool `hash:"omitzero"`
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
@@ -179,13 +183,40 @@ const (
 	// which a second term chooses such that the mean squared standardised error is 1.
 	// An evaluation costs as much as with LOO.
 	LOORMSE Criterion = "loo-rmse"
+	// CV and CVRMSE are these criteria for predictions of the rows of each fold from the
+	// other folds, at the same parameters and scaling: the folds of Options.Folds. Data with
+	// Data.Group, or ordered data with Options.Blocks, need them: a row that is predicted
+	// beside its neighbours, or beside rows of its own group, says little about rows of
+	// other groups or of the future. Each fold of m rows takes memory for m² numbers.
+	CV     Criterion = "cv"
+	CVRMSE Criterion = "cv-rmse"
 )
 
 // Criteria lists the criteria, the default first.
-func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE} }
+func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE, CV, CVRMSE} }
 
 // LeavesOut reports whether the criterion scores leave-one-out predictions.
 func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
+
+// LeavesFoldsOut reports whether the criterion scores predictions of folds.
+func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
+
+// predictive reports whether the criterion scores predictions, squaredError whether by
+// their squared error.
+func (c Criterion) predictive() bool   { return c.LeavesOut() || c.LeavesFoldsOut() }
+func (c Criterion) squaredError() bool { return c == LOORMSE || c == CVRMSE }
+
+// Plan returns the plan of evaluations of the criterion from the plan of the NLML. folds
+// are the ends of the folds if the criterion has some.
+func (c Criterion) Plan(p device.Plan, folds []int) device.Plan {
+	switch {
+	case c.LeavesFoldsOut():
+		return p.WithBlocks(folds)
+	case c.LeavesOut():
+		return p.WithMiddle()
+	}
+	return p
+}
 
 // checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
@@ -193,15 +224,20 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if err != nil {
 		return o, how, optionErrorf("standardize", "", "%v", err)
 	}
-	switch o.Objective {
-	case "":
+	if o.Objective == "" {
 		o.Objective = NLML
-	case NLML, LOO, LOORMSE:
-	default:
-		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo or loo-rmse")
 	}
-	if o.StdErrors && o.Objective.LeavesOut() {
-		return o, how, optionErrorf("std-errors", "", "the Hessian of a leave-one-out score is not the parameters' precision; use option objective nlml")
+	if !slices.Contains(Criteria(), o.Objective) {
+		return o, how, optionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse")
+	}
+	if o.Folds < 0 || o.Folds == 1 {
+		return o, how, optionErrorf("folds", strconv.Itoa(o.Folds), "must be at least 2, or 0 for the default")
+	}
+	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
+		o.Folds, o.FoldSeed = 0, 0
+	}
+	if o.StdErrors && o.Objective.predictive() {
+		return o, how, optionErrorf("std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
 		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")

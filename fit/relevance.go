@@ -38,8 +38,8 @@ const mostName = 60
 
 // relevance returns the columns in use, most relevant first; nil if their relevance is
 // not a finite number.
-func (j *Job) relevance(ctx context.Context, m *gp.Model, values []float64) ([]ColumnRelevance, error) {
-	scores, err := m.Relevance(ctx)
+func (j *Job) relevance(ctx context.Context, threads int, m *gp.Model, values []float64) ([]ColumnRelevance, error) {
+	scores, err := m.Relevance(ctx, threads)
 	if err != nil || slices.ContainsFunc(scores, notFinite) {
 		return nil, err
 	}

@@ -270,6 +270,19 @@ type StdErrors struct {
 type Scores struct {
 	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
 	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
+	Objective       *ObjectiveFolds        `json:"objective_folds,omitempty"`
+}
+
+// ObjectiveFolds holds the scores of the predictions on which the objectives CV and CVRMSE
+// depend: each row is predicted from the other folds at the parameters of the fit, which
+// all rows have chosen.
+type ObjectiveFolds struct {
+	// Folds is the number of folds; the others are as in CrossValidationScores.
+	Folds  int    `json:"folds"`
+	Seed   uint64 `json:"seed"`
+	Blocks bool   `json:"blocks,omitempty"`
+	Group  string `json:"group,omitempty"`
+	LeaveOneOutScore
 }
 
 // TestScores holds the scores of held-out rows, in original units and in units of the

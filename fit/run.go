@@ -293,7 +293,7 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	}
 	r.addTuning(j, result)
 	r.Warnings = append(r.Warnings, w.warnings...)
-	if r.Relevance, err = j.relevance(ctx, out.Model, j.params.values(result.X)); err != nil {
+	if r.Relevance, err = j.relevance(ctx, s.info.Threads, out.Model, j.params.values(result.X)); err != nil {
 		return nil, err
 	}
 	if r.Interpolation, err = s.interpolation(ctx, result.AtBound, result.X, loo); err != nil {

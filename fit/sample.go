@@ -30,6 +30,9 @@ type sample struct {
 	noise     graph.NoiseModel
 	testNoise gp.RowNoise
 	warnings  []string
+	// fold holds the number of the fold of each training row if the objective has
+	// folds; the rows are then in the order of the folds.
+	fold []int
 }
 
 // newSample checks data, leaves constant columns out, and scales.
@@ -234,9 +237,14 @@ func (s *sample) group(labels []string) error {
 }
 
 // withRows returns the sample of some of its training rows, given by their positions,
-// in that order. The scaling remains the one of all rows.
+// in that order, or in the order of the folds if there are folds. The scaling remains the
+// one of all rows.
 func (s *sample) withRows(rows []int) *sample {
 	sub, n := *s, s.n()
+	if s.fold != nil {
+		rows = slices.Sorted(slices.Values(rows))
+		sub.fold = pick(s.fold, rows, n, 1)
+	}
 	sub.rows = pick(s.rows, rows, n, 1)
 	sub.x = pick(s.x, rows, n, s.d())
 	sub.y, sub.targets = pick(s.y, rows, n, 1), pick(s.targets, rows, n, 1)
@@ -274,9 +282,9 @@ func pick[T any](v []T, rows []int, n, d int) []T {
 }
 
 // rowNumbers returns the numbers of the training rows in their table, or nil if they
-// are the whole table.
+// are the whole table in its order.
 func (s *sample) rowNumbers() []float64 {
-	if s.data.Row == nil && s.n() == s.data.N {
+	if s.data.Row == nil && s.n() == s.data.N && slices.IsSorted(s.rows) {
 		return nil
 	}
 	out := make([]float64, s.n())

@@ -99,9 +99,29 @@ func (s *session) leftOutScore(ctx context.Context, z []float64) (*LeaveOneOutSc
 		s.warnings = append(s.warnings, "no leave-one-out score: it is not a finite number; raise noise_variance")
 		return nil, nil
 	}
-	from := s.job.sample
+	return newPredictiveScore(s.job.sample, sum, s.obj.LeftOutSquares()), nil
+}
+
+// foldScore returns the scores of the predictions that the objective makes of its folds,
+// or nil if it has no folds.
+func (s *session) foldScore() *ObjectiveFolds {
+	sum, squares := s.obj.FoldScores()
+	if squares == nil {
+		return nil
+	}
+	o := s.job.opts
+	f := &ObjectiveFolds{Folds: len(s.job.sample.foldEnds()), Blocks: o.Blocks, Group: s.job.sample.data.GroupColumn}
+	if !o.Blocks {
+		f.Seed = o.FoldSeed
+	}
+	f.LeaveOneOutScore = *newPredictiveScore(s.job.sample, sum, squares)
+	return f
+}
+
+// newPredictiveScore returns scores of the rows of a sample from the negative log
+// predictive density of the scaled problem and the mean squared error of each target.
+func newPredictiveScore(from *sample, sum float64, squares []float64) *LeaveOneOutScore {
 	l := &LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
-	squares := s.obj.LeftOutSquares()
 	for i, scaling := range from.scalings {
 		l.SumOriginalUnits += float64(from.n()) * math.Log(scaling.YScale)
 		rmse := math.Sqrt(squares[i]) * scaling.YScale
@@ -117,5 +137,5 @@ func (s *session) leftOutScore(ctx context.Context, z []float64) (*LeaveOneOutSc
 	for i := range from.t() {
 		l.NLPDStandardized -= math.Log(from.targetScale(i)) / float64(from.t())
 	}
-	return l, nil
+	return l
 }

@@ -63,7 +63,7 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 		return err
 	}
 	spec := j.spec()
-	spec.Device = b.Info().Name
+	spec.Device, spec.Threads = b.Info().Name, b.Info().Threads
 	obj, err := graph.Build(ws, spec)
 	if err == nil && !slices.Equal(obj.Names(), j.params.indexedNames()) {
 		err = fmt.Errorf("fit: the graph's parameters are %v", obj.Names())

@@ -151,6 +151,12 @@ func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string
 // isLOORMSE reports whether the objective was the error of leave-one-out.
 func (r *Report) isLOORMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(LOORMSE)) }
 
+// isCV reports whether the objective was cross-validation.
+func (r *Report) isCV() bool { return strings.HasPrefix(r.ObjectiveName, string(CV)) }
+
+// isCVRMSE reports whether the objective was the error of cross-validation.
+func (r *Report) isCVRMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(CVRMSE)) }
+
 // estimate returns a note for the status line if the parameters are not maximum
 // likelihood estimates.
 func (r *Report) estimate() string {
@@ -161,6 +167,10 @@ func (r *Report) estimate() string {
 		return " (leave-one-out with priors)"
 	case r.isLOO():
 		return " (leave-one-out)"
+	case r.isCV() && r.NegLogPrior != nil:
+		return " (cross-validation with priors)"
+	case r.isCV():
+		return " (cross-validation)"
 	case r.NegLogPrior != nil:
 		return " (MAP)"
 	}
@@ -171,13 +181,13 @@ func (r *Report) estimate() string {
 // score and the priors.
 func (r *Report) writeObjective(b *strings.Builder) {
 	if l := r.Scores.LeaveOneOut; l != nil {
-		fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units\n", "LOO", l.Sum, l.NLPD)
-		if len(r.Targets) == 0 {
-			fmt.Fprintf(b, "%-22s %14.6g   in original units\n", "LOO, RMSE", l.RMSE)
-		}
+		r.writePredictive(b, "LOO", l, "")
+	}
+	if f := r.Scores.Objective; f != nil {
+		r.writePredictive(b, "CV", &f.LeaveOneOutScore, fmt.Sprintf(", %d folds, %s", f.Folds, drawn(f.Seed, f.Group, f.Blocks)))
 	}
 	base := objectiveLabel(strings.TrimSuffix(r.ObjectiveName, withPrior))
-	if r.isLOORMSE() {
+	if r.isLOORMSE() || r.isCVRMSE() {
 		value := r.Objective
 		if r.NegLogPrior != nil {
 			value -= *r.NegLogPrior
@@ -197,6 +207,14 @@ func (r *Report) writeObjective(b *strings.Builder) {
 		if p, ok := r.Priors[name]; ok {
 			fmt.Fprintf(b, "%-*s  %s\n", width, name, p)
 		}
+	}
+}
+
+// writePredictive prints scores of predictions; of says of which rows.
+func (r *Report) writePredictive(b *strings.Builder, name string, l *LeaveOneOutScore, of string) {
+	fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units%s\n", name, l.Sum, l.NLPD, of)
+	if len(r.Targets) == 0 {
+		fmt.Fprintf(b, "%-22s %14.6g   in original units\n", name+", RMSE", l.RMSE)
 	}
 }
 

@@ -107,7 +107,7 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 		return s, nil
 	}
 	sub := w.job.on(w.job.sample.withRows(rows))
-	if !sub.model.determinedBy(sub.sample) {
+	if !sub.model.determinedBy(sub.sample) || sub.opts.Objective.LeavesFoldsOut() && len(sub.sample.foldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}
 	s, err := sub.open(ctx, w.backend(worker))

@@ -165,13 +165,20 @@ func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad 
 	})
 }
 
-// eachRow calls f for every row in parallel, with an evaluator of the kernel. One
-// goroutine handles a whole row, so results do not depend on the number of
-// goroutines.
+// eachRow calls f for every row in parallel, with an evaluator of the kernel.
 func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
+	return eachRowOn(ctx, 0, rows, prog, theta, f)
+}
+
+// eachRowOn is eachRow on that many threads, 0 for all. One goroutine handles a whole row,
+// so results do not depend on the number of goroutines.
+func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), rows) {
+	for range min(threads, rows) {
 		group.Go(func() {
 			e := kernel.NewEvaluator(prog)
 			e.Bind(theta)

@@ -36,8 +36,9 @@ const (
 // relevance. Of columns that depend on each other, it changes one alone.
 //
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y)
-// is √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d) operations, on the host.
-func (m *Model) Relevance(ctx context.Context) ([]float64, error) {
+// is √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d) operations, on that many threads of the host, 0 for all; the
+// number does not change the result.
+func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
 	prog, err := m.Program()
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (m *Model) Relevance(ctx context.Context) ([]float64, error) {
 	}
 	out := make([]float64, d)
 	points := kernel.NewPoints(rows, len(rows)/d, d)
-	values, err := m.posteriorMeans(ctx, prog, rows, points)
+	values, err := m.posteriorMeans(ctx, threads, prog, rows, points)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +107,13 @@ func (m *Model) relevancePairs() [][2]int {
 
 // posteriorMeans returns the posterior mean of each target at scaled rows, in scaled
 // units.
-func (m *Model) posteriorMeans(ctx context.Context, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
+func (m *Model) posteriorMeans(ctx context.Context, threads int, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
 	n, train := m.N(), m.points()
 	out := make([][]float64, m.T())
 	for t := range out {
 		out[t] = m.Target(t).means(rows, points.N)
 	}
-	err := eachRow(ctx, points.N, prog, m.Theta, func(e *kernel.Evaluator, i int) {
+	err := eachRowOn(ctx, threads, points.N, prog, m.Theta, func(e *kernel.Evaluator, i int) {
 		piece := make([]float64, rowPiece)
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)

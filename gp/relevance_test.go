@@ -4,7 +4,11 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"gpfit/kernel"
 )
 
 // TestRelevanceByPredictions compares with predictions of rows whose columns were
@@ -28,7 +32,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 	}
 	models["two targets"] = two
 	for what, m := range models {
-		got, err := m.Relevance(context.Background())
+		got, err := m.Relevance(context.Background(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,5 +100,33 @@ func TestRelevancePairs(t *testing.T) {
 	wide := &Model{Columns: make([]int, 5000), Y: make([]float64, 1000)}
 	if n := len(wide.relevancePairs()); n != leastRelevanceRows {
 		t.Errorf("%d pairs of 5,000 columns", n)
+	}
+}
+
+// TestRelevanceThreads checks that rows run on no more threads than allowed, and that
+// their number does not change a bit.
+func TestRelevanceThreads(t *testing.T) {
+	m := exampleModel(t, "rbf", false)
+	prog, err := m.Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running, most atomic.Int64
+	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, int) {
+		now := running.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+	}); err != nil || most.Load() > 2 {
+		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
+	}
+	want, err := m.Relevance(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Relevance(context.Background(), 3)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
 	}
 }

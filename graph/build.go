@@ -42,6 +42,13 @@ type Spec struct {
 	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
 	// LeaveOneOut, takes the squared error of the predictions in place of their density.
 	LeaveOneOut, SquaredError bool
+	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in
+	// [device.Blocks]: the objective then scores predictions of the rows of each fold from
+	// all rows outside it. It needs memory for a matrix of each fold's rows on the host
+	// ([device.Plan.WithBlocks]). Threads is the number of threads that work on these
+	// matrices, 0 for all.
+	Folds   []int
+	Threads int
 	// Derive replaces parameters by functions of others. The key is a parameter's
 	// name ("lengthscale" for all of an ARD vector, or the name of one element),
 	// and the function returns its natural value as a node of the same shape. A
@@ -54,6 +61,8 @@ type Spec struct {
 	// not positive definite; 0 allows none. Terms.Jitter reports the variance
 	// added.
 	MaxJitter float64
+	// Labels are for drawings ([Objective.WriteDOT]).
+	Labels Labels
 	// Device names the device of the workspace in errors.
 	Device string
 }
@@ -114,6 +123,9 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 		return nil, errors.New("graph: coefficients of the mean can be parameters only for a single target")
 	}
 	if err := spec.Noise.check(n); err != nil {
+		return nil, err
+	}
+	if err := checkFolds(spec.Folds, n); err != nil {
 		return nil, err
 	}
 	pair.Building.Lock()

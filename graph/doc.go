@@ -18,7 +18,7 @@
 // [Objective.WriteDOT] draws the graph (draw.go) and the covariance function of a
 // pair (drawpair.go).
 //
-// LOO (loo.go) can replace NLML. [NegLogPrior] builds the nodes of priors
+// LOO (loo.go), of rows or of folds (folds.go), can replace NLML. [NegLogPrior] builds the nodes of priors
 // (prior.go, priornodes.go), and [Tied] those of ties (derive.go).
 //
 // Start with [Build], which returns an [Objective]. The objective evaluates the

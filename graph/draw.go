@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"gpfit/kernel"
 	"gpfit/kernel/pair"
 )
 
@@ -20,6 +21,36 @@ func (o *Objective) WriteDOT(w io.Writer) error {
 	d.pair(o)
 	d.objective(o)
 	return d.writeTo(w)
+}
+
+// Labels say what drawings call a model; the zero value calls columns by their indices.
+type Labels struct {
+	// Kernel is the kernel's text. Column returns the label of a column of the points.
+	// Parameter returns the label of a parameter, or of an element of one.
+	Kernel    string
+	Column    func(index int) string
+	Parameter func(name string) string
+}
+
+func (l Labels) kernel(prog *kernel.Program) string {
+	if l.Kernel == "" {
+		return prog.Text
+	}
+	return l.Kernel
+}
+
+func (l Labels) column(index int) string {
+	if l.Column == nil {
+		return strconv.Itoa(index)
+	}
+	return l.Column(index)
+}
+
+func (l Labels) parameter(name string) string {
+	if l.Parameter == nil {
+		return name
+	}
+	return l.Parameter(name)
 }
 
 // objective draws the graph of nodes over all points.
@@ -112,7 +143,7 @@ func (p *picture) lines(s step) []string {
 		lines = append(lines, p.opText(s))
 	}
 	if pick, ok := s.op.(*pickOp); ok {
-		lines[0] += " " + pick.args
+		lines[0] += " " + p.labels.parameter(pick.args)
 	}
 	if s.node == p.Objective.cost {
 		lines = append(lines, "objective")
@@ -131,7 +162,7 @@ func (p *picture) lines(s step) []string {
 // inputName returns a node's name without its salt.
 func (p *picture) inputName(n *gorgonia.Node) string {
 	name, _, _ := strings.Cut(n.Name(), " #")
-	return name
+	return p.labels.parameter(name)
 }
 
 // opText returns the op with its constant operands.

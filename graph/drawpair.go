@@ -14,8 +14,9 @@ type pairPicture struct {
 	prog *kernel.Program
 	ids  map[*pair.Node]string
 	// theta are the parameters of the last evaluation, or nil.
-	theta []float64
-	names []string
+	theta  []float64
+	names  []string
+	column func(int) string
 	// by maps a derivative node to the names of the variables it is the derivative
 	// by.
 	by map[*pair.Node][]string
@@ -24,18 +25,21 @@ type pairPicture struct {
 // pair draws k(x, x′) and its derivatives.
 func (d *drawing) pair(o *Objective) {
 	prog := o.solver.prog
-	p := &pairPicture{Expression: prog.Expression(), prog: prog, ids: map[*pair.Node]string{}, names: prog.Names(), by: map[*pair.Node][]string{}}
+	p := &pairPicture{Expression: prog.Expression(), prog: prog, ids: map[*pair.Node]string{}, column: o.labels.column, by: map[*pair.Node][]string{}}
+	for _, name := range prog.Names() {
+		p.names = append(p.names, o.labels.parameter(name))
+	}
 	if o.last != nil {
 		p.theta = o.solver.theta
 	}
 	for i, n := range p.ByFeature {
-		p.derivative(n, prog.FeatureName(i))
+		p.derivative(n, prog.FeatureName(i, p.column))
 	}
 	for i, n := range p.ByParameter {
 		p.derivative(n, p.names[i])
 	}
 	value, derivatives := p.Nodes()
-	d.cluster("pair", "k(x, x′) of a pair: "+prog.Text, func() {
+	d.cluster("pair", "k(x, x′) of a pair: "+o.labels.kernel(prog), func() {
 		for _, n := range value {
 			d.pairNode(p, n, p.valueLook(n))
 		}
@@ -96,7 +100,7 @@ func (d *drawing) pairNode(p *pairPicture, n *pair.Node, l look) {
 
 func (p *pairPicture) label(n *pair.Node) string {
 	if i, ok := p.Feature(n); ok {
-		return p.prog.FeatureName(i)
+		return p.prog.FeatureName(i, p.column)
 	}
 	if i, ok := p.Parameter(n); ok {
 		return p.names[i]

@@ -42,6 +42,9 @@ import (
 //
 //	Σ receives g(Q·diag(w)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
 //	b = Qp,  p_ti = ∂f/∂α_ti,  w_i = −∂f/∂q_i.
+//
+// If the solver has folds of rows, all rows of a fold are predicted from the rows of the
+// other folds ([foldOut]).
 type looOp struct {
 	baseOp
 	residualFixed bool
@@ -53,8 +56,11 @@ func newLOOOp(s *solver, residualFixed bool) *looOp {
 		args = "y"
 	}
 	name := "LOO"
+	if s.folds != nil {
+		name = "CV"
+	}
 	if s.squaredError {
-		name = "LOO-RMSE"
+		name += "-RMSE"
 	}
 	return &looOp{
 		baseOp:        baseOp{solver: s, name: name, args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
@@ -67,11 +73,11 @@ func (o *looOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		if _, err := o.likelihood(inputs); err != nil {
 			return nil, err
 		}
-		l, err := o.solver.leaveOneOut()
+		f, err := o.solver.predictive()
 		if err != nil {
 			return nil, err
 		}
-		return gorgonia.NewF64(l.objective()), nil
+		return gorgonia.NewF64(f), nil
 	})
 }
 
@@ -118,7 +124,7 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 		if err != nil {
 			return nil, err
 		}
-		b, err := o.solver.leftOutSlope()
+		b, err := o.solver.predictiveSlope()
 		if err != nil {
 			return nil, err
 		}
@@ -128,12 +134,9 @@ func (o *looResidualGradOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error)
 	})
 }
 
-// leftOut is the state of looOp for the solver's alpha.
-type leftOut struct {
-	// q is diag(Q), and a (n×T) is α over q, the errors of the predictions. w (n×q,
-	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted
-	// coefficients.
-	q, a, w []float64
+// errorScores are the criteria of looOp.
+type errorScores struct {
+	rows int
 	// density is the negative log predictive density.
 	density float64
 	// squares are the mean squared errors M of the targets, standardised is s.
@@ -141,16 +144,29 @@ type leftOut struct {
 	standardised float64
 	// squaredError says which criterion is the objective.
 	squaredError bool
+}
+
+func newErrorScores(rows, targets int, squaredError bool) errorScores {
+	return errorScores{rows: rows, squares: make([]float64, targets), squaredError: squaredError}
+}
+
+// leftOut is the state of looOp for the solver's alpha.
+type leftOut struct {
+	errorScores
+	// q is diag(Q), and a (n×T) is α over q, the errors of the predictions. w (n×q,
+	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted
+	// coefficients.
+	q, a, w []float64
 	// b is Qp, nil until it is needed.
 	b []float64
 }
 
 // objective returns the value of looOp.
-func (l *leftOut) objective() float64 {
+func (l *errorScores) objective() float64 {
 	if !l.squaredError {
 		return l.density
 	}
-	n, all := float64(len(l.q)), float64(len(l.a))
+	n, all := float64(l.rows), float64(l.rows*len(l.squares))
 	f := all / 2 * (l.standardised - 1 - math.Log(l.standardised))
 	for _, m := range l.squares {
 		f += n / 2 * (math.Log(2*math.Pi*m) + 1)
@@ -201,7 +217,7 @@ func (s *solver) leaveOneOut() (*leftOut, error) {
 		return s.left, nil
 	}
 	n := s.ws.N()
-	l := &leftOut{q: make([]float64, n), a: make([]float64, len(s.alpha)), squares: make([]float64, s.targets), squaredError: s.squaredError}
+	l := &leftOut{errorScores: newErrorScores(n, s.targets, s.squaredError), q: make([]float64, n), a: make([]float64, len(s.alpha))}
 	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err != nil {
 		return nil, err
@@ -236,6 +252,22 @@ func (s *solver) leaveOneOut() (*leftOut, error) {
 	return l, nil
 }
 
+// predictive returns looOp's value at the parameters of the last nlml.
+func (s *solver) predictive() (float64, error) {
+	if s.folds != nil {
+		f, err := s.foldsOut()
+		if err != nil {
+			return 0, err
+		}
+		return f.objective(), nil
+	}
+	l, err := s.leaveOneOut()
+	if err != nil {
+		return 0, err
+	}
+	return l.objective(), nil
+}
+
 // whitened returns W (n×q, column-major) with WWᵀ = Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹.
 func (s *solver) whitened() []float64 {
 	n := s.ws.N()
@@ -256,63 +288,90 @@ func (s *solver) whitened() []float64 {
 	return w
 }
 
-// leftOutSlope returns b = Qp, n×T.
-func (s *solver) leftOutSlope() ([]float64, error) {
-	l := s.left
-	if l.b != nil {
-		return l.b, nil
+// predictiveSlope returns b = Qp, n×T.
+func (s *solver) predictiveSlope() (b []float64, err error) {
+	if f := s.held; s.folds != nil {
+		if f.b == nil {
+			f.b, err = s.multiplyQ(f.w, f.p)
+		}
+		return f.b, err
 	}
+	l := s.left
+	if l.b == nil {
+		l.b, err = s.multiplyQ(l.w, l.slope())
+	}
+	return l.b, err
+}
+
+// multiplyQ returns Qp for the n×T matrix p, with Q = Σ⁻¹ − wwᵀ.
+func (s *solver) multiplyQ(w, p []float64) ([]float64, error) {
 	n := s.ws.N()
-	p := l.slope()
 	b := slices.Clone(p)
 	if err := s.ws.Solve(s.ctx, b, s.targets); err != nil {
 		s.formed, s.solved = false, false
 		return nil, err
 	}
 	for t := 0; t < len(b); t += n {
-		for j := 0; j < len(l.w); j += n {
-			floats.AddScaled(b[t:t+n], -floats.Dot(l.w[j:j+n], p[t:t+n]), l.w[j:j+n])
+		for j := 0; j < len(w); j += n {
+			floats.AddScaled(b[t:t+n], -floats.Dot(w[j:j+n], p[t:t+n]), w[j:j+n])
 		}
 	}
-	l.b = b
 	return b, nil
 }
 
-// leftOutAdjoint returns g times the adjoint of Σ under looOp. With D = diag(w) and
-// Q = Σ⁻¹ − WWᵀ, the middle term is
-//
-//	QDQ = Σ⁻¹DΣ⁻¹ − UWᵀ − WUᵀ,  U = Σ⁻¹DW − ½W(WᵀDW).
-func (s *solver) leftOutAdjoint(g float64) (device.Adjoint, error) {
-	n, l := s.ws.N(), s.left
-	b, err := s.leftOutSlope()
+// contractPredictive contracts g times the adjoint of Σ under looOp.
+func (s *solver) contractPredictive(g float64) error {
+	n := s.ws.N()
+	b, err := s.predictiveSlope()
 	if err != nil {
-		return device.Adjoint{}, err
+		return err
 	}
-	adj := device.Adjoint{Middle: l.weights(s.alpha)}
-	floats.Scale(g, adj.Middle)
+	var adj device.Adjoint
 	for t := 0; t < len(b); t += n {
 		addPair(&adj, -g/2, s.alpha[t:t+n], b[t:t+n])
 	}
-	if len(l.w) == 0 {
-		return adj, nil
+	if s.folds != nil {
+		w, middle := s.held.w, s.foldMiddle(g)
+		if err := s.addWhitened(&adj, w, s.multiplyMiddle(middle, w)); err != nil {
+			return err
+		}
+		inverse := s.ws.(device.BlockInverse) // foldsOut has used it
+		return inverse.ContractBlocks(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
 	}
-	// u is U times g, as in Middle.
-	u := slices.Clone(l.w)
-	for j := 0; j < len(u); j += n {
-		floats.Mul(u[j:j+n], adj.Middle)
+	adj.Middle = s.left.weights(s.alpha)
+	floats.Scale(g, adj.Middle)
+	product := slices.Clone(s.left.w)
+	for j := 0; j < len(product); j += n {
+		floats.Mul(product[j:j+n], adj.Middle)
 	}
-	dw := slices.Clone(u)
+	if err := s.addWhitened(&adj, s.left.w, product); err != nil {
+		return err
+	}
+	return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
+}
+
+// addWhitened adds to an adjoint with a middle term D the part of the mean's
+// coefficients. With Q = Σ⁻¹ − WWᵀ, the middle term is
+//
+//	QDQ = Σ⁻¹DΣ⁻¹ − UWᵀ − WUᵀ,  U = Σ⁻¹DW − ½W(WᵀDW).
+//
+// product is DW.
+func (s *solver) addWhitened(adj *device.Adjoint, w, product []float64) error {
+	if len(w) == 0 {
+		return nil
+	}
+	n, u := s.ws.N(), slices.Clone(product)
 	if err := s.ws.Solve(s.ctx, u, len(u)/n); err != nil {
 		s.formed, s.solved = false, false
-		return device.Adjoint{}, err
+		return err
 	}
 	for j := 0; j < len(u); j += n {
 		for k := 0; k < len(u); k += n {
-			floats.AddScaled(u[j:j+n], -floats.Dot(l.w[k:k+n], dw[j:j+n])/2, l.w[k:k+n])
+			floats.AddScaled(u[j:j+n], -floats.Dot(w[k:k+n], product[j:j+n])/2, w[k:k+n])
 		}
-		addPair(&adj, -1, u[j:j+n], l.w[j:j+n])
+		addPair(adj, -1, u[j:j+n], w[j:j+n])
 	}
-	return adj, nil
+	return nil
 }
 
 // addPair adds c(xyᵀ + yxᵀ) = ½c((x+y)(x+y)ᵀ − (x−y)(x−y)ᵀ) to the outer products.

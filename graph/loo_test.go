@@ -147,13 +147,16 @@ func TestLeaveOneOut(t *testing.T) {
 					}
 					s.LeaveOneOut, s.SquaredError = true, squares
 				})
-				checkLeaveOneOut(t, f)
+				checkPredictive(t, f, leaveOneOut)
 			})
 		}
 	}
 }
 
-func checkLeaveOneOut(t *testing.T, f *fixture) {
+// checkPredictive compares the gradient of f with central differences and its value with
+// the one of errors and variances by brute force.
+func checkPredictive(t *testing.T, f *fixture, bruteForce func(*fixture, *mat.SymDense, []float64) (deviations, variances []float64)) {
+	t.Helper()
 	f.checkGradient(t)
 	z := f.z(2)
 	got := f.value(t, z)
@@ -174,7 +177,7 @@ func checkLeaveOneOut(t *testing.T, f *fixture) {
 		return estimated[0]
 	})
 	terms := f.obj.Terms()
-	deviations, variances := leaveOneOut(f, sigma, beta)
+	deviations, variances := bruteForce(f, sigma, beta)
 	want := density(deviations, variances)
 	if f.spec.SquaredError {
 		want = squaredError(deviations, variances, f.spec.X.N)

@@ -22,10 +22,11 @@ type Objective struct {
 	value    *machine // cost alone, a part of the same graph
 	gradient *machine // cost and gradient
 	last     *machine // machine of the last successful evaluation
+	labels   Labels
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior}
+	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, labels: b.spec.Labels}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)
@@ -115,7 +116,10 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.solver.terms
-	if o.solver.left != nil {
+	switch {
+	case o.solver.held != nil:
+		t.LeaveOneOut = o.solver.held.objective()
+	case o.solver.left != nil:
 		t.LeaveOneOut = o.solver.left.objective()
 	}
 	if o.last != nil && o.prior != nil {

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -24,7 +25,8 @@ type Terms struct {
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
-	// LeaveOneOut is the leave-one-out criterion if that is the objective.
+	// LeaveOneOut is the criterion of leave-one-out or of cross-validation if that is the
+	// objective.
 	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
 	// factorisation; 0 unless the user allowed some.
@@ -69,9 +71,16 @@ type solver struct {
 	beta            []float64
 	solvedH         []float64 // Σ⁻¹H
 	left            *leftOut  // leave-one-out, nil until needed
-	squaredError    bool      // the criterion of left
-	gls             *mean.GLS
-	terms           Terms
+	squaredError    bool      // the criterion of left and held
+	// folds are the ends of the folds that looOp leaves out, nil for single rows; held
+	// is its state, nil until needed. blocks and blas serve it, with that many threads.
+	folds   []int
+	held    *foldOut
+	blocks  *device.Blocks
+	blas    *cpublas.Implementation
+	threads int
+	gls     *mean.GLS
+	terms   Terms
 
 	// contracted means that grad and diag belong to (alpha, inv, outer).
 	contracted      bool
@@ -87,8 +96,11 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		squaredError: spec.SquaredError,
-		identity:     identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
+		squaredError: spec.SquaredError, threads: spec.Threads,
+		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
+	}
+	if spec.LeaveOneOut {
+		s.folds = spec.Folds
 	}
 	if !spec.MeanFree {
 		s.h = spec.Mean.Evaluate(spec.X)
@@ -119,7 +131,7 @@ func (s *solver) nlml(c *covarianceHandle, r []float64) (float64, error) {
 // coefficients. One call of the workspace serves all right-hand sides.
 func (s *solver) solve(r []float64) error {
 	n := s.ws.N()
-	s.solved, s.contracted, s.left = false, false, nil
+	s.solved, s.contracted, s.left, s.held = false, false, nil, nil
 	s.residual = append(s.residual[:0], r...)
 	sides := slices.Concat(r, s.h)
 	if err := s.ws.Solve(s.ctx, sides, len(sides)/n); err != nil {
@@ -173,7 +185,7 @@ func (s *solver) leastSquares(r, solved []float64) error {
 
 // form forms Σ in the workspace, with jitter if that is needed and allowed.
 func (s *solver) form(c *covarianceHandle) (err error) {
-	s.formed, s.solved, s.contracted, s.left = false, false, false, nil
+	s.formed, s.solved, s.contracted, s.left, s.held = false, false, false, nil, nil
 	s.stamp++
 	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
 	s.estimated = append(s.estimated[:0], c.estimated...)
@@ -218,11 +230,11 @@ func (s *solver) contract(a *adjointHandle) error {
 		return nil
 	}
 	clear(s.grad)
-	adj, err := s.adjoint(a)
-	if err != nil {
-		return err
+	contract := s.contractLikelihood
+	if a.loo != 0 {
+		contract = func(a *adjointHandle) error { return s.contractPredictive(a.loo) }
 	}
-	if err := s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag); err != nil {
+	if err := contract(a); err != nil {
 		s.formed, s.solved = false, false
 		return err
 	}
@@ -236,12 +248,9 @@ func (s *solver) contract(a *adjointHandle) error {
 	return nil
 }
 
-// adjoint returns what the workspace contracts for a, which is without the outer
-// products if addOuter adds them.
-func (s *solver) adjoint(a *adjointHandle) (device.Adjoint, error) {
-	if a.loo != 0 {
-		return s.leftOutAdjoint(a.loo)
-	}
+// contractLikelihood contracts the adjoint a of nlmlOp, without the outer products if
+// addOuter adds them.
+func (s *solver) contractLikelihood(a *adjointHandle) error {
 	adj := device.Adjoint{Inv: a.inv}
 	if !s.prog.Bilinear() {
 		adj.Vectors = s.alpha
@@ -249,7 +258,7 @@ func (s *solver) adjoint(a *adjointHandle) (device.Adjoint, error) {
 			adj.Outer = append(adj.Outer, -a.outer)
 		}
 	}
-	return adj, nil
+	return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
 }
 
 // addOuter adds factor·Σ_t α_tᵀ(∂K/∂log θ_p)α_t to s.grad[p], and the diagonal of

@@ -125,10 +125,15 @@ var titles = map[FeatureKind]string{
 
 func (f Feature) title() string { return fmt.Sprintf("%s %v", titles[f.Kind], f.Dims) }
 
-// FeatureName describes a feature: its kind, its columns and its parameters.
-func (p *Program) FeatureName(index int) string {
+// FeatureName describes a feature: its kind, its columns and its parameters. label names
+// the columns.
+func (p *Program) FeatureName(index int, label func(column int) string) string {
 	f := p.Features[index]
-	name := f.title()
+	columns := make([]string, len(f.Dims))
+	for i, c := range f.Dims {
+		columns[i] = label(c)
+	}
+	name := titles[f.Kind] + " [" + strings.Join(columns, " ") + "]"
 	if q := p.paramAt(f.Param); q != nil {
 		name += " over " + q.Name + strings.Repeat("²", f.Power()-1)
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -70,7 +71,7 @@ func (c tape) check(t interface {
 	}
 	compare("k", value, c.f.Value)
 	for i, n := range c.nodes.ByFeature {
-		compare("∂k/∂ "+c.prog.FeatureName(i), number(n), c.f.ByFeature[i])
+		compare("∂k/∂ "+c.prog.FeatureName(i, strconv.Itoa), number(n), c.f.ByFeature[i])
 	}
 	for i, n := range c.nodes.ByParameter {
 		compare("∂k/∂ log "+c.prog.Names()[i], theta[i]*number(n), c.f.ByParameter[i])

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/fit"
 	"gpfit/fit/option"
 	"gpfit/table"
 )
@@ -45,7 +46,7 @@ func (j JobSpec) Values() (option.Values, error) {
 		return v, bad.err
 	}
 	known.Assign(&v, given)
-	v.Fit.Kernel, v.Fit.Settings.Seed, v.Data.Seed = j.Expression, j.Seed, j.Seed
+	v.Fit.Kernel, v.Fit.Settings.Seed, v.Data.Seed, v.Fit.FoldSeed = j.Expression, j.Seed, j.Seed, j.Seed
 	return v, nil
 }
 
@@ -100,6 +101,9 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 						return nil, s.errorAt(fmt.Sprintf("data[%d]", i), nil, "%s is too long for the name of a file: give data and kernel shorter names", j.ID)
 					}
 					j.Options = s.merged(d, k, j, extra)
+					if j.Options.Folds != nil && (j.Options.Objective == nil || !fit.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
+						return nil, s.errorAt("", nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
+					}
 					jobs = append(jobs, j)
 				}
 			}

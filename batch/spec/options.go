@@ -61,10 +61,12 @@ type Options struct {
 	Prior map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
 	// Tie: parameter that takes the value of another.
 	Tie map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
-	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, or loo-rmse, the root mean squared error of leave-one-out.
+	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group).
 	Objective *string `yaml:"objective,omitempty" json:"objective,omitempty"`
 	// Scores: predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation.
 	Scores []string `yaml:"scores,omitempty" json:"scores,omitempty"`
+	// Folds: number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse.
+	Folds *int `yaml:"folds,omitempty" json:"folds,omitempty"`
 	// StdErrors: report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter.
 	StdErrors *bool `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
 	// RequirePSD: refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows.

@@ -125,6 +125,8 @@ func (f *sampleFlags) check(args []string) error {
 		return exit.Usagef("--unconditional needs a MODEL: leave it out with --prior")
 	case f.prior != "" && f.Target != "":
 		return exit.Usagef("--target needs a MODEL: leave it out with --prior")
+	case f.prior != "" && f.Rows.UnseenZero:
+		return exit.Usagef("--unseen needs a MODEL, which knows the categories of its table: leave it out with --prior")
 	case f.prior == "" && f.set != nil:
 		return exit.Usagef("--set needs --prior: a MODEL has its parameters")
 	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):

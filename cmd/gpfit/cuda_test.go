@@ -184,3 +184,22 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 }
+
+// TestGPUFolds checks that the objective of cross-validation has the same value and
+// gradient on the emulated GPU as on the CPU.
+func TestGPUFolds(t *testing.T) {
+	g := newGPU(t)
+	for _, objective := range []string{"cv", "cv-rmse"} {
+		args := []string{"nlml", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--mean", "linear", "--objective", objective, "--folds", "4", "--subsample", "150"}
+		got, _ := g.report(t, nil, append(args, "--device", "cuda:0")...)
+		want, _ := g.report(t, nil, append(args, "--device", "cpu")...)
+		if got.Device != "cuda:0" || !(math.Abs(got.Objective-want.Objective) <= 1e-9*math.Abs(want.Objective)) {
+			t.Errorf("%s on %s: %v, on the CPU %v", objective, got.Device, got.Objective, want.Objective)
+		}
+		for name, v := range want.GradientLog {
+			if !(math.Abs(got.GradientLog[name]-v) <= 1e-7*math.Abs(want.Objective)) {
+				t.Errorf("%s: derivative by %s is %v, on the CPU %v", objective, name, got.GradientLog[name], v)
+			}
+		}
+	}
+}

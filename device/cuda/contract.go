@@ -15,37 +15,50 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
 			return &argumentError{err.Error()}
 		}
-		if err := w.bind(prog, theta); err != nil {
-			return err
-		}
-		if err := w.bindGradient(theta); err != nil {
-			return err
-		}
-		on, err := w.prepareContract(adj)
-		if err != nil {
-			return err
-		}
-		contract, more := w.contract, 0.0
-		if adj.Middle != nil {
-			contract, more = w.contractMiddle, middleFlops(w.n, w.sizes.panelWidth(w.n))
-			if err := w.prepareMiddle(adj.Middle); err != nil {
-				return err
-			}
-		}
-		if err := w.invert(ctx, more); err != nil {
-			return err
-		}
-		if err := w.gpu.run(kernels.SetDiagonal(w.matrix, w.diagonalInverse(), false)); err != nil {
-			return err
-		}
-		if err := contract(ctx, on); err != nil {
-			return err
-		}
-		if err := w.gpu.run(w.restoreDiagonal()); err != nil {
-			return err
-		}
-		return w.collect(grad, theta, diag)
+		return w.contractAdjoint(ctx, adj, nil, prog, theta, grad, diag)
 	})
+}
+
+// contractAdjoint contracts an adjoint that has at most one middle term, diagonal or of
+// blocks.
+func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := w.bind(prog, theta); err != nil {
+		return err
+	}
+	if err := w.bindGradient(theta); err != nil {
+		return err
+	}
+	on, err := w.prepareContract(adj)
+	if err != nil {
+		return err
+	}
+	contract, more := w.contract, 0.0
+	switch {
+	case middle != nil:
+		contract = func(ctx context.Context, on kernels.Adjoint) error { return w.contractBlocks(ctx, on, middle) }
+		more = middleFlops(w.n, w.sizes.panelWidth(w.n)) + middle.Flops(int(w.n))
+		if err := w.prepareBlocks(middle); err != nil {
+			return err
+		}
+	case adj.Middle != nil:
+		contract, more = w.contractMiddle, middleFlops(w.n, w.sizes.panelWidth(w.n))
+		if err := w.prepareMiddle(adj.Middle); err != nil {
+			return err
+		}
+	}
+	if err := w.invert(ctx, more); err != nil {
+		return err
+	}
+	if err := w.gpu.run(kernels.SetDiagonal(w.matrix, w.diagonalInverse(), false)); err != nil {
+		return err
+	}
+	if err := contract(ctx, on); err != nil {
+		return err
+	}
+	if err := w.gpu.run(w.restoreDiagonal()); err != nil {
+		return err
+	}
+	return w.collect(grad, theta, diag)
 }
 
 // prepareContract copies the vectors of adj to the device and clears the sums.
@@ -102,16 +115,23 @@ func (w *Workspace) contractColumns(ctx context.Context, on kernels.Adjoint, j0,
 	return ctx.Err()
 }
 
-// contractMiddle contracts an adjoint with a middle term, in panels of columns J. The
-// diagonal of the matrix holds the diagonal of Σ⁻¹.
+// contractMiddle contracts an adjoint with a diagonal middle term.
 func (w *Workspace) contractMiddle(ctx context.Context, on kernels.Adjoint) error {
+	return w.contractPanels(ctx, on, func(j0, j1 int64, weighted kernels.Matrix) error {
+		return w.gpu.run(kernels.SymmetricColumns(w.matrix, w.n, j0, j1, w.middle.at, weighted))
+	})
+}
+
+// contractPanels contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, in panels of columns
+// J = j0 … j1−1. weigh writes C·Σ⁻¹[:, J]; it may use the panel of [Workspace.invert]. The
+// diagonal of the matrix holds the diagonal of Σ⁻¹.
+func (w *Workspace) contractPanels(ctx context.Context, on kernels.Adjoint, weigh func(j0, j1 int64, weighted kernels.Matrix) error) error {
 	width := w.sizes.panelWidth(w.n)
-	weights := w.middle.at
-	weighted := kernels.Matrix{A: weights, LD: leadingDim(w.n)}.At(0, 1) // C·Σ⁻¹[:, J]
+	weighted := kernels.Matrix{A: w.middle.at, LD: leadingDim(w.n)}.At(0, 1)
 	panel := w.columns(w.panel)
 	for j0 := int64(0); j0 < w.n; j0 += width {
 		j1 := min(j0+width, w.n)
-		if err := w.gpu.run(kernels.SymmetricColumns(w.matrix, w.n, j0, j1, weights, weighted)); err != nil {
+		if err := weigh(j0, j1, weighted); err != nil {
 			return err
 		}
 		for i0 := int64(0); i0 < j1; i0 += w.sizes.symm {

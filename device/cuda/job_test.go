@@ -75,6 +75,7 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 	kappa, gradAll, diagAll := make([]float64, n), make([]float64, len(j.theta)), make([]float64, n)
 	means, covariance := make([]float64, len(many)/n*j.xs.N), make([]float64, j.xs.N*j.xs.N)
 	l := make([]float64, n*n)
+	blocks, gradBlocks, diagBlocks := device.NewBlocks([]int{1, n}), make([]float64, len(j.theta)), make([]float64, n)
 	for _, step := range []struct {
 		name string
 		call func() error
@@ -92,6 +93,10 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 		{"contract all", func() error {
 			return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, gradAll, diagAll)
 		}},
+		{"blocks", func() error { return ws.InverseBlocks(ctx, blocks) }},
+		{"contract blocks", func() error {
+			return ws.ContractBlocks(ctx, device.Adjoint{Inv: 0.5}, blocks, j.prog, j.theta, gradBlocks, diagBlocks)
+		}},
 		{"predict many", func() error { return ws.Predict(ctx, j.prog, j.theta, many, j.xs, means, nil) }},
 		{"covariance", func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, covariance) }},
 		{"predict", func() error { return ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction) }},
@@ -102,7 +107,7 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, means, covariance, mean, reduction, l), nil
+	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, blocks.Elements, gradBlocks, diagBlocks, means, covariance, mean, reduction, l), nil
 }
 
 // mustRun fails unless the results equal want, to the bit, if want is not nil.

@@ -47,6 +47,7 @@ type Workspace struct {
 	panel   buffer // panelWidth columns
 	vectors buffer // the vectors of an adjoint, and as many factors
 	middle  buffer // a panel of a middle term, and its diagonal matrix
+	folds   buffer // the blocks of a block-diagonal middle term
 	cross   buffer // a block of cross-covariances
 
 	filled     filled

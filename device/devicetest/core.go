@@ -118,14 +118,23 @@ func (s suite) testAdjoint(t *testing.T) {
 // checkContract contracts adj and compares the result.
 func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
 	t.Helper()
+	s.checkContraction(t, r, adj, nil, what, func(grad, diag []float64) error {
+		return w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag)
+	})
+}
+
+// checkContraction compares what contract computes with the contraction of adj and a middle term of
+// blocks, unless blocks is nil.
+func (s suite) checkContraction(t *testing.T, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
+	t.Helper()
 	grad, diag := make([]float64, len(r.p.theta)), make([]float64, r.p.x.N)
 	for i := range grad {
-		grad[i] = 1 // Contract adds to grad
+		grad[i] = 1 // a contraction adds to grad
 	}
-	if err := w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag); err != nil {
+	if err := contract(grad, diag); err != nil {
 		t.Fatal(err)
 	}
-	want, scale, wantDiag := r.contract(adj)
+	want, scale, wantDiag := r.contractWith(adj, blocks)
 	for i := range want {
 		want[i]++
 		if !(math.Abs(grad[i]-want[i]) <= s.tol.Vector*(1+scale[i])) {

@@ -128,6 +128,54 @@ func (s suite) testAdjointWork(t *testing.T) {
 	}
 }
 
+// testBlockWork checks operations, memory and repeatability of a contraction with a
+// middle term of blocks, and that the factor keeps its bits.
+func (s suite) testBlockWork(t *testing.T) {
+	const n = 600
+	ctx, p, rng := context.Background(), newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
+	w := s.exactWorkspace(t, p.x)
+	mustForm(t, w, p)
+	before, after := make([]float64, n*n), make([]float64, n*n)
+	if err := w.ReadFactor(0, n, before); err != nil {
+		t.Fatal(err)
+	}
+	ends := []int{100, 250, 400, n}
+	middle := symmetricBlocks(rng, ends)
+	if err := w.InverseBlocks(ctx, device.NewBlocks(ends)); err != nil {
+		t.Fatal(err)
+	}
+	flops, last := w.Work().Flops, device.Progress{}
+	w.OnProgress(func(pr device.Progress) { last = pr })
+	var first []float64
+	for k := range 2 {
+		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
+		if err := w.ContractBlocks(ctx, device.Adjoint{Inv: 1}, middle, p.prog, p.theta, grad, diag); err != nil {
+			t.Fatal(err)
+		}
+		if k == 1 {
+			compare(t, "contraction of blocks, second time", append(grad, diag...), first, 0)
+			continue
+		}
+		first = append(grad, diag...)
+		// As in testAdjointWork, and the product with the blocks.
+		if ratio := (w.Work().Flops - flops - middle.Flops(n)) / (n * n * n); ratio < 0.95 || ratio > 4.0/3+3*256.0/n {
+			t.Errorf("%.2f n³ operations for a middle term of blocks, without the product", ratio)
+		}
+		if last.Stage != "gradient" || math.Abs(last.Done/last.Total-1) > 0.05 {
+			t.Errorf("last progress %+v, want the end of the gradient", last)
+		}
+	}
+	if err := w.ReadFactor(0, n, after); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "factor after contractions of blocks", after, before, 0)
+	plan, full := s.b.Plan(n, 3).WithMiddle(), s.b.Plan(n, 3).WithBlocks(ends)
+	host := int64(8 * (len(middle.Elements) + 200*(200+128)))
+	if work := w.Work(); full.HostBytes()+full.DeviceBytes()-host < work.Bytes || full.HostBytes()-plan.HostBytes() != host {
+		t.Errorf("plan %+v with blocks, work %+v", full, work)
+	}
+}
+
 // testFactorBits checks that a restored factor gives the same bits as the original
 // one.
 func (s suite) testFactorBits(t *testing.T) {

@@ -117,6 +117,13 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 	if c, ok := w.(device.InverseDiagonal); ok {
 		calls["InverseDiagonal"] = func(ctx context.Context) error { return c.InverseDiagonal(ctx, make([]float64, n)) }
 	}
+	if c, ok := w.(device.BlockInverse); ok {
+		calls["InverseBlocks"] = func(ctx context.Context) error { return c.InverseBlocks(ctx, device.NewBlocks([]int{n})) }
+		calls["ContractBlocks"] = func(ctx context.Context) error {
+			middle := device.NewBlocks([]int{n})
+			return c.ContractBlocks(ctx, device.Adjoint{}, middle, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
+		}
+	}
 	if c, ok := w.(device.JointCovariance); ok {
 		calls["PredictCovariance"] = func(ctx context.Context) error {
 			return c.PredictCovariance(ctx, p.prog, p.theta, p.x, make([]float64, m*m))

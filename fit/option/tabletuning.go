@@ -17,7 +17,7 @@ func scoreOptions() Options {
 	selects := []string{"select"}
 	return Options{
 		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
-			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, or loo-rmse, the root mean squared error of leave-one-out",
+			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
 			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(fits, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
@@ -25,12 +25,18 @@ func scoreOptions() Options {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
 				v.CrossValidate = slices.Contains(value.([]string), "cv")
 			}},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: models, Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
-			Help:   "number of folds of the cross-validation",
-			Assign: into(func(v *Values) *int { return &v.CrossValidation.Folds })},
+		{Name: "folds", Kind: Whole, Group: Scores, Places: in(models, Spec), Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+			Help: "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
+			Assign: func(v *Values, value any) {
+				v.CrossValidation.Folds = value.(int)
+				v.Fit.Folds = v.CrossValidation.Folds
+			}},
 		{Name: "fold-seed", Kind: Seed, Group: Scores, Places: fits, Default: "1",
-			Help:   "seed that assigns rows to folds",
-			Assign: into(func(v *Values) *uint64 { return &v.CrossValidation.Seed })},
+			Help: "seed that assigns rows to folds",
+			Assign: func(v *Values, value any) {
+				v.CrossValidation.Seed = value.(uint64)
+				v.Fit.FoldSeed = v.CrossValidation.Seed
+			}},
 		{Name: "refit", Kind: Truth, Group: Scores, Places: models,
 			Help:   "tune the parameters again for each fold",
 			Assign: into(func(v *Values) *bool { return &v.CrossValidation.Refit })},

@@ -81,7 +81,7 @@ def test_data_frames(wave):
     y = pd.Series(y, index=X.index, name="effect")
     model = GPFitRegressor("rbf(ard)").fit(X, y)
     assert list(model.feature_names_in_) == ["X", "dose, mg"]
-    assert model.model_.description["feature_names"] == ["X", "dose, mg"]
+    assert model.model_.description["features"] == ["X", "dose, mg"]
     plain = GPFitRegressor("rbf(ard)").fit(X.to_numpy(), y.to_numpy())
     np.testing.assert_array_equal(model.predict(X), plain.predict(X.to_numpy()))
     with pytest.raises(ValueError, match="feature names"):
@@ -92,7 +92,7 @@ def test_a_data_frame_with_one_column_called_y(wave):
     X, y = wave
     X = pd.DataFrame({"y": X[:, 0]})
     model = GPFitRegressor().fit(X, y)
-    assert model.model_.description["feature_names"] == ["y"]
+    assert model.model_.description["features"] == ["y"]
     assert model.predict(X).shape == (60,)
 
 
@@ -137,7 +137,7 @@ def test_known_noise_in_a_column(wave):
     X, y = wave
     X = pd.DataFrame(X, columns=["a", "b"]).assign(variance=np.where(np.arange(60) < 30, 1e-4, 1.0))
     model = GPFitRegressor(noise_column="variance").fit(X, y)
-    assert model.model_.description["feature_names"] == ["a", "b"]
+    assert model.model_.description["features"] == ["a", "b"]
     _, std = model.predict(X, return_std=True)
     assert std[30:].min() > 0.9 > std[:30].max()
 

@@ -26,7 +26,7 @@ def test_fit_save_load_predict(co2, tmp_path):
     result = again.predict(rows, interval=0.5, gradient=True)
     assert {"mean", "std", "std_latent", "lower50", "gradient_year"} <= result.keys()
     np.testing.assert_array_equal(result["mean"], model.predict(rows)["mean"])
-    assert again.description["kernel_text"] == "rbf(ard)"
+    assert again.description["kernel"] == "rbf(ard)"
     assert "rbf(ard)" in repr(again)
     draws = again.sample(rows, draws=2)
     assert draws["draw1"].shape == (5,)

@@ -78,7 +78,8 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	return &workspace{x: x, n: x.N}, nil
 }
 
-// workspace implements [device.Workspace] and [device.InverseDiagonal].
+// workspace implements [device.Workspace], [device.InverseDiagonal] and
+// [device.BlockInverse].
 type workspace struct {
 	x        *kernel.Points // nil after Close
 	n        int
@@ -198,20 +199,62 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	e, err := w.evaluator(prog, theta)
-	if err := errors.Join(err, adj.CheckSizes(w.n, diag, grad, prog)); err != nil {
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return err
+	}
+	var middle mat.Matrix
+	if adj.Middle != nil {
+		middle = mat.NewDiagDense(w.n, adj.Middle)
+	}
+	return w.contract(ctx, adj, middle, prog, theta, grad, diag)
+}
+
+// ContractBlocks forms the middle term.
+func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, blocks *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	if err := device.CheckBlocks(adj, blocks, w.n, diag, grad, prog); err != nil {
+		return err
+	}
+	middle := mat.NewDense(w.n, w.n, nil)
+	err := blocks.Each(func(first, m int, elements []float64) error {
+		middle.Slice(first, first+m, first, first+m).(*mat.Dense).Copy(mat.NewDense(m, m, elements))
+		return nil
+	})
+	return errors.Join(err, w.contract(ctx, adj, middle, prog, theta, grad, diag))
+}
+
+// InverseBlocks copies blocks of the inverse.
+func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
+	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	var inverse mat.SymDense
-	var g, middle mat.Dense
+	if err := errors.Join(b.Check(w.n), w.chol.InverseTo(&inverse)); err != nil {
+		return err
+	}
+	return b.Each(func(first, m int, elements []float64) error {
+		mat.NewDense(m, m, elements).Copy(inverse.SliceSym(first, first+m))
+		return nil
+	})
+}
+
+// contract forms G with a middle term Σ⁻¹·middle·Σ⁻¹, unless middle is nil.
+func (w *workspace) contract(ctx context.Context, adj device.Adjoint, middle mat.Matrix, prog *kernel.Program, theta, grad, diag []float64) error {
+	e, err := w.evaluator(prog, theta)
+	if err != nil {
+		return err
+	}
+	var inverse mat.SymDense
+	var g, product mat.Dense
 	if err := w.chol.InverseTo(&inverse); err != nil {
 		return err
 	}
 	g.Scale(adj.Inv, &inverse)
-	if adj.Middle != nil {
-		middle.Apply(func(i, _ int, v float64) float64 { return adj.Middle[i] * v }, &inverse)
-		middle.Mul(&inverse, &middle)
-		g.Add(&g, &middle)
+	if middle != nil {
+		product.Product(&inverse, middle, &inverse)
+		g.Add(&g, &product)
 	}
 	for k, f := range adj.Outer {
 		v := mat.NewVecDense(w.n, adj.Vectors[k*w.n:(k+1)*w.n])

@@ -86,9 +86,10 @@ func TestInexactMethod(t *testing.T) {
 	}
 	_, factor := device.Capability[device.FactorStore](w, "a factor")
 	_, diagonal := device.Capability[device.InverseDiagonal](w, "a diagonal")
+	_, blocks := device.Capability[device.BlockInverse](w, "blocks")
 	_, joint := device.Capability[device.JointCovariance](w, "a covariance")
 	_, residual := device.Capability[device.ResidualChecker](w, "a residual")
-	for _, err := range []error{factor, diagonal, joint, residual} {
+	for _, err := range []error{factor, diagonal, blocks, joint, residual} {
 		var unsupported *device.UnsupportedError
 		if !errors.As(err, &unsupported) || unsupported.Method != "roundabout" {
 			t.Errorf("error %v, want an UnsupportedError", err)

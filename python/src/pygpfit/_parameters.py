@@ -87,13 +87,15 @@ class FitParameters(BaseEstimator):
         parameter that takes the value of another
     objective : word, default "nlml"
         what to minimize: nlml, the negative log marginal likelihood, loo, the negative
-        log predictive density of leave-one-out, or loo-rmse, the root mean squared
-        error of leave-one-out: nlml, loo, loo-rmse
+        log predictive density of leave-one-out, loo-rmse, the root mean squared error
+        of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds,
+        blocks and group): nlml, loo, loo-rmse, cv, cv-rmse
     scores : list of words, default None
         predictive scores to report with the NLML: leave-one-out (loo), cross-validation
         (cv) or both; in a batch, splits replace cross-validation: loo, cv
     folds : whole number, default None
-        number of folds of the cross-validation
+        number of folds of the cross-validation, for scores and for the objectives cv
+        and cv-rmse
     fold_seed : whole number, default 1
         seed that assigns rows to folds
     refit : true or false, default False

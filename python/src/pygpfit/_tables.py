@@ -8,13 +8,14 @@ import numpy as np
 
 
 def write(path, columns):
-    """Write named columns of numbers or text as a table. Return the file's path.
+    """Write named columns as a table. Return the file's path.
 
     Numbers go into a NumPy archive. CSV, with the shortest decimals that read back to the
-    same bits, takes what the archive cannot: text, and names with a meaning in archives.
+    same bits, takes what the archive cannot: text, booleans, dates, gaps among them, and
+    names with a meaning in archives.
     """
-    columns = {str(name): np.asarray(values) for name, values in columns.items()}
-    numbers = all(values.dtype.kind in "fiub" for values in columns.values())
+    columns = {str(name): _plain(np.asarray(values)) for name, values in columns.items()}
+    numbers = all(values.dtype.kind in "fiu" for values in columns.values())
     if numbers and len(columns) > 1 and "X" not in columns and all(map(_entry_name, columns)):
         path = Path(f"{path}.npz")
         # savez itself has a parameter called file.
@@ -33,18 +34,30 @@ def _entry_name(name):
     return name not in ("", "file", "allow_pickle") and "\0" not in name and not name.endswith(".npy")
 
 
+def _plain(values):
+    """Return durations as numbers of days, other columns as they are."""
+    if values.dtype.kind == "m":
+        return values / np.timedelta64(1, "D")
+    return values
+
+
 def _cells(values):
     """Return the cells of a column as texts."""
     if values.dtype.kind == "M":
-        return np.where(np.isnat(values), "", np.datetime_as_string(values))
+        days = np.isnat(values) | (values == values.astype("datetime64[D]"))
+        unit = "D" if days.all() else "auto"
+        return np.where(np.isnat(values), "", np.datetime_as_string(values, unit=unit))
     if values.dtype.kind == "f":
         values = values.astype(np.float64)
     return [_cell(value) for value in values.tolist()]
 
 
 def _cell(value):
-    if value is None or value != value:  # NaN, NaT
+    # NaN, NaT and NA of pandas are not equal to themselves; NA is not even comparable.
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
+    if hasattr(value, "isoformat"):  # a date, or a time with a zone
+        return value.isoformat()
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value)
@@ -76,6 +89,43 @@ def named_columns(data):
     return None
 
 
+def categories(data):
+    """Return the names of the columns of a data frame that its types call categories."""
+    types = getattr(data, "dtypes", None)
+    if not hasattr(types, "items"):  # Polars has a list
+        types = dict(zip(getattr(data, "columns", ()), types or ()))
+    return [str(name) for name, dtype in types.items() if type(dtype).__name__ in _CATEGORIES]
+
+
+# The types of categories in pandas and Polars.
+_CATEGORIES = {"CategoricalDtype", "Categorical", "Enum"}
+
+
+def mixed(data):
+    """Return the columns of a data frame by name if some are not numbers, else None."""
+    if not (hasattr(data, "columns") and hasattr(data, "dtypes")):
+        return None
+    columns = named_columns(data)
+    if not categories(data) and all(_numeric(values) for values in columns.values()):
+        return None
+    return columns
+
+
+def _numeric(values):
+    """Say whether a column holds numbers: also numbers beside NA, which NumPy calls objects."""
+    if values.dtype.kind in "fiu":
+        return True
+    return values.dtype.kind == "O" and all(
+        isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) or _cell(v) == ""
+        for v in values.tolist()
+    )
+
+
+def gaps(columns):
+    """Return which rows of named columns have an empty cell."""
+    return np.any([[cell == "" for cell in _cells(_plain(values))] for values in columns.values()], axis=0)
+
+
 def place(data, folder, name="data"):
     """Return the path of a table: data itself if it is a path, else a file in folder."""
     if isinstance(data, (str, os.PathLike)):
@@ -90,8 +140,23 @@ def place(data, folder, name="data"):
 
 
 def read_csv(path):
-    """Return the columns of a CSV file that gpfit wrote, by name."""
+    """Return the columns of a CSV file that gpfit wrote, by name: numbers, NaN in empty cells,
+    and text where a column has any."""
     with open(path, newline="", encoding="utf-8") as file:
-        names = next(csv.reader(file))
-        values = np.loadtxt(file, delimiter=",", ndmin=2, dtype=np.float64)
-    return dict(zip(names, values.reshape(-1, len(names)).T))
+        rows = csv.reader(file)
+        names = next(rows)
+        columns = list(zip(*rows)) or [()] * len(names)
+    return {name: _numbers_or_text(cells) for name, cells in zip(names, columns)}
+
+
+def _numbers_or_text(cells):
+    try:
+        return np.array([float(cell) if cell else np.nan for cell in cells], dtype=np.float64)
+    except ValueError:
+        return np.array(cells, dtype=object)
+
+
+def read_npy(path, names):
+    """Return the columns of an array that gpfit wrote, by name, each in memory of its own."""
+    values = np.load(path)
+    return {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}

@@ -36,7 +36,7 @@ class Model:
 
     def __repr__(self):
         about = self.description
-        return f"<Model {about['kernel_text']} on {about['n']} rows of {', '.join(about['feature_names'])}>"
+        return f"<Model {about['kernel']} on {about['n']} rows of {', '.join(about['features'])}>"
 
     def save(self, path):
         """Write the model file, which the program gpfit reads, too."""
@@ -51,9 +51,10 @@ class Model:
 
     @property
     def description(self):
-        """What ``gpfit export`` says about the model, without its arrays."""
-        about = self.export()
-        return {k: v for k, v in about.items() if k not in ("X", "y", "alpha", "training_noise")}
+        """What ``gpfit inspect`` says about the model: kernel, features, parameters, scores, options."""
+        about = json.loads(run("inspect", self.path, "--json", names={self.path: "the model"}))
+        del about["file"]  # it is temporary
+        return about
 
     def export(self, **options):
         """Return the model in the form for other programs, as a dict (examples/EXPORT.md)."""
@@ -73,7 +74,10 @@ class Model:
         Returns
         -------
         dict of str to array
-            mean, std, lower95, upper95, std_latent and what the options add
+            mean, std, lower95, upper95, std_latent and what the options add; with
+            ``mean_only=True``, mean alone, at a fraction of the cost; with
+            ``missing="blank"``, NaN in rows with gaps; with ``keep="id"``, that column of the
+            table, too, as text
         """
         return self._table("predict", data, options)
 
@@ -90,11 +94,14 @@ class Model:
 
     def _table(self, command, data, options):
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
-            out = Path(folder) / "result.csv"
+            text = bool(options.get("keep"))  # which an array of numbers cannot hold
+            out = Path(folder) / ("result.csv" if text else "result.npy")
             inputs = [] if data is None else [_tables.place(data, folder)]
             names = {path: "data" for path in inputs} | {self.path: "the model"}
-            run(command, self.path, *inputs, "--quiet", f"--out={out}", *flags(options, command), names=names)
-            return _tables.read_csv(out)
+            summary = run(command, self.path, *inputs, "--quiet", "--json", f"--out={out}", *flags(options, command), names=names)
+            if text:
+                return _tables.read_csv(out)
+            return _tables.read_npy(out, json.loads(summary)["columns"])
 
 
 class _File:
@@ -126,7 +133,15 @@ def fit(data, **options):
     """
     with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
         path = _tables.place(data, folder)
-        return fit_file(path, folder, {path: "data"}, options)
+        return fit_file(path, folder, {path: "data"}, with_categories(options, data))
+
+
+def with_categories(options, data):
+    """Return the options with the categories that the types of a data frame name."""
+    names = _tables.categories(data)
+    if not names or options.get("categories"):
+        return options
+    return options | {"categories": names}
 
 
 def fit_file(path, folder, names, options):
@@ -140,7 +155,7 @@ def fit_file(path, folder, names, options):
 def load(path):
     """Read a model file."""
     model = Model(Path(path).read_bytes())
-    run("export", model.path, names={model.path: str(path)})  # checks the file
+    run("inspect", model.path, names={model.path: str(path)})  # checks the file
     return model
 
 
@@ -148,4 +163,5 @@ def nlml(data, **options):
     """Evaluate the likelihood and its gradient, as ``gpfit nlml`` does, and return its report."""
     with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
         path = _tables.place(data, folder)
+        options = with_categories(options, data)
         return json.loads(run("nlml", path, "--quiet", "--json", *flags(options, "nlml"), names={path: "data"}))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _tables
 from ._options import OPTIONS
 from ._parameters import FitParameters
-from .model import Model, fit_file
+from .model import Model, fit_file, with_categories
 
 _WHERE = ("device", "fallback", "threads")
 
@@ -58,13 +58,23 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     """
 
     def fit(self, X, y):
-        """Tune the parameters on rows X with the targets y, one number each."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=False,
-            ensure_min_samples=2, ensure_all_finite=self._finite(),
-        )
+        """Tune the parameters on rows X with the targets y, one number each.
+
+        X may be a data frame with columns of text, categories, booleans and dates, which
+        gpfit encodes as the command line does: ``report_["encoding"]`` says how. Rows to
+        predict then come in data frames with the same columns.
+        """
         options = {name: getattr(self, name) for name in OPTIONS["fit"] if hasattr(self, name)}
         options["seed"] = _seed(self.random_state)
+        self._mixed = _tables.mixed(X) is not None
+        if self._mixed:
+            options = with_categories(options, X)
+            X, y = self._check_mixed(X, y)
+        else:
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, y_numeric=True, multi_output=False,
+                ensure_min_samples=2, ensure_all_finite=self._finite(),
+            )
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
             path = self._write(folder, X, y)
             names = {path: "the training data"}
@@ -77,7 +87,19 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         self.n_iter_ = max(1, self.report_.get("iterations", 1))
         return self
 
-    def predict(self, X, return_std=False, return_cov=False, *, observed=True):
+    def _check_mixed(self, X, y=None):
+        """Return the columns of a data frame with columns of any kind, and the target."""
+        validate_data(self, X, skip_check_array=True, reset=y is not None)
+        columns = _tables.named_columns(X)
+        if columns is None or not hasattr(self, "feature_names_in_"):
+            raise ValueError("the columns are not all numbers: they need a data frame, with texts as their names")
+        if y is None:
+            return columns
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True)
+        check_consistent_length(X, y)
+        return columns, y
+
+    def predict(self, X, return_std=False, return_cov=False, *, observed=True, unseen="error"):
         """Predict the target at rows X.
 
         Parameters
@@ -88,6 +110,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         observed : standard deviation and covariance of new observations, with noise, as
             scikit-learn gives them for a kernel with a WhiteKernel; False leaves the noise
             out
+        unseen : "error", or "zero" for categories that fit has not seen: their indicators
+            are then 0
 
         With missing="drop", rows with gaps have the prediction NaN.
 
@@ -95,40 +119,41 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         -------
         mean, or (mean, std), or (mean, cov)
         """
-        X = self._check(X)
+        X, missing = self._check(X)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: the diagonal of the covariance has the variances")
-        missing = np.isnan(X).any(axis=1)
+        options = self._where() | {"unseen": unseen}
         if missing.any():
-            return _with_gaps(missing, self._predict(X[~missing], return_std, return_cov, observed))
-        return self._predict(X, return_std, return_cov, observed)
+            return _with_gaps(missing, self._predict(_without(missing, X), np.sum(~missing), return_std, return_cov, observed, options))
+        return self._predict(X, len(missing), return_std, return_cov, observed, options)
 
-    def _predict(self, X, return_std, return_cov, observed):
-        if len(X) == 0:
+    def _predict(self, X, n, return_std, return_cov, observed, options):
+        if n == 0:
             spread = np.empty((0, 0)) if return_cov else np.empty(0)
             return (np.empty(0), spread) if return_std or return_cov else np.empty(0)
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
             path = self._write(folder, X)
             if return_cov:
                 file = Path(folder) / "cov.npy"
-                result = self.model_.predict(path, cov=file, observed=observed, **self._where())
+                result = self.model_.predict(path, cov=file, observed=observed, **options)
                 return result["mean"], np.load(file)
-            result = self.model_.predict(path, **self._where())
+            result = self.model_.predict(path, mean_only=not return_std, **options)
         if return_std:
             return result["mean"], result["std" if observed else "std_latent"]
         return result["mean"]
 
-    def sample_y(self, X, n_samples=1, random_state=0, *, observed=True):
+    def sample_y(self, X, n_samples=1, random_state=0, *, observed=True, unseen="error"):
         """Draw from the posterior, jointly at rows X, which must have no gaps.
 
         The result has one column per draw. The parameters mean the same as those of predict
         and of scikit-learn's regressor.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
             result = self.model_.sample(
-                self._write(folder, X), draws=n_samples, seed=_seed(random_state), observed=observed, **self._where()
+                self._write(folder, X), draws=n_samples, seed=_seed(random_state), observed=observed,
+                unseen=unseen, **self._where()
             )
         return np.column_stack([result[f"draw{i}"] for i in range(n_samples)])
 
@@ -138,8 +163,19 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         return self.log_marginal_likelihood_value_
 
     def _check(self, X):
+        """Return the rows and which of them have gaps."""
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
+        if not self._is_mixed():
+            X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
+            return X, np.isnan(X).any(axis=1)
+        columns = self._check_mixed(X)
+        if self.missing != "drop":  # the program says where the gaps are
+            return columns, np.zeros(len(X), dtype=bool)
+        return columns, _tables.gaps(columns)
+
+    def _is_mixed(self):
+        """Say whether fit had columns that are not all numbers."""
+        return getattr(self, "_mixed", False)  # models pickled by an earlier version have none
 
     def _finite(self):
         """Return what scikit-learn should check: with missing="drop" there may be gaps."""
@@ -151,6 +187,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def _write(self, folder, X, y=None):
         """Write rows in the form in which fit wrote them, and return the file's path."""
         path = Path(folder) / "data"
+        if isinstance(X, dict):
+            return _tables.write(path, X if y is None else X | {_free("y", X): y})
         names = getattr(self, "feature_names_in_", ())
         if not all(names) or len(set(names)) < X.shape[1]:  # without names, or not unique
             return _tables.write_array(path, X, y)
@@ -163,6 +201,13 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "drop"
         return tags
+
+
+def _without(missing, X):
+    """Return the rows that are not missing."""
+    if isinstance(X, dict):
+        return {name: values[~missing] for name, values in X.items()}
+    return X[~missing]
 
 
 def _with_gaps(missing, result):

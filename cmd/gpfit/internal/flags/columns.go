@@ -13,12 +13,7 @@ import (
 // columnNames returns the column names of the table that a command reads: the argument
 // DATA, or the value of --data. It returns nil if that is not a table yet.
 func columnNames(cmd *cobra.Command, args []string) []string {
-	path := ""
-	if f := cmd.Flags().Lookup("data"); f != nil {
-		path = f.Value.String()
-	} else if i := slices.IndexFunc(strings.Fields(cmd.Use)[1:], isData); i >= 0 && len(args) > 0 {
-		path = args[min(i, len(args)-1)]
-	}
+	path := dataPath(cmd, args)
 	if info, err := os.Stat(path); path == "" || path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil // completion must not consume an input that can be read only once
 	}
@@ -29,6 +24,17 @@ func columnNames(cmd *cobra.Command, args []string) []string {
 	}
 	defer in.Close()
 	return in.Names()
+}
+
+// dataPath returns the argument DATA or the value of --data, "" if there is none yet.
+func dataPath(cmd *cobra.Command, args []string) string {
+	if f := cmd.Flags().Lookup("data"); f != nil {
+		return f.Value.String()
+	}
+	if i := slices.IndexFunc(strings.Fields(cmd.Use)[1:], isData); i >= 0 && len(args) > 0 {
+		return args[min(i, len(args)-1)]
+	}
+	return ""
 }
 
 func isData(argument string) bool { return strings.Trim(argument, "[]") == "DATA" }

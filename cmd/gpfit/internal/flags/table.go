@@ -140,10 +140,13 @@ func (f *tableFlag) explain(text string, err error) error {
 	return exit.Usagef("environment variable %s=%q: %w", f.variable, text, err)
 }
 
-// complete returns the shell's completions of the flag: its words, or the column names
-// of the table that the command reads.
+// complete returns the shell's completions of the flag: its words, or the names of the
+// columns or of the parameters of the table that the command reads.
 func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	o, words := f.option, f.option.Examples
+	if namesParameters(o) {
+		return f.completeParameter(cmd, args, begun)
+	}
 	switch {
 	case o.Kind.Columns:
 		words = columnNames(cmd, args)

@@ -42,6 +42,19 @@ type File struct {
 	Path   string
 	Format FileFormat
 	gzip   bool
+	// columns are the names of the columns of an NPY file, which cannot hold them.
+	columns []string
+}
+
+// naming is an encoder that tells the file the names of its columns.
+type naming struct {
+	columns.BlockEncoder
+	file *File
+}
+
+func (e naming) Encode(b *columns.Block) error {
+	e.file.columns = b.Names
+	return e.BlockEncoder.Encode(b)
 }
 
 // Choose returns the file for --out, whose name gives the format unless --format or
@@ -157,12 +170,15 @@ func (f *File) Table(w io.Writer, info map[string]any, r columns.TargetColumns) 
 }
 
 // Summary prints info as JSON if --json asks for JSON and the result is in a file of
-// another format.
+// another format. For NPY files it includes the names of the columns.
 func (f *File) Summary(stdout io.Writer, asJSON bool, info map[string]any) error {
 	if !asJSON || f.Format == JSON || f.OnStdout() {
 		return nil
 	}
 	info["schema_version"], info["file"], info["format"] = 1, f.Path, f.Format
+	if f.columns != nil {
+		info["columns"] = f.columns
+	}
 	return json.NewEncoder(stdout).Encode(info)
 }
 
@@ -175,7 +191,7 @@ func (f *File) Sheet(w io.Writer, info map[string]any) *columns.Sheet {
 	case JSONLines:
 		return columns.NewTable(columns.NewJSONLines(w))
 	case NPY:
-		return columns.NewTable(columns.NewNPY(w))
+		return columns.NewTable(naming{columns.NewNPY(w), f})
 	case Parquet:
 		return columns.NewTable(newParquet(w))
 	}

@@ -26,15 +26,18 @@ func (f *Flags) FitOptions(msg *messages.Writer) fit.Options {
 	return o
 }
 
-// CheckScores returns an error for options of a cross-validation without --scores cv, and
-// for options of a split without one.
+// CheckScores returns an error for options of a cross-validation without one, and for
+// options of a split without one.
 func (f *Flags) CheckScores() error {
+	folds := f.Fit.Objective.LeavesFoldsOut()
 	switch {
 	case f.CrossValidate:
-	case f.Changed("folds", "refit"):
-		return exit.Usagef("--folds and --refit need --scores cv")
-	case f.Fit.HoldOut == 0 && f.Changed("group", "blocks"):
-		return exit.Usagef("--group and --blocks say which rows are held out: they need --holdout or --scores cv")
+	case f.Changed("refit"):
+		return exit.Usagef("--refit needs --scores cv")
+	case !folds && f.Changed("folds"):
+		return exit.Usagef("--folds needs --scores cv or --objective cv or cv-rmse")
+	case !folds && f.Fit.HoldOut == 0 && f.Changed("group", "blocks"):
+		return exit.Usagef("--group and --blocks say which rows are held out: they need --holdout, --scores cv or --objective cv or cv-rmse")
 	}
 	return nil
 }

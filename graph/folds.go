@@ -1,0 +1,255 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/floats"
+
+	cpublas "gpfit/cpu/blas"
+	"gpfit/device"
+)
+
+// foldOut is the state of looOp for the solver's alpha if it leaves out folds of rows
+// instead of single rows. With V = (Q_II)⁻¹ for the rows I of a fold, their predictions
+// from all other rows at the same parameters have the errors a_I = Vα_I and the
+// covariance V, of which v is the diagonal (Sundararajan & Keerthi, Neural Computation 13
+// (2001), 1103; Ginsbourger & Schärer, arXiv 2101.03108). The criteria are those of
+// single rows in a_i and v_i.
+//
+// From dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the derivatives p and W
+// that looOp's formulas need in place of p and diag(w):
+//
+//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
+type foldOut struct {
+	errorScores
+	// v has n elements. a, e and p are n×T, h has n elements, and w is as in leftOut.
+	v, a, e, p, h, w []float64
+	// b is Qp, nil until it is needed.
+	b []float64
+	// scale is the factor of W in the solver's blocks, which hold V before; then it
+	// is 0.
+	scale float64
+}
+
+// checkFolds returns an error unless folds are nil or the ends of at least two folds of n
+// rows.
+func checkFolds(folds []int, n int) error {
+	if folds == nil {
+		return nil
+	}
+	if len(folds) < 2 {
+		return fmt.Errorf("graph: %d folds: cross-validation needs two", len(folds))
+	}
+	first := 0
+	for _, end := range folds {
+		if end <= first || end > n {
+			return fmt.Errorf("graph: folds end at rows %v of %d", folds, n)
+		}
+		first = end
+	}
+	if first != n {
+		return fmt.Errorf("graph: folds of %d rows for %d points", first, n)
+	}
+	return nil
+}
+
+// FoldLeverageError reports a fold that has no predictions because the other rows do
+// not determine the mean's coefficients.
+type FoldLeverageError struct{ Fold int }
+
+func (e *FoldLeverageError) Error() string {
+	return fmt.Sprintf("graph: without fold %d (counted from 0) the data do not determine the coefficients of the mean: cross-validation needs a simpler mean function or more folds", e.Fold)
+}
+
+// foldsOut returns looOp's state at the parameters of the last nlml.
+func (s *solver) foldsOut() (*foldOut, error) {
+	if s.held != nil {
+		return s.held, nil
+	}
+	n := s.ws.N()
+	inverse, err := device.Capability[device.BlockInverse](s.ws, "blocks of the inverse, which K-fold cross-validation needs")
+	if err != nil {
+		return nil, err
+	}
+	if s.blocks == nil {
+		s.blocks = device.NewBlocks(s.folds)
+		if s.blas, err = cpublas.New(cpublas.Options{Threads: s.threads}); err != nil {
+			return nil, err
+		}
+	}
+	if err := inverse.InverseBlocks(s.ctx, s.blocks); err != nil {
+		s.formed, s.solved = false, false
+		return nil, err
+	}
+	f := &foldOut{errorScores: newErrorScores(n, s.targets, s.squaredError)}
+	f.v, f.h = make([]float64, n), make([]float64, n)
+	f.a, f.e, f.p = make([]float64, len(s.alpha)), make([]float64, len(s.alpha)), make([]float64, len(s.alpha))
+	if len(s.h) > 0 {
+		f.w = s.whitened()
+	}
+	fold := 0
+	if err := s.blocks.Each(func(first, m int, v []float64) error {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.invertFold(f.w, fold, first, m, v); err != nil {
+			return err
+		}
+		for t := 0; t < len(s.alpha); t += n {
+			s.multiplyFold(m, v, s.alpha[t+first:], f.a[t+first:])
+		}
+		for i := range m {
+			f.v[first+i] = v[i*m+i]
+		}
+		fold++
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	f.score()
+	f.slopes()
+	_ = s.blocks.Each(func(first, m int, v []float64) error {
+		for t := 0; t < len(s.alpha); t += n {
+			s.multiplyFold(m, v, f.e[t+first:], f.p[t+first:])
+		}
+		return nil
+	})
+	s.held = f
+	return f, nil
+}
+
+// invertFold replaces the block of Σ⁻¹ for the rows of a fold by V, both halves.
+func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error {
+	n := s.ws.N()
+	kappa := make([]float64, m)
+	for i := range m {
+		kappa[i] = v[i*m+i]
+		for j := 0; j < len(w); j += n {
+			floats.AddScaled(v[i*m:(i+1)*m], -w[j+first+i], w[j+first:j+first+m])
+		}
+	}
+	if minor := s.blas.Cholesky(blas.Upper, m, v, m); minor > 0 {
+		if len(w) > 0 {
+			return &FoldLeverageError{fold}
+		}
+		return &device.NotPDError{Minor: first + minor, N: n}
+	}
+	for i := range m {
+		// As in leaveOneOut.
+		if pivot := v[i*m+i]; len(w) > 0 && !(pivot*pivot > 1e-12*kappa[i]) {
+			return &FoldLeverageError{fold}
+		}
+	}
+	if !s.blas.Dpotri(blas.Upper, m, v, m) {
+		return &device.NotPDError{Minor: first + 1, N: n}
+	}
+	for i := range m {
+		for j := range i {
+			v[i*m+j] = v[j*m+i]
+		}
+	}
+	return nil
+}
+
+// multiplyFold writes the product of the m×m matrix v with the first numbers of x to y.
+func (s *solver) multiplyFold(m int, v, x, y []float64) {
+	for i := range m {
+		y[i] = floats.Dot(v[i*m:(i+1)*m], x[:m])
+	}
+}
+
+// score computes the criteria.
+func (f *foldOut) score() {
+	n := len(f.v)
+	for k, a := range f.a {
+		v := f.v[k%n]
+		f.density += math.Log(v)/2 + a*a/(2*v) + math.Log(2*math.Pi)/2
+		f.squares[k/n] += a * a / float64(n)
+		f.standardised += a * a / v / float64(len(f.a))
+	}
+}
+
+// slopes computes e and h.
+func (f *foldOut) slopes() {
+	n := len(f.v)
+	for k, a := range f.a {
+		i := k % n
+		v := f.v[i]
+		if f.squaredError {
+			excess := 1 - 1/f.standardised
+			f.e[k] = a/f.squares[k/n] + excess*a/v
+			f.h[i] -= excess * a * a / (2 * v * v)
+		} else {
+			f.e[k] = a / v
+			f.h[i] += (1 - a*a/v) / (2 * v)
+		}
+	}
+}
+
+// foldMiddle returns g times the middle term W, which takes the place of V.
+func (s *solver) foldMiddle(g float64) *device.Blocks {
+	f := s.held
+	if f.scale != 0 {
+		floats.Scale(g/f.scale, s.blocks.Elements)
+		f.scale = g
+		return s.blocks
+	}
+	n := s.ws.N()
+	var scratch []float64
+	_ = s.blocks.Each(func(first, m int, v []float64) error {
+		scratch = slices.Grow(scratch[:0], m*(m+middleRows))[:m*(m+middleRows)]
+		s.weigh(m, v, f.h[first:first+m], g, scratch)
+		for t := 0; t < len(f.a); t += n {
+			a, p := f.a[t+first:t+first+m], f.p[t+first:t+first+m]
+			for i := range m {
+				floats.AddScaled(v[i*m:(i+1)*m], g/2*p[i], a)
+				floats.AddScaled(v[i*m:(i+1)*m], g/2*a[i], p)
+			}
+		}
+		return nil
+	})
+	f.scale = g
+	return s.blocks
+}
+
+// middleRows is the number of rows of V·diag(h) that weigh forms at a time.
+const middleRows = 128
+
+// weigh overwrites the m×m matrix V by g·V·diag(h)·V, with m·(m + middleRows) numbers of
+// working space.
+func (s *solver) weigh(m int, v, h []float64, g float64, scratch []float64) {
+	copied, rows := scratch[:m*m], scratch[m*m:]
+	copy(copied, v)
+	for i0 := 0; i0 < m; i0 += middleRows {
+		count := min(middleRows, m-i0)
+		for i := range count {
+			floats.MulTo(rows[i*m:(i+1)*m], copied[(i0+i)*m:(i0+i+1)*m], h)
+		}
+		s.blas.Dgemm(blas.NoTrans, blas.NoTrans, count, m, m, g, rows, m, copied, m, 0, v[i0*m:], m)
+	}
+}
+
+// multiplyMiddle returns the product of the middle term with the n×q matrix x.
+func (s *solver) multiplyMiddle(b *device.Blocks, x []float64) []float64 {
+	out := make([]float64, len(x))
+	_ = b.Each(func(first, m int, elements []float64) error {
+		for j := 0; j < len(x); j += s.ws.N() {
+			s.multiplyFold(m, elements, x[j+first:], out[j+first:])
+		}
+		return nil
+	})
+	return out
+}
+
+// FoldScores returns, after an evaluation of an objective with folds, the negative log
+// predictive density of all rows and targets, each row predicted from the other folds,
+// and the mean squared error of each target. Without folds it returns 0 and nil.
+func (o *Objective) FoldScores() (density float64, squares []float64) {
+	if o.solver.held == nil {
+		return 0, nil
+	}
+	return o.solver.held.density, slices.Clone(o.solver.held.squares)
+}
