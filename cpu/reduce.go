@@ -68,7 +68,10 @@ func newReducer(w *Workspace, evaluators []*kernel.Evaluator) *reducer {
 // reduce writes the results of points j0 … j1−1.
 func (r *reducer) reduce(ctx context.Context, j0, j1 int) error {
 	w, width := r.w, r.solve.Width()
-	threads := w.threadsFor(w.n)
+	threads := w.dev.threads
+	if (j1-j0)*w.n < serialBelow*serialBelow {
+		threads = w.threadsFor(w.n)
+	}
 	t := reducerTasks{first: j0, last: j1, panels: (j1 - j0 + width - 1) / width, bands: r.solve.Bands()}
 	if t.bands == 1 {
 		t.group = max(1, min(groupPanels, t.panels/(tasksPerThread*threads), panelElements/(width*w.n*threads)))
