@@ -141,7 +141,7 @@ func (dev *Device) Info() device.Info {
 // Plan returns memory and work for n points of d columns: one n×n buffer, the
 // working space of matrix products, and vectors.
 func (dev *Device) Plan(n, d int) device.Plan {
-	plan := device.MatrixPlan(n, d, "", 8*(int64(n)*int64(leadingDim(n))+packing*int64(min(n, leafFast))+predictElements+int64(n)*int64(2*d+4*dev.threads+8)))
+	plan := device.MatrixPlan(n, d, "", 8*(int64(n)*int64(leadingDim(n))+packing*int64(min(n, leafFast))+predictNumbers(n, dev.threads)+int64(n)*int64(2*d+4*dev.threads+8)))
 	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(n), What: middleTerm}}, cube(n)
 	if n >= 1000 {
 		plan.FlopRate = dev.flopRate()

@@ -8,21 +8,21 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
-// predictElements bounds the block of cross-covariances: 32 MiB.
-const predictElements = 4 << 20
+// crossRows returns the number of points in a block of cross-covariances of n points,
+// which has at most 32 MiB.
+func crossRows(n, m int) int { return min(m, max(1, min(1024, (4<<20)/n))) }
 
-// crossRows returns the number of points in a block of cross-covariances.
-func crossRows(n, m int) int { return min(m, max(1, min(1024, predictElements/n))) }
-
-// Predict processes xs in blocks of rows. A block b first holds k(x*, x_i) for all
-// i, and then b·L⁻ᵀ.
+// Predict computes the means alone as [Device.PredictMeans] does. With variances, a
+// [reducer] does the work.
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
 	defer w.emptyIfStopped(&err)
-	if reduction != nil && w.stage < stageFactored {
+	if reduction == nil {
+		return w.dev.PredictMeans(ctx, w.x, prog, theta, alpha, xs, mean)
+	}
+	if w.stage < stageFactored {
 		return device.ErrStage
 	}
 	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
@@ -32,32 +32,17 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if err != nil {
 		return err
 	}
-	perRow := float64(w.n) * float64(w.n)
-	w.begin("predict", perRow*float64(xs.N))
-	block := crossRows(w.n, xs.N)
-	if len(w.cross) < block*w.n {
-		w.cross = make([]float64, block*w.n)
-	}
-	for j0 := 0; j0 < xs.N; j0 += block {
-		j1 := min(j0+block, xs.N)
-		if err := w.crossCovariances(ctx, evaluators, xs, j0, j1, w.cross); err != nil {
+	r := newReducer(w, evaluators)
+	r.xs, r.alpha, r.mean, r.reduction = xs, alpha, mean, reduction
+	perPoint := float64(w.n) * float64(w.n)
+	w.begin("predict", perPoint*float64(xs.N))
+	for j0 := 0; j0 < xs.N; j0 += r.points {
+		j1 := min(j0+r.points, xs.N)
+		if err := r.reduce(ctx, j0, j1); err != nil {
 			return err
 		}
-		err := parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(_, r int) {
-			weigh(w.cross[r*w.n:(r+1)*w.n], alpha, mean, j0+r, xs.N)
-		})
-		if err != nil {
+		if err := w.worked(ctx, perPoint*float64(j1-j0)); err != nil {
 			return err
-		}
-		if reduction == nil {
-			continue
-		}
-		if err := w.solveRight(ctx, 0, w.n, w.cross, w.n, j1-j0); err != nil {
-			return err
-		}
-		for r := range j1 - j0 {
-			row := w.cross[r*w.n : (r+1)*w.n]
-			reduction[j0+r] = vec.Dot(row, row)
 		}
 	}
 	return nil

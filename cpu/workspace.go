@@ -37,8 +37,11 @@ type Workspace struct {
 	written int
 	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
 	inverseDiag []float64
-	// cross is a block of cross-covariances (predict.go), kept between calls.
-	cross []float64
+	// solve, panels and scratch are the working space of predictions (reduce.go), kept
+	// between calls.
+	solve   *cpublas.ForwardSolve
+	panels  []*cpublas.Panel
+	scratch [][]float64
 	// tile holds a row of a tile of an adjoint for each thread.
 	tile []float64
 	// middle holds two panels of rows (middle.go). The first contraction of a
@@ -115,21 +118,30 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 // error. Calls that poll a context defer it.
 func (w *Workspace) emptyIfStopped(err *error) {
 	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
-		w.stage = stageEmpty
+		w.empty()
+	}
+}
+
+// empty returns to the state before Fill.
+func (w *Workspace) empty() {
+	w.stage = stageEmpty
+	if w.solve != nil {
+		w.solve.Reset()
 	}
 }
 
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
 	matrix := int64(len(w.a)) * 8
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+len(w.cross)+len(w.middle))*8}
+	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+w.predictElements()+len(w.middle))*8}
 }
 
 // Close frees the buffer.
 func (w *Workspace) Close() error {
 	w.dev.giveBack(w.own)
 	w.own, w.blas = nil, w.dev.blas
-	w.a, w.inverseDiag, w.cross, w.middle, w.evaluators, w.stage = nil, nil, nil, nil, nil, stageEmpty
+	w.a, w.inverseDiag, w.middle, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
+	w.solve, w.panels, w.scratch = nil, nil, nil
 	return nil
 }
 
@@ -200,7 +212,7 @@ func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Progra
 	if err != nil {
 		return err
 	}
-	w.stage = stageEmpty
+	w.empty()
 	w.filled = prog
 	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
 	tasks := (w.n - first + tileRows - 1) / tileRows
@@ -225,7 +237,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 	if w.stage != stageFilled {
 		return device.ErrStage
 	}
-	w.stage = stageEmpty
+	w.empty()
 	w.begin("factor", cube(w.n)/3)
 	if err := w.cholesky(ctx, 0, w.n); err != nil {
 		return err
@@ -264,7 +276,7 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 	if w.a == nil {
 		return device.ErrStage
 	}
-	w.stage = stageEmpty
+	w.empty()
 	if r0 == 0 {
 		w.written = 0
 	}

@@ -9,23 +9,33 @@ predict has 1,000,000 rows. gpfit's times are those of the whole command, with s
 reading the table and writing the result. NumPy's are those of the arithmetic alone, on
 arrays in memory: blocks of K* by one matrix product and one exp in place, and then the
 product with α; of several block sizes the fastest counts. NumPy's result must agree with
-gpfit's to 1e-9. With variances, NumPy needs L⁻¹·K* as well, which is limited by dgemm:
-the bound is n²·rows/rate operations of the triangular solve, at the rate of
-numpy.dot for 2000×2000 matrices in the same run.
+gpfit's to 1e-9. With variances, a row needs a triangular solve, too: n² operations, half of
+those of a product with a full matrix. The bound is the time of these operations alone, at
+the rate of the fastest product of 2000×2000 matrices in the same run: NumPy's, or MKL's if
+the package mkl is installed. --before names an older gpfit to compare with, --threads a
+number of threads for all programs, and --only variances leaves out the means.
 
 On a machine that does other work, too, the CPU seconds tell more than the seconds.
 
-It needs NumPy. It prints one JSON line for each measurement and a summary.
+It needs NumPy; MKL is optional. It prints one JSON line for each measurement and a summary.
 """
 import argparse
+import ctypes
+import glob
 import json
 import os
 import platform
 import resource
+import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+if "--threads" in sys.argv:  # before NumPy starts its threads
+    for library in ("OPENBLAS", "MKL", "OMP"):
+        os.environ[library + "_NUM_THREADS"] = sys.argv[sys.argv.index("--threads") + 1]
 
 import numpy as np
 
@@ -35,6 +45,9 @@ N, D = 2000, 8
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpfit", required=True)
+    parser.add_argument("--before", help="an older gpfit")
+    parser.add_argument("--threads", default=str(os.cpu_count()))
+    parser.add_argument("--only", choices=["means", "variances"])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--variance-rows", type=int, default=50_000)
     parser.add_argument("--repeat", type=int, default=3)
@@ -54,7 +67,9 @@ def measure(args):
     new = rng.normal(size=(args.rows, D))
     np.save("new.npy", new)
     np.save("some.npy", new[: args.variance_rows])
-    np.savetxt("new.csv", new, fmt="%.17g", delimiter=",", header=",".join(f"x{i}" for i in range(D)), comments="")
+    if args.only != "variances":
+        np.savetxt("new.csv", new, fmt="%.17g", delimiter=",", header=",".join(f"x{i}" for i in range(D)), comments="")
+    np.savetxt("some.csv", new[: args.variance_rows], fmt="%.17g", delimiter=",", header=",".join(f"x{i}" for i in range(D)), comments="")
     run([args.gpfit, "fit", "train.npy", "--kernel", "rbf(ard)", "--max-evals", "5", "--device", "cpu", "--quiet", "--out", "m.gpfit"])
     model = load("m.gpfit")
     commands = {
@@ -71,28 +86,40 @@ def measure(args):
         print(json.dumps({"type": "measurement", "name": name, "rows": rows, "seconds": round(wall, 3), "cpu_seconds": round(cpu, 2),
                           "rows_per_second": round(rows / wall)}), flush=True)
 
+    common = ["--device", "cpu", "--quiet", "--force", "--threads", args.threads]
+    programs = {"gpfit": args.gpfit} | ({"before": args.before} if args.before else {})
     for _ in range(args.repeat):
-        for name, words in commands.items():
-            wall, _, cpu = timed([args.gpfit, "predict", "m.gpfit", *words, "--device", "cpu", "--quiet", "--force"])
-            note(name, wall, cpu, args.rows)
-        for block in blocks:
-            began, used = time.perf_counter(), time.process_time()
-            mean = numpy_means(model, new, block)
-            note(f"NumPy, blocks of {block}", time.perf_counter() - began, time.process_time() - used, args.rows)
-        wall, _, cpu = timed([args.gpfit, "predict", "m.gpfit", "some.npy", "--out", "all.npy", "--device", "cpu", "--quiet", "--force"])
-        note("gpfit with variances", wall, cpu, args.variance_rows)
-        wall, cpu = product_seconds()
-        operations = args.variance_rows / (2 * N)  # n²·rows, in products of 2n³ each
-        note("bound of dgemm", operations * wall, operations * cpu, args.variance_rows)
-    difference = np.abs(np.load("mean.npy")[:, 0] - mean).max()
-    if not difference < 1e-9:
-        raise SystemExit(f"the means differ by {difference}")
-    summary = {"type": "summary", "largest_difference": difference}
+        if args.only != "variances":
+            for name, words in commands.items():
+                wall, _, cpu = timed([args.gpfit, "predict", "m.gpfit", *words, *common])
+                note(name, wall, cpu, args.rows)
+            for block in blocks:
+                began, used = time.perf_counter(), time.process_time()
+                mean = numpy_means(model, new, block)
+                note(f"NumPy, blocks of {block}", time.perf_counter() - began, time.process_time() - used, args.rows)
+        if args.only != "means":
+            for program, path in programs.items():
+                for form in ("npy", "csv"):
+                    wall, _, cpu = timed([path, "predict", "m.gpfit", "some." + form, "--out", "all." + form, *common])
+                    note(f"{program} with variances, .{form} to .{form}", wall, cpu, args.variance_rows)
+            for name, (wall, cpu) in product_seconds().items():
+                operations = args.variance_rows / (2 * N)  # n²·rows, in products of 2n³ each
+                note("bound of dgemm, " + name, operations * wall, operations * cpu, args.variance_rows)
+    summary = {"type": "summary", "threads": int(args.threads)}
+    if args.only != "variances":
+        difference = np.abs(np.load("mean.npy")[:, 0] - mean).max()
+        if not difference < 1e-9:
+            raise SystemExit(f"the means differ by {difference}")
+        summary["largest_difference"] = difference
     for what, times in {"": seconds, "_cpu": cpu_seconds}.items():
-        best = {name: min(t) for name, t in times.items()}
-        numpy_best = min(best[f"NumPy, blocks of {b}"] for b in blocks)
-        summary["rate_over_numpy" + what] = {name: round(numpy_best / best[name], 2) for name in commands}
-        summary["share_of_dgemm_with_variances" + what] = round(best["bound of dgemm"] / best["gpfit with variances"], 3)
+        for kind, pick in {"best": min, "median": statistics.median}.items():
+            t = {name: pick(values) for name, values in times.items()}
+            if args.only != "variances":
+                numpy_best = min(t[f"NumPy, blocks of {b}"] for b in blocks)
+                summary[f"rate_over_numpy{what}_{kind}"] = {name: round(numpy_best / t[name], 2) for name in commands}
+            if args.only != "means":
+                bound = min(v for name, v in t.items() if name.startswith("bound"))
+                summary[f"share_of_dgemm{what}_{kind}"] = {name: round(bound / v, 3) for name, v in t.items() if "variances" in name}
     print(json.dumps(summary))
 
 
@@ -128,15 +155,28 @@ def load(path):
 
 
 def product_seconds():
-    """Wall and CPU seconds of one product of N×N matrices, the best of six."""
-    a, b = np.random.rand(N, N), np.random.rand(N, N)
-    times = [one_product(a, b) for _ in range(6)]
-    return min(t[0] for t in times), min(t[1] for t in times)
+    """Wall and CPU seconds of one product of N×N matrices, the best of six, by library."""
+    a, b, c = np.random.rand(N, N), np.random.rand(N, N), np.empty((N, N))
+    products = {"NumPy": lambda: np.dot(a, b, out=c)}
+    found = glob.glob(sys.prefix + "/lib/libmkl_rt.so*")
+    if found:
+        dgemm = ctypes.CDLL(found[0]).cblas_dgemm
+        whole, matrix, number = ctypes.c_int, ctypes.c_void_p, ctypes.c_double
+        dgemm.argtypes = [whole] * 6 + [number, matrix, whole, matrix, whole, number, matrix, whole]
+        dgemm.restype = None
+        at = [m.ctypes.data_as(matrix) for m in (a, b, c)]
+        # Row-major, neither matrix transposed.
+        products["MKL"] = lambda: dgemm(101, 111, 111, N, N, N, 1.0, at[0], N, at[1], N, 0.0, at[2], N)
+    out = {}
+    for name, product in products.items():
+        times = [one_product(product) for _ in range(6)]
+        out[name] = min(t[0] for t in times), min(t[1] for t in times)
+    return out
 
 
-def one_product(a, b):
+def one_product(product):
     began, used = time.perf_counter(), time.process_time()
-    a @ b
+    product()
     return time.perf_counter() - began, time.process_time() - used
 
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,9 +201,9 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	run := &prediction{predictFlags: f, model: model, in: in, plot: plot, msg: msg}
-	if err := run.begin(ctx, dataPath); err != nil {
+	run := &prediction{predictFlags: f, model: model, in: readAhead{table: in, path: dataPath}, plot: plot, msg: msg}
+	defer run.in.close(ctx)
+	if err := run.begin(ctx); err != nil {
 		return err
 	}
 	done, err := run.prepare(ctx)
@@ -212,7 +213,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	defer done()
 	err = f.Write(ctx, cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return run.write(ctx, w) }))
 	msg.Clear()
-	for _, w := range in.Warnings()[run.warned:] {
+	for _, w := range run.read.warnings[run.warned:] {
 		msg.Warn(w)
 	}
 	if err == nil && plot != nil {
@@ -228,9 +229,10 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 type prediction struct {
 	*predictFlags
 	model *gp.Model
-	in    *rows.ModelRows
-	// piece holds the rows in hand.
-	piece  rows.Rows
+	in    readAhead
+	out   writeBehind
+	// read holds the rows in hand.
+	read   rowsRead
 	warned int // warnings shown
 	plot   *forecast
 	msg    *messages.Writer
@@ -243,18 +245,18 @@ type prediction struct {
 }
 
 // begin reads the first rows, whose errors end the command before the work begins.
-func (r *prediction) begin(ctx context.Context, path string) (err error) {
-	next := r.in.Next
+func (r *prediction) begin(ctx context.Context) (err error) {
+	read := r.in.read
 	if r.predict.Wanted() {
-		next = r.in.All
+		read = r.in.readAll
 	}
-	if r.piece, err = flags.Await(ctx, path, next); err != nil {
+	if r.read, err = flags.Await(ctx, r.in.path, read); err != nil {
 		return flags.RowsError(err)
 	}
 	if m := r.Rows.Missing; m == "drop" || m == "blank" {
 		return nil // a warning still changes
 	}
-	for _, w := range r.in.Warnings() {
+	for _, w := range r.read.warnings {
 		r.msg.Warn(w)
 		r.warned++
 	}
@@ -287,11 +289,11 @@ func (r *prediction) prepare(ctx context.Context) (func(), error) {
 // progress shows how far the prediction of the whole table is. part is the share of
 // the rows in hand that are predicted.
 func (r *prediction) progress(part float64) {
-	rows, elapsed := float64(r.done)+part*float64(r.piece.Total), time.Since(r.began)
+	rows, elapsed := float64(r.done)+part*float64(r.read.rows.Total), time.Since(r.began)
 	text := fmt.Sprintf("%d rows", int(rows))
 	// Reading is ahead by the rows in hand.
-	if read := float64(r.done + r.piece.Total); r.in.Progress() > 0 && rows > 0 {
-		share := min(1, r.in.Progress()*rows/read)
+	if read := float64(r.done + r.read.rows.Total); r.read.progress > 0 && rows > 0 {
+		share := min(1, r.read.progress*rows/read)
 		text += fmt.Sprintf(" (%.0f %%)", 100*share)
 		if elapsed > time.Second {
 			left := time.Duration(float64(elapsed) * (1 - share) / share)
@@ -302,31 +304,41 @@ func (r *prediction) progress(part float64) {
 }
 
 // write predicts the rows in hand and all further ones, and writes the results of each
-// piece at once.
+// piece at once. Meanwhile it reads the next piece, and writes the one before.
 func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 	r.info, r.began = r.predict.Info(), time.Now()
-	out := r.file.Sheet(w, r.info)
-	for r.piece.Total > 0 {
-		parts, err := r.parts(ctx, r.piece)
+	out, kept := r.file.Sheet(w, r.info), r.in.table.KeptNames()
+	defer func() { err = cmp.Or(r.out.wait(), err) }() // the earlier rows first
+	for r.read.rows.Total > 0 {
+		r.in.start()
+		piece := r.read.rows
+		parts, err := r.parts(ctx, piece)
 		if err != nil {
 			return r.inTable(err)
 		}
 		if r.score {
-			r.scorer.Add(&r.predict, r.piece, parts)
+			r.scorer.Add(&r.predict, piece, parts)
 		}
 		if r.plot != nil {
-			r.plot.add(r.piece, parts[0])
+			r.plot.add(piece, parts[0])
 		}
-		keys := columns.Keys{Names: r.in.KeptNames(), Values: r.piece.Keep, Blank: r.piece.Blank}
-		if err := out.AddKeyed(parts, keys); err != nil {
+		if err := r.out.wait(); err != nil {
 			return err
 		}
-		r.done += r.piece.Total
-		r.piece.Total = 0
+		keys := columns.Keys{Names: kept, Values: piece.Keep, Blank: piece.Blank}
+		r.out.start(func() error { return out.AddKeyed(parts, keys) })
+		r.done += piece.Total
+		r.read.rows.Total = 0
 		r.progress(0)
-		if r.piece, err = flags.Await(ctx, "DATA", r.in.Next); err != nil {
-			return flags.RowsError(err)
+		next, err := r.in.await(ctx)
+		if err != nil {
+			r.read.warnings = append(r.read.warnings, next.warnings[min(len(r.read.warnings), len(next.warnings)):]...)
+			return err
 		}
+		r.read = next
+	}
+	if err := r.out.wait(); err != nil {
+		return err
 	}
 	r.info["n"] = r.done
 	if r.score {
@@ -343,7 +355,7 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 func (r *prediction) inTable(err error) error {
 	var e *gp.RangeError
 	if errors.As(err, &e) && e.Row >= 0 {
-		keys := columns.Keys{Blank: r.piece.Blank}
+		keys := columns.Keys{Blank: r.read.rows.Blank}
 		e.Row = r.done + keys.Place(e.Row)
 	}
 	return err

@@ -4,7 +4,8 @@
 // multi-threaded ones with AVX-512 or AVX2+FMA kernels. All other routines, and all
 // routines on other processors, are gonum's. The same kernels serve the in-place
 // LAPACK routines Dpotrf, Dtrtri, Dlauum and Dpotri: a Cholesky factorisation and
-// the inverse from it.
+// the inverse from it. A [ForwardSolve] solves with one triangle for vectors that
+// the caller computes a panel at a time, on threads of its own.
 //
 // # Use
 //

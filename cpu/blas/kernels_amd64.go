@@ -119,3 +119,27 @@ func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float
 	}
 	transpose256(n, src, ss, sstep, dst, ds, dstep)
 }
+
+// squares writes the sums of squares of the columns of n rows of nv vectors; n is a
+// multiple of four.
+func (ks *kernels) squares(nv, n int, x, sums *float64) {
+	if ks.wide {
+		switch nv {
+		case 3:
+			squares512x3(n/4, x, sums)
+		case 2:
+			squares512x2(n/4, x, sums)
+		default:
+			squares512x1(n/4, x, sums)
+		}
+		return
+	}
+	switch nv {
+	case 3:
+		squares256x3(n/4, x, sums)
+	case 2:
+		squares256x2(n/4, x, sums)
+	default:
+		squares256x1(n/4, x, sums)
+	}
+}

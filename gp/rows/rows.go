@@ -77,6 +77,22 @@ type Rows struct {
 	Keep [][]string
 }
 
+// Clone returns a copy that remains valid after the next rows are read.
+func (r Rows) Clone() Rows {
+	r.X, r.Blank = slices.Clone(r.X), slices.Clone(r.Blank)
+	r.Noise.Known, r.Noise.Group = slices.Clone(r.Noise.Known), slices.Clone(r.Noise.Group)
+	r.Observed, r.Keep = cloneColumns(r.Observed), cloneColumns(r.Keep)
+	return r
+}
+
+func cloneColumns[E any](columns [][]E) [][]E {
+	columns = slices.Clone(columns)
+	for i, values := range columns {
+		columns[i] = slices.Clone(values)
+	}
+	return columns
+}
+
 // ModelRows reads a table in pieces.
 type ModelRows struct {
 	in      *table.Reader

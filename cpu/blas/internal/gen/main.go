@@ -4,7 +4,7 @@
 //
 // The routines, in the order of their files here: the gemm micro-kernels (gemm.go),
 // the triangular-solve micro-kernels (solve.go), the Cholesky micro-kernel
-// (chol.go) and the two packing loops (pack.go). The same code generates each
+// (chol.go) and the loops over packed panels (pack.go). The same code generates each
 // routine for both instruction sets; isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
@@ -30,4 +30,7 @@ func (t *isa) routines() {
 	t.cholesky()
 	t.copyPanel()
 	t.transpose()
+	for nv := t.nv; nv >= 1; nv-- {
+		t.squares(nv)
+	}
 }

@@ -1,0 +1,104 @@
+package cpu
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	cpublas "gpfit/cpu/blas"
+	"gpfit/device"
+	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
+)
+
+// TestPredictBits tests that the prediction of a point has the same bits for any number
+// of threads and any points beside it, and, where L is packed in bands, for any bands.
+func TestPredictBits(t *testing.T) {
+	const d, m = 2, 130
+	prog := kerneltest.Program(t, "rbf(ard)", d)
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(11, 1))
+	points := func(n int) *kernel.Points {
+		rows := make([]float64, n*d)
+		for i := range rows {
+			rows[i] = 10 * rng.NormFloat64()
+		}
+		return kernel.NewPoints(rows, n, d)
+	}
+	theta := []float64{1, 2, 1.5}
+	for _, n := range []int{100, 700, 2100} {
+		x, xs := points(n), points(m)
+		alpha := make([]float64, n)
+		for i := range alpha {
+			alpha[i] = rng.NormFloat64()
+		}
+		var want []float64
+		for _, threads := range []int{1, 3} {
+			dev, err := Open(device.Options{Threads: threads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev.blas.Variant() == cpublas.Generic {
+				t.Skip("gonum's product depends on the number of points")
+			}
+			w := newWorkspace(dev, x)
+			if err := w.Form(ctx, prog, theta, []float64{0.1}); err != nil {
+				t.Fatal(err)
+			}
+			predict := func(xs *kernel.Points) []float64 {
+				out := make([]float64, 2*xs.N)
+				if err := w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]); err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			if bands := func() int { predict(xs); return w.solve.Bands() }(); (n > 2000) != (bands > 1) {
+				t.Errorf("n = %d: %d bands", n, bands)
+			}
+			if want == nil {
+				want = predict(xs)
+			}
+			if got := predict(xs); !slices.Equal(got, want) {
+				t.Errorf("n = %d: other bits with %d threads", n, threads)
+			}
+			for _, j := range []int{0, 25, m - 1} {
+				row := make([]float64, d)
+				for c := range row {
+					row[c] = xs.Column(c)[j]
+				}
+				got := predict(kernel.NewPoints(row, 1, d))
+				if got[0] != want[j] || got[1] != want[m+j] {
+					t.Errorf("n = %d: point %d alone is %v, among others %v, %v", n, j, got, want[j], want[m+j])
+				}
+			}
+			if held, plan := w.Work().Bytes, dev.Plan(n, d).HostBytes(); held > plan {
+				t.Errorf("n = %d: %d bytes held, %d planned", n, held, plan)
+			}
+		}
+	}
+}
+
+// TestPredictAfterForm tests that a second Form replaces what the first prediction
+// packed.
+func TestPredictAfterForm(t *testing.T) {
+	dev, err := Open(device.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := kerneltest.Program(t, "rbf", 1)
+	x := kernel.NewPoints([]float64{0, 1, 2, 4}, 4, 1)
+	ctx, w := context.Background(), newWorkspace(dev, x)
+	reduction := func(noise float64) float64 {
+		if err := w.Form(ctx, prog, []float64{1, 1}, []float64{noise}); err != nil {
+			t.Fatal(err)
+		}
+		mean, out := make([]float64, 1), make([]float64, 1)
+		if err := w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out); err != nil {
+			t.Fatal(err)
+		}
+		return out[0]
+	}
+	if a, b, again := reduction(0.1), reduction(1), reduction(0.1); a <= b || a != again {
+		t.Errorf("reductions %v and %v with noise 0.1, %v with noise 1", a, again, b)
+	}
+}
