@@ -28,6 +28,8 @@ type Workspace struct {
 	n, ld int
 	a     []float64
 	stage stage
+	// written counts the rows of L that WriteFactor has set since Fill, in order.
+	written int
 	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
 	inverseDiag []float64
 	// cross is a block of cross-covariances (predict.go), kept between calls.
@@ -161,6 +163,16 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 	if len(noise) != 1 && len(noise) != w.n {
 		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
 	}
+	w.written = 0
+	if err := w.fillFrom(ctx, 0, prog, theta, noise); err != nil {
+		return err
+	}
+	w.stage = stageFilled
+	return nil
+}
+
+// fillFrom forms the rows of Σ from row first on.
+func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
@@ -168,17 +180,13 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 	w.stage = stageEmpty
 	w.filled = prog
 	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
-	tasks := (w.n + tileRows - 1) / tileRows
-	err = parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
+	tasks := (w.n - first + tileRows - 1) / tileRows
+	return parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
 		task = tasks - 1 - task // long rows first
-		for i := task * tileRows; i < min((task+1)*tileRows, w.n); i++ {
+		for i := first + task*tileRows; i < min(first+(task+1)*tileRows, w.n); i++ {
 			w.fillRow(evaluators[worker], i, w.a[i*w.ld:])
 		}
 	})
-	if err == nil {
-		w.stage = stageFilled
-	}
-	return err
 }
 
 // fillRow writes Σ_ij for j ≤ i to row.
@@ -234,12 +242,18 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 		return device.ErrStage
 	}
 	w.stage = stageEmpty
+	if r0 == 0 {
+		w.written = 0
+	}
 	for i := r0; i < r1; i++ {
 		row := src[(i-r0)*w.n : (i-r0)*w.n+i+1]
 		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
 			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
 		}
 		copy(w.a[i*w.ld:], row)
+	}
+	if r0 == w.written {
+		w.written = r1
 	}
 	if r1 == w.n {
 		w.stage = stageFactored

@@ -99,6 +99,19 @@ type FactorStore interface {
 	WriteFactor(r0, r1 int, src []float64) error
 }
 
+// FactorExtender is the capability of a [Workspace] to complete a factor of which it has
+// the first rows.
+type FactorExtender interface {
+	FactorStore
+	// ExtendFactor adds the rows of L from row known on to those before, which
+	// WriteFactor has set in order, and which must belong to the first known points at
+	// the same parameters. The other arguments and the errors are those of Form. With
+	// m = n − known it costs n²m flops, not n³/3:
+	//
+	//	L₂₁ = K₂₁L₁₁⁻ᵀ,  L₂₂L₂₂ᵀ = K₂₂ + diag(noise₂) − L₂₁L₂₁ᵀ
+	ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error
+}
+
 // ResidualChecker is the capability of a [Workspace] to check the result of Form.
 type ResidualChecker interface {
 	// Residual returns max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e (columns of the identity and

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/mean"
 )
 
@@ -115,6 +116,14 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 
+// explainBounds adds the warnings about parameters at their bounds and tiny noise.
+func (r *Report) explainBounds(j *Job, at []descent.Bound) {
+	if r.Interpolation != nil && (r.Interpolation.AtBound || r.Interpolation.Degenerate) {
+		r.Warnings = append(r.Warnings, r.Interpolation.warning())
+	}
+	r.Warnings = append(r.Warnings, j.boundWarnings(at, r.Relevance, r.Interpolation == nil)...)
+}
+
 // addTests adds the scores of held-out rows, for each target.
 func (r *Report) addTests(tests []*TestScores) {
 	for i, scores := range tests {
@@ -180,23 +189,6 @@ func (j *Job) originalUnits(target int, values []float64) units {
 		}
 	}
 	return u
-}
-
-// scalePower returns x^p. It is exact for the powers in use.
-func scalePower(x, p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case 1:
-		return x
-	case 2:
-		return x * x
-	case -1:
-		return 1 / x
-	case -2:
-		return 1 / (x * x)
-	}
-	return math.Pow(x, p)
 }
 
 // addTargets fills in the parts that depend on a target: in the report itself for one

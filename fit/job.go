@@ -31,6 +31,10 @@ type Job struct {
 // [*OptionError], [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError],
 // and with RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options) (*Job, error) {
+	opts, err := opts.fromModel()
+	if err != nil {
+		return nil, err
+	}
 	opts, how, err := opts.checked()
 	if err != nil {
 		return nil, err
@@ -54,6 +58,8 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
+	// The parameters have all that the job needs of the model.
+	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.n()), nil
 	return &Job{opts: opts, sample: s, heldOut: held, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
@@ -69,7 +75,9 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 		return nil, err
 	}
 	p := &parameters{free: all, indexed: s.indexed}
-	for _, step := range []func(Options) error{p.tie, p.assign, p.bound, p.addPriors} {
+	from := func(o Options) error { return p.startFrom(s, m, o.From) }
+	floor := func(o Options) error { return p.floorNoise(s, o) }
+	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {
 		if err := step(o); err != nil {
 			return nil, err
 		}

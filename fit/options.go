@@ -67,6 +67,10 @@ type Options struct {
 	// NoNoise leaves out the estimated noise variance. Without known variances the
 	// fit interpolates the targets.
 	NoNoise bool
+	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in
+	// units of the scaled problem, or "0.01:original", in squared units of the target.
+	// Empty means the default bound, 1e-9 of the targets' variance.
+	NoiseFloor string `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default
@@ -108,6 +112,13 @@ type Options struct {
 	// is called during long evaluations.
 	Settings   hyperopt.Settings
 	OnProgress func(device.Progress)
+	// From, if not nil, is a model from which the fit starts: its parameters are start
+	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
+	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
+	// ask for restarts or subsets, the fit begins over all rows. If the model has standard
+	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
+	// of the fit is in the model, or if Data lacks a feature that the model uses.
+	From *gp.Model `hash:"omitzero"`
 	// Fallback, if not nil, opens the device on which the fit continues if a device
 	// is lost or its memory does not suffice. The job closes that device. OnWarning,
 	// if not nil, receives the warning.

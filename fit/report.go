@@ -78,8 +78,10 @@ type Report struct {
 	Optima    []OptimumReport `json:"optima,omitempty"`
 	AtBound   []string        `json:"at_bound,omitempty"`
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
-	Scores    Scores          `json:"scores,omitzero"`
-	Test      *TestScores     `json:"test,omitempty"`
+	// Interpolation is set if the noise is so small that the fit passes through the targets.
+	Interpolation *Interpolation `json:"interpolation,omitempty"`
+	Scores        Scores         `json:"scores,omitzero"`
+	Test          *TestScores    `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
@@ -333,6 +335,28 @@ type FoldScores struct {
 	warnings   []string
 }
 
+// Interpolation describes a fit whose noise variance is so small that its predictions pass
+// through the training targets. Its NLML is the likelihood of an interpolator. That is
+// right for exact targets. For others it measures how the kernel explains the noise, and
+// it can be better than the likelihood of a model that predicts better.
+type Interpolation struct {
+	// NoiseVariance is the largest estimated noise variance of the scaled problem.
+	NoiseVariance float64 `json:"noise_variance"`
+	// AtBound means that it is at its lower bound.
+	AtBound bool `json:"at_bound"`
+	// Condition is an estimate of the covariance's condition number, nil if the device has
+	// no factor or the table is large.
+	Condition *float64 `json:"condition_number,omitempty"`
+	// LeaveOneOut holds the leave-one-out scores, nil if they are undefined.
+	LeaveOneOut *LeaveOneOutScore `json:"loo,omitempty"`
+	// Degenerate means that leave-one-out contradicts the noise: the predictions miss by
+	// far more than the noise allows, although targets without noise would be predictable.
+	Degenerate bool `json:"degenerate"`
+	// NoiseFloor is a value to try for option noise-floor, a hundredth of the mean squared
+	// leave-one-out error of the scaled problem, in one digit; 0 if Degenerate is false.
+	NoiseFloor float64 `json:"noise_floor,omitempty"`
+}
+
 // ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside
 // the model.
 type ModelRecord struct {
@@ -345,6 +369,8 @@ type ModelRecord struct {
 	// Report is the report of the fit, Text the same for people.
 	Report *Report `json:"report"`
 	Text   string  `json:"text"`
+	// Updates are the reports of rows that were added after the fit, in order.
+	Updates []UpdateReport `json:"updates,omitempty"`
 }
 
 // ReadRecord reads the record of a model, gp.Model.Record. A model from an earlier
@@ -355,4 +381,45 @@ func ReadRecord(text []byte) (*ModelRecord, error) {
 	}
 	r := &ModelRecord{}
 	return r, json.Unmarshal(text, r)
+}
+
+// UpdateReport is the result of adding rows to a model.
+type UpdateReport struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	// N counts the training rows of the new model, Added the new ones among them. Tuned
+	// is the number of rows on which the parameters were found, 0 if that is unknown.
+	N     int `json:"n"`
+	Added int `json:"added"`
+	Tuned int `json:"tuned"`
+	// Device is where gpfit computed. Extended says that it kept the factor of the model;
+	// otherwise it computed all of it.
+	Device   string `json:"device"`
+	Extended bool   `json:"extended"`
+	// NLMLBefore and NLML are those of the model and of the new model, in scaled units.
+	NLMLBefore float64 `json:"nlml_before"`
+	NLML       float64 `json:"nlml"`
+	// NewRows compares the new rows of each target with what the model predicted.
+	NewRows []NewRowScores `json:"new_rows"`
+	// Advice holds the reasons to tune the parameters again; none if there is no need.
+	Advice []string `json:"advice"`
+	// Retuned says that the parameters were tuned on all rows after this.
+	Retuned   bool     `json:"retuned"`
+	Warnings  []string `json:"warnings"`
+	ModelFile string   `json:"model_file,omitempty"`
+	Seconds   float64  `json:"seconds"`
+	// Fit is the report of the new parameters, if they were tuned.
+	Fit *Report `json:"fit,omitempty"`
+}
+
+// NewRowScores are the scores of [gp.ExtensionScores].
+type NewRowScores struct {
+	Target     string  `json:"target"`
+	RMSE       float64 `json:"rmse"`
+	NLPD       float64 `json:"nlpd"`
+	Coverage95 float64 `json:"coverage95"`
+	// Deviance has a χ² distribution with a degree of freedom for each row if the model is
+	// right; PValue is two-sided.
+	Deviance float64 `json:"deviance"`
+	PValue   float64 `json:"p_value"`
 }

@@ -249,6 +249,9 @@ func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 // posterior of a single one.
 func (p *Posterior) Model() *Model { return p.model }
 
+// Whole returns the model with all its targets.
+func (p *Posterior) Whole() *Model { return p.whole }
+
 // Workspace returns the workspace that holds the factor.
 func (p *Posterior) Workspace() device.Workspace { return p.ws }
 

@@ -3,6 +3,7 @@ package gp
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Standardize selects whether inputs, targets or both are first scaled to mean 0
@@ -51,6 +52,21 @@ func NewScaling(how Standardize, x, y []float64, d int) Scaling {
 		s.YMean, s.YScale = moments(y, 0, 1)
 	}
 	return s
+}
+
+// Standardize returns what the scaling scales.
+func (s Scaling) Standardize() Standardize {
+	inputs := slices.ContainsFunc(s.XMean, func(v float64) bool { return v != 0 }) || slices.ContainsFunc(s.XScale, func(v float64) bool { return v != 1 })
+	targets := s.YMean != 0 || s.YScale != 1
+	switch {
+	case inputs && targets:
+		return StandardizeXY
+	case inputs:
+		return StandardizeX
+	case targets:
+		return StandardizeY
+	}
+	return StandardizeNone
 }
 
 // moments returns the mean and the population standard deviation of every stride-th

@@ -79,6 +79,9 @@ type Settings struct {
 	// MaxRestarts. They race, unless the rows are few or Coarse is CoarseOff; then
 	// all starts run to their end.
 	Restarts int
+	// Metric, unless nil, is an approximation of the Hessian at the start values, with
+	// which the descent from there begins unless subsets come before all rows.
+	Metric descent.Metric `hash:"omitzero"`
 	// Seed is the seed of all random choices.
 	Seed uint64
 	// Callback, unless nil, is called after each iteration. Calls never overlap.

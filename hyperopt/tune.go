@@ -60,6 +60,9 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	for _, z := range latinStarts(t.params, t.Seed, n) {
 		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1})
 	}
+	if len(sizes) == 0 && !t.halved() {
+		found[0].Metric = t.Metric
+	}
 	if t.halved() {
 		return t.halves(ctx, found)
 	}

@@ -14,11 +14,13 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
 
 type fitFlags struct {
 	training.Flags
+	from string
 }
 
 func newFit() *cobra.Command {
@@ -68,8 +70,23 @@ same bits as an uninterrupted fit.`,
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
 	}
-	f.Add(flags.InOrder(cmd), "fit")
+	s := flags.InOrder(cmd)
+	f.Add(s, "fit")
+	s.StringVar(&f.from, "from", "", "model `FILE` to start from: columns, kernel, mean, noise, ties, priors and start values that the options do not give")
+	flags.InGroup(s, "Tuning", "from")
 	return cmd
+}
+
+// startModel loads the model of --from and takes from it what the flags do not give.
+func (f *fitFlags) startModel() (*gp.Model, error) {
+	if f.from == "" {
+		return nil, nil
+	}
+	m, err := gp.Load(f.from)
+	if err != nil {
+		return nil, err
+	}
+	return m, f.TakeModel(m)
 }
 
 // saveModel writes the model of an outcome. Only if replace is true, it replaces an
@@ -88,7 +105,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := f.CheckScores(); err != nil {
 		return err
 	}
+	from, err := f.startModel()
+	if err != nil {
+		return err
+	}
 	opts := f.FitOptions(msg)
+	opts.From = from
 	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
 	model := output.Destination{Flag: "out", Path: f.Output.Out}
 	if model.Path == "" {
@@ -98,7 +120,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	// A fit that continues replaces the model that it wrote when it was interrupted.
 	f.Output.Force = f.Output.Force || output.Continues(f.Output.Out, opts.Checkpoint)
 	checkpoint := output.Destination{Flag: "checkpoint", Path: opts.Checkpoint, Continued: true}
-	if err := output.Check(f.Output.Force, []output.Destination{model, checkpoint}, f.Inputs(path)...); err != nil {
+	if err := output.Check(f.Output.Force, []output.Destination{model, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
 		return err
 	}
 	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
@@ -120,6 +142,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	}
 	defer outcome.Close()
 	outcome.Record = fit.ModelRecord{Program: programName(), Data: path, Options: f.Texts("out", "force", "json", "quiet")}
+	if f.from != "" {
+		outcome.Record.Options["from"] = f.from
+	}
 	if err == nil && f.CrossValidate {
 		if !f.Output.SaveFactor {
 			outcome.Close() // the folds need its memory

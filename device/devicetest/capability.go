@@ -203,6 +203,47 @@ func (s suite) testFactor(t *testing.T) {
 	}
 }
 
+// testExtendFactor extends factors of fewer points, whose rows are those of a fresh
+// factor.
+func (s suite) testExtendFactor(t *testing.T) {
+	ctx := context.Background()
+	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {
+		p := newProblem(t, "matern52(ard)", size.n, 2, 9)
+		fresh, w := s.formed(t, p), s.workspace(t, p.x)
+		c := capability[device.FactorExtender](t, w)
+		l, got := make([]float64, size.n*size.n), make([]float64, size.n*size.n)
+		if err := capability[device.FactorStore](t, fresh).ReadFactor(0, size.n, l); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known+1); !errors.Is(err, device.ErrStage) {
+			t.Errorf("extended rows that are not there: %v", err)
+		}
+		for r0 := 0; r0 < size.known; r0 += 50 {
+			if err := c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.ReadFactor(0, size.n, got); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "extended factor", got, l, s.tol.Vector)
+		alpha := append([]float64(nil), p.r...)
+		if err := w.Solve(ctx, alpha, 1); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "α from an extended factor", alpha, newReference(t, p).solve(t, p.r), s.tol.Vector)
+	}
+	p := singular(t, 90, 70)
+	w := s.workspace(t, p.x)
+	c := capability[device.FactorExtender](t, w)
+	if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, 0); !device.IsNotPD(err) {
+		t.Errorf("a singular covariance: %v", err)
+	}
+}
+
 // writeFactor writes L to a workspace, a few rows at a time.
 func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 	t.Helper()

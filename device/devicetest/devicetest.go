@@ -129,6 +129,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 		{"LeaveOneOut", suite.testLeaveOneOut},
 		{"PredictCovariance", suite.testPredictCovariance},
 		{"Factor", suite.testFactor},
+		{"ExtendFactor", suite.testExtendFactor},
 		{"Residual", suite.testResidual},
 	})
 }

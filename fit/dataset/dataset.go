@@ -3,8 +3,10 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"gpfit/device"
 	"gpfit/feature"
@@ -31,6 +33,9 @@ type Options struct {
 	Decimal string
 	// Columns says how to read features that are not numbers.
 	Columns feature.Rules
+	// Encoding, unless nil, says how the columns of Features become the features, as in a
+	// model; it replaces Columns. There must be as many as it has.
+	Encoding *feature.Encoding
 	// DropMissing leaves out rows with missing cells and warns. Otherwise the first
 	// missing cell is an error.
 	DropMissing bool
@@ -67,7 +72,7 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 	}
 	t, err := o.ReadTable(path, stdin)
 	if err != nil {
-		return fit.Data{}, err
+		return fit.Data{}, o.explain(err)
 	}
 	if mask != nil && t.Row != nil {
 		if mask, err = table.SelectMask(o.Mask, mask, t); err != nil {
@@ -86,6 +91,11 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 // without held-out rows.
 func (o *Options) Data(t *table.Table) fit.Data {
 	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
+	if e := o.Encoding; e != nil {
+		if d.FeatureNames = e.Features(); !e.Plain() {
+			d.Encoding = e
+		}
+	}
 	if o.NoiseColumn != "" {
 		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
 	}
@@ -104,6 +114,9 @@ func (o *Options) columns(path string) (table.Options, error) {
 	c := table.Options{
 		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats,
 		Columns: &o.Columns,
+	}
+	if e := o.Encoding; e != nil {
+		c.Columns, c.Encoding = nil, func(int) ([]feature.Coding, error) { return e.Columns, nil }
 	}
 	if err == nil {
 		c.Decimal, err = table.ParseDecimal(o.Decimal)
@@ -141,6 +154,19 @@ func (o *Options) ReadTable(path string, stdin io.Reader) (*table.Table, error) 
 		return table.ReadFrom(stdin, "-", columns)
 	}
 	return table.Read(path, columns)
+}
+
+// explain gives an error about a category that the encoding of a model does not have the
+// advice of a fit.
+func (o *Options) explain(err error) error {
+	var e *table.Error
+	if o.Encoding == nil || !errors.As(err, &e) {
+		return err
+	}
+	if msg, _, ok := strings.Cut(e.Msg, "; option unseen"); ok {
+		e.Msg = fmt.Sprintf("%s; option categories %s reads the column again, with its own categories", msg, e.ColumnName)
+	}
+	return err
 }
 
 // addTargets fills in several targets. A row with a missing target is an error. With

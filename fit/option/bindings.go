@@ -14,7 +14,9 @@ var (
 	tables = in(models, "bench", "kernel check")
 	// predictions read a table for a model, results take only a model.
 	predictions = []string{"predict", "sample"}
-	results     = []string{"loo", "weights", "export"}
+	// rowTables read a table for a model, to predict or to add its rows.
+	rowTables = in(predictions, "update")
+	results   = []string{"loo", "weights", "export"}
 )
 
 // into assigns a value of type T to the field that at points to.

@@ -66,7 +66,7 @@ func tuningOptions() Options {
 			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
 			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
 		alone, restarts,
-		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: []string{"fit", "select", "batch", Spec}, Unset: "1000",
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: []string{"fit", "select", "update", "batch", Spec}, Unset: "1000",
 			Help:   "largest number of evaluations in each descent",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
 		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
@@ -110,19 +110,24 @@ func checkCovariance(value any) error {
 }
 
 func outputOptions() Options {
-	all := slices.Concat(models, predictions, []string{"loo", "weights", "bench"})
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "bench"})
 	out := into(func(v *Values) *string { return &v.Output.Out })
 	return Options{
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
 			Help: "file for the model", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
 			Help: "file for the best model", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
+			Help: "file for the model with the new rows", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
 			Help: "file for the result", Assign: out},
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
 			Help:   "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once",
 			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
-		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, predictions, results, []string{"bench", "show", "report"}),
+		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"update"}, Unset: "whether MODEL has it",
+			Help:   "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it",
+			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
+		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, rowTables, results, []string{"bench", "show", "report"}),
 			Help: "replace output files that exist",
 			Assign: func(v *Values, value any) {
 				v.Output.Force = value.(bool)
@@ -138,7 +143,7 @@ func outputOptions() Options {
 }
 
 func deviceOptions() Options {
-	all := slices.Concat(models, predictions, []string{"loo", "weights", "bench", "batch", Spec})
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "bench", "batch", Spec})
 	return Options{
 		{Name: "device", Kind: Text, Group: Device, Places: all, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"},
 			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",

@@ -295,6 +295,27 @@ func (r *ModelRows) All() (Rows, error) {
 	}
 }
 
+// Pick returns the given ones of rows without blanks.
+func (r Rows) Pick(which []int) Rows {
+	if len(which) == r.N {
+		return r
+	}
+	all := 0
+	if r.N > 0 {
+		all = len(r.X) / r.N
+	}
+	out := Rows{N: len(which), Total: len(which), Noise: gp.RowNoise{
+		Known: at(r.Noise.Known, which), Group: at(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup,
+	}}
+	for _, i := range which {
+		out.X = append(out.X, r.X[i*all:(i+1)*all]...)
+	}
+	for _, y := range r.Observed {
+		out.Observed = append(out.Observed, at(y, which))
+	}
+	return out
+}
+
 // appendColumns appends the columns of a piece to those of the rows before.
 func appendColumns[E any](all, piece [][]E) [][]E {
 	if all == nil && piece != nil {

@@ -1,0 +1,346 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/device"
+	"gpfit/mean"
+)
+
+// Addition holds N rows to add to the training rows of a model.
+type Addition struct {
+	// X holds rows of all features, row-major with one column for every name in
+	// FeatureNames; Y holds the targets, N×T column-major. Both are in original units.
+	X, Y []float64
+	N    int
+	// Noise is what is known about the noise of the rows.
+	Noise RowNoise
+}
+
+// Extension says how a factor was extended and how the model predicted the new rows
+// before it knew them.
+type Extension struct {
+	// Extended means that the earlier rows of the factor were kept, which costs n²m
+	// operations for m new rows. Otherwise all of it was computed, which costs n³/3.
+	Extended bool
+	// Targets has the scores of each target.
+	Targets []ExtensionScores
+}
+
+// ExtensionScores compares new rows with the predictions of a model that did not know
+// them, in original units. It takes the coefficients of the mean as known.
+type ExtensionScores struct {
+	Name string
+	// RMSE, NLPD and Coverage95 refer to the prediction of each row from the earlier
+	// rows alone.
+	RMSE, NLPD, Coverage95 float64
+	// Deviance is (y−μ)ᵀC⁻¹(y−μ) for the joint predictive distribution of the m rows. If
+	// the model is right, it has a χ² distribution with m degrees of freedom. PValue is
+	// the probability of a deviance as far out, on either side.
+	Deviance, PValue float64
+}
+
+// Extend adds rows to the model, at the same parameters and with the same scaling, and
+// returns the posterior of the new model. If the model's file has the Cholesky factor
+// and the device can, it extends the factor; otherwise it computes all of it. The model
+// itself does not change. The caller closes the posterior.
+//
+// Errors are [*ShapeError], [*NoiseError], [*RangeError], [*device.NotPDError] and those
+// of [Model.Condition].
+func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
+	var read func(device.FactorStore) error
+	if m.factorPath != "" {
+		read = func(to device.FactorStore) error { return readFactor(m.factorPath, m.N(), to) }
+	}
+	return m.extend(ctx, b, add, read)
+}
+
+// Extend is [Model.Extend] with the factor of the posterior's workspace, which stays as
+// it is.
+func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
+	from, ok := p.ws.(device.FactorStore)
+	if !ok {
+		return p.whole.extend(ctx, b, add, nil)
+	}
+	return p.whole.extend(ctx, b, add, func(to device.FactorStore) error { return copyFactor(p.ws.N(), from, to) })
+}
+
+// HasFactor reports whether the file of the model has the Cholesky factor.
+func (m *Model) HasFactor() bool { return m.factorPath != "" }
+
+func (m *Model) extend(ctx context.Context, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
+	grown, err := m.with(add)
+	if err != nil {
+		return nil, nil, err
+	}
+	expected, err := m.expected(ctx, b, add)
+	if err != nil {
+		return nil, nil, err
+	}
+	prog, err := m.Program()
+	if err != nil {
+		return nil, nil, err
+	}
+	ws, err := b.NewWorkspace(ctx, grown.points())
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Posterior{whole: grown, prog: prog, ws: ws}
+	e := &Extension{}
+	if e.Extended, err = p.formFrom(ctx, m.N(), read); err == nil {
+		err = e.score(ws, m, grown, expected)
+	}
+	if err == nil {
+		err = p.settle(ctx)
+	}
+	if err == nil {
+		err = grown.validate()
+	}
+	if err != nil {
+		ws.Close()
+		return nil, nil, err
+	}
+	p.model = grown.Target(0)
+	return p, e, nil
+}
+
+// with returns the model with more rows, whose weights are still to be found.
+func (m *Model) with(add Addition) (*Model, error) {
+	all, t := len(m.FeatureNames), m.T()
+	if add.N < 1 || len(add.X) != add.N*all || len(add.Y) != add.N*t {
+		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: all}
+	}
+	if err := errors.Join(checkResult("new feature", add.N*all, add.X), checkResult("new target", add.N, add.Y)); err != nil {
+		return nil, err
+	}
+	if m.Noise.Column != "" && add.Noise.Known == nil {
+		return nil, &NoiseError{-1, fmt.Sprintf("the model was fitted with the known noise variances of the column %q, but the new rows have none", m.Noise.Column)}
+	}
+	noise, err := m.noises(add.N, add.Noise)
+	if err != nil {
+		return nil, err
+	}
+	grown, n := *m, m.N()
+	grown.factorPath, grown.Record = "", nil
+	grown.X = slices.Clone(m.X)
+	for i := range add.N {
+		for _, c := range m.Columns {
+			grown.X = append(grown.X, add.X[i*all+c])
+		}
+	}
+	grown.Y = nil
+	for k := range t {
+		grown.Y = append(append(grown.Y, m.Y[k*n:(k+1)*n]...), add.Y[k*add.N:(k+1)*add.N]...)
+	}
+	grown.Alpha = make([]float64, len(grown.Y))
+	if m.TrainNoise != nil {
+		grown.TrainNoise = append(slices.Clone(m.TrainNoise), noise...)
+	}
+	grown.Rows = m.rowsWith(add.N)
+	return &grown, nil
+}
+
+// rowsWith returns the numbers of the rows of a model with count more. They continue
+// those of the table, as if the new rows followed it.
+func (m *Model) rowsWith(count int) []float64 {
+	if m.Rows == nil {
+		return nil
+	}
+	next := slices.Max(m.Rows) + 1
+	if m.HeldOut != nil {
+		for _, row := range m.HeldOut.Rows {
+			next = max(next, float64(row)+1)
+		}
+	}
+	rows := slices.Clone(m.Rows)
+	for i := range count {
+		rows = append(rows, next+float64(i))
+	}
+	return rows
+}
+
+// expected returns what the targets of new rows differ from their predicted means, in
+// scaled units, N×T.
+func (m *Model) expected(ctx context.Context, b device.Backend, add Addition) ([]float64, error) {
+	means, err := m.Means(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer means.Close()
+	predicted, err := means.Predict(ctx, add.X, add.N)
+	if err != nil {
+		return nil, err
+	}
+	var out []float64
+	for t, mean := range predicted {
+		scale := m.Target(t).Scaling.YScale
+		for i, v := range mean {
+			out = append(out, (add.Y[t*add.N+i]-v)/scale)
+		}
+	}
+	return out, nil
+}
+
+// formFrom forms the workspace from the first known rows of the factor, which read
+// writes, and reports whether it used them. It computes all of the factor if read is nil
+// or the workspace cannot extend one.
+func (p *Posterior) formFrom(ctx context.Context, known int, read func(device.FactorStore) error) (bool, error) {
+	m := p.whole
+	extender, ok := p.ws.(device.FactorExtender)
+	if read == nil || !ok {
+		return false, p.ws.Form(ctx, p.prog, m.Theta, m.diagonal())
+	}
+	if err := read(&widened{FactorStore: extender, known: known, n: m.N()}); err != nil {
+		return false, err
+	}
+	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, m.diagonal(), known)
+}
+
+// widened writes the rows of a factor of known rows to one of n.
+type widened struct {
+	device.FactorStore
+	known, n int
+	rows     []float64
+}
+
+// WriteFactor implements [device.FactorStore].
+func (w *widened) WriteFactor(r0, r1 int, src []float64) error {
+	if need := (r1 - r0) * w.n; len(w.rows) < need {
+		w.rows = make([]float64, need)
+	}
+	for i := range r1 - r0 {
+		copy(w.rows[i*w.n:], src[i*w.known:(i+1)*w.known])
+	}
+	return w.FactorStore.WriteFactor(r0, r1, w.rows)
+}
+
+// copyFactor copies the n rows of a factor.
+func copyFactor(n int, from, to device.FactorStore) error {
+	rows := make([]float64, factorRows*n)
+	for r0 := 0; r0 < n; r0 += factorRows {
+		r1 := min(r0+factorRows, n)
+		if err := from.ReadFactor(r0, r1, rows); err != nil {
+			return err
+		}
+		if err := to.WriteFactor(r0, r1, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// score compares the new rows with their predictions. Row j of L₂₂ has the variance of
+// the prediction of row j as its squared norm, and L₂₂⁻¹d are independent standard
+// deviates for the differences d.
+func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64) error {
+	factor, err := device.Capability[device.FactorStore](ws, "the factor of new rows")
+	if err != nil {
+		return err
+	}
+	n, known, t := after.N(), before.N(), before.T()
+	count := n - known
+	white, variances := make([]float64, len(d)), make([]float64, count)
+	rows := make([]float64, factorRows*n)
+	for r0 := known; r0 < n; r0 += factorRows {
+		r1 := min(r0+factorRows, n)
+		if err := factor.ReadFactor(r0, r1, rows); err != nil {
+			return err
+		}
+		for i := r0; i < r1; i++ {
+			row, j := rows[(i-r0)*n+known:(i-r0)*n+i+1], i-known
+			variances[j] = floats.Dot(row, row)
+			for k := range t {
+				w := white[k*count : (k+1)*count]
+				w[j] = (d[k*count+j] - floats.Dot(row[:j], w[:j])) / row[j]
+			}
+		}
+	}
+	for k := range t {
+		scale := after.Target(k).Scaling.YScale
+		s := ExtensionScores{Name: after.Target(k).TargetName}
+		for j := range count {
+			v, diff := variances[j], d[k*count+j]
+			s.RMSE += diff * diff * scale * scale / float64(count)
+			s.NLPD += 0.5 * (diff*diff/v + math.Log(2*math.Pi*v*scale*scale)) / float64(count)
+			if math.Abs(diff) <= z95*math.Sqrt(v) {
+				s.Coverage95 += 1 / float64(count)
+			}
+			s.Deviance += white[k*count+j] * white[k*count+j]
+		}
+		s.RMSE = math.Sqrt(s.RMSE)
+		s.PValue = twoSided(s.Deviance, count)
+		e.Targets = append(e.Targets, s)
+	}
+	return nil
+}
+
+// settle finds the weights, the coefficients of a mean by least squares and the NLML
+// for the factor in the workspace.
+func (p *Posterior) settle(ctx context.Context) error {
+	m := p.whole
+	n, h := m.N(), []float64(nil)
+	if len(m.Mean.Basis) > 0 {
+		h = m.Mean.Basis.Evaluate(m.points())
+	}
+	var gls *mean.GLS
+	if m.Mean.LeastSquares && len(h) > 0 {
+		solved := slices.Clone(h)
+		err := p.ws.Solve(ctx, solved, len(m.Mean.Basis))
+		if err == nil {
+			gls, err = mean.NewGLS(h, solved, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	logDet, _, err := p.ws.LogDet()
+	if err != nil {
+		return err
+	}
+	half := 0.5*logDet + 0.5*float64(n)*math.Log(2*math.Pi)
+	m.Targets, m.NLML = slices.Clone(m.Targets), 0
+	rest := make([]float64, 0, len(m.Y))
+	for t := range m.T() {
+		one := m.Target(t)
+		y, beta := one.Scaling.Targets(one.Y), one.Mean.Coefficients
+		if gls != nil {
+			beta = gls.Coefficients(y)
+		}
+		for j, b := range beta {
+			floats.AddScaled(y, -b, h[j*n:(j+1)*n])
+		}
+		if t == 0 {
+			m.Mean.Coefficients = beta
+		}
+		if len(m.Targets) > 0 {
+			m.Targets[t].Coefficients = beta
+		}
+		rest = append(rest, y...)
+	}
+	m.Alpha = slices.Clone(rest)
+	if err := p.ws.Solve(ctx, m.Alpha, m.T()); err != nil {
+		return err
+	}
+	for t := range m.T() {
+		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half
+		m.NLML += nlml
+		if len(m.Targets) > 0 {
+			m.Targets[t].NLML = nlml
+		}
+	}
+	return nil
+}
+
+// twoSided returns the probability that a χ² variable is as far out as v, on either
+// side.
+func twoSided(v float64, degrees int) float64 {
+	d := distuv.ChiSquared{K: float64(degrees)}
+	return min(1, 2*min(d.CDF(v), d.Survival(v)))
+}

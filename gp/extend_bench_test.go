@@ -1,0 +1,40 @@
+package gp
+
+import (
+	"context"
+	"testing"
+)
+
+// BenchmarkExtend adds 40 rows to a model of 4,000, by extending its factor and by a
+// fresh factorisation of all rows; both score the new rows.
+func BenchmarkExtend(b *testing.B) {
+	const n, count = 4000, 40
+	m := newModel(b, n)
+	add := Addition{X: newRows(count), N: count}
+	for i := range count {
+		add.Y = append(add.Y, 100+float64(i%3))
+	}
+	before, err := m.Condition(context.Background(), backend)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer before.Close()
+	b.Run("extended", func(b *testing.B) {
+		for b.Loop() {
+			p, _, err := before.Extend(context.Background(), backend, add)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Close()
+		}
+	})
+	b.Run("afresh", func(b *testing.B) {
+		for b.Loop() {
+			p, _, err := m.Extend(context.Background(), backend, add)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Close()
+		}
+	})
+}

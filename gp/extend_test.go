@@ -1,0 +1,220 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+)
+
+// extendTolerance is relative to the largest element. The covariance of newModel has a
+// condition number near 1e4.
+const extendTolerance = 1e-10
+
+// addition returns the last count rows of a model of n rows as new rows, and the model
+// without them.
+func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
+	t.Helper()
+	n := whole.N() - count
+	add := Addition{N: count, Noise: RowNoise{}}
+	for i := n; i < whole.N(); i++ {
+		add.X = append(add.X, whole.X[2*i], 7, whole.X[2*i+1])
+		if whole.Noise.Column != "" {
+			add.Noise.Known = append(add.Noise.Known, (whole.TrainNoise[i]-whole.NoiseVariance)*whole.Scaling.YScale*whole.Scaling.YScale)
+		}
+	}
+	part := *whole
+	part.X, part.Y, part.Alpha = whole.X[:2*n], nil, make([]float64, n*whole.T())
+	for k := range whole.T() {
+		y := whole.Y[k*whole.N() : (k+1)*whole.N()]
+		part.Y, add.Y = append(part.Y, y[:n]...), append(add.Y, y[n:]...)
+	}
+	if whole.TrainNoise != nil {
+		part.TrainNoise = whole.TrainNoise[:n]
+	}
+	return settled(t, &part), add
+}
+
+// settled returns the model with the weights of a fresh factorisation.
+func settled(t *testing.T, m *Model) *Model {
+	t.Helper()
+	p, err := m.Condition(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	one := *m
+	p.whole = &one
+	if err := p.settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return &one
+}
+
+// variants returns models with every kind of mean, noise and targets.
+func variants(t *testing.T, n int) map[string]*Model {
+	free := newModel(t, n)
+	gls := newModel(t, n)
+	gls.Mean.LeastSquares = true
+	several := newModel(t, n)
+	several.Mean.LeastSquares = true
+	for k := range 3 {
+		s := Target{Name: fmt.Sprint("y", k), YMean: 100 + float64(k), YScale: 3, Coefficients: slices.Clone(several.Mean.Coefficients)}
+		several.Targets = append(several.Targets, s)
+		if k > 0 {
+			for i := range n {
+				several.Y = append(several.Y, several.Y[i]*float64(1-k)+float64(i%7))
+			}
+		}
+	}
+	several.Alpha = make([]float64, len(several.Y))
+	known := newModel(t, n)
+	known.Noise.Column = "v"
+	for i := range n {
+		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.01*float64(1+i%5))
+	}
+	known.Jitter = 1e-6
+	return map[string]*Model{"free mean": free, "least squares": gls, "targets": several, "known noise": known}
+}
+
+// TestExtend compares with a fresh factorisation of all rows.
+func TestExtend(t *testing.T) {
+	ctx := context.Background()
+	for name, whole := range variants(t, 200) {
+		for _, count := range []int{1, 7, 64, 130} {
+			part, add := addition(t, whole, count)
+			file := filepath.Join(t.TempDir(), "m.gpfit")
+			before, err := part.Condition(ctx, backend)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := before.SaveWithFactor(file); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := settled(t, whole)
+			for how, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
+				"from the file": stored.Extend, "from the posterior": before.Extend, "afresh": part.Extend,
+			} {
+				p, e, err := extend(ctx, backend, add)
+				if err != nil {
+					t.Fatalf("%s, %d rows %s: %v", name, count, how, err)
+				}
+				if e.Extended != (how != "afresh") {
+					t.Errorf("%s, %s: extended %v", name, how, e.Extended)
+				}
+				got := p.whole
+				if d := largestDifference(got.Alpha, want.Alpha); d > extendTolerance {
+					t.Errorf("%s, %d rows %s: α differs by %v", name, count, how, d)
+				}
+				if math.Abs(got.NLML-want.NLML) > extendTolerance*math.Abs(want.NLML) || !slices.Equal(got.X, whole.X) || !slices.Equal(got.Y, whole.Y) {
+					t.Errorf("%s, %d rows %s: NLML %v, want %v", name, count, how, got.NLML, want.NLML)
+				}
+				if d := largestDifference(got.Mean.Coefficients, want.Mean.Coefficients); d > extendTolerance {
+					t.Errorf("%s, %d rows %s: coefficients %v, want %v", name, count, how, got.Mean.Coefficients, want.Mean.Coefficients)
+				}
+				if len(part.Alpha) != (200-count)*part.T() || len(part.Y) != len(part.Alpha) {
+					t.Error("the model changed")
+				}
+				p.Close()
+			}
+			before.Close()
+		}
+	}
+}
+
+func largestDifference(a, b []float64) float64 {
+	diff, size := 0.0, 0.0
+	for i := range a {
+		diff, size = max(diff, math.Abs(a[i]-b[i])), max(size, math.Abs(b[i]))
+	}
+	return diff / max(size, 1e-300)
+}
+
+// TestExtensionScores compares with predictions of the model before: row by row, and
+// jointly.
+func TestExtensionScores(t *testing.T) {
+	ctx := context.Background()
+	part, add := addition(t, newModel(t, 90), 12)
+	p, e, err := part.Extend(ctx, backend, add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	before, err := part.Condition(ctx, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	predicted, err := before.Predict(ctx, add.X, add.N)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rmse, nlpd, inside := 0.0, 0.0, 0.0
+	for i, y := range add.Y {
+		d := (y - predicted.Mean[i]) / predicted.Std[i]
+		rmse += (y - predicted.Mean[i]) * (y - predicted.Mean[i]) / 12
+		nlpd += (0.5*d*d + math.Log(predicted.Std[i]) + 0.5*math.Log(2*math.Pi)) / 12
+		if y >= predicted.Lower95[i] && y <= predicted.Upper95[i] {
+			inside += 1.0 / 12
+		}
+	}
+	s := e.Targets[0]
+	if math.Abs(s.RMSE-math.Sqrt(rmse)) > 1e-9 || math.Abs(s.NLPD-nlpd) > 1e-9 || math.Abs(s.Coverage95-inside) > 1e-9 {
+		t.Errorf("%+v, want RMSE %v, NLPD %v, coverage %v", s, math.Sqrt(rmse), nlpd, inside)
+	}
+	// log p(new | old) = log p(all) − log p(old) gives the deviance by another path.
+	logDets := [2]float64{}
+	for i, q := range []*Posterior{p, before} {
+		logDets[i], _, _ = q.Workspace().LogDet()
+	}
+	deviance := 2*(p.whole.NLML-part.NLML) - (logDets[0] - logDets[1]) - 12*math.Log(2*math.Pi)
+	if math.Abs(s.Deviance-deviance) > 1e-8*deviance {
+		t.Errorf("deviance %v, want %v", s.Deviance, deviance)
+	}
+	if s.PValue < 0 || s.PValue > 1 || twoSided(11.34032237742414, 12) < 0.99 || math.Abs(twoSided(26.216967305535853, 12)-0.02) > 1e-9 {
+		t.Errorf("p-values %v, %v", s.PValue, twoSided(26.216967305535853, 12))
+	}
+}
+
+// TestExtendErrors checks what an addition cannot have.
+func TestExtendErrors(t *testing.T) {
+	ctx := context.Background()
+	models := variants(t, 40)
+	var shape *ShapeError
+	if _, _, err := models["free mean"].Extend(ctx, backend, Addition{X: make([]float64, 5), Y: make([]float64, 2), N: 2}); !errors.As(err, &shape) {
+		t.Errorf("a wrong shape: %v", err)
+	}
+	var noise *NoiseError
+	if _, _, err := models["known noise"].Extend(ctx, backend, Addition{X: make([]float64, 3), Y: make([]float64, 1), N: 1}); !errors.As(err, &noise) {
+		t.Errorf("unknown noise: %v", err)
+	}
+	var outside *RangeError
+	if _, _, err := models["free mean"].Extend(ctx, backend, Addition{X: make([]float64, 3), Y: []float64{math.NaN()}, N: 1}); !errors.As(err, &outside) {
+		t.Errorf("a target that is not a number: %v", err)
+	}
+	// Twice the same row without noise is not positive definite.
+	twice := models["free mean"]
+	twice.NoiseVariance = 0
+	var npd *device.NotPDError
+	if _, _, err := twice.Extend(ctx, backend, Addition{X: []float64{twice.X[0], 0, twice.X[1]}, Y: twice.Y[:1], N: 1}); err != nil && !errors.As(err, &npd) {
+		t.Errorf("a repeated row: %v", err)
+	}
+}
+
+// TestExtendRows checks that the numbers of rows continue those of the table.
+func TestExtendRows(t *testing.T) {
+	m := newModel(t, 3)
+	m.Rows, m.HeldOut = []float64{0, 2, 3}, &HeldOut{Rows: []int{1, 4}}
+	if got := m.rowsWith(2); !slices.Equal(got, []float64{0, 2, 3, 5, 6}) {
+		t.Error(got)
+	}
+}
