@@ -17,6 +17,11 @@
 #                              day, as CI does
 #   make fuzz-short            runs every fuzz target for two seconds
 #   make changelog             prints the entries of changelog/unreleased as a section
+#   make release               builds the archives of a release with checksums and bills of
+#                              materials in dist; TARGETS=linux/amd64 chooses platforms
+#   make release-check         checks the files in dist and runs the programs
+#   make image                 builds a container image from the files in dist, with buildah,
+#                              and runs it
 #   make sbom                  builds gpfit and its bill of materials, gpfit.cdx.json
 #   make wheel                 builds the Python package with the program in it, in
 #                              python/dist; TARGET=musl/amd64 chooses another platform
@@ -85,6 +90,17 @@ changelog:
 sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
 	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
+
+TARGETS ?=
+.PHONY: release release-check image
+release:
+	$(GO) run ./internal/release build -targets "$(TARGETS)"
+
+release-check:
+	$(GO) run ./internal/release check
+
+image:
+	GPFIT_IMAGE_REQUIRED=1 .ci/image cpu
 
 # python/hatch_build.py lists the targets.
 TARGET ?=

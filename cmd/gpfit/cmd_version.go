@@ -16,7 +16,7 @@ import (
 )
 
 // version is the release that this source becomes. CHANGELOG.md lists its changes. The
-// release's tag is v and this text; build.Version is the version of a program.
+// release's tag is v and this text. A program has the version of [thisBuild].
 const version = "0.1.0"
 
 // released is the version that make release gives the program, by -ldflags '-X
