@@ -20,6 +20,7 @@
 #   make sbom                  builds gpfit and its bill of materials, gpfit.cdx.json
 #   make wheel                 builds the Python package with the program in it, in
 #                              python/dist; TARGET=musl/amd64 chooses another platform
+#   make site                  builds the web site of the documentation in site/html
 #   make module MODULE=host/owner/gpfit
 #                              renames the module, for a fork or a host
 #   make reliability-fuzz      runs every fuzz target for ten minutes
@@ -91,6 +92,10 @@ PYTHON ?= python3
 .PHONY: wheel
 wheel:
 	PYGPFIT_TARGET=$(TARGET) $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir python/dist ./python
+
+.PHONY: site
+site:
+	@.ci/site
 
 .PHONY: module
 module:

@@ -415,7 +415,7 @@ data: [a.csv]
 kernels:
   - {kernel: rbf, ard: true, mean: linear, standardize: x, require_psd: true, max_jitter: 0.1, restarts: 3, max_evals: 9,
      set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}, tie: {noise_variance: signal_variance},
-     prior: {lengthscale: "lognormal(0, 1)"}, noise: none, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
+     prior: {lengthscale: "lognormal(0, 1)"}, noise: none, noise_floor: 0.0001, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
 seeds: [5]
 `))
 	if err != nil {
@@ -430,7 +430,7 @@ seeds: [5]
 		Set:    []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
 		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
 		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
-		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, MeanFit: fit.MeanFree,
+		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: fit.MeanFree,
 		Objective: fit.LOO, LeaveOneOut: true, StdErrors: true,
 	}
 	density, err := graph.ParsePrior("lognormal(0, 1)")

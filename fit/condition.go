@@ -33,10 +33,14 @@ func (s *session) warnCondition() {
 	if err != nil {
 		return // there is no factor to look at
 	}
-	if digits := -math.Log10(0x1p-53 * condition); digits < fewDigits {
+	s.condition = &condition
+	if digits := digitsLeft(condition); digits < fewDigits {
 		s.warnings = append(s.warnings, fmt.Sprintf("the covariance has a condition number of about %.0e: of the gradient and of predictions at most about %.0f of 16 digits are right; raise noise_variance, or shorten the lengthscales", condition, max(digits, 0)))
 	}
 }
+
+// digitsLeft returns how many decimal digits a system with this condition number leaves.
+func digitsLeft(condition float64) float64 { return -math.Log10(0x1p-53 * condition) }
 
 // factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is
 // close to it as a rule. The smallest eigenvalue is at most the least L_ii². The

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/mean"
 )
 
@@ -113,6 +114,14 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 		})
 	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
+}
+
+// explainBounds adds the warnings about parameters at their bounds and tiny noise.
+func (r *Report) explainBounds(j *Job, at []descent.Bound) {
+	if r.Interpolation != nil && (r.Interpolation.AtBound || r.Interpolation.Degenerate) {
+		r.Warnings = append(r.Warnings, r.Interpolation.warning())
+	}
+	r.Warnings = append(r.Warnings, j.boundWarnings(at, r.Relevance, r.Interpolation == nil)...)
 }
 
 // addTests adds the scores of held-out rows, for each target.

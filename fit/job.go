@@ -76,7 +76,8 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 	}
 	p := &parameters{free: all, indexed: s.indexed}
 	from := func(o Options) error { return p.startFrom(s, m, o.From) }
-	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, p.addPriors} {
+	floor := func(o Options) error { return p.floorNoise(s, o) }
+	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {
 		if err := step(o); err != nil {
 			return nil, err
 		}

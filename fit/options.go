@@ -68,6 +68,10 @@ type Options struct {
 	// NoNoise leaves out the estimated noise variance. Without known variances the
 	// fit interpolates the targets.
 	NoNoise bool
+	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in
+	// units of the scaled problem, or "0.01:original", in squared units of the target.
+	// Empty means the default bound, 1e-9 of the targets' variance.
+	NoiseFloor string `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default

@@ -81,8 +81,10 @@ type Report struct {
 	StdErrors *StdErrors      `json:"std_errors,omitempty"`
 	// Posterior summarises draws of the parameters; nil without.
 	Posterior *PosteriorReport `json:"posterior,omitempty"`
-	Scores    Scores           `json:"scores,omitzero"`
-	Test      *TestScores      `json:"test,omitempty"`
+	// Interpolation is set if the noise is so small that the fit passes through the targets.
+	Interpolation *Interpolation `json:"interpolation,omitempty"`
+	Scores        Scores         `json:"scores,omitzero"`
+	Test          *TestScores    `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
@@ -334,6 +336,28 @@ type FoldScores struct {
 	NLPD       Number             `json:"nlpd"`
 	tests      []*TestScores      // of each target
 	warnings   []string
+}
+
+// Interpolation describes a fit whose noise variance is so small that its predictions pass
+// through the training targets. Its NLML is the likelihood of an interpolator. That is
+// right for exact targets. For others it measures how the kernel explains the noise, and
+// it can be better than the likelihood of a model that predicts better.
+type Interpolation struct {
+	// NoiseVariance is the largest estimated noise variance of the scaled problem.
+	NoiseVariance float64 `json:"noise_variance"`
+	// AtBound means that it is at its lower bound.
+	AtBound bool `json:"at_bound"`
+	// Condition is an estimate of the covariance's condition number, nil if the device has
+	// no factor or the table is large.
+	Condition *float64 `json:"condition_number,omitempty"`
+	// LeaveOneOut holds the leave-one-out scores, nil if they are undefined.
+	LeaveOneOut *LeaveOneOutScore `json:"loo,omitempty"`
+	// Degenerate means that leave-one-out contradicts the noise: the predictions miss by
+	// far more than the noise allows, although targets without noise would be predictable.
+	Degenerate bool `json:"degenerate"`
+	// NoiseFloor is a value to try for option noise-floor, a hundredth of the mean squared
+	// leave-one-out error of the scaled problem, in one digit; 0 if Degenerate is false.
+	NoiseFloor float64 `json:"noise_floor,omitempty"`
 }
 
 // ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside

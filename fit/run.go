@@ -291,6 +291,10 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	if r.Relevance, err = j.relevance(ctx, out.Model, j.params.values(result.X)); err != nil {
 		return nil, err
 	}
+	if r.Interpolation, err = s.interpolation(ctx, result.AtBound, result.X, loo); err != nil {
+		return nil, err
+	}
+	r.explainBounds(j, result.AtBound)
 	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
 		return nil, err
 	}

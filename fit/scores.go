@@ -61,11 +61,16 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 
 // scoreLeaveOneOut returns the leave-one-out score at z if it was requested or is the
 // objective. If the score is undefined, because a row alone determines a coefficient
-// of the mean, scoreLeaveOneOut adds a warning and returns nil.
+// of the mean, a warning says so and the score is nil.
 func (s *session) scoreLeaveOneOut(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
 	if o := s.job.opts; !o.LeaveOneOut && !o.Objective.LeavesOut() {
 		return nil, nil
 	}
+	return s.leftOutScore(ctx, z)
+}
+
+// leftOutScore returns the leave-one-out score at z, requested or not.
+func (s *session) leftOutScore(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
 	sum, err := s.leaveOneOut(ctx, z)
 	var leverage *graph.LeverageError
 	if errors.As(err, &leverage) {

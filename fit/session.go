@@ -31,6 +31,8 @@ type session struct {
 	// checkedResidual is the result.
 	checked         bool
 	checkedResidual *float64
+	// condition is what warnCondition found, nil if it found nothing.
+	condition *float64
 	// onClose, if not nil, is called when the session is closed.
 	onClose func(*session)
 }

@@ -109,7 +109,7 @@ func (r *UpdateReport) Text() string {
 	case r.Retuned:
 		fmt.Fprintf(&b, "\n%-22s tuned again: %s\n", "parameters", strings.Join(r.Advice, "; "))
 	default:
-		fmt.Fprintf(&b, "\n%-22s tune again (gpfit update --retune): %s\n", "parameters", strings.Join(r.Advice, "; "))
+		fmt.Fprintf(&b, "\n%-22s tune again (gpfit update with retune): %s\n", "parameters", strings.Join(r.Advice, "; "))
 	}
 	fmt.Fprintf(&b, "%-22s %.2f\n", "seconds", r.Seconds)
 	if r.Fit != nil {
@@ -146,7 +146,7 @@ func TrainingData(m *gp.Model) (Data, error) {
 func (d *Data) addTrainNoise(m *gp.Model) error {
 	switch {
 	case m.Noise.Column != "" && m.Noise.GroupColumn != "":
-		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, with gpfit fit --from"}
+		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, starting from this model"}
 	case m.Noise.Column != "":
 		square := m.Scaling.YScale * m.Scaling.YScale
 		for _, v := range m.TrainNoise {
@@ -156,7 +156,7 @@ func (d *Data) addTrainNoise(m *gp.Model) error {
 		sorted := slices.Clone(m.Noise.Variances)
 		slices.Sort(sorted)
 		if len(slices.Compact(sorted)) < len(m.Noise.Labels) {
-			return &DataError{"two noise groups of the model have the same variance, and it does not hold the groups of its rows: fit the whole table again, with gpfit fit --from"}
+			return &DataError{"two noise groups of the model have the same variance, and it does not hold the groups of its rows: fit the whole table again, starting from this model"}
 		}
 		for i, v := range m.TrainNoise {
 			k := slices.Index(m.Noise.Variances, v)

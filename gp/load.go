@@ -136,7 +136,7 @@ func verify(f io.ReaderAt, size int64, path string) error {
 		if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "PK\x03\x04" {
 			return &FileError{Path: path, Msg: "the file is truncated, or is not a gpfit model"}
 		}
-		return &FileError{Path: path, Msg: "not a gpfit model file"}
+		return &FileError{Path: path, Msg: "not a gpfit model file; 'gpfit fit' writes one"}
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {

@@ -175,3 +175,14 @@ func brokenNumber(b string) bool {
 	}
 	return digits
 }
+
+// unfinishedExponent reports whether a text is a number whose exponent lacks its digits, as
+// 12e and 1.5e-. A category may look like that, so only the first text of a column counts.
+func unfinishedExponent(b string) bool {
+	mantissa, isNumber := strings.CutSuffix(strings.ToLower(strings.TrimRight(b, "+-")), "e")
+	if !isNumber {
+		return false
+	}
+	_, finite := parseNumber([]byte(mantissa))
+	return finite || overflows([]byte(mantissa))
+}

@@ -79,7 +79,7 @@ func TestFormatErrors(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{"nan.npy", Options{}, `: row 2, column 2: not a finite number: NaN`},
+		{"nan.npy", Options{}, `: row 2, column 2: not a finite number: NaN (option missing drop leaves out such rows)`},
 		{"nan.npy", Options{Missing: MissingDrop}, `: row 3, column 3: not a finite number: +Inf`},
 		{"nan.npy", Options{Target: "temp"}, `: no column named "temp" for the target; there is no header; columns: "x0", "x1", "x2"`},
 		{"nan.npy", Options{Features: []string{"0-3"}}, `: feature column 0-3 is out of range: there are 3 columns, 0 to 2`},

@@ -67,8 +67,8 @@ func TestJSONLines(t *testing.T) {
 
 func TestJSONLineErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n": `T:3: column 1 ("a"): null`,
-		"{\"a\":1,\"y\":2}\n{\"y\":2}\n":              `T:2: column 1 ("a"): the key is missing`,
+		"{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n": `T:3: column 1 ("a"): null (option missing drop leaves out such rows)`,
+		"{\"a\":1,\"y\":2}\n{\"y\":2}\n":              `T:2: column 1 ("a"): the key is missing (option missing drop leaves out such rows)`,
 		"{\"a\":1,\"y\":2}\n{\"a\":\"x\",\"y\":2}\n":  `T:2: column 1 ("a"): not a number: "x"`,
 		"{\"a\":1,\"y\":2}\n{\"a\":1e999,\"y\":2}\n":  `T:2: column 1 ("a"): number too large for a 64-bit float: "1e999"`,
 		"{\"a\":1,\"y\":2}\n{\"a\":[1],\"y\":2}\n":    `T:2: column 1 ("a"): holds a list or an object, not a value`,

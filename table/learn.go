@@ -57,7 +57,8 @@ func (l *learnedCells) read(src source, c int) (float64, *fault) {
 	case src.missing(c) || text == "":
 		return 0, noLabel(src, c)
 	}
-	if mayBeNumber && (l.kind == feature.Number || typed == feature.Number || brokenNumber(text) && feature.Recognize(text) == feature.Category) {
+	broken := brokenNumber(text) || l.kind == "" && unfinishedExponent(text)
+	if mayBeNumber && (l.kind == feature.Number || typed == feature.Number || broken && feature.Recognize(text) == feature.Category) {
 		return 0, &fault{msg: src.badCell(c).Msg + "; name the column in option categories if it has categories"}
 	}
 	return l.readText(src, c, text)

@@ -352,11 +352,13 @@ func (r *Reader) take(t *Table) bool {
 // dropped, and an error otherwise. Of several bad cells, the leftmost counts.
 func (r *Reader) refused() (gap *Error, err error) {
 	first, firstGap, messages := math.MaxInt, math.MaxInt, map[int]string{}
+	firstMissing := false
 	look := func(c int, isGap bool) {
-		if isGap && r.opts.Missing != MissingError {
+		switch {
+		case isGap && r.opts.Missing != MissingError:
 			firstGap = min(firstGap, c)
-		} else {
-			first = min(first, c)
+		case c < first:
+			first, firstMissing = c, isGap
 		}
 	}
 	for i, f := range r.faults {
@@ -385,7 +387,11 @@ func (r *Reader) refused() (gap *Error, err error) {
 		return r.src.badCell(c)
 	}
 	if first < math.MaxInt {
-		return nil, why(first)
+		err := why(first)
+		if firstMissing {
+			err.Msg += " (option missing drop leaves out such rows)"
+		}
+		return nil, err
 	}
 	return why(firstGap), nil
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"strconv"
 
 	"gpfit/fit/option"
 )
@@ -26,6 +27,28 @@ func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
 		*w = map[bool]Word{true: "yes", false: "no"}[v]
 	default:
 		return fmt.Errorf("must be a word or a whole number")
+	}
+	return nil
+}
+
+// Scalar is a number, or a string that begins with one, such as "0.01:original".
+type Scalar string
+
+// UnmarshalYAML implements yaml.InterfaceUnmarshaler.
+func (s *Scalar) UnmarshalYAML(unmarshal func(any) error) error {
+	var v any
+	if err := unmarshal(&v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case string:
+		*s = Scalar(v)
+	case uint64, int64, int:
+		*s = Scalar(fmt.Sprint(v))
+	case float64:
+		*s = Scalar(strconv.FormatFloat(v, 'g', -1, 64))
+	default:
+		return fmt.Errorf("must be a number or a text")
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ var badOptions = slices.Concat(
 	badWords("fit t.csv", "--noise-group", exit.Data, [2]string{"a", "noise groups"}, [2]string{"z", `no column named "z"`}),
 	badWords("fit t.csv --scores cv", "--folds", exit.Usage, [2]string{"1", "must be at least 2"}, [2]string{"7", "7 folds of 6 rows"}, [2]string{"1000000000000", "folds of 6 rows"}),
 	badWords("fit t.csv", "--device", exit.Device, [2]string{"tpu", "no such kind of device"}, [2]string{"cuda:99999999999999999999", "cuda"}),
-	badWords("fit t.csv", "--out", exit.Usage, [2]string{".", "is a folder"}, [2]string{"no/m", "cannot write there"}, [2]string{"t.csv", "is also an input"}, [2]string{"mask.csv", "mask.csv: the file exists"}, [2]string{"./done/../t.csv", "is also an input"}),
+	badWords("fit t.csv", "--out", exit.Usage, [2]string{".", "is a folder"}, [2]string{"no/m", "there is no folder no; make it first"}, [2]string{"t.csv", "is also an input"}, [2]string{"mask.csv", "mask.csv: the file exists"}, [2]string{"./done/../t.csv", "is also an input"}),
 	badWords("fit t.csv --out n.gpfit", "--checkpoint", exit.Usage, [2]string{"n.gpfit", "is also the file of --out"}, [2]string{"t.csv", "is also an input"}, [2]string{"mask.csv", "is not a checkpoint"}, [2]string{".", "is a folder"}),
 	badWords("nlml t.csv", "--graph", exit.Usage, [2]string{"t.csv", "is also an input"}, [2]string{"done", "is a folder"}),
 	badWords("sample --prior rbf --quiet", "--grid", exit.Usage, [2]string{"0:1", "needs LO:HI:COUNT"}, [2]string{"1:0:3", "LO < HI"}, [2]string{"0:inf:3", "LO < HI"}, [2]string{"0:1:1000000000", "needs LO:HI:COUNT"}),

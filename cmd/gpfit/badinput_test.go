@@ -261,7 +261,7 @@ var badTables = badText("fit bad.csv --out new.gpfit", "bad.csv", exit.Data,
 	[2]string{"x,y\n1,2e200\n2,3\n3,4\n", "divide the column by a power of ten"},
 	[2]string{"x,y\n1,2e-300\n2,3e-300\n3,4.5e-300\n", "multiply the column by a power of ten"},
 	[2]string{strings.Repeat("1,", 5000) + "1\n" + strings.Repeat("2,", 4000) + "1\n", "bad.csv:2: "},
-	[2]string{"x,y\n" + strings.Repeat("9", 100_000) + "e,1\n1,2\n", "in line 2"},
+	[2]string{"x,y\n" + strings.Repeat("9", 100_000) + "e,1\n1,2\n", "bad.csv:2: "},
 )
 
 // npyText returns a NumPy file with a header and the given number of bytes of elements.

@@ -74,7 +74,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		return err
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
-		plan := runs.PlanOptions(msg, programName, path, text, spec.Stating(f.jobs.Given))
+		plan := runs.PlanOptions(msg, programName(), path, text, spec.Stating(f.jobs.Given))
 		plan.Accelerated = f.OnSlurm() && slurm.Accelerated(slurm.Merge(f.Slurm, s.Slurm))
 		m, err := batch.Plan(ctx, s, plan)
 		return m, text, err

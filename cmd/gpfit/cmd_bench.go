@@ -218,7 +218,7 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 // machine describes the processor, the program and the data of the measurements.
 func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
 	m := &bench.Machine{
-		CPU: devices.CPU(), Gpfit: version, Revision: buildRevision(),
+		CPU: devices.CPU(), Gpfit: thisBuild().Version, Revision: thisBuild().Revision,
 		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
 	}
 	if m.Data == "" {

@@ -172,7 +172,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer outcome.Close()
-	outcome.Record = fit.ModelRecord{Program: programName, Data: path, Options: f.Texts("out", "force", "json", "quiet")}
+	outcome.Record = fit.ModelRecord{Program: programName(), Data: path, Options: f.Texts("out", "force", "json", "quiet")}
 	if f.from != "" {
 		outcome.Record.Options["from"] = f.from
 	}

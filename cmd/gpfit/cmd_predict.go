@@ -87,7 +87,8 @@ draw takes a factorisation; --posterior-draws limits their number.
 
 gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
 memory. As JSON object or .npy, and with --draws or --cov, it holds all results in
-memory. --plot plots mean and interval along one feature, with the training data.`,
+memory. --plot plots mean and interval along one feature, with the training data; if
+the rows differ in other features, too, each row has a dot and a bar.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --interval 0.5,0.9 --out predictions.parquet
   gpfit predict model.gpfit new.csv --keep id,date --missing blank --mean-only

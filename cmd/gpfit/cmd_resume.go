@@ -91,7 +91,7 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	if err != nil {
 		return err
 	}
-	m, err := batch.Plan(ctx, s, runs.PlanOptions(msg, programName, r.SpecPath, text, r.Extra))
+	m, err := batch.Plan(ctx, s, runs.PlanOptions(msg, programName(), r.SpecPath, text, r.Extra))
 	if err != nil {
 		return err
 	}

@@ -79,9 +79,7 @@ and predicts with the result. It approximates nothing.
 
 Flags have environment variables: GPFIT_MAX_EVALS sets --max-evals. Only --target,
 --prior, --set and --out of commands that read a MODEL have none. A flag on the
-command line overrides its variable. Exit codes: 0 success, 1 failure, 2 usage,
-3 some jobs of a batch failed, 10 bad input data, 11 run directory in use, 12 device
-unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
+command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              noCommand,
@@ -96,7 +94,7 @@ unavailable, too small or lost, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.`,
 	root.SetHelpCommand(newHelp())
 	root.Flags().BoolP("version", "V", false, "print the version")
 	flags.CommandLineOnly(root.Flags(), "version")
-	root.AddCommand(newFit(), newSelect(), newNLML(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion())
+	root.AddCommand(newFit(), newSelect(), newNLML(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion(), newReference())
 	for _, cmd := range root.Commands() {
 		flags.Finish(cmd)
 	}

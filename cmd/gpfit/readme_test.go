@@ -1,64 +1,128 @@
 package main
 
 import (
-	"context"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
+// otherCommands are the programs other than gpfit in the shell blocks of pages for users, and
+// where they are tested: commands of the shell that pages need run here.
+var otherCommands = map[string]string{
+	"git":     "by nobody: the address of the repository depends on its host",
+	"cd":      "by nobody: every page runs in a folder of its own",
+	"go":      "in .ci/run and .ci/module",
+	"make":    "in .ci/run, .ci/python and .ci/site",
+	"pip":     "in .ci/python",
+	"python3": "in gp, TestReadModel and TestSklearn",
+	"printf":  "here", "head": "here", "cat": "here", "mkdir": "here",
+}
+
 // TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
-// the pages of docs and examples, page by page and unchanged.
+// the pages of docs, examples and python, page by page and unchanged. A page of errors has a
+// test of its own.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs for ten seconds")
+		t.Skip("runs a hundred processes")
 	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skipf("SKIPPED: no shell here: %v", err)
 	}
-	pages = append(pages, "../../README.md", "../../examples/batch/README.md")
-	commands := 0
-	for _, page := range pages {
+	slots, commands := make(chan bool, 2), 0
+	var all strings.Builder
+	for _, page := range userPages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := documentedCommands(string(text))
+		lines := documentedCommands(t, page, string(text))
 		commands += len(lines)
+		fmt.Fprintln(&all, lines)
 		if len(lines) == 0 {
 			continue
 		}
-		t.Run(filepath.Base(page), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(filepath.ToSlash(page), "../../"), func(t *testing.T) {
+			t.Parallel()
+			slots <- true
+			defer func() { <-slots }()
 			first := runInExamples(t, lines)
-			if filepath.Base(page) == "README.md" && strings.HasPrefix(string(text), "# gpfit\n") {
+			if page == filepath.FromSlash("../../README.md") {
 				checkREADMEOutput(t, string(text), first)
 			}
 		})
 	}
-	if commands < 15 {
+	if commands < 50 {
 		t.Errorf("%d commands found in the documentation", commands)
+	}
+	pictures, _ := filepath.Glob("../../docs/pictures/*") // the pattern is valid
+	for _, picture := range pictures {
+		if !strings.Contains(all.String(), " --plot "+filepath.Base(picture)) {
+			t.Errorf("no command in the documentation draws %s", picture)
+		}
 	}
 }
 
-// documentedCommands returns the arguments of the gpfit commands in the shell blocks of
-// a page.
-func documentedCommands(page string) []string {
+// userPages returns README.md and the pages of docs, examples and python with their folders.
+func userPages(t *testing.T) []string {
+	t.Helper()
+	pages := []string{filepath.FromSlash("../../README.md")}
+	for _, root := range []string{"docs", "examples", "python"} {
+		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (d.Name() == "build" || d.Name() == "dist") {
+				return filepath.SkipDir
+			}
+			if filepath.Ext(path) == ".md" && d.Name() != "troubleshooting.md" {
+				pages = append(pages, path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pages
+}
+
+// documentedCommands returns the gpfit commands in the shell blocks of a page, and those
+// that prepare files for them. A backslash at the end of a line continues it.
+func documentedCommands(t *testing.T, page, text string) []string {
+	t.Helper()
 	var commands []string
 	inShell := false
-	for line := range strings.Lines(page) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "```") {
 			inShell = line == "```sh"
 			continue
 		}
-		command, ok := strings.CutPrefix(line, "go run ./cmd/gpfit ")
-		if !ok {
-			command, ok = strings.CutPrefix(line, "gpfit ")
+		if !inShell || line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
-		if inShell && ok {
-			commands = append(commands, command)
+		if command, ok := strings.CutPrefix(line, "go run ./cmd/gpfit "); ok {
+			line = "gpfit " + command
+		}
+		program, _, _ := strings.Cut(line, " ")
+		where, other := otherCommands[program]
+		switch {
+		case program == "gpfit" || where == "here":
+			commands = append(commands, line)
+		case !other:
+			t.Errorf("%s: no test runs %q", page, line)
 		}
 	}
 	return commands
@@ -72,21 +136,72 @@ func runInExamples(t *testing.T, commands []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(t.TempDir())
-	if err := os.Symlink(examples, "examples"); err != nil {
+	dir := t.TempDir()
+	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
 		t.Skipf("SKIPPED: no symbolic links here: %v", err)
 	}
 	var first string
 	for i, command := range commands {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 		var stdout, stderr strings.Builder
-		if code := run(context.Background(), shellWords(command), strings.NewReader(""), &stdout, &stderr); code != 0 {
-			t.Errorf("gpfit %s\nexit code %d\n%s", command, code, stderr.String())
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%s\n%v\n%s", command, err, stderr.String())
 		}
 		if i == 0 {
 			first = stdout.String()
 		}
 	}
+	checkPictures(t, dir)
 	return first
+}
+
+// checkPictures compares the pictures that the commands of a page drew with those of the
+// same name in docs/pictures. The last digits depend on the processor, so only the shapes and
+// texts count.
+func checkPictures(t *testing.T, dir string) {
+	t.Helper()
+	drawn, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range drawn {
+		shown, err := os.ReadFile(filepath.Join("../../docs/pictures", filepath.Base(path)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the page shows no picture of this plot
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(pictureShapes(string(shown)), pictureShapes(string(text))); diff != "" {
+			t.Errorf("%s differs from docs/pictures (-shown +drawn):\n%s", filepath.Base(path), diff)
+		}
+	}
+}
+
+var (
+	pictureTexts = regexp.MustCompile(`>([^<>\s][^<>]*)<`)
+	pictureParts = regexp.MustCompile(`<(path|text|g)\b`)
+)
+
+// pictureShapes returns the numbers of the shapes of an SVG picture, and its texts in the
+// order in which they stand.
+func pictureShapes(svg string) map[string]any {
+	shapes := map[string]any{}
+	for _, m := range pictureParts.FindAllStringSubmatch(svg, -1) {
+		n, _ := shapes[m[1]].(int)
+		shapes[m[1]] = n + 1
+	}
+	var texts []string
+	for _, m := range pictureTexts.FindAllStringSubmatch(svg, -1) {
+		texts = append(texts, m[1])
+	}
+	shapes["texts"] = texts
+	return shapes
 }
 
 // checkREADMEOutput compares the output of the first command in README.md with the
@@ -112,4 +227,47 @@ func shellWords(command string) []string {
 		}
 	}
 	return words
+}
+
+// TestSameNumberAsSklearn compares the likelihood of gpfit with the one that
+// docs/from-sklearn-and-gpytorch.md shows for both programs, and with scikit-learn's own if
+// GPFIT_PYTHON, or python3, has it.
+func TestSameNumberAsSklearn(t *testing.T) {
+	const page = "../../docs/from-sklearn-and-gpytorch.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../..")
+	command := strings.TrimPrefix(documentedCommands(t, page, string(text))[0], "gpfit ")
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), append(shellWords(command), "--json"), strings.NewReader(""), &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr.String())
+	}
+	var result struct{ NLML float64 }
+	if err := json.Unmarshal([]byte(stdout.String()), &result); err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`Both print −([0-9.]+)\. `).FindSubmatch(text)
+	if shown == nil || fmt.Sprintf("%.6f", -result.NLML) != string(shown[1]) {
+		t.Errorf("gpfit prints %.6f, the page shows −%s", result.NLML, shown)
+	}
+	python := cmp.Or(os.Getenv("GPFIT_PYTHON"), "python3")
+	_, script, _ := strings.Cut(string(text), "```python\n")
+	script, _, _ = strings.Cut(script, "```")
+	var failed strings.Builder
+	sklearn := exec.Command(python, "-c", script)
+	sklearn.Stderr = &failed
+	out, err := sklearn.Output()
+	switch {
+	case err != nil && (failed.Len() == 0 || strings.Contains(failed.String(), "ModuleNotFoundError")):
+		t.Skipf("SKIPPED: no Python with scikit-learn to compare with: %v", err)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, failed.String())
+	}
+	theirs, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	// Both solve by Cholesky in float64; the factor's condition is about 1e6.
+	if err != nil || math.Abs(theirs-result.NLML) > 1e-8*math.Abs(theirs) {
+		t.Errorf("scikit-learn prints %q, gpfit %v", out, result.NLML)
+	}
 }

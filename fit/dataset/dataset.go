@@ -164,7 +164,7 @@ func (o *Options) explain(err error) error {
 		return err
 	}
 	if msg, _, ok := strings.Cut(e.Msg, "; option unseen"); ok {
-		e.Msg = fmt.Sprintf("%s; option categories %s reads the column with its own categories", msg, e.ColumnName)
+		e.Msg = fmt.Sprintf("%s; option categories %s reads the column again, with its own categories", msg, e.ColumnName)
 	}
 	return err
 }

@@ -10,6 +10,8 @@ func (o *Option) Schema() map[string]any {
 		s["type"] = "string"
 	case "*Word":
 		s["type"] = []string{"string", "integer"}
+	case "*Scalar":
+		s["type"] = []string{"string", "number"}
 	case "[]Word":
 		s["type"], s["minItems"], s["items"] = "array", 1, map[string]any{"type": []string{"string", "integer"}}
 	case "[]string":

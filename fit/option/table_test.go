@@ -13,7 +13,7 @@ import (
 var samples = map[string][]string{
 	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
-	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "date-origin": {"2000-01-01"},
+	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "noise-floor": {"0.5", "0.5:original"}, "date-origin": {"2000-01-01"},
 }
 
 func samplesOf(o *Option) []string {
@@ -182,6 +182,8 @@ func TestRange(t *testing.T) {
 		{"restarts", "-1", "option restarts -1: must be from 0 to 10000"},
 		{"max-evals", "-1", "option max-evals -1: must not be negative"},
 		{"folds", "1", "option folds 1: must be at least 2"},
+		{"noise-floor", "0", "option noise-floor 0: must be a positive number"},
+		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be a positive number, the variance in scaled units, or a number followed by :original"},
 		{"max-jitter", "nan", "option max-jitter nan: must be a nonnegative number"},
 		{"coarse", "atuo", `option coarse "atuo": must be auto, on or off (did you mean "auto"?)`},
 		{"scores", "loo,xv", `option scores "xv": must be loo or cv`},

@@ -270,13 +270,11 @@ func (d *Descent) result(status Status, err error) StartResult {
 			if d.space.fixed[i] || !d.space.held(i, at.Z, at.G) {
 				continue
 			}
-			side, bound, beyond := Lower, p.Lower, "smaller"
+			side := Lower
 			if at.Z[i] == d.space.hi[i] {
-				side, bound, beyond = Upper, p.Upper, "larger"
+				side = Upper
 			}
 			r.AtBound = append(r.AtBound, Bound{Index: i, Name: p.Name, Side: side})
-			r.warnf("%s is at its %s bound %.6g: a %s value would fit the data better; widen the bound if that makes sense",
-				p.Name, side, bound, beyond)
 		}
 	}
 	switch status {

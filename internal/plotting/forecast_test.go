@@ -39,6 +39,18 @@ func TestForecast(t *testing.T) {
 	if err := f.Write(t.Context(), filepath.Join(dir, "forecast.png"), true); err != nil {
 		t.Error(err)
 	}
+	f.Separate = true
+	path = filepath.Join(dir, "separate.svg")
+	if err := f.Write(t.Context(), path, true); err != nil {
+		t.Fatal(err)
+	}
+	separate, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := strings.Count(string(separate), "<path") - strings.Count(string(text), "<path"); more < 2*len(f.X)-3 {
+		t.Errorf("%d more paths than with a line and a band, want a bar and a dot for each of %d rows", more, len(f.X))
+	}
 	f.Upper = f.Upper[:3]
 	if err := f.Write(t.Context(), filepath.Join(dir, "short.svg"), true); err == nil {
 		t.Error("a band of another length than the mean was drawn")

@@ -95,7 +95,7 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		path, features, want string
 	}{
-		{types, "gap", `types.arrow: row 2, column 13 ("gap"): null`},
+		{types, "gap", `types.arrow: row 2, column 13 ("gap"): null (option missing drop leaves out such rows)`},
 		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers`},
 		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers`},
 		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`},

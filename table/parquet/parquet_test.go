@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		opts table.Options
 		want string
 	}{
-		{"types.parquet", table.Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): null`},
+		{"types.parquet", table.Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): null (option missing drop leaves out such rows)`},
 		{"types.parquet", table.Options{Features: []string{"gap", "inf"}, Missing: table.MissingDrop, ExtraText: []string{"kind"}, Target: "inf"},
 			`: column 13 ("inf"): the target is also listed as a feature ("inf")`},
 		{"types.parquet", table.Options{Features: []string{"inf"}}, `: row 3, column 13 ("inf"): not a finite number: +Inf`},
@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{Features: []string{"price"}}, `: column 9 ("price"): holds decimals; convert them to doubles`},
 		{"types.parquet", table.Options{Features: []string{"list"}}, `: column 10 ("list"): holds lists or structures, not numbers`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
-		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null`},
+		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null (option missing drop leaves out such rows)`},
 		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
 		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {

@@ -58,6 +58,9 @@ class FitParameters(BaseEstimator):
     noise : word, default "estimated"
         estimate a noise variance, or fit without one: the function then passes through
         the targets, unless noise_column gives variances: estimated, none
+    noise_floor : number, or number with its unit, default None
+        smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is
+        in squared units of the target (scaled target²)
     noise_column : column, default None
         column of the known noise variance of each row, in squared units of the target;
         gpfit adds the estimated variance (target²)
@@ -167,6 +170,7 @@ class FitParameters(BaseEstimator):
         mean="zero",
         mean_fit="auto",
         noise="estimated",
+        noise_floor=None,
         noise_column=None,
         noise_group=None,
         standardize="xy",
@@ -216,6 +220,7 @@ class FitParameters(BaseEstimator):
         self.mean = mean
         self.mean_fit = mean_fit
         self.noise = noise
+        self.noise_floor = noise_floor
         self.noise_column = noise_column
         self.noise_group = noise_group
         self.standardize = standardize

@@ -117,7 +117,7 @@ func Read(flags *pflag.FlagSet) error {
 func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
 	variable := option.Variable(f.Name)
 	value, ok := os.LookupEnv(variable)
-	if _, without := f.Annotations[noVariable]; !ok || without || f.Changed || f.Name == "help" {
+	if !ok || !hasVariable(f) || f.Changed {
 		return nil
 	}
 	if table, ok := f.Value.(*tableFlag); ok {
@@ -127,6 +127,12 @@ func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
 		return exit.Usagef("environment variable %s=%q: %v", variable, value, err)
 	}
 	return nil
+}
+
+// hasVariable reports whether an environment variable sets the flag, too.
+func hasVariable(f *pflag.Flag) bool {
+	_, without := f.Annotations[noVariable]
+	return !without && f.Name != "help"
 }
 
 func checkChoice(f *pflag.Flag) error {

@@ -67,28 +67,48 @@ func helpText(cmd *cobra.Command, width int) string {
 			}
 		}
 	}
-	for _, g := range groups(cmd) {
-		b.WriteString("\n" + g.heading + ":\n")
-		for _, f := range g.flags {
-			hang(&b, flagHead(f), flagHelp(f), mostFlagWidth+2, width)
+	for _, g := range HelpGroups(cmd) {
+		b.WriteString("\n" + g.Heading + ":\n")
+		for _, f := range g.Flags {
+			hang(&b, f.head(), f.Text, mostFlagWidth+2, width)
 		}
 	}
 	return b.String()
 }
 
-// flagGroup is a heading with its flags.
-type flagGroup struct {
-	heading string
-	flags   []*pflag.Flag
+// HelpGroup is a heading of the help with its flags.
+type HelpGroup struct {
+	Heading string
+	Flags   []HelpFlag
+}
+
+// HelpFlag is a flag as the help shows it.
+type HelpFlag struct {
+	Name, Shorthand string
+	// Placeholder represents the value. It is "" if the flag is true or false.
+	Placeholder string
+	// Text describes the flag, with its unit, range and default.
+	Text string
+	// Variable is the environment variable of the flag, or "".
+	Variable string
+}
+
+// head returns the names of a flag with the placeholder of its value.
+func (f HelpFlag) head() string {
+	head := "      --" + f.Name
+	if f.Shorthand != "" {
+		head = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	return strings.TrimRight(head+" "+f.Placeholder, " ")
 }
 
 // general is the heading of flags without one.
 const general = "Flags"
 
-// groups returns the flags of a command by heading: first the headings of the command,
+// HelpGroups returns the flags of a command by heading: first the headings of the command,
 // then the groups of the table in its order, and the general flags last.
-func groups(cmd *cobra.Command) []flagGroup {
-	var all []flagGroup
+func HelpGroups(cmd *cobra.Command) []HelpGroup {
+	var all []HelpGroup
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
@@ -97,29 +117,37 @@ func groups(cmd *cobra.Command) []flagGroup {
 		if a := f.Annotations[group]; a != nil {
 			heading = a[0]
 		}
-		i := slices.IndexFunc(all, func(g flagGroup) bool { return g.heading == heading })
+		i := slices.IndexFunc(all, func(g HelpGroup) bool { return g.Heading == heading })
 		if i < 0 {
 			i = len(all)
-			all = append(all, flagGroup{heading: heading})
+			all = append(all, HelpGroup{Heading: heading})
 		}
-		all[i].flags = append(all[i].flags, f)
+		all[i].Flags = append(all[i].Flags, helpFlag(f))
 	})
-	rank := func(g flagGroup) int {
-		if g.heading == general {
+	rank := func(g HelpGroup) int {
+		if g.Heading == general {
 			return len(option.Groups())
 		}
-		return slices.Index(option.Groups(), option.Group(g.heading))
+		return slices.Index(option.Groups(), option.Group(g.Heading))
 	}
-	slices.SortStableFunc(all, func(a, b flagGroup) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(all, func(a, b HelpGroup) int { return rank(a) - rank(b) })
 	return all
 }
 
 // plainPlaceholders are the placeholders of flags that name none, by pflag's name of
 // their type.
-var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…"}
+var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…", "float64Slice": "N,N,…"}
 
-// flagHead returns the name of a flag with the placeholder of its value.
-func flagHead(f *pflag.Flag) string {
+func helpFlag(f *pflag.Flag) HelpFlag {
+	help := HelpFlag{Name: f.Name, Shorthand: f.Shorthand, Placeholder: placeholder(f), Text: flagHelp(f)}
+	if hasVariable(f) {
+		help.Variable = option.Variable(f.Name)
+	}
+	return help
+}
+
+// placeholder returns the text that represents the value of a flag.
+func placeholder(f *pflag.Flag) string {
 	placeholder, _ := pflag.UnquoteUsage(f)
 	switch v := f.Value.(type) {
 	case *tableFlag:
@@ -130,11 +158,7 @@ func flagHead(f *pflag.Flag) string {
 	if plain, ok := plainPlaceholders[placeholder]; ok {
 		placeholder = plain
 	}
-	head := "      --" + f.Name
-	if f.Shorthand != "" {
-		head = "  -" + f.Shorthand + ", --" + f.Name
-	}
-	return strings.TrimRight(head+" "+placeholder, " ")
+	return placeholder
 }
 
 // placeholder returns the text that represents the value in the help.
@@ -158,7 +182,7 @@ func flagHelp(f *pflag.Flag) string {
 	t, ok := f.Value.(*tableFlag)
 	if !ok {
 		if d := f.DefValue; !slices.Contains([]string{"", "0", "false", "[]"}, d) {
-			usage += fmt.Sprintf(" (default: %s)", strings.Trim(d, "[]"))
+			usage += fmt.Sprintf(" (default: %s)", plainDefault(f))
 		}
 		return messages.Flags(usage)
 	}
@@ -184,6 +208,16 @@ func flagHelp(f *pflag.Flag) string {
 		usage += " (" + strings.Join(notes, "; ") + ")"
 	}
 	return messages.Flags(usage)
+}
+
+// plainDefault returns the default of a flag that is not in the table, without the brackets
+// and the zeros that pflag adds.
+func plainDefault(f *pflag.Flag) string {
+	text := strings.Trim(f.DefValue, "[]")
+	if f.Value.Type() == "float64Slice" {
+		text = strings.TrimRight(text, "0")
+	}
+	return text
 }
 
 // hang writes a text beside its head, from a column on. If the head is too long, the

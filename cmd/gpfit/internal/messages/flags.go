@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/option"
 )
@@ -50,6 +51,10 @@ func errorText(err error) string {
 			fmt.Fprintf(&set, "--set '%s=%.10g'", strings.ReplaceAll(a.Name, "'", `'\''`), a.Value)
 		}
 		text = strings.Replace(text, unfinished.Error(), unfinished.Err.Error()+"\n"+unfinished.Found()+set.String(), 1)
+	}
+	var unavailable *device.UnavailableError
+	if errors.As(err, &unavailable) {
+		text += "; 'gpfit devices' lists what gpfit found"
 	}
 	return Flags(text)
 }

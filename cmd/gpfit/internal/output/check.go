@@ -1,6 +1,7 @@
 package output
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -86,8 +87,12 @@ func (t Destination) probe() error {
 	if atomicfile.IsDirect(t.Path) {
 		return nil
 	}
-	probe, err := os.CreateTemp(filepath.Dir(atomicfile.Resolve(t.Path)), ".gpfit-probe*")
-	if err != nil {
+	folder := filepath.Dir(atomicfile.Resolve(t.Path))
+	probe, err := os.CreateTemp(folder, ".gpfit-probe*")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return exit.Usagef("--%s %s: there is no folder %s; make it first", t.Flag, t.Path, filepath.Dir(t.Path))
+	case err != nil:
 		return exit.Usagef("--%s %s: cannot write there: %v", t.Flag, t.Path, err)
 	}
 	probe.Close()

@@ -12,10 +12,10 @@ set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/gpfit" ../..
+version=$(sed -n 's/^const version = "\(.*\)"/\1/p' ../../cmd_version.go)
+go build -ldflags "-X main.released=$version" -o "$work/gpfit" ../..
 gpfit() { "$work/gpfit" "$@"; }
 export GPFIT_CPU=generic # the same bits on every processor of the architecture
-version=$(gpfit version | cut -d' ' -f2)
 [ ! -e "$version" ] || { echo "$version exists already"; exit 1; }
 mkdir "$version"
 cd "$version"

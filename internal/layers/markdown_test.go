@@ -1,0 +1,173 @@
+package layers
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// TestMarkdownLinks checks that the links and pictures of all Markdown pages lead to files
+// of the repository, and anchors to headings.
+func TestMarkdownLinks(t *testing.T) {
+	pages := markdownPages(t, "../..")
+	if len(pages) < 20 {
+		t.Errorf("%d pages found", len(pages))
+	}
+	links := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range markdownLinks(string(text)) {
+			links++
+			if err := checkLink(page, link.target); err != nil {
+				t.Errorf("%s:%d: %v", page, link.line, err)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("%d links found", links)
+	}
+}
+
+// TestMarkdownLinksFail checks that bad links and anchors are found, and what is no link is
+// not.
+func TestMarkdownLinksFail(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "a.md")
+	text := "# A `title`, with *signs* & more\n\n[1](b.md) [2](#none)\n```sh\n# code\n[3](c.md)\n```\n`[4](d.md)` [5](#a-title-with-signs--more)\n## Twice\n## Twice\n[6](a.md#twice-1) [7](https://example.org/x.md) ![8](p.svg \"title\") [9](#code)\n"
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var bad []string
+	for _, link := range markdownLinks(text) {
+		if err := checkLink(page, link.target); err != nil {
+			bad = append(bad, fmt.Sprint(link.line, " ", link.target))
+		}
+	}
+	if want := []string{"3 b.md", "3 #none", "11 p.svg", "11 #code"}; !slices.Equal(bad, want) {
+		t.Errorf("bad links %q, want %q", bad, want)
+	}
+}
+
+// markdownPages returns the Markdown files below root, without hidden folders other than
+// .github and without what builds leave behind.
+func markdownPages(t *testing.T, root string) []string {
+	var pages []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		hidden := strings.HasPrefix(name, ".") && name != ".github" && name != ".." && path != root
+		if d.IsDir() && (hidden || slices.Contains([]string{"build", "dist", "bin", "site", "venv"}, name)) {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, ".md") {
+			pages = append(pages, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+type markdownLink struct {
+	line   int
+	target string
+}
+
+var (
+	linkTarget = regexp.MustCompile(`\]\(([^()\s]+)(?:\s+"[^"]*")?\)`)
+	codeSpan   = regexp.MustCompile("`[^`]*`")
+)
+
+// prose calls yield with the number and the text of each line outside of code blocks.
+func prose(text string, yield func(number int, line string)) {
+	fence := false
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			fence = !fence
+		case !fence:
+			yield(number, strings.TrimRight(line, "\r\n"))
+		}
+	}
+}
+
+// markdownLinks returns the links of a page, without those in code.
+func markdownLinks(text string) []markdownLink {
+	var links []markdownLink
+	prose(text, func(number int, line string) {
+		for _, m := range linkTarget.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
+			links = append(links, markdownLink{number, m[1]})
+		}
+	})
+	return links
+}
+
+// checkLink checks that a link of a page leads to a file, and to a heading if it has an
+// anchor. It does not follow links to other hosts.
+func checkLink(page, target string) error {
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+		return nil
+	}
+	path, anchor, anchored := strings.Cut(target, "#")
+	file := page
+	if path != "" {
+		file = filepath.Join(filepath.Dir(page), filepath.FromSlash(path))
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("the link %s leads nowhere", target)
+	}
+	if !anchored {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("the link %s: %w", target, err)
+	}
+	if !slices.Contains(headingAnchors(string(text)), anchor) {
+		return fmt.Errorf("the link %s: %s has no heading for this anchor", target, filepath.Base(file))
+	}
+	return nil
+}
+
+// headingAnchors returns the anchors of the headings of a page, as GitHub makes them.
+func headingAnchors(text string) []string {
+	var anchors []string
+	seen := map[string]int{}
+	prose(text, func(_ int, line string) {
+		title := strings.TrimLeft(line, "#")
+		if title == line || !strings.HasPrefix(title, " ") {
+			return
+		}
+		anchor := strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			case r == ' ':
+				return '-'
+			}
+			return -1
+		}, strings.TrimSpace(title))
+		if n := seen[anchor]; n > 0 {
+			anchors = append(anchors, fmt.Sprintf("%s-%d", anchor, n))
+		} else {
+			anchors = append(anchors, anchor)
+		}
+		seen[anchor]++
+	})
+	return anchors
+}
