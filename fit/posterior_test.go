@@ -100,8 +100,8 @@ func TestPosteriorAnalytic(t *testing.T) {
 		t.Errorf("parameters %v, priors %v", r.Parameters, r.DefaultPriors)
 	}
 	// χ² quantiles with 40 degrees of freedom are 24.4330 and 59.3417.
-	if math.Abs(s.Q2_5/(n/59.3417)-1) > 0.06 || math.Abs(s.Q97_5/(n/24.4330)-1) > 0.06 {
-		t.Errorf("quantiles %v and %v, want %v and %v", s.Q2_5, s.Q97_5, n/59.3417, n/24.4330)
+	if math.Abs(s.Lower/(n/59.3417)-1) > 0.06 || math.Abs(s.Upper/(n/24.4330)-1) > 0.06 {
+		t.Errorf("quantiles %v and %v, want %v and %v", s.Lower, s.Upper, n/59.3417, n/24.4330)
 	}
 	if got, want := r.OriginalUnits["signal_variance"].Mean/s.Mean, mustFit(t, d, o).Report.ParametersOriginalUnits["signal_variance"]/mustFit(t, d, o).Report.Parameters["signal_variance"]; math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("original units: ratio %v, want %v", got, want)
@@ -109,7 +109,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 	o.Posterior, o.PosteriorWarmup = Laplace, 0
 	l := mustFit(t, d, o).Report.Posterior.Parameters["signal_variance"]
 	// Over the logarithm the mode is at 1 with the variance 2/n.
-	if math.Abs(math.Log(l.Median)) > 0.02 || math.Abs(math.Log(l.Q97_5)/(1.96*math.Sqrt(2.0/n))-1) > 0.1 || l.RHat != nil {
+	if math.Abs(math.Log(l.Median)) > 0.02 || math.Abs(math.Log(l.Upper)/(1.96*math.Sqrt(2.0/n))-1) > 0.1 || l.RHat != nil {
 		t.Errorf("Laplace: %+v", l)
 	}
 }

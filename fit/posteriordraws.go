@@ -9,13 +9,13 @@ import (
 // WriteDraws writes the draws of a posterior as JSON that ArviZ reads (from_json): a group
 // "posterior" with an array of chains and draws for each parameter, in scaled units, and
 // for HMC a group "sample_stats". A report from a file has no draws.
-func (p *PosteriorReport) WriteDraws(w io.Writer) error {
-	if p.draws == nil {
+func (r *PosteriorReport) WriteDraws(w io.Writer) error {
+	if r.draws == nil {
 		return errors.New("fit: the report has no draws")
 	}
 	posterior := map[string][][]float64{}
-	for _, name := range p.names {
-		for _, chain := range p.draws {
+	for _, name := range r.names {
+		for _, chain := range r.draws {
 			var values []float64
 			for _, draw := range chain {
 				values = append(values, draw[name])
@@ -25,25 +25,25 @@ func (p *PosteriorReport) WriteDraws(w io.Writer) error {
 	}
 	out := map[string]any{
 		"posterior":       posterior,
-		"posterior_attrs": map[string]any{"inference_library": "gpfit", "method": p.Method, "seed": p.Seed, "units": "scaled"},
+		"posterior_attrs": map[string]any{"inference_library": "gpfit", "method": r.Method, "seed": r.Seed, "units": "scaled"},
 	}
-	if p.stats != nil {
+	if r.stats != nil {
 		stats := map[string]any{}
 		add := func(name string, of func(c int) any) {
 			var all []any
-			for c := range p.stats {
+			for c := range r.stats {
 				all = append(all, of(c))
 			}
 			stats[name] = all
 		}
-		add("lp", func(c int) any { return p.stats[c].LogDensity })
-		add("diverging", func(c int) any { return p.stats[c].Divergent })
-		add("tree_depth", func(c int) any { return p.stats[c].Depth })
-		add("acceptance_rate", func(c int) any { return p.stats[c].Accept })
+		add("lp", func(c int) any { return r.stats[c].LogDensity })
+		add("diverging", func(c int) any { return r.stats[c].Divergent })
+		add("tree_depth", func(c int) any { return r.stats[c].Depth })
+		add("acceptance_rate", func(c int) any { return r.stats[c].Accept })
 		add("step_size", func(c int) any {
-			steps := make([]float64, len(p.stats[c].Draws))
+			steps := make([]float64, len(r.stats[c].Draws))
 			for i := range steps {
-				steps[i] = p.stats[c].StepSize
+				steps[i] = r.stats[c].StepSize
 			}
 			return steps
 		})

@@ -161,7 +161,7 @@ func (r *Report) writePosterior(b *strings.Builder) {
 	fmt.Fprintf(b, "%-*s  %11s %11s %11s %11s %11s  %6s  %8s  %8s\n", width, "scaled", "mean", "sd", "2.5 %", "median", "97.5 %", "R-hat", "ESS bulk", "ESS tail")
 	for _, name := range names {
 		s := p.Parameters[name]
-		fmt.Fprintf(b, "%-*s  %11.5g %11.5g %11.5g %11.5g %11.5g  %6s  %8s  %8s\n", width, name, s.Mean, s.SD, s.Q2_5, s.Median, s.Q97_5, number(s.RHat, "f3"), number(s.ESSBulk, "f0"), number(s.ESSTail, "f0"))
+		fmt.Fprintf(b, "%-*s  %11.5g %11.5g %11.5g %11.5g %11.5g  %6s  %8s  %8s\n", width, name, s.Mean, s.SD, s.Lower, s.Median, s.Upper, number(s.RHat, "f3"), number(s.ESSBulk, "f0"), number(s.ESSTail, "f0"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.DefaultPriors)) {
 		fmt.Fprintf(b, "default prior of %s: %s\n", name, p.DefaultPriors[name])

@@ -11,13 +11,13 @@ import (
 
 // DrawSummary describes the draws of one number.
 type DrawSummary struct {
-	// Mean and SD are those of all draws; the quantiles have the probabilities in their
-	// names, in percent.
+	// Mean, SD and Median are those of all draws; Lower and Upper are the quantiles of
+	// 2.5 % and 97.5 %.
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
-	Q2_5   float64 `json:"q2_5"`
+	Lower  float64 `json:"q2_5"`
 	Median float64 `json:"median"`
-	Q97_5  float64 `json:"q97_5"`
+	Upper  float64 `json:"q97_5"`
 	// RHat is the rank-normalised split R̂, ESSBulk and ESSTail are effective sample sizes
 	// (Vehtari et al. 2021). They are NaN if the draws do not vary or are too few.
 	RHat    float64 `json:"-"`
@@ -31,7 +31,7 @@ func Summarize(chains [][]float64) DrawSummary {
 	slices.Sort(all)
 	mean, sd := stat.MeanStdDev(all, nil)
 	quantile := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, all, nil) }
-	s := DrawSummary{Mean: mean, SD: sd, Q2_5: quantile(0.025), Median: quantile(0.5), Q97_5: quantile(0.975)}
+	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975)}
 	s.RHat, s.ESSBulk, s.ESSTail = RHat(chains), ESSBulk(chains), ESSTail(chains)
 	return s
 }
