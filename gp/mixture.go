@@ -132,9 +132,6 @@ func (x *Mixture) Len() int { return len(x.use) }
 // Model returns the model.
 func (x *Mixture) Model() *Model { return x.model }
 
-// Workspace returns the workspace of the mixture.
-func (x *Mixture) Workspace() device.Workspace { return x.ws }
-
 // Close frees the device's memory.
 func (x *Mixture) Close() error { return x.ws.Close() }
 
