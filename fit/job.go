@@ -215,7 +215,7 @@ func (j *Job) id() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)
 	opts := j.opts
-	opts.Checkpoint, opts.DiscardCancelled = "", false
+	opts.Checkpoint, opts.DiscardCancelled, opts.OnDraw = "", false, nil
 	for _, v := range []any{opts, j.sample.data, j.Kernel(), j.params.hashed()} {
 		hashValue(w, v)
 	}

@@ -137,7 +137,7 @@ func TestCancelledScores(t *testing.T) {
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err := j.assemble(cancelledContext(), w, result, nil)
+	out, err := j.assemble(cancelledContext(), w, result, nil, nil)
 	if !isCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
 		t.Fatalf("%v, %+v", err, out)
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,15 @@ type Options struct {
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
 	StdErrors bool
+	// Posterior asks for draws of the parameters from their posterior, after the fit: by
+	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
+	// draws after PosteriorWarmup others; 0 means 4, 500 and 500. Laplace makes as many
+	// draws as all chains. OnDraw, if not nil, is called after each iteration of a chain.
+	Posterior       PosteriorMethod            `hash:"omitzero"`
+	PosteriorChains int                        `hash:"omitzero"`
+	PosteriorWarmup int                        `hash:"omitzero"`
+	PosteriorDraws  int                        `hash:"omitzero"`
+	OnDraw          func(chain, iteration int) `hash:"omitzero"`
 	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
 	// covariance is not positive definite; 0 allows none.
 	MaxJitter float64
@@ -165,6 +175,58 @@ const (
 	// MeanFree makes the coefficients parameters of the objective.
 	MeanFree MeanFit = "free"
 )
+
+// PosteriorMethod says how to draw the parameters from their posterior.
+type PosteriorMethod string
+
+// The choices for Options.Posterior; an empty one draws none.
+const (
+	// NoPosterior is the word for no draws.
+	NoPosterior PosteriorMethod = "none"
+	// Laplace draws from the normal distribution that has the mode and the curvature of
+	// the posterior, over the logarithms of the parameters.
+	Laplace PosteriorMethod = "laplace"
+	// HMC runs the No-U-Turn sampler, from the mode and the curvature there.
+	HMC PosteriorMethod = "hmc"
+)
+
+// PosteriorMethods lists the choices, the default first.
+func PosteriorMethods() []PosteriorMethod {
+	return []PosteriorMethod{NoPosterior, Laplace, HMC}
+}
+
+func (o Options) posteriorChains() int { return cmp.Or(o.PosteriorChains, defaultChains) }
+func (o Options) posteriorWarmup() int { return cmp.Or(o.PosteriorWarmup, defaultWarmup) }
+func (o Options) posteriorDraws() int  { return cmp.Or(o.PosteriorDraws, defaultDraws) }
+
+// Defaults of the draws of a posterior.
+const (
+	defaultChains = 4
+	defaultWarmup = 500
+	defaultDraws  = 500
+)
+
+// checkPosterior returns the options with an empty word for no draws.
+func (o Options) checkPosterior() (Options, error) {
+	if o.Posterior == NoPosterior {
+		o.Posterior = ""
+	}
+	switch {
+	case o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior):
+		return o, optionErrorf("posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc")
+	case o.Posterior != "" && o.Objective.LeavesOut():
+		return o, optionErrorf("posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml")
+	}
+	for name, v := range map[string]int{"posterior-chains": o.PosteriorChains, "posterior-warmup": o.PosteriorWarmup, "posterior-draws": o.PosteriorDraws} {
+		if v < 0 {
+			return o, optionErrorf(name, strconv.Itoa(v), "must not be negative")
+		}
+		if v > 0 && o.Posterior == "" {
+			return o, optionErrorf(name, strconv.Itoa(v), "needs option posterior")
+		}
+	}
+	return o, nil
+}
 
 // Criterion is the quantity that a fit minimises, apart from priors.
 type Criterion string
@@ -247,6 +309,9 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	}
 	if n := o.Settings.MaxEvaluations; n < 0 {
 		return o, how, optionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
+	}
+	if o, err = o.checkPosterior(); err != nil {
+		return o, how, err
 	}
 	return o, how, o.checkHoldOut()
 }

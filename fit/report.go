@@ -5,6 +5,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/gp"
+	"gpfit/hyperopt/sampler"
 )
 
 // SchemaVersion is the version of [Report] as JSON.
@@ -80,6 +81,8 @@ type Report struct {
 	Search    *SearchReport `json:"search,omitempty"`
 	AtBound   []string      `json:"at_bound,omitempty"`
 	StdErrors *StdErrors    `json:"std_errors,omitempty"`
+	// Posterior summarises draws of the parameters; nil without.
+	Posterior *PosteriorReport `json:"posterior,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
 	Scores        Scores         `json:"scores,omitzero"`
@@ -469,4 +472,42 @@ type NewRowScores struct {
 	// right; PValue is two-sided.
 	Deviance float64 `json:"deviance"`
 	PValue   float64 `json:"p_value"`
+}
+
+// PosteriorReport describes draws of the parameters from their posterior.
+type PosteriorReport struct {
+	Method PosteriorMethod `json:"method"`
+	// Chains, Warmup and Draws are the number of chains and of iterations of each. For
+	// Laplace there is one chain of independent draws.
+	Chains int `json:"chains"`
+	Warmup int `json:"warmup"`
+	Draws  int `json:"draws"`
+	// Divergences counts draws whose trajectory diverged. Gradients counts evaluations.
+	Divergences int       `json:"divergences"`
+	StepSizes   []float64 `json:"step_sizes,omitempty"`
+	Gradients   int       `json:"gradients"`
+	Seed        uint64    `json:"seed"`
+	// DefaultPriors are the priors of parameters for which the options have none, in
+	// scaled units; they count for the draws alone.
+	DefaultPriors map[string]string `json:"default_priors,omitempty"`
+	// Parameters and OriginalUnits summarise the draws of each parameter, in scaled and in
+	// original units.
+	Parameters    map[string]PosteriorSummary `json:"parameters"`
+	OriginalUnits map[string]PosteriorSummary `json:"parameters_original_units,omitempty"`
+	Warnings      []string                    `json:"warnings"`
+	// draws are natural values of the scaled problem by chain, draw and name; names is
+	// their order.
+	draws [][]map[string]float64
+	names []string
+	stats []sampler.Chain
+}
+
+// PosteriorSummary summarises the draws of a parameter.
+type PosteriorSummary struct {
+	sampler.DrawSummary
+	// The diagnostics are those of [sampler.DrawSummary]; nil for independent draws, and where
+	// they are not defined.
+	RHat    *float64 `json:"r_hat,omitempty"`
+	ESSBulk *float64 `json:"ess_bulk,omitempty"`
+	ESSTail *float64 `json:"ess_tail,omitempty"`
 }

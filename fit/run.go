@@ -208,12 +208,12 @@ func (j *Job) fit(ctx context.Context, w *workplace, log *journal.Journal) (*Out
 	case err != nil:
 		return nil, j.withBest(j.explainFit(err), result)
 	}
-	return j.assemble(ctx, w, result, cancelled)
+	return j.assemble(ctx, w, result, cancelled, log)
 }
 
 // assemble evaluates what the report says of the result beyond tuning. cancelled is the
-// error of a run that ended early, or nil.
-func (j *Job) assemble(ctx context.Context, w *workplace, result *hyperopt.Result, cancelled error) (*Outcome, error) {
+// error of a run that ended early, or nil; log, which may be nil, records evaluations.
+func (j *Job) assemble(ctx context.Context, w *workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error) {
 	// The workspace may hold another point, so evaluate the best one. This runs to
 	// its end even after a cancellation, so that a model can be written.
 	final := context.WithoutCancel(ctx)
@@ -244,6 +244,18 @@ func (j *Job) assemble(ctx context.Context, w *workplace, result *hyperopt.Resul
 		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
 	out.Report.addStdErrors(stdErrors, result.Status)
+	if j.opts.Posterior != "" && cancelled == nil {
+		err := j.drawPosterior(ctx, w.backends[0], s, out, result.X, log)
+		if isCancelled(err) {
+			cancelled = &CancelledError{Msg: "interrupted before the posterior was drawn"}
+		} else if err != nil {
+			return nil, j.withBest(err, result)
+		}
+		// The workspace shall hold the factor of the result again.
+		if _, err := s.Value(final, result.X); err != nil {
+			return nil, j.withBest(errors.Join(cancelled, err), result)
+		}
+	}
 	if err := out.Report.checkFinite(); err != nil {
 		return nil, j.withBest(errors.Join(cancelled, err), result)
 	}
@@ -315,6 +327,22 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	}
 	r.addTests(tests)
 	return out, nil
+}
+
+// drawPosterior draws the parameters and stores them in the outcome.
+func (j *Job) drawPosterior(ctx context.Context, b device.Backend, s *session, out *Outcome, z []float64, log *journal.Journal) error {
+	p, err := newPosterior(j, z, log)
+	if err != nil {
+		return err
+	}
+	d, err := p.sample(ctx, b, s)
+	if err != nil {
+		return fmt.Errorf("posterior: %w", err)
+	}
+	out.Model.Draws = p.modelDraws(d)
+	out.Report.Posterior = p.report(d)
+	out.Report.Warnings = append(out.Report.Warnings, out.Report.Posterior.Warnings...)
+	return nil
 }
 
 // withBest adds the best parameters found to an error that ends a fit.

@@ -24,6 +24,7 @@ func (r *Report) Text() string {
 	}
 	r.writeParameters(&b)
 	r.writeStdErrors(&b)
+	r.writePosterior(&b)
 	r.writeRelevance(&b)
 	r.writeMean(&b)
 	r.writeTargets(&b)

@@ -128,7 +128,8 @@ func (m *Model) with(add Addition) (*Model, error) {
 		return nil, err
 	}
 	grown, n := *m, m.N()
-	grown.factorPath, grown.Record = "", nil
+	// The draws are of a posterior that did not know the new rows.
+	grown.factorPath, grown.Record, grown.Draws = "", nil, nil
 	grown.X = slices.Clone(m.X)
 	for i := range add.N {
 		for _, c := range m.Columns {

@@ -21,15 +21,19 @@ import (
 // SchemaVersion is the newest version of the model file. This package reads all earlier
 // versions, too. Version 2 adds general mean functions and noise that differs from row to
 // row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
-// that are not numbers; models without one have version 2, which older programs read.
-const SchemaVersion = 3
+// that are not numbers. Version 4 adds draws of the parameters, with which predictions are
+// made. A model has the oldest version that has all its parts; older programs read it.
+const SchemaVersion = 4
 
 // version returns the oldest version of the model file that has all parts of the model.
 func (m *Model) version() int {
-	if m.Encoding == nil {
-		return 2
+	switch {
+	case m.Draws != nil:
+		return SchemaVersion
+	case m.Encoding != nil:
+		return 3
 	}
-	return SchemaVersion
+	return 2
 }
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy,

@@ -9,6 +9,13 @@ func CentralQuantile(probability float64) float64 { return math.Sqrt2 * math.Erf
 // Interval returns the bounds of the central interval that holds a new
 // observation with the given probability (between 0 and 1).
 func (p *Prediction) Interval(probability float64) (lower, upper []float64) {
+	if p.Parts != nil {
+		for i := range p.Mean {
+			lower = append(lower, p.quantile(i, (1-probability)/2))
+			upper = append(upper, p.quantile(i, (1+probability)/2))
+		}
+		return lower, upper
+	}
 	z := CentralQuantile(probability)
 	lower, upper = make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
 	for i, mean := range p.Mean {

@@ -50,6 +50,9 @@ type Model struct {
 	Status string `json:"status"`
 	// HeldOut describes the rows that the fit drew and held out, or is nil.
 	HeldOut *HeldOut `json:"held_out,omitempty"`
+	// Draws are draws of the parameters from their posterior; nil without. [Model.Mixture]
+	// predicts with them, and everything else with Theta.
+	Draws *Draws `json:"draws,omitempty"`
 
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
@@ -173,7 +176,7 @@ func (m *Model) validate() error {
 			return fmt.Errorf("noise variance %v of training row %d", v, i)
 		}
 	}
-	if err := errors.Join(m.validateNumbers(), m.Mean.validate(d), m.Noise.validate(), m.validateTargets()); err != nil {
+	if err := errors.Join(m.validateNumbers(), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), m.validateTargets()); err != nil {
 		return err
 	}
 	if m.Encoding != nil {
@@ -267,6 +270,9 @@ type Prediction struct {
 	Std, StdLatent []float64
 	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
 	Lower95, Upper95 []float64
+	// Parts are the components of a mixture, of equal weight; nil for a normal
+	// distribution.
+	Parts []*Prediction
 }
 
 // z95 is the 97.5 % point of the standard normal distribution.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
@@ -20,7 +21,7 @@ import (
 
 type fitFlags struct {
 	training.Flags
-	from string
+	from, draws string
 }
 
 func newFit() *cobra.Command {
@@ -73,7 +74,9 @@ same bits as an uninterrupted fit.`,
 	s := flags.InOrder(cmd)
 	f.Add(s, "fit")
 	s.StringVar(&f.from, "from", "", "model `FILE` to start from: columns, kernel, mean, noise, ties, priors and start values that the options do not give")
+	s.StringVar(&f.draws, "posterior-out", "", "also write the draws of --posterior to `FILE`, as JSON that ArviZ reads")
 	flags.InGroup(s, "Tuning", "from")
+	flags.InGroup(s, "Posterior of the parameters", "posterior-out")
 	return cmd
 }
 
@@ -87,6 +90,30 @@ func (f *fitFlags) startModel() (*gp.Model, error) {
 		return nil, err
 	}
 	return m, f.TakeModel(m)
+}
+
+// tellDraws returns the function that shows how far the chains of a posterior are.
+func (f *fitFlags) tellDraws(msg *messages.Writer) func(chain, iteration int) {
+	if f.Fit.Posterior == "" || f.Fit.Posterior == fit.NoPosterior {
+		return nil
+	}
+	done := map[int]int{}
+	return func(chain, iteration int) {
+		done[chain] = iteration
+		all := 0
+		for _, n := range done {
+			all += n
+		}
+		msg.Status("posterior: %d iterations of %d chains", all, len(done))
+	}
+}
+
+// saveDraws writes the draws of a posterior for --posterior-out.
+func (f *fitFlags) saveDraws(ctx context.Context, o *fit.Outcome) error {
+	if f.draws == "" || o.Report.Posterior == nil {
+		return nil
+	}
+	return output.Write(ctx, nil, f.draws, f.Output.Force, o.Report.Posterior.WriteDraws)
 }
 
 // saveModel writes the model of an outcome. Only if replace is true, it replaces an
@@ -105,12 +132,15 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := f.CheckScores(); err != nil {
 		return err
 	}
+	if f.draws != "" && (f.Fit.Posterior == "" || f.Fit.Posterior == fit.NoPosterior) {
+		return exit.Usagef("--posterior-out writes draws: it needs --posterior laplace or hmc")
+	}
 	from, err := f.startModel()
 	if err != nil {
 		return err
 	}
 	opts := f.FitOptions(msg)
-	opts.From = from
+	opts.From, opts.OnDraw = from, f.tellDraws(msg)
 	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
 	model := output.Destination{Flag: "out", Path: f.Output.Out}
 	if model.Path == "" {
@@ -119,8 +149,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	}
 	// A fit that continues replaces the model that it wrote when it was interrupted.
 	f.Output.Force = f.Output.Force || output.Continues(f.Output.Out, opts.Checkpoint)
+	draws := output.Destination{Flag: "posterior-out", Path: f.draws}
 	checkpoint := output.Destination{Flag: "checkpoint", Path: opts.Checkpoint, Continued: true}
-	if err := output.Check(f.Output.Force, []output.Destination{model, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
+	if err := output.Check(f.Output.Force, []output.Destination{model, draws, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
 		return err
 	}
 	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
@@ -161,6 +192,9 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 	saveErr := saveModel(cmd.Context(), f.Output.Out, f.Output.Force, o, f.Output.SaveFactor)
 	if saveErr == nil {
 		o.Report.ModelFile = f.Output.Out
+	}
+	if saveErr == nil {
+		saveErr = f.saveDraws(cmd.Context(), o)
 	}
 	for _, w := range o.Report.Warnings[len(job.Warnings()):] {
 		msg.Warn(w)

@@ -33,7 +33,10 @@ type predictFlags struct {
 	plot, plotBy string
 	format       string
 	score        bool
-	file         *output.File
+	// draws is the largest number of draws of the parameters to average over; 0 means the
+	// parameters of the optimum.
+	draws int
+	file  *output.File
 }
 
 func newPredict() *cobra.Command {
@@ -79,6 +82,10 @@ which take nearly all of the time. --score compares the predictions with the tar
 in DATA: RMSE, MAE, NLPD (mean negative log predictive density) and the share of
 targets in each interval. Rows without a target are predicted and not scored.
 
+If MODEL has draws of its parameters (gpfit fit --posterior), predictions average over
+them: mean and std are those of the mixture, and intervals have its quantiles. Each
+draw takes a factorisation; --posterior-draws limits their number.
+
 gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
 memory. As JSON object or .npy, and with --draws or --cov, it holds all results in
 memory. --plot plots mean and interval along one feature, with the training data; if
@@ -101,12 +108,38 @@ the rows differ in other features, too, each row has a dot and a bar.`,
 	s.BoolVar(&f.predict.Gradient, "gradient", false, "also give the derivatives of the mean by the features")
 	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "also give the standard deviations of the function's derivatives: 2n² operations per row and feature")
 	addFormat(s, &f.format)
+	s.IntVar(&f.draws, "posterior-draws", defaultPosteriorDraws, "average over at most `N` draws of the parameters, if MODEL has them; 0 predicts with the optimum")
 	s.StringVar(&f.plot, "plot", "", "also plot mean, interval and training data in `FILE`.svg or .png")
 	s.StringVar(&f.plotBy, "plot-by", "", "`NAME` of the feature along which to plot (default: the first that the model uses)")
+	flags.CommandLineOnly(s, "posterior-draws")
 	flags.CommandLineOnly(s, "score") // gpfit select has a flag of this name
-	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std")
+	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std", "posterior-draws")
 	flags.InGroup(s, "Output", "plot", "plot-by")
 	return cmd
+}
+
+// defaultPosteriorDraws bounds the time of a prediction, which is one factorisation for
+// each draw. With 100 independent draws the mean has a tenth of the standard deviation
+// that the parameters' uncertainty gives it as Monte Carlo error.
+const defaultPosteriorDraws = 100
+
+// mixes reports whether predictions average over draws of the parameters.
+func (f *predictFlags) mixes(m *gp.Model) bool { return f.draws > 0 && m.Draws.Len() > 0 }
+
+// checkMixture returns an error for results that draws of the parameters do not have.
+func (f *predictFlags) checkMixture(m *gp.Model) error {
+	if !f.mixes(m) {
+		return nil
+	}
+	for flag, given := range map[string]bool{
+		"terms": f.predict.Terms, "gradient": f.predict.Gradient, "gradient-std": f.predict.GradientStd,
+		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "mean-only": f.predict.MeanOnly,
+	} {
+		if given {
+			return exit.Usagef("--%s: predictions that average over draws of the parameters do not have it; give --posterior-draws 0 to predict with the parameters of the optimum", flag)
+		}
+	}
+	return nil
 }
 
 // check finds mistakes in the flags before any work.
@@ -120,6 +153,9 @@ func (f *predictFlags) check() (err error) {
 		}
 	}
 	f.predict.Sampling = f.Joint
+	if f.draws < 0 {
+		return exit.Usagef("--posterior-draws %d: must not be negative", f.draws)
+	}
 	if len(f.predict.Probabilities) == 0 {
 		return exit.Usagef("--interval: give at least one probability, such as 0.9")
 	}
@@ -187,6 +223,9 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	}
 	model, err := gp.Load(modelPath)
 	if err != nil {
+		return err
+	}
+	if err := f.checkMixture(model); err != nil {
 		return err
 	}
 	if err := output.Check(f.Output.Force, f.outputs(model), modelPath, dataPath); err != nil {
@@ -272,6 +311,17 @@ func (r *prediction) prepare(ctx context.Context) (func(), error) {
 			return r.predict.Means(ctx, means, in)
 		}
 		return done, err
+	}
+	if r.mixes(r.model) {
+		mixture, done, err := devices.Mixture(ctx, r.msg, r.Compute, r.model, r.draws)
+		if err != nil {
+			return nil, err
+		}
+		r.msg.Note("averaging over %d draws of the parameters", mixture.Len())
+		r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
+			return r.predict.Mixed(ctx, mixture, in)
+		}
+		return done, nil
 	}
 	posterior, done, err := devices.Condition(ctx, r.msg, r.Compute, r.model)
 	if err != nil {

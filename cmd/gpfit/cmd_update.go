@@ -37,7 +37,7 @@ model. The parameters, the encoding of columns and the scaling stay those of MOD
 
 If MODEL has its Cholesky factor (gpfit fit --save-factor), gpfit extends it: m new
 rows beside n cost n²m operations. Otherwise it computes the whole factor, which costs
-n³/3. The result is the same to rounding. A GPU always computes the whole factor.
+n³/3. The result is the same up to rounding. A GPU always computes the whole factor.
 
 gpfit first predicts the new rows with MODEL and compares: RMSE, NLPD, the share of rows
 in their 95 % interval, and the deviance, the squared error of all rows in units of

@@ -29,6 +29,7 @@ const (
 	Parameters Group = "Parameters"
 	Tuning     Group = "Tuning"
 	Scores     Group = "Scores"
+	Posterior  Group = "Posterior of the parameters"
 	Draws      Group = "Draws"
 	OutputFile Group = "Output"
 	Device     Group = "Device"
@@ -37,7 +38,7 @@ const (
 
 // Groups returns all groups, in order.
 func Groups() []Group {
-	return []Group{Kernels, Data, Model, Noise, Parameters, Tuning, Scores, Draws, OutputFile, Device, Jobs}
+	return []Group{Kernels, Data, Model, Noise, Parameters, Tuning, Scores, Posterior, Draws, OutputFile, Device, Jobs}
 }
 
 // Option is one entry of the table.

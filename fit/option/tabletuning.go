@@ -87,6 +87,27 @@ func tuningOptions() Options {
 	}
 }
 
+func posteriorOptions() Options {
+	places := []string{"fit"}
+	return Options{
+		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(fit.NoPosterior), Words: words(fit.PosteriorMethods()...),
+			Help:   "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws",
+			Assign: word(func(v *Values) *fit.PosteriorMethod { return &v.Fit.Posterior })},
+		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Places: places, Unset: "4", Most: maxChains,
+			Help:   "number of chains of option posterior hmc",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorChains })},
+		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Places: places, Unset: "500",
+			Help:   "iterations of each chain in which the sampler adapts, and which are not kept",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorWarmup })},
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "500", NoVariable: true,
+			Help:   "draws of each chain",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
+	}
+}
+
+// maxChains is the largest number of chains.
+const maxChains = 1000
+
 func jointOptions() Options {
 	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Places: []string{"predict"}, Default: "0",
 		Help:   "number of joint draws at the rows, in columns draw0, draw1, …",

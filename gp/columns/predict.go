@@ -56,6 +56,35 @@ func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]Targe
 	return parts, nil
 }
 
+// Mixed is [Predict.Parts] for draws of the parameters. It gives the mean, the standard
+// deviations and the intervals alone.
+func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]TargetColumns, error) {
+	marginal, err := x.Predict(ctx, in.X, in.N, in.Noise)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]TargetColumns, len(marginal))
+	for t, m := range marginal {
+		if len(marginal) > 1 {
+			parts[t].Target = x.Model().TargetNames()[t]
+		}
+		o.marginal(&parts[t], m)
+	}
+	return parts, nil
+}
+
+// marginal adds the columns of a prediction.
+func (o *Predict) marginal(r *TargetColumns, m *gp.Prediction) {
+	r.Add("mean", m.Mean)
+	r.Add("std", m.Std)
+	for _, probability := range o.Probabilities {
+		lower, upper := m.Interval(probability)
+		r.Add("lower"+Level(probability), lower)
+		r.Add("upper"+Level(probability), upper)
+	}
+	r.Add("std_latent", m.StdLatent)
+}
+
 // Parts predicts rows and returns a part for each target: columns mean, std, lower
 // and upper bound of each interval, std_latent, and the other selected columns. It
 // returns the errors of [gp.Posterior].
@@ -70,14 +99,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 		if len(marginal) > 1 {
 			r.Target = one.Model().TargetName
 		}
-		r.Add("mean", m.Mean)
-		r.Add("std", m.Std)
-		for _, probability := range o.Probabilities {
-			lower, upper := m.Interval(probability)
-			r.Add("lower"+Level(probability), lower)
-			r.Add("upper"+Level(probability), upper)
-		}
-		r.Add("std_latent", m.StdLatent)
+		o.marginal(r, m)
 		if err := o.more(ctx, one, in, r); err != nil {
 			return nil, err
 		}

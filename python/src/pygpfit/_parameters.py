@@ -125,6 +125,16 @@ class FitParameters(BaseEstimator):
         file that records every evaluation: after a crash or Ctrl-C the same command
         continues from there and ends with the same bits; gpfit removes the file when
         the fit ends
+    posterior : word, default "none"
+        draw the parameters from their posterior after the fit: laplace, from a normal
+        distribution over their logarithms, or hmc, by the No-U-Turn sampler;
+        predictions then average over the draws: none, laplace, hmc
+    posterior_chains : whole number, default None
+        number of chains of posterior hmc
+    posterior_warmup : whole number, default None
+        iterations of each chain in which the sampler adapts, and which are not kept
+    posterior_draws : whole number, default None
+        draws of each chain
     save_factor : true or false, default False
         store the Cholesky factor in the model, 8n² bytes, so that predictions begin at
         once
@@ -185,6 +195,10 @@ class FitParameters(BaseEstimator):
         optimizer="lbfgs",
         coarse="auto",
         checkpoint=None,
+        posterior="none",
+        posterior_chains=None,
+        posterior_warmup=None,
+        posterior_draws=None,
         save_factor=False,
         device="auto",
         fallback=None,
@@ -231,6 +245,10 @@ class FitParameters(BaseEstimator):
         self.optimizer = optimizer
         self.coarse = coarse
         self.checkpoint = checkpoint
+        self.posterior = posterior
+        self.posterior_chains = posterior_chains
+        self.posterior_warmup = posterior_warmup
+        self.posterior_draws = posterior_draws
         self.save_factor = save_factor
         self.device = device
         self.fallback = fallback

@@ -114,6 +114,29 @@ func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *g
 	}, nil
 }
 
+// Mixture prepares a model to predict with at most limit draws of its parameters, on a
+// device. The caller calls the returned function when it is done with them.
+func Mixture(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, limit int) (*gp.Mixture, func(), error) {
+	prog, err := m.Program()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := Open(ctx, msg, c, m.N(), prog, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	NotePlan(msg, o.Backends[0].Plan(m.N(), len(m.Columns)))
+	x, err := m.Mixture(ctx, o.Backends[0], limit)
+	if err != nil {
+		o.Close()
+		return nil, nil, err
+	}
+	return x, func() {
+		_ = x.Close()
+		o.Close()
+	}, nil
+}
+
 // NotePlan prints the memory and time that a large job needs.
 func NotePlan(msg *messages.Writer, plan device.Plan) {
 	const large = 4000

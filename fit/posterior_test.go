@@ -1,0 +1,176 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/hyperopt/descent"
+)
+
+// TestPosteriorDensity compares the gradient of the log density over u with central
+// differences, with priors, bounds on both sides and on one, fixed and tied parameters and
+// free coefficients of the mean; and the density over z with the transform's.
+func TestPosteriorDensity(t *testing.T) {
+	j := mustPrepare(t, synthetic(40), Options{
+		Kernel: "rbf(ard) + matern32", Mean: "linear", MeanFit: MeanFree, Posterior: HMC,
+		Priors: []ParameterPrior{{"k1.lengthscale[mm]", density(t, "gamma(2, 1)")}, {"k1.signal_variance", density(t, "uniform(0.01, 5)")}},
+		Bounds: []Interval{{"k2.lengthscale", 0.1, 10}, {"mean_constant", -1, 2}, {"mean_linear[mm]", 0, math.Inf(1)}},
+		Fix:    []Assignment{{Name: "k1.lengthscale[kelvin]"}}, Ties: []Tie{{"k2.signal_variance", "k1.signal_variance"}},
+	})
+	z := j.params.start()
+	for i, q := range j.params.free {
+		if q.Name == "mean_linear[mm]" {
+			z[i] = 0.3
+		}
+	}
+	p, err := newPosterior(j, z, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.free) != len(j.params.free)-1 {
+		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.params.free))
+	}
+	err = j.Measure(context.Background(), backend, func(parts *Parts) error {
+		f := &negative{p, parts.session}
+		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))
+		for i := range u {
+			u[i] = p.free[i].u(z[p.free[i].index]) + 0.1
+		}
+		value := func(i int, h float64) float64 {
+			at := slices.Clone(u)
+			at[i] += h
+			v, err := f.Value(context.Background(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		if _, err := f.Value(context.Background(), u); err != nil {
+			return err
+		}
+		if _, err := f.ValueGradient(context.Background(), u, grad); err != nil {
+			return err
+		}
+		for i := range u {
+			const h = 1e-4
+			if want := (value(i, h) - value(i, -h)) / (2 * h); math.Abs(grad[i]-want) > 1e-5*(1+math.Abs(want)) {
+				t.Errorf("∂/∂u of %s is %v, difference quotient %v", p.free[i].name, grad[i], want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.free {
+		c := &p.free[i]
+		const h = 1e-5
+		up, _, _, _ := c.z(0.7 + h)
+		down, _, _, _ := c.z(0.7 - h)
+		zAt, slope, logSlope, _ := c.z(0.7)
+		if math.Abs((up-down)/(2*h)-slope) > 1e-6 || math.Abs(math.Log(math.Abs(slope))-logSlope) > 1e-9 || math.Abs(c.u(zAt)-0.7) > 1e-9 {
+			t.Errorf("%s: z(0.7) = %v with slope %v, log %v", c.name, zAt, slope, logSlope)
+		}
+	}
+}
+
+// TestPosteriorAnalytic compares with a posterior in closed form. With a lengthscale far
+// below the distances Σ = sI, s = τ² + σ²; with σ² fixed at almost 0, a flat log τ² within
+// wide bounds has an inverse gamma posterior: n·v/τ² is χ² with n degrees of freedom, for
+// the mean square v of the targets.
+func TestPosteriorAnalytic(t *testing.T) {
+	const n = 40
+	d := synthetic(n)
+	o := Options{Fix: []Assignment{{"lengthscale", 1e-9, true}, {"noise_variance", 1e-9, true}}, Bounds: []Interval{{"signal_variance", 1e-4, 1e4}}, Posterior: HMC, PosteriorDraws: 1000}
+	r := mustFit(t, d, o).Report.Posterior
+	s := r.Parameters["signal_variance"]
+	// v = 1 for standardised targets: E τ² = n/(n−2), and its variance is known.
+	mean := float64(n) / (n - 2)
+	sd := mean * math.Sqrt(2.0/(n-4))
+	if math.Abs(s.Mean-mean) > 4*sd/math.Sqrt(*s.ESSBulk) || math.Abs(s.SD/sd-1) > 0.1 || *s.RHat > 1.01 || r.Divergences > 0 {
+		t.Errorf("%+v, R-hat %v, ESS %v; want %v ± %v", s, *s.RHat, *s.ESSBulk, mean, sd)
+	}
+	if len(r.Parameters) != 1 || len(r.DefaultPriors) != 1 || !strings.HasPrefix(r.DefaultPriors["signal_variance"], "log-uniform(") {
+		t.Errorf("parameters %v, priors %v", r.Parameters, r.DefaultPriors)
+	}
+	// χ² quantiles with 40 degrees of freedom are 24.4330 and 59.3417.
+	if math.Abs(s.Lower/(n/59.3417)-1) > 0.06 || math.Abs(s.Upper/(n/24.4330)-1) > 0.06 {
+		t.Errorf("quantiles %v and %v, want %v and %v", s.Lower, s.Upper, n/59.3417, n/24.4330)
+	}
+	if got, want := r.OriginalUnits["signal_variance"].Mean/s.Mean, mustFit(t, d, o).Report.ParametersOriginalUnits["signal_variance"]/mustFit(t, d, o).Report.Parameters["signal_variance"]; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("original units: ratio %v, want %v", got, want)
+	}
+	o.Posterior, o.PosteriorWarmup = Laplace, 0
+	l := mustFit(t, d, o).Report.Posterior.Parameters["signal_variance"]
+	// Over the logarithm the mode is at 1 with the variance 2/n.
+	if math.Abs(math.Log(l.Median)) > 0.02 || math.Abs(math.Log(l.Upper)/(1.96*math.Sqrt(2.0/n))-1) > 0.1 || l.RHat != nil {
+		t.Errorf("Laplace: %+v", l)
+	}
+}
+
+// TestPosteriorSame checks that a run that is interrupted continues with the same bits,
+// and that laplace and hmc agree where the data determine the parameters.
+func TestPosteriorSame(t *testing.T) {
+	d := synthetic(80)
+	o := Options{Kernel: "rbf(ard)", Posterior: HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
+	want := mustFit(t, d, o)
+	o.Checkpoint = filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithCancel(context.Background())
+	count := 0
+	o.OnDraw = func(int, int) {
+		if count++; count == 70 {
+			cancel()
+		}
+	}
+	out, err := mustPrepare(t, d, o).Fit(ctx, backend)
+	if !errors.Is(err, context.Canceled) || out == nil || out.Model.Draws != nil {
+		t.Fatalf("interrupted: %v", err)
+	}
+	out.Close()
+	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
+		t.Fatal("no checkpoint")
+	}
+	o.OnDraw = nil
+	again := mustFit(t, d, o)
+	for k, theta := range again.Model.Draws.Theta {
+		if !slices.Equal(theta, want.Model.Draws.Theta[k]) {
+			t.Fatalf("draw %d: %v after an interruption, %v without", k, theta, want.Model.Draws.Theta[k])
+		}
+	}
+	if n := len(want.Model.Draws.Theta); n != 80 || len(want.Model.Draws.Noise) != 80 {
+		t.Errorf("%d draws", n)
+	}
+	o.Checkpoint, o.Posterior = "", Laplace
+	l, h := mustFit(t, d, o).Report.Posterior, want.Report.Posterior
+	for name, s := range h.Parameters {
+		if v := l.Parameters[name]; math.Abs(v.Median-s.Median) > 1.5*s.SD {
+			t.Errorf("%s: laplace %+v, hmc %+v", name, v.DrawSummary, s.DrawSummary)
+		}
+	}
+	if text := want.Report.Text(); !strings.Contains(text, "hmc (NUTS), 2 chains of 40 draws after 60") || !strings.Contains(text, "default prior of noise_variance: lognormal(") {
+		t.Errorf("text:\n%s", text)
+	}
+	if w := strings.Join(want.Report.Warnings, ";"); !strings.Contains(w, "few effective draws") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+// TestPosteriorOptions checks which options a posterior does not suit.
+func TestPosteriorOptions(t *testing.T) {
+	d := synthetic(30)
+	wantOption(t, d, Options{Posterior: "mcmc"}, "none, laplace or hmc")
+	wantOption(t, d, Options{Posterior: HMC, Objective: LOO}, "leave-one-out")
+	wantOption(t, d, Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
+	wantOption(t, d, Options{Posterior: HMC, PosteriorChains: -1}, "posterior-chains")
+	_, err := mustPrepare(t, d, Options{Posterior: HMC, Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Fit(context.Background(), backend)
+	if err == nil || !strings.Contains(err.Error(), "every parameter is fixed") {
+		t.Errorf("all fixed: %v", err)
+	}
+	var _ descent.Func = &negative{}
+}

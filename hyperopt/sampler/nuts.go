@@ -1,0 +1,158 @@
+package sampler
+
+import (
+	"context"
+	"math"
+)
+
+// divergence is the rise of the energy along a trajectory that counts as a divergence.
+const divergence = 1000
+
+// trajectory describes a transition.
+type trajectory struct {
+	accept    float64
+	depth     int
+	divergent bool
+}
+
+// tree is a part of a trajectory: its ends in time, the sum of the momenta, the log of
+// its total weight, and the state drawn from it.
+type tree struct {
+	left, right *state
+	sum         []float64
+	weight      float64
+	drawn       *state
+	turned      bool
+}
+
+// transition moves the walker along one trajectory.
+func (w *walker) transition(ctx context.Context) (trajectory, error) {
+	first := w.begin()
+	b := &builder{walker: w, energy: first.energy()}
+	whole := &tree{left: first, right: first, sum: append([]float64(nil), first.p...), weight: 0, drawn: first}
+	var t trajectory
+	for t.depth < w.maxDepth {
+		direction := 1.0
+		if w.rng.Float64() < 0.5 {
+			direction = -1
+		}
+		end := whole.right
+		if direction < 0 {
+			end = whole.left
+		}
+		next, err := b.build(ctx, end, direction, t.depth)
+		if err != nil {
+			return t, err
+		}
+		t.depth++
+		if b.divergent || next.turned {
+			break
+		}
+		// Biased progressive sampling prefers the new half.
+		if math.Log(w.rng.Float64()) < next.weight-whole.weight {
+			whole.drawn = next.drawn
+		}
+		whole = join(whole, next, direction)
+		if whole.turned {
+			break
+		}
+	}
+	t.divergent = b.divergent
+	if b.steps > 0 {
+		t.accept = b.accept / float64(b.steps)
+	}
+	w.q, w.g, w.logp = whole.drawn.q, whole.drawn.g, whole.drawn.logp
+	return t, nil
+}
+
+// builder builds the trees of one trajectory.
+type builder struct {
+	*walker
+	energy    float64
+	divergent bool
+	// accept is the sum of the probabilities of acceptance of the steps.
+	accept float64
+	steps  int
+}
+
+// build returns the tree of 2^depth steps that follows from a state in a direction.
+func (b *builder) build(ctx context.Context, from *state, direction float64, depth int) (*tree, error) {
+	if depth == 0 {
+		return b.leaf(ctx, from, direction)
+	}
+	first, err := b.build(ctx, from, direction, depth-1)
+	if err != nil || first.turned || b.divergent {
+		return first, err
+	}
+	end := first.right
+	if direction < 0 {
+		end = first.left
+	}
+	second, err := b.build(ctx, end, direction, depth-1)
+	if err != nil || second.turned || b.divergent {
+		return second, err
+	}
+	drawn := first.drawn
+	if math.Log(b.rng.Float64()) < second.weight-logAdd(first.weight, second.weight) {
+		drawn = second.drawn
+	}
+	both := join(first, second, direction)
+	both.drawn = drawn
+	return both, nil
+}
+
+// leaf makes one step.
+func (b *builder) leaf(ctx context.Context, from *state, direction float64) (*tree, error) {
+	s := from.copy()
+	if err := b.leap(ctx, s, direction*b.step); err != nil {
+		return nil, err
+	}
+	rise := s.energy() - b.energy
+	if math.IsNaN(rise) {
+		rise = math.Inf(1)
+	}
+	b.steps++
+	b.accept += math.Min(1, math.Exp(-rise))
+	b.divergent = b.divergent || rise > divergence
+	return &tree{left: s, right: s, sum: append([]float64(nil), s.p...), weight: -rise, drawn: s}, nil
+}
+
+// join appends next to a tree in a direction of time. The state drawn is the tree's.
+func join(t, next *tree, direction float64) *tree {
+	before, after := t, next
+	if direction < 0 {
+		before, after = next, t
+	}
+	out := &tree{left: before.left, right: after.right, weight: logAdd(t.weight, next.weight), drawn: t.drawn, sum: make([]float64, len(t.sum))}
+	for i := range out.sum {
+		out.sum[i] = t.sum[i] + next.sum[i]
+	}
+	// Besides the whole, each half with the next state of the other must not turn, which
+	// trajectories of whole periods could hide.
+	out.turned = turns(out.sum, out.left.p, out.right.p) ||
+		turnsWith(before.sum, after.left.p, out.left.p) || turnsWith(after.sum, before.right.p, out.right.p)
+	return out
+}
+
+// turns is the generalised criterion: the sum of the momenta no longer points along the
+// momentum of both ends.
+func turns(sum, left, right []float64) bool { return dot(sum, left) <= 0 || dot(sum, right) <= 0 }
+
+// turnsWith is turns for a half with one more state beside it.
+func turnsWith(sum, beside, end []float64) bool {
+	with := make([]float64, len(sum))
+	for i := range with {
+		with[i] = sum[i] + beside[i]
+	}
+	return turns(with, beside, end)
+}
+
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(a, -1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

@@ -1,0 +1,100 @@
+// Package sampler draws from a differentiable density by the No-U-Turn sampler, and says
+// how far the draws can be trusted. It knows nothing of Gaussian processes: a log density
+// with its gradient goes in, chains come out. Start at [Run]; [Summarize] describes the
+// chains.
+//
+// The sampler is NUTS (Hoffman & Gelman 2014) with multinomial sampling within a
+// trajectory and the generalised criterion for its end (Betancourt 2017), dual averaging
+// of the step size, and a dense metric that is adapted in windows of growing length.
+package sampler
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+)
+
+// Run draws chains from the density that open returns for each, from starts near the
+// mode: Starts at different points show whether chains agree. The caller of open closes
+// what it opened with the function that it returns. The result depends on the density, the
+// starts, the seed and the options alone.
+func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int) (Density, func(), error)) ([]Chain, error) {
+	o = o.withDefaults()
+	if len(starts) != o.Chains {
+		return nil, fmt.Errorf("sampler: %d starts for %d chains", len(starts), o.Chains)
+	}
+	if err := o.check(len(starts[0])); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	chains, next := make([]Chain, o.Chains), make(chan int, o.Chains)
+	for c := range o.Chains {
+		next <- c
+	}
+	close(next)
+	var told sync.Mutex
+	var wg sync.WaitGroup
+	var first error
+	for range min(o.Workers, o.Chains) {
+		wg.Go(func() {
+			for c := range next {
+				if ctx.Err() != nil {
+					return
+				}
+				err := one(ctx, c, starts[c], o, open, &chains[c], &told)
+				if err != nil {
+					told.Lock()
+					if first == nil {
+						first = fmt.Errorf("chain %d: %w", c, err)
+					}
+					told.Unlock()
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return chains, first
+}
+
+// one runs a chain.
+func one(ctx context.Context, c int, start []float64, o Options, open func(int) (Density, func(), error), out *Chain, told *sync.Mutex) error {
+	density, done, err := open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w, err := newWalker(ctx, density, start, o, rand.New(rand.NewPCG(o.Seed, uint64(c))))
+	if err != nil {
+		return err
+	}
+	adapt := newAdaptation(w, o)
+	for i := range o.Warmup + o.Draws {
+		t, err := w.transition(ctx)
+		if err != nil {
+			return err
+		}
+		if i < o.Warmup {
+			err = adapt.learn(ctx, i, t.accept)
+		} else {
+			out.Draws = append(out.Draws, append([]float64(nil), w.q...))
+			out.LogDensity = append(out.LogDensity, w.logp)
+			out.Accept, out.Depth, out.Divergent = append(out.Accept, t.accept), append(out.Depth, t.depth), append(out.Divergent, t.divergent)
+		}
+		if err != nil {
+			return err
+		}
+		if o.OnIteration != nil {
+			told.Lock()
+			o.OnIteration(c, i+1)
+			told.Unlock()
+		}
+	}
+	out.StepSize, out.Gradients = w.step, w.gradients
+	return nil
+}

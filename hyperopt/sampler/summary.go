@@ -1,0 +1,203 @@
+package sampler
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// DrawSummary describes the draws of one number.
+type DrawSummary struct {
+	// Mean, SD and Median are those of all draws; Lower and Upper are the quantiles of
+	// 2.5 % and 97.5 %.
+	Mean   float64 `json:"mean"`
+	SD     float64 `json:"sd"`
+	Lower  float64 `json:"q2_5"`
+	Median float64 `json:"median"`
+	Upper  float64 `json:"q97_5"`
+	// RHat is the rank-normalised split R̂, ESSBulk and ESSTail are effective sample sizes
+	// (Vehtari et al. 2021). They are NaN if the draws do not vary or are too few.
+	RHat    float64 `json:"-"`
+	ESSBulk float64 `json:"-"`
+	ESSTail float64 `json:"-"`
+}
+
+// Summarize describes the draws of chains, one slice each, all of one length.
+func Summarize(chains [][]float64) DrawSummary {
+	all := slices.Concat(chains...)
+	slices.Sort(all)
+	mean, sd := stat.MeanStdDev(all, nil)
+	quantile := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, all, nil) }
+	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975)}
+	s.RHat, s.ESSBulk, s.ESSTail = RHat(chains), ESSBulk(chains), ESSTail(chains)
+	return s
+}
+
+// fewest is the least number of draws of a chain for diagnostics.
+const fewest = 8
+
+// split halves each chain, and leaves out the middle of an odd number of draws. It
+// returns nil if the draws are too few, not finite or all the same.
+func split(chains [][]float64) [][]float64 {
+	var out [][]float64
+	for _, c := range chains {
+		if len(c) < fewest || len(c) != len(chains[0]) {
+			return nil
+		}
+		h := len(c) / 2
+		out = append(out, c[:h], c[len(c)-h:])
+	}
+	all := slices.Concat(out...)
+	if len(all) == 0 || slices.ContainsFunc(all, func(v float64) bool { return v-v != 0 }) || slices.Min(all) == slices.Max(all) {
+		return nil
+	}
+	return out
+}
+
+// normalised replaces draws by normal scores of their ranks; equal draws get the mean of
+// their ranks (Blom 1958).
+func normalised(chains [][]float64) [][]float64 {
+	all := slices.Concat(chains...)
+	order := make([]int, len(all))
+	values := slices.Clone(all)
+	floats.Argsort(values, order)
+	scores := make([]float64, len(all))
+	for i := 0; i < len(all); {
+		j := i
+		for j < len(all) && values[j] == values[i] {
+			j++
+		}
+		rank := float64(i+j+1) / 2
+		z := distuv.UnitNormal.Quantile((rank - 0.375) / (float64(len(all)) + 0.25))
+		for k := i; k < j; k++ {
+			scores[order[k]] = z
+		}
+		i = j
+	}
+	out := make([][]float64, len(chains))
+	for c := range chains {
+		n := len(chains[c])
+		out[c], scores = scores[:n:n], scores[n:]
+	}
+	return out
+}
+
+// RHat returns the rank-normalised split R̂: the larger of those for the bulk and for the
+// distances from the median.
+func RHat(chains [][]float64) float64 {
+	halves := split(chains)
+	if halves == nil {
+		return math.NaN()
+	}
+	all := slices.Concat(halves...)
+	slices.Sort(all)
+	median := stat.Quantile(0.5, stat.LinInterp, all, nil)
+	folded := make([][]float64, len(halves))
+	for c := range halves {
+		for _, v := range halves[c] {
+			folded[c] = append(folded[c], math.Abs(v-median))
+		}
+	}
+	return math.Max(rhat(normalised(halves)), rhat(normalised(folded)))
+}
+
+// rhat is the classic √(V̂/W) of chains that are already split.
+func rhat(chains [][]float64) float64 {
+	n := float64(len(chains[0]))
+	var means, variances []float64
+	for _, c := range chains {
+		m, v := stat.MeanVariance(c, nil)
+		means, variances = append(means, m), append(variances, v)
+	}
+	within, between := stat.Mean(variances, nil), n*stat.Variance(means, nil)
+	return math.Sqrt(((n-1)/n*within + between/n) / within)
+}
+
+// ESSBulk returns the effective sample size of the rank-normalised draws.
+func ESSBulk(chains [][]float64) float64 {
+	halves := split(chains)
+	if halves == nil {
+		return math.NaN()
+	}
+	return ess(normalised(halves))
+}
+
+// ESSTail returns the smaller effective sample size of the 5 % and 95 % quantiles.
+func ESSTail(chains [][]float64) float64 {
+	halves := split(chains)
+	if halves == nil {
+		return math.NaN()
+	}
+	all := slices.Concat(halves...)
+	slices.Sort(all)
+	least := math.Inf(1)
+	for _, p := range []float64{0.05, 0.95} {
+		q := stat.Quantile(p, stat.LinInterp, all, nil)
+		below := make([][]float64, len(halves))
+		for c := range halves {
+			for _, v := range halves[c] {
+				in := 0.0
+				if v <= q {
+					in = 1
+				}
+				below[c] = append(below[c], in)
+			}
+		}
+		least = math.Min(least, ess(below))
+	}
+	return least
+}
+
+// ess returns the effective sample size of split chains by Geyer's initial monotone
+// sequence.
+func ess(chains [][]float64) float64 {
+	m, n := len(chains), len(chains[0])
+	var means, variances []float64
+	covariances := make([][]float64, m)
+	for c := range chains {
+		covariances[c] = autocovariance(chains[c])
+		means = append(means, stat.Mean(chains[c], nil))
+		variances = append(variances, covariances[c][0]*float64(n)/float64(n-1))
+	}
+	within := stat.Mean(variances, nil)
+	total := within*float64(n-1)/float64(n) + stat.Variance(means, nil)
+	rho := func(t int) float64 {
+		mean := 0.0
+		for c := range chains {
+			mean += covariances[c][t] / float64(m)
+		}
+		return 1 - (within-mean)/total
+	}
+	tau, least := -1.0, math.Inf(1)
+	for t := 0; t+1 < n; t += 2 {
+		even := rho(t)
+		if t == 0 {
+			even = 1
+		}
+		pair := even + rho(t+1)
+		if pair <= 0 {
+			break
+		}
+		least = math.Min(least, pair)
+		tau += 2 * least
+	}
+	draws := float64(m * n)
+	return draws / math.Max(tau, 1/math.Log10(draws))
+}
+
+// autocovariance returns the biased autocovariances of all lags.
+func autocovariance(v []float64) []float64 {
+	n, mean := len(v), stat.Mean(v, nil)
+	centred := make([]float64, n)
+	for i := range v {
+		centred[i] = v[i] - mean
+	}
+	out := make([]float64, n)
+	for t := range n {
+		out[t] = floats.Dot(centred[:n-t], centred[t:]) / float64(n)
+	}
+	return out
+}
