@@ -251,7 +251,7 @@ func TestMemory(t *testing.T) {
 	if !errors.As(err, &failed) || sum.Done != 1 || failed.Failed[0].Job != "big.rbf.seed-1" || failed.Failed[0].Kind != KindMemory {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	r = create(t, "defaults: {device: cpu, threads: 1, memory: 1MiB}\ndata: [a.csv]\nkernels: [rbf]\n", cpu.Driver{})
+	r = create(t, "defaults: {device: cpu, threads: 1, memory: 10KiB}\ndata: [a.csv]\nkernels: [rbf]\n", cpu.Driver{})
 	if _, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
 		t.Errorf("the spec's limit on memory: %v", err)
 	}
@@ -438,7 +438,7 @@ seeds: [5]
 		t.Fatal(err)
 	}
 	want.Priors = []fit.ParameterPrior{{Name: "lengthscale", Density: density}}
-	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations = 3, 5, 9
+	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
 	values, err := jobs[0].Values()
 	got := values.Fit
 	if err != nil || fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {

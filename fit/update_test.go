@@ -50,7 +50,7 @@ func TestTrainingData(t *testing.T) {
 	both.NoiseGroup = groups.NoiseGroup
 	m := modelOf(t, mustFit(t, both, Options{}))
 	var de *DataError
-	if _, err := TrainingData(m); !errors.As(err, &de) || !strings.Contains(err.Error(), "--from") {
+	if _, err := TrainingData(m); !errors.As(err, &de) || !strings.Contains(err.Error(), "starting from this model") {
 		t.Errorf("known noise and groups: %v", err)
 	}
 }

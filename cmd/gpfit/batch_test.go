@@ -31,6 +31,8 @@ func TestSpecHasEveryFlag(t *testing.T) {
 		"json": true, "quiet": true, "help": true,
 		// A batch cross-validates by its splits.
 		"folds": true, "fold-seed": true, "refit": true,
+		// These concern one model.
+		"from": true, "posterior": true, "posterior-chains": true, "posterior-warmup": true, "posterior-draws": true, "posterior-out": true,
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	newFit().Flags().VisitAll(func(f *pflag.Flag) {

@@ -96,7 +96,7 @@ func TestOwnFlags(t *testing.T) {
 		"kernel check": {"draws"},
 		"batch":        {"memory", "out", "json", "quiet"},
 		"resume":       {"memory", "json", "quiet"},
-		"predict":      {"score"},
+		"predict":      {"posterior-draws", "score"},
 		"show":         {"out"},
 		"report":       {"out"},
 		"devices":      {"device", "json"},

@@ -100,11 +100,18 @@ func (s *ForwardSolve) Begin(band int) (items int) {
 		return 0
 	}
 	s.band = band
-	begin, end := s.bands[band], s.bands[band+1]
-	if need := s.offset(end) - s.offset(begin); len(s.mem) < need {
-		s.mem = aligned(need)
+	if s.mem == nil {
+		s.mem = aligned(s.largest())
 	}
-	return panels(end-begin, packRows)
+	return panels(s.bands[band+1]-s.bands[band], packRows)
+}
+
+// largest returns the size of the largest band in numbers.
+func (s *ForwardSolve) largest() (size int) {
+	for i := range s.Bands() {
+		size = max(size, s.offset(s.bands[i+1])-s.offset(s.bands[i]))
+	}
+	return size
 }
 
 // Pack packs an item of the band.

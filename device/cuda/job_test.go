@@ -75,7 +75,12 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 	kappa, gradAll, diagAll := make([]float64, n), make([]float64, len(j.theta)), make([]float64, n)
 	means, covariance := make([]float64, len(many)/n*j.xs.N), make([]float64, j.xs.N*j.xs.N)
 	l := make([]float64, n*n)
-	blocks, gradBlocks, diagBlocks := device.NewBlocks([]int{1, n}), make([]float64, len(j.theta)), make([]float64, n)
+	// The second block begins on a memory line.
+	ends := []int{n}
+	if n > lineElements {
+		ends = []int{lineElements, n}
+	}
+	blocks, gradBlocks, diagBlocks := device.NewBlocks(ends), make([]float64, len(j.theta)), make([]float64, n)
 	for _, step := range []struct {
 		name string
 		call func() error
