@@ -16,10 +16,11 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 
 
-def make_table(n):
-    path = f"t{n}.csv"
+def make_table(folder, n):
+    path = f"{folder}/t{n}.csv"
     with open(path, "w") as f:
         f.write("a,b,c,d,y\n")
         for _ in range(n):
@@ -41,16 +42,16 @@ def result(report):
     return json.dumps([report["nlml"], report["parameters"], report["gradient_log"], optima, path], sort_keys=True)
 
 
-def main(programs, sizes, repetitions, restarts, more):
+def main(folder, programs, sizes, repetitions, restarts, more):
     for n in sizes:
-        path, runs, results = make_table(n), {}, set()
+        path, runs, results = make_table(folder, n), {}, set()
         print("load", os.getloadavg(), flush=True)
         for _ in range(repetitions):
             for name, program in programs.items():
                 for coarse in ("auto", "off"):
                     before = processor_time()
                     command = [program, "fit", path, "--kernel", "rbf(ard)", "--restarts", restarts, "--coarse", coarse]
-                    command += ["--json", "--quiet", "--force", "--out", f"{name}.gpfit", *more]
+                    command += ["--json", "--quiet", "--force", "--out", f"{folder}/{name}.gpfit", *more]
                     report = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
                     run = report["seconds"], processor_time() - before, report["evaluations"]["value"]
                     runs.setdefault((name, coarse), []).append(run)
@@ -67,4 +68,5 @@ def main(programs, sizes, repetitions, restarts, more):
 if __name__ == "__main__":
     random.seed(7)
     base, new, sizes, repetitions, restarts, *more = sys.argv[1:]
-    main({"base": base, "new": new}, [int(v) for v in sizes.split(",")], int(repetitions), restarts, more)
+    with tempfile.TemporaryDirectory() as folder:
+        main(folder, {"base": base, "new": new}, [int(v) for v in sizes.split(",")], int(repetitions), restarts, more)

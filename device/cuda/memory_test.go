@@ -49,12 +49,15 @@ func TestOutOfMemory(t *testing.T) {
 				emulator.Reset()
 				if !done {
 					name, _, _ := strings.Cut(fmt.Sprint(err), ":")
+					again := !seen[name] || k%5 == 0 || emulator.Long()
 					seen[name] = true
 					var mem *device.MemoryError
 					if !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N || mem.Need <= 0 || strings.Contains(err.Error(), "\n") {
 						t.Fatalf("call %d: error %v, want a MemoryError", k, err)
 					}
-					j.mustRun(t, b, want)
+					if again { // every device can run the job after that
+						j.mustRun(t, b, want)
+					}
 				} else if err != nil {
 					t.Fatal(err)
 				}
