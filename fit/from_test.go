@@ -48,8 +48,8 @@ func TestFrom(t *testing.T) {
 			t.Errorf("%s starts at %v, the model has %v", name, v, was[name])
 		}
 	}
-	if len(warm.opts.Settings.Metric) == 0 || warm.opts.Settings.Metric[0] != first.Report.StdErrors.Hessian[0][0]*240/200 {
-		t.Errorf("metric %v", warm.opts.Settings.Metric)
+	if metric, want := warm.opts.Settings.Metric, first.Report.StdErrors.Hessian[0][0]*240/200; len(metric) == 0 || math.Abs(metric[0]/want-1) > 1e-14 {
+		t.Errorf("metric %v, want %v first", metric, want)
 	}
 	ends := [2]*Outcome{}
 	for i, j := range []*Job{warm, cold} {
