@@ -95,7 +95,7 @@ func (s *SearchReport) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nthe best optimum was reached by %d of %s", s.Best, counted(s.Starts+s.Stopped, "start"))
 	if s.Stopped > 0 {
-		fmt.Fprintf(b, "; %d stopped early, because they could no longer become the best", s.Stopped)
+		fmt.Fprintf(b, "; gpfit stopped %d early, with no chance to become the best", s.Stopped)
 	}
 	if s.Unseen == nil {
 		b.WriteString("\ntoo few starts drawn at random reached an optimum to estimate the chance of a better one: more restarts help")
