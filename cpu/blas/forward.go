@@ -123,16 +123,7 @@ func (s *ForwardSolve) Pack(item int) {
 		rows := min(e.mr, s.n-i)
 		dst := s.mem[s.offset(i)-s.offset(begin):][:(i+e.mr)*e.mr]
 		e.packPanel(dst, e.mr, &s.l, i, rows, 0, i+rows)
-		for r := range e.mr {
-			line := dst[(i+r)*e.mr : (i+r+1)*e.mr]
-			if r < rows {
-				line[r] = 1 / line[r]
-				continue
-			}
-			// Pad with the identity.
-			clear(line)
-			line[r] = 1
-		}
+		e.invertDiagonal(dst, i, rows)
 	}
 }
 

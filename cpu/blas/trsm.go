@@ -164,15 +164,22 @@ func (j *job) packTriangle(ph *phase, item int) {
 		i := p * e.mr
 		rows := min(e.mr, kc-i)
 		e.packPanel(dst, e.mr, t, ph.p0+i, rows, ph.p0, kc)
-		for r := range e.mr {
-			line := dst[(i+r)*e.mr : (i+r+1)*e.mr]
-			if r < rows {
-				line[r] = 1 / line[r]
-				continue
-			}
-			clear(line)
-			line[r] = 1
+		e.invertDiagonal(dst, i, rows)
+	}
+}
+
+// invertDiagonal replaces the diagonal of a packed panel of a triangle, which begins at row
+// i and has the given number of rows, by its reciprocals. It pads the panel to a whole tile
+// with the identity.
+func (e *engine) invertDiagonal(panel []float64, i, rows int) {
+	for r := range e.mr {
+		line := panel[(i+r)*e.mr : (i+r+1)*e.mr]
+		if r < rows {
+			line[r] = 1 / line[r]
+			continue
 		}
+		clear(line)
+		line[r] = 1
 	}
 }
 
