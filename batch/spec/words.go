@@ -17,18 +17,27 @@ func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	switch v := v.(type) {
-	case string:
-		*w = Word(v)
-	case uint64, int64, int:
-		*w = Word(fmt.Sprint(v))
-	case bool:
+	text, ok := word(v)
+	if truth, isTruth := v.(bool); isTruth {
 		// YAML reads the words of option header as truth values.
-		*w = map[bool]Word{true: "yes", false: "no"}[v]
-	default:
+		text, ok = map[bool]string{true: "yes", false: "no"}[truth], true
+	}
+	if !ok {
 		return fmt.Errorf("must be a word or a whole number")
 	}
+	*w = Word(text)
 	return nil
+}
+
+// word returns the text of a string or a whole number.
+func word(v any) (text string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case uint64, int64, int:
+		return fmt.Sprint(v), true
+	}
+	return "", false
 }
 
 // Scalar is a number, or a string that begins with one, such as "0.01:original".
@@ -40,16 +49,14 @@ func (s *Scalar) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	switch v := v.(type) {
-	case string:
-		*s = Scalar(v)
-	case uint64, int64, int:
-		*s = Scalar(fmt.Sprint(v))
-	case float64:
-		*s = Scalar(strconv.FormatFloat(v, 'g', -1, 64))
-	default:
+	text, ok := word(v)
+	if number, isNumber := v.(float64); isNumber {
+		text, ok = strconv.FormatFloat(number, 'g', -1, 64), true
+	}
+	if !ok {
 		return fmt.Errorf("must be a number or a text")
 	}
+	*s = Scalar(text)
 	return nil
 }
 
