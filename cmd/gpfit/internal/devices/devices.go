@@ -6,6 +6,7 @@ package devices
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -92,47 +93,48 @@ func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *f
 // Condition conditions a model on its data, on a device. The caller calls the returned
 // function when it is done with the posterior.
 func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Posterior, func(), error) {
-	prog, err := m.Program()
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := Open(ctx, msg, c, m.N(), prog, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	b := o.Backends[0]
-	NotePlan(msg, b.Plan(m.N(), len(m.Columns)))
-	p, err := m.Condition(ctx, b)
-	if err != nil {
-		o.Close()
-		return nil, nil, err
-	}
-	p.Workspace().OnProgress(msg.Progress)
-	return p, func() {
-		_ = p.Close()
-		o.Close()
-	}, nil
+	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Posterior, error) {
+		NotePlan(msg, b.Plan(m.N(), len(m.Columns)))
+		p, err := m.Condition(ctx, b)
+		if err == nil {
+			p.Workspace().OnProgress(msg.Progress)
+		}
+		return p, err
+	})
 }
 
 // Mixture prepares a model to predict with at most limit draws of its parameters, on a
 // device. The caller calls the returned function when it is done with them.
 func Mixture(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, limit int) (*gp.Mixture, func(), error) {
+	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Mixture, error) {
+		NotePlan(msg, b.Plan(m.N(), len(m.Columns)))
+		return m.Mixture(ctx, b, limit)
+	})
+}
+
+// Means prepares a model to predict means alone, on a device. The caller calls the
+// returned function when it is done with them.
+func Means(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Means, func(), error) {
+	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Means, error) { return m.Means(ctx, b) })
+}
+
+// prepare opens a device for a model and calls on with it. The caller calls the returned
+// function when it is done with the result; it closes result and device.
+func prepare[P io.Closer](ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, on func(device.Backend) (P, error)) (result P, done func(), err error) {
 	prog, err := m.Program()
 	if err != nil {
-		return nil, nil, err
+		return result, nil, err
 	}
 	o, err := Open(ctx, msg, c, m.N(), prog, true)
 	if err != nil {
-		return nil, nil, err
+		return result, nil, err
 	}
-	NotePlan(msg, o.Backends[0].Plan(m.N(), len(m.Columns)))
-	x, err := m.Mixture(ctx, o.Backends[0], limit)
-	if err != nil {
+	if result, err = on(o.Backends[0]); err != nil {
 		o.Close()
-		return nil, nil, err
+		return result, nil, err
 	}
-	return x, func() {
-		_ = x.Close()
+	return result, func() {
+		_ = result.Close()
 		o.Close()
 	}, nil
 }
@@ -167,26 +169,4 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 		return name + " was not faster than the CPU at any size tried", nil
 	}
 	return fmt.Sprintf("%s is faster than the CPU from n = %d on", name, n), nil
-}
-
-// Means prepares a model to predict means alone, on a device. The caller calls the
-// returned function when it is done with them.
-func Means(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Means, func(), error) {
-	prog, err := m.Program()
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := Open(ctx, msg, c, m.N(), prog, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := m.Means(ctx, o.Backends[0])
-	if err != nil {
-		o.Close()
-		return nil, nil, err
-	}
-	return p, func() {
-		_ = p.Close()
-		o.Close()
-	}, nil
 }
