@@ -100,18 +100,6 @@ func predictFold(sigma *mat.SymDense, h *mat.Dense, y, beta []float64, q, first,
 // with ARD and for several targets.
 func TestFolds(t *testing.T) {
 	const n = 60
-	secondTarget := func(s *graph.Spec) {
-		for i := range n {
-			s.Y = append(s.Y, math.Cos(3*s.X.Column(1)[i])+0.1*float64(i%3))
-		}
-	}
-	groups := func(s *graph.Spec) {
-		s.Noise.Labels = []string{"a", "b"}
-		for i := range n {
-			s.Noise.Group = append(s.Noise.Group, i%2)
-			s.Noise.Known = append(s.Noise.Known, 0.01*float64(i%5))
-		}
-	}
 	uneven := []int{1, 4, 30, 31, 50, n}
 	for _, c := range []struct {
 		name    string
@@ -124,10 +112,10 @@ func TestFolds(t *testing.T) {
 		{"linear, free", uneven, []func(*graph.Spec){freeMean("linear")}},
 		{"constant, least squares", uneven, []func(*graph.Spec){withMean("constant")}},
 		{"poly, least squares", uneven, []func(*graph.Spec){withMean("poly(2)")}},
-		{"two targets", uneven, []func(*graph.Spec){secondTarget}},
-		{"two targets, a mean", uneven, []func(*graph.Spec){secondTarget, withMean("linear")}},
-		{"noise by groups and a mean", uneven, []func(*graph.Spec){groups, withMean("linear")}},
-		{"groups, free mean and priors", uneven, []func(*graph.Spec){groups, freeMean("linear"), func(s *graph.Spec) {
+		{"two targets", uneven, []func(*graph.Spec){withSecondTarget}},
+		{"two targets, a mean", uneven, []func(*graph.Spec){withSecondTarget, withMean("linear")}},
+		{"noise by groups and a mean", uneven, []func(*graph.Spec){withGroups, withMean("linear")}},
+		{"groups, free mean and priors", uneven, []func(*graph.Spec){withGroups, freeMean("linear"), func(s *graph.Spec) {
 			s.Prior = graph.NegLogPrior(map[string]graph.Prior{"lengthscale": mustPrior(t, "gamma(2, 1)")})
 		}}},
 	} {

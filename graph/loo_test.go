@@ -110,32 +110,36 @@ func squaredError(deviations, variances []float64, n int) float64 {
 	return sum + all/2*(s-1-math.Log(s))
 }
 
+// withSecondTarget adds a target.
+func withSecondTarget(s *graph.Spec) {
+	for i := range s.X.N {
+		s.Y = append(s.Y, math.Cos(3*s.X.Column(1)[i])+0.1*float64(i%3))
+	}
+}
+
+// withGroups gives every second row a noise of its own, and some rows a known one.
+func withGroups(s *graph.Spec) {
+	s.Noise.Labels = []string{"a", "b"}
+	for i := range s.X.N {
+		s.Noise.Group = append(s.Noise.Group, i%2)
+		s.Noise.Known = append(s.Noise.Known, 0.01*float64(i%5))
+	}
+}
+
 // TestLeaveOneOut compares the value of both criteria with brute force and the gradient with central
 // differences at n = 60, for every kind of mean and noise and for several targets.
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
-	secondTarget := func(s *graph.Spec) {
-		for i := range n {
-			s.Y = append(s.Y, math.Cos(3*s.X.Column(1)[i])+0.1*float64(i%3))
-		}
-	}
-	groups := func(s *graph.Spec) {
-		s.Noise.Labels = []string{"a", "b"}
-		for i := range n {
-			s.Noise.Group = append(s.Noise.Group, i%2)
-			s.Noise.Known = append(s.Noise.Known, 0.01*float64(i%5))
-		}
-	}
 	for name, changes := range map[string][]func(*graph.Spec){
 		"no mean":                    nil,
 		"constant, free":             {freeMean("constant")},
 		"linear, free":               {freeMean("linear")},
 		"constant, least squares":    {withMean("constant")},
 		"poly, least squares":        {withMean("poly(2)")},
-		"two targets":                {secondTarget},
-		"two targets, a mean":        {secondTarget, withMean("linear")},
-		"noise by groups and a mean": {groups, withMean("linear")},
-		"groups, free mean and priors": {groups, freeMean("linear"), func(s *graph.Spec) {
+		"two targets":                {withSecondTarget},
+		"two targets, a mean":        {withSecondTarget, withMean("linear")},
+		"noise by groups and a mean": {withGroups, withMean("linear")},
+		"groups, free mean and priors": {withGroups, freeMean("linear"), func(s *graph.Spec) {
 			s.Prior = graph.NegLogPrior(map[string]graph.Prior{"lengthscale": mustPrior(t, "gamma(2, 1)")})
 		}},
 	} {
