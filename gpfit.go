@@ -67,7 +67,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, job.N(), job.Program())
+	opened, err := d.Open(ctx, job.LargestMatrix(), job.Program())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, m.N(), prog)
+	opened, err := d.Open(ctx, m.LargestMatrix(), prog)
 	if err != nil {
 		return nil, err
 	}

@@ -127,6 +127,12 @@ type ResidualChecker interface {
 	Residual(ctx context.Context) (float64, error)
 }
 
+// BlockDiagonal is the property of a [Workspace] whose Σ is 0 between blocks of points.
+type BlockDiagonal interface {
+	// Blocks returns the points of each block, in ascending order.
+	Blocks() [][]int
+}
+
 // Capability returns the capability T of a workspace, such as [FactorStore], or an
 // [*UnsupportedError]. what names the wanted result in the error, as the object of
 // "cannot provide".

@@ -28,8 +28,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2):
-        sys.exit(f"{path}: not a gpfit export of schema version 1 or 2")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 to 3")
     return model
 
 
@@ -154,6 +154,25 @@ def mean_basis(mean, a):
     return out
 
 
+def expert_of(model, x):
+    """Return the expert of each scaled row, the one with the nearest centre; 0 without."""
+    centres = np.array(model.get("experts", {"centres": [[0.0] * x.shape[1]]})["centres"])
+    return np.argmin(np.sum(differences(x, centres) ** 2, axis=2), axis=1)
+
+
+def combine(model, new, prior, reductions):
+    """Return the weights of the experts' means at new rows, and the variances there.
+    reductions has a row for each expert."""
+    if len(reductions) == 1 or model["experts"]["combine"] == "nearest":
+        weights = (expert_of(model, new) == np.arange(len(reductions))[:, None]).astype(float)
+        return weights, np.maximum(prior - np.sum(weights * reductions, axis=0), 0)
+    variance = np.clip(prior - reductions, 1e-14 * prior, prior)
+    beta = np.log(prior / variance) / 2
+    precision = np.sum(beta * (1 / variance - 1 / prior), axis=0)
+    weights = beta / variance / (precision + 1 / prior)
+    return weights, 1 / (precision / model["experts"]["temperature"] + 1 / prior)
+
+
 def predict(model, rows, noise=None):
     """Return the mean and the standard deviations of an observation and of the
     function, in original units. rows has the columns in use (model["columns"] of the
@@ -162,19 +181,28 @@ def predict(model, rows, noise=None):
     s, diagonal = model["scaling"], model["noise"]
     to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
     x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
-    sigma = covariance(model["kernel"], x, x)
-    sigma[np.diag_indices_from(sigma)] += model.get("training_noise", diagonal["variance"]) + diagonal["jitter"]
-    factor = np.linalg.cholesky(sigma)
-    cross = covariance(model["kernel"], x, new)
-    v = np.linalg.solve(factor, cross)
+    training_noise = np.broadcast_to(model.get("training_noise", diagonal["variance"]), len(x)) + diagonal["jitter"]
+    blocks = []  # rows, factor of their covariance, covariance with the new rows
+    for own in np.unique(expert_of(model, x)):
+        part = np.flatnonzero(expert_of(model, x) == own)
+        sigma = covariance(model["kernel"], x[part], x[part]) + np.diag(training_noise[part])
+        blocks.append((part, np.linalg.cholesky(sigma), covariance(model["kernel"], x[part], new)))
+    reductions = [np.sum(np.linalg.solve(factor, cross) ** 2, axis=0) for _, factor, cross in blocks]
+    weights, latent = combine(model, new, variances(model["kernel"], new), np.array(reductions))
+
+    def project(columns):
+        """Return the sum over experts of their weights times K*' times columns."""
+        return sum(w[:, None] * (cross.T @ columns[part]) for w, (part, _, cross) in zip(weights, blocks))
+
     h = mean_basis(model["mean"], new)
-    mean = h @ [b["coefficient"] for b in model["mean"]["basis"]] + cross.T @ model["alpha"]
-    latent = np.maximum(variances(model["kernel"], new) - np.sum(v * v, axis=0), 0)
+    mean = h @ [b["coefficient"] for b in model["mean"]["basis"]] + project(model["alpha"][:, None])[:, 0]
     if model["mean"]["least_squares"] and h.shape[1]:
         # Add the uncertainty of the coefficients: Rasmussen & Williams, eq. 2.42.
-        w = np.linalg.solve(factor, mean_basis(model["mean"], x))
-        r = h.T - w.T @ v
-        latent += np.sum(r * np.linalg.solve(w.T @ w, r), axis=0)
+        basis, solved = mean_basis(model["mean"], x), np.empty((len(x), h.shape[1]))
+        for part, factor, _ in blocks:
+            solved[part] = np.linalg.solve(factor.T, np.linalg.solve(factor, basis[part]))
+        r = (h - project(solved)).T
+        latent = latent + np.sum(r * np.linalg.solve(basis.T @ solved, r), axis=0)
     observed = latent + (diagonal["variance"] if noise is None else noise)
     return mean * s["y_scale"] + s["y_mean"], np.sqrt(observed) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
 

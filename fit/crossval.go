@@ -93,7 +93,7 @@ func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refi
 	if _, err := s.Value(ctx, z); err != nil {
 		return nil, err
 	}
-	posterior, err := s.model(z, "").Attach(s.ws)
+	posterior, err := s.posterior(ctx, s.model(z, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refi
 
 // refit tunes the parameters, starting at z.
 func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
-	settings := j.opts.Settings.Descents()
+	settings := j.opts.Settings.Descents(j.N())
 	settings.Precision, settings.Callback = precision, nil
 	r, err := descent.Minimize(ctx, descent.Search{
 		Objectives: []descent.Func{s}, Parameters: j.params.list(), Starts: []descent.Start{{Z: z}},
@@ -157,7 +157,7 @@ func (s *CrossValidationScores) pool(n int, of *sample) {
 	s.NLPDStdError = foldError(nlpd, s.NLPD)
 	if len(parts) == 1 {
 		s.RMSE = parts[0].RMSE
-		s.Calibration = newCalibration(s.Coverage95, n)
+		s.Calibration = NewCalibration(s.Coverage95, n)
 		s.Verdict = verdict(s.Calibration, s.Coverage95, "rows predicted from other folds")
 	} else {
 		s.Targets = parts

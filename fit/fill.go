@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -20,6 +21,7 @@ func newReport(s *session, e evaluation) Report {
 		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.kernelText(), Device: s.info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
 		Encoding:   j.sample.data.Encoding,
+		Experts:    j.expertsReport(),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
 			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},
@@ -310,5 +312,25 @@ func (r *Report) addColumns(s *sample) {
 	add(r.ParametersOriginalUnits)
 	for _, target := range r.Targets {
 		add(target.ParametersOriginalUnits)
+	}
+}
+
+// expertsReport describes the experts of the job; nil without.
+func (j *Job) expertsReport() *ExpertsReport {
+	p := j.experts
+	if p == nil {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(p.Sizes))
+	return &ExpertsReport{
+		Method: j.opts.Experts, Combine: p.Combine, Experts: len(p.Sizes), Split: p.Split, Merged: p.Merged,
+		Smallest: sorted[0], Median: sorted[len(sorted)/2], Largest: sorted[len(sorted)-1], Sizes: p.Sizes, Inertia: p.Inertia,
+	}
+}
+
+// addCalibration adds what a fit found of the rules.
+func (r *Report) addCalibration(m *gp.Model) {
+	if m.Experts != nil {
+		r.Experts.Temperature, r.Experts.Rules = m.Experts.Temperature, m.Experts.Scores
 	}
 }

@@ -238,18 +238,28 @@ func (p *parameters) metricFrom(from *gp.Model, rows int) descent.Metric {
 	if err != nil || e == nil || e.Failure != "" {
 		return nil
 	}
+	metric := p.metric(e.Names, e.Hessian)
+	if metric == nil {
+		return nil
+	}
+	return metric.Scaled(float64(rows) / float64(earlier.N))
+}
+
+// metric returns a Hessian of named parameters for the objective's vector, nil if it lacks a
+// parameter that is not fixed.
+func (p *parameters) metric(names []string, hessian [][]float64) descent.Metric {
 	metric := make(descent.Metric, len(p.free)*len(p.free))
 	for i, q := range p.free {
 		for k, r := range p.free {
-			a, b := slices.Index(e.Names, q.Name), slices.Index(e.Names, r.Name)
+			a, b := slices.Index(names, q.Name), slices.Index(names, r.Name)
 			if q.Fixed || r.Fixed {
 				continue
 			}
 			if a < 0 || b < 0 {
 				return nil
 			}
-			metric[i*len(p.free)+k] = e.Hessian[a][b]
+			metric[i*len(p.free)+k] = hessian[a][b]
 		}
 	}
-	return metric.Scaled(float64(rows) / float64(earlier.N))
+	return metric
 }

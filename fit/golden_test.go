@@ -263,7 +263,7 @@ func TestGoldenFit(t *testing.T) {
 	}
 }
 
-// TestRareOptima checks that few seeds find the optima of yacht and concrete that a
+// TestRareOptima checks that a few seeds of 20 restarts, half of which are drawn, find the optima of yacht and concrete that a
 // start finds in three to ten tries, although these seeds would miss them if all
 // starts shared one half of the rows.
 func TestRareOptima(t *testing.T) {
@@ -279,7 +279,7 @@ func TestRareOptima(t *testing.T) {
 		}
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
-			r := mustFit(t, data, Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 5, Seed: seed}}).Report
+			r := mustFit(t, data, Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 20, Seed: seed}}).Report
 			found = r.NLML < g.M52.NLML-below
 		}
 		if !found {

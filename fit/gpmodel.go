@@ -16,7 +16,7 @@ func (s *session) model(z []float64, status string) *gp.Model {
 		Kernel: j.Kernel(), Kernels: j.opts.Kernels, Columns: from.columns, FeatureNames: from.data.FeatureNames, Encoding: from.data.Encoding, TargetName: from.data.TargetName,
 		ParameterNames: j.Program().Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: from.scalings[0], NLML: terms.NLML(), Status: status,
-		X: from.x, Y: from.y, Alpha: alpha, Rows: from.rowNumbers(), HeldOut: j.heldOut,
+		X: from.x, Y: from.y, Alpha: alpha, Rows: from.rowNumbers(), HeldOut: j.heldOut, Experts: j.experts,
 		Mean:  gp.Mean{Text: j.model.mean.String(), Basis: j.model.basis, LeastSquares: len(j.model.basis) > 0 && !j.model.meanFree},
 		Noise: gp.Noise{Column: from.data.NoiseColumn},
 	}

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"gpfit/device"
+	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -23,6 +26,8 @@ type Job struct {
 	params *parameters
 	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
 	heldOut *gp.HeldOut
+	// experts divides the rows among local experts; nil without.
+	experts *experts.Partition
 	// residualFrom is the constant of the same name; tests lower it.
 	residualFrom int
 }
@@ -63,9 +68,13 @@ func Prepare(data Data, opts Options) (*Job, error) {
 			return nil, err
 		}
 	}
+	division, err := opts.partition(s)
+	if err != nil {
+		return nil, err
+	}
 	// The parameters have all that the job needs of the model.
 	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.n()), nil
-	return &Job{opts: opts, sample: s, heldOut: held, model: m, params: p, residualFrom: residualFrom}, nil
+	return &Job{opts: opts, sample: s, heldOut: held, experts: division, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
@@ -162,13 +171,15 @@ func (j *Job) Expected() []hyperopt.Expectation {
 
 // Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
-	return j.opts.Objective.Plan(b.Plan(j.N(), j.D()), j.sample.foldEnds())
+	return j.opts.Objective.Plan(j.backend(b).Plan(j.N(), j.D()), j.sample.foldEnds())
 }
 
 // CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of
 // b. A workspace checks the n×n matrix itself, but checks the additional memory for
 // the gradient of an objective that scores predictions only when that gradient is requested.
-func (j *Job) CheckMemory(b device.Backend) error { return j.Plan(b).Check(b.Info()) }
+func (j *Job) CheckMemory(b device.Backend) error {
+	return j.adviseExperts(j.Plan(b).Check(b.Info()))
+}
 
 // withPrior follows the objective's name if the objective includes the negative log
 // prior.
@@ -221,4 +232,48 @@ func (j *Job) id() string {
 	}
 	w.Flush()
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// backend returns the backend on which the job computes: b, or one with its experts on b.
+func (j *Job) backend(b device.Backend) device.Backend {
+	if j.experts == nil {
+		return b
+	}
+	return j.experts.On(b)
+}
+
+// LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
+// those of the largest local expert.
+func (j *Job) LargestMatrix() int {
+	if j.experts == nil {
+		return j.N()
+	}
+	return j.experts.Largest()
+}
+
+// plain returns the job without experts if a number of rows is no more than the largest of
+// them has. One exact process then says more about the parameters and costs no more.
+func (j *Job) plain(rows int) *Job {
+	if j.experts == nil || rows > j.experts.Largest() {
+		return j
+	}
+	sub := *j
+	sub.experts = nil
+	return &sub
+}
+
+// usualExpert is the number of rows of each expert in advice: an evaluation takes a fraction
+// of a second for each.
+const usualExpert = 2000
+
+// adviseExperts adds local experts to the advice of an error about memory.
+func (j *Job) adviseExperts(err error) error {
+	var memory *device.MemoryError
+	if !errors.As(err, &memory) || memory.What != "" || j.N() < 2*usualExpert {
+		return err
+	}
+	if j.experts != nil {
+		return fmt.Errorf("%w; or more local experts with fewer rows each (option experts)", err)
+	}
+	return fmt.Errorf("%w; or divide the rows among local experts, which is an approximation (option experts kmeans:%d)", err, (j.N()+usualExpert-1)/usualExpert)
 }

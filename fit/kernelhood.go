@@ -54,7 +54,9 @@ type KernelCheck struct {
 	Asymmetry          float64            `json:"asymmetry"`
 	SmallestEigenvalue float64            `json:"smallest_eigenvalue"`
 	LargestEigenvalue  float64            `json:"largest_eigenvalue"`
-	Verdict            string             `json:"verdict"`
+	// Tolerance is how far below 0 rounding explains an eigenvalue.
+	Tolerance float64 `json:"tolerance"`
+	Verdict   string  `json:"verdict"`
 }
 
 // checkKernel implements [Job.CheckKernel].
@@ -94,7 +96,7 @@ func checkKernel(s *sample, m *model, p *parameters, o KernelCheckOptions) (*Ker
 func (r *KernelReport) add(h kernel.Kernelhood, theta []float64) {
 	r.Checks = append(r.Checks, KernelCheck{
 		Parameters: byName(r.names, theta), OK: h.OK(), Finite: !h.NonFinite, Asymmetry: h.Asymmetry,
-		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Verdict: h.String(),
+		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Verdict: h.String(),
 	})
 	if h.OK() || !r.OK {
 		return
@@ -124,7 +126,7 @@ func (r *KernelReport) Text() string {
 	for _, name := range r.names {
 		fmt.Fprintf(&b, "  %-20s %11.6g\n", name, r.Parameters[name])
 	}
-	fmt.Fprintf(&b, "\nparameters       asymmetry  smallest eigenvalue   largest\n")
+	fmt.Fprintf(&b, "\nparameters       asymmetry  smallest eigenvalue   largest   explained by rounding\n")
 	for i, c := range r.Checks {
 		what := "start values"
 		if i > 0 {
@@ -134,7 +136,7 @@ func (r *KernelReport) Text() string {
 			fmt.Fprintf(&b, "  %-14s %s\n", what, c.Verdict)
 			continue
 		}
-		fmt.Fprintf(&b, "  %-14s %9.2g %20.3g %9.3g\n", what, c.Asymmetry, c.SmallestEigenvalue, c.LargestEigenvalue)
+		fmt.Fprintf(&b, "  %-14s %9.2g %20.3g %9.3g %23.2g\n", what, c.Asymmetry, c.SmallestEigenvalue, c.LargestEigenvalue, -c.Tolerance)
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Verdict)
 	return b.String()

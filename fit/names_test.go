@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/gp"
+	"gpfit/hyperopt"
 )
 
 // named is synthetic data whose columns have the given names; the second is constant.
@@ -22,7 +23,7 @@ func named(n int, names ...string) Data {
 // that the report maps them to indices, and that its names read back as options.
 func TestNames(t *testing.T) {
 	d := named(60, "wind speed", "const", "3")
-	o := Options{Kernel: "rbf(ard) + rbf(dims=[\"3\", 0])", Mean: "linear", StdErrors: true, MeanFit: MeanFree,
+	o := Options{Kernel: "rbf(ard) + rbf(dims=[\"3\", 0])", Mean: "linear", StdErrors: true, MeanFit: MeanFree, Settings: hyperopt.Settings{ToleranceNats: -1},
 		Priors: []ParameterPrior{{`k1.lengthscale["wind speed"]`, density(t, "gamma(3, 3)")}},
 		Ties:   []Tie{{"k2.lengthscale", `k1.lengthscale["3"]`}}}
 	out := mustFit(t, d, o)

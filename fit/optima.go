@@ -46,7 +46,7 @@ func (s *session) scoreOptima(ctx context.Context, ev *descent.Oracle, optima []
 			}
 			continue
 		}
-		posterior, err := s.model(o.Z, "").Attach(s.ws)
+		posterior, err := s.posterior(ctx, s.model(o.Z, ""))
 		if err != nil {
 			return out, err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -126,6 +127,15 @@ type Options struct {
 	// is called during long evaluations.
 	Settings   hyperopt.Settings
 	OnProgress func(device.Progress)
+	// Experts, if not empty, divides the training rows among local experts, for tables that
+	// are too large for one process: kmeans:K finds K clusters of the scaled rows, and the
+	// covariance of rows of different clusters counts as 0. Each cluster is an exact process;
+	// all share the parameters. Combine says how they predict together; empty means as a
+	// committee, [experts.RBCM]. ExpertRows is the largest number of rows of an expert, 0 for twice the
+	// mean; larger clusters are divided again. See package experts.
+	Experts    string       `hash:"omitzero"`
+	Combine    experts.Rule `hash:"omitzero"`
+	ExpertRows int          `hash:"omitzero"`
 	// From, if not nil, is a model from which the fit starts: its parameters are start
 	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
 	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
@@ -307,10 +317,16 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
 		return o, how, optionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)
 	}
+	if v := o.Settings.ToleranceNats; v-v != 0 {
+		return o, how, optionErrorf("tolerance-nats", strconv.FormatFloat(v, 'g', -1, 64), "must be a finite number")
+	}
 	if n := o.Settings.MaxEvaluations; n < 0 {
 		return o, how, optionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
 	}
 	if o, err = o.checkPosterior(); err != nil {
+		return o, how, err
+	}
+	if err := o.checkExperts(); err != nil {
 		return o, how, err
 	}
 	return o, how, o.checkHoldOut()
@@ -327,6 +343,32 @@ func CheckHoldOut(h float64) error {
 func (o Options) checkHoldOut() error {
 	if err := CheckHoldOut(o.HoldOut); err != nil {
 		return optionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
+	}
+	return nil
+}
+
+// checkExperts checks the options of local experts.
+func (o Options) checkExperts() error {
+	if o.Experts == "" {
+		switch {
+		case o.Combine != "":
+			return optionErrorf("combine", string(o.Combine), "needs option experts")
+		case o.ExpertRows != 0:
+			return optionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "needs option experts")
+		}
+		return nil
+	}
+	if _, err := experts.ParseMethod(o.Experts); err != nil {
+		return optionErrorf("experts", strconv.Quote(o.Experts), "%v", err)
+	}
+	if err := o.Combine.Check(); o.Combine != "" && err != nil {
+		return optionErrorf("combine", "", "%v", err)
+	}
+	switch {
+	case o.ExpertRows < 0:
+		return optionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "must not be negative")
+	case o.Objective.LeavesFoldsOut():
+		return optionErrorf("objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo")
 	}
 	return nil
 }

@@ -38,8 +38,14 @@ const mostName = 60
 
 // relevance returns the columns in use, most relevant first; nil if their relevance is
 // not a finite number.
-func (j *Job) relevance(ctx context.Context, threads int, m *gp.Model, values []float64) ([]ColumnRelevance, error) {
-	scores, err := m.Relevance(ctx, threads)
+func (j *Job) relevance(ctx context.Context, threads int, p *gp.Posterior, values []float64) ([]ColumnRelevance, error) {
+	var scores []float64
+	var err error
+	if j.experts == nil {
+		scores, err = p.Whole().Relevance(ctx, threads)
+	} else {
+		scores, err = p.Relevance(ctx)
+	}
 	if err != nil || slices.ContainsFunc(scores, notFinite) {
 		return nil, err
 	}

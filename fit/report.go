@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/hyperopt/sampler"
@@ -21,6 +22,8 @@ type Report struct {
 	Device string `json:"device"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
+	// Experts describes the local experts; nil without.
+	Experts *ExpertsReport `json:"experts,omitempty"`
 	// MeanFit says how the mean's coefficients were found. Parameters contains them,
 	// too.
 	MeanFit          MeanFit       `json:"mean_fit,omitempty"`
@@ -135,9 +138,9 @@ type StartReport struct {
 // StageReport describes one step of a fit from coarse to fine: a descent from every
 // remaining start on Rows rows, or the Hessian at the best result.
 type StageReport struct {
-	// Step is "descent" or "hessian". With restarts on few rows it can also be
-	// "halves", descents that each use a random half of the rows, or "hessians", at
-	// the end of each.
+	// Step is "descent" or "hessian". On few rows it can also be "halves", some steps
+	// of each start on a random half of the rows, or "values", over all rows, where
+	// these ended.
 	Step string `json:"step"`
 	Rows int    `json:"rows"`
 	// Starts counts the descents, Optima the distinct points where they ended.
@@ -441,4 +444,26 @@ type PosteriorSummary struct {
 	RHat    *float64 `json:"r_hat,omitempty"`
 	ESSBulk *float64 `json:"ess_bulk,omitempty"`
 	ESSTail *float64 `json:"ess_tail,omitempty"`
+}
+
+// ExpertsReport describes the local experts of a fit.
+type ExpertsReport struct {
+	// Method is the text of option experts, Combine the rule for predictions.
+	Method  string       `json:"method"`
+	Combine experts.Rule `json:"combine"`
+	// Experts is their number, after clusters were divided or merged.
+	Experts int `json:"experts"`
+	Split   int `json:"split"`
+	Merged  int `json:"merged"`
+	// Smallest, Median and Largest are numbers of training rows, Sizes all of them.
+	Smallest int   `json:"smallest"`
+	Median   int   `json:"median"`
+	Largest  int   `json:"largest"`
+	Sizes    []int `json:"sizes"`
+	// Inertia is the sum of the squared distances of the scaled rows from their centres.
+	Inertia float64 `json:"inertia"`
+	// Temperature belongs to the rule rbcm, and Rules are the scores of the rules for
+	// training rows that they leave out, after a fit.
+	Temperature float64             `json:"temperature,omitempty"`
+	Rules       []experts.RuleScore `json:"rules,omitempty"`
 }

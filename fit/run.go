@@ -305,13 +305,14 @@ func (j *Job) conclude(ctx context.Context, w *workplace, s *session, ev *descen
 	}
 	r.addTuning(j, result)
 	r.Warnings = append(r.Warnings, w.warnings...)
-	if r.Relevance, err = j.relevance(ctx, s.info.Threads, out.Model, j.params.values(result.X)); err != nil {
-		return nil, err
-	}
 	if r.Interpolation, err = s.interpolation(ctx, result.AtBound, result.X, loo); err != nil {
 		return nil, err
 	}
-	if out.posterior, err = out.Model.Attach(s.ws); err != nil {
+	if out.posterior, err = s.posterior(ctx, out.Model); err != nil {
+		return nil, err
+	}
+	r.addCalibration(out.Model)
+	if r.Relevance, err = j.relevance(ctx, s.info.Threads, out.posterior, j.params.values(result.X)); err != nil {
 		return nil, err
 	}
 	if len(scores) > 0 {

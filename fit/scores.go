@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/gp"
@@ -19,13 +20,10 @@ func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 	for i, v := range y {
 		err, std := v-p.Mean[i], p.Std[i]
 		s.RMSE += err * err
-		switch {
-		case std > 0:
-			nlpd += 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
-		case err != 0:
-			nlpd = math.Inf(1) // no density at the target
-		default:
-			nlpd -= math.Inf(1)
+		if density := NegLogDensity(err, std); math.IsInf(density, 1) {
+			nlpd = density // no density at the target
+		} else {
+			nlpd += density
 		}
 		if v >= p.Lower95[i] && v <= p.Upper95[i] {
 			s.Coverage95++
@@ -34,7 +32,7 @@ func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
 	n := float64(s.N)
 	nlpd /= n
 	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), Number(nlpd), s.Coverage95/n
-	s.Calibration = newCalibration(s.Coverage95, s.N)
+	s.Calibration = NewCalibration(s.Coverage95, s.N)
 	s.Verdict = verdict(s.Calibration, s.Coverage95, "held-out rows")
 	s.RMSEStandardized = s.RMSE / scale
 	s.NLPDStandardized = Number(nlpd - math.Log(scale))
@@ -58,6 +56,25 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 		out = append(out, newTestScores(part, s.testY[i*m:(i+1)*m], s.targetScale(i)))
 	}
 	return out, nil
+}
+
+// HeldOut returns the rows that the job holds out, in original units: their features,
+// row-major, their noise, the observations of each target, and their numbers in the table.
+// There are none without held-out rows.
+func (j *Job) HeldOut() (x []float64, noise gp.RowNoise, observed [][]float64, numbers []int) {
+	s := j.sample
+	for i, held := range s.data.Test {
+		if held {
+			if s.data.Row != nil {
+				i = s.data.Row[i]
+			}
+			numbers = append(numbers, i)
+		}
+	}
+	for y := range slices.Chunk(s.testY, max(len(numbers), 1)) {
+		observed = append(observed, y)
+	}
+	return s.testX, s.testNoise, observed, numbers
 }
 
 // scoreLeaveOneOut returns the leave-one-out score at z if it was requested or is the

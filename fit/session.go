@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 )
@@ -55,6 +56,7 @@ func (j *Job) open(ctx context.Context, b device.Backend) (*session, error) {
 // attach builds workspace and objective on b.
 func (s *session) attach(ctx context.Context, b device.Backend) error {
 	j := s.job
+	b = j.backend(b)
 	if err := b.Supports(j.Program()); err != nil {
 		return err
 	}
@@ -198,4 +200,14 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 type evaluation struct {
 	z, grad       []float64
 	all, fullSize descent.Evaluations
+}
+
+// posterior returns the posterior of a model of the session's last evaluation. It calibrates
+// local experts.
+func (s *session) posterior(ctx context.Context, m *gp.Model) (*gp.Posterior, error) {
+	p, err := m.Attach(s.ws)
+	if err == nil {
+		err = p.CalibrateExperts(ctx)
+	}
+	return p, err
 }

@@ -209,6 +209,9 @@ func (j *Job) inOriginalUnits(values []float64) map[string]float64 {
 	return out
 }
 
+// noStdErrors begins the warning that there are none.
+const noStdErrors = "no standard errors: "
+
 // addStdErrors adds the standard errors to the report, with a warning if they mean
 // less than they seem to.
 func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
@@ -216,7 +219,7 @@ func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
 	switch {
 	case e == nil:
 	case e.Failure != "":
-		r.Warnings = append(r.Warnings, "no standard errors: "+e.Failure)
+		r.Warnings = append(r.Warnings, noStdErrors+e.Failure)
 	case !status.Converged():
 		r.Warnings = append(r.Warnings, "the standard errors refer to the point reached, which is not an optimum: the optimiser ended "+status.String())
 	}

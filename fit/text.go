@@ -15,6 +15,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
 	}
 	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
+	b.WriteString(r.Experts.text())
 	b.WriteString(EncodingText(r.Encoding))
 	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
 	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
@@ -347,4 +348,16 @@ func (r *Report) writeRelevance(b *strings.Builder) {
 	if rest := r.Relevance[len(shown):]; len(rest) > 0 {
 		fmt.Fprintf(b, "and %d more, each with a relevance of at most %.2f\n", len(rest), rest[0].Relevance)
 	}
+}
+
+// text returns the line about the experts.
+func (e *ExpertsReport) text() string {
+	if e == nil {
+		return ""
+	}
+	out := fmt.Sprintf("%-22s %d of %d to %d rows (median %d), combined by %s\n", "local experts", e.Experts, e.Smallest, e.Largest, e.Median, e.Combine)
+	for _, s := range e.Rules {
+		out += fmt.Sprintf("  %-20s RMSE %.4f, NLPD %.4f, %.1f %% in the 95 %% interval (%d rows left out, standardized)\n", s.Combine, s.RMSE, s.NLPD, 100*s.Coverage95, s.Rows)
+	}
+	return out
 }

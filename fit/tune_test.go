@@ -156,19 +156,27 @@ func TestSubsets(t *testing.T) {
 }
 
 // TestLimits checks that ARD lengthscales, and no other parameters, are limited in
-// units of their column.
+// proportion to the spread of their columns and to the root of a large signal variance.
 func TestLimits(t *testing.T) {
 	d := smooth(50)
 	task := mustPrepare(t, d, Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []Assignment{{Name: "k1.lengthscale[1]"}}})
-	limits := (&workplace{job: task}).Limits()
-	for i, p := range task.params.free {
-		want := math.Inf(1)
-		if p.Group == "k1.lengthscale" {
-			c := task.Program().Params[0].Dims[i]
-			want = cutLengthscale + 0.5*math.Log(meanSquare(task.sample.points.Column(c)))
+	for _, factor := range []float64{0.1, 9} {
+		z := task.params.start()
+		for i, q := range task.params.free {
+			if strings.HasSuffix(q.indexed, "signal_variance") {
+				z[i] = q.Z(factor / 2 * task.model.targetVariance(task.sample))
+			}
 		}
-		if limits[i] != want {
-			t.Errorf("%s: %v, want %v", p.Name, limits[i], want)
+		limits := (&workplace{job: task}).Limits(z)
+		for i, p := range task.params.free {
+			want := math.Inf(1)
+			if p.Group == "k1.lengthscale" {
+				c := task.Program().Params[0].Dims[i]
+				want = cutLengthscale + 0.5*math.Log(meanSquare(task.sample.points.Column(c))*max(1, factor))
+			}
+			if !(limits[i] == want || math.Abs(limits[i]-want) < 1e-12) {
+				t.Errorf("%s: %v, want %v", p.Name, limits[i], want)
+			}
 		}
 	}
 }
@@ -214,44 +222,44 @@ func TestRestartsListOptima(t *testing.T) {
 			for name, v := range opt.Parameters {
 				again.Set = append(again.Set, Assignment{name, v, true})
 			}
-			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > 1e-6 {
+			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > hyperopt.DefaultToleranceNats {
 				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.Objective, there.NLML)
 			}
 		}
-		want := 5
-		if c == hyperopt.CoarseAuto {
-			want++ // the task's own start on a half, and as it is
-		}
-		if starts != want {
-			t.Errorf("%s: %d starts led to an optimum, want %d", c, starts, want)
+		// Values over all rows choose five of twice as many.
+		if most := 10; starts < 5 || starts > most || c == hyperopt.CoarseOff && starts != 5 {
+			t.Errorf("%s: %d starts led to an optimum", c, starts)
 		}
 	}
 }
 
-// TestHalves checks that with restarts on few rows every start has its own half and a
-// Hessian, that the path adds up, and that the optimum equals the best of starts that
-// all run to their end over all rows.
+// TestHalves checks that on few rows every start begins on a half, that values over all
+// rows choose among them, that the path adds up, and that the optimum equals the best of
+// starts that all run to their end over all rows.
 func TestHalves(t *testing.T) {
 	d := smooth(300)
 	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
 	plain := mustFit(t, d, o).Report
-	if !(r.NLML <= plain.NLML+1e-6) || r.Evaluations.FullSizeGradient > plain.Evaluations.FullSizeGradient/2 {
+	if !(r.NLML <= plain.NLML+1e-6) || r.Evaluations.FullSizeGradient > plain.Evaluations.FullSizeGradient*3/5 {
 		t.Errorf("NLML %v with %+v, every start to its end %v with %+v", r.NLML, r.Evaluations, plain.NLML, plain.Evaluations)
 	}
 	checkPath(t, r)
 	for i, want := range []struct {
 		step   string
 		starts int
-	}{{"halves", 4}, {"hessians", 4}, {"descent", 5}} {
+	}{{"halves", 8}, {"values", 8}, {"descent", 4}} {
 		if s := r.Path[i]; s.Step != want.step || s.Starts != want.starts || i == 0 && s.Rows != 150 {
 			t.Errorf("step %d: %+v, want %+v", i, s, want)
 		}
 	}
-	// Two gradients for each of six parameters, for each start.
-	if h := r.Path[1]; h.Gradient != 4*2*6 || h.Value != h.Gradient {
-		t.Errorf("the Hessians took %d values and %d gradients", h.Value, h.Gradient)
+	if v := r.Path[1]; v.Gradient != 0 || v.Value < 8 || v.Value > 16 {
+		t.Errorf("%d values and %d gradients compare the starts", v.Value, v.Gradient)
+	}
+	o.Settings = hyperopt.Settings{}
+	if r := mustFit(t, d, o).Report; r.Path[0].Starts < 2 || r.Optima != nil || r.Starts != nil {
+		t.Errorf("without restarts: %+v, optima %+v, starts %+v", r.Path[0], r.Optima, r.Starts)
 	}
 }
 
@@ -266,7 +274,8 @@ func TestHalvesWithoutUse(t *testing.T) {
 	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
-	if plain := mustFit(t, d, o).Report; !(r.NLML <= plain.NLML+1e-3) {
+	// A race gives up what it can improve by less than a quarter of a nat.
+	if plain := mustFit(t, d, o).Report; !(r.NLML <= plain.NLML+0.25) {
 		t.Errorf("NLML %v, every start to its end %v", r.NLML, plain.NLML)
 	}
 }

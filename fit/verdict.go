@@ -27,10 +27,10 @@ const (
 	Underconfident Calibration = "underconfident"
 )
 
-// newCalibration judges the share of n rows that are within their 95 % interval. The
+// NewCalibration judges the share of n rows that are within their 95 % interval. The
 // number of rows within is binomial if the errors of different rows are independent.
 // Only a share in the outer half percent of the distribution is a verdict.
-func newCalibration(share float64, n int) Calibration {
+func NewCalibration(share float64, n int) Calibration {
 	if n == 0 {
 		return ""
 	}

@@ -28,7 +28,7 @@ func TestCalibration(t *testing.T) {
 				want = Underconfident
 			}
 			seen[want] = true
-			if got := newCalibration(float64(k)/float64(n), n); got != want {
+			if got := NewCalibration(float64(k)/float64(n), n); got != want {
 				t.Errorf("%d of %d rows: %q, want %q", k, n, got, want)
 			}
 		}
@@ -36,7 +36,7 @@ func TestCalibration(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("verdicts %v", seen)
 	}
-	if newCalibration(0, 0) != "" {
+	if NewCalibration(0, 0) != "" {
 		t.Error("a verdict without rows")
 	}
 }

@@ -2,16 +2,13 @@ package fit
 
 import (
 	"context"
-	"math"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
 	"gpfit/device"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/kernel"
 )
 
 // workplace is a job with its devices, on which tuning opens the job, on some or all of
@@ -21,6 +18,8 @@ type workplace struct {
 	backends []device.Backend
 	full     []*session // over all rows; they stay open
 	crew     crew       // of sessions on a host
+	bounded  sync.Once  // limits are computed
+	limits   *limits
 	mu       sync.Mutex
 	warnings []string      // of closed sessions
 	spent    time.Duration // by closed sessions in evaluations
@@ -43,39 +42,22 @@ func (w *workplace) Workers(rows int) int {
 // backend returns the backend of a worker.
 func (w *workplace) backend(worker int) device.Backend { return w.backends[worker%len(w.backends)] }
 
-// cutLengthscale is the logarithm of the largest lengthscale of a column, in units of
-// its standard deviation, at which a stage starts. On elevators
-// (4,000 rows) 2.5, 3, 3.5, 4 and 5 need 24, 14, 11, 12 and 14 gradients to half a
-// nat.
-const cutLengthscale = 3.5
-
 // Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
 // columns.
-func (w *workplace) Limits() []float64 {
-	limits := slices.Repeat([]float64{math.Inf(1)}, len(w.job.params.free))
-	for _, p := range w.job.Program().Params {
-		if p.Kind != kernel.Lengthscale || !p.Vector {
-			continue
-		}
-		for i, name := range p.ElementNames() {
-			k := slices.IndexFunc(w.job.params.free, func(q parameter) bool { return q.indexed == name })
-			if k >= 0 { // not tied to another
-				limits[k] = cutLengthscale + 0.5*math.Log(meanSquare(w.job.sample.points.Column(p.Dims[i])))
-			}
-		}
-	}
-	return limits
+func (w *workplace) Limits(z []float64) []float64 {
+	w.bounded.Do(func() { w.limits = newLimits(w.job) })
+	return w.limits.at(z)
 }
 
 // Room implements [hyperopt.Problem].
 func (w *workplace) Room(ctx context.Context, workers int) error {
 	for _, b := range w.backends[:min(workers, len(w.backends))] {
-		ws, err := b.NewWorkspace(ctx, w.job.sample.points)
+		ws, err := w.job.backend(b).NewWorkspace(ctx, w.job.sample.points)
 		if err == nil {
 			err = ws.Close()
 		}
 		if err != nil && w.job.opts.Fallback == nil {
-			return err
+			return w.job.adviseExperts(err)
 		}
 	}
 	return nil
@@ -100,13 +82,13 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 		releaseMatrices(w.Rows())
 		s, err := w.job.open(ctx, w.backend(worker))
 		if err != nil {
-			return nil, err
+			return nil, w.job.adviseExperts(err)
 		}
 		s.crew = &w.crew
 		w.full = append(w.full, s)
 		return s, nil
 	}
-	sub := w.job.on(w.job.sample.withRows(rows))
+	sub := w.job.plain(len(rows)).on(w.job.sample.withRows(rows))
 	if !sub.model.determinedBy(sub.sample) || sub.opts.Objective.LeavesFoldsOut() && len(sub.sample.foldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}

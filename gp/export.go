@@ -3,6 +3,7 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,8 +16,9 @@ import (
 )
 
 // ExportVersion is the newest version of the exchange format. Version 2 adds the encoding
-// of columns that are not numbers; models without one have version 1.
-const ExportVersion = 2
+// of columns that are not numbers, version 3 local experts. A model has the oldest version
+// that has all its parts.
+const ExportVersion = 3
 
 // export is a model for other programs, which need no parser for gpfit's text
 // forms. examples/model.schema.json is its JSON Schema; examples/EXPORT.md
@@ -41,6 +43,8 @@ type export struct {
 	Scaling    Scaling           `json:"scaling"`
 	NLML       float64           `json:"nlml"`
 	Status     string            `json:"status"`
+	// Experts divides the training rows among local experts; nil without.
+	Experts *exportExperts `json:"experts,omitempty"`
 	*arrays
 }
 
@@ -81,6 +85,14 @@ type node struct {
 type exportMean struct {
 	LeastSquares bool          `json:"least_squares"`
 	Basis        []exportBasis `json:"basis"`
+}
+
+// exportExperts says how local experts divide the rows and predict: a row belongs to the
+// nearest of Centres, in scaled inputs.
+type exportExperts struct {
+	Combine     string      `json:"combine"`
+	Centres     [][]float64 `json:"centres"`
+	Temperature float64     `json:"temperature"`
 }
 
 // exportBasis is one function of the mean with its coefficient. Type is "constant",
@@ -189,7 +201,11 @@ func (m *Model) export() (*export, error) {
 		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
 	}
 	if m.Encoding != nil {
+		e.SchemaVersion = 2
+	}
+	if p := m.Experts; p != nil {
 		e.SchemaVersion = ExportVersion
+		e.Experts = &exportExperts{Combine: string(p.Combine), Centres: p.Centres, Temperature: cmp.Or(p.Temperature, 1)}
 	}
 	if x.used != prog.NumParams {
 		return nil, fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)

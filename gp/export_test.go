@@ -18,6 +18,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -243,7 +244,16 @@ func exportModels(t testing.TB) map[string]*Model {
 		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
 	}
 	weigh(t, known)
-	return map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
+	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
+	for _, rule := range experts.Rules() {
+		local := leastSquaresModel(t, 40)
+		inputs := local.Scaling.Inputs(local.X)
+		local.Experts = experts.NewPartition(inputs, local.N(), len(local.Columns), experts.PartitionOptions{Clusters: 3, Combine: rule})
+		local.Experts.Temperature = 1.7
+		weigh(t, local)
+		out["local experts, "+string(rule)] = local
+	}
+	return out
 }
 
 // TestReadGroups checks the noise groups of rows of the table.

@@ -76,6 +76,9 @@ func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) 
 func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
 func (m *Model) extend(ctx context.Context, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
+	if m.Experts != nil {
+		return nil, nil, &device.UnsupportedError{Method: "local experts", What: "an update: fit the rows together"}
+	}
 	grown, err := m.with(add)
 	if err != nil {
 		return nil, nil, err

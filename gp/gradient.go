@@ -22,6 +22,9 @@ import (
 // on the host, at a cost of O(nd) per row. At a kink of the kernel (matern12 at a
 // training point) it returns the mean of both one-sided derivatives.
 func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]float64, error) {
+	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
+		return nil, err
+	}
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
 	scaled, err := mod.scaledRows(rows, m)
@@ -58,6 +61,9 @@ const solveColumns = 64
 // cost is 2n²d flops per row. The error is a [*kernel.KinkError] for a kernel with
 // a kink at distance 0, such as matern12.
 func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
+	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
+		return nil, err
+	}
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
 	scaled, err := mod.scaledRows(rows, m)

@@ -34,7 +34,8 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 		return nil, err
 	}
 	p := &Means{model: m, prog: prog, x: kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))}
-	if devices := b.Capabilities().Devices; len(devices) == 1 {
+	b = m.Backend(b)
+	if devices := b.Capabilities().Devices; len(devices) == 1 && m.Experts == nil {
 		p.on, _ = devices[0].(device.MeanPredictor)
 	}
 	if p.on == nil {

@@ -111,7 +111,7 @@ func (m *Model) Mixture(ctx context.Context, b device.Backend, limit int) (*Mixt
 	if err := b.Supports(prog); err != nil {
 		return nil, err
 	}
-	ws, err := b.NewWorkspace(ctx, m.points())
+	ws, err := m.Backend(b).NewWorkspace(ctx, m.points())
 	if err != nil {
 		return nil, err
 	}

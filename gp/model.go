@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -53,6 +54,9 @@ type Model struct {
 	// Draws are draws of the parameters from their posterior; nil without. [Model.Mixture]
 	// predicts with them, and everything else with Theta.
 	Draws *Draws `json:"draws,omitempty"`
+	// Experts divides the training rows among local experts; nil without. The covariance of
+	// rows of different experts is then 0, and Alpha belongs to that covariance.
+	Experts *experts.Partition `json:"experts,omitempty"`
 
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
@@ -184,6 +188,11 @@ func (m *Model) validate() error {
 			return err
 		}
 	}
+	if m.Experts != nil {
+		if err := m.Experts.Check(m.N(), d); err != nil {
+			return err
+		}
+	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {
 			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
@@ -215,7 +224,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err := b.Supports(prog); err != nil {
 		return nil, err
 	}
-	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))
+	ws, err := m.Backend(b).NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,12 @@ func (e *ParameterError) Error() string {
 	return fmt.Sprintf("%s: there is no such parameter%s", e.Name, suggest.DidYouMean(e.Name, e.Known))
 }
 
+// Parameters returns the names and values of the covariance function's parameters, in
+// natural units.
+func (p *Process) Parameters() (names []string, values []float64) {
+	return p.program.Names(), slices.Clone(p.theta)
+}
+
 // Set sets a parameter to a value in natural units. name is noise_variance, an
 // element such as lengthscale[2], or a vector such as lengthscale, all of whose
 // elements it sets. Errors are [*ParameterError].
@@ -70,6 +76,21 @@ func (p *Process) Set(name string, value float64) error {
 		return &ParameterError{Name: name, Known: append(p.program.Names(), noiseVariance)}
 	}
 	return nil
+}
+
+// Matrix returns the covariances of all pairs of n rows, row-major, whatever they are: they
+// need not be finite or symmetric. Errors are [*kernel.CompileError] for an invalid parameter
+// value.
+func (p *Process) Matrix(rows []float64, n int) ([]float64, error) {
+	if err := p.program.CheckTheta(p.theta); err != nil {
+		return nil, err
+	}
+	points, e, out := kernel.NewPoints(rows, n, p.program.D), kernel.NewEvaluator(p.program), make([]float64, n*n)
+	e.Bind(p.theta)
+	for i := range n {
+		e.Row(out[i*n:(i+1)*n], points, i, points, 0, n)
+	}
+	return out, nil
 }
 
 // Joint returns the joint distribution of the values at n rows, row-major, or if

@@ -40,9 +40,37 @@ const (
 // number does not change the result.
 func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
 	prog, err := m.Program()
+	if err == nil {
+		err = m.oneProcess("predictions without a posterior")
+	}
 	if err != nil {
 		return nil, err
 	}
+	return m.relevance(func(rows []float64, points *kernel.Points) ([][]float64, error) {
+		return m.posteriorMeans(ctx, threads, prog, rows, points)
+	})
+}
+
+// Relevance returns what [Model.Relevance] returns, with the means of the posterior. It is
+// the only way for local experts.
+func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
+	m := p.whole
+	return m.relevance(func(rows []float64, points *kernel.Points) ([][]float64, error) {
+		sums := make([]float64, points.N*m.T())
+		if err := p.ws.Predict(ctx, p.prog, m.Theta, m.Alpha, points, sums, nil); err != nil {
+			return nil, err
+		}
+		out := make([][]float64, m.T())
+		for t := range out {
+			out[t] = m.Target(t).means(rows, points.N)
+			floats.Add(out[t], sums[t*points.N:(t+1)*points.N])
+		}
+		return out, nil
+	})
+}
+
+// relevance compares the means, in scaled units, of pairs of training rows.
+func (m *Model) relevance(means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
 	d, pairs := len(m.Columns), m.relevancePairs()
 	scaled := m.Scaling.Inputs(m.X)
 	// A block of rows for the rows themselves, then one for each column.
@@ -57,7 +85,7 @@ func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
 	}
 	out := make([]float64, d)
 	points := kernel.NewPoints(rows, len(rows)/d, d)
-	values, err := m.posteriorMeans(ctx, threads, prog, rows, points)
+	values, err := means(rows, points)
 	if err != nil {
 		return nil, err
 	}

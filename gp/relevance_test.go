@@ -32,6 +32,9 @@ func TestRelevanceByPredictions(t *testing.T) {
 	}
 	models["two targets"] = two
 	for what, m := range models {
+		if m.Experts != nil {
+			continue // see Posterior.Relevance
+		}
 		got, err := m.Relevance(context.Background(), 0)
 		if err != nil {
 			t.Fatal(err)

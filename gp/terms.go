@@ -26,6 +26,9 @@ type TermPrediction struct {
 // coefficients, a term's variance includes its share of their uncertainty. The cost
 // is n²m flops per term.
 func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
+	if err := p.whole.oneProcess("predictions of single terms"); err != nil {
+		return nil, nil, err
+	}
 	mod := p.model
 	scaled, err := mod.scaledRows(rows, m)
 	if err != nil {

@@ -2,6 +2,7 @@ package gp
 
 import (
 	"context"
+	"fmt"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -9,9 +10,10 @@ import (
 	"gpfit/kernel"
 )
 
-// Weights is the posterior of the weights of one linear term of the kernel, f_t(x)
-// = wᵀ(x − x̄), in original units: x̄ is the scaling's mean of the inputs, or 0
-// without scaling.
+// Weights is the posterior of the weights of one term of the kernel with finitely many
+// features, f_t(x) = wᵀφ(x), in original units. For a linear term φ(x) = x − x̄, where x̄
+// is the scaling's mean of the inputs, or 0 without scaling; for poly these are powers and
+// products of these. See [kernel.FiniteFeatures] for others.
 type Weights struct {
 	// Path and Text identify the term (see [TermPrediction]).
 	Path, Text string
@@ -23,10 +25,10 @@ type Weights struct {
 	PriorVariance []float64
 }
 
-// Weights returns the posterior of the weights of every linear term, that is, of
-// every term of the outermost sum that is a linear kernel. With w ~ N(0, T), T
-// diagonal, f_t = Xw is a Gaussian process of covariance XTXᵀ, and given the data
-// (Rasmussen & Williams 2006, section 2.1, in the form of eq. 2.12)
+// Weights returns the posterior of the weights of every term of the outermost sum that has
+// finitely many features, such as linear and poly. With w ~ N(0, T), T diagonal, and X the
+// features of the rows, f_t = Xw is a Gaussian process of covariance XTXᵀ, and given the
+// data (Rasmussen & Williams 2006, sections 2.1 and 2.1.2, in the form of eq. 2.12)
 //
 //	E[w]   = TXᵀα
 //	cov(w) = T − TXᵀΣ⁻¹XT
@@ -34,41 +36,95 @@ type Weights struct {
 // for any other terms. Without other terms this is Bayesian linear regression, and
 // the mean equals ridge regression with λ = σ²/τ². The cost is 2n²k flops per term.
 func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
+	if err := p.whole.oneProcess("weights of linear terms"); err != nil {
+		return nil, err
+	}
 	parts, paths, err := p.model.terms()
 	if err != nil {
 		return nil, err
 	}
 	var out []Weights
 	for i, part := range parts {
-		if dims, variance, ok := linearTerm(part.Program, part.Theta(p.model.Theta)); ok {
-			w, err := p.weights(ctx, dims, variance)
-			if err != nil {
-				return nil, err
-			}
-			w.Path, w.Text = paths[i], p.model.named(part.Text)
-			for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
-				if firstNonFinite(v) >= 0 {
-					return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}
-				}
-			}
-			out = append(out, w)
+		f, err := p.model.features(part)
+		if err != nil {
+			return nil, err
 		}
+		if f == nil {
+			continue
+		}
+		w, err := p.weights(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		w.Path, w.Text = paths[i], p.model.named(part.Text)
+		for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
+			if firstNonFinite(v) >= 0 {
+				return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}
+			}
+		}
+		out = append(out, w)
 	}
 	return out, nil
 }
 
-// HasLinearTerm reports whether the kernel has a linear term.
-func (m *Model) HasLinearTerm() (bool, error) {
+// HasWeights reports whether a term of the kernel has finitely many features, and so
+// weights. Its errors are those of [kernel.Program.FiniteFeatures].
+func (m *Model) HasWeights() (bool, error) {
 	parts, _, err := m.terms()
 	if err != nil {
 		return false, err
 	}
 	for _, part := range parts {
-		if _, _, ok := linearTerm(part.Program, part.Theta(m.Theta)); ok {
-			return true, nil
+		if f, err := m.features(part); f != nil || err != nil {
+			return f != nil, err
 		}
 	}
 	return false, nil
+}
+
+// features are the features of a term of the kernel, with what Weights needs of each.
+type features struct {
+	names    []string
+	values   []float64 // n×k, by column
+	variance []float64 // prior variances of the weights, for scaled data
+	scale    []float64 // original units of the features: products of the columns' scales
+}
+
+// features returns the features of a term, or nil if it has none or infinitely many.
+func (m *Model) features(part kernel.Term) (*features, error) {
+	theta, points, s := part.Theta(m.Theta), m.points(), m.Scaling
+	out := &features{}
+	if dims, variance, ok := linearTerm(part.Program, theta); ok {
+		for _, c := range dims {
+			out.names = append(out.names, m.FeatureNames[m.Columns[c]])
+			out.values = append(out.values, points.Column(c)...)
+			out.scale = append(out.scale, s.XScale[c])
+		}
+		out.variance = variance
+		return out, nil
+	}
+	f, err := part.Program.FiniteFeatures(theta, points)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.named(part.Text), err)
+	}
+	if f == nil {
+		return nil, nil
+	}
+	names := make([]string, len(m.Columns))
+	for c := range names {
+		names[c] = m.FeatureNames[m.Columns[c]]
+	}
+	for j := range f.Variances {
+		scale := 1.0
+		for _, c := range f.Columns(j) {
+			scale *= s.XScale[c]
+		}
+		out.names = append(out.names, f.Name(j, names, s.XScale))
+		out.values = append(out.values, f.Values(j, points)...)
+		out.scale = append(out.scale, scale)
+	}
+	out.variance = f.Variances
+	return out, nil
 }
 
 // linearTerm returns the columns and the prior variances of their weights if a
@@ -89,15 +145,11 @@ func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []f
 	return f.Dims, variance, true
 }
 
-// weights computes the posterior for columns with the given prior variances.
-func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64) (Weights, error) {
+// weights computes the posterior of the weights of features.
+func (p *Posterior) weights(ctx context.Context, f *features) (Weights, error) {
 	mod := p.model
-	n, k := mod.N(), len(dims)
-	points := mod.points()
-	x := make([]float64, 0, n*k)
-	for _, c := range dims {
-		x = append(x, points.Column(c)...)
-	}
+	n, k := mod.N(), len(f.variance)
+	x, variance, size := f.values, f.variance, mod.Scaling.YScale
 	solved := append([]float64(nil), x...)
 	if err := p.ws.Solve(ctx, solved, k); err != nil {
 		return Weights{}, err
@@ -111,10 +163,9 @@ func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64)
 	if err != nil {
 		return w, err
 	}
-	s := mod.Scaling
-	for i, c := range dims {
-		w.Names = append(w.Names, mod.FeatureNames[mod.Columns[c]])
-		unit := s.YScale / s.XScale[c]
+	w.Names = f.names
+	for i := range k {
+		unit := size / f.scale[i]
 		dot := blas64.Dot(blas64.Vector{N: n, Inc: 1, Data: x[i*n:]}, blas64.Vector{N: n, Inc: 1, Data: mod.Alpha})
 		w.Mean[i], w.PriorVariance[i] = variance[i]*dot*unit, variance[i]*unit*unit
 		for j := range i + 1 {
@@ -127,7 +178,7 @@ func (p *Posterior) weights(ctx context.Context, dims []int, variance []float64)
 			if i == j {
 				v += variance[i]
 			}
-			v *= unit * s.YScale / s.XScale[dims[j]]
+			v *= unit * size / f.scale[j]
 			w.Cov[i*k+j], w.Cov[j*k+i] = v, v
 		}
 	}

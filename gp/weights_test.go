@@ -3,6 +3,7 @@ package gp
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -155,6 +156,70 @@ func TestWeightsBeside(t *testing.T) {
 					t.Errorf("%s, %s, row %d: %v ± %v by weights, %v ± %v by the term", what, w.Path, i, f, math.Sqrt(variance), term.Mean[i], term.Std[i])
 				}
 			}
+		}
+	}
+}
+
+// TestWeightsOfFeatures checks terms with other features than columns: that prior
+// variances and posterior are Bayesian linear regression on the features, and that the
+// weights make up the prediction of the term, in original units.
+func TestWeightsOfFeatures(t *testing.T) {
+	for text, want := range map[string]struct {
+		names string
+		phi   func(a, b float64) []float64 // of centred columns in original units
+	}{
+		"poly(2)":                    {"1 f0 f2 f0^2 f0*f2 f2^2", func(a, b float64) []float64 { return []float64{1, a, b, a * a, a * b, b * b} }},
+		"constant":                   {"1", func(a, b float64) []float64 { return []float64{1} }},
+		"linear(dims=0)*linear(ard)": {"f0^2 f0*f2", func(a, b float64) []float64 { return []float64{a * a, a * b} }},
+	} {
+		m := exampleModel(t, text, false)
+		for i, c := range m.Columns {
+			m.FeatureNames[c] = []string{"f0", "f2"}[i]
+		}
+		m.Jitter = 0
+		weigh(t, m)
+		p := condition(t, m)
+		got, err := p.Weights(context.Background())
+		if err != nil || len(got) != 1 || strings.Join(got[0].Names, " ") != want.names {
+			t.Fatalf("%s: %+v, %v", text, got, err)
+		}
+		w, s, n, k := got[0], m.Scaling, m.N(), len(got[0].Mean)
+		x, prior := mat.NewDense(n, k, nil), make([]float64, k)
+		for i := range n {
+			x.SetRow(i, want.phi(m.X[2*i]-s.XMean[0], m.X[2*i+1]-s.XMean[1]))
+		}
+		copy(prior, w.PriorVariance)
+		y := make([]float64, n)
+		for i := range y {
+			y[i] = m.Y[i] - s.YMean
+		}
+		mean, cov := bayesianRegression(t, x, y, prior, m.NoiseVariance*s.YScale*s.YScale)
+		for i := range k {
+			// Differences are in units of the weights' deviations, which the
+			// equations lose digits of.
+			if math.Abs(w.Mean[i]-mean.AtVec(i)) > 1e-8*math.Sqrt(prior[i]) || math.Abs(w.Cov[i*k+i]-cov.At(i, i)) > 1e-8*prior[i] {
+				t.Errorf("%s, weight %s: %v, variance %v; by regression %v, %v", text, w.Names[i], w.Mean[i], w.Cov[i*k+i], mean.AtVec(i), cov.At(i, i))
+			}
+		}
+		rows := newRows(5)
+		pred := predict(t, m, rows)
+		for i := range 5 {
+			f, variance := s.YMean, 0.0
+			phi := want.phi(rows[3*i+m.Columns[0]]-s.XMean[0], rows[3*i+m.Columns[1]]-s.XMean[1])
+			for a, u := range phi {
+				f += w.Mean[a] * u
+				for b, v := range phi {
+					variance += w.Cov[a*k+b] * u * v
+				}
+			}
+			if math.Abs(pred.Mean[i]-f) > 1e-9*math.Abs(f) || math.Abs(pred.StdLatent[i]-math.Sqrt(variance)) > 1e-7*s.YScale {
+				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), pred.Mean[i], pred.StdLatent[i])
+			}
+		}
+	}
+	for text, want := range map[string]bool{"rbf": false, "rbf + constant": true, "cosine": true, "rbf*linear": false} {
+		if got, err := exampleModel(t, text, false).HasWeights(); err != nil || got != want {
+			t.Errorf("%s has weights: %v, %v", text, got, err)
 		}
 	}
 }

@@ -87,6 +87,8 @@ type solver struct {
 	inv, outer, loo float64
 	grad, diag      []float64
 	identity        identity
+	// groups are the rows that addOuter takes together; nil until needed.
+	groups []rowGroup
 	// device is the name for errors.
 	device string
 }
@@ -106,6 +108,25 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 		s.h = spec.Mean.Evaluate(spec.X)
 	}
 	return s
+}
+
+// rowGroup is a block of the covariance; nil rows stand for all.
+type rowGroup struct {
+	rows []int
+	x    *kernel.Points
+}
+
+// rowGroups returns the blocks of a workspace's covariance.
+func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
+	blocks, ok := ws.(device.BlockDiagonal)
+	if !ok {
+		return []rowGroup{{nil, x}}
+	}
+	var out []rowGroup
+	for _, rows := range blocks.Blocks() {
+		out = append(out, rowGroup{rows, x.Pick(rows)})
+	}
+	return out
 }
 
 // nlml forms the covariance in the workspace, if it is not there yet, and returns
@@ -267,11 +288,23 @@ func (s *solver) contractLikelihood(a *adjointHandle) error {
 // α_tα_tᵀ and of rounded ∂K would lose too many digits.
 func (s *solver) addOuter(factor float64) {
 	n := s.ws.N()
+	if s.groups == nil {
+		s.groups = rowGroups(s.ws, s.identity.x)
+	}
 	e := kernel.NewEvaluator(s.prog)
 	e.Bind(s.theta)
 	for t := range s.targets {
 		alpha := s.alpha[t*n : (t+1)*n]
-		e.QuadraticGradient(s.grad, factor, alpha, s.identity.x)
+		for _, g := range s.groups {
+			own := alpha
+			if g.rows != nil {
+				own = make([]float64, len(g.rows))
+				for i, row := range g.rows {
+					own[i] = alpha[row]
+				}
+			}
+			e.QuadraticGradient(s.grad, factor, own, g.x)
+		}
 		for i, v := range alpha {
 			s.diag[i] += factor * v * v
 		}

@@ -18,11 +18,9 @@ const (
 	// as a fraction of an evaluation over all rows.
 	hessianShare = 1
 
-	// halfEvaluations limits the values of a descent on half of the rows: after
-	// that many, the other half matters more than further descent. halfHessianShare
-	// is the hessianShare of each such start.
-	halfEvaluations  = 25
-	halfHessianShare = 0.5
+	// halfEvaluations limits the values of a descent on half of the rows: after that
+	// many, values over all rows tell more than further descent.
+	halfEvaluations = 10
 
 	// restartsFrom is the number of rows from which restarts race. With fewer rows,
 	// complete descents cost almost nothing.
@@ -30,9 +28,16 @@ const (
 	// restartStd is the standard deviation, in log units, of restarts around the
 	// given start: two standard deviations are a factor of 20 up or down.
 	restartStd = 1.5
-	// pool is the number of starts on the first subset for each start that may
-	// reach all rows.
-	pool = 2
+	// pool is the number of starts on fewer rows for each start that may reach all
+	// rows, and leastPool their least number.
+	pool, leastPool = 2, 8
+	// undone is the difference between the value of a start, estimated from its half,
+	// and the best value over all rows, up to which its own value over all rows is
+	// worth an evaluation.
+	undone = 50
+	// worthwhile is the largest difference of the value at an alternative to the best
+	// value with which a descent from there is worth its evaluations.
+	worthwhile = 20
 	// hopeless is the largest difference to the best, on a subset of the rows, with
 	// which an optimum continues. Over all rows the difference is about twice as
 	// large.

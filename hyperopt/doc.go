@@ -5,9 +5,10 @@
 // [Tune] minimises a [Problem], which can be opened on some of its rows, in these
 // steps:
 //
-//	first starts   the given start and a Latin hypercube               (starts.go)
-//	halves         few rows: a different random half for each start    (halves.go)
+//	first starts   the given start, suggestions, a filling sequence    (starts.go)
+//	halves         few rows: a few steps on halves, then values         (halves.go)
 //	stages         many rows: growing random subsets                   (stages.go)
+//	subsets        random rows, of which groups stay together          (subset.go)
 //	all rows       the remaining starts race                           (tune.go)
 //	optima         merging of ends of a stage at the same optimum      (optima.go)
 //

@@ -23,20 +23,19 @@ const (
 // for reports of progress; a run may take twice as many.
 func Expected(s Settings, rows, free int) []Expectation {
 	t := &tuner{Settings: s, rows: rows, free: free}
-	starts := 1 + s.Restarts
+	t.starts = make([][]float64, t.startCount())
+	finals, alone := t.finals(), typicalAlone+typicalPerParameter*free
 	if t.halved() {
-		return []Expectation{{(rows + 1) / 2, typicalFirst * starts}, {rows, typicalOverAll * starts}}
+		return []Expectation{{(rows + 1) / 2, halfEvaluations * len(t.starts)},
+			{rows, len(t.starts) + alone + typicalOverAll*(finals-1)}}
 	}
 	sizes := t.stageSizes()
 	if len(sizes) == 0 {
-		return []Expectation{{rows, (typicalAlone + typicalPerParameter*free) * starts}}
+		return []Expectation{{rows, alone * finals}}
 	}
-	out := []Expectation{{sizes[0], typicalFirst * starts}}
-	if t.raced() {
-		out[0].Values *= pool
-	}
+	out := []Expectation{{sizes[0], typicalFirst * len(t.starts)}}
 	for _, m := range sizes[1:] {
-		out = append(out, Expectation{m, typicalFurther * starts})
+		out = append(out, Expectation{m, typicalFurther * finals})
 	}
-	return append(out, Expectation{rows, typicalOverAll * starts})
+	return append(out, Expectation{rows, typicalOverAll * finals})
 }

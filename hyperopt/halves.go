@@ -1,73 +1,89 @@
 package hyperopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gpfit/hyperopt/descent"
 )
 
-// A single subset of few rows does not represent all of them: on the same half, all
-// starts may converge to an optimum that is not the best. Therefore each start is
-// tuned on a different random half. The halves differ enough to lead to different
-// optima, which then race over all rows, each with the scaled Hessian of its half
-// as metric.
+// With few rows, many starts take a few steps each, every one on a random half of the
+// rows of its own: on the same half, all starts may converge to an optimum that is not
+// the best. The halves only prepare. A value over all rows decides which starts race
+// over all rows, and it also compares where a start began with where its half led it, so
+// that a half cannot undo a good start.
 
 // half is the outcome of a start on its half of the rows.
 type half struct {
 	candidate
-	result   *descent.Result // nil if the start could not begin
-	hess     descent.Evaluations
-	hessRows int // 0 for none
-	err      error
+	result *descent.Result // nil if the start could not begin
+	rows   int
+	first  float64 // the value on the half where the start began
+	// full is the value over all rows, +Inf before it is known; values counts such
+	// values.
+	full   float64
+	values descent.Evaluations
+	err    error
 }
 
-// halves tunes each candidate on a different half of the rows. The given start also
-// continues unchanged over all rows.
+// halves prepares each candidate on half of the rows and returns those that race over
+// all rows, best first. The given start is always one of them, unchanged.
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	done := make([]half, len(from))
 	workers := make([]int, t.problem.Workers((t.rows+1)/2))
 	for w := range workers {
 		workers[w] = w
 	}
-	descent.SideBySide(len(from), workers, func(worker, k int) bool {
+	err := t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+		done[k].candidate, done[k].full = from[k], math.Inf(1)
+		return t.descendHalf(ctx, worker, &done[k], k)
+	})
+	best := t.recordHalves(done, began)
+	if err == nil {
+		err = t.compare(ctx, done, from)
+	}
+	if err != nil {
+		if best >= 0 {
+			return []candidate{done[best].candidate}, err // the best so far
+		}
+		return from, err
+	}
+	return t.finalists(done, from), nil
+}
+
+// sideBySide calls do for each start on the next free worker. The first error ends the
+// others.
+func (t *tuner) sideBySide(ctx context.Context, workers []int, done []half, do func(ctx context.Context, worker, k int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	descent.SideBySide(len(done), workers, func(worker, k int) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		done[k].candidate = from[k]
-		if done[k].err = t.half(ctx, worker, &done[k], k); done[k].err != nil {
+		if done[k].err = do(ctx, worker, k); done[k].err != nil {
 			cancel()
 		}
 		return true
 	})
-	return t.gather(done, from, began)
-}
-
-// half tunes start k and finds its metric.
-func (t *tuner) half(ctx context.Context, worker int, h *half, k int) error {
-	order := rand.New(rand.NewPCG(t.Seed, 0x68616c66<<16+uint64(k))).Perm(t.rows)
-	rows := first((t.rows+1)/2, order)
-	stream := fmt.Sprintf("half-%d", k)
-	if err := t.descendHalf(ctx, worker, h, k, rows, stream); err != nil || h.result == nil {
-		return err
-	}
-	m := t.hessianSize(halfHessianShare)
-	metric, counts, err := t.hessianOn(ctx, worker, stream+"-hessian", first(m, order), h.Z)
-	if h.hess = counts; metric != nil {
-		h.hessRows, h.Metric = m, metric
+	var err error
+	for _, h := range done {
+		if h.err != nil && (err == nil || errors.Is(err, context.Canceled)) {
+			err = h.err
+		}
 	}
 	return err
 }
 
 // descendHalf runs the descent of start k.
-func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, rows []int, stream string) error {
+func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int) error {
+	rows := t.order(halfStream + uint64(k)).first((t.rows + 1) / 2)
+	h.rows = len(rows)
 	o, err := t.problem.Open(ctx, worker, rows)
 	if errors.Is(err, ErrUndetermined) {
 		return nil
@@ -80,13 +96,16 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 	if settings.MaxEvaluations == 0 || settings.MaxEvaluations > halfEvaluations {
 		settings.MaxEvaluations = halfEvaluations
 	}
-	if callback := settings.Callback; callback != nil {
-		settings.Callback = func(it descent.Iteration) {
-			it.Start = k
+	callback := settings.Callback
+	settings.Callback = func(it descent.Iteration) {
+		if it.Iteration == 0 {
+			h.first = it.F
+		}
+		if it.Start = k; callback != nil {
 			callback(it)
 		}
 	}
-	result, err := t.minimize(ctx, []Session{o}, stream, []candidate{h.candidate}, settings)
+	result, err := t.minimize(ctx, []Session{o}, fmt.Sprintf("half-%d", k), []candidate{h.candidate}, settings)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		return nil // not defined there on these rows: it continues unchanged
@@ -98,48 +117,118 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int, row
 	return err
 }
 
-// gather collects the outcomes of the halves in order.
-func (t *tuner) gather(done []half, from []candidate, began time.Time) ([]candidate, error) {
-	var descents, hessians descent.Evaluations
-	var out []candidate
-	var err error
-	best, rows := -1, 0
-	for k := range done {
-		h := &done[k]
-		hessians.Add(h.hess)
-		rows = max(rows, h.hessRows)
-		if h.err != nil && (err == nil || errors.Is(err, context.Canceled)) {
-			err = h.err
-		}
+// recordHalves adds the descents on halves to the path and returns the index of the one
+// with the lowest value, or −1.
+func (t *tuner) recordHalves(done []half, began time.Time) int {
+	var descents descent.Evaluations
+	best := -1
+	for k, h := range done {
 		if h.result != nil {
 			descents.Add(h.result.Evaluations)
 			if best < 0 || h.f < done[best].f {
 				best = k
 			}
 		}
-		if h.Z == nil {
-			h.candidate = from[k] // not begun
-		}
-		out = append(out, h.candidate)
 	}
 	t.result.Total.Add(descents)
-	t.result.Total.Add(hessians)
 	if best >= 0 {
-		end := Stage{Step: "halves", Rows: (t.rows + 1) / 2, Starts: len(done), Z: done[best].result.X, F: done[best].f, Evaluations: descents}
-		t.record(end, began)
-		if err != nil {
-			out[0] = done[best].candidate // the best so far
-		} else if rows > 0 {
-			end.Step, end.Rows, end.Evaluations = "hessians", rows, hessians
-			t.record(end, began)
+		t.record(Stage{Step: "halves", Rows: done[best].rows, Starts: len(done), Z: done[best].result.X, F: done[best].f, Evaluations: descents}, began)
+	}
+	return best
+}
+
+// compare evaluates over all rows where the half of each start led it. If its value on
+// the half suggests that the start itself is about as good as the best of these, compare
+// evaluates the start, too, and keeps the better.
+func (t *tuner) compare(ctx context.Context, done []half, from []candidate) error {
+	began := time.Now()
+	objectives, err := t.openFull(ctx)
+	if err != nil {
+		return err
+	}
+	workers := make([]int, len(objectives))
+	for w := range workers {
+		workers[w] = w
+	}
+	oracle := func(worker, k int, what string) *descent.Oracle {
+		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
+	}
+	err = t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+		ev := oracle(worker, k, "end")
+		f, err := ev.Value(ctx, done[k].Z)
+		if done[k].values = ev.Counts(); err == nil {
+			done[k].full = f
+		}
+		return err
+	})
+	level := math.Inf(1)
+	for _, h := range done {
+		level = min(level, h.full)
+	}
+	if err == nil {
+		err = t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+			h := &done[k]
+			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
+				return nil
+			}
+			ev := oracle(worker, k, "start")
+			f, err := ev.Value(ctx, from[k].Z)
+			h.values.Add(ev.Counts())
+			if err == nil && f <= h.full {
+				spent := h.spent
+				h.candidate, h.full = from[k], f
+				h.spent = spent
+			}
+			return err
+		})
+	}
+	return t.recordValues(done, began, err)
+}
+
+// recordValues adds the values over all rows to the path.
+func (t *tuner) recordValues(done []half, began time.Time, err error) error {
+	var values descent.Evaluations
+	best := 0
+	for k, h := range done {
+		values.Add(h.values)
+		if h.full < done[best].full {
+			best = k
 		}
 	}
-	if err != nil {
-		return out, err
+	t.result.FullSize.Add(values)
+	switch known := !math.IsInf(done[best].full, 1); {
+	case err != nil && known:
+		t.result.X, t.result.F = done[best].Z, done[best].full // the best so far
+	case err == nil && known:
+		t.record(Stage{Step: "values", Rows: t.rows, Starts: len(done), Z: done[best].Z, F: done[best].full, Evaluations: values}, began)
 	}
-	for k := range out {
-		out[k].f = math.Inf(1) // on different rows, so not comparable
+	return err
+}
+
+// finalists returns the starts that race over all rows: the given one and the best of
+// the others that are not in the basin of a better one.
+func (t *tuner) finalists(done []half, from []candidate) []candidate {
+	var sorted []candidate
+	for _, h := range done {
+		if h.f = h.full; !math.IsInf(h.f, 1) {
+			sorted = append(sorted, h.candidate)
+		}
 	}
-	own := candidate{Start: descent.Start{Z: latinStarts(t.params, 0, 1)[0]}, f: math.Inf(1), starts: 1}
-	return append([]candidate{own}, out...), nil
+	slices.SortStableFunc(sorted, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
+	out := []candidate{from[0]}
+	out[0].Metric, out[0].spent = t.Metric, done[0].spent
+	for _, c := range sorted {
+		if len(out) > max(1, t.Restarts) {
+			break
+		}
+		near := func(o candidate) bool {
+			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
+		}
+		if i := slices.IndexFunc(out, near); i >= 0 {
+			out[i].join(c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }

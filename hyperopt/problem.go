@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -17,11 +18,21 @@ type Problem interface {
 	Rows() int
 	// Parameters returns the p parameters to tune.
 	Parameters() []descent.Parameter
-	// Limits returns, for each of the p elements of the vector, the largest value
-	// with which a stage begins, +Inf for none. A lengthscale of a column that
-	// looks irrelevant on few rows drifts to where the gradient vanishes; without a
+	// Limits returns, for each of the p elements of the vector z, the value from which
+	// its effect vanishes at the values of the others, +Inf for none; see
+	// [descent.Search]. A stage begins with no larger value. A lengthscale of a column
+	// that looks irrelevant on few rows drifts to where the gradient vanishes; without a
 	// limit, the column would stay inactive on more rows, where it matters.
-	Limits() []float64
+	Limits(z []float64) []float64
+	// Starts returns starts other than the parameters' own that the data suggest, in
+	// the order in which they are worth a descent. The order does not depend on a seed.
+	Starts() [][]float64
+	// Alternatives returns points where there may be a better optimum than the one at z,
+	// because the model explains the data in a similar way: another multiple of a period.
+	Alternatives(z []float64) [][]float64
+	// Groups returns the number of the group of each row, from 0, or nil if every row
+	// is on its own. Rows of a group, such as repeated ones, stay together in subsets.
+	Groups() []int
 	// Workers returns the number of workers on which objectives over so many rows are
 	// best evaluated in parallel: devices, or shares of one.
 	Workers(rows int) int
@@ -61,6 +72,14 @@ const (
 // Coarses returns all values, the default first.
 func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
 
+// DefaultToleranceNats and LargeToleranceNats are the defaults of Settings.ToleranceNats for
+// fewer than 2,000 rows, where evaluations are cheap, and from there on. They move a
+// parameter by less than a 700th and a seventh of its standard error.
+const (
+	DefaultToleranceNats = 1e-6
+	LargeToleranceNats   = 1e-2
+)
+
 // MaxRestarts is the largest Settings.Restarts; each restart keeps a point and a
 // result in memory.
 const MaxRestarts = 10_000
@@ -73,11 +92,14 @@ type Settings struct {
 	MaxEvaluations                       int
 	GradientTolerance, RelativeTolerance float64
 	Precision                            float64
+	// ToleranceNats ends a descent over all rows that can gain no more than this, as in
+	// [descent.Options]; 0 means the default, negative means never.
+	ToleranceNats float64 `hash:"omitzero"`
 	// Coarse selects whether to begin on subsets of the rows.
 	Coarse Coarse
-	// Restarts is the number of additional starts from a Latin hypercube, at most
-	// MaxRestarts. They race, unless the rows are few or Coarse is CoarseOff; then
-	// all starts run to their end.
+	// Restarts is the number of additional starts, at most MaxRestarts: those that the
+	// problem suggests, then a sequence that fills the space around them. They race,
+	// unless the rows are few or Coarse is CoarseOff; then all starts run to their end.
 	Restarts int
 	// Metric, unless nil, is an approximation of the Hessian at the start values, with
 	// which the descent from there begins unless subsets come before all rows.
@@ -93,6 +115,8 @@ func (s Settings) Check() error {
 	switch {
 	case s.Restarts < 0 || s.Restarts > MaxRestarts:
 		return fmt.Errorf("hyperopt: Restarts is %d: must be from 0 to %d", s.Restarts, MaxRestarts)
+	case math.IsNaN(s.ToleranceNats) || math.IsInf(s.ToleranceNats, 0):
+		return fmt.Errorf("hyperopt: ToleranceNats is not a finite number: %g", s.ToleranceNats)
 	case s.Coarse != "" && !slices.Contains(Coarses(), s.Coarse):
 		return fmt.Errorf("hyperopt: Coarse is %q: must be auto, on or off", s.Coarse)
 	}
@@ -115,9 +139,10 @@ type Result struct {
 // Stage is a step of the tuning on some number of rows: descents from all remaining
 // starts, or the Hessian at the best of them.
 type Stage struct {
-	// Step is "descent" or "hessian". With restarts on few rows it is also "halves"
-	// (descents on a random half of the rows each) and "hessians" (at the end of
-	// each of those).
+	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of
+	// each start on a random half of the rows) and "values" (over all rows, at the
+	// ends of these). "alternatives" are values at alternatives to the best end and a
+	// descent from the best of them.
 	Step string
 	Rows int
 	// Starts counts the descents, Optima the distinct optima among their ends.

@@ -3,7 +3,6 @@ package hyperopt
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -13,8 +12,8 @@ import (
 
 // Tune fits many rows on growing, nested random subsets. Each stage begins at the
 // ends of the one before, with their metrics scaled by the number of rows, because
-// the objective and its curvatures grow with it. Twice the requested number of
-// starts race on the first subset, and the best distinct ends continue to the next.
+// the objective and its curvatures grow with it. Several times the requested number
+// of starts race on the first subset, and the best distinct ends continue to the next.
 // The stage over all rows begins with a finite-difference Hessian on a subset.
 
 // stageSizes returns the ascending numbers of rows of the stages before the last.
@@ -39,15 +38,16 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 	if len(sizes) == 0 {
 		return found, nil
 	}
-	order := rand.New(rand.NewPCG(t.Seed, 0x636f61727365)).Perm(t.rows)
-	for i, m := range sizes {
+	order := t.order(coarseStream)
+	for i, size := range sizes {
 		var err error
-		if found, err = t.descend(ctx, first(m, order), found); err != nil {
+		rows := order.first(size)
+		if found, err = t.descend(ctx, rows, found); err != nil {
 			return found, err
 		}
-		next := t.rows
+		m, next := len(rows), t.rows
 		if i+1 < len(sizes) {
-			next = sizes[i+1]
+			next = len(order.first(sizes[i+1]))
 		}
 		for k := range found {
 			found[k].Z = t.withinReach(found[k].Z)
@@ -55,12 +55,12 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 		}
 	}
 	found = t.shortlist(found, sizes[len(sizes)-1])
-	m := t.hessianSize(hessianShare)
+	rows := order.first(t.hessianSize(hessianShare))
 	began := time.Now()
-	metric, counts, err := t.hessianOn(ctx, 0, "hessian", first(m, order), found[0].Z)
+	metric, counts, err := t.hessianOn(ctx, 0, "hessian", rows, found[0].Z)
 	if t.result.Total.Add(counts); err == nil && metric != nil {
 		found[0].Metric = metric
-		t.record(Stage{Step: "hessian", Rows: m, Z: found[0].Z, F: found[0].f, Evaluations: counts}, began)
+		t.record(Stage{Step: "hessian", Rows: len(rows), Z: found[0].Z, F: found[0].f, Evaluations: counts}, began)
 	}
 	return found, err
 }
@@ -78,7 +78,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	}
 	defer closeAll(objectives)
 	settings, stream := t.looseDescents(len(rows)), strconv.Itoa(len(rows))
-	settings.Race, settings.Reach = t.Restarts > 0, hopeless
+	settings.Race, settings.Reach = t.raced(), hopeless
 	result, err := t.minimize(ctx, objectives, stream, from, settings)
 	if result == nil {
 		return from, err
@@ -87,7 +87,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	var begin *descent.StartError
 	switch {
 	case errors.As(err, &begin):
-		return from, nil // not defined there on these rows: see full
+		return from, nil // not defined there on these rows: see overAll
 	case err != nil && result.X != nil:
 		return []candidate{{Start: descent.Start{Z: result.X}, f: result.F}}, err // the best so far
 	case err != nil:

@@ -5,71 +5,104 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
-	"gonum.org/v1/gonum/stat/samplemv"
 
 	"gpfit/hyperopt/descent"
 )
 
-// latinStarts returns n starts: the given one, and n−1 around it from a Latin
-// hypercube, moved within the bounds. The n−1 values of each log-parameter come one
-// from each of n−1 equally probable slices of a normal distribution with standard
-// deviation restartStd, so that even few starts cover it evenly. Parameters of a
-// group, such as lengthscale[0] and lengthscale[1], share a shift that makes up
-// half of the variance, because independent draws of many lengthscales would never
-// make all of them long or all of them short. The shifts also come from a
-// hypercube. The starts depend only on the parameters, the seed and n.
-func latinStarts(params []descent.Parameter, seed uint64, n int) [][]float64 {
+// starts returns the first n starts of a sequence: the given one, the suggested ones, and
+// then points that fill the box which these span. The sequence does not depend on n, so
+// more restarts only add starts.
+func starts(params []descent.Parameter, suggested [][]float64, seed uint64, n int) [][]float64 {
 	own := make([]float64, len(params))
-	for i, p := range params {
-		own[i] = p.Z(p.Start)
+	for i, q := range params {
+		own[i] = q.Z(q.Start)
 	}
-	starts := [][]float64{own}
-	if n < 2 {
-		return starts
+	out := append([][]float64{own}, suggested...)
+	if len(out) >= n {
+		return out[:n:n]
 	}
-	for _, row := range latinDeviates(params, seed, n-1) {
-		z := slices.Clone(own)
-		for i, p := range params {
-			if !p.Fixed {
-				z[i] = math.Min(math.Max(z[i]+restartStd*row[i], p.Z(p.Lower)), p.Z(p.Upper))
-			}
-		}
-		starts = append(starts, z)
-	}
-	return starts
+	return append(out, filling(params, out, seed, n-len(out))...)
 }
 
-// latinDeviates returns n rows of standard normal deviates for the parameters, with
-// correlation ½ within a group.
-func latinDeviates(params []descent.Parameter, seed uint64, n int) [][]float64 {
-	members := map[string]int{}
+// filling returns n points around the given ones, within the bounds. A log-parameter
+// that the given points vary is uniform over their range; one that they do not vary is
+// normal around it with standard deviation restartStd. Parameters of a group, such as
+// lengthscale[0] and lengthscale[1], share such a number and differ by half of the
+// variance of a normal one, because independent draws of many lengthscales would never
+// make all of them long or all of them short.
+func filling(params []descent.Parameter, given [][]float64, seed uint64, n int) [][]float64 {
+	members, columns := map[string]int{}, map[string]int{}
 	for _, p := range params {
 		members[p.Group]++
 	}
-	shifts := map[string]int{} // group → column of its shift
-	columns := len(params)
+	count := len(params)
 	for _, p := range params {
-		if members[p.Group] > 1 && shifts[p.Group] == 0 {
-			shifts[p.Group] = columns
-			columns++
+		if _, ok := columns[p.Group]; !ok {
+			columns[p.Group] = count
+			count++
 		}
 	}
-	sample := mat.NewDense(n, columns, nil)
-	src := rand.NewPCG(seed, 0x6c6174696e)
-	samplemv.LatinHypercube{Q: distmv.NewUnitUniform(columns, src), Src: src}.Sample(sample)
-	rows := make([][]float64, n)
-	for k := range rows {
-		normal := func(j int) float64 { return distuv.UnitNormal.Quantile(sample.At(k, j)) }
+	var out [][]float64
+	for _, u := range kronecker(count, seed, n) {
+		z := slices.Clone(given[0])
 		for i, p := range params {
-			v := normal(i)
-			if shift, ok := shifts[p.Group]; ok {
-				v = (v + normal(shift)) * math.Sqrt2 / 2
+			if p.Fixed {
+				continue
 			}
-			rows[k] = append(rows[k], v)
+			lo, hi := span(given, i)
+			shared, deviate := u[columns[p.Group]], distuv.UnitNormal.Quantile(u[i])
+			single, half := members[p.Group] == 1, restartStd*math.Sqrt2/2
+			switch {
+			case hi > lo && single:
+				z[i] = lo + shared*(hi-lo)
+			case hi > lo:
+				z[i] = lo + shared*(hi-lo) + half*deviate
+			case single:
+				z[i] += restartStd * deviate
+			default:
+				z[i] += half * (deviate + distuv.UnitNormal.Quantile(shared))
+			}
+			z[i] = min(max(z[i], p.Z(p.Lower)), p.Z(p.Upper))
+		}
+		out = append(out, z)
+	}
+	return out
+}
+
+// span returns the range of element i over the points.
+func span(points [][]float64, i int) (lo, hi float64) {
+	lo, hi = points[0][i], points[0][i]
+	for _, z := range points {
+		lo, hi = min(lo, z[i]), max(hi, z[i])
+	}
+	return lo, hi
+}
+
+// kronecker returns the first n points of a sequence that fills the unit cube of d
+// dimensions evenly: the fractional parts of s + kα, with a random shift s and the roots
+// of the first d primes as α (Richtmyer; Niederreiter, Random Number Generation and
+// Quasi-Monte Carlo Methods, 1992, p. 24).
+func kronecker(d int, seed uint64, n int) [][]float64 {
+	rng := rand.New(rand.NewPCG(seed, 0x66696c6c))
+	out := make([][]float64, n)
+	for _, prime := range primes(d) {
+		shift, root := rng.Float64(), math.Sqrt(prime)
+		for k := range out {
+			_, u := math.Modf(shift + float64(k+1)*root)
+			out[k] = append(out[k], min(max(u, 0x1p-40), 1-0x1p-40))
 		}
 	}
-	return rows
+	return out
+}
+
+// primes returns the first n primes.
+func primes(n int) []float64 {
+	var out []float64
+	for v := 2.0; len(out) < n; v++ {
+		if !slices.ContainsFunc(out, func(p float64) bool { return math.Mod(v, p) == 0 }) {
+			out = append(out, v)
+		}
+	}
+	return out
 }

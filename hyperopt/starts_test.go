@@ -8,63 +8,98 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// TestLatinStarts checks that starts are reproducible and inside the bounds, keep
-// fixed parameters, and have one value in every slice of equal probability.
-func TestLatinStarts(t *testing.T) {
-	const n = 21
+// TestStarts checks that starts are reproducible and within the bounds, that more of them
+// only add to the first, that suggested ones come first, and that fixed parameters stay.
+func TestStarts(t *testing.T) {
 	inf := math.Inf(1)
 	p := []descent.Parameter{
 		{Name: "l[0]", Group: "l", Lower: -9, Upper: 9}, {Name: "l[1]", Group: "l", Start: 1, Lower: -9, Upper: 9},
 		{Name: "noise", Group: "noise", Start: -2, Lower: -3, Upper: 9}, {Name: "fixed", Group: "fixed", Start: 5, Lower: -inf, Upper: inf, Fixed: true},
+		{Name: "size", Group: "size", Lower: -inf, Upper: inf},
 	}
-	a, b, other := latinStarts(p, 3, n), latinStarts(p, 3, n), latinStarts(p, 4, n)
-	if len(a) != n || !slices.Equal(a[0], []float64{0, 1, -2, 5}) || len(latinStarts(p, 3, 1)) != 1 {
-		t.Fatalf("%d starts, first %v", len(a), a[0])
+	suggested := [][]float64{{-4, -3, -3, 5, 0}, {2, 3, 1, 5, 0}}
+	a, fewer, other := starts(p, suggested, 3, 200), starts(p, suggested, 3, 20), starts(p, suggested, 4, 200)
+	if !slices.Equal(a[0], []float64{0, 1, -2, 5, 0}) || !slices.Equal(a[2], suggested[1]) {
+		t.Fatalf("first %v", a[:3])
 	}
-	below := 0
-	for k := range a {
-		if !slices.Equal(a[k], b[k]) || k > 0 && slices.Equal(a[k], other[k]) {
-			t.Errorf("start %d: %v, again %v, of another seed %v", k, a[k], b[k], other[k])
+	if len(a) != 200 || len(starts(p, suggested, 3, 2)) != 2 {
+		t.Fatalf("%d starts", len(a))
+	}
+	below, short := 0, 0
+	for k, z := range a[3:] {
+		if k+3 < len(fewer) && !slices.Equal(z, fewer[k+3]) {
+			t.Errorf("start %d is %v of 200 and %v of 20", k+3, z, fewer[k+3])
 		}
-		if a[k][3] != 5 || a[k][2] < -3 {
-			t.Errorf("start %d: %v", k, a[k])
+		if slices.Equal(z, other[k+3]) {
+			t.Errorf("start %d is the same for two seeds: %v", k+3, z)
 		}
-		if k > 0 && a[k][2] < -2 {
+		if z[3] != 5 || z[2] < -3 || z[2] > 1 || math.Abs(z[0]) > 9 {
+			t.Errorf("start %d: %v", k+3, z)
+		}
+		if z[2] < -1 {
 			below++
 		}
+		if z[0] < -1 && z[1] < 0 {
+			short++
+		}
 	}
-	// Of 20 slices of a lone parameter ten are below its start.
-	if below != 10 {
-		t.Errorf("%d of 20 starts below the median", below)
+	// The noise is uniform over [−3, 1]: half of 197 within the discrepancy of the
+	// sequence. The lengthscales share a shift: more than a quarter are short together.
+	if below < 90 || below > 107 || short < 60 {
+		t.Errorf("of 197 starts %d have little noise and %d short lengthscales", below, short)
 	}
 }
 
-// TestLatinDeviates checks that the deviates are marginally standard normal, with
-// correlation one half within a group.
-func TestLatinDeviates(t *testing.T) {
-	params := []descent.Parameter{{Group: "l"}, {Group: "l"}, {Group: "noise"}}
-	const n = 20000
-	var sum [3][3]float64
-	for _, row := range latinDeviates(params, 1, n) {
-		for i := range row {
-			for j := range row {
-				sum[i][j] += row[i] * row[j] / n
+// TestKronecker checks that the first n points are evenly spread in every dimension: each
+// tenth has its share.
+func TestKronecker(t *testing.T) {
+	for _, d := range []int{1, 2, 7, 20} {
+		points := kronecker(d, 5, 1000)
+		for j := range d {
+			var counts [10]int
+			for _, u := range points {
+				counts[int(10*u[j])]++
+			}
+			for k, c := range counts {
+				// A half above or below 100 would be seven standard deviations of
+				// independent draws.
+				if c < 67 || c > 133 {
+					t.Errorf("dimension %d of %d: %d of 1000 points in tenth %d", j, d, c, k)
+				}
 			}
 		}
 	}
-	for i := range sum {
-		for j := range sum {
-			want := 0.0
-			switch {
-			case i == j:
-				want = 1
-			case i+j == 1:
-				want = 0.5
+}
+
+// TestOrder checks that subsets are nested, ascending, and hold whole groups.
+func TestOrder(t *testing.T) {
+	labels := []int{0, 1, 0, 2, 3, 3, 3, 4, 5, 1}
+	u := &tuner{rows: len(labels), groups: grouped(labels)}
+	for stream := range uint64(20) {
+		o := u.order(stream)
+		var last []int
+		for m := 1; m <= len(labels); m++ {
+			rows := o.first(m)
+			if len(rows) < m || len(rows) > m+2 || !slices.IsSorted(rows) {
+				t.Fatalf("%d rows: %v", m, rows)
 			}
-			// Four standard errors of a correlation, 1/√n.
-			if math.Abs(sum[i][j]-want) > 4/math.Sqrt(n) {
-				t.Errorf("moment %d,%d is %v, want %v", i, j, sum[i][j], want)
+			for _, r := range last {
+				if !slices.Contains(rows, r) {
+					t.Errorf("%v does not contain %v", rows, last)
+				}
 			}
+			for r, g := range labels {
+				for s, h := range labels {
+					if g == h && slices.Contains(rows, r) != slices.Contains(rows, s) {
+						t.Errorf("%v has only one of rows %d and %d", rows, r, s)
+					}
+				}
+			}
+			last = rows
 		}
+	}
+	u.groups = nil
+	if rows := u.order(1).first(4); len(rows) != 4 {
+		t.Errorf("%v without groups", rows)
 	}
 }

@@ -21,7 +21,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	t := &tuner{Settings: s, problem: p, params: p.Parameters(), limits: p.Limits(), rows: p.Rows(), journal: j}
+	t := &tuner{Settings: s, problem: p, params: p.Parameters(), rows: p.Rows(), journal: j}
 	t.result = &Result{Result: descent.Result{BestStart: -1, StartResult: descent.StartResult{
 		F: math.NaN(), Status: descent.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(),
 	}}}
@@ -30,10 +30,11 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 			t.free++
 		}
 	}
+	t.prepare()
 	found, err := t.approach(ctx)
 	if err == nil {
 		err = t.finish(ctx, found)
-	} else if found != nil && !math.IsInf(found[0].f, 1) {
+	} else if t.result.X == nil && found != nil && !math.IsInf(found[0].f, 1) {
 		t.result.X = found[0].Z
 	}
 	t.result.Total.Add(t.result.FullSize)
@@ -41,6 +42,31 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 		t.result.Starts = nil
 	}
 	return t.result, err
+}
+
+// prepare lists the starts, and the rows that stay together if there are subsets.
+// Without restarts the only other starts are those that the problem suggests.
+func (t *tuner) prepare() {
+	n := t.startCount()
+	var suggested [][]float64
+	if n > 1 {
+		suggested = t.problem.Starts()
+	}
+	if t.Restarts == 0 {
+		n = min(n, 1+len(suggested))
+	}
+	t.starts, t.suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
+	if t.raced() || len(t.stageSizes()) > 0 {
+		t.groups = grouped(t.problem.Groups())
+	}
+}
+
+// startCount returns the number of starts, if the problem suggests enough.
+func (t *tuner) startCount() int {
+	if t.racing() {
+		return max(leastPool, pool*(1+t.Restarts))
+	}
+	return 1 + t.Restarts
 }
 
 // approach returns the starts of the descents over all rows. With an error it
@@ -53,12 +79,12 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 		}
 	}
 	var found []candidate
-	n := 1 + t.Restarts
-	if t.raced() && !t.halved() {
-		n *= pool
-	}
-	for k, z := range latinStarts(t.params, t.Seed, n) {
-		found = append(found, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1, drawn: min(k, 1)})
+	for k, z := range t.starts {
+		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
+		if k > t.suggested { // the given start is the first
+			c.drawn = 1
+		}
+		found = append(found, c)
 	}
 	if len(sizes) == 0 && !t.halved() {
 		found[0].Metric = t.Metric
@@ -72,13 +98,16 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 // finish runs the descents over all rows. They end cleanly if ctx is done, so
 // that the best point can be reported.
 func (t *tuner) finish(ctx context.Context, found []candidate) error {
-	objectives, err := t.open(context.WithoutCancel(ctx), nil, 1+t.Restarts)
+	objectives, err := t.openFull(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
-	settings := t.Descents()
+	settings := t.Descents(t.rows)
 	settings.Race = t.raced()
-	if err := t.full(ctx, objectives, found, "descent", settings); err != nil {
+	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
+		return err
+	}
+	if found, err = t.alternatives(ctx, objectives, found, t.Descents(t.rows)); err != nil {
 		return err
 	}
 	between := t.between("descent", objectives[0])
@@ -90,9 +119,9 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	return err
 }
 
-// full runs descents over all rows. If the earlier stages led to a point where the
+// overAll runs descents over all rows. If the earlier stages led to a point where the
 // objective is not defined over all rows, it starts over at the start values.
-func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
+func (t *tuner) overAll(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
 	result, err := t.minimize(ctx, objectives, step, from, settings)
 	if result == nil {
@@ -102,8 +131,8 @@ func (t *tuner) full(ctx context.Context, objectives []Session, from []candidate
 	var begin *descent.StartError
 	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
 		t.anew = true
-		own := []candidate{{Start: descent.Start{Z: latinStarts(t.params, 0, 1)[0]}, f: math.Inf(1), starts: from[0].starts}}
-		err := t.full(ctx, objectives, own, step+"-anew", settings)
+		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
+		err := t.overAll(ctx, objectives, own, step+"-anew", settings)
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin))
 		return err
 	}

@@ -17,12 +17,15 @@ import (
 // table is a problem of n rows whose objective is a sum over them: Σ ½c_i(z₀−a_i)²
 // + w(z₁), with two wells in z₁, and rows that agree roughly.
 type table struct {
-	n       int
-	limits  []float64
-	workers int
-	open    atomic.Int64
-	room    error
-	least   int // rows without which the objective is undetermined
+	n            int
+	limits       []float64
+	workers      int
+	open         atomic.Int64
+	room         error
+	least        int // rows without which the objective is undetermined
+	starts       [][]float64
+	alternatives [][]float64
+	groups       []int
 	// full counts evaluations over all rows; fail, unless nil, is called before
 	// each.
 	full atomic.Int64
@@ -31,6 +34,9 @@ type table struct {
 
 func (p *table) Rows() int       { return p.n }
 func (p *table) Workers(int) int { return max(1, p.workers) }
+
+func (p *table) Starts() [][]float64 { return p.starts }
+func (p *table) Groups() []int       { return p.groups }
 
 func (p *table) Parameters() []descent.Parameter {
 	inf := math.Inf(1)
@@ -41,12 +47,14 @@ func (p *table) Parameters() []descent.Parameter {
 	}
 }
 
-func (p *table) Limits() []float64 {
+func (p *table) Limits([]float64) []float64 {
 	if p.limits != nil {
 		return p.limits
 	}
 	return []float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 }
+
+func (p *table) Alternatives([]float64) [][]float64 { return p.alternatives }
 
 func (p *table) Room(context.Context, int) error { return p.room }
 
@@ -115,7 +123,11 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.open.Load() != int64(min(p.Workers(p.Rows()), 1+s.Restarts)) {
+	starts := 1 + s.Restarts
+	if p.starts != nil {
+		starts = max(2, starts)
+	}
+	if p.open.Load() != int64(min(p.Workers(p.Rows()), starts)) {
 		t.Errorf("%d objectives are open, those over all rows should be", p.open.Load())
 	}
 	return r
@@ -135,11 +147,11 @@ func TestTune(t *testing.T) {
 		"stages":             {2100, Settings{}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"coarse off":         {2100, Settings{Coarse: CoarseOff}, []string{"descent"}, 0},
 		"coarse on":          {300, Settings{Coarse: CoarseOn}, []string{"descent", "hessian", "descent"}, 0},
-		"halves":             {300, Settings{Restarts: 12}, []string{"halves", "hessians", "descent"}, 0},
+		"halves":             {300, Settings{Restarts: 12}, []string{"halves", "values", "descent"}, 0},
 		"restarts, few rows": {150, Settings{Restarts: 12}, []string{"descent"}, 0},
 		"restarts, stages":   {2100, Settings{Restarts: 12}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"undetermined":       {2100, Settings{}, []string{"descent", "hessian", "descent"}, 1000},
-		"all undetermined":   {300, Settings{Restarts: 12}, []string{"descent"}, 280},
+		"all undetermined":   {300, Settings{Restarts: 12}, []string{"values", "descent"}, 280},
 		"adam":               {2100, Settings{Method: descent.Adam{}}, []string{"descent", "descent", "descent"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +186,17 @@ func TestTune(t *testing.T) {
 				t.Errorf("%d restarts, optima %+v", c.s.Restarts, r.Optima)
 			}
 		})
+	}
+}
+
+// TestGoodStart checks that a suggested start that is the best over all rows is not undone
+// by its half, and that without restarts suggestions lead to the better optimum, too.
+func TestGoodStart(t *testing.T) {
+	for _, restarts := range []int{0, 3} {
+		p := &table{n: 300, starts: [][]float64{{-5, -6, 0.25}, {0, 3, 0.25}, {5, -4, 0.25}}}
+		if r := tune(t, p, Settings{Restarts: restarts}); math.Abs(r.X[1]-3) > 0.5 {
+			t.Errorf("%d restarts end at %v", restarts, r.X)
+		}
 	}
 }
 
@@ -261,7 +284,7 @@ func TestTuneEnds(t *testing.T) {
 // problem's limits, but not below their bounds.
 func TestLimits(t *testing.T) {
 	p := &table{limits: []float64{1, -9, 0}}
-	u := &tuner{limits: p.Limits(), params: p.Parameters()}
+	u := &tuner{problem: p, params: p.Parameters()}
 	if got := u.withinReach([]float64{2, 5, 0.25}); !slices.Equal(got, []float64{1, -8, 0.25}) {
 		t.Errorf("%v", got)
 	}
@@ -278,7 +301,7 @@ func TestStageSizes(t *testing.T) {
 		restarts int
 		want     []int
 	}{
-		{600, "", 0, nil},
+		{600, "", 0, nil}, // a half for each start
 		{1999, CoarseAuto, 0, nil},
 		{2000, CoarseAuto, 0, []int{500, 1000}},
 		{4001, "", 0, []int{501, 1001, 2001}},
@@ -292,6 +315,7 @@ func TestStageSizes(t *testing.T) {
 		{3, CoarseOn, 0, []int{2}},
 	} {
 		u := &tuner{Settings: Settings{Coarse: c.coarse, Restarts: c.restarts}, rows: c.n, free: 3}
+		u.starts = make([][]float64, u.startCount())
 		if got := u.stageSizes(); !slices.Equal(got, c.want) {
 			t.Errorf("n = %d, %s, %d restarts: %v, want %v", c.n, c.coarse, c.restarts, got, c.want)
 		}

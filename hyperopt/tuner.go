@@ -18,14 +18,18 @@ type tuner struct {
 	Settings
 	problem Problem
 	params  []descent.Parameter
-	limits  []float64 // the problem's limits
 	rows    int
 	free    int // parameters that are not fixed
 	journal *journal.Journal
 	told    sync.Mutex // for the callback
 	result  *Result
 	dropped []candidate // over all rows, and on fewer
-	anew    bool        // whether the stage over all rows started over, see full
+	anew    bool        // whether the stage over all rows started over, see overAll
+	starts  [][]float64
+	// suggested counts the starts after the first that the problem suggested.
+	suggested int
+	full      []Session // over all rows, once opened
+	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
 // candidate is a point that one or more starts have reached.
@@ -41,24 +45,51 @@ type candidate struct {
 	rows int
 }
 
-// raced reports whether restarts begin on fewer rows and race.
-func (t *tuner) raced() bool {
-	return t.Restarts > 0 && t.Coarse != CoarseOff && t.rows >= restartsFrom && t.free > 0
+// raced reports whether several starts begin on fewer rows and race. Without restarts
+// these are the starts that the problem suggests.
+func (t *tuner) raced() bool { return len(t.starts) > 1 && t.racing() }
+
+// racing reports whether starts on fewer rows are allowed and worth it. Without restarts
+// they are not worth it if the given start has a metric.
+func (t *tuner) racing() bool {
+	return t.Coarse != CoarseOff && t.rows >= restartsFrom && t.free > 0 && (t.Restarts > 0 || t.Metric == nil && descent.TakesMetric(t.Method))
 }
 
 // halved reports whether each start uses a different half of the rows.
-func (t *tuner) halved() bool { return t.raced() && t.rows < coarseFrom }
+func (t *tuner) halved() bool {
+	return t.raced() && t.rows < coarseFrom && (t.Restarts > 0 || t.Coarse != CoarseOn)
+}
 
-// Descents returns the options of a descent over all rows.
-func (s Settings) Descents() descent.Options {
+// finals returns the largest number of starts that reach all rows.
+func (t *tuner) finals() int {
+	if t.halved() {
+		return max(2, 1+t.Restarts)
+	}
+	return 1 + t.Restarts
+}
+
+// Descents returns the options of a descent over all of so many rows.
+func (s Settings) Descents(rows int) descent.Options {
 	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
-		RelativeTolerance: s.RelativeTolerance, Precision: s.Precision, Callback: s.Callback}
+		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, Callback: s.Callback}
+}
+
+// toleranceNats returns the tolerance of a descent over all of so many rows.
+func (s Settings) toleranceNats(rows int) float64 {
+	switch {
+	case s.ToleranceNats != 0:
+		return max(0, s.ToleranceNats)
+	case rows < coarseFrom:
+		return DefaultToleranceNats
+	}
+	return LargeToleranceNats
 }
 
 // looseDescents returns the options of descents on fewer rows. Converging more
 // closely is pointless, because the next stage moves the optimum by more.
 func (t *tuner) looseDescents(rows int) descent.Options {
-	s := t.Descents()
+	s := t.Descents(t.rows)
+	s.Eager = true
 	if s.GradientTolerance >= 0 {
 		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
 	}
@@ -104,7 +135,7 @@ func closeAll(objectives []Session) {
 
 // minimize runs descents from the candidates; stream names them in the journal.
 func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Options) (*descent.Result, error) {
-	p := descent.Search{Parameters: t.params, Log: func(start int) *journal.Sequence { return t.journal.Sequence(stream + "-" + strconv.Itoa(start)) }}
+	p := descent.Search{Parameters: t.params, Limits: t.problem.Limits, Log: func(start int) *journal.Sequence { return t.journal.Sequence(stream + "-" + strconv.Itoa(start)) }}
 	for _, o := range objectives {
 		p.Objectives = append(p.Objectives, o)
 	}
@@ -122,8 +153,9 @@ func (t *tuner) record(s Stage, began time.Time) {
 
 // withinReach cuts z to the problem's limits.
 func (t *tuner) withinReach(z []float64) []float64 {
+	limits := t.problem.Limits(z)
 	z = slices.Clone(z)
-	for i, limit := range t.limits {
+	for i, limit := range limits {
 		if p := t.params[i]; !p.Fixed && !math.IsInf(limit, 1) {
 			z[i] = min(z[i], max(limit, p.Z(p.Lower)))
 		}
@@ -131,8 +163,15 @@ func (t *tuner) withinReach(z []float64) []float64 {
 	return z
 }
 
-// first returns the first m rows of an order, ascending.
-func first(m int, order []int) []int { return slices.Sorted(slices.Values(order[:m])) }
+// openFull opens the objective over all rows on as many workers as there are starts,
+// once.
+func (t *tuner) openFull(ctx context.Context) ([]Session, error) {
+	var err error
+	if t.full == nil {
+		t.full, err = t.open(ctx, nil, t.finals())
+	}
+	return t.full, err
+}
 
 // hessianSize returns the number of rows for the Hessian with which the stage over
 // all rows begins: at most half, and as many as keep its 2p gradients within the

@@ -53,9 +53,9 @@ type KernelhoodError struct {
 
 func (e *KernelhoodError) Error() string { return "kernel " + e.Text + ": " + e.Kernelhood.String() }
 
-// asymmetryTolerance bounds the asymmetry that rounding causes in a symmetric
+// AsymmetryTolerance bounds the asymmetry that rounding causes in a symmetric
 // function, relative to the largest covariance.
-const asymmetryTolerance = 1e-13
+const AsymmetryTolerance = 1e-13
 
 // CheckKernelhood forms the n×n covariance matrix of the points and looks for
 // properties that a covariance function cannot have. It costs O(n³). A few hundred
@@ -75,10 +75,16 @@ func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, err
 	for i := range n {
 		e.Row(k[i*n:(i+1)*n], x, i, x, 0, n)
 	}
+	return CheckMatrix(n, k)
+}
+
+// CheckMatrix looks for properties that the n×n matrix k, row-major, of the values of a
+// covariance function at all pairs of n points cannot have. It overwrites k.
+func CheckMatrix(n int, k []float64) (Kernelhood, error) {
 	h := Kernelhood{N: n}
 	for i := range n {
 		for j := range n {
-			h.AsymmetryTolerance = max(h.AsymmetryTolerance, asymmetryTolerance*math.Abs(k[i*n+j]))
+			h.AsymmetryTolerance = max(h.AsymmetryTolerance, AsymmetryTolerance*math.Abs(k[i*n+j]))
 			if v := k[i*n+j]; math.IsNaN(v) || math.IsInf(v, 0) {
 				h.NonFinite, h.I, h.J = true, i, j
 				return h, nil

@@ -19,5 +19,17 @@ func NewPoints(rows []float64, n, d int) *Points {
 	return p
 }
 
+// Pick returns some of the points.
+func (p *Points) Pick(rows []int) *Points {
+	out := &Points{N: len(rows), D: p.D, X: make([]float64, 0, len(rows)*p.D)}
+	for c := range p.D {
+		column := p.Column(c)
+		for _, i := range rows {
+			out.X = append(out.X, column[i])
+		}
+	}
+	return out
+}
+
 // Column returns column c, of length N, without copying it.
 func (p *Points) Column(c int) []float64 { return p.X[c*p.N : (c+1)*p.N] }

@@ -139,7 +139,7 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 }
 
 // columns returns the positions of the term's columns.
-func (t Term) columns(labels []int) ([]int, error) {
+func (t Summand) columns(labels []int) ([]int, error) {
 	if t.Dims == nil {
 		return kernel.Columns(len(labels)), nil
 	}
@@ -155,7 +155,7 @@ func (t Term) columns(labels []int) ([]int, error) {
 }
 
 // bumps places the term's bumps on a column with the values v.
-func (t Term) bumps(v []float64, column, label int) (Basis, error) {
+func (t Summand) bumps(v []float64, column, label int) (Basis, error) {
 	sorted := slices.Sorted(slices.Values(v))
 	out := make(Basis, t.Count)
 	for i := range out {

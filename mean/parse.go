@@ -26,8 +26,8 @@ const (
 // Kinds returns the words that the text form accepts.
 func Kinds() []string { return []string{zeroTerm, constantTerm, linearTerm, polyTerm, bumpsTerm} }
 
-// Term is one term of a mean function.
-type Term struct {
+// Summand is one term of a mean function.
+type Summand struct {
 	// Kind is a word of [Kinds] other than zero.
 	Kind string
 	// Count is the degree of a poly, the number of bumps per column, or 0.
@@ -39,11 +39,11 @@ type Term struct {
 // Expr is the expression of a mean function; empty means zero. Every other
 // expression includes the constant, even if it is not written. String returns the
 // text form, which [Parse] reads back to an equal expression.
-type Expr []Term
+type Expr []Summand
 
-func (t Term) String() string { return t.text(nil) }
+func (t Summand) String() string { return t.text(nil) }
 
-func (t Term) text(columns textform.Columns) string {
+func (t Summand) text(columns textform.Columns) string {
 	var args []string
 	if t.Count > 0 {
 		args = append(args, strconv.Itoa(t.Count))
@@ -129,7 +129,7 @@ func parse(text textform.Scanner) (Expr, error) {
 type parser struct{ textform.Scanner }
 
 // term reads the arguments of a term of the given kind.
-func (p *parser) term(kind string) (t Term, err error) {
+func (p *parser) term(kind string) (t Summand, err error) {
 	t.Kind = kind
 	counted := kind == polyTerm || kind == bumpsTerm
 	switch opened := p.Accept('('); {
@@ -164,7 +164,7 @@ func countName(kind string) string {
 	return "the number of bumps per column"
 }
 
-func (p *parser) count(t *Term) (err error) {
+func (p *parser) count(t *Summand) (err error) {
 	limit := maxBumps
 	if t.Kind == polyTerm {
 		limit = maxDegree

@@ -62,6 +62,8 @@ type Row struct {
 	// Relevance is a JSON list of the columns with their relevance and lengthscales,
 	// most relevant first.
 	Relevance string `json:"relevance" parquet:"relevance"`
+	// ParametersOriginalUnits is like Parameters, in the units of the table.
+	ParametersOriginalUnits string `json:"parameters_original_units" parquet:"parameters_original_units"`
 }
 
 // Collect returns the row of every job, in the order of the run. Errors:
@@ -110,6 +112,9 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	}
 	if text, err := json.Marshal(r.Parameters); err == nil {
 		row.Parameters = string(text)
+	}
+	if text, err := json.Marshal(r.ParametersOriginalUnits); err == nil && r.ParametersOriginalUnits != nil {
+		row.ParametersOriginalUnits = string(text)
 	}
 }
 
@@ -171,7 +176,7 @@ func Metrics(rows []Row) []Measure {
 type Standing struct {
 	Data   string `json:"data"`
 	Kernel string `json:"kernel"`
-	// Rank is the rank within the data set, from 1, by the first metric. Kernels
+	// Rank is the rank within the data set, from 1, by the first metric that it has. Kernels
 	// with fewer finished jobs rank after the others.
 	Rank int `json:"rank"`
 	Jobs int `json:"jobs"`
@@ -183,7 +188,8 @@ type Standing struct {
 	Seconds    float64            `json:"seconds"`
 }
 
-// Rank returns the kernels of every data set, ordered by the first metric.
+// Rank returns the kernels of every data set, ordered by the first metric that the data set
+// has.
 func Rank(rows []Row, metrics []Measure) []Standing {
 	var out []Standing
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
@@ -193,8 +199,15 @@ func Rank(rows []Row, metrics []Measure) []Standing {
 				group = append(group, s)
 			}
 		}
+		first := metrics[0].Name
+		for _, m := range metrics {
+			if slices.ContainsFunc(group, func(s Standing) bool { _, has := s.Means[m.Name]; return has }) {
+				first = m.Name
+				break
+			}
+		}
 		slices.SortStableFunc(group, func(a, b Standing) int {
-			return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Means[metrics[0].Name], b.Means[metrics[0].Name]))
+			return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Means[first], b.Means[first]))
 		})
 		for i := range group {
 			group[i].Rank = i + 1

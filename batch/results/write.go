@@ -59,10 +59,11 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 		v := struct {
 			line
 			Row
-			// Parameters and Relevance replace the text fields of the same names in Row.
-			Parameters json.RawMessage `json:"parameters,omitempty"`
-			Relevance  json.RawMessage `json:"relevance,omitempty"`
-		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance)}
+			// These replace the text fields of the same names in Row.
+			Parameters              json.RawMessage `json:"parameters,omitempty"`
+			Relevance               json.RawMessage `json:"relevance,omitempty"`
+			ParametersOriginalUnits json.RawMessage `json:"parameters_original_units,omitempty"`
+		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance), json.RawMessage(row.ParametersOriginalUnits)}
 		if err := e.Encode(v); err != nil {
 			return err
 		}

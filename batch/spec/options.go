@@ -73,10 +73,12 @@ type Options struct {
 	RequirePSD *bool `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
 	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added.
 	MaxJitter *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	// Restarts: number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows; with option coarse off, each start runs to its end over all rows.
+	// Restarts: number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows; with option coarse off, each start runs to its end over all rows.
 	Restarts *int `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	// MaxEvals: largest number of evaluations in each descent.
 	MaxEvals *int `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
+	// ToleranceNats: end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes.
+	ToleranceNats *float64 `yaml:"tolerance_nats,omitempty" json:"tolerance_nats,omitempty"`
 	// Optimizer: method of descent; methods other than lbfgs are for comparison.
 	Optimizer *string `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
 	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on.

@@ -138,7 +138,7 @@ func TestBenchErrors(t *testing.T) {
 		{[]string{"--n", "10", "--d", "0"}, exit.Usage, "--d 0"},
 		{[]string{"--n", "10", "--d", "3", "--data", path}, exit.Usage, "--d is for a synthetic table"},
 		{[]string{"--n", "10", "--target", "y"}, exit.Usage, "--data"},
-		{[]string{"--n", "10", "--plot", "speed.pdf"}, exit.Usage, ".svg or .png"},
+		{[]string{"--n", "10", "--plot", "speed.gif"}, exit.Usage, ".svg, .png or .pdf"},
 		{[]string{"--n", "10", "--kernel", "rbff"}, exit.Usage, "rbf"},
 		{[]string{"--n", "10", "--set", "lengthscales=1"}, exit.Usage, "did you mean"},
 		// All elements of the matrix are exactly 1.

@@ -19,7 +19,6 @@ import (
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
 	"gpfit/internal/bench"
-	"gpfit/internal/plotting"
 )
 
 type benchFlags struct {
@@ -27,7 +26,7 @@ type benchFlags struct {
 	data      string
 	sizes     []int
 	d, repeat int
-	plot      string
+	plot      flags.Plot
 }
 
 // The largest values of --repeat and --d.
@@ -63,9 +62,8 @@ deviation.`,
 	f.Add(s, "bench")
 	s.Lookup("seed").Usage = "seed of the synthetic table or of option subsample"
 	s.IntVar(&f.repeat, "repeat", 5, "number of timed evaluations of each kind; gpfit shows their median")
-	s.StringVar(&f.plot, "plot", "", "also plot time against n in `FILE`, .svg or .png")
+	f.plot.Add(s, "time against n")
 	flags.InGroup(s, "Measurement", "n", "data", "d", "repeat")
-	flags.InGroup(s, "Output", "plot")
 	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
 	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
 	return cmd
@@ -96,13 +94,13 @@ func runBench(cmd *cobra.Command, f *benchFlags) error {
 	}
 	results, err := f.measure(ctx, msg, &out, opened, jobs)
 	msg.Clear()
-	if err != nil || f.plot == "" {
+	if err != nil || f.plot.Path == "" {
 		return err
 	}
-	if err := bench.Plot(results).Write(ctx, f.plot, f.Output.Force); err != nil {
+	if err := f.plot.Write(ctx, bench.Plot(results), f.Output.Force); err != nil {
 		return err
 	}
-	msg.Note("plot written to %s", f.plot)
+	msg.Note("plot written to %s", f.plot.Path)
 	return nil
 }
 
@@ -124,12 +122,10 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 	case f.data != "" && f.Changed("seed") && f.Data.Subsample == 0:
 		return exit.Usagef("--seed is for a synthetic table: leave it out with --data")
 	}
-	if f.plot != "" {
-		if _, err := plotting.Format(f.plot); err != nil {
-			return exit.Usagef("--plot %v", err)
-		}
+	if err := f.plot.Check(); err != nil {
+		return err
 	}
-	return output.Check(f.Output.Force, []output.Destination{{Flag: "plot", Path: f.plot}}, f.data)
+	return output.Check(f.Output.Force, []output.Destination{{Flag: "plot", Path: f.plot.Path}}, f.data)
 }
 
 // table reads --data or makes the synthetic table.

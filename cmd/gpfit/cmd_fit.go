@@ -21,7 +21,7 @@ import (
 
 type fitFlags struct {
 	training.Flags
-	from, draws string
+	from, draws, page string
 }
 
 func newFit() *cobra.Command {
@@ -60,6 +60,10 @@ at the row from which no device could hold the n×n matrix (about 370,000, or mo
 on a host with more than 64 GiB free). It refuses columns whose values are beyond
 1e150 or vary by less than 1e-150.
 
+--experts kmeans:K divides a table that is too large for one process among K local
+experts, which share the parameters; --combine says how they predict together. The
+covariance between experts counts as 0: this is an approximation.
+
 Several targets (--target a,b) share kernel and noise; gpfit sums their NLMLs.
 
 After Ctrl-C gpfit writes the best model so far (exit code 130). With --checkpoint
@@ -75,21 +79,24 @@ same bits as an uninterrupted fit.`,
 	f.Add(s, "fit")
 	s.StringVar(&f.from, "from", "", "model `FILE` to start from: columns, kernel, mean, noise, ties, priors and start values that the options do not give")
 	s.StringVar(&f.draws, "posterior-out", "", "also write the draws of --posterior to `FILE`, as JSON that ArviZ reads")
+	s.StringVar(&f.page, "report", "", "also write the page of the model to `FILE`.html, as gpfit report does, with the scores of held-out rows if there are any")
 	flags.InGroup(s, "Tuning", "from")
+	flags.InGroup(s, "Output", "report")
 	flags.InGroup(s, "Posterior of the parameters", "posterior-out")
 	return cmd
 }
 
-// startModel loads the model of --from and takes from it what the flags do not give.
-func (f *fitFlags) startModel() (*gp.Model, error) {
-	if f.from == "" {
+// startModel loads the model of --from and takes from it what the flags do not give; nil
+// without --from.
+func startModel(from string, take func(*gp.Model) error) (*gp.Model, error) {
+	if from == "" {
 		return nil, nil
 	}
-	m, err := gp.Load(f.from)
+	m, err := gp.Load(from)
 	if err != nil {
 		return nil, err
 	}
-	return m, f.TakeModel(m)
+	return m, take(m)
 }
 
 // tellDraws returns the function that shows how far the chains of a posterior are.
@@ -135,7 +142,10 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if f.draws != "" && (f.Fit.Posterior == "" || f.Fit.Posterior == fit.NoPosterior) {
 		return exit.Usagef("--posterior-out writes draws: it needs --posterior laplace or hmc")
 	}
-	from, err := f.startModel()
+	if f.Fit.Experts != "" && f.Output.SaveFactor {
+		return exit.Usagef("--save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again")
+	}
+	from, err := startModel(f.from, f.TakeModel)
 	if err != nil {
 		return err
 	}
@@ -150,8 +160,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	// A fit that continues replaces the model that it wrote when it was interrupted.
 	f.Output.Force = f.Output.Force || output.Continues(f.Output.Out, opts.Checkpoint)
 	draws := output.Destination{Flag: "posterior-out", Path: f.draws}
+	reported := output.Destination{Flag: "report", Path: f.page}
 	checkpoint := output.Destination{Flag: "checkpoint", Path: opts.Checkpoint, Continued: true}
-	if err := output.Check(f.Output.Force, []output.Destination{model, draws, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
+	if err := output.Check(f.Output.Force, []output.Destination{model, draws, reported, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
 		return err
 	}
 	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
@@ -177,7 +188,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		outcome.Record.Options["from"] = f.from
 	}
 	if err == nil && f.CrossValidate {
-		if !f.Output.SaveFactor {
+		if !f.Output.SaveFactor && f.page == "" {
 			outcome.Close() // the folds need its memory
 		}
 		err = f.Score(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
@@ -194,7 +205,7 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 		o.Report.ModelFile = f.Output.Out
 	}
 	if saveErr == nil {
-		saveErr = f.saveDraws(cmd.Context(), o)
+		saveErr = errors.Join(f.saveDraws(cmd.Context(), o), f.savePage(cmd.Context(), msg, job.Job, o))
 	}
 	for _, w := range o.Report.Warnings[len(job.Warnings()):] {
 		msg.Warn(w)

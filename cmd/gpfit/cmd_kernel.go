@@ -20,11 +20,11 @@ import (
 func newKernel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernel",
-		Short: "Check covariance functions",
+		Short: "Show and check covariance functions",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  noCommand,
 	}
-	cmd.AddCommand(newKernelCheck())
+	cmd.AddCommand(newKernelShow(), newKernelCheck())
 	for _, sub := range cmd.Commands() {
 		flags.Finish(sub)
 	}
@@ -35,27 +35,47 @@ type kernelCheckFlags struct {
 	flags.Options
 	check   fit.KernelCheckOptions
 	columns int
+	// matrix and table are files of values; tolerance is their relative rounding error.
+	matrix, table string
+	tolerance     float64
 }
 
 func newKernelCheck() *cobra.Command {
 	var f kernelCheckFlags
 	cmd := &cobra.Command{
 		Use:   "check EXPR [DATA]",
-		Short: "Check on a sample of points whether an expression is a covariance function",
-		Long: `Check on a sample of points whether an expression is a covariance function. The check
-fails if the covariance matrix of the points is not symmetric, or if an eigenvalue
-is below 0 by more than rounding explains. The points are rows of DATA, scaled as a
-fit scales them; without DATA they are standard normal, with --columns columns. The
-parameters are the start values of a fit and random values around them.
+		Short: "Check on a sample of points whether an expression, or a table of values, is a covariance function",
+		Long: `Check on a sample of points whether a function is a covariance function:
 
-A kernel that passes may still fail at other points or parameters. A kernel that
+  gpfit kernel check EXPR [DATA]     an expression
+  gpfit kernel check --matrix FILE   the matrix of its values at all pairs of points
+  gpfit kernel check --table FILE    a table with columns for x, for x' and for k(x, x')
+
+The check fails if the matrix of the points is not symmetric, or if an eigenvalue is below
+0 by more than rounding explains: by 1e-14·n times the largest one for n points. For an
+expression, the points are rows of DATA, scaled as a fit scales them; without DATA they are
+standard normal, with --columns columns. The parameters are the start values of a fit and
+random values around them.
+
+Files have any format that gpfit reads. In a table, x and x' have as many columns each,
+numbers or labels, and k(x, x') is the last column unless --target names it. If the table
+has only one of k(x, x') and k(x', x), it stands for both. --tolerance says how far the
+values are rounded: 1e-6 for six digits.
+
+A function that passes may still fail at other points or parameters. A function that
 fails is not a covariance function, and the exit code is 10.
 
 ` + formulaHelp,
 		Example: `  gpfit kernel check 'formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)' --columns 1
-  gpfit kernel check 'formula(exp(-(r/a)^g), a=1, g=1.5)*periodic(dims=0)' data.csv --json`,
+  gpfit kernel check 'formula(exp(-(r/a)^g), a=1, g=1.5)*periodic(dims=0)' data.csv --json
+  gpfit kernel check --matrix gram.npy
+  gpfit kernel check --table values.csv --tolerance 1e-6`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 || len(args) == 2 {
+			given := f.matrix != "" || f.table != ""
+			switch {
+			case given && len(args) > 0:
+				return exit.Usagef("%d arguments, expected none: --matrix and --table replace EXPR and DATA", len(args))
+			case given || len(args) == 1 || len(args) == 2:
 				return nil
 			}
 			return flags.WrongArgs(len(args), []string{"EXPR", "[DATA]"})
@@ -66,7 +86,10 @@ fails is not a covariance function, and the exit code is 10.
 	s.IntVar(&f.check.Points, "points", 300, "largest number of points; the time grows with its cube")
 	s.IntVar(&f.check.Draws, "draws", 4, "number of random parameter vectors around the start values")
 	s.IntVar(&f.columns, "columns", 3, "number of columns of random points, without DATA")
-	flags.InGroup(s, "Points", "points", "draws", "columns")
+	s.StringVar(&f.matrix, "matrix", "", "check the square matrix in `FILE`, the values at all pairs of points")
+	s.StringVar(&f.table, "table", "", "check the values in `FILE`, with columns for x, x' and k(x, x')")
+	s.Float64Var(&f.tolerance, "tolerance", 0, "relative rounding error of the values of --matrix or --table, `SHARE` of the largest (default: rounding in double precision)")
+	flags.InGroup(s, "Points", "points", "draws", "columns", "matrix", "table", "tolerance")
 	f.Add(s, "kernel check")
 	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of option subsample"
 	return cmd
@@ -86,8 +109,11 @@ positive part), and these quantities of two points x and x':
   mismatches   the number of columns in which they differ`
 
 func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) error {
-	if f.check.Points < 1 || f.check.Draws < 0 || f.columns < 1 {
-		return exit.Usagef("--points and --columns must be positive, and --draws not negative")
+	if err := f.checkFlags(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return f.runGiven(cmd)
 	}
 	if err := kernel.CheckText(args[0]); err != nil { // before the table is read
 		return err
@@ -111,20 +137,38 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 		return err
 	}
 	if err := report.Err(); err != nil {
-		return &disprovedError{args[0], err}
+		return &disprovedError{fmt.Sprintf("kernel %s is not a covariance function", args[0]), err}
 	}
 	return nil
+}
+
+// runGiven checks values from a file.
+func (f *kernelCheckFlags) runGiven(cmd *cobra.Command) error {
+	report, err := f.checkGiven(cmd.Context(), cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if err := output.Report(cmd.OutOrStdout(), f.Output.JSON, report); err != nil {
+		return err
+	}
+	if report.OK {
+		return nil
+	}
+	return &disprovedError{
+		fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
+		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.kernelhood},
+	}
 }
 
 // disprovedError ends the command after a report that says why the kernel is not a
 // covariance function.
 type disprovedError struct {
-	kernel string
-	err    error
+	finding string
+	err     error
 }
 
 func (e *disprovedError) Error() string {
-	return fmt.Sprintf("kernel %s is not a covariance function; the report says why", e.kernel)
+	return e.finding + "; the report says why"
 }
 
 // Unwrap returns the error with the verdict.

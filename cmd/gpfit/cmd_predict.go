@@ -29,14 +29,20 @@ import (
 
 type predictFlags struct {
 	flags.Options
-	predict      columns.Predict
-	plot, plotBy string
-	format       string
-	score        bool
+	predict columns.Predict
+	plot    flags.Plot
+	// plotBy is the feature along which to plot the rows, and plotColumns are the columns
+	// whose effects to plot.
+	plotBy      string
+	plotColumns []string
+	format      string
+	score       bool
 	// draws is the largest number of draws of the parameters to average over; 0 means the
 	// parameters of the optimum.
 	draws int
-	file  *output.File
+	// combine replaces the rule of a model with local experts.
+	combine string
+	file    *output.File
 }
 
 func newPredict() *cobra.Command {
@@ -88,13 +94,20 @@ draw takes a factorisation; --posterior-draws limits their number.
 
 gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
 memory. As JSON object or .npy, and with --draws or --cov, it holds all results in
-memory. --plot plots mean and interval along one feature, with the training data; if
-the rows differ in other features, too, each row has a dot and a bar.`,
+memory.
+
+--plot draws the predictions with their interval. If the rows differ in one column, it
+shows them along this column, with the training data. If they differ in several, no line
+joins them: the plot then shows the effect of each of the six most relevant columns, over
+its range in the training data with the other columns at their median or most common
+category: the mean of the function and the interval of the function without noise.
+--plot-column chooses the columns. --plot-by NAME shows the rows along NAME instead,
+each with a dot and a bar.`,
 		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
   gpfit predict model.gpfit new.csv --interval 0.5,0.9 --out predictions.parquet
   gpfit predict model.gpfit new.csv --keep id,date --missing blank --mean-only
   gpfit predict model.gpfit labelled.csv --score --out predictions.csv.gz
-  gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg
+  gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg --plot-by year
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
@@ -109,12 +122,15 @@ the rows differ in other features, too, each row has a dot and a bar.`,
 	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "also give the standard deviations of the function's derivatives: 2n² operations per row and feature")
 	addFormat(s, &f.format)
 	s.IntVar(&f.draws, "posterior-draws", defaultPosteriorDraws, "average over at most `N` draws of the parameters, if MODEL has them; 0 predicts with the optimum")
-	s.StringVar(&f.plot, "plot", "", "also plot mean, interval and training data in `FILE`.svg or .png")
-	s.StringVar(&f.plotBy, "plot-by", "", "`NAME` of the feature along which to plot (default: the first that the model uses)")
-	flags.CommandLineOnly(s, "posterior-draws")
+	s.StringVar(&f.combine, "combine", "", "how the local experts of MODEL predict: rbcm or nearest (default: the rule of the fit)")
+	f.plot.Add(s, "the predictions along one column, or the effect of each column if the rows differ in several,")
+	s.StringVar(&f.plotBy, "plot-by", "", "plot the rows along the feature `NAME`, each with a dot and a bar if they differ in others, too")
+	s.StringSliceVar(&f.plotColumns, "plot-column", nil, "plot the effect of the columns `NAME`, separated by commas, instead of the most relevant ones")
+	flags.CommandLineOnly(s, "posterior-draws", "combine")
+	flags.Completions(s, "combine", "rbcm", "nearest")
 	flags.CommandLineOnly(s, "score") // gpfit select has a flag of this name
-	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std", "posterior-draws")
-	flags.InGroup(s, "Output", "plot", "plot-by")
+	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std", "posterior-draws", "combine")
+	flags.InGroup(s, "Output", "plot-by", "plot-column")
 	return cmd
 }
 
@@ -125,22 +141,6 @@ const defaultPosteriorDraws = 100
 
 // mixes reports whether predictions average over draws of the parameters.
 func (f *predictFlags) mixes(m *gp.Model) bool { return f.draws > 0 && m.Draws.Len() > 0 }
-
-// checkMixture returns an error for results that draws of the parameters do not have.
-func (f *predictFlags) checkMixture(m *gp.Model) error {
-	if !f.mixes(m) {
-		return nil
-	}
-	for flag, given := range map[string]bool{
-		"terms": f.predict.Terms, "gradient": f.predict.Gradient, "gradient-std": f.predict.GradientStd,
-		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "mean-only": f.predict.MeanOnly,
-	} {
-		if given {
-			return exit.Usagef("--%s: predictions that average over draws of the parameters do not have it; give --posterior-draws 0 to predict with the parameters of the optimum", flag)
-		}
-	}
-	return nil
-}
 
 // check finds mistakes in the flags before any work.
 func (f *predictFlags) check() (err error) {
@@ -182,7 +182,7 @@ func (f *predictFlags) checkMeanOnly() error {
 	}
 	for flag, given := range map[string]bool{
 		"terms": f.predict.Terms, "gradient": f.predict.Gradient, "gradient-std": f.predict.GradientStd,
-		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "plot": f.plot != "",
+		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "plot": f.plot.Path != "",
 	} {
 		if given {
 			return exit.Usagef("--mean-only gives the mean alone: leave out --%s", flag)
@@ -203,7 +203,7 @@ func (f *predictFlags) checkTerminal(stdout io.Writer) error {
 // outputs returns the files to write. Each of several targets has its own covariance
 // file.
 func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
-	files := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot}}
+	files := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot.Path}}
 	if len(m.Targets) == 0 {
 		return append(files, output.Destination{Flag: "cov", Path: f.predict.Covariance})
 	}
@@ -225,7 +225,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	if err := f.checkMixture(model); err != nil {
+	if err := cmp.Or(f.checkMixture(model), f.takeExperts(model)); err != nil {
 		return err
 	}
 	if err := output.Check(f.Output.Force, f.outputs(model), modelPath, dataPath); err != nil {
@@ -240,7 +240,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 	if err != nil {
 		return err
 	}
-	run := &prediction{predictFlags: f, model: model, in: readAhead{table: in, path: dataPath}, plot: plot, msg: msg}
+	run := &prediction{predictFlags: f, model: model, in: readAhead{table: in, path: dataPath}, picture: plot, msg: msg}
 	defer run.in.close(ctx)
 	if err := run.begin(ctx); err != nil {
 		return err
@@ -256,7 +256,7 @@ func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags)
 		msg.Warn(w)
 	}
 	if err == nil && plot != nil {
-		err = plot.Write(ctx, f.plot, f.Output.Force)
+		err = run.drawPlot(ctx)
 	}
 	if err != nil {
 		return err
@@ -271,16 +271,18 @@ type prediction struct {
 	in    readAhead
 	out   writeBehind
 	// read holds the rows in hand.
-	read   rowsRead
-	warned int // warnings shown
-	plot   *forecast
-	msg    *messages.Writer
+	read    rowsRead
+	warned  int // warnings shown
+	picture *predictPlot
+	msg     *messages.Writer
 	// parts predicts rows.
-	parts  func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error)
-	scorer columns.Scorer
-	info   map[string]any
-	began  time.Time
-	done   int // rows
+	parts func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error)
+	// marginal predicts rows for the plot.
+	marginal predictor
+	scorer   columns.Scorer
+	info     map[string]any
+	began    time.Time
+	done     int // rows
 }
 
 // begin reads the first rows, whose errors end the command before the work begins.
@@ -321,6 +323,9 @@ func (r *prediction) prepare(ctx context.Context) (func(), error) {
 		r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
 			return r.predict.Mixed(ctx, mixture, in)
 		}
+		r.marginal = func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error) {
+			return mixture.Predict(ctx, in.X, in.N, in.Noise)
+		}
 		return done, nil
 	}
 	posterior, done, err := devices.Condition(ctx, r.msg, r.Compute, r.model)
@@ -332,6 +337,9 @@ func (r *prediction) prepare(ctx context.Context) (func(), error) {
 	}
 	r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
 		return r.predict.Parts(ctx, posterior, in)
+	}
+	r.marginal = func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error) {
+		return posterior.PredictTargets(ctx, in.X, in.N, in.Noise)
 	}
 	return done, nil
 }
@@ -369,8 +377,8 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 		if r.score {
 			r.scorer.Add(&r.predict, piece, parts)
 		}
-		if r.plot != nil {
-			r.plot.add(piece, parts[0])
+		if r.picture != nil {
+			r.picture.add(piece, parts)
 		}
 		if err := r.out.wait(); err != nil {
 			return err
@@ -399,6 +407,18 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 		r.info["scores"] = scores
 	}
 	return out.End()
+}
+
+// drawPlot writes the plot.
+func (r *prediction) drawPlot(ctx context.Context) error {
+	figure, err := r.picture.figure(ctx, r.Compute.Threads, r.predict.Probabilities[0], r.marginal)
+	if err != nil {
+		return err
+	}
+	if r.picture.effects() && r.picture.chosen == nil {
+		r.msg.Note("the rows differ in several columns: the plot shows the effect of each column; --plot-by NAME shows the rows, and --plot-column NAME one effect")
+	}
+	return r.predictFlags.plot.Write(ctx, figure, r.Output.Force)
 }
 
 // inTable adds the rows before the piece in hand to the row of an error.

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/option"
 	"gpfit/gp"
 	"gpfit/gp/columns"
+	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
@@ -26,6 +27,8 @@ type sampleFlags struct {
 	prior, grid   string
 	set           []string
 	unconditional bool
+	plot          flags.Plot
+	plotColumn    string
 	format        string
 	file          *output.File
 }
@@ -47,10 +50,17 @@ The expression or --set gives the parameters; others are 1, and noise_variance
 (for --observed) is 0. --grid LO:HI:COUNT replaces DATA by one column of equally
 spaced numbers.
 
+--plot draws the prior and, beside it, the posterior along one column, each with mean,
+95 % interval and draws; the other columns have their median or most common category.
+The column is the most relevant one unless --plot-column names another. Without DATA, the
+result then has the draws along this column. --draws sets the number of draws, here 5 by
+default.
+
 If rows are so close that their covariance is singular to working precision, gpfit
 draws from its numerical range; it adds nothing to the diagonal.`,
 		Example: `  gpfit sample co2.gpfit examples/co2_new.csv --draws 20 --seed 7
-  gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5`,
+  gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5
+  gpfit sample co2.gpfit --plot draws.svg --plot-column year --draws 10 --out draws.csv`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runSample(cmd, args, &f) },
 	}
@@ -62,6 +72,9 @@ draws from its numerical range; it adds nothing to the diagonal.`,
 	flags.CommandLineOnly(s, "prior", "set")
 	flags.InGroup(s, "Prior", "prior", "set", "unconditional", "grid")
 	f.Add(s, "sample")
+	f.plot.Add(s, "prior and posterior along one column")
+	s.StringVar(&f.plotColumn, "plot-column", "", "column `NAME` of the plot (default: the most relevant one)")
+	flags.InGroup(s, "Output", "plot-column")
 	addFormat(s, &f.format)
 	return cmd
 }
@@ -75,6 +88,7 @@ type sampleRows struct {
 	used   []int
 	x      []float64
 	n      int
+	figure *plotting.Figure
 }
 
 func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
@@ -101,6 +115,9 @@ func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
 	}
 	info := map[string]any{"type": "sample", "n": at.n}
 	err = f.Write(cmd.Context(), cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return f.file.Table(w, info, r) }))
+	if err == nil && at.figure != nil {
+		err = f.plot.Write(cmd.Context(), at.figure, f.Output.Force)
+	}
 	if err != nil {
 		return err
 	}
@@ -113,10 +130,15 @@ func (f *sampleFlags) check(args []string) error {
 	if f.prior == "" {
 		want = append(want, "MODEL")
 	}
-	if f.grid == "" {
+	if f.grid == "" && (f.plot.Path == "" || f.prior != "" || len(args) > 1) {
 		want = append(want, "DATA")
 	}
+	if err := f.plot.Check(); err != nil {
+		return err
+	}
 	switch {
+	case f.plot.Path == "" && f.plotColumn != "":
+		return exit.Usagef("--plot-column %s: needs --plot FILE", f.plotColumn)
 	case len(args) != len(want) && want == nil:
 		return exit.Usagef("%d arguments, expected none: --prior and --grid replace MODEL and DATA", len(args))
 	case len(args) != len(want):
@@ -136,7 +158,7 @@ func (f *sampleFlags) check(args []string) error {
 	if f.file, err = output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...); err != nil {
 		return err
 	}
-	return output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}}, args...)
+	return output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}, {Flag: "plot", Path: f.plot.Path}}, args...)
 }
 
 // fromModel returns the distribution that a model gives.
@@ -152,8 +174,22 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 	if model, err = flags.Target(model, f.Target); err != nil {
 		return nil, at, err
 	}
+	if model.Experts != nil && len(model.Experts.Centres) > 1 && !f.unconditional {
+		return nil, at, exit.Usagef("%s: the model has local experts, which have no joint distribution of rows: fit a model without --experts, or draw from the prior with --unconditional", args[0])
+	}
 	at.names, at.used = model.FeatureNames, model.Columns
-	if f.grid != "" {
+	plot, err := f.openPlot(ctx, model)
+	if err != nil {
+		return nil, at, err
+	}
+	switch {
+	case f.grid == "" && len(args) == 1:
+		_, at.x = plot.rows()
+		at.n = len(at.x) / len(at.names)
+		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Joint.Observed {
+			return nil, at, flags.RowsError(err)
+		}
+	case f.grid != "":
 		if len(at.names) != 1 {
 			return nil, at, exit.Usagef("--grid gives one feature, but the model has %d", len(at.names))
 		}
@@ -164,7 +200,7 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Joint.Observed {
 			return nil, at, flags.RowsError(err)
 		}
-	} else {
+	default:
 		of := *model
 		if !f.Joint.Observed {
 			of.Noise = gp.Noise{} // the rows need no noise columns
@@ -183,7 +219,16 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		}
 		at.x, at.n, opts.Noise = all.X, all.N, all.Noise
 	}
+	if plot != nil {
+		plot.widen(at.x, at.n)
+	}
 	if f.unconditional {
+		if plot != nil {
+			if err := plot.addModel(ctx, nil); err != nil {
+				return nil, at, err
+			}
+			at.figure = plot.figure("Prior of " + model.TargetName)
+		}
 		j, err := model.Prior(ctx, at.x, at.n, opts)
 		return j, at, err
 	}
@@ -192,6 +237,12 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 		return nil, at, err
 	}
 	defer done()
+	if plot != nil {
+		if err := plot.addModel(ctx, posterior); err != nil {
+			return nil, at, err
+		}
+		at.figure = plot.figure("Prior and posterior of " + model.TargetName)
+	}
 	j, err := posterior.Joint(ctx, at.x, at.n, opts)
 	return j, at, err
 }
@@ -233,6 +284,9 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		if err := setParameter(process, at.names, text); err != nil {
 			return nil, at, err
 		}
+	}
+	if err := f.plotPrior(ctx, process, &at); err != nil {
+		return nil, at, err
 	}
 	j, err := process.Joint(ctx, at.x, at.n, f.Joint.Observed)
 	return j, at, err

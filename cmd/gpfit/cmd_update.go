@@ -83,6 +83,9 @@ func runUpdate(cmd *cobra.Command, modelPath, dataPath string, f *updateFlags) e
 	if err != nil {
 		return err
 	}
+	if model.Experts != nil {
+		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
+	}
 	if !f.Changed("save-factor") {
 		f.Output.SaveFactor = model.HasFactor()
 	}

@@ -94,7 +94,7 @@ command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
 	root.SetHelpCommand(newHelp())
 	root.Flags().BoolP("version", "V", false, "print the version")
 	flags.CommandLineOnly(root.Flags(), "version")
-	root.AddCommand(newFit(), newSelect(), newNLML(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion(), newReference())
+	root.AddCommand(newFit(), newSelect(), newCompare(), newNLML(), newProfile(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion(), newReference())
 	for _, cmd := range root.Commands() {
 		flags.Finish(cmd)
 	}

@@ -93,10 +93,11 @@ func TestOwnFlags(t *testing.T) {
 	others := map[string][]string{
 		"select":       {"kernel"},
 		"sample":       {"set", "prior"},
-		"kernel check": {"draws"},
+		"kernel check": {"draws", "points"},
+		"kernel show":  {"along", "draws", "range", "seed", "set"},
 		"batch":        {"memory", "out", "json", "quiet"},
 		"resume":       {"memory", "json", "quiet"},
-		"predict":      {"posterior-draws", "score"},
+		"predict":      {"combine", "posterior-draws", "score"},
 		"show":         {"out"},
 		"report":       {"out"},
 		"devices":      {"device", "json"},

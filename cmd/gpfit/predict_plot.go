@@ -1,112 +1,263 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/gp/columns"
 	"gpfit/gp/rows"
+	"gpfit/internal/effect"
 	"gpfit/internal/plotting"
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
-// forecast collects a prediction for its plot along one of the model's features.
-type forecast struct {
-	plotting.Forecast
-	column int
-	// others are further features that the model uses, and first their values in the first
-	// row.
-	others []int
-	first  []float64
+// The charts of an effect plot that names no columns, and the points of each.
+const (
+	mostEffects  = 6
+	effectPoints = 200
+)
+
+// predictPlot collects predictions for their plot. If the rows differ in at most one of the
+// model's features, or if the user names one, the plot shows the rows along it. Otherwise no
+// feature orders the rows, and the plot shows the effect of each column.
+type predictPlot struct {
+	model   *gp.Model
+	columns []effect.Variable
+	// chosen are the columns whose effects the user asked for.
+	chosen []int
+	// feature is the index of the feature along which the rows are shown, and by says that the
+	// user named it.
+	feature int
+	by      bool
+	band    string
+	// varying are the used features in which the rows differ from the first row.
+	varying []int
+	first   []float64
+	x       []float64
+	targets []plottedTarget
 }
+
+// plottedTarget holds the predictions of a target.
+type plottedTarget struct{ mean, lower, upper []float64 }
 
 // openPlot checks the flags of the plot against the model. Without --plot it returns
 // nil.
-func (f *predictFlags) openPlot(m *gp.Model) (*forecast, error) {
-	switch {
-	case f.plot == "" && f.plotBy != "":
-		return nil, exit.Usagef("--plot-by %s: needs --plot FILE", f.plotBy)
-	case f.plot == "":
-		return nil, nil
-	}
-	if _, err := plotting.Format(f.plot); err != nil {
-		return nil, exit.Usagef("--plot %v", err)
-	}
-	if len(m.Targets) > 1 {
-		return nil, exit.Usagef("--plot: the model has %d targets, and a plot shows one", len(m.Targets))
-	}
-	p := &forecast{column: m.Columns[0]}
-	if f.plotBy != "" {
-		if p.column = slices.Index(m.FeatureNames, f.plotBy); p.column < 0 {
-			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
-		}
-	}
-	p.XLabel, p.YLabel, p.Band = m.FeatureNames[p.column], m.TargetName, columns.Level(f.predict.Probabilities[0])+" % interval"
-	if used := slices.Index(m.Columns, p.column); used >= 0 {
-		p.DataX, p.DataY = columns.Of(m.X, m.N(), used), m.Y
-	}
-	date, err := dateAxis(m, m.FeatureNames[p.column])
-	if err != nil {
+func (f *predictFlags) openPlot(m *gp.Model) (*predictPlot, error) {
+	if err := f.plot.Check(); err != nil {
 		return nil, err
 	}
-	p.Date = date
-	for _, c := range m.Columns {
-		if c != p.column {
-			p.others = append(p.others, c)
+	switch {
+	case f.plot.Path == "" && f.plotBy != "":
+		return nil, exit.Usagef("--plot-by %s: needs --plot FILE", f.plotBy)
+	case f.plot.Path == "" && len(f.plotColumns) > 0:
+		return nil, exit.Usagef("--plot-column %s: needs --plot FILE", strings.Join(f.plotColumns, ","))
+	case f.plot.Path == "":
+		return nil, nil
+	case f.plotBy != "" && len(f.plotColumns) > 0:
+		return nil, exit.Usagef("--plot-by shows the rows of DATA, and --plot-column the effect of columns: give one of them")
+	}
+	p := &predictPlot{model: m, feature: m.Columns[0], band: columns.Level(f.predict.Probabilities[0]) + " % interval", targets: make([]plottedTarget, m.T())}
+	var err error
+	if p.columns, err = effect.Columns(m); err != nil {
+		return nil, err
+	}
+	if p.chosen, err = chooseColumns(m, p.columns, f.plotColumns); err != nil {
+		return nil, err
+	}
+	if f.plotBy != "" {
+		p.by = true
+		if p.feature = slices.Index(m.FeatureNames, f.plotBy); p.feature < 0 {
+			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
 		}
 	}
 	return p, nil
 }
 
-// add appends the result of the rows in, which have all features.
-func (p *forecast) add(in rows.Rows, result columns.TargetColumns) {
+// chooseColumns returns the indices of the named columns.
+func chooseColumns(m *gp.Model, all []effect.Variable, names []string) ([]int, error) {
+	var chosen []int
+	for _, name := range names {
+		k := slices.IndexFunc(all, func(c effect.Variable) bool { return c.Name == name })
+		if k >= 0 {
+			if !slices.Contains(chosen, k) {
+				chosen = append(chosen, k)
+			}
+			continue
+		}
+		if slices.Contains(m.FeatureNames, name) {
+			return nil, exit.Usagef("--plot-column %s: the model does not use this column, or it is a category of one: the columns are %s", name, columnNames(all))
+		}
+		var known []string
+		for _, c := range all {
+			known = append(known, c.Name)
+		}
+		return nil, exit.Usagef("--plot-column %s: the model uses no such column%s", name, suggest.DidYouMean(name, known))
+	}
+	return chosen, nil
+}
+
+func columnNames(all []effect.Variable) string {
+	var names []string
+	for _, c := range all {
+		names = append(names, textform.Printable(c.Name, 40))
+	}
+	return strings.Join(names, ", ")
+}
+
+// effects reports whether the plot shows effects rather than rows.
+func (p *predictPlot) effects() bool { return p.chosen != nil || !p.by && len(p.varying) > 1 }
+
+// add appends the results of the rows in, which have all features.
+func (p *predictPlot) add(in rows.Rows, results []columns.TargetColumns) {
 	if in.N == 0 {
 		return
 	}
 	for row := range slices.Chunk(in.X, len(in.X)/in.N) {
 		p.compare(row)
 	}
-	p.X = append(p.X, columns.Of(in.X, in.N, p.column)...)
-	// The columns are mean, std, and lower and upper bound of the first interval.
-	p.Mean = append(p.Mean, result.Columns[0].Values...)
-	p.Lower = append(p.Lower, result.Columns[2].Values...)
-	p.Upper = append(p.Upper, result.Columns[3].Values...)
+	if p.effects() {
+		p.x, p.targets = nil, make([]plottedTarget, len(p.targets)) // effects need no rows
+		return
+	}
+	if !p.by && len(p.varying) == 1 && p.varying[0] != p.feature {
+		p.feature = p.varying[0]
+		for i := range p.x { // the rows before do not differ in it
+			p.x[i] = p.first[p.feature]
+		}
+	}
+	p.x = append(p.x, columns.Of(in.X, in.N, p.feature)...)
+	for t := range p.targets {
+		// The columns are mean, std, and lower and upper bound of the first interval.
+		to, c := &p.targets[t], results[t].Columns
+		to.mean = append(to.mean, c[0].Values...)
+		to.lower = append(to.lower, c[2].Values...)
+		to.upper = append(to.upper, c[3].Values...)
+	}
 }
 
-// compare notes whether the rows differ in other features than the one of the plot: then
-// the mean is no function of it.
-func (p *forecast) compare(row []float64) {
+// compare notes in which features a row differs from the first one.
+func (p *predictPlot) compare(row []float64) {
 	if p.first == nil {
 		p.first = slices.Clone(row)
 	}
-	for _, c := range p.others {
-		if row[c] != p.first[c] {
-			p.Separate = true
+	for _, c := range p.model.Columns {
+		if row[c] != p.first[c] && !slices.Contains(p.varying, c) {
+			p.varying = append(p.varying, c)
 		}
 	}
 }
 
-// dateAxis returns the dates of the values of a feature, nil if they are no dates.
-func dateAxis(m *gp.Model, name string) (func(float64) time.Time, error) {
-	if m.Encoding == nil {
-		return nil, nil
+// figure returns the plot. predict predicts further rows.
+func (p *predictPlot) figure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {
+	if p.effects() {
+		return p.effectFigure(ctx, threads, probability, predict)
 	}
-	for i := range m.Encoding.Columns {
-		column := &m.Encoding.Columns[i]
-		if column.Kind != feature.Date || column.Name != name {
-			continue
+	name := p.model.FeatureNames[p.feature]
+	f := &plotting.Figure{Title: "Prediction of " + strings.Join(p.model.TargetNames(), ", ") + " along " + name}
+	// Along a line, rows with other values of the other features would mislead.
+	separate := slices.ContainsFunc(p.varying, func(c int) bool { return c != p.feature })
+	alone := len(p.model.Columns) == 1
+	if !separate && !alone {
+		f.Title += ", other columns as in the rows"
+	}
+	axis := plotting.Axis{Label: name}
+	for k := range p.columns {
+		if p.columns[k].Name == name {
+			axis = p.columns[k].Axis()
 		}
-		encoder, err := column.Encoder()
-		if err != nil {
+	}
+	for t, target := range p.model.TargetNames() {
+		chart := plotting.Chart{X: axis, Y: plotting.Axis{Label: target}}
+		data := &plotting.Points{Name: "data", Color: 1}
+		if at := slices.Index(p.model.Columns, p.feature); at >= 0 && (separate || alone) {
+			data.X, data.Y = columns.Of(p.model.X, p.model.N(), at), p.model.Target(t).Y
+		}
+		chart.Layers = p.layers(t, separate, data)
+		f.Charts = append(f.Charts, chart)
+	}
+	return f, nil
+}
+
+// layers returns the layers of the rows' predictions: a band and a line, or a bar and a dot for
+// each row.
+func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plotting.Layer {
+	order := make([]int, len(p.x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.x[a], p.x[b]) })
+	sorted := func(values []float64) []float64 {
+		out := make([]float64, len(values))
+		for i, k := range order {
+			out[i] = values[k]
+		}
+		return out
+	}
+	x, of := sorted(p.x), p.targets[t]
+	mean, lower, upper := sorted(of.mean), sorted(of.lower), sorted(of.upper)
+	if len(data.X) == 0 {
+		data.Name = ""
+	}
+	if separate {
+		return []plotting.Layer{data, &plotting.Errors{Name: p.band, X: x, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: x, Y: mean}}
+	}
+	return []plotting.Layer{&plotting.Band{Name: p.band, X: x, Lower: lower, Upper: upper}, data, &plotting.Line{Name: "mean", X: x, Y: mean}}
+}
+
+// predictor predicts rows, with an element of the result for each target.
+type predictor func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error)
+
+// effectFigure returns the effect plot: a chart for each target and chosen column.
+func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {
+	chosen := p.chosen
+	if chosen == nil {
+		var err error
+		if chosen, err = effect.ByRelevance(ctx, p.model, p.columns, threads, mostEffects); err != nil {
 			return nil, err
 		}
-		return func(x float64) time.Time {
-			t, _ := encoder.Time(x) // a column of dates
-			return t
-		}, nil
 	}
-	return nil, nil
+	names := p.model.TargetNames()
+	f := &plotting.Figure{Title: effectTitle(names, p.columns, chosen), SharedY: true, Charts: make([]plotting.Chart, len(names)*len(chosen))}
+	if len(names) > 1 {
+		f.Columns = min(len(chosen), 3)
+	}
+	for i, k := range chosen {
+		c := &p.columns[k]
+		values := c.Values(effectPoints)
+		of, err := predict(ctx, effect.Along(p.model, p.columns, k, values))
+		if err != nil {
+			return nil, fmt.Errorf("effect of column %s: %w", c.Name, err)
+		}
+		for t, prediction := range of {
+			f.Charts[t*len(chosen)+i] = c.Chart(values, prediction, probability, names[t])
+		}
+	}
+	return f, nil
+}
+
+// effectTitle says what an effect plot shows.
+func effectTitle(targets []string, all []effect.Variable, chosen []int) string {
+	title := "Effect of each column on " + strings.Join(targets, ", ")
+	if len(chosen) == 1 {
+		title = "Effect of " + all[chosen[0]].Name + " on " + strings.Join(targets, ", ")
+	}
+	var others []string
+	for k := range all {
+		if len(chosen) > 1 || k != chosen[0] {
+			others = append(others, all[k].Name+" = "+all[k].TypicalText())
+		}
+	}
+	switch {
+	case len(others) == 0:
+		return title
+	case len(others) <= 3 && len(chosen) == 1:
+		return title + " at " + strings.Join(others, ", ")
+	}
+	return title + ", others at median or mode"
 }

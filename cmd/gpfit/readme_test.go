@@ -57,9 +57,12 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Parallel()
 			slots <- true
 			defer func() { <-slots }()
-			first := runInExamples(t, lines)
+			outputs := runInExamples(t, lines)
 			if page == filepath.FromSlash("../../README.md") {
-				checkREADMEOutput(t, string(text), first)
+				checkREADMEOutput(t, string(text), outputs[0])
+			}
+			if filepath.Base(filepath.Dir(page)) == "gallery" {
+				checkShownOutputs(t, string(text), outputs)
 			}
 		})
 	}
@@ -128,32 +131,45 @@ func documentedCommands(t *testing.T, page, text string) []string {
 	return commands
 }
 
-// runInExamples runs commands in a new folder that has the examples. It returns the
-// standard output of the first one.
-func runInExamples(t *testing.T, commands []string) string {
+// runInExamples runs commands in a new folder that has the examples and docs. It returns
+// their standard outputs.
+func runInExamples(t *testing.T, commands []string) []string {
 	t.Helper()
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
-		t.Skipf("SKIPPED: no symbolic links here: %v", err)
+	for _, folder := range []string{"examples", "docs"} {
+		path, err := filepath.Abs(filepath.Join("../..", folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(dir, folder)); err != nil {
+			t.Skipf("SKIPPED: no symbolic links here: %v", err)
+		}
 	}
-	var first string
-	for i, command := range commands {
+	var outputs []string
+	for _, command := range commands {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 		var stdout, stderr strings.Builder
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
 		if err := cmd.Run(); err != nil {
 			t.Errorf("%s\n%v\n%s", command, err, stderr.String())
 		}
-		if i == 0 {
-			first = stdout.String()
-		}
+		outputs = append(outputs, stdout.String())
 	}
 	checkPictures(t, dir)
-	return first
+	return outputs
+}
+
+// checkShownOutputs checks that each block of text on a page is a part of the output of one
+// of its commands. An ellipsis stands for any text within a line.
+func checkShownOutputs(t *testing.T, page string, outputs []string) {
+	t.Helper()
+	blocks := regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(page, -1)
+	for _, block := range blocks {
+		lines := strings.ReplaceAll(regexp.QuoteMeta(block[1]), "…", ".*")
+		if !regexp.MustCompile(`(?m)^` + lines + `$`).MatchString(strings.Join(outputs, "")) {
+			t.Errorf("the page shows\n%s\nbut the commands print\n%s", block[1], strings.Join(outputs, ""))
+		}
+	}
 }
 
 // checkPictures compares the pictures that the commands of a page drew with those of the
@@ -209,7 +225,7 @@ func pictureShapes(svg string) map[string]any {
 func checkREADMEOutput(t *testing.T, readme, stdout string) {
 	_, shown, _ := strings.Cut(readme, "```text\n")
 	shown, _, _ = strings.Cut(shown, "```")
-	for _, words := range []string{"NLML                      -969.3393", "lengthscale[year]              0.494842", "noise_variance              0.000538444", "  RMSE                     0.41075"} {
+	for _, words := range []string{"NLML                      -969.3393", "lengthscale[year]              0.49484", "noise_variance              0.00053844", "  RMSE                     0.41075"} {
 		if !strings.Contains(shown, words) || !strings.Contains(stdout, words) {
 			t.Errorf("%q is not in both README.md and the output:\n%s", words, stdout)
 		}

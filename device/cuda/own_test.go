@@ -8,6 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
 
@@ -40,7 +41,7 @@ func TestOwnKernel(t *testing.T) {
 	} {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Exact{}.On(gpu)} {
-			opts := fit.Options{Kernel: text, Kernels: []*kernel.Family{sech}}
+			opts := fit.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
 			job, err := fit.Prepare(d, opts)
 			if err != nil {
 				t.Fatal(err)

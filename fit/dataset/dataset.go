@@ -48,6 +48,9 @@ type Options struct {
 	NoiseColumn, NoiseGroup string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
+	// Experts means that local experts share the rows, so that there may be more rows than
+	// any device has room for in one matrix.
+	Experts bool
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
@@ -121,7 +124,7 @@ func (o *Options) columns(path string) (table.Options, error) {
 	if err == nil {
 		c.Decimal, err = table.ParseDecimal(o.Decimal)
 	}
-	if o.Subsample == 0 {
+	if o.Subsample == 0 && !o.Experts {
 		c.MaxRows = device.MaxRows(hostmem.Free())
 	}
 	if o.DropMissing {

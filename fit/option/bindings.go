@@ -7,9 +7,13 @@ func in(shared []string, more ...string) []string { return slices.Concat(shared,
 
 // Commands that share options.
 var (
-	// fits fit one model or evaluate it, models fit one or several.
-	fits   = []string{"fit", "nlml"}
-	models = in(fits, "select")
+	// scored fit one model or evaluate it, and score it; fits also evaluate it along
+	// parameters; choices fit several models; models are all of them.
+	scored   = []string{"fit", "nlml"}
+	fits     = in(scored, "profile")
+	compares = []string{"compare"}
+	choices  = in(compares, "select")
+	models   = in(fits, "select", "compare")
 	// tables read a training table.
 	tables = in(models, "bench", "kernel check")
 	// predictions read a table for a model, results take only a model.

@@ -44,6 +44,7 @@ var (
 	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                          // string
 	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: readTruth}                      // bool
 	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
+	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: commas, read: readWholes}                      // []int
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
@@ -72,6 +73,14 @@ func readWhole(o *Option, e Item) (any, error) {
 		return nil, o.wrong(e.Value, "must be a whole number (%v)", errors.Unwrap(err))
 	}
 	return int(n), o.checkRange(int(n))
+}
+
+func readWholes(o *Option, e Item) (any, error) {
+	n, err := readWhole(o, Item{Value: strings.TrimSpace(e.Value)})
+	if err != nil {
+		return nil, err
+	}
+	return []int{n.(int)}, nil
 }
 
 func readSeed(o *Option, e Item) (any, error) {

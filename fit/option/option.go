@@ -23,12 +23,14 @@ type Group string
 // The groups, in the order in which help texts show them.
 const (
 	Kernels    Group = "Kernels"
+	Profile    Group = "Profile"
 	Data       Group = "Data"
 	Model      Group = "Model"
 	Noise      Group = "Noise"
 	Parameters Group = "Parameters"
 	Tuning     Group = "Tuning"
 	Scores     Group = "Scores"
+	Experts    Group = "Local experts"
 	Posterior  Group = "Posterior of the parameters"
 	Draws      Group = "Draws"
 	OutputFile Group = "Output"
@@ -38,7 +40,7 @@ const (
 
 // Groups returns all groups, in order.
 func Groups() []Group {
-	return []Group{Kernels, Data, Model, Noise, Parameters, Tuning, Scores, Posterior, Draws, OutputFile, Device, Jobs}
+	return []Group{Kernels, Profile, Data, Model, Noise, Parameters, Tuning, Scores, Experts, Posterior, Draws, OutputFile, Device, Jobs}
 }
 
 // Option is one entry of the table.

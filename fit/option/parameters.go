@@ -13,11 +13,12 @@ import (
 
 // The kinds of options that name parameters.
 var (
-	Starts    = named("NAME=VALUE", "map[string]float64", readStart)          // []fit.Assignment
-	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed) // []fit.Assignment
-	Intervals = named("NAME=LO:HI", "map[string][]float64", readInterval)     // []fit.Interval
-	Densities = named("NAME=DENSITY", "map[string]string", readDensity)       // []fit.ParameterPrior
-	Ties      = named("NAME=OTHER", "map[string]string", readTie)             // []fit.Tie
+	Starts    = named("NAME=VALUE", "map[string]float64", readStart)                          // []fit.Assignment
+	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed)                 // []fit.Assignment
+	Intervals = named("NAME=LO:HI", "map[string][]float64", readInterval)                     // []fit.Interval
+	Densities = named("NAME=DENSITY", "map[string]string", readDensity)                       // []fit.ParameterPrior
+	Names     = ValueKind{Name: "NAME", Repeats: true, split: whole, read: readParameterName} // []string
+	Ties      = named("NAME=OTHER", "map[string]string", readTie)                             // []fit.Tie
 )
 
 func named(name, goType string, read func(o *Option, e Item) (any, error)) ValueKind {
@@ -73,8 +74,20 @@ func readFixed(o *Option, e Item) (any, error) {
 	return []fit.Assignment{{Name: e.Name, Value: v, Given: e.Given}}, err
 }
 
+func readParameterName(o *Option, e Item) (any, error) {
+	name := strings.TrimSpace(e.Value)
+	if name == "" {
+		return nil, o.wrong(strconv.Quote(e.Value), "needs a parameter's name")
+	}
+	return []string{name}, nil
+}
+
+// readInterval reads LO:HI, or LO..HI.
 func readInterval(o *Option, e Item) (any, error) {
 	lo, hi, ok := strings.Cut(e.Value, ":")
+	if !ok {
+		lo, hi, ok = strings.Cut(e.Value, "..")
+	}
 	b := fit.Interval{Name: e.Name}
 	var err1, err2 error
 	b.Lo, err1 = parseNumber(lo)

@@ -12,8 +12,9 @@ import (
 // without a sample take one that fits their kind.
 var samples = map[string][]string{
 	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
-	"set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
+	"along": {"a"}, "range": {"a=1:2"}, "set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
 	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "noise-floor": {"0.5", "0.5:original"}, "date-origin": {"2000-01-01"},
+	"experts": {"kmeans:3"},
 }
 
 func samplesOf(o *Option) []string {
@@ -53,6 +54,10 @@ var unbound = map[string]string{
 	"Select.CrossValidation.Refit":   "copied from CrossValidation",
 	"Select.CrossValidation.OnFold":  "callback",
 	"Select.OnCandidate":             "callback",
+	"Compare.Own":                    "methods in Go",
+	"Compare.Curves":                 "gpfit compare --plot decides",
+	"Compare.OnStep":                 "callback",
+	"Profile.OnPoint":                "callback",
 	"Joint.OnNote":                   "callback",
 }
 

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"gpfit/compare"
 	"gpfit/device"
+	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/gp/columns"
 	"gpfit/hyperopt"
@@ -19,13 +21,22 @@ func scoreOptions() Options {
 		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
 			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
 			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
-		{Name: "scores", Kind: Words, Group: Scores, Places: in(fits, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
+		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
 			Assign: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
 				v.CrossValidate = slices.Contains(value.([]string), "cv")
 			}},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: in(models, Spec), Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+		{Name: "methods", Kind: Words, Group: Model, Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
+			Help:   "methods to compare",
+			Assign: into(func(v *Values) *[]string { return &v.Compare.Methods })},
+		{Name: "sizes", Kind: Wholes, Group: Scores, Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
+			Help:   "also fit every method to nested random subsets of so many training rows",
+			Assign: into(func(v *Values) *[]int { return &v.Compare.Sizes })},
+		{Name: "folds", Kind: Whole, Group: Scores, Places: compares, Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+			Help:   "number of folds: each is predicted by fits to the others, unless rows are held out",
+			Assign: into(func(v *Values) *int { return &v.Compare.Folds })},
+		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
 			Help: "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
 			Assign: func(v *Values, value any) {
 				v.CrossValidation.Folds = value.(int)
@@ -37,9 +48,12 @@ func scoreOptions() Options {
 				v.CrossValidation.Seed = value.(uint64)
 				v.Fit.FoldSeed = v.CrossValidation.Seed
 			}},
-		{Name: "refit", Kind: Truth, Group: Scores, Places: models,
+		{Name: "refit", Kind: Truth, Group: Scores, Places: in(scored, "select"),
 			Help:   "tune the parameters again for each fold",
 			Assign: into(func(v *Values) *bool { return &v.CrossValidation.Refit })},
+		{Name: "score", Kind: Choice, Group: Scores, Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
+			Help:   "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density",
+			Assign: word(func(v *Values) *compare.RankBy { return &v.Compare.RankBy })},
 		{Name: "score", Kind: Choice, Group: Kernels, Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),
 			Help:   "score that decides which kernel is best",
 			Assign: word(func(v *Values) *fit.SelectionScore { return &v.Select.Score })},
@@ -59,11 +73,11 @@ func scoreOptions() Options {
 }
 
 func tuningOptions() Options {
-	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: []string{"select", "batch"}, Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-		Help:   "number of additional starts, from a Latin hypercube; gpfit keeps the best result. From 200 rows on, starts begin on half of the rows or fewer and race over all rows",
+	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, "batch"), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
+		Help:   "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows",
 		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
 	alone := restarts
-	alone.Places, alone.Help = []string{"fit", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
+	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
 	return Options{
 		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
 			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
@@ -72,13 +86,20 @@ func tuningOptions() Options {
 			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
 			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
 		alone, restarts,
-		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: []string{"fit", "select", "update", "batch", Spec}, Unset: "1000",
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: in(choices, "fit", "profile", "update", "batch", Spec), Unset: "1000",
 			Help:   "largest number of evaluations in each descent",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
-		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
+		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", "batch", Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
+			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes",
+			Assign: func(v *Values, value any) {
+				if v.Fit.Settings.ToleranceNats = value.(float64); value.(float64) == 0 {
+					v.Fit.Settings.ToleranceNats = -1 // never
+				}
+			}},
+		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
 			Help:   "method of descent; methods other than lbfgs are for comparison",
 			Assign: func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
-		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
+		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
 			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on",
 			Assign: word(func(v *Values) *hyperopt.Coarse { return &v.Fit.Settings.Coarse })},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Places: []string{"fit"}, Placeholder: "FILE",
@@ -104,6 +125,27 @@ func posteriorOptions() Options {
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
 	}
 }
+
+func expertOptions() Options {
+	return Options{
+		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
+			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows, with common parameters",
+			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
+			Assign: func(v *Values, value any) {
+				v.Fit.Experts = value.(string)
+				v.Data.Experts = true
+			}},
+		{Name: "combine", Kind: Choice, Group: Experts, Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
+			Help:   "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one",
+			Assign: word(func(v *Values) *experts.Rule { return &v.Fit.Combine })},
+		{Name: "expert-rows", Kind: Whole, Group: Experts, Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
+			Help:   "largest number of rows of a local expert; larger clusters are divided again",
+			Assign: into(func(v *Values) *int { return &v.Fit.ExpertRows })},
+	}
+}
+
+// maxSize is the largest number of rows of a subset: no table has more.
+const maxSize = 1 << 40
 
 // maxChains is the largest number of chains.
 const maxChains = 1000
@@ -144,8 +186,12 @@ func outputOptions() Options {
 			Help: "file for the model", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
 			Help: "file for the best model", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
+			Help: "file for the scores of each fit, .csv, .jsonl or .parquet", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
 			Help: "file for the model with the new rows", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
+			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
 			Help: "file for the result", Assign: out},
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
@@ -154,23 +200,23 @@ func outputOptions() Options {
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"update"}, Unset: "whether MODEL has it",
 			Help:   "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it",
 			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
-		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, rowTables, results, []string{"bench", "show", "report"}),
+		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, rowTables, results, []string{"bench", "kernel show", "show", "report"}),
 			Help: "replace output files that exist",
 			Assign: func(v *Values, value any) {
 				v.Output.Force = value.(bool)
 				v.Joint.Replace = v.Output.Force
 			}},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "inspect"),
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "kernel show", "inspect"),
 			Help:   "print one JSON object instead of text",
 			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
-		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: all,
+		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: in(all, "report"),
 			Help:   "print only warnings and errors on standard error, no progress and no notes",
 			Assign: into(func(v *Values) *bool { return &v.Output.Quiet })},
 	}
 }
 
 func deviceOptions() Options {
-	all := slices.Concat(models, rowTables, []string{"loo", "weights", "bench", "batch", Spec})
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", "bench", "batch", Spec})
 	return Options{
 		{Name: "device", Kind: Text, Group: Device, Places: all, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"},
 			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",

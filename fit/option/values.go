@@ -1,6 +1,7 @@
 package option
 
 import (
+	"gpfit/compare"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/gp/columns"
@@ -20,6 +21,10 @@ type Values struct {
 	CrossValidation fit.CrossValidation
 	// Select describes how to compare kernels.
 	Select fit.SelectOptions
+	// Compare describes how to compare methods.
+	Compare compare.Options
+	// Profile describes the curves, the contour or the fits of a profile.
+	Profile fit.ProfileOptions
 	// Joint requests joint draws and covariances.
 	Joint columns.Sampling
 	// Target is the target of a model that has several.

@@ -19,6 +19,8 @@ type Column struct {
 	Values []float64
 	// key is its path in a JSON object; nil if the object has it in another form.
 	key []string
+	// sparse means that NaN stands for a value that is not defined.
+	sparse bool
 }
 
 // json returns the values for a JSON object.
@@ -43,7 +45,13 @@ func (p *TargetColumns) Add(name string, values []float64, key ...string) {
 	if key == nil {
 		key = []string{name}
 	}
-	p.Columns = append(p.Columns, Column{name, values, key})
+	p.Columns = append(p.Columns, Column{Name: name, Values: values, key: key})
+}
+
+// AddSparse adds a column in which NaN stands for a value that is not defined: an empty
+// cell, or null.
+func (p *TargetColumns) AddSparse(name string, values []float64) {
+	p.Columns = append(p.Columns, Column{Name: name, Values: values, key: []string{name}, sparse: true})
 }
 
 // object returns the columns and Info as a JSON object.
@@ -99,7 +107,7 @@ func (t *Sheet) AddKeyed(parts []TargetColumns, keys Keys) error {
 	for _, p := range parts {
 		for i := range p.Columns {
 			c := &p.Columns[i]
-			if at := slices.IndexFunc(c.Values, func(v float64) bool { return v-v != 0 }); at >= 0 {
+			if at := slices.IndexFunc(c.Values, func(v float64) bool { return v-v != 0 && !(c.sparse && v != v) }); at >= 0 {
 				return &gp.RangeError{What: c.Name, Row: t.rows + keys.Place(at)}
 			}
 			c.Values = keys.spread(c.Values)

@@ -45,13 +45,17 @@ type Options struct {
 	// |f_k − f_{k+1}| ≤ RelativeTolerance·max(1, |f_{k+1}|) in five consecutive
 	// iterations. 0 means DefaultRelativeTolerance, negative means never.
 	RelativeTolerance float64
+	// ToleranceNats ends a start of LBFGS when its quadratic model promises a further
+	// decrease of f of no more than this and products of the Hessian confirm it
+	// (StatusGainConverged); 0 means never.
+	ToleranceNats float64
 	// Precision, times max(1, |f|), is the difference of two values below which
 	// their order counts as rounding; 0 means DefaultPrecision. A method that
 	// estimates f has a larger precision value.
 	Precision float64
 	// Race runs the starts of LBFGS in turns, one iteration at a time, and stops a
 	// start early if its quadratic model puts it in the basin of a better one
-	// (StatusMerged), or if even thirty times the decrease that its model promises
+	// (StatusMerged), or if even six times the decrease that its model promises
 	// would not reach the best (StatusDropped). That saves half of the evaluations
 	// or more, but may drop a start that creeps along a saddle and would have found
 	// the best.
@@ -59,6 +63,10 @@ type Options struct {
 	// Reach is the distance above the best, in units of f, within which an end
 	// still counts in a race. Starts that may reach it are not dropped.
 	Reach float64
+	// Eager lets a start without a metric try the bounds of parameters beyond their limits
+	// from its first iteration on, and not only near its end: for descents that prepare
+	// others, and should differ.
+	Eager bool
 	// Callback, unless nil, is called at each start's first point and after each
 	// accepted iteration. Calls never overlap, but with several objectives they
 	// come from different goroutines.
@@ -73,6 +81,8 @@ func (s Options) withDefaults() (Options, error) {
 		return s, fmt.Errorf("hyperopt: GradientTolerance is NaN")
 	case math.IsNaN(s.RelativeTolerance):
 		return s, fmt.Errorf("hyperopt: RelativeTolerance is NaN")
+	case !(s.ToleranceNats >= 0):
+		return s, fmt.Errorf("hyperopt: ToleranceNats is not a non-negative number: %g", s.ToleranceNats)
 	case !(s.Precision >= 0):
 		return s, fmt.Errorf("hyperopt: Precision is not a non-negative number: %g", s.Precision)
 	case !(s.Reach >= 0):
@@ -113,7 +123,12 @@ type Descent struct {
 	flatFrom int     // infeasible trials before the first of these iterations
 	// model approximates the Hessian from the steps so far.
 	model model
+	// noise is the estimated scatter of f, 0 if it is unknown.
+	noise float64
 }
+
+// rounding returns the difference of two values that says nothing about their order.
+func (d *Descent) rounding(f float64) float64 { return math.Max(d.s.noise(f), d.noise) }
 
 func newDescent(space *space, s Options, index int, start Start, ev *Oracle, notify func(*Descent)) *Descent {
 	return &Descent{space: space, s: s, index: index, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
@@ -142,7 +157,7 @@ func (d *Descent) Accept(p Point) {
 // step makes p the current iterate.
 func (d *Descent) step(p Point) {
 	d.change = math.Abs(d.at.F-p.F) / math.Max(1, math.Abs(p.F))
-	if d.change <= d.s.RelativeTolerance {
+	if d.change <= d.s.RelativeTolerance || d.s.RelativeTolerance >= 0 && math.Abs(d.at.F-p.F) <= d.noise {
 		d.flat++
 	} else {
 		d.restless()
@@ -156,6 +171,15 @@ func (d *Descent) step(p Point) {
 	d.model.learn(s, y)
 	d.at = p
 	d.iter++
+}
+
+// jump makes p, a step of which the model of the Hessian can learn nothing, the current
+// iterate and notifies the callback.
+func (d *Descent) jump(p Point) {
+	d.restless()
+	d.at = p
+	d.iter++
+	d.notify(d)
 }
 
 // restless resets the count of iterations with little change.
@@ -178,19 +202,25 @@ func (d *Descent) Converged() Status {
 	return StatusNone
 }
 
-// Promise returns the decrease of f to the minimum of its quadratic model over the
-// parameters that can move, or +Inf without a model.
-func (d *Descent) Promise() float64 {
-	if d.at.G == nil {
-		return math.Inf(1)
-	}
+// moving returns the parameters that are neither fixed nor at a bound that f pushes
+// outwards.
+func (d *Descent) moving() []int {
 	var index []int
 	for i := range d.at.Z {
 		if !d.space.fixed[i] && !d.space.held(i, d.at.Z, d.at.G) {
 			index = append(index, i)
 		}
 	}
-	return d.model.promise(index, d.at.G)
+	return index
+}
+
+// Promise returns the decrease of f to the minimum of its quadratic model over the
+// parameters that can move, or +Inf without a model.
+func (d *Descent) Promise() float64 {
+	if d.at.G == nil {
+		return math.Inf(1)
+	}
+	return d.model.promise(d.moving(), d.at.G)
 }
 
 // run descends from the start. The result has an error if the start failed or was
@@ -253,7 +283,7 @@ func (d *Descent) result(status Status, err error) StartResult {
 		Status: status, Err: err, Iterations: d.iter, Evaluations: d.ev.counts,
 	}
 	at := d.ev.best
-	if d.at.Z != nil && (status.Converged() || d.at.F <= at.F+d.s.noise(at.F)) {
+	if d.at.Z != nil && (status.Converged() || d.at.F <= at.F+d.rounding(at.F)) {
 		at = d.at // includes the gradient
 	}
 	var begin *StartError

@@ -44,6 +44,7 @@ type how struct {
 	Method                               Method
 	MaxEvaluations, Restarts             int
 	GradientTolerance, RelativeTolerance float64
+	ToleranceNats                        float64
 	RestartStd                           float64
 	Seed                                 uint64
 	Race                                 bool
@@ -54,7 +55,7 @@ type how struct {
 
 func (h how) settings() Options {
 	s := Options{Method: h.Method, MaxEvaluations: h.MaxEvaluations, GradientTolerance: h.GradientTolerance,
-		RelativeTolerance: h.RelativeTolerance, Race: h.Race, Reach: h.Reach, Callback: h.Callback}
+		RelativeTolerance: h.RelativeTolerance, ToleranceNats: h.ToleranceNats, Race: h.Race, Reach: h.Reach, Callback: h.Callback}
 	if h.searcher != nil {
 		s.Method = LBFGS{searcher: h.searcher}
 	}

@@ -8,19 +8,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// LBFGS is L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or
-// damped BFGS from a [Start.Metric]. The search directions are gonum's
-// [optimize.LBFGS] and the iteration is gonum's [optimize.LinesearchMethod], both
-// driven step by step through their reverse-communication interface. No goroutine
-// is involved, so panics, cancellation and the evaluation limit act at once, counts
-// are exact, and the same input gives the same bits.
-type LBFGS struct {
-	// Memory is the number of correction pairs; 0 means DefaultMemory.
-	Memory int
-	// searcher replaces the line search, for comparisons in tests.
-	searcher func(*stepLimit, Options) optimize.Linesearcher
-}
-
 // Name implements [Method].
 func (LBFGS) Name() string { return "lbfgs" }
 
@@ -34,7 +21,7 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 		m.searcher = func(l *stepLimit, s Options) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }
 	}
 	p := len(d.at.Z)
-	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, held: make([]bool, p), released: make([]int, p)}
+	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, gain: gainRule{last: d.at.F}, held: make([]bool, p), released: make([]int, p), tried: make([]int, p)}
 	q.hold()
 	for range maxRounds {
 		status, err := q.round()
@@ -45,26 +32,16 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 		if err != nil {
 			return StatusFailed, err
 		}
-		if !again && status != StatusNone {
+		if again || status == StatusNone {
+			continue
+		}
+		if more, err := q.revive(); err != nil {
+			return StatusFailed, err
+		} else if !more {
 			return status, nil
 		}
 	}
 	return StatusStalled, nil
-}
-
-// quasiNewton is a descent by L-BFGS.
-type quasiNewton struct {
-	LBFGS
-	*Descent
-	ctx context.Context
-	// newton means that the model of the Hessian determines the directions: after a
-	// start with a metric, until the model misleads.
-	newton bool
-	// held marks the parameters that stay at their bound; released counts how often
-	// each was released.
-	held     []bool
-	released []int
-	reverted bool // the best point was restored once
 }
 
 // hold holds the parameters at a bound that f pushes outwards and reports whether
@@ -121,7 +98,7 @@ func (q *quasiNewton) hit() bool {
 // round is needed. It holds the parameters at a bound that f pushes outwards; if
 // there are none, it releases those that f pushes inwards.
 func (q *quasiNewton) finish() (again bool, err error) {
-	if best := q.ev.best; best.F < q.at.F-q.s.noise(q.at.F) && !q.reverted {
+	if best := q.ev.best; best.F < q.at.F-q.rounding(q.at.F) && !q.reverted {
 		// In rare cases a trial that the line search rejected was better.
 		q.reverted = true
 		if ok, err := q.revert(best); ok || err != nil {
@@ -165,11 +142,14 @@ func (q *quasiNewton) round() (Status, error) {
 	if status := q.Converged(); status != StatusNone || q.settled() {
 		return status, nil
 	}
+	if moved, err := q.vanish(); moved || err != nil {
+		return StatusNone, err
+	}
 	v := newView(q)
 	if len(v.index) == 0 {
 		return StatusStalled, nil // all parameters are held: see finish
 	}
-	limit := &stepLimit{max: math.Inf(1)}
+	limit := &stepLimit{max: math.Inf(1), noise: q.noise}
 	dir := &director{memory: q.Memory, lo: v.lo, hi: v.hi, limit: limit}
 	if q.newton {
 		dir.newton = func(g, d []float64) bool { return q.model.newton(v.index, g, d) }
@@ -184,7 +164,7 @@ func (q *quasiNewton) round() (Status, error) {
 			// The search failed. Retry without the memory, unless steepest descent
 			// just failed.
 			if dir.steepest {
-				if q.Promise() <= q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F)) {
+				if q.Promise() <= math.Max(q.noise, q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F))) {
 					return StatusFunctionConverged, nil
 				}
 				return StatusStalled, nil
@@ -198,12 +178,15 @@ func (q *quasiNewton) round() (Status, error) {
 			if status := q.Converged(); status != StatusNone || q.settled() {
 				return status, nil
 			}
+			if done, err := q.exhausted(); done || err != nil {
+				return StatusGainConverged, err
+			}
 			if q.iter == hessianAfter && !q.newton {
-				if ok, err := q.look(); ok || err != nil {
+				if ok, err := q.measure(); ok || err != nil {
 					return StatusNone, err
 				}
 			}
-			if q.stuck() || q.hit() {
+			if q.stuck() || q.hit() || len(q.vanishing()) > 0 {
 				return StatusNone, nil
 			}
 		default:
@@ -211,13 +194,19 @@ func (q *quasiNewton) round() (Status, error) {
 				return StatusNone, err
 			}
 		}
+		if limit.suspect && !q.scattered {
+			if q.noise, err = q.scatter(q.ctx); err != nil {
+				return StatusNone, err
+			}
+			q.scattered, limit.noise = true, q.noise
+		}
 		op, err = lsm.Iterate(loc)
 	}
 }
 
-// look computes the Hessian at the current iterate and makes it the model of the
+// measure computes the Hessian at the current iterate and makes it the model of the
 // following steps. It reports whether it succeeded.
-func (q *quasiNewton) look() (bool, error) {
+func (q *quasiNewton) measure() (bool, error) {
 	still := slices.Clone(q.space.fixed)
 	for i, z := range q.at.Z {
 		still[i] = still[i] || z-q.space.lo[i] < hessianStep || q.space.hi[i]-z < hessianStep

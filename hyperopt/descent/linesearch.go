@@ -7,8 +7,14 @@ import (
 )
 
 // stepLimit passes the longest allowed step from the search direction to the line
-// search.
-type stepLimit struct{ max float64 }
+// search, and the noise of the values between the search and its owner.
+type stepLimit struct {
+	max float64
+	// noise is the estimated noise of the values, 0 if unknown. suspect says that noise
+	// may have decided a trial.
+	noise   float64
+	suspect bool
+}
 
 // sample is φ(a) = f(x + a·d) and, if slope is true, its derivative g.
 type sample struct {
@@ -81,6 +87,7 @@ func (s *valueFirst) Iterate(value, derivative float64) (optimize.Operation, flo
 			s.phase = searchGradient
 			return optimize.GradEvaluation, s.trial.a, nil
 		}
+		s.doubt()
 		s.shrink()
 	case searchGradient:
 		s.trial.g, s.trial.slope = derivative, true
@@ -116,9 +123,23 @@ func (s *valueFirst) promising() bool {
 	if t.f <= s.zero.f+armijo*t.a*s.zero.g && (t.f < s.lo.f || s.lo.a == 0) {
 		return true
 	}
-	eps := s.settings.noise(s.zero.f)
+	eps := s.noise()
 	s.rough = math.Abs(t.f-s.zero.f) <= eps && t.a*-s.zero.g <= 8*eps
 	return s.rough
+}
+
+// noise returns the difference of two values that says nothing about their order.
+func (s *valueFirst) noise() float64 {
+	return math.Max(s.settings.noise(s.zero.f), s.limit.noise)
+}
+
+// doubt notes whether noise may have made trial too high: both its difference and the
+// decrease that the slope promised are small.
+func (s *valueFirst) doubt() {
+	small := suspicious * math.Max(1, math.Abs(s.zero.f))
+	if math.Abs(s.trial.f-s.zero.f) <= small && s.trial.a*-s.zero.g <= small {
+		s.limit.suspect = true
+	}
 }
 
 // shrink makes trial, which is too high, the new end of the bracket.
@@ -161,7 +182,7 @@ func (s *valueFirst) next() (optimize.Operation, float64, error) {
 	if s.bracketed {
 		// Near the boundary of the domain of f, little can be gained.
 		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
-		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.settings.noise(s.zero.f)
+		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.noise()
 	} else {
 		end = end || s.lo.a >= s.limit.max
 	}

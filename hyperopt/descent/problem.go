@@ -72,6 +72,10 @@ type Search struct {
 	Objectives []Func
 	// Parameters are the p elements of the vector. Required.
 	Parameters []Parameter
+	// Limits, unless nil, returns for each element of z the value from which its effect
+	// vanishes, so that f changes almost linearly with a power of its inverse, or +Inf: a
+	// lengthscale much longer than its column. LBFGS then tries the upper bound.
+	Limits func(z []float64) []float64
 	// Starts are the start points; nil means one, at the parameters' Start values.
 	// A free parameter outside its bounds is moved to the nearest bound, with a
 	// warning for start 0.

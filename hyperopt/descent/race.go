@@ -115,7 +115,7 @@ func judge(field []*racer, reach float64) {
 		if o := slices.IndexFunc(order[:i], r.joins); o >= 0 {
 			r.into = order[o].index
 			r.leave(StatusMerged)
-		} else if gap := r.at.F - best; gap > reach+raceMargin+raceHope*math.Max(r.promise, r.before) {
+		} else if gap := r.at.F - best; gap+raceGain > reach+raceHope*math.Max(r.promise, r.before) {
 			r.leave(StatusDropped)
 		}
 	}

@@ -36,6 +36,7 @@ func newRun(p Search, s Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	space.limits = p.Limits
 	starts, err := space.begin(p.Starts)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ type space struct {
 	lo, hi   []float64
 	fixed    []bool
 	warnings []string
+	limits   func(z []float64) []float64 // see Search; may be nil
 }
 
 // newSpace checks the parameters.

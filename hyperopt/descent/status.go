@@ -16,8 +16,12 @@ const (
 	// in five consecutive iterations without an infeasible trial, with the gradient
 	// still above its tolerance; or that floating-point precision allowed no
 	// further decrease of f, and its quadratic model promises no more than
-	// RelativeTolerance.
+	// RelativeTolerance or the noise of the values.
 	StatusFunctionConverged
+	// StatusGainConverged means that the quadratic model promises no further decrease
+	// of f above ToleranceNats and that products of the Hessian, which would show a
+	// saddle, confirm it.
+	StatusGainConverged
 	// StatusAllFixed means that all parameters are fixed; f was evaluated once.
 	StatusAllFixed
 	// StatusStalled means that the gradient is above its tolerance, but that
@@ -41,7 +45,7 @@ const (
 )
 
 var statusNames = [...]string{"none", "gradient-converged", "function-converged",
-	"all-fixed", "stalled", "max-evaluations", "cancelled", "failed", "dropped", "merged"}
+	"gain-converged", "all-fixed", "stalled", "max-evaluations", "cancelled", "failed", "dropped", "merged"}
 
 // String returns the name used in JSON output, for example
 // "gradient-converged".
@@ -54,7 +58,7 @@ func (s Status) String() string {
 
 // Converged reports whether a convergence criterion holds.
 func (s Status) Converged() bool {
-	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusAllFixed
+	return s == StatusGradientConverged || s == StatusFunctionConverged || s == StatusGainConverged || s == StatusAllFixed
 }
 
 // BoundSide names a bound.

@@ -8,6 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/plotting"
 )
 
 func TestMedian(t *testing.T) {
@@ -119,12 +120,16 @@ func TestPlot(t *testing.T) {
 			results = append(results, r)
 		}
 	}
-	l := Plot(results)
+	f := Plot(results)
 	var names []string
-	for _, s := range l.Series {
-		names = append(names, s.Name)
-		if !slices.Equal(s.X, []float64{1000, 2000, 4000}) {
-			t.Errorf("%s: n = %v", s.Name, s.X)
+	for _, layer := range f.Charts[0].Layers {
+		l, ok := layer.(*plotting.Line)
+		if !ok {
+			continue
+		}
+		names = append(names, l.Name)
+		if !slices.Equal(l.X, []float64{1000, 2000, 4000}) {
+			t.Errorf("%s: n = %v", l.Name, l.X)
 		}
 	}
 	want := []string{"cpu: value and gradient", "cpu: value", "cpu: limit of value and gradient, n³ at 160 GFLOP/s", "cuda:0: value and gradient", "cuda:0: value"}

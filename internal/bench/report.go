@@ -88,9 +88,8 @@ func (p *Printer) Result(r *Result) error {
 
 // Plot returns a plot of time against n, with the time for n³ operations at the
 // rate of each device's matrix product.
-func Plot(results []*Result) *plotting.LogLog {
-	l := &plotting.LogLog{XLabel: "rows n", YLabel: "seconds"}
-	l.Title = fmt.Sprintf("One evaluation, %s, %d columns", results[0].Kernel, results[0].D)
+func Plot(results []*Result) *plotting.Figure {
+	chart := plotting.Chart{X: plotting.Axis{Label: "rows n", Log: true}, Y: plotting.Axis{Label: "seconds", Log: true}}
 	var devices []string
 	for _, r := range results {
 		if !slices.Contains(devices, r.Device) {
@@ -98,11 +97,11 @@ func Plot(results []*Result) *plotting.LogLog {
 		}
 	}
 	for group, name := range devices {
-		gradient := plotting.Series{Name: name + ": value and gradient", Group: group}
-		value := plotting.Series{Name: name + ": value", Group: group, Style: plotting.MeasuredDashed}
+		gradient := &plotting.Line{Name: name + ": value and gradient", Color: group}
+		value := &plotting.Line{Name: name + ": value", Color: group, Dashed: true}
 		of := sortedByN(results, name)
 		rate := slices.MaxFunc(of, func(a, b *Result) int { return cmp.Compare(a.DgemmGFlops, b.DgemmGFlops) }).DgemmGFlops
-		limit := plotting.Series{Group: group, Style: plotting.Limit}
+		limit := &plotting.Line{Color: group, Thin: true, Dashed: true}
 		limit.Name = fmt.Sprintf("%s: limit of value and gradient, n³ at %s GFLOP/s", name, threeDigits(rate))
 		for _, r := range of {
 			n := float64(r.N)
@@ -112,12 +111,17 @@ func Plot(results []*Result) *plotting.LogLog {
 				limit.X, limit.Y = append(limit.X, n), append(limit.Y, n*n*n/(rate*1e9))
 			}
 		}
-		l.Series = append(l.Series, gradient, value)
+		chart.X.Ticks = append(chart.X.Ticks, gradient.X...)
+		chart.Layers = append(chart.Layers, gradient, &plotting.Points{X: gradient.X, Y: gradient.Y, Color: group})
+		chart.Layers = append(chart.Layers, value, &plotting.Points{X: value.X, Y: value.Y, Color: group, Shape: plotting.Ring})
 		if len(limit.X) > 0 {
-			l.Series = append(l.Series, limit)
+			chart.Layers = append(chart.Layers, limit)
 		}
 	}
-	return l
+	slices.Sort(chart.X.Ticks)
+	chart.X.Ticks = slices.Compact(chart.X.Ticks)
+	title := fmt.Sprintf("One evaluation, %s, %d columns", results[0].Kernel, results[0].D)
+	return &plotting.Figure{Title: title, Charts: []plotting.Chart{chart}}
 }
 
 // threeDigits formats a rate without an exponent.

@@ -5,7 +5,7 @@ import "gpfit/device/cuda/kernels/ptx"
 // Kernel is a kernel and its parameters, each of 8 bytes.
 type (
 	Kernel    = ptx.Entry
-	Param     = ptx.Param
+	Param     = ptx.EntryParam
 	ParamKind = ptx.ParamKind
 )
 

@@ -110,11 +110,17 @@ class FitParameters(BaseEstimator):
         largest variance that gpfit may add to the diagonal if the covariance is not
         positive definite; the result reports what gpfit added (scaled target²)
     restarts : whole number, default 0
-        number of additional starts, from a Latin hypercube; gpfit keeps the best
-        result. From 200 rows on, starts begin on half of the rows or fewer and race
-        over all rows; with coarse off, each start runs to its end over all rows
+        number of additional starts: combinations of noise, lengthscales and periods
+        that the data suggest, then a sequence that fills the space around them; gpfit
+        keeps the best result. From 200 rows on, twice as many begin on half of the rows
+        or fewer, and the best race over all rows; with coarse off, each start runs to
+        its end over all rows
     max_evals : whole number, default None
         largest number of evaluations in each descent
+    tolerance_nats : number, default None
+        end a descent over all rows when it can lower the objective by no more than
+        this; 0 descends until the gradient vanishes or rounding hides the objective's
+        changes (nats)
     optimizer : word, default "lbfgs"
         method of descent; methods other than lbfgs are for comparison: lbfgs, adam,
         nelder-mead
@@ -125,6 +131,16 @@ class FitParameters(BaseEstimator):
         file that records every evaluation: after a crash or Ctrl-C the same command
         continues from there and ends with the same bits; gpfit removes the file when
         the fit ends
+    experts : text, default None
+        divide the rows among local experts, for tables too large for one process: an
+        exact process for each of K clusters of the scaled rows, with common parameters
+    combine : word, default None
+        how local experts predict: rbcm, all of them as a robust Bayesian committee
+        machine; or nearest, the one whose centre is nearest, in the time of one: rbcm,
+        nearest
+    expert_rows : whole number, default None
+        largest number of rows of a local expert; larger clusters are divided again
+        (rows)
     posterior : word, default "none"
         draw the parameters from their posterior after the fit: laplace, from a normal
         distribution over their logarithms, or hmc, by the No-U-Turn sampler;
@@ -192,9 +208,13 @@ class FitParameters(BaseEstimator):
         max_jitter=0,
         restarts=0,
         max_evals=None,
+        tolerance_nats=None,
         optimizer="lbfgs",
         coarse="auto",
         checkpoint=None,
+        experts=None,
+        combine=None,
+        expert_rows=None,
         posterior="none",
         posterior_chains=None,
         posterior_warmup=None,
@@ -242,9 +262,13 @@ class FitParameters(BaseEstimator):
         self.max_jitter = max_jitter
         self.restarts = restarts
         self.max_evals = max_evals
+        self.tolerance_nats = tolerance_nats
         self.optimizer = optimizer
         self.coarse = coarse
         self.checkpoint = checkpoint
+        self.experts = experts
+        self.combine = combine
+        self.expert_rows = expert_rows
         self.posterior = posterior
         self.posterior_chains = posterior_chains
         self.posterior_warmup = posterior_warmup

@@ -78,7 +78,7 @@ func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) 
 // OpenFor is Open for a fit. It prints what the fit needs, and returns an error if a
 // device has too little memory and c has no fallback.
 func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
-	o, err := Open(ctx, msg, c, job.N(), job.Program(), one)
+	o, err := Open(ctx, msg, c, job.LargestMatrix(), job.Program(), one)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *f
 // function when it is done with the posterior.
 func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Posterior, func(), error) {
 	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Posterior, error) {
-		NotePlan(msg, b.Plan(m.N(), len(m.Columns)))
+		NotePlan(msg, m.Backend(b).Plan(m.N(), len(m.Columns)))
 		p, err := m.Condition(ctx, b)
 		if err == nil {
 			p.Workspace().OnProgress(msg.Progress)
@@ -107,7 +107,7 @@ func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *g
 // device. The caller calls the returned function when it is done with them.
 func Mixture(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Mixture, error) {
-		NotePlan(msg, b.Plan(m.N(), len(m.Columns)))
+		NotePlan(msg, m.Backend(b).Plan(m.N(), len(m.Columns)))
 		return m.Mixture(ctx, b, limit)
 	})
 }
@@ -125,7 +125,7 @@ func prepare[P io.Closer](ctx context.Context, msg *messages.Writer, c option.Co
 	if err != nil {
 		return result, nil, err
 	}
-	o, err := Open(ctx, msg, c, m.N(), prog, true)
+	o, err := Open(ctx, msg, c, m.LargestMatrix(), prog, true)
 	if err != nil {
 		return result, nil, err
 	}

@@ -20,7 +20,7 @@ const completedBytes = 8 << 20
 // namesParameters reports whether an option has items that begin with the name of a
 // parameter.
 func namesParameters(o *option.Option) bool {
-	return slices.ContainsFunc([]option.ValueKind{option.Starts, option.Fixed, option.Intervals, option.Densities, option.Ties}, func(k option.ValueKind) bool {
+	return slices.ContainsFunc([]option.ValueKind{option.Starts, option.Fixed, option.Intervals, option.Densities, option.Ties, option.Names}, func(k option.ValueKind) bool {
 		return k.Name == o.Kind.Name
 	})
 }
@@ -32,6 +32,8 @@ func (f *tableFlag) completeParameter(cmd *cobra.Command, args []string, begun s
 	name, _, hasValue := strings.Cut(begun, "=")
 	var words []string
 	switch {
+	case f.option.Kind.Name == option.Names.Name:
+		words = f.all.parameterNames(cmd, args)
 	case !hasValue:
 		for _, p := range f.all.parameterNames(cmd, args) {
 			words = append(words, p+"=")

@@ -42,6 +42,8 @@ type Writer struct {
 	// running evaluation. With a fit, its state takes the place of status.
 	status string
 	fit    *fitting
+	// counted is when Count began.
+	counted time.Time
 	// mu protects the writer from the clock, which redraws the line on a terminal.
 	mu      sync.Mutex
 	ticking bool

@@ -32,6 +32,22 @@ func (m *Writer) show(always bool, status string) {
 	m.draw(status, always)
 }
 
+// Count shows how many of a number of equal parts are done, and about how much time is
+// left. The first call of a count has done = 0.
+func (m *Writer) Count(part string, done, all int) {
+	m.mu.Lock()
+	if done == 0 {
+		m.counted = time.Now()
+	}
+	spent := time.Since(m.counted)
+	m.mu.Unlock()
+	text := fmt.Sprintf("%s %d of %d", part, min(done+1, all), all)
+	if done > 0 && done < all && spent > time.Second {
+		text += fmt.Sprintf("; about %s left", Roughly(spent*time.Duration(all-done)/time.Duration(done)))
+	}
+	m.show(done == 0, text)
+}
+
 // Expect announces a fit with these stages, which Iteration and Progress then show.
 func (m *Writer) Expect(stages []hyperopt.Expectation) {
 	m.mu.Lock()
@@ -229,7 +245,7 @@ func (f *fitting) text(now time.Time) string {
 	}
 	clauses := []string{running}
 	if left := f.left(now); left > 0 {
-		clauses = append(clauses, "about "+roughly(left)+" left")
+		clauses = append(clauses, "about "+Roughly(left)+" left")
 	}
 	if !f.begun {
 		return strings.Join(clauses, "; ")
@@ -245,8 +261,8 @@ func (f *fitting) text(now time.Time) string {
 	return strings.Join(clauses, "; ")
 }
 
-// roughly rounds an estimated time, which is known to one digit or two.
-func roughly(d time.Duration) string {
+// Roughly rounds an estimated time, which is known to one digit or two.
+func Roughly(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return max(d, time.Second).Round(time.Second).String()

@@ -185,15 +185,21 @@ func (f *File) Summary(stdout io.Writer, asJSON bool, info map[string]any) error
 // Sheet returns a sheet that writes a table of results to w. info holds further members
 // of the JSON object.
 func (f *File) Sheet(w io.Writer, info map[string]any) *columns.Sheet {
-	switch f.Format {
-	case JSON:
+	if f.Format == JSON {
 		return columns.NewSheet(w, true, info)
-	case JSONLines:
-		return columns.NewTable(columns.NewJSONLines(w))
-	case NPY:
-		return columns.NewTable(naming{columns.NewNPY(w), f})
-	case Parquet:
-		return columns.NewTable(newParquet(w))
 	}
-	return columns.NewTable(columns.NewCSV(w))
+	return columns.NewTable(f.Encoder(w))
+}
+
+// Encoder returns the encoder of the format, for formats other than JSON.
+func (f *File) Encoder(w io.Writer) columns.BlockEncoder {
+	switch f.Format {
+	case JSONLines:
+		return columns.NewJSONLines(w)
+	case NPY:
+		return naming{columns.NewNPY(w), f}
+	case Parquet:
+		return newParquet(w)
+	}
+	return columns.NewCSV(w)
 }

@@ -18,8 +18,8 @@ const (
 	Double
 )
 
-// Param is a parameter of a kernel.
-type Param struct {
+// EntryParam is a parameter of a kernel.
+type EntryParam struct {
 	Name string
 	Kind ParamKind
 }
@@ -27,7 +27,7 @@ type Param struct {
 // Entry is a kernel and its parameters.
 type Entry struct {
 	Name   string
-	Params []Param
+	Params []EntryParam
 }
 
 // Each entry is a separate module, for points x stored by column; [Kernel.Uniforms]
@@ -60,15 +60,15 @@ func Entries() []*Entry { return []*Entry{&Fill, &Cross, &Multiply, &Contract} }
 
 // params parses a list of parameters: a star marks a pointer, a point a float64; the
 // others are integers.
-func params(list string) []Param {
-	var out []Param
+func params(list string) []EntryParam {
+	var out []EntryParam
 	for _, name := range bytes.Fields([]byte(list)) {
-		p := Param{string(name), Int}
+		p := EntryParam{string(name), Int}
 		switch name[0] {
 		case '*':
-			p = Param{string(name[1:]), Pointer}
+			p = EntryParam{string(name[1:]), Pointer}
 		case '.':
-			p = Param{string(name[1:]), Double}
+			p = EntryParam{string(name[1:]), Double}
 		}
 		out = append(out, p)
 	}

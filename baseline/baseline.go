@@ -1,0 +1,117 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Method is a regression method. Fit learns from n rows of d columns and their n
+// targets. It keeps neither x nor y. Numbers that are not finite are a [ValueError].
+type Method interface {
+	Fit(x mat.Matrix, y []float64) (Model, error)
+}
+
+// Model predicts the targets of rows of the same d columns. It is safe for concurrent
+// use.
+type Model interface {
+	Predict(x mat.Matrix) (Prediction, error)
+}
+
+// Prediction holds the mean and, if the method has a density, the variance of a new
+// target for every row. The variance includes the noise. It is nil without a density.
+type Prediction struct {
+	Mean, Variance []float64
+}
+
+// ValueError reports a number that is not finite.
+type ValueError struct {
+	// Row and Column count from 0; Column is −1 for the target.
+	Row, Column int
+	Value       float64
+}
+
+func (e *ValueError) Error() string {
+	what := "target"
+	if e.Column >= 0 {
+		what = fmt.Sprintf("column %d", e.Column)
+	}
+	return fmt.Sprintf("baseline: row %d, %s is %v; fill in or leave out such rows", e.Row, what, e.Value)
+}
+
+// checkRows returns an error unless x has at least one row and one column and all its
+// numbers are finite.
+func checkRows(x mat.Matrix) error {
+	if x == nil {
+		return fmt.Errorf("baseline: there are no rows")
+	}
+	n, d := x.Dims()
+	if n == 0 || d == 0 {
+		return fmt.Errorf("baseline: %d rows of %d columns; at least one row and one column are needed", n, d)
+	}
+	for i := range n {
+		for c := range d {
+			if v := x.At(i, c); !finite(v) {
+				return &ValueError{Row: i, Column: c, Value: v}
+			}
+		}
+	}
+	return nil
+}
+
+// checkTable checks the data of a fit.
+func checkTable(x mat.Matrix, y []float64) error {
+	if err := checkRows(x); err != nil {
+		return err
+	}
+	if n, _ := x.Dims(); len(y) != n {
+		return fmt.Errorf("baseline: %d targets for %d rows", len(y), n)
+	}
+	for i, v := range y {
+		if !finite(v) {
+			return &ValueError{Row: i, Column: -1, Value: v}
+		}
+	}
+	return nil
+}
+
+// checkWidth checks rows to predict for, against the columns of the fit.
+func checkWidth(x mat.Matrix, d int) error {
+	if err := checkRows(x); err != nil {
+		return err
+	}
+	if _, have := x.Dims(); have != d {
+		return fmt.Errorf("baseline: rows of %d columns for a model of %d columns", have, d)
+	}
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// allFinite reports whether the results of a fit are numbers.
+func allFinite(values ...float64) bool {
+	for _, v := range values {
+		if !finite(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// errRange is the error of a fit whose results are not finite.
+var errRange = fmt.Errorf("baseline: the numbers are too large or too small to compute with; change the units of the columns or the target")
+
+// checkChoices checks the numbers that a penalty or width is chosen from.
+func checkChoices(name string, choices []float64, zero bool) error {
+	for i, v := range choices {
+		if !finite(v) || v < 0 || v == 0 && !zero {
+			want := "a positive finite number"
+			if zero {
+				want = "a finite number, 0 or more"
+			}
+			return fmt.Errorf("baseline: %s[%d] is %v; give %s", name, i, v, want)
+		}
+	}
+	return nil
+}

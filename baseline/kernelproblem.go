@@ -1,0 +1,219 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	gonumblas "gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/cpu/blas"
+	"gpfit/kernel"
+)
+
+// kernelProblem is the data of a kernel ridge regression and the best solution so far.
+type kernelProblem struct {
+	blas    *blas.Implementation
+	program *kernel.Program
+	scale   scaling
+	points  *kernel.Points
+	y       []float64
+	level   float64
+	// size is the mean square of y, 1 if that is 0.
+	size float64
+	// theta are the parameters for width 1, and lengthscales the elements that a width
+	// multiplies.
+	theta        []float64
+	lengthscales []int
+	likelihood   bool
+
+	// covariance is K for the width formed, and factor its factor, then its inverse.
+	covariance, factor []float64
+	formed             float64
+
+	// best and alpha have the smallest value of the score chosen by likelihood.
+	best          candidate
+	value         float64
+	alpha         []float64
+	loo, evidence float64
+	// failure is the error of the last attempt that has no score.
+	failure error
+}
+
+// at returns θ for a width.
+func (p *kernelProblem) at(width float64) []float64 {
+	theta := append([]float64(nil), p.theta...)
+	for _, i := range p.lengthscales {
+		theta[i] *= width
+	}
+	return theta
+}
+
+// try solves for a penalty and a width, returns the score, which is +∞ if K + λI is not
+// positive definite, and keeps the solution if it is the best so far.
+func (p *kernelProblem) try(c candidate) (float64, error) {
+	n := len(p.y)
+	p.form(c.width)
+	copy(p.factor, p.covariance)
+	for i := range n {
+		p.factor[i*n+i] += c.lambda
+	}
+	if !p.blas.Dpotrf(gonumblas.Lower, n, p.factor, n) {
+		p.failure = fmt.Errorf("baseline: K + λI of %s is not positive definite with λ = %.4g; give a larger penalty", p.program.Text, c.lambda)
+		return math.Inf(1), nil
+	}
+	determinant := 0.0
+	for i := range n {
+		determinant += 2 * math.Log(p.factor[i*n+i])
+	}
+	alpha := append([]float64(nil), p.y...)
+	lower := blas64.Triangular{Uplo: gonumblas.Lower, Diag: gonumblas.NonUnit, N: n, Stride: n, Data: p.factor}
+	blas64.Trsv(gonumblas.NoTrans, lower, blas64.Vector{N: n, Inc: 1, Data: alpha})
+	fit := squares(alpha)
+	blas64.Trsv(gonumblas.Trans, lower, blas64.Vector{N: n, Inc: 1, Data: alpha})
+	if !allFinite(alpha...) {
+		return 0, errRange
+	}
+	p.blas.Dpotri(gonumblas.Lower, n, p.factor, n)
+	loo := 0.0
+	for i, a := range alpha { // RW, eq. 5.12
+		e := a / p.factor[i*n+i]
+		loo += e * e / float64(n)
+	}
+	// RW, eq. 5.8, for the variance fit/n of the signal, which is the best.
+	evidence := -(determinant + float64(n)*(1+math.Log(2*math.Pi*fit/float64(n)))) / 2
+	// Neither score depends on the units of the targets.
+	value := float64(n) / 2 * math.Log(loo/p.size)
+	if p.likelihood {
+		value = (determinant + float64(n)*math.Log(fit/p.size)) / 2
+	}
+	if math.IsNaN(value) {
+		return 0, errRange
+	}
+	if p.alpha == nil || value < p.value {
+		p.best, p.value, p.alpha, p.loo, p.evidence = c, value, alpha, loo, evidence
+	}
+	return value, nil
+}
+
+// form computes the lower triangle of K.
+func (p *kernelProblem) form(width float64) {
+	if p.formed == width {
+		return
+	}
+	n := len(p.y)
+	if p.covariance == nil {
+		p.covariance, p.factor = make([]float64, n*n), make([]float64, n*n)
+	}
+	ev := kernel.NewEvaluator(p.program)
+	ev.Bind(p.at(width))
+	for i := range n {
+		ev.Row(p.covariance[i*n:], p.points, i, p.points, 0, i+1)
+	}
+	p.formed = width
+}
+
+// meanVariance returns the mean of k(x, x) over the rows.
+func (p *kernelProblem) meanVariance() float64 {
+	ev := kernel.NewEvaluator(p.program)
+	ev.Bind(p.at(1))
+	diagonal := make([]float64, len(p.y))
+	ev.Diagonal(diagonal, p.points, 0, len(diagonal))
+	return mean(diagonal)
+}
+
+// model returns the best solution.
+func (p *kernelProblem) model() *KernelModel {
+	return &KernelModel{
+		Kernel: p.program.Text, Theta: p.at(p.best.width), Lambda: p.best.lambda, Width: p.best.width,
+		Alpha: p.alpha, Intercept: p.level, Error: p.loo, LogEvidence: p.evidence,
+		program: p.program, points: p.points, scale: p.scale,
+	}
+}
+
+// Predict returns means, b + Σ α_i k(x_i, x).
+func (m *KernelModel) Predict(x mat.Matrix) (Prediction, error) {
+	if err := checkWidth(x, m.program.D); err != nil {
+		return Prediction{}, err
+	}
+	rows := points(m.scale.apply(x))
+	ev := kernel.NewEvaluator(m.program)
+	ev.Bind(m.Theta)
+	out, row := make([]float64, rows.N), make([]float64, m.points.N)
+	for i := range out {
+		ev.Row(row, rows, i, m.points, 0, m.points.N)
+		out[i] = m.Intercept + dot(row, m.Alpha)
+	}
+	return Prediction{Mean: out}, nil
+}
+
+func points(x *mat.Dense) *kernel.Points {
+	n, d := x.Dims()
+	return kernel.NewPoints(x.RawMatrix().Data, n, d)
+}
+
+// identity is the scaling that leaves columns as they are.
+func identity(x mat.Matrix) scaling {
+	_, d := x.Dims()
+	return scaling{make([]float64, d), slices.Repeat([]float64{1}, d), make([]bool, d)}
+}
+
+// startTheta returns the parameters of the text and defaults for others, and which
+// elements are lengthscales that the text does not give.
+func startTheta(prog *kernel.Program, x *kernel.Points) (theta []float64, lengthscales []int) {
+	theta = slices.Repeat([]float64{1}, prog.NumParams)
+	for _, q := range prog.Params {
+		for i := range q.Size {
+			switch at := q.Offset + i; {
+			case q.Start != nil:
+				theta[at] = q.Start[i]
+			case q.Kind == kernel.Lengthscale:
+				theta[at] = medianDistance(x, q.Dims)
+				lengthscales = append(lengthscales, at)
+			case q.Kind == kernel.Period:
+				theta[at] = smallestRange(x, q.Dims) / 3
+			}
+		}
+	}
+	return theta, lengthscales
+}
+
+// medianDistance returns the median distance of pairs of rows over columns, from pairs
+// that do not depend on anything but the number of rows; 1 if all rows are equal.
+func medianDistance(x *kernel.Points, dims []int) float64 {
+	const pairs = 4000
+	rng := rand.New(rand.NewPCG(1, 1))
+	var distances []float64
+	for range pairs {
+		i, j := rng.IntN(x.N), rng.IntN(x.N)
+		sum := 0.0
+		for _, c := range dims {
+			sum = math.Hypot(sum, x.Column(c)[i]-x.Column(c)[j])
+		}
+		if sum > 0 {
+			distances = append(distances, sum)
+		}
+	}
+	if distances == nil {
+		return 1
+	}
+	slices.Sort(distances)
+	return distances[len(distances)/2]
+}
+
+// smallestRange returns the smallest range of columns that vary, or 1.
+func smallestRange(x *kernel.Points, dims []int) float64 {
+	out := math.Inf(1)
+	for _, c := range dims {
+		if r := slices.Max(x.Column(c)) - slices.Min(x.Column(c)); r > 0 {
+			out = min(out, r)
+		}
+	}
+	if math.IsInf(out, 1) {
+		return 1
+	}
+	return out
+}

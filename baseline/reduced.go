@@ -1,0 +1,179 @@
+package baseline
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// reduced is penalised least squares
+//
+//	minimise ‖y − Bb − Zw‖² + λ‖w‖²
+//
+// without the columns B that are not penalised: with an orthonormal basis Q of B, z and y
+// are the residuals of Z and y after regression on B, and w minimises ‖y − Zw‖² + λ‖w‖²
+// in these (ESL, section 3.2.3). The same holds for a posterior of w when b has a flat
+// prior (RW, section 2.7).
+type reduced struct {
+	z *mat.Dense
+	y []float64
+	// q is Q, n×r, and coordinates maps a row b of B to its coordinates in Q; nil if
+	// there is no B.
+	q, coordinates *mat.Dense
+	// zq is QᵀZ, and yq is Qᵀy before the regression.
+	zq *mat.Dense
+	yq []float64
+}
+
+// newReduced regresses z and y on the columns of b, which may be nil. It changes z.
+func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
+	r := &reduced{z: z, y: append([]float64(nil), y...)}
+	if b == nil {
+		return r, nil
+	}
+	svd, err := thinSVD(b)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := b.Dims()
+	k := svd.rank
+	r.q = mat.DenseCopyOf(svd.u.Slice(0, n, 0, k))
+	_, width := b.Dims()
+	r.coordinates = mat.DenseCopyOf(svd.v.Slice(0, width, 0, k))
+	for j := range k {
+		for i := range width {
+			r.coordinates.Set(i, j, r.coordinates.At(i, j)/svd.s[j])
+		}
+	}
+	r.yq, r.zq = make([]float64, k), &mat.Dense{}
+	for range 2 { // the second time removes what rounding left
+		part := multiplyTransposed(r.q, r.y)
+		add(r.yq, 1, part)
+		add(r.y, -1, multiply(r.q, part))
+		var zq, project mat.Dense
+		zq.Mul(r.q.T(), z)
+		project.Mul(r.q, &zq)
+		z.Sub(z, &project)
+		if r.zq.IsEmpty() {
+			r.zq = &zq
+		} else {
+			r.zq.Add(r.zq, &zq)
+		}
+	}
+	if squares(r.y) <= constantColumn*constantColumn*squares(y) {
+		clear(r.y) // nothing but rounding
+	}
+	return r, nil
+}
+
+// dof returns the number of observations less the number of columns in B.
+func (r *reduced) dof() int { return len(r.y) - len(r.yq) }
+
+// row returns the coordinates g in Q of the row b, and the row z less its regression.
+func (r *reduced) row(b, z []float64) (g, rest []float64) {
+	if r.q == nil {
+		return nil, z
+	}
+	g = multiplyTransposed(r.coordinates, b)
+	rest = append([]float64(nil), z...)
+	add(rest, -1, multiplyTransposed(r.zq, g))
+	return g, rest
+}
+
+// leverage returns 1 − Σ q² for every row: the share of a target that B leaves.
+func (r *reduced) leverage() []float64 {
+	out := make([]float64, len(r.y))
+	for i := range out {
+		out[i] = 1
+		if r.q != nil {
+			out[i] -= squares(r.q.RawRowView(i))
+		}
+	}
+	return out
+}
+
+// decomposition is a thin singular value decomposition. Values after the first rank are
+// 0 but for rounding.
+type decomposition struct {
+	u, v *mat.Dense
+	s    []float64
+	rank int
+}
+
+// thinSVD decomposes a. Singular values count as 0 below the usual bound, max(n, d)·ε
+// times the largest.
+func thinSVD(a mat.Matrix) (*decomposition, error) {
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDThin) {
+		return nil, errRange
+	}
+	out := &decomposition{u: &mat.Dense{}, v: &mat.Dense{}, s: svd.Values(nil)}
+	svd.UTo(out.u)
+	svd.VTo(out.v)
+	n, d := a.Dims()
+	for _, s := range out.s {
+		if !finite(s) {
+			return nil, errRange
+		}
+		if s > float64(max(n, d))*0x1p-52*out.s[0] && s > 0 {
+			out.rank++
+		}
+	}
+	return out, nil
+}
+
+func multiply(a *mat.Dense, v []float64) []float64 {
+	n, _ := a.Dims()
+	out := mat.NewVecDense(n, nil)
+	out.MulVec(a, mat.NewVecDense(len(v), v))
+	return out.RawVector().Data
+}
+
+func multiplyTransposed(a *mat.Dense, v []float64) []float64 {
+	_, d := a.Dims()
+	out := mat.NewVecDense(d, nil)
+	out.MulVec(a.T(), mat.NewVecDense(len(v), v))
+	return out.RawVector().Data
+}
+
+// add adds factor·v to to.
+func add(to []float64, factor float64, v []float64) {
+	blas64.Axpy(factor, blas64.Vector{N: len(v), Inc: 1, Data: v}, blas64.Vector{N: len(v), Inc: 1, Data: to})
+}
+
+func dot(a, b []float64) float64 {
+	return blas64.Dot(blas64.Vector{N: len(a), Inc: 1, Data: a}, blas64.Vector{N: len(b), Inc: 1, Data: b})
+}
+
+func squares(v []float64) float64 { return dot(v, v) }
+
+func scaled(factor float64, v []float64) []float64 {
+	out := make([]float64, len(v))
+	add(out, factor, v)
+	return out
+}
+
+// level returns the mean of the targets where Z is 0, for B that is an intercept or
+// nothing.
+func (r *reduced) level(weights []float64) float64 {
+	if r.q == nil {
+		return 0
+	}
+	g, z := r.row([]float64{1}, make([]float64, len(weights)))
+	return dot(g, r.yq) + dot(z, weights)
+}
+
+// penalty returns the penalty that leave-one-out chooses and its mean squared error, which
+// is NaN for a given penalty.
+func (r *reduced) penalty(choices []float64) (lambda, loo float64, err error) {
+	if len(choices) == 1 {
+		return choices[0], math.NaN(), nil
+	}
+	s, err := newSpectrum(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	lambda, err = s.choose(choices, s.leaveOneOut)
+	return lambda, s.leaveOneOut(lambda), err
+}

@@ -1,0 +1,82 @@
+package baseline
+
+import "gonum.org/v1/gonum/mat"
+
+// Ridge is ridge regression: weights w and intercept b that minimise
+//
+//	Σ (y_i − b − wᵀx_i)² + λ‖w‖²
+//
+// on the columns of the design (ESL, eq. 3.41). λ is scikit-learn's alpha of Ridge, and n
+// times λ of glmnet with alpha = 0 for a target of variance 1. It is σ²/τ² for noise σ²
+// and weights of prior variance τ². The cost is O(nd·min(n, d)) flops.
+type Ridge struct {
+	Design
+	// Lambdas are the penalties to choose from by leave-one-out in closed form; one is
+	// used as it is. Nil stands for all in a wide range around the eigenvalues of XᵀX.
+	// 0 gives least squares or, if that has several solutions, the one with the
+	// shortest w.
+	Lambdas []float64
+	// Form is primal if d ≤ n and dual otherwise, unless it is given.
+	Form Form
+}
+
+// LinearModel is b + wᵀx.
+type LinearModel struct {
+	// Weights and Intercept are in original units.
+	Weights   []float64
+	Intercept float64
+	// Lambda is the penalty.
+	Lambda float64
+	// Error is the leave-one-out or cross-validated mean squared error for Lambda, or
+	// NaN if Lambda was given.
+	Error float64
+}
+
+// Fit fits a [*LinearModel].
+func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
+	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
+		return nil, err
+	}
+	if err := checkTable(x, y); err != nil {
+		return nil, err
+	}
+	n, d := x.Dims()
+	form, err := m.Form.resolve(n, d)
+	if err != nil {
+		return nil, err
+	}
+	scale := newScaling(x, m.Design)
+	r, err := newReduced(m.ones(n), scale.apply(x), y)
+	if err != nil {
+		return nil, err
+	}
+	lambda, loo, err := r.penalty(m.Lambdas)
+	if err != nil {
+		return nil, err
+	}
+	s, err := solve(r, form, lambda)
+	if err != nil {
+		return nil, err
+	}
+	out := &LinearModel{Lambda: lambda, Error: loo}
+	out.Weights, out.Intercept = scale.original(s.weights, r.level(s.weights))
+	if !allFinite(append(out.Weights, out.Intercept)...) {
+		return nil, errRange
+	}
+	return out, nil
+}
+
+// Predict returns means.
+func (m *LinearModel) Predict(x mat.Matrix) (Prediction, error) {
+	if err := checkWidth(x, len(m.Weights)); err != nil {
+		return Prediction{}, err
+	}
+	n, _ := x.Dims()
+	out := make([]float64, n)
+	row := make([]float64, len(m.Weights))
+	for i := range out {
+		mat.Row(row, i, x)
+		out[i] = m.Intercept + dot(m.Weights, row)
+	}
+	return Prediction{Mean: out}, nil
+}

@@ -1,0 +1,146 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Form is a way to compute penalised least squares with λ > 0. Both give the same numbers
+// but for rounding.
+type Form string
+
+const (
+	// Primal solves for the d weights: w = (XᵀX + λI)⁻¹Xᵀy (ESL, eq. 3.44).
+	Primal Form = "primal"
+	// Dual solves for one coefficient a row: w = Xᵀ(XXᵀ + λI)⁻¹y (ESL, eq. 18.12; RW,
+	// eq. 2.12).
+	Dual Form = "dual"
+)
+
+// resolve checks the form and replaces "" by the smaller one for n×d.
+func (f Form) resolve(n, d int) (Form, error) {
+	switch {
+	case f == Primal || f == Dual:
+		return f, nil
+	case f != "":
+		return "", fmt.Errorf("baseline: Form is %q; give %q, %q or nothing", f, Primal, Dual)
+	case d <= n:
+		return Primal, nil
+	}
+	return Dual, nil
+}
+
+// solution is the minimum of ‖y − Zw‖² + λ‖w‖².
+type solution struct {
+	weights []float64
+	// halves returns two vectors, plus and minus, for a vector z: aᵀ(ZᵀZ + λI)⁻¹b is the inner
+	// product of plus for a and b, less the inner product of minus. Times σ² it is the
+	// covariance of aᵀw and bᵀw for the posterior of w.
+	halves func(z []float64) (plus, minus []float64)
+}
+
+// spread returns zᵀ(ZᵀZ + λI)⁻¹z.
+func (s *solution) spread(z []float64) float64 {
+	plus, minus := s.halves(z)
+	return max(0, squares(plus)-squares(minus))
+}
+
+// solve minimises ‖y − Zw‖² + λ‖w‖² in one form. If Z has almost dependent columns for
+// this λ, and for λ = 0, it takes the singular value decomposition instead.
+func solve(r *reduced, form Form, lambda float64) (*solution, error) {
+	var out *solution
+	var err error
+	switch {
+	case lambda == 0:
+	case form == Primal:
+		out, err = primal(r, lambda)
+	default:
+		out, err = dual(r, lambda)
+	}
+	if out == nil && err == nil {
+		out, err = bySpectrum(r, lambda)
+	}
+	if err == nil && !allFinite(out.weights...) {
+		err = errRange
+	}
+	return out, err
+}
+
+// primal factors [Z; √λI] = QR, so that RᵀR = ZᵀZ + λI without forming ZᵀZ. It returns
+// nil if R is singular to rounding.
+func primal(r *reduced, lambda float64) (*solution, error) {
+	n, d := r.z.Dims()
+	stacked := mat.NewDense(n+d, d, nil)
+	stacked.Slice(0, n, 0, d).(*mat.Dense).Copy(r.z)
+	for j := range d {
+		stacked.Set(n+j, j, math.Sqrt(lambda))
+	}
+	target := mat.NewVecDense(n+d, nil)
+	copy(target.RawVector().Data, r.y)
+	var qr mat.QR
+	qr.Factorize(stacked)
+	w := mat.NewVecDense(d, nil)
+	if err := qr.SolveVecTo(w, false, target); err != nil {
+		return nil, nil
+	}
+	var upper mat.Dense
+	qr.RTo(&upper)
+	tri := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: d, Stride: upper.RawMatrix().Stride, Data: upper.RawMatrix().Data}
+	return &solution{weights: w.RawVector().Data, halves: func(z []float64) (plus, minus []float64) {
+		u := blas64.Vector{N: d, Inc: 1, Data: append([]float64(nil), z...)}
+		blas64.Trsv(blas.Trans, tri, u)
+		return u.Data, nil
+	}}, nil
+}
+
+// dual factors [Z √λI] = LQ, so that LLᵀ = ZZᵀ + λI. The shortest solution of
+// Zw + √λv = y holds the weights. It returns nil if L is singular to rounding.
+func dual(r *reduced, lambda float64) (*solution, error) {
+	n, d := r.z.Dims()
+	stacked := mat.NewDense(n, d+n, nil)
+	stacked.Slice(0, n, 0, d).(*mat.Dense).Copy(r.z)
+	for i := range n {
+		stacked.Set(i, d+i, math.Sqrt(lambda))
+	}
+	var lq mat.LQ
+	lq.Factorize(stacked)
+	w := mat.NewVecDense(d+n, nil)
+	if err := lq.SolveVecTo(w, false, mat.NewVecDense(n, r.y)); err != nil {
+		return nil, nil
+	}
+	var lower mat.Dense
+	lq.LTo(&lower)
+	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: lower.RawMatrix().Stride, Data: lower.RawMatrix().Data}
+	return &solution{weights: w.RawVector().Data[:d], halves: func(z []float64) (plus, minus []float64) {
+		u := blas64.Vector{N: n, Inc: 1, Data: multiply(r.z, z)}
+		blas64.Trsv(blas.NoTrans, tri, u)
+		return scaled(1/math.Sqrt(lambda), z), scaled(1/math.Sqrt(lambda), u.Data)
+	}}, nil
+}
+
+// bySpectrum solves by the singular value decomposition. For λ = 0 the weights are the
+// shortest among those of least squares, and halves leave out directions that the rows
+// do not determine.
+func bySpectrum(r *reduced, lambda float64) (*solution, error) {
+	s, err := newSpectrum(r)
+	if err != nil {
+		return nil, err
+	}
+	return &solution{weights: s.weights(lambda), halves: func(z []float64) (plus, minus []float64) {
+		in := multiplyTransposed(s.v, z)
+		clear(in[s.rank:])
+		if lambda > 0 && s.rank < len(z) {
+			plus = append([]float64(nil), z...)
+			add(plus, -1, multiply(s.v, in))
+			plus = scaled(1/math.Sqrt(lambda), plus)
+		}
+		for j := range s.rank {
+			in[j] /= math.Hypot(s.s[j], math.Sqrt(lambda))
+		}
+		return append(plus, in...), nil
+	}}, nil
+}

@@ -1,0 +1,263 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Spline is a linear regression spline of every column, added up: for the column x with
+// the knots κ_k,
+//
+//	f(x) = b + w·x + Σ_k u_k (x − κ_k)₊
+//
+// a line whose slope changes by u_k at κ_k. It minimises Σ (y_i − f(x_i))² + λ Σ u_k²
+// (RWC, eq. 3.3 with p = 1). There is no penalty on the line, and one λ for all columns,
+// which are scaled as [Design] says.
+//
+// The noise σ² and, unless it is given, λ maximise the marginal likelihood of u ~ N(0,
+// (σ²/λ)I) with flat priors on the lines (RWC, section 4.9; REML). So there is a density.
+type Spline struct {
+	Design
+	// Knots are the knots of every column, in original units. Nil places Count knots at
+	// quantiles of each column's distinct values.
+	Knots [][]float64
+	// Count is the number of knots that are placed, fewer if the column has fewer
+	// distinct values; 0 means a quarter of the distinct values, at most 35 (RWC,
+	// section 5.5.3).
+	Count int
+	// Lambdas are the penalties to choose from; one is used as it is. Nil stands for
+	// all in a wide range. 0 gives least squares.
+	Lambdas []float64
+	// LeaveOneOut chooses the penalty by leave-one-out in closed form. The noise is
+	// then not estimated, and predictions have no variance.
+	LeaveOneOut bool
+}
+
+// SplineModel is a sum of linear splines.
+type SplineModel struct {
+	// Knots, Slopes and Changes belong to each column: its knots, the slope before the
+	// first knot and the changes u of the slope, in original units. Intercept is the
+	// value where every column is 0 if its first line goes on.
+	Knots, Changes [][]float64
+	Slopes         []float64
+	Intercept      float64
+	// Lambda is the penalty, for scaled columns.
+	Lambda float64
+	// Noise is σ² and LogEvidence the log marginal likelihood without a constant, or
+	// NaN if they were not estimated.
+	Noise, LogEvidence float64
+	// Error is the leave-one-out mean squared error.
+	Error float64
+
+	scale     scaling
+	knots     [][]float64 // of scaled columns
+	intercept bool
+	reduced   *reduced
+	solution  *solution
+}
+
+// maxKnots is the largest number of knots that are placed without Count.
+const maxKnots = 35
+
+// Fit fits a [*SplineModel].
+func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
+	if err := checkTable(x, y); err != nil {
+		return nil, err
+	}
+	out := &SplineModel{scale: newScaling(x, m.Design), intercept: !m.NoIntercept, Noise: math.NaN(), LogEvidence: math.NaN()}
+	if err := m.check(x); err != nil {
+		return nil, err
+	}
+	out.place(x, m)
+	n, _ := x.Dims()
+	b, z := out.columns(out.scale.apply(x))
+	var err error
+	if out.reduced, err = newReduced(b, z, y); err != nil {
+		return nil, err
+	}
+	s, err := newSpectrum(out.reduced)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.choose(s, m); err != nil {
+		return nil, err
+	}
+	_, width := z.Dims()
+	form, _ := Form("").resolve(n, width)
+	if out.solution, err = solve(out.reduced, form, out.Lambda); err != nil {
+		return nil, err
+	}
+	out.original()
+	if !allFinite(append(append([]float64{out.Intercept}, out.Slopes...), slices.Concat(out.Changes...)...)...) {
+		return nil, errRange
+	}
+	return out, nil
+}
+
+func (m Spline) check(x mat.Matrix) error {
+	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
+		return err
+	}
+	if m.Count < 0 {
+		return fmt.Errorf("baseline: Count is %d; give the number of knots, or 0 for the default", m.Count)
+	}
+	if _, d := x.Dims(); m.Knots != nil && len(m.Knots) != d {
+		return fmt.Errorf("baseline: Knots has %d lists for %d columns", len(m.Knots), d)
+	}
+	for c, knots := range m.Knots {
+		if !allFinite(knots...) {
+			return fmt.Errorf("baseline: Knots[%d] is %v; give finite numbers", c, knots)
+		}
+	}
+	return nil
+}
+
+// place sets the knots, given or at the quantiles (k + 1)/(K + 2), k = 1 … K, of the
+// distinct values (RWC, eq. 5.8).
+func (m *SplineModel) place(x mat.Matrix, how Spline) {
+	n, d := x.Dims()
+	column := make([]float64, n)
+	for c := range d {
+		var knots []float64
+		if how.Knots != nil {
+			knots = slices.Compact(slices.Sorted(slices.Values(how.Knots[c])))
+		} else {
+			mat.Col(column, c, x)
+			values := slices.Compact(slices.Sorted(slices.Values(column)))
+			count := how.Count
+			if count == 0 {
+				count = min(len(values)/4, maxKnots)
+			}
+			knots = quantiles(values, min(count, len(values)-2))
+		}
+		m.Knots = append(m.Knots, knots)
+		at := make([]float64, len(knots))
+		for k, v := range knots {
+			at[k] = (v - m.scale.mean[c]) / m.scale.scale[c]
+		}
+		m.knots = append(m.knots, at)
+	}
+}
+
+// quantiles returns count quantiles of sorted distinct values, inside their range.
+func quantiles(values []float64, count int) (out []float64) {
+	for k := 1; k <= count; k++ {
+		at := float64(k+1) / float64(count+2) * float64(len(values)-1)
+		below := min(int(at), len(values)-2)
+		share := at - float64(below)
+		out = append(out, (1-share)*values[below]+share*values[below+1])
+	}
+	return out
+}
+
+// columns returns the columns without a penalty, intercept and lines, and those with one,
+// the hinges. Without any knot a column of zeros stands for the hinges.
+func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
+	n, d := x.Dims()
+	first := 0
+	if m.intercept {
+		first = 1
+	}
+	width := 0
+	for _, knots := range m.knots {
+		width += len(knots)
+	}
+	b, z = mat.NewDense(n, first+d, nil), mat.NewDense(n, max(1, width), nil)
+	for i := range n {
+		lines, hinges, at := b.RawRowView(i), z.RawRowView(i), 0
+		if m.intercept {
+			lines[0] = 1
+		}
+		copy(lines[first:], x.RawRowView(i))
+		for c, knots := range m.knots {
+			for _, knot := range knots {
+				hinges[at] = max(0, x.At(i, c)-knot)
+				at++
+			}
+		}
+	}
+	return b, z
+}
+
+// choose sets the penalty and, by marginal likelihood, the noise.
+func (m *SplineModel) choose(s *spectrum, how Spline) (err error) {
+	if how.LeaveOneOut {
+		m.Lambda, err = s.choose(how.Lambdas, s.leaveOneOut)
+		m.Error = s.leaveOneOut(m.Lambda)
+		return err
+	}
+	if how.Lambdas == nil {
+		m.Lambda, m.Noise, m.LogEvidence, err = s.mostLikely(0, 0)
+		m.LogEvidence = -m.LogEvidence
+	} else {
+		m.Lambda, err = s.choose(how.Lambdas, func(lambda float64) float64 {
+			nlml, _ := s.evidence(lambda, 0, 0)
+			return nlml
+		})
+		m.estimate(s)
+	}
+	m.Error = s.leaveOneOut(m.Lambda)
+	return err
+}
+
+// estimate sets the noise for a given penalty. Without one it is the residual variance;
+// there may be no residual left.
+func (m *SplineModel) estimate(s *spectrum) {
+	if m.Lambda == 0 {
+		if free := s.of.dof() - s.rank; free > 0 {
+			m.Noise = squares(s.rest) / float64(free)
+		}
+		return
+	}
+	if s.of.dof() > 0 {
+		nlml, noise := s.evidence(m.Lambda, 0, 0)
+		m.Noise, m.LogEvidence = noise, -nlml
+	}
+}
+
+// original sets the coefficients in original units.
+func (m *SplineModel) original() {
+	u := m.solution.weights
+	// b = coordinates·(yq − zq·u): of the intercept and the slopes of scaled columns.
+	part := append([]float64(nil), m.reduced.yq...)
+	add(part, -1, multiply(m.reduced.zq, u))
+	lines := multiply(m.reduced.coordinates, part)
+	level := 0.0
+	if m.intercept {
+		level, lines = lines[0], lines[1:]
+	}
+	m.Slopes, m.Intercept = m.scale.original(lines, level)
+	at := 0
+	for c, knots := range m.knots {
+		changes := make([]float64, len(knots))
+		for k := range knots {
+			changes[k] = u[at] / m.scale.scale[c]
+			at++
+		}
+		m.Changes = append(m.Changes, changes)
+	}
+}
+
+// Predict returns means and, if the noise was estimated, variances.
+func (m *SplineModel) Predict(x mat.Matrix) (Prediction, error) {
+	if err := checkWidth(x, len(m.Slopes)); err != nil {
+		return Prediction{}, err
+	}
+	n, _ := x.Dims()
+	b, z := m.columns(m.scale.apply(x))
+	out := Prediction{Mean: make([]float64, n)}
+	if !math.IsNaN(m.Noise) {
+		out.Variance = make([]float64, n)
+	}
+	for i := range n {
+		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
+		out.Mean[i] = dot(g, m.reduced.yq) + dot(rest, m.solution.weights)
+		if out.Variance != nil {
+			out.Variance[i] = m.Noise * (1 + squares(g) + m.solution.spread(rest))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,142 @@
+// Command suite measures how often tuning finds the best optimum known, on pairs of
+// a table and a kernel. See benchmarks/README.md.
+//
+//	suite best -o best.jsonl          the best of at least 50 long starts of each pair
+//	suite run -o runs.jsonl           gpfit's own tuning, for several seeds
+//	suite report best.jsonl runs…     both compared
+//
+// Both of the first write one JSON object per line, as they go, and leave out what
+// their file already holds.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+
+	"gpfit/cpu"
+	"gpfit/device"
+)
+
+// job holds the flags of a command and its device.
+type job struct {
+	out, data, label string
+	only             *regexp.Regexp
+	restarts, seeds  int
+	held, dev        bool
+	b                device.Backend
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "suite:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("name a command: best, run or report")
+	}
+	if args[0] == "report" {
+		return report(args[1:])
+	}
+	var j job
+	flags := flag.NewFlagSet("suite "+args[0], flag.ContinueOnError)
+	flags.StringVar(&j.out, "o", "", "file of results, to which the command adds")
+	flags.StringVar(&j.data, "data", "../shared/data", "folder of the reference tables")
+	flags.StringVar(&j.label, "label", "", "name of this version of gpfit in the results")
+	flags.IntVar(&j.restarts, "restarts", 5, "number of restarts")
+	flags.IntVar(&j.seeds, "seeds", 5, "number of seeds")
+	flags.BoolVar(&j.held, "held", false, "only the pairs that served for no choice")
+	flags.BoolVar(&j.dev, "chosen", false, "only the pairs that served for choices")
+	only := flags.String("only", "", "regular expression of the pairs")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	var err error
+	if j.only, err = regexp.Compile(*only); err != nil {
+		return err
+	}
+	if j.b, err = cpu.New(device.Options{Threads: 1}); err != nil {
+		return err
+	}
+	defer j.b.Close()
+	switch args[0] {
+	case "best":
+		return j.best()
+	case "run":
+		return j.runs()
+	}
+	return fmt.Errorf("%s is not a command: name best, run or report", args[0])
+}
+
+// pairs returns the pairs that the flags select.
+func (j *job) pairs() []pair {
+	var out []pair
+	for _, p := range pairs() {
+		if j.only.MatchString(p.name()) && (!j.held || p.held) && (!j.dev || !p.held) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// result is one line of a file of results.
+type result struct {
+	Pair  string  `json:"pair"`
+	Label string  `json:"label,omitempty"`
+	NLML  float64 `json:"nlml"`
+	// Starts counts the long starts, and Near those that ended within half a nat of
+	// the best.
+	Starts int `json:"starts,omitempty"`
+	Near   int `json:"near,omitempty"`
+	// Restarts and Seed describe a run, Cost its evaluations, in values with gradient
+	// over all rows.
+	Restarts   int                `json:"restarts"`
+	Seed       uint64             `json:"seed"`
+	Cost       float64            `json:"cost"`
+	Seconds    float64            `json:"seconds"`
+	Status     string             `json:"status,omitempty"`
+	Parameters map[string]float64 `json:"parameters,omitempty"`
+}
+
+// read returns the results in a file; none if it does not exist.
+func read(path string) ([]result, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []result
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var r result
+		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// add appends a result to the file.
+func (j *job) add(r result) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(j.out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}

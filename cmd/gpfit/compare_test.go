@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/compare"
+)
+
+// TestCostOfComparison checks that gpfit says before a comparison of many rows which method
+// takes long, unless it is left out.
+func TestCostOfComparison(t *testing.T) {
+	for _, c := range []struct {
+		n       int
+		methods []string
+		long    bool
+	}{{5000, nil, false}, {5001, nil, true}, {5001, []string{"kernel-ridge"}, true}, {5001, []string{"ridge"}, false}} {
+		var f compareFlags
+		var text strings.Builder
+		f.Compare.Methods = c.methods
+		f.noteCost(messages.New(&text, false), c.n)
+		if got := strings.Contains(text.String(), "kernel-ridge takes about 30·n³ operations"); got != c.long {
+			t.Errorf("%d rows, methods %v: %q", c.n, c.methods, text.String())
+		}
+	}
+}
+
+// TestInterruptedComparison cancels a comparison as Ctrl-C does, during the first fit of the
+// Gaussian process. gpfit must print and write what is done, and exit with code 130.
+func TestInterruptedComparison(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	scores := filepath.Join(t.TempDir(), "scores.csv")
+	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
+	var stdout strings.Builder
+	code := run(ctx, []string{"compare", "../../examples/co2.csv", "--device", "cpu", "--folds", "3", "--methods", "mean,ridge,gp", "--json", "--out", scores}, strings.NewReader(""), &stdout, stderr)
+	if code != exit.Interrupted {
+		t.Fatalf("exit code %d\n%s", code, stderr.String())
+	}
+	var r compare.Result
+	if err := json.Unmarshal([]byte(stdout.String()), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp rbf" || r.Methods[2].Status != compare.Unfinished {
+		t.Errorf("%q, methods %+v", r.Stopped, r.Methods)
+	}
+	text, err := os.ReadFile(scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "ridge,done,,1,") {
+		t.Errorf("the scores are %q", lines)
+	}
+	for _, want := range []string{"scores written to " + scores, "gpfit: interrupted after 2 of 9 fits"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/gp/rows"
+	"gpfit/internal/page"
+	"gpfit/report"
+)
+
+// modelPage collects the page of the model at path, with the scores of the rows of data if
+// that is not "".
+func (f *reportFlags) modelPage(ctx context.Context, stdin io.Reader, msg *messages.Writer, path, data string) (*page.Page, error) {
+	m, err := gp.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	record, err := fit.ReadRecord(m.Record)
+	if err != nil {
+		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+	}
+	subject := report.Subject{Name: modelName(path), Record: record, Threads: f.Compute.Threads}
+	if data != "" {
+		if subject.Rows, err = f.readRows(ctx, stdin, msg, m, data); err != nil {
+			return nil, err
+		}
+	}
+	if subject.Rows != nil && m.Draws.Len() > 0 {
+		if err := f.predictMixed(ctx, msg, m, subject.Rows); err != nil {
+			return nil, err
+		}
+	}
+	posterior, done, err := devices.Condition(ctx, msg, f.Compute, m)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	subject.Posterior = posterior
+	if r := subject.Rows; r != nil && r.Predictions == nil {
+		if r.Predictions, err = posterior.PredictTargets(ctx, r.Rows.X, r.Rows.N, r.Rows.Noise); err != nil {
+			return nil, err
+		}
+	}
+	return pageOf(ctx, subject)
+}
+
+// modelName returns the name of a model file without folder and extension.
+func modelName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// pageOf collects a page, and writes its advice in the words of the command line.
+func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
+	p, err := report.Page(ctx, about)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Sections {
+		for i, point := range s.Points {
+			s.Points[i] = page.Remark{Text: messages.Flags(point.Text), Advice: messages.Flags(point.Advice)}
+		}
+	}
+	return p, nil
+}
+
+// predictMixed predicts rows with draws of the parameters.
+func (f *reportFlags) predictMixed(ctx context.Context, msg *messages.Writer, m *gp.Model, r *report.Scored) error {
+	mixture, done, err := devices.Mixture(ctx, msg, f.Compute, m, defaultPosteriorDraws)
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.Notes = append(r.Notes, fmt.Sprintf("Predictions average over %d draws of the parameters.", mixture.Len()))
+	r.Predictions, err = mixture.Predict(ctx, r.Rows.X, r.Rows.N, r.Rows.Noise)
+	return err
+}
+
+// readRows reads the rows to score. It returns nil if all of them are training rows.
+func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messages.Writer, m *gp.Model, path string) (*report.Scored, error) {
+	f.Rows.Observed = true
+	drop := f.Rows.Missing == "drop"
+	if drop {
+		f.Rows.Missing = "blank" // rows then keep their numbers
+	}
+	in, err := f.OpenRows(ctx, path, stdin, m)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	all, err := flags.Await(ctx, path, in.All)
+	if err != nil {
+		return nil, flags.RowsError(err)
+	}
+	if !drop {
+		for _, w := range in.Warnings() {
+			msg.Warn(w)
+		}
+	}
+	if all.N == 0 {
+		return nil, &fit.DataError{Msg: path + ": there are no rows to score"}
+	}
+	name := filepath.Base(path)
+	if path == "-" {
+		name = "standard input"
+	}
+	scored := report.NewScored(m, name, all)
+	for _, text := range scored.Notes {
+		msg.Say(text)
+	}
+	if scored.Rows.N == 0 {
+		msg.Note("the fit used all rows of %s: the scores are leave-one-out", path)
+		return nil, nil
+	}
+	return scored, nil
+}
+
+// savePage writes the page of a fitted model for --report. Its scores are those of the
+// held-out rows, if there are any. An interrupted fit has no page, because leave-one-out can
+// take as long as several evaluations.
+func (f *fitFlags) savePage(ctx context.Context, msg *messages.Writer, job *fit.Job, o *fit.Outcome) error {
+	if f.page == "" {
+		return nil
+	}
+	if ctx.Err() != nil {
+		msg.Note("interrupted: no page was written; 'gpfit report %s' writes it", f.Output.Out)
+		return nil
+	}
+	record, err := fit.ReadRecord(o.Model.Record)
+	if err != nil {
+		return err
+	}
+	subject := report.Subject{Name: modelName(f.Output.Out), Posterior: o.Posterior(), Record: record, Threads: f.Compute.Threads}
+	if x, noise, observed, numbers := job.HeldOut(); len(numbers) > 0 {
+		n := len(numbers)
+		subject.Rows = &report.Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
+		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(ctx, x, n, noise); err != nil {
+			return err
+		}
+		if o.Model.Draws.Len() > 0 {
+			subject.Rows.Notes = []string{"These predictions use the parameters of the optimum. gpfit predict averages over draws of the parameters."}
+		}
+	}
+	p, err := pageOf(ctx, subject)
+	if err != nil {
+		return err
+	}
+	return writePage(ctx, nil, msg, f.page, f.Output.Force, p.Write)
+}

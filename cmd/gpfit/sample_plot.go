@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/gp"
+	"gpfit/gp/columns"
+	"gpfit/internal/effect"
+	"gpfit/internal/plotting"
+	"gpfit/internal/suggest"
+)
+
+// The points of a plot of draws, the draws without --draws, and the probability of its band.
+const (
+	samplePoints      = 200
+	plottedDraws      = 5
+	sampleProbability = 0.95
+)
+
+// samplePlot is the plot of prior and posterior along one column, with the other columns at
+// their median or most common category.
+type samplePlot struct {
+	model   *gp.Model
+	columns []effect.Variable
+	along   int
+	draws   int
+	seed    uint64
+	charts  []plotting.Chart
+}
+
+// openPlot prepares the plot for a model, or for the inputs that a prior has. Without --plot
+// it returns nil.
+func (f *sampleFlags) openPlot(ctx context.Context, m *gp.Model) (*samplePlot, error) {
+	if f.plot.Path == "" {
+		return nil, nil
+	}
+	p := &samplePlot{model: m, draws: plottedDraws, seed: f.Joint.Seed}
+	if f.Changed("draws") {
+		p.draws = f.Joint.Draws
+	}
+	var err error
+	if p.columns, err = effect.Columns(m); err != nil {
+		return nil, err
+	}
+	if p.along, err = f.plottedColumn(ctx, m, p.columns); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// plottedColumn returns the index of the column of --plot-column, or of the most relevant one.
+func (f *sampleFlags) plottedColumn(ctx context.Context, m *gp.Model, all []effect.Variable) (int, error) {
+	switch {
+	case f.plotColumn != "":
+		chosen, err := chooseColumns(m, all, []string{f.plotColumn})
+		if err != nil {
+			return 0, err
+		}
+		return chosen[0], nil
+	case len(all) == 1 || f.prior != "":
+		return 0, nil
+	}
+	order, err := effect.ByRelevance(ctx, m, all, f.Compute.Threads, 1)
+	if err != nil {
+		return 0, err
+	}
+	return order[0], nil
+}
+
+// rows returns the values along the column and the rows of all features there.
+func (p *samplePlot) rows() (values, x []float64) {
+	values = p.columns[p.along].Values(samplePoints)
+	return values, effect.Along(p.model, p.columns, p.along, values).X
+}
+
+// widen makes the column's range contain n rows of all features.
+func (p *samplePlot) widen(x []float64, n int) { p.columns[p.along].Widen(x, n) }
+
+// add adds a chart of a distribution at the rows, with the data if they are on its line.
+func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
+	values, _ := p.rows()
+	v := &p.columns[p.along]
+	chart := plotting.Chart{Title: title, X: v.Axis(), Y: plotting.Axis{Label: p.model.TargetName}}
+	n, z := len(values), distuv.UnitNormal.Quantile((1+sampleProbability)/2)
+	mean := slices.Clone(j.Mean)
+	lower, upper := make([]float64, n), make([]float64, n)
+	for i, m := range mean {
+		std := math.Sqrt(max(j.Cov[i*n+i], 0))
+		lower[i], upper[i] = m-z*std, m+z*std
+	}
+	sampler, err := j.Sampler()
+	if err != nil {
+		return fmt.Errorf("%s: %w", title, err)
+	}
+	draws, err := sampler.Draw(p.draws, p.seed)
+	if err != nil {
+		return err
+	}
+	band := effect.Band(sampleProbability)
+	if data == nil {
+		data = &plotting.Points{}
+	}
+	if v.Categories != nil {
+		chart.Layers = append(chart.Layers, &plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper})
+	} else {
+		chart.Layers = append(chart.Layers, &plotting.Band{Name: band, X: values, Lower: lower, Upper: upper})
+	}
+	chart.Layers = append(chart.Layers, data)
+	for k := range p.draws {
+		name := ""
+		if k == 0 {
+			name = "draws"
+		}
+		y := draws[k*n : k*n+n]
+		if v.Categories != nil {
+			chart.Layers = append(chart.Layers, &plotting.Points{Name: name, X: values, Y: y, Color: k + 1, Shape: plotting.Ring})
+			continue
+		}
+		chart.Layers = append(chart.Layers, &plotting.Line{Name: name, X: values, Y: y, Color: k + 1, Thin: true})
+	}
+	if v.Categories != nil {
+		chart.Layers = append(chart.Layers, &plotting.Points{Name: "mean", X: values, Y: mean})
+	} else {
+		chart.Layers = append(chart.Layers, &plotting.Line{Name: "mean", X: values, Y: mean})
+	}
+	p.charts = append(p.charts, chart)
+	return nil
+}
+
+// addModel adds the charts of the model's prior and, unless posterior is nil, its posterior.
+func (p *samplePlot) addModel(ctx context.Context, posterior *gp.Posterior) error {
+	_, x := p.rows()
+	n := len(x) / len(p.model.FeatureNames)
+	prior, err := p.model.Prior(ctx, x, n, gp.JointOptions{})
+	if err != nil {
+		return err
+	}
+	if err := p.add("prior", prior, nil); err != nil || posterior == nil {
+		return err
+	}
+	j, err := posterior.Joint(ctx, x, n, gp.JointOptions{})
+	if err != nil {
+		return err
+	}
+	var data *plotting.Points
+	if len(p.model.Columns) == 1 { // otherwise the rows are not on the line
+		data = &plotting.Points{Name: "data", X: columns.Of(p.model.X, p.model.N(), 0), Y: p.model.Y, Color: plotting.Grey}
+	}
+	return p.add("posterior", j, data)
+}
+
+// figure returns the picture.
+func (p *samplePlot) figure(what string) *plotting.Figure {
+	f := &plotting.Figure{Title: what, Charts: p.charts}
+	if f.Title += " along " + p.columns[p.along].Name; len(p.columns) > 1 {
+		f.Title += ", others at median or mode"
+	}
+	if len(f.Charts) == 1 {
+		f.Charts[0].Title = ""
+	}
+	return f
+}
+
+// plotPrior draws the plot of a covariance function for the n rows x.
+func (f *sampleFlags) plotPrior(ctx context.Context, process *gp.Process, at *sampleRows) error {
+	if f.plot.Path == "" {
+		return nil
+	}
+	inputs := &gp.Model{FeatureNames: at.names, Columns: at.used, X: at.x, Y: make([]float64, at.n)}
+	if f.plotColumn != "" && !slices.Contains(at.names, f.plotColumn) {
+		return exit.Usagef("--plot-column %s: there is no such column%s", f.plotColumn, suggest.DidYouMean(f.plotColumn, at.names))
+	}
+	p, err := f.openPlot(ctx, inputs)
+	if err != nil {
+		return err
+	}
+	_, x := p.rows()
+	j, err := process.Joint(ctx, x, len(x)/len(at.names), false)
+	if err != nil {
+		return err
+	}
+	if err := p.add("prior", j, nil); err != nil {
+		return err
+	}
+	p.charts[0].Y.Label = "f"
+	at.figure = p.figure("Prior of " + f.prior)
+	return nil
+}

@@ -1,0 +1,157 @@
+// Package figure draws comparisons of methods: the fits over one input, and how scores and
+// times grow with the rows.
+package figure
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gpfit/compare"
+	"gpfit/internal/plotting"
+)
+
+// ErrNothing means that an interruption left nothing to draw.
+var ErrNothing = errors.New("figure: there is nothing to draw")
+
+// The number of colours of lines: with more curves, each has a chart of its own, and further
+// methods have dashed lines.
+const colors = 6
+
+// Fits returns the fits over the input, with the rows. date returns the date of an input, nil if the
+// inputs are no dates. Up to six fits share one chart, with the interval of the best method
+// that has a density; others have a chart each. Errors: [ErrNothing].
+func Fits(r *compare.Result, date func(x float64) time.Time) (*plotting.Figure, error) {
+	if r.Curves == nil || len(r.Curves.Curves) == 0 {
+		return nil, ErrNothing
+	}
+	c := table{r.Curves}
+	fits := ranked(r)
+	f := &plotting.Figure{Title: "Fits of " + r.Target, Alt: "The fits of " + r.Target + " over " + r.Features[0]}
+	chart := func(title string, layers ...plotting.Layer) {
+		f.Charts = append(f.Charts, plotting.Chart{
+			Title: title, Layers: layers,
+			X: plotting.Axis{Label: r.Features[0], Date: date}, Y: plotting.Axis{Label: r.Target, Range: c.span()},
+		})
+	}
+	if len(fits) > colors {
+		for _, fit := range fits {
+			layers := append(c.band(fit, interval, 0), c.points()...)
+			chart(fit.Method, append(layers, c.line(fit, "fit", 0))...)
+		}
+		return f, nil
+	}
+	var layers []plotting.Layer
+	if i := slices.IndexFunc(fits, func(fit compare.Curve) bool { return fit.Lower != nil }); i >= 0 {
+		layers = c.band(fits[i], interval+", "+fits[i].Method, i)
+	}
+	layers = append(layers, c.points()...)
+	for i, fit := range fits {
+		layers = append(layers, c.line(fit, fit.Method, i))
+	}
+	chart("", layers...)
+	return f, nil
+}
+
+// table draws the curves of a comparison.
+type table struct{ *compare.Curves }
+
+// ranked returns curves in the order of the methods' ranks.
+func ranked(r *compare.Result) []compare.Curve {
+	var out []compare.Curve
+	for _, e := range r.Methods {
+		if i := slices.IndexFunc(r.Curves.Curves, func(c compare.Curve) bool { return c.Method == e.Method }); i >= 0 {
+			out = append(out, r.Curves.Curves[i])
+		}
+	}
+	return out
+}
+
+// span is the range of the targets, with room: a fit that leaves it is cut off.
+func (c table) span() [2]float64 {
+	y := slices.Concat(c.TrainY, c.TestY)
+	lo, hi := slices.Min(y), slices.Max(y)
+	room := 0.25 * math.Max(hi-lo, 1e-9)
+	return [2]float64{lo - room, hi + room}
+}
+
+func (c table) line(fit compare.Curve, name string, color int) plotting.Layer {
+	return &plotting.Line{Name: name, X: c.X, Y: fit.Mean, Color: color}
+}
+
+// interval is the name of the range between the bounds of a fit.
+const interval = "95 % interval"
+
+func (c table) band(fit compare.Curve, name string, color int) []plotting.Layer {
+	if fit.Lower == nil {
+		return nil
+	}
+	return []plotting.Layer{&plotting.Band{Name: name, X: c.X, Lower: fit.Lower, Upper: fit.Upper, Color: color}}
+}
+
+// points are the rows, those that are held out as rings.
+func (c table) points() []plotting.Layer {
+	out := []plotting.Layer{&plotting.Points{Name: "rows", X: c.TrainX, Y: c.TrainY, Color: plotting.Grey}}
+	if c.TestX != nil {
+		out = append(out, &plotting.Points{Name: "held-out rows", X: c.TestX, Y: c.TestY, Color: plotting.Grey, Shape: plotting.Ring})
+	}
+	return out
+}
+
+// Growth returns score and time of each method against the number of training rows.
+// Errors: [ErrNothing].
+func Growth(r *compare.Result) (*plotting.Figure, error) {
+	if len(r.Sizes) == 0 {
+		return nil, ErrNothing
+	}
+	var rows []float64
+	for _, g := range r.Sizes {
+		rows = append(rows, float64(g.Train))
+	}
+	score := strings.ToUpper(string(r.RankBy))
+	axis := plotting.Axis{Label: "training rows", Log: true, Ticks: rows}
+	f := &plotting.Figure{
+		Title: score + " and time of " + r.Target + " by the number of training rows",
+		Charts: []plotting.Chart{
+			{Title: score, X: axis, Y: plotting.Axis{Label: score, Log: r.RankBy == compare.ByRMSE}},
+			{Title: "Time", X: axis, Y: plotting.Axis{Label: "seconds", Log: true}},
+		},
+	}
+	for i, e := range r.Methods {
+		scores, seconds := growth(r, e.Method)
+		for k, y := range [][]float64{scores, seconds} {
+			name := e.Method
+			if k > 0 {
+				name = "" // the legend of the first chart names the lines
+			}
+			f.Charts[k].Layers = append(f.Charts[k].Layers,
+				&plotting.Line{Name: name, X: rows, Y: y, Color: i % colors, Dashed: i >= colors},
+				&plotting.Points{X: rows, Y: y, Color: i % colors})
+		}
+	}
+	return f, nil
+}
+
+// least is the smallest time that the figure shows: smaller ones are noise.
+const least = 1e-4
+
+// growth returns score and seconds of a method by size, NaN without a score.
+func growth(r *compare.Result, method string) (scores, seconds []float64) {
+	for _, g := range r.Sizes {
+		i := slices.IndexFunc(g.Methods, func(e compare.Ranked) bool { return e.Method == method })
+		e := &g.Methods[i]
+		score, time := math.NaN(), math.NaN()
+		if v := r.Score(e); v != nil {
+			if score = *v; r.RankBy == compare.ByRMSE && score <= 0 {
+				score = math.NaN() // a logarithmic axis has no 0
+			}
+		}
+		if e.Status == compare.Done {
+			time = math.Max(e.Seconds(), least)
+		}
+		scores, seconds = append(scores, score), append(seconds, time)
+	}
+	return scores, seconds
+}

@@ -1,0 +1,198 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/baseline"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/hostmem"
+	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
+)
+
+// processName is the name of the Gaussian process in Options.Methods.
+const processName = "gp"
+
+// regressions returns the methods beside the Gaussian process, the simplest first. The seed
+// is for those that draw folds.
+func regressions(seed uint64) []NamedMethod {
+	return []NamedMethod{
+		{"mean", averaging{}},
+		{"ridge", baseline.Ridge{}},
+		{"bayesian-linear", baseline.BayesianLinear{}},
+		{"lasso", baseline.Lasso{Seed: seed}},
+		{"spline", baseline.Spline{}},
+		{"polynomial", baseline.Basis{Expansion: baseline.Polynomial{}}},
+		{"gaussians", baseline.Basis{Expansion: baseline.Gaussians{}}},
+		{"kernel-ridge", baseline.KernelRidge{}},
+	}
+}
+
+// Methods returns the names of all methods, the simplest first.
+func Methods() []string {
+	var names []string
+	for _, m := range regressions(0) {
+		names = append(names, m.Name)
+	}
+	return append(names, processName)
+}
+
+// CheckMethod returns an error unless a method has the name.
+func CheckMethod(name string) error {
+	if all := Methods(); !slices.Contains(all, name) {
+		return optionError("methods", textform.Quote(name), "must be some of %v%s", all, suggest.DidYouMean(name, all))
+	}
+	return nil
+}
+
+// averaging predicts the mean of the training targets, with their variance: the least that a
+// method must beat.
+type averaging struct{}
+
+// Fit implements [baseline.Method].
+func (averaging) Fit(_ mat.Matrix, y []float64) (baseline.Model, error) {
+	n, m := float64(len(y)), average{}
+	for _, v := range y {
+		m.mean += v / n
+	}
+	for _, v := range y {
+		m.variance += (v - m.mean) * (v - m.mean) / (n - 1)
+	}
+	m.variance *= 1 + 1/n
+	return m, nil
+}
+
+// average is a normal distribution that does not depend on the inputs.
+type average struct{ mean, variance float64 }
+
+// Predict implements [baseline.Model].
+func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
+	n, _ := x.Dims()
+	return baseline.Prediction{Mean: slices.Repeat([]float64{a.mean}, n), Variance: slices.Repeat([]float64{a.variance}, n)}, nil
+}
+
+// entrant is a method in the comparison.
+type entrant interface {
+	name() string
+	// fit learns from the training rows of data, which scaled holds, too.
+	fit(ctx context.Context, data fit.Data, scaled *fit.ScaledRows) (fitted, error)
+}
+
+// fitted predicts for rows with all features, in original units.
+type fitted interface {
+	predict(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error)
+	warnings() []string
+	parameters() map[string]float64
+	close()
+}
+
+// prediction holds means and standard deviations of new targets in original units. std is
+// nil without a density.
+type prediction struct{ mean, std []float64 }
+
+// regression is a baseline in the comparison.
+type regression struct{ NamedMethod }
+
+func (r regression) name() string { return r.Name }
+
+// fit does not wait for a method that ctx ends, because methods know no contexts.
+func (r regression) fit(ctx context.Context, _ fit.Data, scaled *fit.ScaledRows) (fitted, error) {
+	if _, ok := r.Method.(baseline.KernelRidge); ok {
+		if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
+			return nil, err
+		}
+	}
+	x := mat.NewDense(scaled.N, scaled.D, scaled.X)
+	model, err := await(ctx, func() (baseline.Model, error) { return r.Method.Fit(x, scaled.Y) })
+	if err != nil {
+		return nil, err
+	}
+	return &regressed{model, scaled}, nil
+}
+
+// checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more
+// than the free bytes; 0 means that these are unknown.
+func checkMatrices(n int, free int64) error {
+	if need := 16 * int64(n) * int64(n); free > 0 && need > free {
+		return fmt.Errorf("two matrices of %d × %d take %s, and %s are free; option subsample takes fewer rows, and option methods leaves the method out", n, n, device.FormatBytes(need), device.FormatBytes(free))
+	}
+	return nil
+}
+
+// regressed is a fitted baseline.
+type regressed struct {
+	model  baseline.Model
+	scaled *fit.ScaledRows
+}
+
+func (r *regressed) predict(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
+	x := mat.NewDense(m, r.scaled.D, r.scaled.Inputs(rows))
+	p, err := await(ctx, func() (baseline.Prediction, error) { return r.model.Predict(x) })
+	if err != nil {
+		return prediction{}, err
+	}
+	if len(p.Mean) != m || p.Variance != nil && len(p.Variance) != m {
+		return prediction{}, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
+	}
+	out, scaling := prediction{mean: make([]float64, m)}, r.scaled.Scaling
+	for i, v := range p.Mean {
+		out.mean[i] = scaling.YMean + v*scaling.YScale
+	}
+	for _, v := range p.Variance {
+		out.std = append(out.std, math.Sqrt(v)*scaling.YScale)
+	}
+	return out, nil
+}
+
+func (r *regressed) warnings() []string { return nil }
+
+// parameters returns what the methods of package baseline choose.
+func (r *regressed) parameters() map[string]float64 {
+	model := r.model
+	if m, ok := model.(*baseline.BasisModel); ok {
+		model = m.Model
+	}
+	switch m := model.(type) {
+	case *baseline.LinearModel:
+		return map[string]float64{"lambda": m.Lambda}
+	case *baseline.LassoModel:
+		return map[string]float64{"lambda": m.Lambda}
+	case *baseline.BayesianModel:
+		return map[string]float64{"noise_variance": m.Noise, "prior_scale": m.PriorScale}
+	case *baseline.SplineModel:
+		return map[string]float64{"lambda": m.Lambda}
+	case *baseline.KernelModel:
+		return map[string]float64{"lambda": m.Lambda, "width": m.Width}
+	}
+	return nil
+}
+
+func (r *regressed) close() {}
+
+// await returns the result of work, or ctx's error if ctx is done first. The work then goes
+// on until it ends, and its result is lost.
+func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		v, err := work()
+		done <- outcome{v, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}

@@ -1,0 +1,201 @@
+package compare
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/fit"
+)
+
+// Difference is the score of a method minus the best method's, on the same rows.
+// Positive numbers mean that the method is worse.
+type Difference struct {
+	Value float64 `json:"value"`
+	// StdError is the standard error of Value, and Lower95 and Upper95 bound its 95 %
+	// interval by Student's t; nil if there are too few folds, groups or rows for one.
+	StdError *float64 `json:"std_error"`
+	Lower95  *float64 `json:"lower95"`
+	Upper95  *float64 `json:"upper95"`
+	// Better and Worse count the folds, or with one hold-out the rows, in which the method
+	// is better or worse than the best method; Equal counts the others.
+	Better int `json:"better"`
+	Worse  int `json:"worse"`
+	Equal  int `json:"equal"`
+}
+
+// clear reports whether the 95 % interval excludes 0.
+func (d *Difference) clear() bool { return d.Lower95 != nil && *d.Lower95 > 0 }
+
+// pairing says which scores of two methods belong together.
+type pairing struct {
+	// fold holds the number of the fold of each row, group its label (nil for none).
+	fold  []int
+	group []string
+	// folds is the number of folds planned; 0 means one hold-out. blocks means that the
+	// rows of a hold-out are in their order.
+	folds  int
+	blocks bool
+}
+
+// losses holds what each row adds to a score, so that the score is score(mean of values).
+type losses struct {
+	values []float64
+	// root means that the score is the square root of the mean.
+	root bool
+}
+
+func (l losses) score(values []float64) float64 {
+	if l.root {
+		return math.Sqrt(mean(values))
+	}
+	return mean(values)
+}
+
+// influences returns, for each row, by how much the score changes with the row's share of
+// all rows (the influence function of the score; for a root by the delta method).
+func (l losses) influences() []float64 {
+	m, scale := mean(l.values), 1.0
+	if l.root {
+		scale = 0
+		if m > 0 {
+			scale = 1 / (2 * math.Sqrt(m))
+		}
+	}
+	out := make([]float64, len(l.values))
+	for i, v := range l.values {
+		out[i] = (v - m) * scale
+	}
+	return out
+}
+
+// difference compares a method with the best one; nil if a loss is not finite.
+func (p pairing) difference(of, best losses) *Difference {
+	value := of.score(of.values) - best.score(best.values)
+	if fit.Finite(value) == nil {
+		return nil
+	}
+	d := &Difference{Value: value}
+	d.count(p, of, best)
+	u, other := of.influences(), best.influences()
+	for i := range u {
+		u[i] -= other[i]
+	}
+	if se, freedom := p.stdError(u); freedom > 0 {
+		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(0.975)
+		lower, upper := value-t*se, value+t*se
+		d.StdError, d.Lower95, d.Upper95 = &se, &lower, &upper
+	}
+	return d
+}
+
+// count counts the folds or rows that each of two methods wins.
+func (d *Difference) count(p pairing, of, best losses) {
+	units := make([][]int, 0, len(of.values))
+	if p.folds > 0 {
+		units = p.byFold()
+	} else {
+		for i := range of.values {
+			units = append(units, []int{i})
+		}
+	}
+	for _, rows := range units {
+		a, b := of.score(pick(of.values, rows)), best.score(pick(best.values, rows))
+		switch {
+		case a < b:
+			d.Better++
+		case a > b:
+			d.Worse++
+		default:
+			d.Equal++
+		}
+	}
+}
+
+// byFold returns the rows of each fold.
+func (p pairing) byFold() [][]int {
+	var out [][]int
+	for i, k := range p.fold {
+		if i == 0 || p.fold[i-1] != k {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], i)
+	}
+	return out
+}
+
+func pick(v []float64, rows []int) []float64 {
+	out := make([]float64, len(rows))
+	for k, i := range rows {
+		out[k] = v[i]
+	}
+	return out
+}
+
+// stdError returns the standard error of a difference of scores from the differences u of
+// the influences of the rows, and its degrees of freedom, 0 if it is undefined.
+//
+// Folds: the variance over the folds, times 1/K + n_test/n_train because their training
+// rows overlap (Nadeau and Bengio, Inference for the generalization error, Machine Learning
+// 52, 2003). Hold-outs: the sandwich estimator with groups as clusters; with consecutive
+// rows, ten consecutive batches are the clusters (the method of batch means); otherwise
+// rows are independent. All of them leave out what another draw of the training rows of a
+// hold-out would change.
+func (p pairing) stdError(u []float64) (se, freedom float64) {
+	n := float64(len(u))
+	switch {
+	case p.folds > 0:
+		var means []float64
+		folds := p.byFold()
+		for _, rows := range folds {
+			means = append(means, mean(pick(u, rows))*float64(len(rows))*float64(len(folds))/n)
+		}
+		k := float64(len(means))
+		return math.Sqrt((1/k + 1/float64(p.folds-1)) * variance(means)), k - 1
+	case p.group != nil:
+		return clusterError(u, p.group)
+	case p.blocks:
+		return clusterError(u, batches(len(u)))
+	}
+	return math.Sqrt(variance(u) / n), n - 1
+}
+
+// clusterError returns the standard error of the mean of u, whose rows with the same label
+// may be correlated, and its degrees of freedom.
+func clusterError[L cmp.Ordered](u []float64, label []L) (se, freedom float64) {
+	sums := map[L]float64{}
+	for i, v := range u {
+		sums[label[i]] += v
+	}
+	squares, g := 0.0, float64(len(sums))
+	for _, l := range slices.Sorted(maps.Keys(sums)) {
+		squares += sums[l] * sums[l]
+	}
+	return math.Sqrt(squares*g/(g-1)) / float64(len(u)), g - 1
+}
+
+// mostBatches is the number of batches of a long series. More would be shorter, and neighbors
+// in different batches would be correlated.
+const mostBatches = 10
+
+// batches returns the numbers of the batches of n consecutive rows, each of at least two.
+func batches(n int) []int {
+	count := max(1, min(mostBatches, n/2))
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i * count / n
+	}
+	return out
+}
+
+// variance returns the variance of v with its mean estimated, NaN for one value.
+func variance(v []float64) float64 {
+	m, sum := mean(v), 0.0
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	return sum / float64(len(v)-1)
+}

@@ -1,0 +1,69 @@
+package compare
+
+import (
+	"context"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+)
+
+// process is a Gaussian process with one kernel in the comparison.
+type process struct {
+	// label is the kernel with the names of columns, and kernel is its text form.
+	label    string
+	kernel   string
+	opts     fit.Options
+	backends []device.Backend
+}
+
+func (p *process) name() string { return processName + " " + p.label }
+
+// prepare makes the job of the training rows of data.
+func (p *process) prepare(data fit.Data) (*fit.Job, error) {
+	o := p.opts
+	o.Kernel, o.HoldOut, o.Blocks = p.kernel, 0, false
+	o.DiscardCancelled, o.Checkpoint = true, ""
+	return fit.Prepare(data, o)
+}
+
+// stages describes the fit for the progress; nil if it cannot begin.
+func (p *process) stages(data fit.Data) []hyperopt.Expectation {
+	job, err := p.prepare(data)
+	if err != nil {
+		return nil // the fit says why
+	}
+	return job.Expected()
+}
+
+func (p *process) fit(ctx context.Context, data fit.Data, _ *fit.ScaledRows) (fitted, error) {
+	job, err := p.prepare(data)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := job.Fit(ctx, p.backends...)
+	if err != nil {
+		if outcome != nil {
+			outcome.Close()
+		}
+		return nil, err
+	}
+	return &processed{outcome}, nil
+}
+
+// processed is a fitted Gaussian process.
+type processed struct{ outcome *fit.Outcome }
+
+func (p *processed) predict(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error) {
+	parts, err := p.outcome.Posterior().PredictTargets(ctx, rows, m, noise)
+	if err != nil {
+		return prediction{}, err
+	}
+	return prediction{parts[0].Mean, parts[0].Std}, nil
+}
+
+func (p *processed) warnings() []string             { return p.outcome.Report.Warnings }
+func (p *processed) parameters() map[string]float64 { return p.outcome.Report.Parameters }
+
+func (p *processed) close() { p.outcome.Close() }

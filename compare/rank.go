@@ -1,0 +1,178 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gpfit/fit"
+)
+
+// Ranked is a method with its scores over all folds together, in original units and in units
+// of the targets' standard deviation. Pointers are nil without such a score.
+type Ranked struct {
+	// Rank counts from 1; 0 means that the method has no score.
+	Rank   int    `json:"rank"`
+	Method string `json:"method"`
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+	// Folds and Rows count what the scores are from.
+	Folds            int      `json:"folds"`
+	Rows             int      `json:"n_test"`
+	RMSE             *float64 `json:"rmse"`
+	RMSEStandardized *float64 `json:"rmse_standardized"`
+	NLPD             *float64 `json:"nlpd"`
+	NLPDStandardized *float64 `json:"nlpd_standardized"`
+	Coverage95       *float64 `json:"coverage95"`
+	// Difference compares the deciding score with the best method's; nil for the best method
+	// and without a score.
+	Difference *Difference `json:"difference"`
+	// The seconds are sums over the folds.
+	FitSeconds     float64 `json:"fit_seconds"`
+	PredictSeconds float64 `json:"predict_seconds"`
+
+	rows rowScores
+}
+
+// Seconds is the time of all fits and predictions.
+func (e *Ranked) Seconds() float64 { return e.FitSeconds + e.PredictSeconds }
+
+// ranking returns the entries of a size, 0 for all rows, the best first. If an interruption
+// left folds undone, the folds that all methods have count, or else those of the methods that
+// have the first fold.
+func (r *runner) ranking(size int) []Ranked {
+	var of []Trial
+	for _, t := range r.trials {
+		if t.Size == size {
+			of = append(of, t)
+		}
+	}
+	complete := r.completeFolds(of)
+	var entries []Ranked
+	for _, e := range r.entrants {
+		entries = append(entries, r.entry(e.name(), of, max(1, complete)))
+	}
+	p := r.pairing(complete)
+	r.sort(entries)
+	for i := range entries {
+		e := &entries[i]
+		if e.Status != Done {
+			continue
+		}
+		e.Rank = i + 1
+		if i > 0 && !r.incomparable(e, &entries[0]) {
+			e.Difference = p.difference(r.losses(e), r.losses(&entries[0]))
+		}
+	}
+	return entries
+}
+
+// completeFolds counts the folds, from the first, that every method has that did not fail.
+func (r *runner) completeFolds(of []Trial) int {
+	failed, scored := map[string]bool{}, map[string]int{}
+	for i := range of {
+		if of[i].done() {
+			scored[of[i].Method]++
+		} else {
+			failed[of[i].Method] = true
+		}
+	}
+	complete := len(r.folds)
+	for _, e := range r.entrants {
+		if !failed[e.name()] {
+			complete = min(complete, scored[e.name()])
+		}
+	}
+	return complete
+}
+
+// entry pools the scores of a method over the first folds.
+func (r *runner) entry(method string, of []Trial, folds int) Ranked {
+	e := Ranked{Method: method, Status: Done}
+	for i := range of {
+		t := &of[i]
+		switch {
+		case t.Method != method:
+			continue
+		case t.Status == Failed:
+			return Ranked{Method: method, Status: Failed, Error: t.Error}
+		case t.Fold > folds:
+			continue
+		}
+		e.Folds++
+		e.rows.add(t.rows)
+		e.FitSeconds, e.PredictSeconds = e.FitSeconds+t.FitSeconds, e.PredictSeconds+t.PredictSeconds
+	}
+	if e.Folds < folds {
+		return Ranked{Method: method, Status: Unfinished}
+	}
+	e.Rows, e.RMSE, e.NLPD, e.Coverage95 = len(e.rows.squares), e.rows.rmse(), e.rows.nlpd(), e.rows.coverage()
+	e.RMSEStandardized = fit.Finite(*e.RMSE / r.scale())
+	if e.NLPD != nil {
+		e.NLPDStandardized = fit.Finite(*e.NLPD - math.Log(r.scale()))
+	}
+	return e
+}
+
+// scale is the standard deviation of the targets that the methods learn from.
+func (r *runner) scale() float64 {
+	y := r.data.Y
+	if r.split.Folds == 0 {
+		y = pick(y, r.folds[0].train)
+	}
+	m, sum := mean(y), 0.0
+	for _, v := range y {
+		sum += (v - m) * (v - m)
+	}
+	return math.Sqrt(sum / float64(len(y)))
+}
+
+// sort orders entries by the deciding score. Methods without it come later, by their RMSE,
+// and those without any score last.
+func (r *runner) sort(entries []Ranked) {
+	place := func(e *Ranked) int {
+		switch {
+		case e.Status != Done:
+			return 2
+		case r.opts.RankBy == ByNLPD && e.NLPD == nil:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(entries, func(a, b Ranked) int {
+		if order := cmp.Compare(place(&a), place(&b)); order != 0 || place(&a) == 2 {
+			return order
+		}
+		if r.opts.RankBy == ByNLPD && place(&a) == 0 {
+			return cmp.Compare(*a.NLPD, *b.NLPD)
+		}
+		return cmp.Compare(*a.RMSE, *b.RMSE)
+	})
+}
+
+// incomparable reports whether one of two entries lacks the deciding score.
+func (r *runner) incomparable(a, b *Ranked) bool {
+	return r.opts.RankBy == ByNLPD && (a.NLPD == nil || b.NLPD == nil)
+}
+
+// losses returns what the rows of an entry add to the deciding score.
+func (r *runner) losses(e *Ranked) losses {
+	if r.opts.RankBy == ByNLPD {
+		return losses{values: e.rows.densities}
+	}
+	return losses{values: e.rows.squares, root: true}
+}
+
+// pairing describes the rows of the first folds, in the order of their scores.
+func (r *runner) pairing(complete int) pairing {
+	p := pairing{folds: r.split.Folds, blocks: r.split.Blocks}
+	for k, f := range r.folds[:max(1, complete)] {
+		for _, i := range f.test {
+			p.fold = append(p.fold, k)
+			if r.data.Group != nil {
+				p.group = append(p.group, r.data.Group[i])
+			}
+		}
+	}
+	return p
+}

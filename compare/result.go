@@ -1,0 +1,276 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"gpfit/fit"
+)
+
+// Result is a comparison.
+type Result struct {
+	Type          string   `json:"type"`
+	SchemaVersion int      `json:"schema_version"`
+	N             int      `json:"n"`
+	Features      []string `json:"features"`
+	Target        string   `json:"target"`
+	Split         Split    `json:"split"`
+	RankBy        RankBy   `json:"ranked_by"`
+	// Methods are all methods, the best first, and Verdict says in a sentence which are best.
+	Methods []Ranked `json:"methods"`
+	Verdict string   `json:"verdict"`
+	// Sizes are the methods by the number of training rows, all rows last; nil unless
+	// Options.Sizes asks for them.
+	Sizes []Growth `json:"sizes,omitempty"`
+	// Trials are all fits, in their order.
+	Trials   []Trial  `json:"fits"`
+	Warnings []string `json:"warnings"`
+	// Stopped says that the comparison was interrupted, and when.
+	Stopped string  `json:"stopped,omitempty"`
+	Seconds float64 `json:"seconds"`
+	// Curves are the fits over one input, if Options.Curves asks for them.
+	Curves *Curves `json:"-"`
+}
+
+// Growth holds the methods fitted to the same number of training rows, the best first.
+type Growth struct {
+	Train   int      `json:"n_train"`
+	Methods []Ranked `json:"methods"`
+}
+
+// result collects what is done.
+func (r *runner) result() *Result {
+	out := &Result{
+		Type: "compare", SchemaVersion: fit.SchemaVersion, N: r.data.N, Features: r.data.FeatureNames, Target: r.data.TargetName,
+		Split: r.split, RankBy: r.opts.RankBy, Methods: r.ranking(0), Trials: r.trials, Warnings: r.warnings,
+	}
+	out.Verdict = out.verdict()
+	for _, m := range r.sizes {
+		g := Growth{Train: m, Methods: r.ranking(m)}
+		if slices.ContainsFunc(g.Methods, func(e Ranked) bool { return e.Status != Unfinished }) {
+			out.Sizes = append(out.Sizes, g)
+		}
+	}
+	if r.opts.Sizes != nil {
+		out.Sizes = append(out.Sizes, Growth{Train: r.split.Train, Methods: out.Methods})
+	}
+	return out
+}
+
+// verdict says which method is best, and which are not clearly worse.
+func (r *Result) verdict() string {
+	var near, worse []string
+	for i, e := range r.Methods {
+		switch {
+		case e.Status != Done || i == 0 || e.Difference == nil:
+		case e.Difference.StdError == nil:
+			return r.Methods[0].Method + " has the best score, of too few rows or folds for a standard error"
+		case e.Difference.clear():
+			worse = append(worse, e.Method)
+		default:
+			near = append(near, e.Method)
+		}
+	}
+	best := r.Methods[0]
+	switch {
+	case best.Status != Done || len(near)+len(worse) == 0:
+		return ""
+	case len(near) == 0:
+		return fmt.Sprintf("%s is best; all others are clearly worse", best.Method)
+	case len(worse) == 0:
+		return fmt.Sprintf("%s has the best score, but no other method is clearly worse", best.Method)
+	}
+	return fmt.Sprintf("%s has the best score; %s %s not clearly worse", best.Method, list(near), map[bool]string{true: "is", false: "are"}[len(near) == 1])
+}
+
+// list joins names as in "a, b and c".
+func list(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// Text returns the comparison as tables for people.
+func (r *Result) Text() string {
+	var b strings.Builder
+	columns := "columns"
+	if len(r.Features) == 1 {
+		columns = "column"
+	}
+	fmt.Fprintf(&b, "%d rows, %d %s, target %s; %s; ranked by %s\n\n", r.N, len(r.Features), columns, r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
+	r.writeRanks(&b)
+	r.writeSizes(&b)
+	if r.Stopped != "" {
+		fmt.Fprintf(&b, "\n%s\n", r.Stopped)
+	}
+	return b.String()
+}
+
+func (r *Result) writeRanks(b *strings.Builder) {
+	t := newTable("rank", "method", "RMSE", "standardised", "difference", "NLPD", "in 95 %", "seconds")
+	var failed []string
+	for i := range r.Methods {
+		e := &r.Methods[i]
+		if e.Status != Done {
+			t.row("-", e.Method, e.Status, "", "", "", "", "")
+			if e.Status == Failed {
+				failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, firstLine(e.Error)))
+			}
+			continue
+		}
+		t.row(strconv.Itoa(e.Rank), e.Method, number(e.RMSE, "%.5g"), number(e.RMSEStandardized, "%.4f"), e.difference(), number(e.NLPD, "%.4f"), percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
+	}
+	t.write(b)
+	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
+	if len(failed) > 0 {
+		fmt.Fprintf(b, "\nfailed\n%s", strings.Join(failed, ""))
+	}
+	if r.Verdict != "" {
+		fmt.Fprintf(b, "\n%s\n", r.Verdict)
+	}
+}
+
+// from says what the standard errors are from.
+func (r *Result) from() string {
+	switch {
+	case r.Split.Folds > 0:
+		return " over the folds"
+	case r.Split.Group != "":
+		return " over the groups"
+	case r.Split.Blocks:
+		return " over correlated rows"
+	}
+	return " over the rows"
+}
+
+// difference is the cell of the difference from the best method.
+func (e *Ranked) difference() string {
+	d := e.Difference
+	switch {
+	case d == nil:
+		return "-"
+	case d.StdError == nil:
+		return fmt.Sprintf("%.4g", d.Value)
+	case d.clear():
+		return fmt.Sprintf("%.4g ± %.2g *", d.Value, *d.StdError)
+	}
+	return fmt.Sprintf("%.4g ± %.2g  ", d.Value, *d.StdError)
+}
+
+// writeSizes writes the deciding score and the seconds of each method by the number of
+// training rows.
+func (r *Result) writeSizes(b *strings.Builder) {
+	if len(r.Sizes) == 0 {
+		return
+	}
+	head := []string{"method"}
+	for _, g := range r.Sizes {
+		head = append(head, strconv.Itoa(g.Train))
+	}
+	tables := []struct {
+		title string
+		of    func(*Ranked) string
+	}{
+		{strings.ToUpper(string(r.RankBy)), func(e *Ranked) string { return number(r.Score(e), "%.4g") }},
+		{"seconds", func(e *Ranked) string { return fmt.Sprintf("%.2f", e.Seconds()) }},
+	}
+	for _, kind := range tables {
+		fmt.Fprintf(b, "\n%s by the number of training rows\n", kind.title)
+		t := newTable(head...)
+		for _, e := range r.Methods {
+			row := []string{e.Method}
+			for _, g := range r.Sizes {
+				row = append(row, g.cell(e.Method, kind.of))
+			}
+			t.row(row...)
+		}
+		t.write(b)
+	}
+	r.writeFewRows(b)
+}
+
+// writeFewRows says why methods failed on subsets.
+func (r *Result) writeFewRows(b *strings.Builder) {
+	seen := map[string]bool{}
+	for _, g := range r.Sizes {
+		for _, e := range g.Methods {
+			if line := fmt.Sprintf("  %s: %s\n", e.Method, firstLine(e.Error)); e.Status == Failed && g.Train < r.Split.Train && !seen[line] {
+				if len(seen) == 0 {
+					b.WriteString("\nfailed on few rows\n")
+				}
+				seen[line] = true
+				b.WriteString(line)
+			}
+		}
+	}
+}
+
+// cell is the text of a method, or what became of it.
+func (g *Growth) cell(method string, of func(*Ranked) string) string {
+	i := slices.IndexFunc(g.Methods, func(e Ranked) bool { return e.Method == method })
+	if e := &g.Methods[i]; e.Status == Done {
+		return of(e)
+	}
+	return g.Methods[i].Status
+}
+
+// Score returns the score of an entry that ranks the methods, nil without one.
+func (r *Result) Score(e *Ranked) *float64 {
+	if r.RankBy == ByNLPD {
+		return e.NLPD
+	}
+	return e.RMSE
+}
+
+// grid is a table whose column of methods is on the left and whose numbers are on the right.
+type grid struct {
+	rows  [][]string
+	width int // of the names of methods
+	names int // the column of the names
+}
+
+func newTable(head ...string) *grid {
+	g := &grid{names: slices.Index(head, "method")}
+	g.row(head...)
+	return g
+}
+
+func (g *grid) row(cells ...string) {
+	g.rows = append(g.rows, cells)
+	g.width = max(g.width, utf8.RuneCountInString(cells[g.names]))
+}
+
+func (g *grid) write(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, cells := range g.rows {
+		cells = slices.Clone(cells)
+		cells[g.names] += strings.Repeat(" ", g.width-utf8.RuneCountInString(cells[g.names]))
+		fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
+	}
+	t.Flush()
+}
+
+func number(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100**v)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

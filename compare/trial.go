@@ -1,0 +1,152 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"gpfit/fit"
+	"gpfit/gp"
+)
+
+// The values of Trial.Status and Ranked.Status.
+const (
+	Done   = "done"
+	Failed = "failed"
+	// Unfinished means that an interruption came first.
+	Unfinished = "unfinished"
+)
+
+// Trial is one fit of one method, with its scores on the held-out rows of its fold in
+// original units. Pointers are nil without such a score.
+type Trial struct {
+	Method string `json:"method"`
+	// Fold counts from 1. Train and Test count its rows.
+	Fold  int `json:"fold"`
+	Train int `json:"n_train"`
+	Test  int `json:"n_test"`
+	// Size is the requested number of training rows, 0 for all.
+	Size           int      `json:"size"`
+	Status         string   `json:"status"`
+	Error          string   `json:"error,omitempty"`
+	RMSE           *float64 `json:"rmse"`
+	NLPD           *float64 `json:"nlpd"`
+	Coverage95     *float64 `json:"coverage95"`
+	FitSeconds     float64  `json:"fit_seconds"`
+	PredictSeconds float64  `json:"predict_seconds"`
+	// Parameters are what the fit chose, by name, for the scaled table: the penalty lambda,
+	// for example, or the parameters of a Gaussian process.
+	Parameters map[string]float64 `json:"parameters,omitempty"`
+
+	rows     rowScores
+	warnings []string
+}
+
+func (t *Trial) done() bool { return t.Status == Done }
+
+// rowScores holds the scores of held-out rows: squared errors and, unless the method has no
+// density, negative log densities and whether the target is in its 95 % interval.
+type rowScores struct {
+	squares, densities []float64
+	inside             []bool
+}
+
+// z95 is the 97.5 % point of the standard normal distribution.
+const z95 = 1.959963984540054
+
+// newRowScores scores predictions of the targets y.
+func newRowScores(p prediction, y []float64) (rowScores, error) {
+	var s rowScores
+	for i, v := range y {
+		diff := v - p.mean[i]
+		if fit.Finite(diff*diff) == nil {
+			return s, errors.New("a prediction is not a finite number, or its square is not")
+		}
+		s.squares = append(s.squares, diff*diff)
+		if p.std == nil {
+			continue
+		}
+		if !(p.std[i] >= 0) {
+			return s, errors.New("the variance of a prediction is negative or not a number")
+		}
+		s.densities = append(s.densities, fit.NegLogDensity(diff, p.std[i]))
+		s.inside = append(s.inside, math.Abs(diff) <= z95*p.std[i])
+	}
+	return s, nil
+}
+
+// add appends the scores of other rows.
+func (s *rowScores) add(o rowScores) {
+	s.squares = append(s.squares, o.squares...)
+	s.densities = append(s.densities, o.densities...)
+	s.inside = append(s.inside, o.inside...)
+}
+
+// rmse, nlpd and coverage are the scores of all rows together, nil if they are undefined.
+func (s *rowScores) rmse() *float64 { return fit.Finite(math.Sqrt(mean(s.squares))) }
+func (s *rowScores) nlpd() *float64 { return fit.Finite(mean(s.densities)) }
+
+func (s *rowScores) coverage() *float64 {
+	count := 0.0
+	for _, in := range s.inside {
+		if in {
+			count++
+		}
+	}
+	return fit.Finite(count / float64(len(s.inside)))
+}
+
+// mean returns the mean of v, NaN of nothing.
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// try fits a method to the training rows of data and scores it on the others. The error is
+// ctx's; a failure of the method is in the trial.
+func try(ctx context.Context, e entrant, data fit.Data, scaled *fit.ScaledRows) (Trial, error) {
+	x, y, noise := held(data)
+	t := Trial{Method: e.name(), Train: data.N - len(y), Test: len(y), Status: Unfinished}
+	failed := func(err error) (Trial, error) {
+		if ctx.Err() != nil {
+			return t, ctx.Err()
+		}
+		t.Status, t.Error = Failed, err.Error()
+		return t, nil
+	}
+	began := time.Now()
+	model, err := e.fit(ctx, data, scaled)
+	t.FitSeconds = time.Since(began).Seconds()
+	if err != nil {
+		return failed(err)
+	}
+	defer model.close()
+	t.warnings, t.Parameters = model.warnings(), model.parameters()
+	began = time.Now()
+	p, err := model.predict(ctx, x, len(y), noise)
+	t.PredictSeconds = time.Since(began).Seconds()
+	if err == nil {
+		t.rows, err = newRowScores(p, y)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	t.Status, t.RMSE, t.NLPD, t.Coverage95 = Done, t.rows.rmse(), t.rows.nlpd(), t.rows.coverage()
+	return t, nil
+}
+
+// held returns features, targets and noise of the held-out rows.
+func held(data fit.Data) (x, y []float64, noise gp.RowNoise) {
+	var rows []int
+	for i, out := range data.Test {
+		if out {
+			rows = append(rows, i)
+		}
+	}
+	d := data.Rows(rows)
+	return d.X, d.Y, gp.RowNoise{Known: d.NoiseVariance, Group: d.NoiseGroup}
+}

@@ -1,0 +1,44 @@
+// Command figures draws the figures of the gallery that no command of gpfit draws, into the
+// folder docs/gallery:
+//
+//	go run ./docs/gallery/figures
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gpfit/internal/plotting"
+)
+
+// figures are the functions that draw each file from the folder with the tables.
+var figures = map[string]func(data string) (*plotting.Figure, error){
+	"basis-fits.svg":    basisFits,
+	"lasso-path.svg":    lassoPath,
+	"ridge-path.svg":    ridgePath,
+	"spline-knots.svg":  splineKnots,
+	"weights-plane.svg": weightsPlane,
+}
+
+func main() {
+	if err := write(filepath.Join("docs", "gallery", "data"), filepath.Join("docs", "gallery")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// write draws all figures into a folder.
+func write(data, folder string) error {
+	for name, draw := range figures {
+		figure, err := draw(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := figure.Write(context.Background(), filepath.Join(folder, name), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}

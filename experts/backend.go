@@ -1,0 +1,127 @@
+package experts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// On returns a backend that computes with the experts of p, each on b. Its workspaces hold
+// the covariance of any points of the same columns, such as a part of the training rows; a
+// point belongs to the nearest centre. Closing it closes b.
+func (p *Partition) On(b device.Backend) device.Backend { return &backend{b, p} }
+
+type backend struct {
+	device.Backend
+	partition *Partition
+}
+
+// Capabilities implements [device.Backend].
+func (b *backend) Capabilities() device.Capabilities {
+	c := b.Backend.Capabilities()
+	c.Method = b.method()
+	return c
+}
+
+// method is the name of the method.
+func (b *backend) method() string { return "local experts" }
+
+// Plan implements [device.Backend]. It divides any number of points in the proportions of
+// the training rows.
+func (b *backend) Plan(n, d int) device.Plan {
+	total := 0
+	for _, size := range b.partition.Sizes {
+		total += size
+	}
+	counts := slices.Clone(b.partition.Sizes)
+	for k := range counts {
+		counts[k] = int((int64(counts[k])*int64(n) + int64(total) - 1) / int64(max(total, 1)))
+	}
+	return b.plan(n, d, counts)
+}
+
+// plan adds the plans of experts with these numbers of points.
+func (b *backend) plan(n, d int, counts []int) device.Plan {
+	sum := b.Backend.Plan(max(slices.Max(counts), 1), d)
+	sum.N, sum.Needs, sum.Middle = n, nil, nil
+	sum.FlopsValue, sum.FlopsGradient, sum.MiddleFlops = 0, 0, 0
+	for _, count := range counts {
+		if count == 0 {
+			continue
+		}
+		one := b.Backend.Plan(count, d)
+		sum.FlopsValue += one.FlopsValue
+		sum.FlopsGradient += one.FlopsGradient
+		sum.MiddleFlops += one.MiddleFlops
+		sum.Needs, sum.Middle = addNeeds(sum.Needs, one.Needs), addNeeds(sum.Middle, one.Middle)
+	}
+	what := fmt.Sprintf("%d local experts, the largest with a %d×%d matrix of 8-byte numbers", len(counts), slices.Max(counts), slices.Max(counts))
+	for i := range sum.Needs {
+		sum.Needs[i].What = what
+	}
+	return sum
+}
+
+// addNeeds adds needs by their devices.
+func addNeeds(all, more []device.Need) []device.Need {
+	for _, need := range more {
+		i := slices.IndexFunc(all, func(n device.Need) bool { return n.Device == need.Device })
+		if i < 0 {
+			all = append(all, need)
+		} else {
+			all[i].Bytes += need.Bytes
+		}
+	}
+	return all
+}
+
+// NewWorkspace implements [device.Backend].
+func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w := &workspace{backend: b, x: x, threads: b.Info().Threads}
+	of := b.partition.assign(x)
+	rows := make([][]int, len(b.partition.Centres))
+	for i, k := range of {
+		rows[k] = append(rows[k], i)
+	}
+	counts := make([]int, len(rows))
+	for k := range rows {
+		counts[k] = len(rows[k])
+	}
+	if err := b.plan(x.N, x.D, counts).Check(b.Info()); err != nil {
+		return nil, err
+	}
+	for k := range rows {
+		if len(rows[k]) == 0 {
+			continue
+		}
+		e := &expert{rows: rows[k], centre: b.partition.Centres[k]}
+		e.x = x.Pick(e.rows)
+		var err error
+		if e.ws, err = b.Backend.NewWorkspace(ctx, e.x); err != nil {
+			_ = w.Close()
+			return nil, err
+		}
+		w.experts = append(w.experts, e)
+	}
+	return w, nil
+}
+
+// assign returns the nearest centre of each point.
+func (p *Partition) assign(x *kernel.Points) []int {
+	of, row := make([]int, x.N), make([]float64, x.D)
+	for i := range of {
+		of[i], _ = nearest(point(row, x, i), p.Centres)
+	}
+	return of
+}
+
+// point copies point i to row.
+func point(row []float64, x *kernel.Points, i int) []float64 {
+	for c := range row {
+		row[c] = x.X[c*x.N+i]
+	}
+	return row
+}

@@ -1,0 +1,199 @@
+package experts
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Training describes the training rows of a workspace of [Partition.On], in scaled units.
+type Training struct {
+	Program *kernel.Program
+	Theta   []float64
+	// Noise holds the variances that were added to the diagonal, one or n. Residual holds
+	// the targets minus the mean function and Alpha is Σ⁻¹ times that, n×T column-major.
+	Noise, Residual, Alpha []float64
+}
+
+// RuleScore says how well a rule predicts training rows that it leaves out, in scaled units.
+type RuleScore struct {
+	Combine Rule `json:"combine"`
+	// Rows is the number of rows, drawn at random.
+	Rows int `json:"rows"`
+	// RMSE is the root mean squared error, NLPD the mean negative log predictive density and
+	// Coverage95 the share of targets in their 95 % interval.
+	RMSE       float64 `json:"rmse"`
+	NLPD       float64 `json:"nlpd"`
+	Coverage95 float64 `json:"coverage95"`
+}
+
+// calibrationRows is the number of training rows for [Calibrate]. The standard error of the
+// logarithm of the temperature is then about 0.05.
+const calibrationRows = 1000
+
+// Calibrate returns the partition of a formed workspace with its Temperature and Scores, and
+// makes the workspace predict with it. It predicts a sample of the training rows by each
+// rule: the row's own expert leaves the row out (Rasmussen & Williams 2006, eq. 5.12), and
+// the others never knew it. The temperature has the smallest NLPD there. It costs
+// an inverse and the prediction of the sample by all experts.
+func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition, error) {
+	w, ok := ws.(*workspace)
+	if !ok {
+		return nil, errors.New("experts: the workspace has no experts")
+	}
+	p := *w.backend.partition
+	if len(w.experts) > 1 {
+		left, err := w.leaveOut(ctx, t, p.Seed)
+		if err != nil {
+			return nil, err
+		}
+		p.Temperature = left.temperature()
+		p.Scores = []RuleScore{left.score(Nearest, 1), left.score(RBCM, p.Temperature)}
+	}
+	w.backend = &backend{w.backend.Backend, &p}
+	return &p, nil
+}
+
+// leftOut are the predictions of rows that were left out.
+type leftOut struct {
+	rows, targets int
+	residual      []float64 // rows×targets, column-major
+	noise         []float64
+	own           opinion
+	// committee and means are the predictions of the committee.
+	committee []committee
+	means     []float64
+}
+
+// opinion is the prediction of one expert: means, rows×targets, and reductions of the prior
+// variance.
+type opinion struct{ means, reductions []float64 }
+
+// leaveOut predicts a sample of the training rows without them.
+func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*leftOut, error) {
+	n := w.x.N
+	kappa := make([]float64, n)
+	if err := w.InverseDiagonal(ctx, kappa); err != nil {
+		return nil, err
+	}
+	rows := rand.New(rand.NewPCG(seed, 0x63616c6962)).Perm(n)
+	rows = slices.Sorted(slices.Values(rows[:min(n, calibrationRows)]))
+	xs := w.x.Pick(rows)
+	m, targets := xs.N, len(t.Alpha)/n
+	others := make([]opinion, len(w.experts))
+	err := w.each(ctx, square, func(k int, e *expert) error {
+		o := opinion{make([]float64, m*targets), make([]float64, m)}
+		others[k] = o
+		return e.ws.Predict(ctx, t.Program, t.Theta, pick(t.Alpha, e.rows, n), xs, o.means, o.reductions)
+	})
+	if err != nil {
+		return nil, err
+	}
+	prior := make([]float64, m)
+	evaluator := kernel.NewEvaluator(t.Program)
+	evaluator.Bind(t.Theta)
+	evaluator.Diagonal(prior, xs, 0, m)
+	return w.leftOut(t, rows, kappa, prior, others), nil
+}
+
+// leftOut combines the predictions of the rows by all experts. kappa is the diagonal of Σ⁻¹
+// and prior the variances of the rows before any data.
+func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, others []opinion) *leftOut {
+	n, m, targets := w.x.N, len(rows), len(t.Alpha)/w.x.N
+	out := &leftOut{rows: m, targets: targets, residual: pick(t.Residual, rows, n), noise: make([]float64, m), means: make([]float64, m*targets)}
+	out.own = opinion{make([]float64, m*targets), make([]float64, m)}
+	expertOf := make(map[int]int, n)
+	for k, e := range w.experts {
+		for _, i := range e.rows {
+			expertOf[i] = k
+		}
+	}
+	for j, i := range rows {
+		out.noise[j] = t.Noise[min(i, len(t.Noise)-1)]
+		// The own expert's variance without the row is 1/κ − σ².
+		left := min(max(1/kappa[i]-out.noise[j], leastShare*prior[j]), prior[j])
+		out.own.reductions[j] = prior[j] - left
+		for q := range targets {
+			out.own.means[q*m+j] = t.Residual[q*n+i] - t.Alpha[q*n+i]/kappa[i]
+		}
+		c := committee{prior: prior[j], temperature: 1}
+		sums := make([]float64, targets)
+		for k, o := range others {
+			if k == expertOf[i] {
+				o = out.own
+			}
+			factor := c.add(o.reductions[j])
+			for q := range sums {
+				sums[q] += factor * o.means[q*m+j]
+			}
+		}
+		for q := range sums {
+			out.means[q*m+j] = c.mean(sums[q])
+		}
+		out.committee = append(out.committee, c)
+	}
+	return out
+}
+
+// score returns the scores of a rule; temperature is the one of the committee.
+func (l *leftOut) score(rule Rule, temperature float64) RuleScore {
+	s := RuleScore{Combine: rule, Rows: l.rows}
+	count := float64(l.rows * l.targets)
+	for j := range l.rows {
+		variance, means := max(l.committee[j].prior-l.own.reductions[j], leastShare*l.committee[j].prior), l.own.means
+		if rule == RBCM {
+			c := l.committee[j]
+			c.temperature = temperature
+			variance, means = c.variance(), l.means
+		}
+		variance += l.noise[j]
+		for q := range l.targets {
+			miss := l.residual[q*l.rows+j] - means[q*l.rows+j]
+			s.RMSE += miss * miss / count
+			s.NLPD += (0.5*math.Log(2*math.Pi*variance) + miss*miss/(2*variance)) / count
+			if math.Abs(miss) <= quantile975*math.Sqrt(variance) {
+				s.Coverage95 += 1 / count
+			}
+		}
+	}
+	s.RMSE = math.Sqrt(s.RMSE)
+	return s
+}
+
+// quantile975 is the 97.5 % point of the standard normal distribution.
+const quantile975 = 1.959963984540054
+
+// The range of temperatures.
+const (
+	coldest = 1.0 / 16
+	hottest = 1 << 16
+)
+
+// temperature returns the temperature with the smallest NLPD: the best of a grid, refined by
+// golden sections between its neighbours.
+func (l *leftOut) temperature() float64 {
+	nlpd := func(log float64) float64 { return l.score(RBCM, math.Exp(log)).NLPD }
+	best, least := 0.0, math.Inf(1)
+	const step = math.Ln2
+	for log := math.Log(coldest); log <= math.Log(hottest); log += step {
+		if v := nlpd(log); v < least {
+			best, least = log, v
+		}
+	}
+	low, high := best-step, best+step
+	const golden = 0.6180339887498949
+	for high-low > 1e-6 {
+		a, b := high-golden*(high-low), low+golden*(high-low)
+		if nlpd(a) < nlpd(b) {
+			high = b
+		} else {
+			low = a
+		}
+	}
+	return math.Exp((low + high) / 2)
+}

@@ -1,0 +1,191 @@
+package experts
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"gpfit/internal/refdata"
+)
+
+// inputs reads the standardised inputs of a shared table.
+func inputs(t *testing.T, name string) (rows []float64, n, d int) {
+	t.Helper()
+	f, err := os.Open(refdata.Path(t, "data", name, "data.csv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, err := csv.NewReader(unzipped).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, d = len(cells), len(cells[0])-1
+	for _, line := range cells {
+		for _, cell := range line[:d] {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, v)
+		}
+	}
+	for c := range d {
+		mean, squares := 0.0, 0.0
+		for i := range n {
+			mean += rows[i*d+c] / float64(n)
+		}
+		for i := range n {
+			squares += (rows[i*d+c] - mean) * (rows[i*d+c] - mean) / float64(n)
+		}
+		for i := range n {
+			rows[i*d+c] = (rows[i*d+c] - mean) / math.Sqrt(squares)
+		}
+	}
+	return rows, n, d
+}
+
+// TestInertia compares the inertia with the best of 10 runs of scikit-learn.
+func TestInertia(t *testing.T) {
+	text, err := os.ReadFile("testdata/kmeans.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Tables []struct {
+			Name     string
+			Clusters int
+			Inertia  float64
+		}
+	}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range want.Tables {
+		t.Run(table.Name, func(t *testing.T) {
+			rows, n, d := inputs(t, table.Name)
+			c := KMeans(rows, n, d, KMeansOptions{K: table.Clusters, Seed: 1})
+			// The data have five digits; rounding of sums is far below that.
+			if !(c.Inertia <= table.Inertia*(1+1e-9)) {
+				t.Errorf("inertia %.6f, scikit-learn %.6f", c.Inertia, table.Inertia)
+			}
+			checkClustering(t, c, rows, n, d)
+			if table.Name != "energy" { // the smallest one
+				return
+			}
+			if again := KMeans(rows, n, d, KMeansOptions{K: table.Clusters, Seed: 1}); again.Inertia != c.Inertia || !slices.Equal(again.Of, c.Of) {
+				t.Error("the same seed gives another result")
+			}
+		})
+	}
+}
+
+// checkClustering checks that every row is at its nearest centre and that the inertia is
+// the sum of the distances.
+func checkClustering(t *testing.T, c *Clustering, rows []float64, n, d int) {
+	t.Helper()
+	sum := 0.0
+	for i := range n {
+		row, own := rows[i*d:(i+1)*d], 0.0
+		least := math.Inf(1)
+		for k, centre := range c.Centres {
+			apart := 0.0
+			for q := range row {
+				apart += math.Pow(row[q]-centre[q], 2)
+			}
+			if least = min(least, apart); k == c.Of[i] {
+				own = apart
+			}
+		}
+		if own > least*(1+1e-12) {
+			t.Fatalf("row %d is %v from its centre, and %v from another", i, own, least)
+		}
+		sum += own
+	}
+	if math.Abs(sum-c.Inertia) > 1e-9*sum {
+		t.Errorf("inertia %v, sum of distances %v", c.Inertia, sum)
+	}
+}
+
+// blobs returns rows around centres that are far apart, in mixed order, and the blob of
+// each row.
+func blobs(sizes []int, d int, seed uint64) (rows []float64, of []int) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for k, size := range sizes {
+		of = append(of, slices.Repeat([]int{k}, size)...)
+	}
+	rng.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
+	for _, k := range of {
+		for c := range d {
+			v := rng.Float64()
+			if c == 0 {
+				v += 100 * float64(k)
+			}
+			rows = append(rows, v)
+		}
+	}
+	return rows, of
+}
+
+// TestBlobs checks that k-means finds clusters that are far apart, and copes with fewer
+// different rows than clusters and with a table of which it takes a sample.
+func TestBlobs(t *testing.T) {
+	for _, sizes := range [][]int{{30, 50, 40}, {4000, 5000, 3000}} {
+		rows, of := blobs(sizes, 3, 7)
+		c := KMeans(rows, len(of), 3, KMeansOptions{K: 3, Seed: 5})
+		match := map[int]int{}
+		for i, k := range c.Of {
+			if _, seen := match[of[i]]; !seen {
+				match[of[i]] = k
+			}
+			if match[of[i]] != k {
+				t.Fatalf("%v: row %d of blob %d is in cluster %d, others in %d", sizes, i, of[i], k, match[of[i]])
+			}
+		}
+		checkClustering(t, c, rows, len(of), 3)
+	}
+	same := []float64{1, 2, 1, 2, 1, 2, 3, 4}
+	if c := KMeans(same, 4, 2, KMeansOptions{K: 3, Seed: 1}); len(c.Centres) != 2 || c.Inertia != 0 {
+		t.Errorf("two different rows: %+v", c)
+	}
+}
+
+// TestPartitionSizes checks the limit on the rows of an expert and the merging of small
+// clusters.
+func TestPartitionSizes(t *testing.T) {
+	rows, of := blobs([]int{900, 50, 50}, 2, 3)
+	p := NewPartition(rows, len(of), 2, PartitionOptions{Clusters: 3, Seed: 1})
+	if limit := 2 * 334; p.Largest() > limit || len(p.Sizes) < 4 || p.Split != 1 || p.Merged != 0 {
+		t.Errorf("the default limit: %+v", p)
+	}
+	p = NewPartition(rows, len(of), 2, PartitionOptions{Clusters: 3, MaxRows: 100, Seed: 1})
+	if p.Largest() > 100 || len(p.Sizes) < 11 {
+		t.Errorf("at most 100 rows: %v", p.Sizes)
+	}
+	rows, of = blobs([]int{400, 400, 5}, 2, 3)
+	p = NewPartition(rows, len(of), 2, PartitionOptions{Clusters: 3, Seed: 1})
+	if slices.Sort(p.Sizes); p.Merged != 1 || !slices.Equal(p.Sizes, []int{400, 405}) {
+		t.Errorf("a cluster of 5 rows: %+v", p)
+	}
+	if err := p.Check(805, 2); err != nil {
+		t.Error(err)
+	}
+	if p.Check(804, 2) == nil || p.Check(805, 3) == nil {
+		t.Error("a partition of other rows is accepted")
+	}
+	same := slices.Repeat([]float64{1}, 50)
+	p = NewPartition(same, 50, 1, PartitionOptions{Clusters: 2, MaxRows: 10, Seed: 1})
+	if !slices.Equal(p.Sizes, []int{50}) {
+		t.Errorf("equal rows: %v", p.Sizes)
+	}
+}

@@ -1,0 +1,106 @@
+package experts
+
+import (
+	"context"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Predict implements [device.Workspace] by the rule of the partition. The means are sums
+// over the experts of weights times their means; the weights depend on the variances alone,
+// so that targets and the basis functions of a mean share them.
+func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
+		return err
+	}
+	if reduction != nil && !w.formed {
+		return device.ErrStage
+	}
+	if w.backend.partition.Combine == Nearest || len(w.experts) == 1 {
+		return w.predictNearest(ctx, prog, theta, alpha, xs, mean, reduction)
+	}
+	for first := 0; first < xs.N; first += predictPiece {
+		last := min(first+predictPiece, xs.N)
+		if err := w.predictCommittee(ctx, prog, theta, alpha, xs, first, last, mean, reduction); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predictPiece is the number of points for which a committee keeps the predictions of all
+// experts.
+const predictPiece = 2048
+
+// predictNearest predicts each point by its nearest expert.
+func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+	centres := make([][]float64, len(w.experts))
+	for k, e := range w.experts {
+		centres[k] = e.centre
+	}
+	asked, row := make([][]int, len(w.experts)), make([]float64, xs.D)
+	for i := range xs.N {
+		k, _ := nearest(point(row, xs, i), centres)
+		asked[k] = append(asked[k], i)
+	}
+	return w.each(ctx, square, func(k int, e *expert) error {
+		if len(asked[k]) == 0 {
+			return nil
+		}
+		m, own := len(asked[k]), pick(alpha, e.rows, w.x.N)
+		means := make([]float64, len(own)/len(e.rows)*m)
+		var reductions []float64
+		if reduction != nil {
+			reductions = make([]float64, m)
+		}
+		if err := e.ws.Predict(ctx, prog, theta, own, xs.Pick(asked[k]), means, reductions); err != nil {
+			return err
+		}
+		put(mean, means, asked[k], xs.N)
+		if reduction != nil {
+			put(reduction, reductions, asked[k], xs.N)
+		}
+		return nil
+	})
+}
+
+// predictCommittee predicts the points from first to last−1 by all experts.
+func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, first, last int, mean, reduction []float64) error {
+	m, targets := last-first, len(alpha)/w.x.N
+	which := make([]int, m)
+	for i := range which {
+		which[i] = first + i
+	}
+	piece := xs.Pick(which)
+	means, reductions := make([][]float64, len(w.experts)), make([][]float64, len(w.experts))
+	err := w.each(ctx, square, func(k int, e *expert) error {
+		means[k], reductions[k] = make([]float64, m*targets), make([]float64, m)
+		return e.ws.Predict(ctx, prog, theta, pick(alpha, e.rows, w.x.N), piece, means[k], reductions[k])
+	})
+	if err != nil {
+		return err
+	}
+	prior := make([]float64, m)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	e.Diagonal(prior, piece, 0, m)
+	sums := make([]float64, targets)
+	for i := range m {
+		c := committee{prior: prior[i], temperature: w.backend.partition.temperature()}
+		clear(sums)
+		for k := range w.experts {
+			factor := c.add(reductions[k][i])
+			for t := range sums {
+				sums[t] += factor * means[k][t*m+i]
+			}
+		}
+		for t := range sums {
+			mean[t*xs.N+first+i] = c.mean(sums[t])
+		}
+		if reduction != nil {
+			reduction[first+i] = prior[i] - c.variance()
+		}
+	}
+	return nil
+}

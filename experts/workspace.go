@@ -1,0 +1,289 @@
+package experts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// expert is a block of the covariance.
+type expert struct {
+	rows   []int // ascending
+	x      *kernel.Points
+	centre []float64
+	ws     device.Workspace
+}
+
+// workspace implements [device.Workspace], [device.InverseDiagonal],
+// [device.ResidualChecker], [device.ThreadLimiter] and [device.BlockDiagonal] on the
+// workspaces of the experts that have points.
+type workspace struct {
+	backend *backend
+	x       *kernel.Points
+	experts []*expert
+	// threads are those of the host that this workspace may use.
+	threads int
+	// formed is false after a call that failed.
+	formed   bool
+	progress func(device.Progress)
+	told     sync.Mutex
+}
+
+func (w *workspace) Method() string { return w.backend.method() }
+func (w *workspace) N() int         { return w.x.N }
+
+// LimitThreads implements [device.ThreadLimiter].
+func (w *workspace) LimitThreads(n int) {
+	w.threads = w.backend.Info().Threads
+	if n > 0 {
+		w.threads = min(n, w.threads)
+	}
+}
+
+// OnProgress implements [device.Workspace].
+func (w *workspace) OnProgress(f func(device.Progress)) { w.progress = f }
+
+// Blocks implements [device.BlockDiagonal].
+func (w *workspace) Blocks() [][]int {
+	out := make([][]int, len(w.experts))
+	for k, e := range w.experts {
+		out[k] = e.rows
+	}
+	return out
+}
+
+// sideBySide is the number of points up to which experts on a host compute at the same time,
+// each with its share of the threads: smaller matrices gain less from more threads.
+const sideBySide = 3000
+
+// workers returns how many experts compute at the same time.
+func (w *workspace) workers() int {
+	largest := 0
+	for _, e := range w.experts {
+		largest = max(largest, len(e.rows))
+	}
+	if !w.backend.Info().Host || largest > sideBySide {
+		return 1
+	}
+	return max(1, min(w.threads, len(w.experts)))
+}
+
+// each calls do for each expert, some at the same time, and returns the first error in the
+// order of the experts. work is the expected work of an expert, for reports of progress. After
+// an error the workspace is in its state before Form.
+func (w *workspace) each(ctx context.Context, work func(e *expert) float64, do func(k int, e *expert) error) error {
+	workers := w.workers()
+	track := w.track(work)
+	errs := make([]error, len(w.experts))
+	next := make(chan int, len(w.experts))
+	for k := range w.experts {
+		next <- k
+	}
+	close(next)
+	one := func() {
+		for k := range next {
+			e := w.experts[k]
+			if limiter, ok := e.ws.(device.ThreadLimiter); ok {
+				limiter.LimitThreads(max(1, w.threads/workers))
+			}
+			if errs[k] = ctx.Err(); errs[k] == nil {
+				track.begin(k)
+				errs[k] = do(k, e)
+				track.end(k)
+			}
+		}
+	}
+	if workers == 1 {
+		one() // a device may need this goroutine
+	} else {
+		var wait sync.WaitGroup
+		for range workers {
+			wait.Go(one)
+		}
+		wait.Wait()
+	}
+	for _, err := range errs {
+		if err != nil {
+			w.formed = false
+			return err
+		}
+	}
+	return nil
+}
+
+// stage returns [device.ErrStage] before Form.
+func (w *workspace) stage() error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	return nil
+}
+
+// cube and square are the work of an expert.
+func cube(e *expert) float64   { n := float64(len(e.rows)); return n * n * n }
+func square(e *expert) float64 { n := float64(len(e.rows)); return n * n }
+
+// Form implements [device.Workspace].
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if len(noise) != 1 && len(noise) != w.x.N {
+		return fmt.Errorf("experts: %d noise variances for %d points", len(noise), w.x.N)
+	}
+	err := w.each(ctx, cube, func(_ int, e *expert) error {
+		own := noise
+		if len(noise) > 1 {
+			own = pick(noise, e.rows, w.x.N)
+		}
+		return e.ws.Form(ctx, prog, theta, own)
+	})
+	w.formed = err == nil
+	return err
+}
+
+// LogDet implements [device.Workspace].
+func (w *workspace) LogDet() (value, stdErr float64, err error) {
+	if err := w.stage(); err != nil {
+		return 0, 0, err
+	}
+	variance := 0.0
+	for _, e := range w.experts {
+		v, s, err := e.ws.LogDet()
+		if err != nil {
+			return 0, 0, err
+		}
+		value += v
+		variance += s * s
+	}
+	return value, math.Sqrt(variance), nil
+}
+
+// Solve implements [device.Workspace].
+func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
+	if err := w.stage(); err != nil {
+		return err
+	}
+	if len(b) != m*w.x.N {
+		return fmt.Errorf("experts: %d numbers for %d columns of %d points", len(b), m, w.x.N)
+	}
+	return w.each(ctx, square, func(_ int, e *expert) error {
+		own := pick(b, e.rows, w.x.N)
+		if err := e.ws.Solve(ctx, own, m); err != nil {
+			return err
+		}
+		put(b, own, e.rows, w.x.N)
+		return nil
+	})
+}
+
+// Contract implements [device.Workspace].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := cmp.Or(w.stage(), adj.CheckSizes(w.x.N, diag, grad, prog)); err != nil {
+		return err
+	}
+	parts := make([][]float64, len(w.experts))
+	err := w.each(ctx, cube, func(k int, e *expert) error {
+		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick(adj.Vectors, e.rows, w.x.N), Middle: pick(adj.Middle, e.rows, w.x.N)}
+		parts[k] = make([]float64, len(grad))
+		ownDiagonal := make([]float64, len(e.rows))
+		if err := e.ws.Contract(ctx, own, prog, theta, parts[k], ownDiagonal); err != nil {
+			return err
+		}
+		put(diag, ownDiagonal, e.rows, w.x.N)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		floats.Add(grad, part)
+	}
+	return nil
+}
+
+// InverseDiagonal implements [device.InverseDiagonal].
+func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if err := w.stage(); err != nil {
+		return err
+	}
+	if len(dst) != w.x.N {
+		return fmt.Errorf("experts: diagonal of %d elements for %d points", len(dst), w.x.N)
+	}
+	return w.each(ctx, cube, func(_ int, e *expert) error {
+		inverse, err := device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")
+		if err != nil {
+			return err
+		}
+		own := make([]float64, len(e.rows))
+		if err := inverse.InverseDiagonal(ctx, own); err != nil {
+			return err
+		}
+		put(dst, own, e.rows, w.x.N)
+		return nil
+	})
+}
+
+// Residual implements [device.ResidualChecker]: the largest of the experts' residuals.
+func (w *workspace) Residual(ctx context.Context) (float64, error) {
+	if err := w.stage(); err != nil {
+		return 0, err
+	}
+	residuals := make([]float64, len(w.experts))
+	err := w.each(ctx, square, func(k int, e *expert) (err error) {
+		if checker, ok := e.ws.(device.ResidualChecker); ok {
+			residuals[k], err = checker.Residual(ctx)
+		}
+		return err
+	})
+	return floats.Max(residuals), err
+}
+
+// Work implements [device.Workspace].
+func (w *workspace) Work() (sum device.Work) {
+	for _, e := range w.experts {
+		one := e.ws.Work()
+		sum.Flops += one.Flops
+		sum.Bytes += one.Bytes
+		sum.MatrixBytes += one.MatrixBytes
+	}
+	return sum
+}
+
+// Close implements [device.Workspace].
+func (w *workspace) Close() (err error) {
+	for _, e := range w.experts {
+		if failure := e.ws.Close(); err == nil {
+			err = failure
+		}
+	}
+	return err
+}
+
+// pick returns the given rows of the columns of n numbers in v; nil for nil.
+func pick(v []float64, rows []int, n int) []float64 {
+	if v == nil {
+		return nil
+	}
+	out := make([]float64, 0, len(v)/n*len(rows))
+	for first := 0; first < len(v); first += n {
+		for _, i := range rows {
+			out = append(out, v[first+i])
+		}
+	}
+	return out
+}
+
+// put sets the given rows of the columns of n numbers in v.
+func put(v, own []float64, rows []int, n int) {
+	for first := 0; first < len(v); first += n {
+		for _, i := range rows {
+			v[first+i] = own[0]
+			own = own[1:]
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+)
+
+// islands are rows in groups that are so far apart that their covariance is 0 in float64.
+func islands(groups, each int) Data {
+	rng := rand.New(rand.NewPCG(5, 6))
+	d := Data{N: groups * each, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	for i := range d.N {
+		a, b := rng.Float64(), rng.Float64()
+		d.X = append(d.X, a+1000*float64(i%groups), b)
+		d.Y = append(d.Y, math.Sin(6*a)+b*b+0.1*rng.NormFloat64())
+	}
+	return d
+}
+
+// predictAt predicts rows between and around the training rows.
+func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
+	t.Helper()
+	p, err := m.Condition(t.Context(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	out, err := p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// sameNumbers compares numbers with the relative tolerance of the same formula in another
+// order of its sums.
+func sameNumbers(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i, v := range want {
+		if math.Abs(got[i]-v) > 1e-10*(1+math.Abs(v)) {
+			t.Errorf("%s %d: %v, want %v", what, i, got[i], v)
+			return
+		}
+	}
+}
+
+// TestOneExpertIsPlain checks that a fit with one expert is a fit without, by both rules.
+func TestOneExpertIsPlain(t *testing.T) {
+	d := synthetic(150)
+	d.Test = make([]bool, d.N)
+	for i := 0; i < d.N; i += 6 {
+		d.Test[i] = true
+	}
+	for _, text := range []string{"rbf(ard)", "linear(ard)"} {
+		o := Options{Kernel: text, Mean: "linear", LeaveOneOut: true}
+		plain := mustFit(t, d, o)
+		for _, rule := range experts.Rules() {
+			o.Experts, o.Combine = "kmeans:1", rule
+			one := mustFit(t, d, o)
+			sameNumbers(t, text+" NLML", []float64{one.Report.NLML, one.Report.Scores.LeaveOneOut.Sum}, []float64{plain.Report.NLML, plain.Report.Scores.LeaveOneOut.Sum})
+			rows := d.X[:20*d.D]
+			got, want := predictAt(t, one.Model, rows), predictAt(t, plain.Model, rows)
+			sameNumbers(t, text+" mean", got.Mean, want.Mean)
+			sameNumbers(t, text+" std", got.Std, want.Std)
+			sameNumbers(t, text+" test", []float64{one.Report.Test.RMSE, float64(one.Report.Test.NLPD)}, []float64{plain.Report.Test.RMSE, float64(plain.Report.Test.NLPD)})
+		}
+	}
+}
+
+// TestIslands checks that experts on groups that are far apart are the process of all rows,
+// and separate processes at the same parameters.
+func TestIslands(t *testing.T) {
+	d := islands(3, 40)
+	// Lengthscales of the scaled inputs would span the groups.
+	o := Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Bounds: []Interval{{"lengthscale", 0.05, 5}}, LeaveOneOut: true}
+	whole := mustFit(t, d, o)
+	o.Experts = "kmeans:3"
+	local := mustFit(t, d, o)
+	if s := local.Report.Experts; s == nil || !slices.Equal(s.Sizes, []int{40, 40, 40}) || len(s.Rules) != 2 || s.Rules[0].Rows != 120 {
+		t.Fatalf("experts %+v", s)
+	}
+	sameNumbers(t, "NLML", []float64{local.Report.NLML, local.Report.Scores.LeaveOneOut.Sum}, []float64{whole.Report.NLML, whole.Report.Scores.LeaveOneOut.Sum})
+	rows := []float64{0.5, 0.5, 1000.2, 0.1, 2000.9, 0.7}
+	local.Model.Experts.Combine = experts.Nearest
+	got, want := predictAt(t, local.Model, rows), predictAt(t, whole.Model, rows)
+	sameNumbers(t, "mean", got.Mean, want.Mean)
+	sameNumbers(t, "std", got.Std, want.Std)
+	var set []Assignment
+	for name, v := range local.Report.Parameters {
+		set = append(set, Assignment{Name: name, Value: v, Given: true})
+	}
+	nlml := 0.0
+	for k := range 3 {
+		part := Data{D: 2, FeatureNames: d.FeatureNames, TargetName: "y"}
+		for i := k; i < d.N; i += 3 {
+			part.X, part.Y, part.N = append(part.X, d.X[2*i:2*i+2]...), append(part.Y, d.Y[i]), part.N+1
+		}
+		task := mustPrepare(t, part, Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: set})
+		out, err := task.Fit(t.Context(), backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		nlml += out.Report.NLML
+		alone := predictAt(t, out.Model, rows[2*k:2*k+2])
+		sameNumbers(t, "mean of one", got.Mean[k:k+1], alone.Mean)
+		sameNumbers(t, "std of one", got.Std[k:k+1], alone.Std)
+	}
+	sameNumbers(t, "sum of NLMLs", []float64{local.Report.NLML}, []float64{nlml})
+}
+
+// TestExpertsFile checks that a model with experts is the same after it was saved and read,
+// that it predicts in pieces as at once, and that intervals hold what they say.
+func TestExpertsFile(t *testing.T) {
+	d := synthetic(700)
+	d.Test = make([]bool, d.N)
+	for i := 0; i < d.N; i += 2 {
+		d.Test[i] = true
+	}
+	for _, rule := range experts.Rules() {
+		out := mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
+		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
+			t.Errorf("%s: %.3f of the held-out rows are in their 95 %% interval", rule, c)
+		}
+		path := filepath.Join(t.TempDir(), "m.gpfit")
+		if err := out.SaveModel(path, false); err != nil {
+			t.Fatal(err)
+		}
+		m, info, err := gp.Inspect(path)
+		if err != nil || info.SchemaVersion != 5 || m.Experts.Combine != rule || len(m.Experts.Scores) != 2 || !(m.Experts.Temperature > 0) {
+			t.Fatalf("%v, version %d, experts %+v", err, info.SchemaVersion, m.Experts)
+		}
+		rows := d.X[:50*d.D]
+		want, err := out.Posterior().Predict(t.Context(), rows, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := predictAt(t, m, rows)
+		sameNumbers(t, "mean", got.Mean, want.Mean)
+		sameNumbers(t, "std", got.Std, want.Std)
+		for i := 0; i < 50; i += 10 {
+			piece := predictAt(t, m, rows[i*d.D:(i+10)*d.D])
+			sameNumbers(t, "piece", piece.Std, want.Std[i:i+10])
+		}
+		var unsupported *device.UnsupportedError
+		p := out.Posterior()
+		_, gradient := p.MeanGradient(t.Context(), rows, 50)
+		_, _, terms := p.Terms(t.Context(), rows, 50)
+		_, weights := p.Weights(t.Context())
+		_, joint := p.Joint(t.Context(), rows, 50, gp.JointOptions{})
+		_, _, update := p.Extend(t.Context(), backend, gp.Addition{X: rows[:d.D], Y: []float64{1}, N: 1})
+		_, relevance := m.Relevance(t.Context(), 1)
+		for what, err := range map[string]error{"gradient": gradient, "terms": terms, "weights": weights, "joint": joint, "update": update, "relevance": relevance, "factor": out.SaveModel(path, true)} {
+			if !errors.As(err, &unsupported) {
+				t.Errorf("%s: error %v", what, err)
+			}
+		}
+		left, err := p.LeaveOneOut(t.Context())
+		if err != nil || len(left.Mean) != m.N() {
+			t.Errorf("leave-one-out: %v", err)
+		}
+	}
+}
+
+// TestExpertsTuning checks that stages on few rows, restarts, priors, known noise, several
+// targets and a checkpoint work with experts.
+func TestExpertsTuning(t *testing.T) {
+	d := synthetic(400)
+	d.NoiseVariance = make([]float64, d.N)
+	for i := range d.NoiseVariance {
+		d.NoiseVariance[i] = 1 + float64(i%3)
+	}
+	checkpoint := filepath.Join(t.TempDir(), "ck")
+	o := Options{Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
+	want := mustFit(t, d, o)
+	o.Checkpoint = checkpoint
+	task := mustPrepare(t, d, o)
+	k := 30
+	if _, err := task.Fit(t.Context(), failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
+		t.Fatalf("the fit did not fail: %v", err)
+	}
+	out, err := task.Fit(context.Background(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if out.Report.NLML != want.Report.NLML || out.Report.Evaluations != want.Report.Evaluations {
+		t.Errorf("continued: NLML %v with %+v, undisturbed %v with %+v", out.Report.NLML, out.Report.Evaluations, want.Report.NLML, want.Report.Evaluations)
+	}
+	if want.Report.StdErrors == nil || want.Report.StdErrors.Failure != "" {
+		t.Errorf("standard errors %+v", want.Report.StdErrors)
+	}
+	d.NoiseVariance = nil
+	d.TargetName, d.TargetNames = "", []string{"u", "v"}
+	d.Y = append(d.Y, d.X[:d.N]...)
+	two := mustFit(t, d, Options{Kernel: "rbf", Experts: "kmeans:2"})
+	if len(two.Report.Targets) != 2 || len(two.Model.Experts.Sizes) != 2 {
+		t.Errorf("two targets: %+v", two.Report.Experts)
+	}
+	scores, err := mustPrepare(t, synthetic(200), Options{Kernel: "rbf", Experts: "kmeans:2"}).CrossValidate(t.Context(), backend, nil, CrossValidation{Folds: 3, Seed: 1})
+	if err != nil || len(scores.Folds) != 3 {
+		t.Errorf("cross-validation: %v", err)
+	}
+}
+
+// TestExpertsGradient compares the gradient with experts, also of kernels whose matrix has a
+// low rank, with central differences.
+func TestExpertsGradient(t *testing.T) {
+	d := synthetic(60)
+	for _, text := range []string{"linear(ard)", "poly(2)", "rbf(ard) + linear", "matern52*periodic"} {
+		o := Options{Kernel: text, Mean: "linear", Experts: "kmeans:3"}
+		at, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := func(name string, by float64) float64 {
+			o := o
+			o.Set = []Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
+			r, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.NLML
+		}
+		for name, g := range at.GradientLog {
+			const h = 1e-4 // the truncation of the differences is h²/6 times the third derivative
+			if want := (value(name, h) - value(name, -h)) / (2 * h); math.Abs(g-want) > 1e-5*(1+math.Abs(want)) {
+				t.Errorf("%s: derivative by %s is %v, differences give %v", text, name, g, want)
+			}
+		}
+	}
+}
+
+// TestExpertsOptions checks the errors and warnings about the options.
+func TestExpertsOptions(t *testing.T) {
+	d := islands(2, 30)
+	for want, o := range map[string]Options{
+		`option experts "kmeans": must be kmeans:K`:    {Experts: "kmeans"},
+		`option experts "kmeans:0": must be kmeans:K`:  {Experts: "kmeans:0"},
+		"fewer than two for each cluster":              {Experts: "kmeans:31"},
+		"option combine nearest: needs option experts": {Combine: experts.Nearest},
+		"option expert-rows 5: needs option experts":   {ExpertRows: 5},
+		"option expert-rows -1: must not be negative":  {Experts: "kmeans:2", ExpertRows: -1},
+		`"average": must be rbcm or nearest`:           {Experts: "kmeans:2", Combine: "average"},
+		"no covariance between folds":                  {Experts: "kmeans:2", Objective: CV},
+	} {
+		_, err := Prepare(d, o)
+		var oe *OptionError
+		if !errors.As(err, &oe) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %q", o, err, want)
+		}
+	}
+	job := mustPrepare(t, d, Options{Experts: "kmeans:2", ExpertRows: 10})
+	if w := job.Warnings(); len(w) == 0 || !strings.Contains(w[0], "too many rows for one expert") || job.LargestMatrix() > 10 {
+		t.Errorf("warnings %q, largest %d", w, job.LargestMatrix())
+	}
+	one, many := mustPrepare(t, d, Options{}).Plan(backend), job.Plan(backend)
+	if many.FlopsValue > one.FlopsValue/30 || many.N != one.N || many.HostBytes() == 0 {
+		t.Errorf("plan %+v, without experts %+v", many, one)
+	}
+}
+
+// small is a backend with little free memory.
+type small struct {
+	device.Backend
+	free int64
+}
+
+func (b small) Info() device.Info {
+	info := b.Backend.Info()
+	info.MemoryFree = b.free
+	return info
+}
+
+// TestExpertsAdvice checks that a table too large for the memory leads to local experts,
+// which then have room for it.
+func TestExpertsAdvice(t *testing.T) {
+	d := synthetic(4500)
+	b := small{backend, 150 << 20}
+	var memory *device.MemoryError
+	err := mustPrepare(t, d, Options{}).CheckMemory(b)
+	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "divide the rows among local experts, which is an approximation (option experts kmeans:3)") {
+		t.Errorf("error %v", err)
+	}
+	if err := mustPrepare(t, d, Options{Experts: "kmeans:3"}).CheckMemory(b); err != nil {
+		t.Error(err)
+	}
+	err = mustPrepare(t, d, Options{Experts: "kmeans:3"}).CheckMemory(small{backend, 10 << 20})
+	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "more local experts with fewer rows each") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,384 @@
+package fit
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+)
+
+// waveAndSlope reads examples/two_optima.csv, whose likelihood has two optima.
+func waveAndSlope(t *testing.T) Data {
+	t.Helper()
+	f, err := os.Open("../examples/two_optima.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := Data{N: len(rows) - 1, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	for _, row := range rows[1:] {
+		x, err1 := strconv.ParseFloat(row[0], 64)
+		y, err2 := strconv.ParseFloat(row[1], 64)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		d.X, d.Y = append(d.X, x), append(d.Y, y)
+	}
+	return d
+}
+
+func mustProfile(t *testing.T, j *Job, o ProfileOptions) *Profile {
+	t.Helper()
+	p, err := j.Profile(t.Context(), o, backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var restarted = hyperopt.Settings{Restarts: 20, Seed: 1}
+
+// profileTolerance bounds the relative difference of values that were computed in the same
+// way at parameters which differ in the last bits.
+const profileTolerance = 1e-12
+
+// TestProfileValues compares the points of profiles with evaluations of the same job at
+// their parameters, and their terms with their sum.
+func TestProfileValues(t *testing.T) {
+	prior, err := graph.ParsePrior("lognormal(0, 1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data    Data
+		options Options
+		profile ProfileOptions
+	}{
+		"tuned":    {waveAndSlope(t), Options{}, ProfileOptions{Points: 4}},
+		"held":     {waveAndSlope(t), Options{}, ProfileOptions{Points: 4, Others: OthersHeld}},
+		"contour":  {synthetic(40), Options{Kernel: "rbf(ard)"}, ProfileOptions{Points: 3, Show: ProfileContour}},
+		"mean":     {synthetic(40), Options{Mean: "linear", MeanFit: MeanFree}, ProfileOptions{Points: 3, Along: []string{"mean_linear"}}},
+		"priors":   {waveAndSlope(t), Options{Priors: []ParameterPrior{{"lengthscale", prior}}}, ProfileOptions{Points: 3}},
+		"tied":     {synthetic(40), Options{Kernel: "rbf + matern32", Ties: []Tie{{"k2.lengthscale", "k1.lengthscale"}}}, ProfileOptions{Points: 3}},
+		"loo":      {waveAndSlope(t), Options{Objective: LOO}, ProfileOptions{Points: 3}},
+		"cv":       {waveAndSlope(t), Options{Objective: CV, Folds: 4}, ProfileOptions{Points: 3}},
+		"no noise": {waveAndSlope(t), Options{NoNoise: true, Kernel: "matern12"}, ProfileOptions{Points: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := mustProfile(t, mustPrepare(t, c.data, c.options), c.profile)
+			for _, s := range p.Sections {
+				for k := range s.Points {
+					checkProfilePoint(t, c.data, c.options, &s.Points[k])
+				}
+			}
+		})
+	}
+}
+
+func checkProfilePoint(t *testing.T, d Data, o Options, point *ProfilePoint) {
+	t.Helper()
+	o.Set = nil
+	for name, v := range point.Parameters {
+		if !slices.ContainsFunc(o.Ties, func(tie Tie) bool { return tie.Name == name }) {
+			o.Set = append(o.Set, Assignment{Name: name, Value: v, Given: true})
+		}
+	}
+	r, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := math.Abs(r.NLML) + math.Abs(r.DataFit) + math.Abs(r.Complexity)
+	for name, pair := range map[string][2]float64{
+		"objective": {float64(point.Objective), r.Objective}, "NLML": {float64(point.NLML), r.NLML}, "data fit": {float64(point.DataFit), r.DataFit},
+		"complexity": {float64(point.Complexity), r.Complexity}, "constant": {float64(point.Constant), r.Constant},
+		"sum": {float64(point.DataFit + point.Complexity + point.Constant), r.NLML},
+	} {
+		if !(math.Abs(pair[0]-pair[1]) <= profileTolerance*size) {
+			t.Errorf("%s %v, evaluated %v at %v", name, pair[0], pair[1], point.Parameters)
+		}
+	}
+	if (r.NegLogPrior != nil) != (point.NegLogPrior != nil) || r.NegLogPrior != nil && !(math.Abs(float64(*point.NegLogPrior)-*r.NegLogPrior) <= profileTolerance*size) {
+		t.Errorf("negative log prior %v, evaluated %v", point.NegLogPrior, r.NegLogPrior)
+	}
+}
+
+// TestProfileOptima checks that curves show both optima of a table, equal to those of the
+// fit, that the tuned curve is nowhere above the held one and reaches it at the optimum,
+// and that two such minima are in the contour.
+func TestProfileOptima(t *testing.T) {
+	d := waveAndSlope(t)
+	o := Options{Settings: restarted}
+	out := mustFit(t, d, o)
+	if len(out.Report.Optima) < 2 || !slices.ContainsFunc(out.Report.Warnings, func(w string) bool { return strings.Contains(w, "hardly choose between them") }) {
+		t.Fatalf("the fit finds %d optima, with warnings %q", len(out.Report.Optima), out.Report.Warnings)
+	}
+	j := mustPrepare(t, d, o)
+	tuned, held := mustProfile(t, j, ProfileOptions{}), mustProfile(t, j, ProfileOptions{Others: OthersHeld})
+	if len(tuned.Sections) != 3 || len(tuned.Optima) != 2 {
+		t.Fatalf("%d sections, %d optima", len(tuned.Sections), len(tuned.Optima))
+	}
+	for i, optimum := range tuned.Optima {
+		for name, v := range out.Report.Optima[i].Parameters {
+			if optimum.Parameters[name] != v || optimum.Objective != out.Report.Optima[i].Objective {
+				t.Errorf("optimum %d: %s is %v, in the fit %v", i, name, optimum.Parameters[name], v)
+			}
+		}
+	}
+	for i, s := range tuned.Sections {
+		for k, point := range s.Points {
+			if other := held.Sections[i].Points[k]; float64(point.Objective) > float64(other.Objective)+1e-9 {
+				t.Errorf("%s: tuned %v, held %v", pointName(s.Axes, &point), point.Objective, other.Objective)
+			}
+		}
+		best := s.Points[s.Lowest]
+		if math.Abs(float64(best.Objective)-tuned.Optima[0].Objective) > 1e-6 || math.Abs(best.Parameters[s.Axes[0].Name]/tuned.Optima[0].Parameters[s.Axes[0].Name]-1) > 1e-9 {
+			t.Errorf("%s: lowest point %v, best optimum %v", s.Axes[0].Name, best.Parameters, tuned.Optima[0].Parameters)
+		}
+	}
+	lengthscale := tuned.Sections[0]
+	if len(lengthscale.Minima) != 2 {
+		t.Fatalf("minima %v", lengthscale.Minima)
+	}
+	for i, k := range lengthscale.Minima {
+		if v, want := lengthscale.Axes[0].Values[k], tuned.Optima[i].Parameters["lengthscale"]; math.Abs(v/want-1) > 1e-9 {
+			t.Errorf("minimum at %v, optimum at %v", v, want)
+		}
+	}
+	if lengthscale.Interval95 == nil || lengthscale.Interval95.Lower == nil || held.Sections[0].Interval95 != nil {
+		t.Errorf("intervals %v, held %v", lengthscale.Interval95, held.Sections[0].Interval95)
+	}
+	contour := mustProfile(t, j, ProfileOptions{Show: ProfileContour}).Sections[0]
+	if len(contour.Minima) != 2 || contour.Axes[0].Name != "lengthscale" || contour.Axes[1].Name != "noise_variance" {
+		t.Fatalf("contour over %s and %s, minima %v", contour.Axes[0].Name, contour.Axes[1].Name, contour.Minima)
+	}
+	for i, k := range contour.Minima {
+		for _, a := range contour.Axes {
+			step := math.Log(a.Values[1] / a.Values[0])
+			if off := math.Abs(math.Log(contour.Points[k].Parameters[a.Name] / tuned.Optima[i].Parameters[a.Name])); off > step {
+				t.Errorf("minimum %d is %.2f steps from the optimum along %s", i, off/step, a.Name)
+			}
+		}
+		if gap := float64(contour.Points[k].Objective) - tuned.Optima[i].Objective; gap < -1e-9 || gap > 0.2 {
+			t.Errorf("minimum %d is %v above its optimum", i, gap)
+		}
+	}
+}
+
+// TestProfileInterval compares the interval of a profile likelihood with the value 1.92
+// above the minimum, and on many rows with the one of standard errors.
+func TestProfileInterval(t *testing.T) {
+	d := synthetic(90)
+	p := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
+	s := p.Sections[0]
+	wald := p.Report.StdErrors.Interval95["noise_variance"]
+	for i, v := range []*float64{s.Interval95.Lower, s.Interval95.Upper} {
+		if v == nil {
+			t.Fatal("an end is missing")
+		}
+		at := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []Interval{{"noise_variance", *v, 2 * *v}}})
+		// A line between two of 81 points is within a hundredth of the curve.
+		if gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective; math.Abs(gap-halfChiSquare) > 0.01 {
+			t.Errorf("end %v is %v above the minimum", *v, gap)
+		}
+		if math.Abs(math.Log(*v/wald[i])) > 0.1 {
+			t.Errorf("end %v, by standard errors %v", *v, wald[i])
+		}
+	}
+}
+
+// TestProfileFits checks that predictions for pairs of values are those of models with
+// these parameters.
+func TestProfileFits(t *testing.T) {
+	d := waveAndSlope(t)
+	p := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Show: ProfileFits, Others: OthersHeld})
+	s := p.Sections[0]
+	if len(s.Points) != 9 || len(p.Inputs) != d.N || len(p.Targets) != d.N {
+		t.Fatalf("%d points, %d inputs", len(s.Points), len(p.Inputs))
+	}
+	for _, point := range s.Points {
+		var o Options
+		for name, v := range point.Parameters {
+			o.Fix = append(o.Fix, Assignment{Name: name, Value: v, Given: true})
+		}
+		posterior := mustFit(t, d, o).Posterior()
+		want, err := posterior.Predict(t.Context(), point.Prediction.Inputs, len(point.Prediction.Inputs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want.Mean {
+			for _, pair := range [][2]float64{{want.Mean[k], point.Prediction.Mean[k]}, {want.Lower95[k], point.Prediction.Lower95[k]}, {want.Upper95[k], point.Prediction.Upper95[k]}} {
+				if math.Abs(pair[0]-pair[1]) > 1e-10 {
+					t.Fatalf("%s: %v, want %v", pointName(s.Axes, &point), pair[1], pair[0])
+				}
+			}
+		}
+	}
+}
+
+// TestProfileSideBySide checks that the number of sessions changes no bit of a profile.
+func TestProfileSideBySide(t *testing.T) {
+	var want string
+	for _, threads := range []int{1, 2, 5} {
+		p, err := mustPrepare(t, waveAndSlope(t), Options{Settings: restarted}).Profile(t.Context(), ProfileOptions{Points: 9}, threaded(t, threads))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Seconds, p.Report.Seconds, p.Report.EvaluationSeconds, p.Report.Path = 0, 0, 0, nil
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			want = string(text)
+		}
+		if string(text) != want {
+			t.Errorf("%d threads change the profile", threads)
+		}
+	}
+}
+
+// TestProfileUndefined checks that points without a value are null, and are counted in a
+// warning.
+func TestProfileUndefined(t *testing.T) {
+	d := waveAndSlope(t)
+	d.X[1] = d.X[0] // singular without noise
+	o := Options{Fix: []Assignment{{"signal_variance", 1, true}, {"lengthscale", 3, true}}, Bounds: []Interval{{"noise_variance", 1e-300, 10}}}
+	p := mustProfile(t, mustPrepare(t, d, o), ProfileOptions{Along: []string{"noise_variance"}, Ranges: []Interval{{"noise_variance", 1e-200, 1}}, Points: 5})
+	point := p.Sections[0].Points[0]
+	text, err := json.Marshal(point)
+	if err != nil || !strings.Contains(string(text), `"objective":null,"nlml":null`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "is not defined at") }) {
+		t.Errorf("warnings %q", p.Warnings)
+	}
+}
+
+// TestProfileMissed checks the warning of a profile that is lower than the fit's optimum.
+func TestProfileMissed(t *testing.T) {
+	o := Options{Set: []Assignment{{"lengthscale", 1.5, true}, {"noise_variance", 0.4, true}}}
+	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []Interval{{"lengthscale", 0.05, 5}}})
+	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the fit missed an optimum") }) {
+		t.Errorf("optima %v, warnings %q", p.Optima, p.Warnings)
+	}
+}
+
+// TestProfileCut checks the warning of descents whose evaluations are used up.
+func TestProfileCut(t *testing.T) {
+	o := Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
+	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
+	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the evaluations were used up") }) {
+		t.Errorf("warnings %q", p.Warnings)
+	}
+}
+
+// TestProfileMissedValley checks that a valley which one curve finds becomes a start for
+// the others: all curves are then as low as the best of them.
+func TestProfileMissedValley(t *testing.T) {
+	o := Options{Set: []Assignment{{"lengthscale", 1.5, true}, {"noise_variance", 0.4, true}}}
+	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{})
+	best := mustFit(t, waveAndSlope(t), Options{Settings: restarted}).Report.NLML
+	for _, s := range p.Sections {
+		// The points of a curve are a fifth of a log unit apart.
+		if lowest := float64(s.Points[s.Lowest].Objective); lowest > best+0.05 {
+			t.Errorf("%s: lowest point %v, best optimum %v", s.Axes[0].Name, lowest, best)
+		}
+	}
+}
+
+// TestProfileQuietRanges checks that a profile does not warn of standard errors, which only
+// its ranges need, and that its ranges do without them.
+func TestProfileQuietRanges(t *testing.T) {
+	o := Options{Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3, Along: []string{"lengthscale"}})
+	o.StdErrors = true
+	out := mustFit(t, waveAndSlope(t), o)
+	if out.Report.StdErrors.Failure == "" || p.Report.StdErrors != nil || slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "standard errors") }) {
+		t.Errorf("failure %q, warnings %q", out.Report.StdErrors.Failure, p.Warnings)
+	}
+	if v := p.Sections[0].Axes[0].Values; !(v[len(v)-1] > 3*v[0]) {
+		t.Errorf("range %v", v)
+	}
+}
+
+// TestProfileErrors checks the errors of options that do not suit the job.
+func TestProfileErrors(t *testing.T) {
+	for _, c := range []struct {
+		profile ProfileOptions
+		data    Data
+		want    string
+	}{
+		{ProfileOptions{Show: "x"}, waveAndSlope(t), "must be curves, contour or fits"},
+		{ProfileOptions{Others: "x"}, waveAndSlope(t), "must be tuned or held"},
+		{ProfileOptions{Points: 1}, waveAndSlope(t), "must be at least 2"},
+		{ProfileOptions{Points: 100_000}, waveAndSlope(t), "points in all"},
+		{ProfileOptions{Points: 1000, Show: ProfileContour}, waveAndSlope(t), "at most 250000 are possible"},
+		{ProfileOptions{Along: []string{"lengthscal"}}, waveAndSlope(t), `did you mean`},
+		{ProfileOptions{Along: []string{"lengthscale", "lengthscale"}}, waveAndSlope(t), "named twice"},
+		{ProfileOptions{Show: ProfileContour, Along: []string{"lengthscale"}}, waveAndSlope(t), "contour needs two parameters, not lengthscale"},
+		{ProfileOptions{Ranges: []Interval{{"lengthscale", -1, 1}}}, waveAndSlope(t), "needs lower < upper"},
+		{ProfileOptions{Ranges: []Interval{{"nothing", 1, 2}}}, waveAndSlope(t), "there is no such parameter"},
+		{ProfileOptions{Along: []string{"lengthscale"}, Ranges: []Interval{{"noise_variance", 1, 2}}}, waveAndSlope(t), "does not move noise_variance"},
+		{ProfileOptions{Show: ProfileFits}, synthetic(20), "but this table has 2"},
+	} {
+		_, err := mustPrepare(t, c.data, Options{}).Profile(t.Context(), c.profile, backend)
+		var option *OptionError
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %s", c.profile, err, c.want)
+		}
+	}
+	fixed := Options{Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	if _, err := mustPrepare(t, waveAndSlope(t), fixed).Profile(t.Context(), ProfileOptions{}, backend); err == nil || !strings.Contains(err.Error(), "all parameters are fixed") {
+		t.Errorf("all fixed: %v", err)
+	}
+	if p := mustProfile(t, mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{Along: []string{"lengthscale"}}); len(p.Sections[0].Points) != DefaultCurvePoints {
+		t.Errorf("along a fixed parameter: %d points", len(p.Sections[0].Points))
+	}
+}
+
+// TestProfileCancelled cancels a profile at its points and before its fit.
+func TestProfileCancelled(t *testing.T) {
+	for _, after := range []int{0, 7} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		o := ProfileOptions{OnPoint: func(done, all int) {
+			if done == after {
+				cancel()
+			}
+			if done > all {
+				t.Errorf("%d of %d points", done, all)
+			}
+		}}
+		if p, err := mustPrepare(t, waveAndSlope(t), Options{}).Profile(ctx, o, backend); p != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
+			t.Errorf("cancelled after %d points: %v, %v", after, p, err)
+		}
+		if p, err := mustPrepare(t, waveAndSlope(t), Options{}).Profile(ctx, ProfileOptions{}, backend); p != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled before: %v, %v", p, err)
+		}
+	}
+}
+
+// threaded returns a host that computes on a number of threads.
+func threaded(t *testing.T, threads int) device.Backend {
+	t.Helper()
+	host, err := cpu.New(device.Options{Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host
+}

@@ -1,0 +1,301 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// A range without a given one is this wide, in logarithms to each side of the best optimum:
+// rangeErrors standard errors, but from rangeLeast to rangeMost, and rangeUnknown without a
+// standard error. rangeBeyond is how far it goes beyond the other optima.
+const (
+	rangeErrors  = 5
+	rangeUnknown = 3.4 // a factor of 30
+	rangeBeyond  = 1.6 // a factor of 5
+)
+
+// Fits without a range show the best fitsOptima optima. The values beyond them are fitsErrors
+// standard errors away, but in logarithms from fitsLeast to fitsMost.
+const (
+	fitsOptima = 3
+	fitsErrors = 2.5
+)
+
+var (
+	fitsLeast  = math.Log(2.5)
+	fitsMost   = math.Log(8)
+	rangeLeast = math.Log(1.02)
+	rangeMost  = math.Log(1000)
+)
+
+// profiled returns the indices of the parameters along which the sections go, for each
+// section.
+func (j *Job) profiled(o ProfileOptions) ([][]int, error) {
+	var named []int
+	for _, name := range o.Along {
+		found, err := j.params.mustFind("along", name)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range found {
+			if slices.Contains(named, i) {
+				return nil, optionErrorf("along", name, "%s is named twice", j.params.free[i].Name)
+			}
+			named = append(named, i)
+		}
+	}
+	if o.Show != ProfileCurves {
+		pair, err := j.profiledPair(o, named)
+		return [][]int{pair}, err
+	}
+	if named == nil {
+		for i, p := range j.params.free {
+			if !p.Fixed {
+				named = append(named, i)
+			}
+		}
+	}
+	if named == nil {
+		return nil, optionErrorf("along", "", "all parameters are fixed; name those to move: %s", listed(j.FreeNames()))
+	}
+	sections := make([][]int, len(named))
+	for k, i := range named {
+		sections[k] = []int{i}
+	}
+	return sections, nil
+}
+
+// profiledPair returns the two parameters of a contour or of fits.
+func (j *Job) profiledPair(o ProfileOptions, named []int) ([]int, error) {
+	if named == nil {
+		named = j.usualPair()
+	}
+	if len(named) != 2 {
+		var names []string
+		for _, i := range named {
+			names = append(names, j.params.free[i].Name)
+		}
+		if names == nil {
+			names = []string{"none"}
+		}
+		return nil, optionErrorf("along", "", "%s needs two parameters, not %s; this model has %s", o.Show, listed(names), listed(j.FreeNames()))
+	}
+	return named, nil
+}
+
+// usualPair returns the first lengthscale and the first noise variance, or what else is not
+// fixed.
+func (j *Job) usualPair() []int {
+	var scale, noise, rest []int
+	for i, p := range j.params.free {
+		kind, _ := j.scaleOf(i)
+		switch {
+		case p.Fixed:
+		case kind == kernel.Lengthscale && scale == nil:
+			scale = []int{i}
+		case p.Group == graph.NoiseVariance && noise == nil:
+			noise = []int{i}
+		default:
+			rest = append(rest, i)
+		}
+	}
+	all := slices.Concat(scale, noise, rest)
+	return all[:min(2, len(all))]
+}
+
+// optionRanges returns the given ranges by the index of their parameter. Each must belong
+// to a parameter of a section.
+func (j *Job) optionRanges(o ProfileOptions, sections [][]int) (map[int]Interval, error) {
+	moved := slices.Concat(sections...)
+	out := map[int]Interval{}
+	for _, r := range o.Ranges {
+		found, err := j.params.mustFind("range", r.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range found {
+			p := j.params.free[i]
+			switch {
+			case !slices.Contains(moved, i):
+				return nil, optionErrorf("range", r.String(), "the profile does not move %s; name it with option along", p.Name)
+			case p.Log && !(r.Lo > 0 && r.Lo < r.Hi) || !(r.Lo < r.Hi) || math.IsInf(r.Hi-r.Lo, 0):
+				return nil, optionErrorf("range", r.String(), "needs lower < upper, both positive numbers for parameters other than coefficients of the mean")
+			}
+			out[i] = r
+		}
+	}
+	return out, nil
+}
+
+// axis returns the axis of a parameter through optima, the best of them first. se is the
+// standard error of z, NaN if it is not known.
+func (j *Job) axis(i int, o ProfileOptions, given map[int]Interval, optima [][]float64, se float64) ProfileAxis {
+	p := &j.params.free[i]
+	a := ProfileAxis{Name: p.Name, Log: p.Log, index: i}
+	lo, hi := p.automaticRange(i, optima, se)
+	r, within := given[i]
+	if within {
+		lo, hi = p.Z(r.Lo), p.Z(r.Hi)
+	}
+	var z []float64
+	switch {
+	case o.Show == ProfileFits && o.Points == 0 && !within:
+		z = p.aroundOptima(i, optima[:min(len(optima), fitsOptima)], se)
+	case o.Show == ProfileFits && o.Points == 0:
+		z = spaced(lo, hi, DefaultFitsPoints)
+	default:
+		z = spaced(lo, hi, o.Points)
+	}
+	if o.Show == ProfileCurves {
+		for _, at := range optima {
+			if lo < at[i] && at[i] < hi {
+				z = append(z, at[i])
+			}
+		}
+		slices.Sort(z)
+		z = slices.CompactFunc(z, func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a)) })
+	}
+	for _, v := range z {
+		a.Values = append(a.Values, p.Natural(v))
+	}
+	if within { // without rounding
+		a.Values[0], a.Values[len(z)-1] = r.Lo, r.Hi
+	}
+	return a
+}
+
+// spaced returns equally spaced numbers.
+func spaced(lo, hi float64, count int) []float64 {
+	z := make([]float64, count)
+	for k := range z {
+		t := float64(k) / float64(count-1)
+		z[k] = lo*(1-t) + hi*t
+	}
+	return z
+}
+
+// aroundOptima returns the values of z at optima that differ from one another, and one
+// beyond them on each side, within the bounds.
+func (q *parameter) aroundOptima(i int, optima [][]float64, se float64) []float64 {
+	step := min(max(fitsErrors*se, fitsLeast), fitsMost)
+	switch {
+	case !q.Log && se > 0:
+		step = fitsErrors * se
+	case !(step > 0):
+		step = fitsMost
+	}
+	var out []float64
+	for _, z := range optima {
+		if !slices.ContainsFunc(out, func(v float64) bool { return math.Abs(v-z[i]) < step/5 }) {
+			out = append(out, z[i])
+		}
+	}
+	slices.Sort(out)
+	lo, hi := out[0]-step, out[len(out)-1]+step
+	if lower := q.Z(q.Lower); lower < out[0] {
+		out = append([]float64{max(lo, lower)}, out...)
+	}
+	if upper := q.Z(q.Upper); upper > out[len(out)-1] {
+		out = append(out, min(hi, upper))
+	}
+	return out
+}
+
+// automaticRange returns the range of z around optima, within the bounds.
+func (q *parameter) automaticRange(i int, optima [][]float64, se float64) (lo, hi float64) {
+	best := optima[0][i]
+	half := min(max(rangeErrors*se, rangeLeast), rangeMost)
+	switch {
+	case !q.Log && se > 0:
+		half = rangeErrors * se
+	case !q.Log:
+		half = max(1, math.Abs(best))
+	case !(se > 0):
+		half = rangeUnknown
+	}
+	lo, hi = best-half, best+half
+	for _, z := range optima[1:] {
+		lo, hi = min(lo, z[i]-rangeBeyond), max(hi, z[i]+rangeBeyond)
+	}
+	if lower, upper := q.Z(q.Lower), q.Z(q.Upper); lower < upper && lower <= best && best <= upper {
+		lo, hi = max(lo, lower), min(hi, upper)
+	}
+	return lo, hi
+}
+
+// addOriginal adds the values of an axis in original units if the parameter has one value
+// there that does not depend on the target. values are the natural values of all elements
+// at the best optimum.
+func (j *Job) addOriginal(a *ProfileAxis, values []float64) {
+	values = slices.Clone(values)
+	at := func(v float64) units {
+		for k, e := range j.params.elements {
+			if e.index == a.index {
+				values[k] = v
+			}
+		}
+		return j.originalUnits(0, values)
+	}
+	before, after := at(1), at(2)
+	for _, name := range before.names {
+		if before.values[name] == after.values[name] {
+			continue
+		}
+		if a.OriginalName != "" || !j.sharedByTargets(name, values) {
+			a.OriginalName = ""
+			return
+		}
+		a.OriginalName = name
+	}
+	if a.OriginalName == "" {
+		return
+	}
+	for _, v := range a.Values {
+		a.OriginalUnits = append(a.OriginalUnits, at(v).values[a.OriginalName])
+	}
+}
+
+// sharedByTargets reports whether a parameter has the same value in original units for all
+// targets.
+func (j *Job) sharedByTargets(name string, values []float64) bool {
+	first := j.originalUnits(0, values).values[name]
+	for t := range j.sample.t() {
+		if j.originalUnits(t, values).values[name] != first {
+			return false
+		}
+	}
+	return true
+}
+
+// checkProfileSize returns an error if a profile would have too many points.
+func checkProfileSize(o ProfileOptions, sections [][]int) error {
+	all := 0.0
+	for _, s := range sections {
+		all += math.Pow(float64(max(o.Points, DefaultFitsPoints)), float64(len(s)))
+	}
+	if all > maxProfilePoints {
+		return optionErrorf("points", strconv.Itoa(o.Points), "makes %.0f points in all, at most %d are possible", all, maxProfilePoints)
+	}
+	return nil
+}
+
+// checkFits returns an error if predictions along one column cannot be shown.
+func (j *Job) checkFits() error {
+	switch {
+	case j.sample.d() != 1:
+		return optionErrorf("show", string(ProfileFits), "shows predictions along one input column, but this table has %d: name one with option features, or show the contour", j.sample.d())
+	case j.sample.t() > 1:
+		return optionErrorf("show", string(ProfileFits), "shows predictions of one target, but there are %d: name one with option target", j.sample.t())
+	}
+	return nil
+}
+
+// text describes the axis in one line.
+func (a *ProfileAxis) text() string {
+	return fmt.Sprintf("%s from %.6g to %.6g", a.Name, a.Values[0], a.Values[len(a.Values)-1])
+}

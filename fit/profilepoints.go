@@ -1,0 +1,453 @@
+package fit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gpfit/device"
+	"gpfit/hyperopt/descent"
+)
+
+const (
+	// profileStarts is the largest number of optima from which the others are tuned at
+	// each point.
+	profileStarts = 5
+	// profileGain is the decrease of the objective that makes a start from a neighbouring
+	// point worth a descent. Descents end within about 1e-8.
+	profileGain = 1e-5
+	// profileRounds is the largest number of times that points learn from their
+	// neighbours.
+	profileRounds = 200
+	// profileBetter is the distance below the best optimum at which a point shows that the
+	// fit missed an optimum, and profileValleys how many such points all others start from.
+	profileBetter  = 1e-3
+	profileValleys = 3
+)
+
+// profiler evaluates the points of a profile.
+type profiler struct {
+	job      *Job
+	opts     ProfileOptions
+	out      *Profile
+	settings descent.Options // of the descents of the others
+	// metric is the Hessian at the best optimum, nil if it is not known.
+	metric descent.Metric
+	// optima are those of the fit, the best first.
+	optima [][]float64
+	// points are those of all sections.
+	points []*ProfilePoint
+	// around are the indices of each point's neighbours; section is its section.
+	around   [][]int
+	section  []*ProfileSection
+	sessions []*session
+	// done and expected count points for ProfileOptions.OnPoint.
+	done, expected int
+	told           sync.Mutex
+	counts         descent.Evaluations
+	counted        sync.Mutex
+}
+
+// unlikely is the difference to the best objective from which a profile does not show an
+// optimum: its likelihood is less than a hundredth. Its place would only stretch the ranges.
+const unlikely = 4.6
+
+// countOptima returns a text such as "2 optima".
+func countOptima(count int) string {
+	if count == 1 {
+		return "1 optimum"
+	}
+	return fmt.Sprintf("%d optima", count)
+}
+
+// newProfiler returns the profiler for a job whose fit has this report.
+func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
+	p := &profiler{job: j, opts: o}
+	p.out = &Profile{Type: "profile", SchemaVersion: SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
+	for _, e := range j.params.elements {
+		p.out.Names = append(p.out.Names, e.name)
+	}
+	far := 0
+	for _, found := range r.Optima {
+		switch {
+		case found.Dropped:
+		case found.Objective > r.Objective+unlikely:
+			far++
+		default:
+			p.out.Optima = append(p.out.Optima, found)
+		}
+	}
+	if far > 0 {
+		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", countOptima(far), unlikely))
+	}
+	if len(p.out.Optima) == 0 {
+		p.out.Optima = []OptimumReport{{Objective: r.Objective, Parameters: j.named(r.Parameters), Starts: 1, Best: true,
+			Value: r.Evaluations.Value, Gradient: r.Evaluations.Gradient, LeaveOneOut: r.Scores.LeaveOneOut}}
+		if r.ObjectiveName == string(NLML) {
+			p.out.Optima[0].NLML = &r.NLML
+		}
+	}
+	if e := r.StdErrors; e != nil {
+		p.metric = j.params.metric(e.Names, e.Hessian)
+	}
+	for _, found := range p.out.Optima {
+		z, err := j.params.at(found.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		p.optima = append(p.optima, z)
+	}
+	return p, nil
+}
+
+// named returns those of the values that belong to free parameters.
+func (j *Job) named(values map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for _, p := range j.params.free {
+		out[p.Name] = values[p.Name]
+	}
+	return out
+}
+
+// stdError returns the standard error of an element of z, NaN if it is not known.
+func (p *profiler) stdError(i int) float64 {
+	q, e := p.job.params.free[i], p.out.Report.StdErrors
+	if e == nil || e.Interval95 == nil {
+		return math.NaN()
+	}
+	interval, ok := e.Interval95[q.Name]
+	if !ok {
+		return math.NaN()
+	}
+	return (q.Z(interval[1]) - q.Z(interval[0])) / (2 * quantile975)
+}
+
+// layOut makes the sections and their points.
+func (p *profiler) layOut(sections [][]int, given map[int]Interval) {
+	j := p.job
+	best := j.params.values(p.optima[0])
+	p.out.Sections = make([]ProfileSection, len(sections))
+	for k, parameters := range sections {
+		s := &p.out.Sections[k]
+		count := 1
+		for _, i := range parameters {
+			a := j.axis(i, p.opts, given, p.optima, p.stdError(i))
+			j.addOriginal(&a, best)
+			s.Axes = append(s.Axes, a)
+			count *= len(a.Values)
+		}
+		s.Points = make([]ProfilePoint, count)
+		for at := range s.Points {
+			point := &s.Points[at]
+			point.z, point.f = slices.Clone(p.optima[0]), math.Inf(1)
+			point.moved = make([]float64, len(s.Axes))
+			rest := at
+			for a := len(s.Axes) - 1; a >= 0; a-- {
+				axis := &s.Axes[a]
+				point.moved[a] = axis.Values[rest%len(axis.Values)]
+				point.z[axis.index] = j.params.free[axis.index].Z(point.moved[a])
+				rest /= len(axis.Values)
+			}
+			p.around = append(p.around, gridNeighbours(s.Axes, at, len(p.points)-at))
+			p.points = append(p.points, point)
+			p.section = append(p.section, s)
+		}
+	}
+}
+
+// gridNeighbours returns the indices of the points next to a point of a grid, whose first point
+// has the index first.
+func gridNeighbours(axes []ProfileAxis, at, first int) []int {
+	var out []int
+	stride := 1
+	for a := len(axes) - 1; a >= 0; a-- {
+		size := len(axes[a].Values)
+		if k := at / stride % size; k > 0 {
+			out = append(out, first+at-stride)
+		}
+		if k := at / stride % size; k < size-1 {
+			out = append(out, first+at+stride)
+		}
+		stride *= size
+	}
+	return out
+}
+
+// run evaluates the points.
+func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
+	w := &workplace{job: p.job, backends: backends}
+	defer w.close()
+	p.settings = p.job.settings(backends[0]).Descents(p.job.N())
+	p.settings.Callback = nil
+	for k := range min(w.Workers(p.job.N()), len(p.points)) {
+		if _, err := w.Open(ctx, k, nil); err != nil {
+			return err
+		}
+	}
+	p.sessions = w.full
+	err := p.eachTold(ctx, p.all(), p.first)
+	if err == nil && len(p.tuned()) > 0 {
+		err = p.settle(ctx)
+	}
+	if err == nil {
+		err = p.each(ctx, p.tuned(), p.conclude)
+	}
+	for _, s := range w.full {
+		p.out.Warnings = append(p.out.Warnings, s.warnings...)
+	}
+	return err
+}
+
+// all returns the indices of all points.
+func (p *profiler) all() []int {
+	out := make([]int, len(p.points))
+	for k := range out {
+		out[k] = k
+	}
+	return out
+}
+
+// tell reports that more points are done, or expected.
+func (p *profiler) tell(done, expected int) {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.done += done
+	if p.expected += expected; p.opts.OnPoint != nil {
+		p.opts.OnPoint(p.done, p.expected)
+	}
+}
+
+// eachTold is each for points that OnPoint counts.
+func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *session, k int) error) error {
+	p.tell(0, len(points))
+	return p.each(ctx, points, func(ctx context.Context, s *session, k int) error {
+		defer p.tell(1, 0)
+		return do(ctx, s, k)
+	})
+}
+
+// each calls do for points, side by side on the sessions. The first error ends it.
+func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.Context, s *session, k int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var failed atomic.Bool
+	errs := make([]error, len(points))
+	descent.SideBySide(len(points), p.sessions, func(s *session, i int) bool {
+		if failed.Load() {
+			return false
+		}
+		if errs[i] = do(ctx, s, points[i]); errs[i] != nil {
+			failed.Store(true)
+			cancel(errs[i])
+			return false
+		}
+		return true
+	})
+	for _, err := range errs {
+		if err != nil && !isCancelled(err) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// count adds the evaluations of an oracle or a descent.
+func (p *profiler) count(e descent.Evaluations) {
+	p.counted.Lock()
+	defer p.counted.Unlock()
+	p.counts.Add(e)
+}
+
+// first evaluates a point with the others held, or tunes them from the optima of the fit.
+func (p *profiler) first(ctx context.Context, s *session, k int) error {
+	if !p.tunes(k) {
+		return p.conclude(ctx, s, k)
+	}
+	var starts []descent.Start
+	for i, z := range p.optima[:min(len(p.optima), profileStarts)] {
+		start := descent.Start{Z: p.through(k, z)}
+		if i == 0 {
+			start.Metric = p.metric
+		}
+		starts = append(starts, start)
+	}
+	return p.tune(ctx, s, k, starts)
+}
+
+// tuned returns the indices of the points at which other parameters are tuned.
+func (p *profiler) tuned() []int {
+	return slices.DeleteFunc(p.all(), func(k int) bool { return !p.tunes(k) })
+}
+
+// tunes reports whether other parameters are tuned at a point: there may be none.
+func (p *profiler) tunes(k int) bool { return p.opts.Others == OthersTuned && !p.nothingElse(k) }
+
+// nothingElse reports whether there are no other parameters to tune at a point.
+func (p *profiler) nothingElse(k int) bool {
+	return !slices.ContainsFunc(p.parameters(k), func(q descent.Parameter) bool { return !q.Fixed })
+}
+
+// parameters returns the parameters with those of the point's section fixed.
+func (p *profiler) parameters(k int) []descent.Parameter {
+	list := p.job.params.list()
+	for i, a := range p.section[k].Axes {
+		q := &list[a.index]
+		q.Fixed, q.Start = true, p.points[k].moved[i]
+		q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
+	}
+	return list
+}
+
+// through returns z moved to the values of the point's section.
+func (p *profiler) through(k int, z []float64) []float64 {
+	z = slices.Clone(z)
+	for _, a := range p.section[k].Axes {
+		z[a.index] = p.points[k].z[a.index]
+	}
+	return z
+}
+
+// tune minimises over the other parameters and keeps the result if it is the lowest so far.
+// A point at which the objective is not defined at any start stays undefined.
+func (p *profiler) tune(ctx context.Context, s *session, k int, starts []descent.Start) error {
+	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: p.parameters(k), Starts: starts}, p.settings)
+	if result != nil {
+		p.count(result.Evaluations)
+	}
+	var undefined *descent.StartError
+	if errors.As(err, &undefined) && !isCancelled(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if result.F < p.points[k].f {
+		p.points[k].z, p.points[k].f = p.through(k, result.X), result.F
+		p.points[k].cut = result.Status == descent.StatusMaxEvaluations
+	}
+	return nil
+}
+
+// settle tunes all points from their neighbours and, if that leads below the optima of the
+// fit, from the lowest point of all: one section may find a valley that the others lack.
+func (p *profiler) settle(ctx context.Context) error {
+	level := p.out.Optima[0].Objective
+	for range profileValleys {
+		if err := p.learn(ctx); err != nil {
+			return err
+		}
+		lowest := slices.MinFunc(p.points, func(a, b *ProfilePoint) int { return cmp.Compare(a.f, b.f) })
+		if lowest.f > level-profileBetter {
+			return nil
+		}
+		level = lowest.f
+		start := slices.Clone(lowest.z)
+		err := p.eachTold(ctx, p.tuned(), func(ctx context.Context, s *session, k int) error {
+			return p.tune(ctx, s, k, []descent.Start{{Z: p.through(k, start)}})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return p.learn(ctx)
+}
+
+// learn lets points start from the others' values of their neighbours, until no point gets
+// lower: along a curve the others may move from the valley of one optimum to another's.
+func (p *profiler) learn(ctx context.Context) error {
+	changed := make([]bool, len(p.points))
+	for k := range changed {
+		changed[k] = true
+	}
+	for range profileRounds {
+		var points []int
+		before := make([]ProfilePoint, len(p.points))
+		for k, point := range p.points {
+			before[k] = *point
+			if p.tunes(k) && slices.ContainsFunc(p.around[k], func(n int) bool { return changed[n] }) {
+				points = append(points, k)
+			}
+		}
+		err := p.eachTold(ctx, points, func(ctx context.Context, s *session, k int) error {
+			return p.follow(ctx, s, k, before, changed)
+		})
+		if err != nil {
+			return err
+		}
+		again := false
+		for k, point := range p.points {
+			changed[k] = point.f < before[k].f-profileGain*max(1, math.Abs(point.f))
+			again = again || changed[k]
+		}
+		if !again {
+			return nil
+		}
+	}
+	return nil
+}
+
+// follow tunes the others of a point from those of its neighbours that changed, if they are
+// a better start than the point itself.
+func (p *profiler) follow(ctx context.Context, s *session, k int, before []ProfilePoint, changed []bool) error {
+	ev := descent.NewOracle(s, nil)
+	defer func() { p.count(ev.Counts()) }()
+	var starts []descent.Start
+	for _, n := range p.around[k] {
+		if !changed[n] || math.IsInf(before[n].f, 1) {
+			continue
+		}
+		z := p.through(k, before[n].z)
+		f, err := ev.Value(ctx, z)
+		if err != nil {
+			return err
+		}
+		if f < before[k].f-profileGain*max(1, math.Abs(f)) {
+			starts = append(starts, descent.Start{Z: z})
+		}
+	}
+	if starts == nil {
+		return nil
+	}
+	return p.tune(ctx, s, k, starts)
+}
+
+// conclude evaluates the terms of a point, and its prediction.
+func (p *profiler) conclude(ctx context.Context, s *session, k int) error {
+	point := p.points[k]
+	point.Parameters = map[string]float64{}
+	for i, v := range p.job.params.values(point.z) {
+		e := p.job.params.elements[i]
+		for k, a := range p.section[k].Axes {
+			if a.index == e.index {
+				v = point.moved[k] // exp z has a rounding error
+			}
+		}
+		point.Parameters[e.name] = v
+	}
+	undefined := Number(math.NaN())
+	point.Objective, point.NLML, point.DataFit, point.Complexity, point.Constant = undefined, undefined, undefined, undefined, undefined
+	ev := descent.NewOracle(s, nil)
+	f, err := ev.Value(ctx, point.z)
+	p.count(ev.Counts())
+	if point.f = f; err != nil || math.IsInf(f, 1) {
+		return err
+	}
+	terms := s.obj.Terms()
+	point.Objective, point.NLML, point.Jitter = Number(f), Number(terms.NLML()), terms.Jitter
+	point.DataFit, point.Complexity, point.Constant = Number(terms.DataFit), Number(terms.Complexity), Number(terms.Constant)
+	if len(p.job.params.priors) > 0 {
+		prior := Number(terms.NegLogPrior)
+		point.NegLogPrior = &prior
+	}
+	if p.opts.Show == ProfileFits {
+		if point.Prediction, err = s.alongColumn(ctx, point.z); err != nil {
+			return fmt.Errorf("prediction for %s: %w", pointName(p.section[k].Axes, point), err)
+		}
+	}
+	return nil
+}

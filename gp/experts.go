@@ -1,0 +1,62 @@
+package gp
+
+import (
+	"context"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/experts"
+)
+
+// Backend returns the backend on which the model is conditioned: b, or if the model has
+// local experts, a backend that computes with them on b.
+func (m *Model) Backend(b device.Backend) device.Backend {
+	if m.Experts == nil {
+		return b
+	}
+	return m.Experts.On(b)
+}
+
+// LargestMatrix returns the number of rows of the largest matrix with which predictions
+// compute: all training rows, or those of the largest local expert.
+func (m *Model) LargestMatrix() int {
+	if m.Experts == nil {
+		return m.N()
+	}
+	return m.Experts.Largest()
+}
+
+// oneProcess returns a [*device.UnsupportedError] if the model has several local experts,
+// for results that need the covariance of rows of different experts.
+func (m *Model) oneProcess(what string) error {
+	if m.Experts == nil || len(m.Experts.Centres) == 1 {
+		return nil
+	}
+	return &device.UnsupportedError{Method: "local experts", What: what}
+}
+
+// CalibrateExperts finds the temperature of the committee of a model with local experts, and
+// stores it with the scores of the rules in the model. It changes nothing of other models.
+// See [experts.Calibrate].
+func (p *Posterior) CalibrateExperts(ctx context.Context) error {
+	m := p.whole
+	if m.Experts == nil {
+		return nil
+	}
+	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: m.diagonal(), Alpha: m.Alpha}
+	inputs := m.Scaling.Inputs(m.X)
+	for t := range m.T() {
+		one := m.Target(t)
+		residual := one.Scaling.Targets(one.Y)
+		floats.Sub(residual, one.means(inputs, m.N()))
+		in.Residual = slices.Concat(in.Residual, residual)
+	}
+	calibrated, err := experts.Calibrate(ctx, p.ws, in)
+	if err == nil {
+		m.Experts = calibrated
+		p.model.Experts = calibrated
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package descent
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// The promise of the quadratic model alone is no reason to stop. Its curvatures are
+// guesses where no step has tried them, and near a saddle a true one is negative while the
+// gradient is small: on eight tables a rule by the promise gave away up to 422 nats. So the
+// latest decreases must say the same, and a descent that promises little compares the model
+// with a product of the Hessian before it ends.
+
+// left returns the sum of the further decreases if these go on to shrink as slowly as in
+// the latest iterations, and +Inf if they did not shrink or are too few. Each comparison
+// with the Hessian that did not end the descent doubles the number of iterations before
+// the next.
+func (r *gainRule) left() float64 {
+	n := len(r.decreases)
+	if n < gainDecreases<<r.looks {
+		return math.Inf(1)
+	}
+	ratio := 0.0
+	for k := n - gainDecreases + 1; k < n; k++ {
+		ratio = max(ratio, r.decreases[k]/r.decreases[k-1])
+	}
+	if !(ratio < 1) {
+		return math.Inf(1)
+	}
+	return max(0, r.decreases[n-1]) * ratio / (1 - ratio)
+}
+
+// exhausted reports after an iteration whether f can decrease by no more than
+// Options.ToleranceNats.
+func (q *quasiNewton) exhausted() (bool, error) {
+	tolerance, r := q.s.ToleranceNats, &q.gain
+	r.decreases = append(r.decreases, r.last-q.at.F)
+	r.last = q.at.F
+	index := q.moving()
+	if !(tolerance > 0) || len(index) == 0 || r.looks >= gainLooks || q.start.Metric == nil && q.iter < len(index) ||
+		!(max(r.left(), gainHope*q.Promise()) <= tolerance) {
+		return false, nil
+	}
+	r.decreases = nil
+	r.looks++
+	return q.nothingLeft(index, tolerance)
+}
+
+// nothingLeft compares the model with products of the Hessian and reports whether neither
+// these nor the model promise more than the tolerance. The first product is with a
+// direction in which every eigenvector of the model has its share. Each further one is
+// with the direction along which the model is most wrong, until it is right; meanwhile
+// symmetric rank-one updates (N&W 6.24) turn a copy of it into the Hessian, which need not
+// be positive definite.
+func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) {
+	b, ok := q.model.restricted(index)
+	if !ok {
+		return false, nil
+	}
+	g, h := pick(index, q.at.G), newRestriction(b.matrix)
+	v := b.mixed(g)
+	for range min(len(index), gainProducts) {
+		hv, ok, err := q.product(index, v, tolerance)
+		if !ok || err != nil {
+			return false, err
+		}
+		size, e := b.energy(v), h.correct(v, hv)
+		if v = b.solve(e); !(dot(e, v) > gainError*gainError*size) {
+			break
+		}
+		floats.Scale(1/floats.Norm(v, 2), v)
+	}
+	return h.gain(g) <= tolerance && gainHope*q.Promise() <= tolerance, nil
+}
+
+// product returns the Hessian's product with v and whether f promises no more than the
+// tolerance along v.
+func (q *quasiNewton) product(index []int, v []float64, tolerance float64) ([]float64, bool, error) {
+	h := q.within(index, v, hessianStep)
+	if math.Abs(h) < gainLeastStep {
+		return nil, false, nil
+	}
+	p := len(q.at.Z)
+	z, s, y, g := slices.Clone(q.at.Z), make([]float64, p), make([]float64, p), make([]float64, p)
+	for a, i := range index {
+		s[i] = h * v[a]
+		z[i] += s[i]
+	}
+	f, err := q.ev.Value(q.ctx, z)
+	if err != nil || math.IsInf(f, 1) {
+		return nil, false, err
+	}
+	if ok, err := q.ev.Gradient(q.ctx, z, g); err != nil || !ok {
+		return nil, false, err
+	}
+	slope, curvature, hv := 0.0, 0.0, make([]float64, len(index))
+	for a, i := range index {
+		y[i] = g[i] - q.at.G[i]
+		hv[a] = y[i] / h
+		slope += v[a] * q.at.G[i]
+		curvature += v[a] * hv[a]
+	}
+	q.model.learn(s, y)
+	return hv, gainAlong(slope, curvature) <= tolerance, nil
+}
+
+// gainAlong returns the decrease of ½ct² − |b|t up to the distance gainReach, for a slope
+// b and a curvature c of either sign.
+func gainAlong(b, c float64) float64 {
+	t := float64(gainReach)
+	if b = math.Abs(b); c*t > b {
+		t = b / c
+	}
+	return b*t - c*t*t/2
+}
+
+// within returns the step h along v, of either sign and at most the given size, that keeps
+// the bounds; the shorter one if neither side has room.
+func (q *quasiNewton) within(index []int, v []float64, h float64) float64 {
+	room := func(sign float64) float64 {
+		t := h
+		for a, i := range index {
+			switch d := sign * v[a]; {
+			case d > 0:
+				t = min(t, (q.space.hi[i]-q.at.Z[i])/d)
+			case d < 0:
+				t = min(t, (q.space.lo[i]-q.at.Z[i])/d)
+			}
+		}
+		return t
+	}
+	if up, down := room(1), room(-1); down > up {
+		return -down
+	} else {
+		return up
+	}
+}
+
+// restriction is a symmetric matrix over the parameters that can move, with its
+// eigenvalues and eigenvectors.
+type restriction struct {
+	matrix  *mat.SymDense
+	values  []float64
+	vectors mat.Dense
+}
+
+func newRestriction(m *mat.SymDense) *restriction {
+	r := &restriction{matrix: mat.NewSymDense(m.SymmetricDim(), nil)}
+	r.matrix.CopySym(m)
+	r.factorize()
+	return r
+}
+
+func (r *restriction) factorize() {
+	var e mat.EigenSym
+	if r.values = nil; e.Factorize(r.matrix, true) {
+		r.values = e.Values(nil)
+		e.VectorsTo(&r.vectors)
+	}
+}
+
+// restricted returns the model over the given parameters, and false if it is not positive
+// definite.
+func (m *model) restricted(index []int) (*restriction, bool) {
+	if m.b == nil {
+		return nil, false
+	}
+	b := mat.NewSymDense(len(index), nil)
+	for a, i := range index {
+		for e := a; e < len(index); e++ {
+			b.SetSym(a, e, m.b[i*m.p+index[e]])
+		}
+	}
+	r := newRestriction(b)
+	return r, r.values != nil && r.values[0] > 0
+}
+
+// along returns the products of the eigenvectors with x.
+func (r *restriction) along(x []float64) []float64 {
+	var out mat.VecDense
+	out.MulVec(r.vectors.T(), mat.NewVecDense(len(x), x))
+	return out.RawVector().Data
+}
+
+// sum returns the sum of the eigenvectors with these weights.
+func (r *restriction) sum(weights []float64) []float64 {
+	var out mat.VecDense
+	out.MulVec(&r.vectors, mat.NewVecDense(len(weights), weights))
+	return out.RawVector().Data
+}
+
+// solve returns the product of the inverse with x.
+func (r *restriction) solve(x []float64) []float64 {
+	weights := r.along(x)
+	for k, lambda := range r.values {
+		weights[k] /= lambda
+	}
+	return r.sum(weights)
+}
+
+// energy returns xᵀRx.
+func (r *restriction) energy(x []float64) float64 {
+	v := mat.NewVecDense(len(x), x)
+	return mat.Inner(v, r.matrix, v)
+}
+
+// mixed returns a direction of length 1 to which every eigenvector contributes the same
+// energy, each downhill.
+func (r *restriction) mixed(g []float64) []float64 {
+	weights := r.along(g)
+	for k, lambda := range r.values {
+		weights[k] = -math.Copysign(1/math.Sqrt(lambda), weights[k])
+	}
+	floats.Scale(1/floats.Norm(weights, 2), weights)
+	return r.sum(weights)
+}
+
+// correct makes hv the product of r with v and returns the error that the product had.
+func (r *restriction) correct(v, hv []float64) []float64 {
+	var rv mat.VecDense
+	rv.MulVec(r.matrix, mat.NewVecDense(len(v), v))
+	e := make([]float64, len(v))
+	floats.SubTo(e, hv, rv.RawVector().Data)
+	if d := dot(e, v); math.Abs(d) > 1e-8*floats.Norm(e, 2)*floats.Norm(v, 2) {
+		r.matrix.SymRankOne(r.matrix, 1/d, mat.NewVecDense(len(e), e))
+		r.factorize()
+	}
+	return e
+}
+
+// gain returns the largest decrease that r promises along an eigenvector, for the
+// gradient g.
+func (r *restriction) gain(g []float64) float64 {
+	if r.values == nil {
+		return math.Inf(1)
+	}
+	best := 0.0
+	for k, slope := range r.along(g) {
+		best = max(best, gainAlong(slope, r.values[k]))
+	}
+	return best
+}
+
+// pick returns the elements of g with the given indices.
+func pick(index []int, g []float64) []float64 {
+	out := make([]float64, len(index))
+	for a, i := range index {
+		out[a] = g[i]
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+// Package effect shows how the predictions of a model depend on one column of its table:
+// rows in which this column changes and the others keep a typical value, and the chart of
+// the predictions for these rows. Start with [Columns].
+package effect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/feature"
+	"gpfit/gp"
+	"gpfit/gp/rows"
+	"gpfit/internal/plotting"
+)
+
+// Variable is a column of the training table that a model uses.
+type Variable struct {
+	Name string
+	// Categories are the labels of a column of categories or of true and false, whose values
+	// are 0, 1, 2, ….
+	Categories []string
+	// Low and High are the smallest and the largest training value. Typical is the median, or
+	// the most common category.
+	Low, High, Typical float64
+	coding             feature.Coding
+	// first is the index of the column's first feature.
+	first int
+	date  func(float64) time.Time
+}
+
+// Columns returns the columns that the model uses, in the order of its table.
+func Columns(m *gp.Model) ([]Variable, error) {
+	encoding := m.Encoding
+	if encoding == nil {
+		encoding = feature.Numbers(m.FeatureNames)
+	}
+	var all []Variable
+	first := 0
+	for _, coding := range encoding.Columns {
+		c := Variable{Name: coding.Name, coding: coding, first: first}
+		first += coding.Width()
+		values := c.training(m)
+		if values == nil {
+			continue
+		}
+		slices.Sort(values)
+		c.Low, c.High = values[0], values[len(values)-1]
+		c.Typical = median(values)
+		switch coding.Kind {
+		case feature.Category:
+			c.Categories, c.Typical = coding.Categories, mode(values)
+		case feature.Boolean:
+			c.Categories, c.Typical = []string{"false", "true"}, mode(values)
+		case feature.Date:
+			encoder, err := coding.Encoder()
+			if err != nil {
+				return nil, err
+			}
+			c.date = func(v float64) time.Time {
+				t, _ := encoder.Time(v) // a column of dates
+				return t
+			}
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// training returns the values of the column in the training rows, nil if the model does not
+// use it.
+func (c *Variable) training(m *gp.Model) []float64 {
+	d, width := len(m.Columns), c.coding.Width()
+	var used []int // positions in the rows of X
+	for at, f := range m.Columns {
+		if f >= c.first && f < c.first+width {
+			used = append(used, at)
+		}
+	}
+	if used == nil {
+		return nil
+	}
+	values := make([]float64, m.N())
+	for i := range values {
+		row := m.X[i*d : i*d+d]
+		if !c.indicators() {
+			values[i] = row[used[0]]
+			continue
+		}
+		values[i] = -1 // a category that the model does not use
+		for _, at := range used {
+			if row[at] == 1 {
+				values[i] = float64(m.Columns[at] - c.first)
+			}
+		}
+	}
+	return values
+}
+
+// indicators reports whether the column has a feature for each category.
+func (c *Variable) indicators() bool { return c.coding.Kind == feature.Category && !c.coding.Codes }
+
+// median returns the median of ascending values, the lower one of two.
+func median(values []float64) float64 { return values[(len(values)-1)/2] }
+
+// mode returns the most common of ascending values, the first one of several.
+func mode(values []float64) float64 {
+	best, most, from := values[0], 0, 0
+	for i := range values {
+		if values[i] != values[from] {
+			from = i
+		}
+		if n := i - from + 1; n > most {
+			best, most = values[i], n
+		}
+	}
+	return best
+}
+
+// TypicalText returns the typical value as the table writes it.
+func (c *Variable) TypicalText() string {
+	switch {
+	case c.Categories != nil && c.Typical < 0:
+		return "a category that the model does not use"
+	case c.Categories != nil:
+		return c.Categories[int(c.Typical)]
+	case c.date != nil:
+		return c.date(c.Typical).Format(time.DateOnly)
+	}
+	return strconv.FormatFloat(c.Typical, 'g', 4, 64)
+}
+
+// Values returns n equally spaced values from the smallest to the largest training value, or
+// all categories.
+func (c *Variable) Values(n int) []float64 {
+	if c.Categories != nil {
+		n = len(c.Categories)
+	}
+	values := make([]float64, n)
+	for i := range values {
+		if c.Categories != nil {
+			values[i] = float64(i)
+			continue
+		}
+		share := float64(i) / float64(n-1)
+		values[i] = c.Low*(1-share) + c.High*share
+	}
+	return values
+}
+
+// Widen extends the range to the values of n rows of all features.
+func (c *Variable) Widen(x []float64, n int) {
+	if c.Categories != nil || n == 0 {
+		return
+	}
+	d := len(x) / n
+	for i := range n {
+		c.Low, c.High = min(c.Low, x[i*d+c.first]), max(c.High, x[i*d+c.first])
+	}
+}
+
+// Along returns a row for each value of column c, with the typical values of the other columns.
+func Along(m *gp.Model, columns []Variable, c int, values []float64) rows.Rows {
+	d := len(m.FeatureNames)
+	out := rows.Rows{X: make([]float64, len(values)*d), N: len(values), Total: len(values)}
+	if len(m.Noise.Labels) > 0 {
+		out.Noise.DefaultGroup = m.Noise.Labels[0] // the function does not depend on it
+	}
+	for i, v := range values {
+		row := out.X[i*d : i*d+d]
+		for k := range columns {
+			column := &columns[k]
+			value := column.Typical
+			if k == c {
+				value = v
+			}
+			copy(row[column.first:], column.coding.Append(nil, value))
+		}
+	}
+	return out
+}
+
+// ByRelevance returns the indices of columns in descending order of their relevance to the
+// predictions (see [gp.Model.Relevance]), of at most n of them.
+func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, n int) ([]int, error) {
+	scores, err := m.Relevance(ctx, threads)
+	if err != nil {
+		return nil, err
+	}
+	most := make([]float64, len(columns))
+	for at, f := range m.Columns {
+		for k := range columns {
+			if c := &columns[k]; f >= c.first && f < c.first+c.coding.Width() {
+				most[k] = max(most[k], scores[at])
+			}
+		}
+	}
+	order := make([]int, len(columns))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(most[b], most[a]) })
+	return order[:min(n, len(order))], nil
+}
+
+// Axis returns the axis of the column's values.
+func (c *Variable) Axis() plotting.Axis {
+	return plotting.Axis{Label: c.Name, Categories: c.Categories, Date: c.date}
+}
+
+// Chart draws the mean of the function along the column, with the central interval of the
+// given probability for the function without noise.
+func (c *Variable) Chart(values []float64, p *gp.Prediction, probability float64, target string) plotting.Chart {
+	z := distuv.UnitNormal.Quantile((1 + probability) / 2)
+	lower, upper := make([]float64, len(values)), make([]float64, len(values))
+	for i, mean := range p.Mean {
+		lower[i], upper[i] = mean-z*p.StdLatent[i], mean+z*p.StdLatent[i]
+	}
+	chart := plotting.Chart{X: c.Axis(), Y: plotting.Axis{Label: target}}
+	band := Band(probability)
+	if c.Categories != nil {
+		chart.Layers = []plotting.Layer{
+			&plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper},
+			&plotting.Points{Name: "mean", X: values, Y: p.Mean},
+		}
+		return chart
+	}
+	chart.Layers = []plotting.Layer{
+		&plotting.Band{Name: band, X: values, Lower: lower, Upper: upper},
+		&plotting.Line{Name: "mean", X: values, Y: p.Mean},
+	}
+	return chart
+}
+
+// Band returns the name of the interval in legends.
+func Band(probability float64) string {
+	return fmt.Sprintf("%s %% interval of the function", strconv.FormatFloat(100*probability, 'g', 10, 64))
+}

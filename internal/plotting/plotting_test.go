@@ -1,0 +1,346 @@
+package plotting
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+func TestFormats(t *testing.T) {
+	dir := t.TempDir()
+	endings := map[string]string{".svg": "<?xml", ".PNG": "\x89PNG", ".pdf": "%PDF"}
+	figures := map[string]*Figure{"forecast": forecast(), "profile": profile()}
+	if out := os.Getenv("GPFIT_PLOTS"); out != "" {
+		dir, figures = out, samples() // to look at
+	}
+	for name, f := range figures {
+		for ending, magic := range endings {
+			path := filepath.Join(dir, name+ending)
+			if err := f.Write(t.Context(), path, true); err != nil {
+				t.Errorf("%s%s: %v", name, ending, err)
+				continue
+			}
+			data, err := os.ReadFile(path)
+			if err != nil || !bytes.HasPrefix(data, []byte(magic)) {
+				t.Errorf("%s: begins with %.10q, error %v", path, data, err)
+			}
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "forecast.PNG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 900 {
+		t.Errorf("PNG: %v", err)
+	}
+	if err := forecast().Write(t.Context(), filepath.Join(dir, "forecast.svg"), false); err == nil {
+		t.Error("an existing file was replaced")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	chart := func(layers ...Layer) []Chart { return []Chart{{Layers: layers}} }
+	good := &Points{X: []float64{1}, Y: []float64{1}}
+	logarithmic := chart(&Line{X: []float64{1, 2}, Y: []float64{0, 1}})
+	logarithmic[0].Y.Log = true
+	for name, f := range map[string]*Figure{
+		"a.gif":      {Charts: chart(good)},
+		"a":          {Charts: chart(good)},
+		"none.svg":   {},
+		"empty.svg":  {Charts: chart()},
+		"log.svg":    {Charts: logarithmic},
+		"line.svg":   {Charts: chart(&Line{X: []float64{1, 2}, Y: []float64{1}})},
+		"band.svg":   {Charts: chart(&Band{X: []float64{1, 2}, Lower: []float64{1, 2}, Upper: []float64{2}})},
+		"order.svg":  {Charts: chart(&Band{X: []float64{2, 1}, Lower: []float64{1, 2}, Upper: []float64{2, 3}})},
+		"errors.svg": {Charts: chart(&Errors{X: []float64{1, 2}, Lower: []float64{1}, Upper: []float64{2, 3}})},
+		"bars.svg":   {Charts: chart(&Bars{At: []float64{1}, Height: []float64{1}})},
+		"labels.svg": {Charts: chart(&Points{X: []float64{1, 2}, Y: []float64{1, 2}, Labels: []string{"a"}})},
+		"grid.svg":   {Charts: chart(&Heat{X: []float64{1, 2}, Y: []float64{1, 2}, Z: [][]float64{{1, 2}, {1}}})},
+		"small.svg":  {Size: Size{3, 3}, Charts: []Chart{{X: Axis{Label: "x"}, Layers: []Layer{good}}, {Layers: []Layer{good}}}},
+		"minus.svg":  {Size: Size{-3, 3}, Charts: chart(good)},
+	} {
+		if err := f.Write(t.Context(), filepath.Join(dir, name), true); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	err := (&Figure{Size: Size{3, 3}, Charts: []Chart{{Layers: []Layer{good}}, {Layers: []Layer{good}}}}).Write(t.Context(), filepath.Join(dir, "small.svg"), true)
+	if !errors.Is(err, ErrSmall) {
+		t.Errorf("two charts on 3×3 cm: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%d files left", len(left))
+	}
+}
+
+// TestInside checks that every text and path of the samples lies within the picture: nothing
+// is clipped.
+func TestInside(t *testing.T) {
+	for name, f := range samples() {
+		size := f.Size.or(f.defaultSize(f.columns()))
+		w, h := vg.Length(size.Width)*vg.Centimeter, vg.Length(size.Height)*vg.Centimeter
+		// Draw on a larger canvas, with the picture in its middle; its frame must stay empty.
+		const frame = 40
+		canvas := vgimg.NewWith(vgimg.UseWH(w+2*frame, h+2*frame), vgimg.UseDPI(72))
+		area := draw.Crop(draw.New(canvas), frame, -frame, frame, -frame)
+		if err := f.draw(area, f.columns()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		img := canvas.Image()
+		b := img.Bounds()
+		for y := range b.Dy() {
+			for x := range b.Dx() {
+				if x >= frame && x < b.Dx()-frame && y >= frame && y < b.Dy()-frame {
+					continue
+				}
+				if r, g, bl, _ := img.At(x, y).RGBA(); r != 0xFFFF || g != 0xFFFF || bl != 0xFFFF {
+					t.Fatalf("%s: something is drawn outside, at (%d, %d)", name, x-frame, y-frame)
+				}
+			}
+		}
+	}
+}
+
+// TestLegend checks that no sample or name of a legend lies on a layer.
+func TestLegend(t *testing.T) {
+	inside := 0
+	for name, f := range samples() {
+		if len(f.Charts) > 1 || len(f.legend()) == 0 {
+			continue
+		}
+		charts, err := f.layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		at, ok := charts[0].corner(f.legend())
+		if !ok {
+			continue
+		}
+		inside++
+		size := f.legend().size()
+		for _, l := range f.Charts[0].Layers {
+			x, y := coordinates(l)
+			for i := range x {
+				p, _ := charts[0].at(x[i], y[i])
+				if p.X > at.X && p.X < at.X+size.X && p.Y < at.Y && p.Y > at.Y-size.Y {
+					t.Errorf("%s: (%v, %v) lies below the legend", name, x[i], y[i])
+				}
+			}
+		}
+	}
+	if inside < 3 {
+		t.Errorf("%d legends are within their charts", inside)
+	}
+	charts, err := full().layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := charts[0].corner(full().legend()); ok {
+		t.Error("a legend lies on a cloud of points")
+	}
+}
+
+func coordinates(l Layer) (x, y []float64) {
+	switch l := l.(type) {
+	case *Line:
+		return l.X, l.Y
+	case *Points:
+		return l.X, l.Y
+	case *Band:
+		return append(append(x, l.X...), l.X...), append(append(y, l.Lower...), l.Upper...)
+	}
+	return nil, nil
+}
+
+var textElement = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
+
+// TestTexts checks ticks and names in SVG files.
+func TestTexts(t *testing.T) {
+	for name, want := range map[string][]string{
+		"forecast":  {"Forecast", "year", "CO₂, ppm", "mean", "95 % interval", "data", "0.5", "2", "10"},
+		"dates":     {"2024-01", "2025-07"},
+		"speed":     {"100", "1000", "4000", "0.1", "10"},
+		"effects":   {"Amsterdam", "København", "column 3"},
+		"profile":   {"NLML", "0.01", "10", "1st"},
+		"draws":     {"5e−6", "1e−5"},
+		"one":       {"−2e7", "200"},
+		"histogram": {"income", "&lt;script&gt;"},
+	} {
+		text, err := samples()[name].SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, m := range textElement.FindAllStringSubmatch(text, -1) {
+			texts = append(texts, m[1])
+			if strings.Contains(m[1], ".") && strings.HasSuffix(m[1], "0") && !strings.Contains(m[1], "e") {
+				t.Errorf("%s: the label %s has a needless zero", name, m[1])
+			}
+		}
+		all := "\n" + strings.Join(texts, "\n") + "\n"
+		for _, w := range want {
+			if !strings.Contains(all, "\n"+w+"\n") {
+				t.Errorf("%s: no text %q among %q", name, w, texts)
+			}
+		}
+	}
+}
+
+// TestInline checks that a picture for a page is well-formed and has the colour of the page's
+// text.
+func TestInline(t *testing.T) {
+	f := histogram()
+	f.Alt = `residuals "of" <a> model`
+	text, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(text, "<svg ") || !strings.Contains(text, "fill:currentColor") || !strings.Contains(text, "stroke:currentColor;stroke-opacity:0.1") || strings.Contains(text, inkText) {
+		t.Errorf("%.200s", text)
+	}
+	if strings.Contains(strings.ToLower(text), "#ffffff") {
+		t.Error("the picture has a background")
+	}
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "svg" {
+			for _, a := range e.Attr {
+				if a.Name.Local == "aria-label" && a.Value != f.Alt {
+					t.Errorf("aria-label %q", a.Value)
+				}
+			}
+		}
+	}
+	if heat, err := profile().SVG(); err != nil || !strings.Contains(heat, `<image preserveAspectRatio="none" `) || !strings.Contains(heat, "data:image/png;base64,iVBOR") || !strings.Contains(heat, "Arial") {
+		t.Errorf("a grid of %d bytes has no PNG, or no font of the system: %v", len(heat), err)
+	}
+	again, err := f.SVG()
+	if err != nil || again != text {
+		t.Error("a second drawing differs")
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]Size{
+		"16x11": {16, 11}, "6x4in": {15.24, 10.16}, "160x110mm": {16, 11}, "960x480px": {25.4, 12.7}, " 16 × 11 cm ": {16, 11},
+	} {
+		got, err := ParseSize(text)
+		if err != nil || math.Abs(got.Width-want.Width)+math.Abs(got.Height-want.Height) > 1e-12 {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "16", "16x", "x11", "-1x3", "1x1", "16x11pt", "1e9x3", "NaNx3", "16,11", "1.2.3x4", "300x10"} {
+		if s, err := ParseSize(text); err == nil {
+			t.Errorf("%q: %v", text, s)
+		}
+	}
+}
+
+// TestTicks checks that ticks are within the axis, are ascending and read as their value.
+func TestTicks(t *testing.T) {
+	for _, s := range []scale{{lo: 0, hi: 1}, {lo: -1e-9, hi: 3e-9}, {lo: 1e6, hi: 1e6 + 3}, {lo: -5e12, hi: 1e13}, {lo: 0.03, hi: 20, log: true}, {lo: 2, hi: 3, log: true}, {lo: 1e-12, hi: 1e15, log: true}} {
+		for n := 2; n < 10; n++ {
+			ticks := linearTicks(s.lo, s.hi, n)
+			if s.log {
+				ticks = logTicks(&s, n)
+			}
+			labels, last := 0, math.Inf(-1)
+			for _, at := range ticks {
+				if at.value < s.lo-1e-9*(s.hi-s.lo) || at.value > s.hi+1e-9*(s.hi-s.lo) || at.value <= last {
+					t.Errorf("[%v, %v]: tick at %v after %v", s.lo, s.hi, at.value, last)
+				}
+				last = at.value
+				if at.label == "" {
+					continue
+				}
+				labels++
+				v, err := strconv.ParseFloat(strings.ReplaceAll(at.label, "−", "-"), 64)
+				if err != nil || math.Abs(v-at.value) > 1e-9*math.Abs(s.hi-s.lo) {
+					t.Errorf("the tick at %v has the label %s", at.value, at.label)
+				}
+			}
+			if labels < 1 || labels > 3*n+3 {
+				t.Errorf("[%v, %v]: %d labels for %d", s.lo, s.hi, labels, n)
+			}
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	for _, values := range [][]float64{{1, 2, 3, 4, 5, math.NaN()}, {7, 7, 7}, {0, 0, 0, 0, 1}, nil} {
+		b := Histogram(values)
+		rows, want := 0.0, 0
+		for _, h := range b.Height {
+			rows += h
+		}
+		for _, v := range values {
+			if finite(v) {
+				want++
+			}
+		}
+		if int(rows) != want {
+			t.Errorf("%v: %v rows in the bars", values, rows)
+		}
+		if err := b.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestContour checks that the line of a cone's level is a circle.
+func TestContour(t *testing.T) {
+	h := &Heat{}
+	for i := range 61 {
+		v := float64(i)/15 - 2
+		h.X, h.Y = append(h.X, v), append(h.Y, v)
+	}
+	for _, y := range h.Y {
+		var row []float64
+		for _, x := range h.X {
+			row = append(row, math.Hypot(x, y))
+		}
+		h.Z = append(h.Z, row)
+	}
+	f := &Figure{Charts: []Chart{{Layers: []Layer{h}}}}
+	charts, err := f.layOut(draw.NewCanvas(vgimg.New(vg.Length(400), vg.Length(400)), 400, 400), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, length := charts[0], 0.0
+	unit := c.toX(1) - c.toX(0)
+	segments := h.contour(1, c)
+	for _, s := range segments {
+		for _, p := range s {
+			x, y := float64((p.X-c.toX(0))/unit), float64((p.Y-c.toY(0))/(c.toY(1)-c.toY(0)))
+			if math.Abs(math.Hypot(x, y)-1) > 0.01 {
+				t.Fatalf("(%v, %v) is not on the circle", x, y)
+			}
+		}
+		length += math.Hypot(float64(s[0].X-s[1].X), float64(s[0].Y-s[1].Y)) / float64(unit)
+	}
+	if math.Abs(length-2*math.Pi) > 0.2 {
+		t.Errorf("the circle has the length %v", length)
+	}
+}

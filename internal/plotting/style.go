@@ -1,0 +1,218 @@
+package plotting
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"image/color"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Sizes of text and distances, in points.
+const (
+	titleSize    = 12
+	textSize     = 10
+	titleGap     = 4
+	margin       = 9
+	smallestAxis = 40
+	pngDPI       = 160
+	// Between charts side by side, and one above the other.
+	gapX, gapY = 14, 12
+	// Between axis, ticks and their labels.
+	tickLength, labelGap = 4, 3
+)
+
+// Grey is the colour of reference lines; other colours are indices of the palette.
+const Grey = -1
+
+// palette holds colours that are distinguishable with colour blindness (Okabe & Ito
+// 2008), and that stand out from white and from black.
+var palette = []color.NRGBA{
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255},
+}
+
+// Colours of text and axes, of the grid, and of the paper of files. A page replaces ink
+// by the colour of its text.
+var (
+	ink       = color.NRGBA{33, 37, 41, 255}
+	gridColor = color.NRGBA{33, 37, 41, 28}
+	paper     = color.White
+)
+
+// The colours of ink and grid in SVG files. The opacity of the grid rounds its colour.
+const inkText, gridText = "#212529", "#202428"
+
+// colorOf returns the colour of an index, with the opacity in percent.
+func colorOf(index, percent int) color.NRGBA {
+	c := color.NRGBA{128, 128, 128, 255}
+	if index >= 0 {
+		c = palette[index%len(palette)]
+	}
+	c.A = uint8(255 * percent / 100)
+	return c
+}
+
+// Size is the size of a picture in centimetres; the zero value chooses.
+type Size struct{ Width, Height float64 }
+
+func (s Size) or(other Size) Size {
+	if s == (Size{}) {
+		return other
+	}
+	return s
+}
+
+// The smallest and the largest side of a picture, in centimetres.
+const (
+	smallestSide, largestSide = 3, 200
+)
+
+var sizeForm = regexp.MustCompile(`^([0-9.]+)\s*[x×X]\s*([0-9.]+)\s*(cm|mm|in|px|)$`)
+
+// ParseSize reads a size such as 16x11, in centimetres, or with a unit as in 6x4in,
+// 160x110mm and 800x600px (96 pixels to the inch, as in a browser).
+func ParseSize(text string) (Size, error) {
+	bad := fmt.Errorf("%q: must be WIDTHxHEIGHT in centimetres, such as 16x11, or with a unit (cm, mm, in, px), such as 800x600px", text)
+	m := sizeForm.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return Size{}, bad
+	}
+	unit := map[string]float64{"": 1, "cm": 1, "mm": 0.1, "in": 2.54, "px": 2.54 / 96}[m[3]]
+	width, err := strconv.ParseFloat(m[1], 64)
+	height, err2 := strconv.ParseFloat(m[2], 64)
+	if err != nil || err2 != nil {
+		return Size{}, bad
+	}
+	s := Size{width * unit, height * unit}
+	if min(s.Width, s.Height) < smallestSide || max(s.Width, s.Height) > largestSide {
+		return Size{}, fmt.Errorf("%q: sides must be from %d to %d cm", text, smallestSide, largestSide)
+	}
+	return s, nil
+}
+
+// inline is the format of a picture within a page.
+const inline = "inline"
+
+// Format returns "svg", "png" or "pdf" for a file name, and an error for any other ending.
+func Format(path string) (string, error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".svg", ".png", ".pdf":
+		return ext[1:], nil
+	}
+	return "", fmt.Errorf("%s: the name of a plot must end in .svg, .png or .pdf", path)
+}
+
+func newCanvas(format string, s Size) vg.CanvasWriterTo {
+	w, h := vg.Length(s.Width)*vg.Centimeter, vg.Length(s.Height)*vg.Centimeter
+	switch format {
+	case "png":
+		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI))}
+	case "pdf":
+		return newPDF(w, h)
+	}
+	return vgsvg.New(w, h)
+}
+
+// corrections replaces the font of the measurements by those of the same widths that systems
+// have, names the type that images have, and lets images fill the rectangles that they are
+// drawn in, as those of other formats do.
+var corrections = strings.NewReplacer("font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;", "data:image/jpg;", "data:image/png;", "<image ", `<image preserveAspectRatio="none" `)
+
+// writeSVG writes the SVG file that the canvas holds.
+func writeSVG(w io.Writer, canvas vg.CanvasWriterTo) error {
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, err := corrections.WriteString(w, b.String())
+	return err
+}
+
+// inlineSVG returns the svg element that the canvas holds, for a page.
+func inlineSVG(canvas vg.CanvasWriterTo, alt string) (string, error) {
+	var b bytes.Buffer
+	if err := writeSVG(&b, canvas); err != nil {
+		return "", err
+	}
+	_, rest, ok := strings.Cut(b.String(), "<svg ")
+	head, body, ok2 := strings.Cut(rest, ">")
+	m := svgHead.FindStringSubmatch(head)
+	if !ok || !ok2 || m == nil {
+		return "", errors.New("plotting: no svg element was written")
+	}
+	alt = html.EscapeString(printable(alt))
+	body = strings.NewReplacer(inkText, "currentColor", gridText, "currentColor").Replace(body)
+	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" style="width:100%%;height:auto;max-width:%spt" viewBox="%s" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`, alt, m[1], m[2]) +
+		body, nil
+}
+
+var svgHead = regexp.MustCompile(`width="([0-9.]+)pt"[^>]*viewBox="([^"]+)"`)
+
+// printable returns text with � in place of characters that an SVG file cannot
+// contain: control characters and invalid UTF-8 (XML 1.0, §2.2).
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' || r == '\uFFFE' || r == '\uFFFF' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// oneLine returns text without line breaks.
+func oneLine(label string) string { return strings.Join(strings.Fields(printable(label)), " ") }
+
+func textStyle(size vg.Length) text.Style {
+	return text.Style{Color: ink, Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size), Handler: plot.DefaultTextHandler}
+}
+
+func fillText(c draw.Canvas, style text.Style, at vg.Point, line string, x text.XAlignment, y text.YAlignment) {
+	style.XAlign, style.YAlign = x, y
+	c.FillText(style, at, line)
+}
+
+// wrap breaks text into lines of at most the given width, where it has spaces.
+func wrap(style text.Style, line string, width vg.Length) []string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(line) {
+		longer := strings.TrimSpace(current + " " + word)
+		if current != "" && style.Width(longer) > width {
+			lines, current = append(lines, shortened(style, current, width)), word
+			continue
+		}
+		current = longer
+	}
+	if current != "" {
+		lines = append(lines, shortened(style, current, width))
+	}
+	return lines
+}
+
+// shortened cuts text that is wider than width, and ends it with an ellipsis.
+func shortened(style text.Style, line string, width vg.Length) string {
+	if style.Width(line) <= width {
+		return line
+	}
+	runes := []rune(line)
+	for n := len(runes) - 1; n > 0; n-- {
+		if short := string(runes[:n]) + "…"; style.Width(short) <= width {
+			return short
+		}
+	}
+	return "…"
+}

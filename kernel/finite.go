@@ -1,0 +1,350 @@
+package kernel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/kernel/code"
+)
+
+// FiniteFeatures are functions φ_j and variances v_j ≥ 0 for which
+//
+//	k(x, x′) = Σ_j v_j φ_j(x) φ_j(x′)
+//
+// so that a Gaussian process with covariance k is Σ_j w_j φ_j with independent weights of
+// these variances (R&W, section 2.2.2). Kernels that have them are linear, poly, cosine,
+// constant, formulas that are a product φ(x)·φ(y), and sums and products of these.
+type FiniteFeatures struct {
+	// Variances holds v_j.
+	Variances []float64
+	// factors lists, for each φ_j, the atoms whose product it is.
+	factors [][]int
+	atoms   []atom
+}
+
+// atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
+type atom struct {
+	column int
+	// wave, unless nil, makes it cos 2πu, or sin 2πu, of the wave's turns u.
+	wave *wave
+	sine bool
+	// product, unless nil, returns ψ for a formula ψ(x)ψ(x′).
+	product func(x *Points, i int) float64
+}
+
+// maxFinite limits the number of features.
+const maxFinite = 2000
+
+// ErrManyFeatures is the error of a kernel with too many features to list.
+var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
+
+// FiniteFeatures returns the features of the kernel at θ, nil if there are none or
+// infinitely many, and [ErrManyFeatures] if there are too many. It tests products of
+// formulas on the points x.
+func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
+	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values))}
+	p.List.Uniforms(f.uniforms, theta, p.List.Needed(p.Value))
+	terms, err := f.polynomial(p.Value)
+	if errors.Is(err, errNotFinite) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &FiniteFeatures{atoms: f.atoms}
+	for _, t := range f.ordered(terms) {
+		if v := terms[t.key]; v < 0 {
+			return nil, nil
+		} else if v > 0 {
+			out.Variances, out.factors = append(out.Variances, v), append(out.factors, t.factors)
+		}
+	}
+	if len(out.Variances) == 0 {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// Values returns φ_j at the points.
+func (f *FiniteFeatures) Values(j int, x *Points) []float64 {
+	out := slices.Repeat([]float64{1}, x.N)
+	for _, a := range f.factors[j] {
+		for i := range out {
+			out[i] *= f.atoms[a].value(x, i)
+		}
+	}
+	return out
+}
+
+// Columns lists the columns (positions) whose product is part of φ_j, one for each power.
+func (f *FiniteFeatures) Columns(j int) (columns []int) {
+	for _, a := range f.factors[j] {
+		if f.atoms[a].isColumn() {
+			columns = append(columns, f.atoms[a].column)
+		}
+	}
+	return columns
+}
+
+// Name returns a name such as x^2*z, cos(2pi*x/3.1) or, for the first formula, phi1. A
+// constant is 1. It takes the names of columns and their units, by which it multiplies
+// periods.
+func (f *FiniteFeatures) Name(j int, columns []string, units []float64) string {
+	var parts []string
+	factors := f.factors[j]
+	for i := 0; i < len(factors); {
+		n := 1
+		for i+n < len(factors) && factors[i+n] == factors[i] {
+			n++
+		}
+		name := f.name(factors[i], columns, units)
+		if n > 1 {
+			name += "^" + strconv.Itoa(n)
+		}
+		parts, i = append(parts, name), i+n
+	}
+	if parts == nil {
+		return "1"
+	}
+	return strings.Join(parts, "*")
+}
+
+func (f *FiniteFeatures) name(a int, columns []string, units []float64) string {
+	at := f.atoms[a]
+	switch {
+	case at.isColumn():
+		return columns[at.column]
+	case at.product != nil:
+		number := 0
+		for _, other := range f.atoms[:a+1] {
+			if other.product != nil {
+				number++
+			}
+		}
+		return "phi" + strconv.Itoa(number)
+	}
+	var turns []string
+	for q, c := range at.wave.columns {
+		turns = append(turns, fmt.Sprintf("%s/%.4g", columns[c], units[c]*at.wave.periods[q]))
+	}
+	turn := strings.Join(turns, "+")
+	if len(turns) > 1 {
+		turn = "(" + turn + ")"
+	}
+	if at.sine {
+		return "sin(2pi*" + turn + ")"
+	}
+	return "cos(2pi*" + turn + ")"
+}
+
+// wave is a sum of columns divided by periods.
+type wave struct {
+	columns []int
+	periods []float64
+}
+
+func (a *atom) isColumn() bool { return a.wave == nil && a.product == nil }
+
+func (a *atom) value(x *Points, i int) float64 {
+	switch {
+	case a.product != nil:
+		return a.product(x, i)
+	case a.wave == nil:
+		return x.Column(a.column)[i]
+	}
+	turns := 0.0
+	for q, c := range a.wave.columns {
+		turns += x.Column(c)[i] / a.wave.periods[q]
+	}
+	sin, cos := math.Sincos(2 * math.Pi * (turns - math.Round(turns)))
+	if a.sine {
+		return sin
+	}
+	return cos
+}
+
+// errNotFinite is the error of a covariance function that is not a polynomial in atoms.
+var errNotFinite = errors.New("kernel: no finite features")
+
+// finder reads a program as a polynomial in products ψ(x)ψ(x′) of atoms.
+type finder struct {
+	prog     *Program
+	theta    []float64
+	x        *Points
+	uniforms []float64
+	atoms    []atom
+	products map[string]int
+}
+
+// polynomial holds coefficients by the atoms of their monomials, as a key.
+type polynomial map[string]float64
+
+// monomialKey and factorsOf convert between sorted atoms and keys.
+func monomialKey(factors []int) string {
+	out := make([]rune, len(factors))
+	for i, a := range factors {
+		out[i] = rune(a + 1)
+	}
+	return string(out)
+}
+
+func factorsOf(key string) (factors []int) {
+	for _, r := range key {
+		factors = append(factors, int(r)-1)
+	}
+	return factors
+}
+
+// ordered lists monomials by degree, then by atoms.
+func (f *finder) ordered(terms polynomial) []monomial {
+	var out []monomial
+	for key := range terms {
+		out = append(out, monomial{key, factorsOf(key)})
+	}
+	slices.SortFunc(out, func(a, b monomial) int {
+		return cmp.Or(cmp.Compare(len(a.factors), len(b.factors)), slices.Compare(a.factors, b.factors))
+	})
+	return out
+}
+
+type monomial struct {
+	key     string
+	factors []int
+}
+
+func (f *finder) polynomial(id code.ID) (polynomial, error) {
+	v := f.prog.List.At(id)
+	if v.Uniform {
+		return polynomial{"": f.uniforms[id]}, nil
+	}
+	if out, ok := f.separable([]code.ID{id}, []int{1}); ok {
+		return out, nil
+	}
+	switch v.Op {
+	case code.Feature:
+		return f.inner(&f.prog.Features[v.Index])
+	case code.Sum:
+		return f.sum(v)
+	case code.Product:
+		return f.product(v)
+	case code.Cosine:
+		return f.cosine(v.Args[0])
+	}
+	return nil, errNotFinite
+}
+
+// inner returns Σ_c w_c x_c x′_c.
+func (f *finder) inner(feature *Feature) (polynomial, error) {
+	if feature.Kind != InnerProduct {
+		return nil, errNotFinite
+	}
+	out := polynomial{}
+	for q, c := range feature.Dims {
+		weight := 1.0
+		if feature.Param >= 0 {
+			weight /= f.theta[feature.Param+q] * f.theta[feature.Param+q]
+		}
+		at := slices.IndexFunc(f.atoms, func(a atom) bool { return a.isColumn() && a.column == c })
+		if at < 0 {
+			at = len(f.atoms)
+			f.atoms = append(f.atoms, atom{column: c})
+		}
+		out[monomialKey([]int{at})] += weight
+	}
+	return out, nil
+}
+
+func (f *finder) sum(v *code.Value) (polynomial, error) {
+	out := polynomial{}
+	if v.Offset != code.None {
+		out[""] = f.uniforms[v.Offset]
+	}
+	for i, arg := range v.Args {
+		part, err := f.polynomial(arg)
+		if err != nil {
+			return nil, err
+		}
+		for key, c := range part {
+			out[key] += uniform(f.uniforms, v.Coef[i]) * c
+		}
+	}
+	return out, nil
+}
+
+func (f *finder) product(v *code.Value) (polynomial, error) {
+	out := polynomial{"": 1}
+	var alone []code.ID
+	var powers []int
+	for i, arg := range v.Args {
+		if f.seePointsAlone([]code.ID{arg}) {
+			alone, powers = append(alone, arg), append(powers, v.Powers[i])
+			continue
+		}
+		if v.Powers[i] < 0 {
+			return nil, errNotFinite
+		}
+		part, err := f.polynomial(arg)
+		if err != nil {
+			return nil, err
+		}
+		for range v.Powers[i] {
+			if out, err = multiplied(out, part); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if alone == nil {
+		return out, nil
+	}
+	part, ok := f.separable(alone, powers)
+	if !ok {
+		return nil, errNotFinite
+	}
+	return multiplied(out, part)
+}
+
+func multiplied(a, b polynomial) (polynomial, error) {
+	out := polynomial{}
+	for ka, va := range a {
+		for kb, vb := range b {
+			factors := append(factorsOf(ka), factorsOf(kb)...)
+			slices.Sort(factors)
+			out[monomialKey(factors)] += va * vb
+		}
+		if len(out) > maxFinite {
+			return nil, ErrManyFeatures
+		}
+	}
+	return out, nil
+}
+
+// cosine returns cos 2π(u − u′) = cos 2πu cos 2πu′ + sin 2πu sin 2πu′.
+func (f *finder) cosine(arg code.ID) (polynomial, error) {
+	coef, core := f.prog.List.Factor(arg)
+	v := f.prog.List.At(core)
+	if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Differences {
+		return nil, errNotFinite
+	}
+	feature := &f.prog.Features[v.Index]
+	var w wave
+	for q, c := range feature.Dims {
+		period := 1 / uniform(f.uniforms, coef)
+		if feature.Param >= 0 {
+			period *= f.theta[feature.Param+q]
+		}
+		w.columns, w.periods = append(w.columns, c), append(w.periods, period)
+	}
+	at := slices.IndexFunc(f.atoms, func(a atom) bool {
+		return a.wave != nil && slices.Equal(a.wave.columns, w.columns) && slices.Equal(a.wave.periods, w.periods)
+	})
+	if at < 0 {
+		at = len(f.atoms)
+		f.atoms = append(f.atoms, atom{wave: &w}, atom{wave: &w, sine: true})
+	}
+	return polynomial{monomialKey([]int{at}): 1, monomialKey([]int{at + 1}): 1}, nil
+}

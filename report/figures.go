@@ -1,0 +1,222 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/gp"
+	"gpfit/internal/page"
+	"gpfit/internal/plotting"
+)
+
+// mostPoints is the largest number of rows that a picture shows.
+const mostPoints = 1500
+
+// The sizes of pictures.
+var (
+	wideSize   = plotting.Size{Width: page.PictureWidth, Height: 8}
+	squareSize = plotting.Size{Width: page.PictureWidth, Height: 10}
+)
+
+// figure draws a chart for the page. caption stands above it, and alt describes it.
+func figure(caption, alt string, size plotting.Size, chart plotting.Chart) (page.Picture, error) {
+	f := plotting.Figure{Alt: alt, Size: size, Charts: []plotting.Chart{chart}}
+	svg, err := f.SVG()
+	return page.Picture{SVG: svg, Caption: caption}, err
+}
+
+// scoreFigures shows predictions, residuals and calibration of a target.
+func (s *subject) scoreFigures(c *scores) ([]page.Picture, error) {
+	var out []page.Picture
+	for _, draw := range []func(*scores) (page.Picture, error){s.observedFigure, s.residualFigure, s.histogramFigure, s.calibrationFigure} {
+		f, err := draw(c)
+		if err != nil {
+			return nil, fmt.Errorf("pictures of %s: %w", c.target, err)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// sample returns the indices of the rows to show, spread evenly.
+func (c *scores) sample() []int {
+	n := len(c.Target)
+	out := make([]int, min(n, mostPoints))
+	for i := range out {
+		out[i] = i * n / len(out)
+	}
+	return out
+}
+
+// shown adds to a caption how many rows the picture shows, if not all.
+func (c *scores) shown(caption string) string {
+	if n := len(c.Target); n > mostPoints {
+		caption += fmt.Sprintf(" (%d of %d rows)", mostPoints, n)
+	}
+	return caption
+}
+
+// observedFigure shows the observations against the predictions.
+func (s *subject) observedFigure(c *scores) (page.Picture, error) {
+	points := &plotting.Points{Name: "row"}
+	bars := &plotting.Errors{Name: "95 % interval", Horizontal: false}
+	z, low, high := gp.CentralQuantile(0.95), math.Inf(1), math.Inf(-1)
+	for _, i := range c.sample() {
+		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])
+		bars.X = append(bars.X, c.Mean[i])
+		bars.Lower, bars.Upper = append(bars.Lower, c.Mean[i]-z*c.Std[i]), append(bars.Upper, c.Mean[i]+z*c.Std[i])
+		low, high = min(low, c.Mean[i], c.Target[i]), max(high, c.Mean[i], c.Target[i])
+	}
+	equal := &plotting.Line{Name: "observed = predicted", X: []float64{low, high}, Y: []float64{low, high}, Color: plotting.Grey}
+	layers := []plotting.Layer{equal, points}
+	if len(points.X) <= 300 {
+		layers = []plotting.Layer{bars, equal, points}
+	}
+	return figure(s.named(c.target, c.shown("Observed against predicted")),
+		fmt.Sprintf("Observed %s against its prediction, for %d %s; variance explained %s, RMSE %s", c.target, len(points.X), s.of(), percent(c.summary.Q2), short(c.summary.RMSE)),
+		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "observed"}, Layers: layers})
+}
+
+// residualFigure shows the standardised residuals against the predictions.
+func (s *subject) residualFigure(c *scores) (page.Picture, error) {
+	points := &plotting.Points{}
+	inside := gp.CentralQuantile(0.95)
+	for _, i := range c.sample() {
+		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
+	}
+	return figure(s.named(c.target, c.shown("Standardised residuals; 95 % should lie between the dashed lines")),
+		fmt.Sprintf("Standardised residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
+		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "residual / standard deviation"}, Layers: []plotting.Layer{
+			&plotting.Guide{Color: plotting.Grey},
+			&plotting.Guide{At: inside, Color: plotting.Grey, Dashed: true}, &plotting.Guide{At: -inside, Color: plotting.Grey, Dashed: true},
+			points,
+		}})
+}
+
+// histogramFigure compares the distribution of the standardised residuals with the normal
+// distribution.
+func (s *subject) histogramFigure(c *scores) (page.Picture, error) {
+	bars := plotting.Histogram(c.Standardized)
+	bars.Name = "rows"
+	normal := &plotting.Line{Name: "if the model is right", Color: 1}
+	for _, x := range spaced(-4, 4, 81) {
+		normal.X = append(normal.X, x)
+		normal.Y = append(normal.Y, float64(len(c.Standardized))*bars.Width*distuv.UnitNormal.Prob(x))
+	}
+	return figure(s.named(c.target, "Distribution of the standardised residuals"),
+		fmt.Sprintf("Histogram of the standardised residuals of %s beside the normal distribution; root mean square %s", c.target, short(c.summary.RMSStandardized)),
+		squareSize, plotting.Chart{X: plotting.Axis{Label: "residual / standard deviation"}, Y: plotting.Axis{Label: "rows"}, Layers: []plotting.Layer{bars, normal}})
+}
+
+// calibrationFigure shows the share of rows within the interval of each probability.
+func (s *subject) calibrationFigure(c *scores) (page.Picture, error) {
+	sizes := make([]float64, 0, len(c.Standardized))
+	for _, z := range c.Standardized {
+		sizes = append(sizes, math.Abs(z))
+	}
+	slices.Sort(sizes)
+	n := float64(len(sizes))
+	curve := &plotting.Line{Name: "these rows", Color: 0}
+	band := &plotting.Band{Name: "95 % of right models", Color: plotting.Grey}
+	for _, p := range spaced(0, 1, 101) {
+		inside, _ := slices.BinarySearchFunc(sizes, gp.CentralQuantile(p), func(size, bound float64) int {
+			if size <= bound {
+				return -1
+			}
+			return 1
+		})
+		low, high := binomialRange(n, p)
+		curve.X, curve.Y = append(curve.X, 100*p), append(curve.Y, 100*float64(inside)/n)
+		band.X, band.Lower, band.Upper = append(band.X, 100*p), append(band.Lower, 100*low), append(band.Upper, 100*high)
+	}
+	right := &plotting.Line{X: []float64{0, 100}, Y: []float64{0, 100}, Color: plotting.Grey}
+	percentages := []float64{0, 25, 50, 75, 100}
+	return figure(s.named(c.target, "Calibration: rows in the interval of each probability"),
+		fmt.Sprintf("Calibration curve of %s: %s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", c.target, percent(c.summary.Coverage50), percent(c.summary.Coverage90), percent(c.summary.Coverage95)),
+		squareSize, plotting.Chart{
+			X:      plotting.Axis{Label: "probability of the interval, %", Range: [2]float64{0, 100}, Ticks: percentages},
+			Y:      plotting.Axis{Label: "rows in it, %", Range: [2]float64{0, 100}, Ticks: percentages},
+			Layers: []plotting.Layer{band, right, curve},
+		})
+}
+
+// binomialRange returns the central range that holds the share of successes in n trials of
+// probability p with at least 95 %.
+func binomialRange(n, p float64) (low, high float64) {
+	if p <= 0 || p >= 1 {
+		return p, p
+	}
+	b := distuv.Binomial{N: n, P: p}
+	quantile := func(q float64) float64 {
+		from, to := -1.0, n
+		for to-from > 1 {
+			if middle := math.Floor((from + to) / 2); b.CDF(middle) >= q {
+				to = middle
+			} else {
+				from = middle
+			}
+		}
+		return to / n
+	}
+	return quantile(0.025), quantile(0.975)
+}
+
+// spaced returns n values from low to high at equal distances.
+func spaced(low, high float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = low + (high-low)*float64(i)/float64(n-1)
+	}
+	return out
+}
+
+// mostLabel is the number of characters of a category that fit below a picture.
+const mostLabel = 13
+
+// shortLabel omits the middle of a long label.
+func shortLabel(label string) string {
+	r := []rune(label)
+	if len(r) <= mostLabel {
+		return label
+	}
+	return string(r[:mostLabel/2]) + "…" + string(r[len(r)-mostLabel/2:])
+}
+
+// describe returns the text of a picture for those who cannot see it.
+func (c *curve) describe() string {
+	low, high := 0, 0
+	for i, v := range c.Mean {
+		if v < c.Mean[low] {
+			low = i
+		}
+		if v > c.Mean[high] {
+			high = i
+		}
+	}
+	at := func(i int) string {
+		v := c.along.Variable
+		v.Typical = c.along.values[i]
+		return v.TypicalText()
+	}
+	return fmt.Sprintf("lowest %s at %s, highest %s at %s", number(c.Mean[low]), at(low), number(c.Mean[high]), at(high))
+}
+
+// chart returns the chart of a curve.
+func (c *curve) chart(label string) plotting.Chart {
+	return c.along.Chart(c.along.values, c.Prediction, 0.95, label)
+}
+
+// effectFigure shows the effect of a column.
+func (s *subject) effectFigure(c curve) (page.Picture, error) {
+	return figure(s.named(c.target, c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, c.chart(c.target))
+}
+
+// termFigure shows a term along a column.
+func (s *subject) termFigure(t *term) (page.Picture, error) {
+	caption := fmt.Sprintf("%s, %s along %s", t.path, t.text, t.along.Name)
+	return figure(s.named(t.target, caption), fmt.Sprintf("Term %s of %s along %s: %s", cmp.Or(t.path, t.text), t.target, t.along.Name, t.describe()), wideSize, t.chart("part of "+t.target))
+}

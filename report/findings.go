@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/fit"
+	"gpfit/internal/page"
+)
+
+const (
+	// ignored is the relevance below which the predictions ignore a column.
+	ignored = 0.005
+	// farOff is the smallest |z| of a row that the page names. A correct model has one such
+	// row in 16,000.
+	farOff = 4
+	// mostFar is the number of such rows that it names.
+	mostFar = 5
+	// hiddenShare is the estimated probability of another optimum that is worth more
+	// restarts.
+	hiddenShare = 0.2
+)
+
+// findings lists the warnings, each with advice.
+func (s *subject) findings() (page.Section, error) {
+	section := page.Section{Title: "Warnings and advice"}
+	add := func(text, advice string) {
+		section.Points = append(section.Points, page.Remark{Text: text, Advice: advice})
+	}
+	for _, w := range s.Record.Report.Warnings {
+		text, advice, _ := strings.Cut(page.WithoutFolders(w, s.Record.Data), "; ")
+		add(sentence(text), sentence(advice))
+	}
+	for _, u := range s.Record.Updates {
+		for _, text := range u.Advice {
+			add(sentence(text), "Tune the parameters again on all rows.")
+		}
+	}
+	if s.unscored != "" {
+		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
+	}
+	for i := range s.scores {
+		s.judgeIntervals(&s.scores[i], add)
+		s.findFar(&s.scores[i], add)
+	}
+	s.judgeFit(add)
+	s.judgeColumns(add)
+	if len(section.Points) == 0 {
+		section.Notes = []string{"There are none."}
+	}
+	return section, nil
+}
+
+// sentence returns a text that begins with a capital letter and ends with a point. Words
+// such as names of options keep their form.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(text, " ")
+	if first == strings.ToLower(first) && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
+// judgeIntervals warns of intervals with the wrong width, and of errors that are not
+// normal.
+func (s *subject) judgeIntervals(c *scores, add func(text, advice string)) {
+	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, s.of())
+	switch c.calibration {
+	case fit.Overconfident:
+		add(s.named(c.target, share+": the intervals are too narrow."), "Compare kernels by cross-validation, look for groups of rows that belong together (option group), and give each source of data its own noise (option noise-group).")
+		return
+	case fit.Underconfident:
+		add(s.named(c.target, share+": the intervals are too wide."), "The errors are not normal. Look at their pictures for a pattern that another column or kernel could explain, and at rows with large errors, which set the noise of all.")
+		return
+	}
+	// The number of rows within is binomial if the errors are independent.
+	n, inside := float64(c.summary.N), math.Round(c.summary.Coverage50*float64(c.summary.N))
+	if b := (distuv.Binomial{N: n, P: 0.5}); n >= fewRows && 1-b.CDF(inside-1) < 0.005 {
+		add(s.named(c.target, fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval, although 95 %% intervals are right: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
+			"Look at the rows with large errors; intervals of other probabilities than 95 % are off.")
+	}
+}
+
+// findFar names the rows whose errors are far larger than their standard deviations.
+func (s *subject) findFar(c *scores, add func(text, advice string)) {
+	var far []int
+	for i, z := range c.Standardized {
+		if math.Abs(z) > farOff {
+			far = append(far, i)
+		}
+	}
+	if len(far) == 0 {
+		return
+	}
+	slices.SortStableFunc(far, func(a, b int) int {
+		return compare(math.Abs(c.Standardized[b]), math.Abs(c.Standardized[a]))
+	})
+	var parts []string
+	for _, i := range far[:min(len(far), mostFar)] {
+		parts = append(parts, fmt.Sprintf("row %d (%s, predicted %s, z = %s)", c.row(i), number(c.Target[i]), number(c.Mean[i]), short(c.Standardized[i])))
+	}
+	text := fmt.Sprintf("%s far from the prediction, by more than %d standard deviations: %s", counted(len(far), "row"), farOff, strings.Join(parts, ", "))
+	if len(far) == 1 {
+		text = fmt.Sprintf("1 row is far from the prediction, by more than %d standard deviations: %s", farOff, parts[0])
+	} else {
+		text = strings.Replace(text, "rows far", "rows are far", 1)
+	}
+	if len(far) > mostFar {
+		text += ", …"
+	}
+	add(s.named(c.target, text+". Rows count from 0."), "Check whether they are mistakes in the table.")
+}
+
+// judgeFit warns of a fit that may not have found the best parameters.
+func (s *subject) judgeFit(add func(text, advice string)) {
+	r := s.Record.Report
+	if r.StdErrors != nil && r.StdErrors.Failure != "" {
+		add("There are no standard errors: "+strings.TrimSuffix(r.StdErrors.Failure, ".")+".", "")
+	}
+	if r.Status != "" && !strings.Contains(r.Status, "converged") && r.Type == "fit" {
+		add(fmt.Sprintf("The fit ended with status %s.", r.Status), "Let it run longer (option max-evals), or start another fit from this model.")
+	}
+	if q := r.Search; q != nil && q.Unseen != nil && *q.Unseen > hiddenShare {
+		add(fmt.Sprintf("By estimate another start finds a new optimum with probability %.2g.", *q.Unseen), "Try more starts (option restarts).")
+	} else if q != nil && q.Best == 1 && q.Starts+q.Stopped > 2 {
+		add(fmt.Sprintf("Only 1 of %d starts reached the best optimum.", q.Starts+q.Stopped), "Try more starts (option restarts): a better optimum may exist.")
+	}
+}
+
+// judgeColumns names columns of the table that the predictions ignore.
+func (s *subject) judgeColumns(add func(text, advice string)) {
+	var names []string
+	for _, a := range s.axes {
+		if a.relevance < ignored && !s.warned(a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	if len(names) > 0 && len(names) < len(s.axes) {
+		add("The predictions ignore "+strings.Join(names, ", ")+".", "A fit without these columns (option features) is faster and may predict as well.")
+	}
+}
+
+// warned reports whether a warning of the fit says that a column does not matter.
+func (s *subject) warned(column string) bool {
+	return slices.ContainsFunc(s.Record.Report.Warnings, func(text string) bool {
+		return strings.Contains(text, "not matter") && strings.Contains(text, strconv.Quote(column))
+	})
+}

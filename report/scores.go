@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/page"
+)
+
+// scores are predictions of rows of one target beside what was observed, with their
+// summary.
+type scores struct {
+	target string
+	gp.LeaveOneOut
+	summary gp.LeaveOneOutSummary
+	// calibration judges the share of rows within their 95 % interval.
+	calibration fit.Calibration
+	// row returns the number of a row in its table, from 0.
+	row func(i int) int
+}
+
+const (
+	// Few rows hardly show whether intervals have the right width.
+	fewRows = 30
+	// roundingError is the largest relative difference of a prediction that counts as none.
+	roundingError = 1e-12
+)
+
+func compare(a, b float64) int { return cmp.Compare(a, b) }
+
+// score finds the scores: of the given rows, or of each training row from the others.
+func (s *subject) score(ctx context.Context) error {
+	for t, name := range s.targets() {
+		one := scores{target: name, row: s.model.Row}
+		if s.Rows == nil {
+			left, err := s.Posterior.Target(t).LeaveOneOut(ctx)
+			if err != nil {
+				return s.explain(ctx, err)
+			}
+			one.LeaveOneOut = *left
+		} else {
+			one.LeaveOneOut, one.row = s.Rows.residuals(t)
+		}
+		if len(one.Target) == 0 {
+			continue
+		}
+		one.summary = one.Summary()
+		one.calibration = fit.NewCalibration(one.summary.Coverage95, one.summary.N)
+		s.scores = append(s.scores, one)
+	}
+	if len(s.scores) == 0 {
+		s.unscored = "no row has an observed target"
+	}
+	return nil
+}
+
+// explain keeps the reason why leave-one-out scores are undefined, so that the page can
+// give it. It returns other errors.
+func (s *subject) explain(ctx context.Context, err error) error {
+	var memory *device.MemoryError
+	var lost *device.LostError
+	if ctx.Err() != nil || errors.As(err, &memory) || errors.As(err, &lost) {
+		return err
+	}
+	s.scores, s.unscored = nil, err.Error()
+	return nil
+}
+
+// residuals compares the predictions of target t with the observations that are there. It
+// returns them in the form of leave-one-out, whose scores are the same; row returns the
+// number of a row in its table.
+func (s *Scored) residuals(t int) (out gp.LeaveOneOut, row func(i int) int) {
+	p := s.Predictions[t]
+	var at []int
+	for i, y := range s.Rows.Observed[t] {
+		if math.IsNaN(y) {
+			continue
+		}
+		at = append(at, i)
+		miss, std := y-p.Mean[i], p.Std[i]
+		z := miss / std
+		if math.Abs(miss) <= roundingError*math.Abs(y) {
+			z = 0 // also where the prediction is certain, as at training rows without noise
+		}
+		out.Target, out.Mean, out.Std = append(out.Target, y), append(out.Mean, p.Mean[i]), append(out.Std, std)
+		out.Residual, out.Standardized = append(out.Residual, miss), append(out.Standardized, z)
+		out.LogDensity = append(out.LogDensity, -z*z/2-math.Log(std)-math.Log(2*math.Pi)/2)
+	}
+	return out, func(i int) int {
+		if s.Numbers == nil {
+			return at[i]
+		}
+		return s.Numbers[at[i]]
+	}
+}
+
+// of says which rows the scores are about.
+func (s *subject) of() string {
+	if s.Rows != nil {
+		return s.Rows.Of
+	}
+	return "training rows left out in turn"
+}
+
+// spread returns the standard deviation of the observations.
+func (c *scores) spread() float64 {
+	if c.summary.Q2 >= 1 {
+		return math.NaN()
+	}
+	return c.summary.RMSE / math.Sqrt(1-c.summary.Q2)
+}
+
+// headline says in words how well the model fits and whether its intervals are right.
+func (s *subject) headline() []string {
+	if len(s.scores) == 0 {
+		return []string{"The model has no scores: " + s.unscored + "."}
+	}
+	var out []string
+	for _, c := range s.scores {
+		out = append(out, s.named(c.target, c.fitText(s.of())+" "+c.intervalText()))
+	}
+	if s.Rows == nil {
+		text := "These scores are leave-one-out: each training row is predicted from all the others, with parameters that have seen it. Rows that the fit has not seen are a harder test."
+		if strings.HasPrefix(s.Record.Report.ObjectiveName, string(fit.LOO)) {
+			text += " The fit chose the parameters by these scores, so they are too good."
+		}
+		out = append(out, text)
+	} else {
+		out = append(out, "These scores are those of "+s.Rows.Of+".")
+	}
+	return out
+}
+
+// fitText says how large the error is and how much the model explains.
+func (c *scores) fitText(of string) string {
+	q, n := c.summary.Q2, c.summary.N
+	size := fmt.Sprintf("an RMSE of %.3g", c.summary.RMSE)
+	if spread := c.spread(); spread > 0 {
+		size += fmt.Sprintf(" (%.3g %% of their standard deviation)", 100*c.summary.RMSE/spread)
+	}
+	switch {
+	case n < 2 || math.IsNaN(q) || math.IsInf(q, 0):
+		return fmt.Sprintf("The model predicts %s of %s with %s.", of, c.target, size)
+	case q < 0:
+		return fmt.Sprintf("The model predicts %d %s worse than their mean does: %s.", n, of, size)
+	case q < 0.1:
+		return fmt.Sprintf("The model predicts %d %s hardly better than their mean does: %s.", n, of, size)
+	}
+	return fmt.Sprintf("The model explains %s of the variance of %s in %d %s, with %s.", shareText(q), c.target, n, of, size)
+}
+
+// shareText returns a share below 1 in percent, never rounded up to 100.
+func shareText(q float64) string {
+	for digits := 1; digits < 8; digits++ {
+		if text := fmt.Sprintf("%.*f", digits, 100*q); text != fmt.Sprintf("%.*f", digits, 100.0) {
+			return text + " %"
+		}
+	}
+	return "all"
+}
+
+// intervalText says whether the 95 % intervals are right.
+func (c *scores) intervalText() string {
+	share := fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them", 100*c.summary.Coverage95)
+	switch {
+	case c.calibration == fit.Overconfident:
+		return share + ": they are too narrow (overconfident)."
+	case c.calibration == fit.Underconfident:
+		return share + ": they are too wide (underconfident)."
+	case c.summary.N < fewRows:
+		return share + "; so few rows hardly show whether the intervals are right."
+	}
+	return share + ": they are right."
+}
+
+// predictions shows the scores, and pictures of the residuals.
+func (s *subject) predictions() (page.Section, error) {
+	section := page.Section{Title: "Predictions"}
+	grid := page.Grid{Caption: "Scores of " + s.of() + ", in the units of the target"}
+	grid.Heads = append(page.Words("target"), page.Numbers("rows", "RMSE", "NLPD", "variance explained", "in the 50 %", "90 %", "95 % interval", "mean of z", "rms of z")...)
+	for i := range s.scores {
+		c := &s.scores[i]
+		m := c.summary
+		grid.Add(c.target, fmt.Sprint(m.N), number(m.RMSE), number(m.NLPD), percent(m.Q2), percent(m.Coverage50), percent(m.Coverage90), percent(m.Coverage95), number(m.MeanStandardized), number(m.RMSStandardized))
+		figures, err := s.scoreFigures(c)
+		if err != nil {
+			return section, err
+		}
+		section.Pictures = append(section.Pictures, figures...)
+	}
+	if len(s.scores) > 0 {
+		section.Grids = append(section.Grids, grid)
+		section.Notes = append(section.Notes, "z is a residual divided by the standard deviation of its prediction: standard normal if the model is right.")
+	}
+	if s.Rows != nil {
+		section.Notes = append(section.Notes, s.Rows.Notes...)
+	} else if s.model.Draws.Len() > 0 {
+		section.Notes = append(section.Notes, "Leave-one-out uses the parameters of the optimum; predictions of new rows average over draws of the parameters.")
+	}
+	if other := s.recorded(); len(other.Rows) > 0 {
+		section.Grids = append(section.Grids, other)
+	}
+	return section, nil
+}
+
+// recorded lists the scores that the fit reported.
+func (s *subject) recorded() page.Grid {
+	grid := page.Grid{Caption: "Scores that the fit reported", Heads: append(page.Words("rows", "target"), page.Numbers("number", "RMSE", "NLPD", "in the 95 % interval")...)}
+	r := s.Record.Report
+	names := s.targets()
+	test := func(name string, t *fit.TestScores) {
+		if t != nil {
+			grid.Add("held out", name, fmt.Sprint(t.N), number(t.RMSE), number(float64(t.NLPD)), percent(t.Coverage95))
+		}
+	}
+	test(names[0], r.Test)
+	for _, t := range r.Targets {
+		test(t.Name, t.Test)
+	}
+	if cv := r.Scores.CrossValidation; cv != nil {
+		n := 0
+		for _, f := range cv.Folds {
+			n += f.N
+		}
+		what := fmt.Sprintf("%d-fold validation", len(cv.Folds))
+		for _, t := range cv.Targets {
+			grid.Add(what, t.Name, fmt.Sprint(n), number(t.RMSE), number(float64(t.NLPD)), percent(t.Coverage95))
+		}
+		if cv.Targets == nil {
+			grid.Add(what, names[0], fmt.Sprint(n), number(cv.RMSE), number(float64(cv.NLPD)), percent(cv.Coverage95))
+		}
+	}
+	if f := r.Scores.Objective; f != nil && len(names) == 1 {
+		grid.Add(fmt.Sprintf("objective of %d folds", f.Folds), names[0], fmt.Sprint(r.N), number(f.RMSE), number(f.NLPD), "-")
+	}
+	return grid
+}
+
+// number and short return a number with five and with three digits.
+func number(v float64) string { return digits(v, 5) }
+func short(v float64) string  { return digits(v, 3) }
+
+func digits(v float64, n int) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	case math.IsNaN(v):
+		return "-"
+	}
+	return fmt.Sprintf("%.*g", n, v)
+}
+
+func percent(share float64) string {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}
