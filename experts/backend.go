@@ -81,7 +81,7 @@ func addNeeds(all, more []device.Need) []device.Need {
 // NewWorkspace implements [device.Backend].
 func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	w := &workspace{backend: b, x: x, threads: b.Info().Threads}
-	of := b.partition.assign(x)
+	of := b.partition.Assign(x)
 	rows := make([][]int, len(b.partition.Centres))
 	for i, k := range of {
 		rows[k] = append(rows[k], i)
@@ -109,8 +109,8 @@ func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	return w, nil
 }
 
-// assign returns the nearest centre of each point.
-func (p *Partition) assign(x *kernel.Points) []int {
+// Assign returns the expert of each point: the one whose centre is nearest.
+func (p *Partition) Assign(x *kernel.Points) []int {
 	of, row := make([]int, x.N), make([]float64, x.D)
 	for i := range of {
 		of[i], _ = nearest(point(row, x, i), p.Centres)

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/kernel"
 )
 
 // Backend returns the backend on which the model is conditioned: b, or if the model has
@@ -26,6 +27,18 @@ func (m *Model) LargestMatrix() int {
 		return m.N()
 	}
 	return m.Experts.Largest()
+}
+
+// ExpertRows returns the training rows of each local expert, ascending; nil without experts.
+func (m *Model) ExpertRows() [][]int {
+	if m.Experts == nil {
+		return nil
+	}
+	out := make([][]int, len(m.Experts.Centres))
+	for i, k := range m.Experts.Assign(kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))) {
+		out[k] = append(out[k], i)
+	}
+	return out
 }
 
 // oneProcess returns a [*device.UnsupportedError] if the model has several local experts,

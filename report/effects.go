@@ -141,7 +141,7 @@ type term struct {
 // split finds the terms of an additive kernel.
 func (s *subject) split(ctx context.Context) error {
 	expr, err := kernel.Parser{Families: s.model.Kernels}.Parse(s.model.Kernel)
-	if _, sum := expr.(kernel.Sum); err != nil || !sum {
+	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.local() {
 		return err
 	}
 	width, n := len(s.model.FeatureNames), min(s.model.N(), mostTermRows)

@@ -62,7 +62,7 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	}
 	p := &page.Page{Title: about.Name, Headline: s.headline(), About: s.about()}
 	for _, section := range []func() (page.Section, error){
-		s.findings, s.predictions, s.columns, s.effectsSection, s.termsSection, s.parameters, s.convergence, s.time, s.source,
+		s.findings, s.predictions, s.expertsSection, s.columns, s.effectsSection, s.termsSection, s.parameters, s.convergence, s.time, s.source,
 	} {
 		part, err := section()
 		if err != nil {
@@ -76,7 +76,11 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 // about says what the page is made from.
 func (s *subject) about() string {
 	m := s.model
-	text := fmt.Sprintf("Gaussian process with kernel %s on %s and %s of %s", m.KernelText(), counted(m.N(), "training row"), counted(len(m.Columns), "column"), s.table())
+	what := "Gaussian process"
+	if s.local() {
+		what = fmt.Sprintf("%d local experts, each a Gaussian process,", len(m.Experts.Centres))
+	}
+	text := fmt.Sprintf("%s with kernel %s on %s and %s of %s", what, m.KernelText(), counted(m.N(), "training row"), counted(len(m.Columns), "column"), s.table())
 	if s.Record.Program != "" {
 		text += ", by " + s.Record.Program
 	}
@@ -114,7 +118,11 @@ func (s *subject) rank(ctx context.Context) error {
 		s.relevance = r
 		return nil
 	}
-	values, err := s.model.Relevance(ctx, s.Threads)
+	relevance := func() ([]float64, error) { return s.model.Relevance(ctx, s.Threads) }
+	if s.local() {
+		relevance = func() ([]float64, error) { return s.Posterior.Relevance(ctx) }
+	}
+	values, err := relevance()
 	if err != nil {
 		return err
 	}

@@ -236,6 +236,10 @@ func kinds() map[string]struct {
 	out["posterior"] = kind{table(40), fit.Options{Kernel: "rbf", Posterior: fit.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
 	out["leave-one-out"] = kind{table(40), fit.Options{Kernel: "rbf", Objective: fit.LOO}, []string{"at loo", "The fit chose the parameters by these scores"}}
 	out["standard errors"] = kind{table(40), fit.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
+	out["experts"] = kind{table(60), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
+		"3 local experts, each a Gaussian process, with kernel", "predicted from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
+		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
+	out["one expert"] = kind{table(40), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
 	groups := table(60)
 	for i := range groups.N {
 		groups.NoiseGroup = append(groups.NoiseGroup, []string{"one", "two <i>"}[i%2])

@@ -127,7 +127,11 @@ func (s *subject) headline() []string {
 		out = append(out, s.named(c.target, c.fitText(s.of())+" "+c.intervalText()))
 	}
 	if s.Rows == nil {
-		text := "These scores are leave-one-out: each training row is predicted from all the others, with parameters that have seen it. Rows that the fit has not seen are a harder test."
+		others := "all the others"
+		if s.local() {
+			others = "the others of its own expert"
+		}
+		text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
 		if strings.HasPrefix(s.Record.Report.ObjectiveName, string(fit.LOO)) {
 			text += " The fit chose the parameters by these scores, so they are too good."
 		}
