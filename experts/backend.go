@@ -97,7 +97,7 @@ func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 		if len(rows[k]) == 0 {
 			continue
 		}
-		e := &expert{rows: rows[k], centre: b.partition.Centres[k]}
+		e := &expert{index: k, rows: rows[k], centre: b.partition.Centres[k]}
 		e.x = x.Pick(e.rows)
 		var err error
 		if e.ws, err = b.Backend.NewWorkspace(ctx, e.x); err != nil {

@@ -52,11 +52,16 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 		if err != nil {
 			return nil, err
 		}
-		p.Temperature = left.temperature()
-		p.Scores = []RuleScore{left.score(Nearest, 1), left.score(RBCM, p.Temperature)}
+		p.calibrate(left)
 	}
 	w.backend = &backend{w.backend.Backend, &p}
 	return &p, nil
+}
+
+// calibrate sets Temperature and Scores.
+func (p *Partition) calibrate(left *leftOut) {
+	p.Temperature = left.temperature()
+	p.Scores = []RuleScore{left.score(Nearest, 1), left.score(RBCM, p.Temperature)}
 }
 
 // leftOut are the predictions of rows that were left out.
@@ -81,8 +86,7 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 	if err := w.InverseDiagonal(ctx, kappa); err != nil {
 		return nil, err
 	}
-	rows := rand.New(rand.NewPCG(seed, 0x63616c6962)).Perm(n)
-	rows = slices.Sorted(slices.Values(rows[:min(n, calibrationRows)]))
+	rows := calibrationSample(n, seed)
 	xs := w.x.Pick(rows)
 	m, targets := xs.N, len(t.Alpha)/n
 	others := make([]opinion, len(w.experts))
@@ -99,6 +103,12 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 	evaluator.Bind(t.Theta)
 	evaluator.Diagonal(prior, xs, 0, m)
 	return w.leftOut(t, rows, kappa, prior, others), nil
+}
+
+// calibrationSample returns the rows with which to calibrate experts of n rows, ascending.
+func calibrationSample(n int, seed uint64) []int {
+	rows := rand.New(rand.NewPCG(seed, 0x63616c6962)).Perm(n)
+	return slices.Sorted(slices.Values(rows[:min(n, calibrationRows)]))
 }
 
 // leftOut combines the predictions of the rows by all experts. kappa is the diagonal of Σ⁻¹
@@ -127,7 +137,7 @@ func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, othe
 			if k == expertOf[i] {
 				o = out.own
 			}
-			factor := c.add(o.reductions[j])
+			factor, _ := c.add(prior[j], prior[j]-o.reductions[j])
 			for q := range sums {
 				sums[q] += factor * o.means[q*m+j]
 			}

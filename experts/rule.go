@@ -27,7 +27,8 @@ const (
 	//	1/σ² = (Σ_k β_k (1/σ_k² − 1/σ₀²))/T + 1/σ₀²
 	//
 	// which is the formula above for T = 1; the mean does not depend on it. An only expert
-	// counts fully: it is the exact process.
+	// counts fully: it is the exact process. [Partition.Combined] has the form for experts
+	// with parameters of their own.
 	RBCM Rule = "rbcm"
 )
 
@@ -49,22 +50,22 @@ const leastShare = 1e-14
 
 // committee adds up the predictions of experts at one point by [RBCM].
 type committee struct {
-	prior       float64 // σ₀²
+	prior       float64 // σ₀², of the point's own expert if they differ
 	temperature float64
 	precision   float64 // Σ_k β_k (1/σ_k² − 1/σ₀²)
 }
 
-// add adds an expert that reduces the prior variance by reduction, and returns the factor of
-// its mean in the sum of which μ/σ² consists.
-func (c *committee) add(reduction float64) (factor float64) {
-	if !(c.prior > 0) {
-		return 0
+// add adds an expert with the variances prior and variance before and after its rows. It
+// returns the factors of its means after and before them in the sum of which μ/σ² consists.
+func (c *committee) add(prior, variance float64) (factor, before float64) {
+	if !(prior > 0) {
+		return 0, 0
 	}
-	variance := min(max(c.prior-reduction, leastShare*c.prior), c.prior)
-	beta := 0.5 * math.Log(c.prior/variance)
+	variance = min(max(variance, leastShare*prior), prior)
+	beta := 0.5 * math.Log(prior/variance)
 	// β/σ_k² − β/σ₀² is never negative.
-	c.precision += beta * (1/variance - 1/c.prior)
-	return beta / variance
+	c.precision += beta * (1/variance - 1/prior)
+	return beta / variance, beta / prior
 }
 
 // variance returns σ².

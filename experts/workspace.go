@@ -15,6 +15,7 @@ import (
 
 // expert is a block of the covariance.
 type expert struct {
+	index  int   // of the centre
 	rows   []int // ascending
 	x      *kernel.Points
 	centre []float64

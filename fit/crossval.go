@@ -28,6 +28,9 @@ func (j *Job) CheckFolds(cv CrossValidation) error {
 // Errors: [*OptionError] if the number of folds does not suit the rows, and the
 // errors of evaluations.
 func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
+	if err := j.sharedParameters("predictions of folds"); err != nil {
+		return nil, err
+	}
 	n := j.N()
 	folds, err := j.sample.divide(cv, j.opts.Blocks)
 	if err != nil {

@@ -28,6 +28,8 @@ type Job struct {
 	heldOut *gp.HeldOut
 	// experts divides the rows among local experts; nil without.
 	experts *experts.Partition
+	// parts are the jobs of experts with parameters of their own; nil without.
+	parts []*Job
 	// residualFrom is the constant of the same name; tests lower it.
 	residualFrom int
 }
@@ -72,9 +74,13 @@ func Prepare(data Data, opts Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts, err := opts.separate(s, m, division)
+	if err != nil {
+		return nil, err
+	}
 	// The parameters have all that the job needs of the model.
 	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.n()), nil
-	return &Job{opts: opts, sample: s, heldOut: held, experts: division, model: m, params: p, residualFrom: residualFrom}, nil
+	return &Job{opts: opts, sample: s, heldOut: held, experts: division, parts: parts, model: m, params: p, residualFrom: residualFrom}, nil
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
@@ -147,6 +153,12 @@ func (j *Job) FreeNames() []string {
 // coefficients of a mean by least squares.
 func (j *Job) NumFitted() int {
 	n := 0
+	for _, part := range j.parts {
+		n += part.NumFitted()
+	}
+	if n > 0 {
+		return n
+	}
 	for _, p := range j.params.free {
 		if !p.Fixed {
 			n++
@@ -158,8 +170,12 @@ func (j *Job) NumFitted() int {
 	return n
 }
 
-// Expected returns the stages of a fit and about how many values each takes.
+// Expected returns the stages of a fit and about how many values each takes; nil for experts
+// with parameters of their own, which Options.OnExpert follows.
 func (j *Job) Expected() []hyperopt.Expectation {
+	if j.parts != nil {
+		return nil
+	}
 	free := 0
 	for _, p := range j.params.free {
 		if !p.Fixed {
@@ -226,7 +242,7 @@ func (j *Job) id() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)
 	opts := j.opts
-	opts.Checkpoint, opts.DiscardCancelled, opts.OnDraw = "", false, nil
+	opts.Checkpoint, opts.DiscardCancelled, opts.OnDraw, opts.OnExpert = "", false, nil, nil
 	for _, v := range []any{opts, j.sample.data, j.Kernel(), j.params.hashed()} {
 		hashValue(w, v)
 	}

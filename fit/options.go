@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gpfit/device"
 	"gpfit/experts"
@@ -129,13 +130,18 @@ type Options struct {
 	OnProgress func(device.Progress)
 	// Experts, if not empty, divides the training rows among local experts, for tables that
 	// are too large for one process: kmeans:K finds K clusters of the scaled rows, and the
-	// covariance of rows of different clusters counts as 0. Each cluster is an exact process;
-	// all share the parameters. Combine says how they predict together; empty means as a
+	// covariance of rows of different clusters counts as 0. Each cluster is an exact process.
+	// Combine says how they predict together; empty means as a
 	// committee, [experts.RBCM]. ExpertRows is the largest number of rows of an expert, 0 for twice the
 	// mean; larger clusters are divided again. See package experts.
-	Experts    string       `hash:"omitzero"`
-	Combine    experts.Rule `hash:"omitzero"`
-	ExpertRows int          `hash:"omitzero"`
+	// ExpertParameters says whether all experts share the parameters, which is the default,
+	// or whether each has its own, tuned on its rows alone. OnExpert, if not nil, is called
+	// with the number of those that are tuned and with about how much time is left.
+	Experts          string                                  `hash:"omitzero"`
+	Combine          experts.Rule                            `hash:"omitzero"`
+	ExpertRows       int                                     `hash:"omitzero"`
+	ExpertParameters experts.Parameters                      `hash:"omitzero"`
+	OnExpert         func(done, all int, left time.Duration) `hash:"omitzero"`
 	// From, if not nil, is a model from which the fit starts: its parameters are start
 	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
 	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
@@ -355,6 +361,8 @@ func (o Options) checkExperts() error {
 			return optionErrorf("combine", string(o.Combine), "needs option experts")
 		case o.ExpertRows != 0:
 			return optionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "needs option experts")
+		case o.ExpertParameters != "":
+			return optionErrorf("expert-parameters", string(o.ExpertParameters), "needs option experts")
 		}
 		return nil
 	}
@@ -364,7 +372,12 @@ func (o Options) checkExperts() error {
 	if err := o.Combine.Check(); o.Combine != "" && err != nil {
 		return optionErrorf("combine", "", "%v", err)
 	}
+	if err := o.ExpertParameters.Check(); o.ExpertParameters != "" && err != nil {
+		return optionErrorf("expert-parameters", "", "%v", err)
+	}
 	switch {
+	case o.ExpertParameters == experts.Separate && o.Posterior != "":
+		return optionErrorf("posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared")
 	case o.ExpertRows < 0:
 		return optionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "must not be negative")
 	case o.Objective.LeavesFoldsOut():

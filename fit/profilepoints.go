@@ -180,7 +180,7 @@ func gridNeighbours(axes []ProfileAxis, at, first int) []int {
 
 // run evaluates the points.
 func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
-	w := &workplace{job: p.job, backends: backends}
+	w := &workplace{job: p.job, backends: backends, crew: &crew{}}
 	defer w.close()
 	p.settings = p.job.settings(backends[0]).Descents(p.job.N())
 	p.settings.Callback = nil

@@ -17,6 +17,9 @@ import (
 // is not returned.
 func (j *Job) Profile(ctx context.Context, o ProfileOptions, backends ...device.Backend) (*Profile, error) {
 	began := time.Now()
+	if err := j.sharedParameters("profiles"); err != nil {
+		return nil, err
+	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

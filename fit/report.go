@@ -460,6 +460,11 @@ type ExpertsReport struct {
 	Median   int   `json:"median"`
 	Largest  int   `json:"largest"`
 	Sizes    []int `json:"sizes"`
+	// Parameters says whether the experts share their parameters; empty means that they do.
+	// Otherwise Each describes them, and the parameters in [Report] are medians over the
+	// experts, weighted by their rows.
+	Parameters experts.Parameters `json:"parameters,omitempty"`
+	Each       []ExpertReport     `json:"each,omitempty"`
 	// Inertia is the sum of the squared distances of the scaled rows from their centres.
 	Inertia float64 `json:"inertia"`
 	// Temperature belongs to the rule rbcm, and Rules are the scores of the rules for

@@ -170,18 +170,28 @@ func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, er
 			return nil, checkpointError(err)
 		}
 	}
-	w := &workplace{job: j, backends: backends}
+	w := &workplace{job: j, backends: backends, crew: &crew{}}
 	finish := func() {
 		w.close()
 		_ = log.Close()
 	}
-	out, err := j.fit(ctx, w, log)
+	tune := j.fit
+	if j.parts != nil {
+		tune = j.fitParts
+	}
+	out, err := tune(ctx, w, log)
 	err = j.checkpointed(checkpointError(err))
 	if out == nil {
 		finish()
 		return nil, err
 	}
 	out.close, out.journal = finish, log
+	if j.parts != nil {
+		out.close = func() {
+			_ = out.posterior.Close()
+			finish()
+		}
+	}
 	if err == nil {
 		// The caller removes the log after writing the result. If the machine fails
 		// before that, it loses what any log may lose, the last second.

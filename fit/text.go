@@ -24,6 +24,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
 	}
 	r.writeParameters(&b)
+	b.WriteString(r.Experts.spread(r.Names))
 	r.writeStdErrors(&b)
 	r.writePosterior(&b)
 	r.writeRelevance(&b)

@@ -17,7 +17,7 @@ type workplace struct {
 	job      *Job
 	backends []device.Backend
 	full     []*session // over all rows; they stay open
-	crew     crew       // of sessions on a host
+	crew     *crew      // of sessions on a host
 	bounded  sync.Once  // limits are computed
 	limits   *limits
 	mu       sync.Mutex
@@ -84,7 +84,7 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 		if err != nil {
 			return nil, w.job.adviseExperts(err)
 		}
-		s.crew = &w.crew
+		s.crew = w.crew
 		w.full = append(w.full, s)
 		return s, nil
 	}
@@ -96,7 +96,7 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	if err != nil {
 		return nil, err
 	}
-	s.crew, s.onClose = &w.crew, w.retire
+	s.crew, s.onClose = w.crew, w.retire
 	return s, nil
 }
 

@@ -58,6 +58,9 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 	if m.Experts == nil {
 		return nil
 	}
+	if p.locals != nil {
+		return p.calibrated(p.calibrateLocals(ctx))
+	}
 	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: m.diagonal(), Alpha: m.Alpha}
 	inputs := m.Scaling.Inputs(m.X)
 	for t := range m.T() {
@@ -66,10 +69,13 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 		floats.Sub(residual, one.means(inputs, m.N()))
 		in.Residual = slices.Concat(in.Residual, residual)
 	}
-	calibrated, err := experts.Calibrate(ctx, p.ws, in)
+	return p.calibrated(experts.Calibrate(ctx, p.ws, in))
+}
+
+// calibrated stores a calibrated partition in the model.
+func (p *Posterior) calibrated(part *experts.Partition, err error) error {
 	if err == nil {
-		m.Experts = calibrated
-		p.model.Experts = calibrated
+		p.whole.Experts, p.model.Experts = part, part
 	}
 	return err
 }

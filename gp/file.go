@@ -22,15 +22,17 @@ import (
 // versions, too. Version 2 adds general mean functions and noise that differs from row to
 // row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
-// made. Version 5 adds local experts. A model has the oldest version that has all its parts;
-// older programs read it.
-const SchemaVersion = 5
+// made. Version 5 adds local experts, version 6 experts with parameters of their own. A model
+// has the oldest version that has all its parts; older programs read it.
+const SchemaVersion = 6
 
 // version returns the oldest version of the model file that has all parts of the model.
 func (m *Model) version() int {
 	switch {
-	case m.Experts != nil:
+	case m.Locals != nil:
 		return SchemaVersion
+	case m.Experts != nil:
+		return 5
 	case m.Draws != nil:
 		return 4
 	case m.Encoding != nil:

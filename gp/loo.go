@@ -33,6 +33,9 @@ type LeaveOneOut struct {
 // LeaveOneOut computes all leave-one-out predictions from the existing factor in
 // 2n³/3 flops. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
+	if p.locals != nil {
+		return p.locals.leaveOneOut(ctx, p.model.Y)
+	}
 	mod, n := p.model, p.model.N()
 	kappa := make([]float64, n)
 	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")

@@ -20,6 +20,9 @@ type Means struct {
 	on    device.MeanPredictor
 	// ws predicts where on is nil.
 	ws device.Workspace
+	// posterior is that of local experts with parameters of their own, which predict means
+	// only together with variances; nil without.
+	posterior *Posterior
 }
 
 // Means prepares the model to predict means on a backend. On the CPU that takes
@@ -32,6 +35,13 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	}
 	if err := b.Supports(prog); err != nil {
 		return nil, err
+	}
+	if m.Locals != nil {
+		posterior, err := m.Condition(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		return &Means{model: m, posterior: posterior, ws: posterior.ws}, nil
 	}
 	p := &Means{model: m, prog: prog, x: kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))}
 	b = m.Backend(b)
@@ -51,6 +61,9 @@ func (p *Means) Model() *Model { return p.model }
 // column for every name in FeatureNames, in original units. They have the bits of
 // [Posterior.PredictTargets]. Errors are [*ShapeError], [*RangeError] and the device's.
 func (p *Means) Predict(ctx context.Context, rows []float64, m int) ([][]float64, error) {
+	if p.posterior != nil {
+		return p.posterior.PredictMeans(ctx, rows, m)
+	}
 	return p.model.predictMeans(rows, m, func(xs *kernel.Points, means []float64) error {
 		if p.on != nil {
 			return p.on.PredictMeans(ctx, p.x, p.prog, p.model.Theta, p.model.Alpha, xs, means)
@@ -80,6 +93,9 @@ func (p *Means) Close() error {
 // is not needed at all.
 func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
 	whole := p.whole
+	if p.locals != nil {
+		return p.predictLocalMeans(ctx, rows, m)
+	}
 	return whole.predictMeans(rows, m, func(xs *kernel.Points, means []float64) error {
 		return p.ws.Predict(ctx, p.prog, whole.Theta, whole.Alpha, xs, means, nil)
 	})

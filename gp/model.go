@@ -57,6 +57,10 @@ type Model struct {
 	// Experts divides the training rows among local experts; nil without. The covariance of
 	// rows of different experts is then 0, and Alpha belongs to that covariance.
 	Experts *experts.Partition `json:"experts,omitempty"`
+	// Locals holds the parameters of each expert if they have their own; nil if they share
+	// those above. Theta, NoiseVariance, Noise.Variances and the coefficients of Mean then are
+	// medians over the experts, weighted by their rows, which no prediction uses.
+	Locals []Local `json:"locals,omitempty"`
 
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
@@ -193,6 +197,9 @@ func (m *Model) validate() error {
 			return err
 		}
 	}
+	if err := m.validateLocals(); err != nil {
+		return err
+	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {
 			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
@@ -211,6 +218,9 @@ type Posterior struct {
 	// The first prediction that needs gls and solved = Σ⁻¹H computes them.
 	gls    *mean.GLS
 	solved []float64
+	// locals are the posteriors of experts with parameters of their own; nil without. Only
+	// they use ws then.
+	locals *locals
 }
 
 // Condition forms the posterior on the backend. It reads the factor from the
@@ -229,7 +239,12 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 		return nil, err
 	}
 	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
-	if err := m.form(ctx, ws, prog); err != nil {
+	if m.Locals != nil {
+		p.locals, err = m.conditionLocals(ctx, ws, prog)
+	} else {
+		err = m.form(ctx, ws, prog)
+	}
+	if err != nil {
 		ws.Close()
 		return nil, err
 	}
@@ -245,7 +260,8 @@ func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Prog
 }
 
 // Attach returns the posterior on a workspace that already holds the factor of the
-// model's covariance, such as the workspace of a fit.
+// model's covariance, such as the workspace of a fit. A model of experts with parameters of
+// their own has no such workspace.
 func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -299,16 +315,15 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 // intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
 // [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
-	out, err := p.predict(ctx, rows, m, row, []*Model{p.model}, p.model.Alpha)
+	out, err := p.predict(ctx, rows, m, row, []*Model{p.model})
 	if err != nil {
 		return nil, err
 	}
 	return out[0], nil
 }
 
-// predict predicts targets whose weights are the columns of alpha. They differ only
-// in means and units.
-func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model, alpha []float64) ([]*Prediction, error) {
+// predict predicts targets of the model: all of them, or p.model alone.
+func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
 	scaled, err := p.model.scaledRows(rows, m)
 	if err != nil {
 		return nil, err
@@ -317,30 +332,55 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 	if err != nil {
 		return nil, err
 	}
-	means, reduction := make([]float64, m*len(targets)), make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
-	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, means, reduction); err != nil {
-		return nil, err
+	var means [][]float64
+	var latent []float64
+	if p.locals != nil {
+		var own []int
+		if means, latent, own, err = p.predictLocals(ctx, scaled, m, len(targets)); err == nil {
+			err = p.locals.noises(noise, own, row)
+		}
+	} else {
+		means, latent, err = p.predictFunction(ctx, scaled, m, targets)
 	}
-	latent, err := p.priorVariance(ctx, p.prog, p.model.Theta, xs, true)
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range reduction {
-		// Rounding can make the difference slightly negative.
-		latent[i] = max(latent[i]-v, 0)
-	}
 	var out []*Prediction
 	for t, mod := range targets {
-		mean := mod.means(scaled, m)
-		floats.Add(mean, means[t*m:(t+1)*m])
-		p := newPrediction(mod.Scaling, mean, latent, noise)
+		p := newPrediction(mod.Scaling, means[t], latent, noise)
 		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
 			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// predictFunction returns the mean of each target and the variance of the function at m
+// scaled rows. The targets differ only in means and units.
+func (p *Posterior) predictFunction(ctx context.Context, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
+	var alpha []float64
+	for _, mod := range targets {
+		alpha = append(alpha, mod.Alpha...)
+	}
+	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
+	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
+	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, sums, reduction); err != nil {
+		return nil, nil, err
+	}
+	if latent, err = p.priorVariance(ctx, p.prog, p.model.Theta, xs, true); err != nil {
+		return nil, nil, err
+	}
+	for i, v := range reduction {
+		// Rounding can make the difference slightly negative.
+		latent[i] = max(latent[i]-v, 0)
+	}
+	for t, mod := range targets {
+		mean := mod.means(scaled, m)
+		floats.Add(mean, sums[t*m:(t+1)*m])
+		means = append(means, mean)
+	}
+	return means, latent, nil
 }
 
 // newPrediction converts means and variances to original units.

@@ -56,6 +56,10 @@ func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 	m := p.whole
 	return m.relevance(func(rows []float64, points *kernel.Points) ([][]float64, error) {
+		if p.locals != nil {
+			means, _, _, err := p.predictLocals(ctx, rows, points.N, m.T())
+			return means, err
+		}
 		sums := make([]float64, points.N*m.T())
 		if err := p.ws.Predict(ctx, p.prog, m.Theta, m.Alpha, points, sums, nil); err != nil {
 			return nil, err

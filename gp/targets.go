@@ -95,7 +95,7 @@ func (m *Model) validateTargets() error {
 // Target returns the posterior of the target t alone, on the same workspace.
 func (p *Posterior) Target(t int) *Posterior {
 	one := *p
-	one.model = p.whole.Target(t)
+	one.model, one.locals = p.whole.Target(t), p.locals.target(t)
 	return &one
 }
 
@@ -105,5 +105,5 @@ func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, r
 	for t := range targets {
 		targets[t] = p.whole.Target(t)
 	}
-	return p.predict(ctx, rows, m, row, targets, p.whole.Alpha)
+	return p.predict(ctx, rows, m, row, targets)
 }

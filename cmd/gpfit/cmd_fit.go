@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
@@ -61,8 +63,9 @@ on a host with more than 64 GiB free). It refuses columns whose values are beyon
 1e150 or vary by less than 1e-150.
 
 --experts kmeans:K divides a table that is too large for one process among K local
-experts, which share the parameters; --combine says how they predict together. The
-covariance between experts counts as 0: this is an approximation.
+experts; --combine says how they predict together. The covariance between experts counts
+as 0: this is an approximation. --expert-parameters separate tunes the parameters of each
+expert on its own rows, several experts at the same time.
 
 Several targets (--target a,b) share kernel and noise; gpfit sums their NLMLs.
 
@@ -115,6 +118,17 @@ func (f *fitFlags) tellDraws(msg *messages.Writer) func(chain, iteration int) {
 	}
 }
 
+// tellExperts returns the function that shows how many experts are tuned.
+func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
+	return func(done, all int, left time.Duration) {
+		text := fmt.Sprintf("%d of %d local experts are tuned", done, all)
+		if left > time.Second {
+			text += fmt.Sprintf("; about %s left", messages.Roughly(left))
+		}
+		msg.Status("%s", text)
+	}
+}
+
 // saveDraws writes the draws of a posterior for --posterior-out.
 func (f *fitFlags) saveDraws(ctx context.Context, o *fit.Outcome) error {
 	if f.draws == "" || o.Report.Posterior == nil {
@@ -145,12 +159,15 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if f.Fit.Experts != "" && f.Output.SaveFactor {
 		return exit.Usagef("--save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again")
 	}
+	if f.Fit.ExpertParameters == experts.Separate && f.CrossValidate {
+		return exit.Usagef("--scores cv: predictions of folds need parameters that all local experts share: hold rows out (--holdout), score with loo, or use --expert-parameters shared")
+	}
 	from, err := startModel(f.from, f.TakeModel)
 	if err != nil {
 		return err
 	}
 	opts := f.FitOptions(msg)
-	opts.From, opts.OnDraw = from, f.tellDraws(msg)
+	opts.From, opts.OnDraw, opts.OnExpert = from, f.tellDraws(msg), tellExperts(msg)
 	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
 	model := output.Destination{Flag: "out", Path: f.Output.Out}
 	if model.Path == "" {
@@ -177,7 +194,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 		return err
 	}
 	defer job.Close()
-	msg.Expect(job.Expected())
+	if stages := job.Expected(); stages != nil {
+		msg.Expect(stages)
+	}
 	outcome, err := job.Fit(ctx, job.Backends...)
 	if outcome == nil {
 		return err

@@ -129,12 +129,15 @@ func posteriorOptions() Options {
 func expertOptions() Options {
 	return Options{
 		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
-			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows, with common parameters",
+			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
 			Assign: func(v *Values, value any) {
 				v.Fit.Experts = value.(string)
 				v.Data.Experts = true
 			}},
+		{Name: "expert-parameters", Kind: Choice, Group: Experts, Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
+			Help:   "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise",
+			Assign: word(func(v *Values) *experts.Parameters { return &v.Fit.ExpertParameters })},
 		{Name: "combine", Kind: Choice, Group: Experts, Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
 			Help:   "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one",
 			Assign: word(func(v *Values) *experts.Rule { return &v.Fit.Combine })},

@@ -80,6 +80,9 @@ type Journal struct {
 	// past holds the records read, by stream, until they are used.
 	past   map[string][]record
 	synced time.Time
+	// whole, if not nil, is the journal whose sequences have names that begin with prefix.
+	whole  *Journal
+	prefix string
 	// named means that the file's name has been flushed to disk, finished that its
 	// contents are no longer needed.
 	named, finished bool
@@ -230,11 +233,23 @@ func (j *Journal) Sequence(name string) *Sequence {
 	if j == nil {
 		return nil
 	}
+	if j.whole != nil {
+		return j.whole.Sequence(j.prefix + name)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	past := j.past[name]
 	delete(j.past, name)
 	return &Sequence{journal: j, name: name, past: past}
+}
+
+// Part returns a view of the journal in which the names of sequences begin with prefix. It has
+// only sequences: finish, close and remove the whole journal.
+func (j *Journal) Part(prefix string) *Journal {
+	if j == nil {
+		return nil
+	}
+	return &Journal{whole: j, prefix: prefix}
 }
 
 // Finish marks the run as complete, so that Close need not wait for the disk. Only

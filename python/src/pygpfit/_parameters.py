@@ -133,7 +133,11 @@ class FitParameters(BaseEstimator):
         the fit ends
     experts : text, default None
         divide the rows among local experts, for tables too large for one process: an
-        exact process for each of K clusters of the scaled rows, with common parameters
+        exact process for each of K clusters of the scaled rows
+    expert_parameters : word, default None
+        parameters of local experts: shared, the same for all, tuned on the sum of their
+        likelihoods; or separate, those of each expert tuned on its rows alone, for
+        tables whose regions differ in smoothness or noise: shared, separate
     combine : word, default None
         how local experts predict: rbcm, all of them as a robust Bayesian committee
         machine; or nearest, the one whose centre is nearest, in the time of one: rbcm,
@@ -213,6 +217,7 @@ class FitParameters(BaseEstimator):
         coarse="auto",
         checkpoint=None,
         experts=None,
+        expert_parameters=None,
         combine=None,
         expert_rows=None,
         posterior="none",
@@ -267,6 +272,7 @@ class FitParameters(BaseEstimator):
         self.coarse = coarse
         self.checkpoint = checkpoint
         self.experts = experts
+        self.expert_parameters = expert_parameters
         self.combine = combine
         self.expert_rows = expert_rows
         self.posterior = posterior

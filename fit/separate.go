@@ -1,0 +1,320 @@
+package fit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gpfit/experts"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/journal"
+)
+
+// Experts with parameters of their own are jobs of their own, the parts of a job: each fits
+// the rows of its cluster, in the scaling of all rows. Parts run side by side.
+
+// separate returns the parts of a job with the given experts; nil if they share their
+// parameters, or if there is one expert.
+func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Job, error) {
+	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
+		return nil, nil
+	}
+	rows := make([][]int, len(p.Centres))
+	for i, k := range p.Assign(s.points) {
+		rows[k] = append(rows[k], i)
+	}
+	var parts []*Job
+	for k, own := range rows {
+		part, err := o.part(s.withRows(own), m)
+		if err != nil {
+			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, len(own), err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// part returns the job of an expert with the rows of s.
+func (o Options) part(s *sample, m *model) (*Job, error) {
+	s.warnings, s.testX, s.testY, s.testNoise = nil, nil, nil, gp.RowNoise{}
+	if !m.determinedBy(s) {
+		return nil, optionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
+	}
+	p, err := newParameters(s, m, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings.Metric, o.From = p.metricFrom(o.From, s.n()), nil
+	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
+	o.Checkpoint, o.OnProgress, o.Settings.Callback, o.OnExpert = "", nil, nil, nil
+	return &Job{opts: o, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+}
+
+// sharedParameters returns an error if experts have parameters of their own, for results that
+// need one set of parameters.
+func (j *Job) sharedParameters(what string) error {
+	if j.parts == nil {
+		return nil
+	}
+	return optionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
+}
+
+// tuned is the result of a part.
+type tuned struct {
+	report Report
+	model  *gp.Model
+	err    error
+}
+
+// fitParts tunes all parts, some at the same time, and assembles the outcome. The number of
+// workers changes no bit of it. The caller closes its posterior.
+func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) (*Outcome, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	order := make([]int, len(j.parts)) // largest first, so that the last ones are short
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.parts[b].N(), j.parts[a].N()) })
+	next := make(chan int, len(order))
+	for _, k := range order {
+		next <- k
+	}
+	close(next)
+	all, progress := make([]tuned, len(j.parts)), j.newPartProgress()
+	var wait sync.WaitGroup
+	for worker := range min(w.Workers(j.experts.Largest()), len(j.parts)) {
+		wait.Go(func() {
+			for k := range next {
+				all[k] = j.fitPart(ctx, w, worker, k, log)
+				if all[k].err != nil && !isCancelled(all[k].err) {
+					stop() // the others need not go on
+				}
+				progress.done(j.parts[k].N())
+			}
+		})
+	}
+	wait.Wait()
+	var cancelled error
+	for k, part := range all {
+		switch {
+		case isCancelled(part.err):
+			cancelled = part.err
+		case part.err != nil:
+			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, j.parts[k].N(), part.err)
+		}
+	}
+	if cancelled != nil && j.opts.DiscardCancelled {
+		return nil, cancelled
+	}
+	out, err := j.assembleParts(context.WithoutCancel(ctx), w, all)
+	if err != nil {
+		return nil, err
+	}
+	return out, cancelled
+}
+
+// fitPart tunes part k on a worker. If the fit was interrupted before the first evaluation of
+// the part, its result has the start values.
+func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *journal.Journal) tuned {
+	part := j.parts[k]
+	backends := w.backends[worker%len(w.backends):][:1]
+	tune := func(ctx context.Context, part *Job, log *journal.Journal) tuned {
+		place := &workplace{job: part, backends: backends, crew: w.crew}
+		defer place.close()
+		out, err := part.fit(ctx, place, log)
+		if out == nil {
+			return tuned{err: err}
+		}
+		out.Report.EvaluationSeconds = place.evaluationTime().Seconds()
+		return tuned{out.Report, out.Model, err}
+	}
+	began := time.Now()
+	result := tune(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
+	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled {
+		start := *part
+		start.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: part.opts.Settings.Seed}
+		start.opts.StdErrors = false
+		first := tune(context.WithoutCancel(ctx), &start, nil)
+		if first.err == nil {
+			first.err = result.err
+			first.report.Warnings = append(first.report.Warnings, "the fit was interrupted before it was tuned: it has its start values")
+		}
+		result = first
+	}
+	result.report.Seconds = time.Since(began).Seconds()
+	return result
+}
+
+// partProgress tells how many parts are tuned, and how much time is left.
+type partProgress struct {
+	mu          sync.Mutex
+	tell        func(done, all int, left time.Duration)
+	began       time.Time
+	parts, all  int
+	work, total float64
+}
+
+func (j *Job) newPartProgress() *partProgress {
+	p := &partProgress{tell: j.opts.OnExpert, began: time.Now(), all: len(j.parts)}
+	for _, part := range j.parts {
+		p.total += partWork(part.N())
+	}
+	if p.tell != nil {
+		p.tell(0, p.all, 0)
+	}
+	return p
+}
+
+// partWork is the expected work for a part of n rows.
+func partWork(n int) float64 { return float64(n) * float64(n) * float64(n) }
+
+// done notes that a part of n rows is tuned.
+func (p *partProgress) done(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parts++
+	p.work += partWork(n)
+	if p.tell != nil {
+		p.tell(p.parts, p.all, time.Duration(float64(time.Since(p.began))*(p.total-p.work)/p.work))
+	}
+}
+
+// assembleParts makes the outcome of all parts: the model, its report and the scores.
+func (j *Job) assembleParts(ctx context.Context, w *workplace, all []tuned) (*Outcome, error) {
+	out := &Outcome{Report: j.partsReport(all), Model: j.partsModel(all)}
+	r := &out.Report
+	posterior, err := out.Model.Condition(ctx, w.backends[0])
+	if err != nil {
+		return nil, j.adviseExperts(err)
+	}
+	out.posterior = posterior
+	if err = posterior.CalibrateExperts(ctx); err == nil {
+		r.addCalibration(out.Model)
+		err = j.scoreParts(ctx, r, posterior, w.backends[0].Info().Threads)
+	}
+	if err == nil {
+		err = r.checkFinite()
+	}
+	if err != nil {
+		_ = posterior.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// scoreParts adds relevance and scores to the report of all parts.
+func (j *Job) scoreParts(ctx context.Context, r *Report, p *gp.Posterior, threads int) error {
+	values := make([]float64, len(r.Names))
+	for i, name := range r.Names {
+		values[i] = r.Parameters[name]
+	}
+	var err error
+	if r.Relevance, err = j.relevance(ctx, threads, p, values); err != nil {
+		return err
+	}
+	if j.opts.LeaveOneOut || j.opts.Objective.LeavesOut() {
+		if r.Scores.LeaveOneOut, err = j.partsLeaveOneOut(ctx, p); err != nil {
+			return err
+		}
+	}
+	tests, err := j.score(ctx, p)
+	r.addTests(tests)
+	return err
+}
+
+// partsLeaveOneOut returns the leave-one-out scores of all parts.
+func (j *Job) partsLeaveOneOut(ctx context.Context, p *gp.Posterior) (*LeaveOneOutScore, error) {
+	sum, squares := 0.0, make([]float64, j.sample.t())
+	for t, scaling := range j.sample.scalings {
+		left, err := p.Target(t).LeaveOneOut(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("leave-one-out: %w", err)
+		}
+		for i, residual := range left.Residual {
+			sum += NegLogDensity(residual/scaling.YScale, left.Std[i]/scaling.YScale)
+			squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
+		}
+	}
+	return newPredictiveScore(j.sample, sum, squares), nil
+}
+
+// partsModel returns the model of all parts.
+func (j *Job) partsModel(all []tuned) *gp.Model {
+	m, s := *all[0].model, j.sample
+	m.X, m.Y, m.Rows, m.HeldOut, m.Experts = s.x, s.y, s.rowNumbers(), j.heldOut, j.experts
+	m.NLML, m.Status, m.Alpha, m.Jitter = 0, partsStatus(all), make([]float64, len(s.y)), 0
+	if m.TrainNoise != nil {
+		m.TrainNoise = make([]float64, s.n())
+	}
+	m.Targets = slices.Clone(m.Targets)
+	for t := range m.Targets {
+		m.Targets[t].NLML = 0
+	}
+	rows := m.ExpertRows()
+	for k, part := range all {
+		put(m.Alpha, part.model.Alpha, rows[k], s.n())
+		put(m.TrainNoise, part.model.TrainNoise, rows[k], s.n())
+		m.Locals = append(m.Locals, gp.NewLocal(part.model))
+		m.NLML += part.model.NLML
+		for t := range m.Targets {
+			m.Targets[t].NLML += part.model.Targets[t].NLML
+		}
+	}
+	summarise := func(of func(m *gp.Model) []float64) []float64 {
+		return j.medians(len(of(&m)), func(k, i int) float64 { return of(all[k].model)[i] })
+	}
+	m.Theta = summarise(func(m *gp.Model) []float64 { return m.Theta })
+	m.NoiseVariance = summarise(func(m *gp.Model) []float64 { return []float64{m.NoiseVariance} })[0]
+	m.Noise.Variances = summarise(func(m *gp.Model) []float64 { return m.Noise.Variances })
+	m.Mean.Coefficients = summarise(func(m *gp.Model) []float64 { return m.Mean.Coefficients })
+	for t := range m.Targets {
+		m.Targets[t].Coefficients = summarise(func(m *gp.Model) []float64 { return m.Targets[t].Coefficients })
+	}
+	return &m
+}
+
+// put sets the given rows of the columns of n numbers in v.
+func put(v, own []float64, rows []int, n int) {
+	for first := 0; first < len(v); first += n {
+		for _, i := range rows {
+			v[first+i], own = own[0], own[1:]
+		}
+	}
+}
+
+// medians returns n medians over the parts, weighted by their rows; nil for none. of returns
+// number i of part k.
+func (j *Job) medians(n int, of func(k, i int) float64) []float64 {
+	var out []float64
+	for i := range n {
+		order := make([]int, len(j.parts))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(of(a, i), of(b, i)) })
+		below := 0
+		for _, k := range order {
+			if below += j.parts[k].N(); 2*below >= j.N() {
+				out = append(out, of(k, i))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// partsStatus returns the status of the first part that did not converge, or of the first.
+func partsStatus(all []tuned) string {
+	for _, part := range all {
+		if !strings.Contains(part.model.Status, "converged") {
+			return part.model.Status
+		}
+	}
+	return all[0].model.Status
+}
