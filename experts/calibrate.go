@@ -61,7 +61,8 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 // calibrate sets Temperature and Scores.
 func (p *Partition) calibrate(left *leftOut) {
 	p.Temperature = left.temperature()
-	p.Scores = []RuleScore{left.score(Nearest, 1), left.score(RBCM, p.Temperature)}
+	left.heat(p.Temperature)
+	p.Scores = []RuleScore{left.score(Nearest), left.score(RBCM)}
 }
 
 // leftOut are the predictions of rows that were left out.
@@ -86,7 +87,7 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 	if err := w.InverseDiagonal(ctx, kappa); err != nil {
 		return nil, err
 	}
-	rows := calibrationSample(n, seed)
+	rows := calibrationSample(n, calibrationRows, seed)
 	xs := w.x.Pick(rows)
 	m, targets := xs.N, len(t.Alpha)/n
 	others := make([]opinion, len(w.experts))
@@ -105,10 +106,10 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 	return w.leftOut(t, rows, kappa, prior, others), nil
 }
 
-// calibrationSample returns the rows with which to calibrate experts of n rows, ascending.
-func calibrationSample(n int, seed uint64) []int {
+// calibrationSample returns up to count of n rows with which to calibrate experts, ascending.
+func calibrationSample(n, count int, seed uint64) []int {
 	rows := rand.New(rand.NewPCG(seed, 0x63616c6962)).Perm(n)
-	return slices.Sorted(slices.Values(rows[:min(n, calibrationRows)]))
+	return slices.Sorted(slices.Values(rows[:min(n, count)]))
 }
 
 // leftOut combines the predictions of the rows by all experts. kappa is the diagonal of Σ⁻¹
@@ -137,7 +138,7 @@ func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, othe
 			if k == expertOf[i] {
 				o = out.own
 			}
-			factor, _ := c.add(prior[j], prior[j]-o.reductions[j])
+			factor, _ := c.add(prior[j], prior[j]-o.reductions[j], 0, 1)
 			for q := range sums {
 				sums[q] += factor * o.means[q*m+j]
 			}
@@ -150,16 +151,21 @@ func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, othe
 	return out
 }
 
-// score returns the scores of a rule; temperature is the one of the committee.
-func (l *leftOut) score(rule Rule, temperature float64) RuleScore {
+// heat sets the temperature of all committees.
+func (l *leftOut) heat(temperature float64) {
+	for j := range l.committee {
+		l.committee[j].temperature = temperature
+	}
+}
+
+// score returns the scores of a rule, at the temperatures of the committees.
+func (l *leftOut) score(rule Rule) RuleScore {
 	s := RuleScore{Combine: rule, Rows: l.rows}
 	count := float64(l.rows * l.targets)
 	for j := range l.rows {
 		variance, means := max(l.committee[j].prior-l.own.reductions[j], leastShare*l.committee[j].prior), l.own.means
 		if rule == RBCM {
-			c := l.committee[j]
-			c.temperature = temperature
-			variance, means = c.variance(), l.means
+			variance, means = l.committee[j].variance(), l.means
 		}
 		variance += l.noise[j]
 		for q := range l.targets {
@@ -185,9 +191,12 @@ const (
 )
 
 // temperature returns the temperature with the smallest NLPD: the best of a grid, refined by
-// golden sections between its neighbours.
+// golden sections between its neighbours. It leaves the committees at another one.
 func (l *leftOut) temperature() float64 {
-	nlpd := func(log float64) float64 { return l.score(RBCM, math.Exp(log)).NLPD }
+	nlpd := func(log float64) float64 {
+		l.heat(math.Exp(log))
+		return l.score(RBCM).NLPD
+	}
 	best, least := 0.0, math.Inf(1)
 	const step = math.Ln2
 	for log := math.Log(coldest); log <= math.Log(hottest); log += step {

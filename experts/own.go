@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gpfit/device"
@@ -50,36 +51,56 @@ type Opinion struct {
 	PriorMean, PriorVariance, Mean, Variance []float64
 }
 
+// Trust says how predictions of points that belong to an expert use the others, which other
+// parameters may mislead there: an expert that was tuned where the function is smooth is too
+// sure of itself where it is rough.
+type Trust struct {
+	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in
+	// [RBCM].
+	Weight float64 `json:"weight"`
+	// Temperature is that of the committee, at least 1: where noise hides the function, the
+	// rows do not show that the function is surer than the experts say.
+	Temperature float64 `json:"temperature"`
+}
+
 // Combined returns the mean, m×T column-major, and the variance of the function at m points by
 // the rule [RBCM] for experts with parameters of their own. A point belongs to the expert
-// own[i]. Each expert counts by what its rows add to what it says before them (the form of
-// Deisenroth and Ng 2015, eq. 20 and 21, with the prior of each expert in place of a common
-// one): for its means m_k and μ_k and its variances s_k² and σ_k² before and after its rows,
-// and m₀ and σ₀² of the point's own expert before its rows,
+// h = own[i], whose Trust has the weight w and the temperature T. Each expert counts by what
+// its rows add to what it says before them. Its means m_k and μ_k and variances s_k² and σ_k²
+// are those before and after its rows:
 //
-//	1/σ² = (Σ_k β_k (1/σ_k² − 1/s_k²))/T + 1/σ₀²
-//	μ = m₀ + (Σ_k β_k ((μ_k − m₀)/σ_k² − (m_k − m₀)/s_k²)) / (Σ_k β_k (1/σ_k² − 1/s_k²) + 1/σ₀²)
-//	β_k = ½(log s_k² − log σ_k²)
+//	1/σ² = (Σ_k β_k (1/σ_k² − 1/s_k²))/T + 1/s_h²
+//	μ = m_h + (Σ_k β_k ((μ_k − m_h)/σ_k² − (m_k − m_h)/s_k²)) / (Σ_k β_k (1/σ_k² − 1/s_k²) + 1/s_h²)
+//	β_k = w ½(log s_k² − log σ_k²), and for h also + 1 − w
 //
-// which is the rule for common parameters if all experts have the same. Noise takes no part,
-// so that its variances may differ.
+// If all experts have the same parameters and w = 1, this is the rule of Deisenroth and Ng
+// 2015. With w = 0 and T = 1 it is the prediction of the expert h. Noise takes no part, so
+// that its variances may differ; a new observation has the noise of h.
 func (p *Partition) Combined(own []int, all []Opinion) (mean, variance []float64) {
-	mean, sums := p.combine(own, all)
+	mean, sums := combine(own, all, p.Trust)
 	for i := range sums {
-		sums[i].temperature = p.temperature()
 		variance = append(variance, sums[i].variance())
 	}
 	return mean, variance
 }
 
-// combine returns the means at the points and the committees, at the temperature 1.
-func (p *Partition) combine(own []int, all []Opinion) (mean []float64, sums []committee) {
+// combine returns the means at the points, and the committees. Without trust, experts trust
+// each other fully.
+func combine(own []int, all []Opinion, trust []Trust) (mean []float64, sums []committee) {
 	m := len(own)
 	mean = make([]float64, len(all[0].Mean))
 	for i, home := range own {
-		c := committee{prior: all[home].PriorVariance[i], temperature: 1}
-		for _, o := range all {
-			factor, before := c.add(o.PriorVariance[i], o.Variance[i])
+		by := Trust{1, 1}
+		if trust != nil {
+			by = trust[home]
+		}
+		c := committee{prior: all[home].PriorVariance[i], temperature: by.Temperature}
+		for k, o := range all {
+			least := 0.0
+			if k == home {
+				least = 1 - by.Weight
+			}
+			factor, before := c.add(o.PriorVariance[i], o.Variance[i], least, by.Weight)
 			for at := i; at < len(mean); at += m {
 				base := all[home].PriorMean[at]
 				mean[at] += factor*(o.Mean[at]-base) - before*(o.PriorMean[at]-base)
@@ -93,17 +114,64 @@ func (p *Partition) combine(own []int, all []Opinion) (mean []float64, sums []co
 	return mean, sums
 }
 
-// CalibrationRows returns the training rows with which [Partition.Calibrated] works, of n.
-func (p *Partition) CalibrationRows(n int) []int { return calibrationSample(n, p.Seed) }
+// trustRows is the number of training rows for each expert with which to find its Trust, on
+// average.
+const trustRows = 100
 
-// Calibrated returns the partition with Temperature and Scores, for experts with parameters
-// of their own. all are their opinions at training rows that belong to the experts own, from
+// CalibrationRows returns the training rows with which [Partition.Calibrated] works, of n.
+func (p *Partition) CalibrationRows(n int) []int {
+	return calibrationSample(n, max(calibrationRows, trustRows*len(p.Centres)), p.Seed)
+}
+
+// Calibrated returns the partition with Trust and Scores, for experts with parameters of
+// their own. all are their opinions at training rows that belong to the experts own, from
 // which the own expert leaves the row out. observed are the targets and noise the variances
-// of their noise. See [Calibrate].
+// of their noise. The Trust of an expert has the smallest NLPD on its rows; see [Calibrate].
 func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float64) *Partition {
-	out, m := *p, len(own)
+	out := *p
+	out.Trust = make([]Trust, len(p.Centres))
+	for k := range out.Trust {
+		var rows []int
+		for i, home := range own {
+			if home == k {
+				rows = append(rows, i)
+			}
+		}
+		opinions := make([]Opinion, len(all))
+		for q, o := range all {
+			opinions[q] = o.pick(rows, len(own))
+		}
+		out.Trust[k] = trustOf(k, opinions, pick(observed, rows, len(own)), pick(noise, rows, len(own)))
+	}
+	left := newLeftOut(own, all, observed, noise, out.Trust)
+	out.Scores = []RuleScore{left.score(Nearest), left.score(RBCM)}
+	return &out
+}
+
+// trustOf returns the trust of expert k, from rows that belong to it.
+func trustOf(k int, all []Opinion, observed, noise []float64) Trust {
+	if len(noise) == 0 {
+		return Trust{0, 1}
+	}
+	own, trust := slices.Repeat([]int{k}, len(noise)), make([]Trust, len(all))
+	best, least := Trust{0, 1}, math.Inf(1)
+	for _, weight := range []float64{0, 0.25, 0.5, 0.75, 1} {
+		trust[k] = Trust{weight, 1}
+		left := newLeftOut(own, all, observed, noise, trust)
+		temperature := max(1, left.temperature())
+		left.heat(temperature)
+		if score := left.score(RBCM); score.NLPD < least {
+			best, least = Trust{weight, temperature}, score.NLPD
+		}
+	}
+	return best
+}
+
+// newLeftOut combines opinions at rows that belong to the experts own.
+func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Trust) *leftOut {
+	m := len(own)
 	left := &leftOut{rows: m, targets: len(observed) / m, residual: observed, noise: noise}
-	left.means, left.committee = p.combine(own, all)
+	left.means, left.committee = combine(own, all, trust)
 	left.own = opinion{make([]float64, len(observed)), make([]float64, m)}
 	for i, home := range own {
 		left.own.reductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
@@ -111,6 +179,10 @@ func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float
 			left.own.means[at] = all[home].Mean[at]
 		}
 	}
-	out.calibrate(left)
-	return &out
+	return left
+}
+
+// pick returns the opinion at some of m points.
+func (o Opinion) pick(rows []int, m int) Opinion {
+	return Opinion{pick(o.PriorMean, rows, m), pick(o.PriorVariance, rows, m), pick(o.Mean, rows, m), pick(o.Variance, rows, m)}
 }

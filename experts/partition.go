@@ -29,6 +29,9 @@ type Partition struct {
 	// rows that they leave out; nil if there is one expert. [Calibrate] finds both.
 	Temperature float64     `json:"temperature,omitempty"`
 	Scores      []RuleScore `json:"scores,omitempty"`
+	// Trust has an element for each expert if they have parameters of their own; it then
+	// takes the place of Temperature. See [Partition.Combined].
+	Trust []Trust `json:"trust,omitempty"`
 }
 
 // temperature returns the temperature of the committee.
@@ -177,6 +180,14 @@ func (p *Partition) Check(n, d int) error {
 	}
 	if !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0) {
 		return fmt.Errorf("the temperature is %v", p.Temperature)
+	}
+	if len(p.Trust) != 0 && len(p.Trust) != len(p.Centres) {
+		return fmt.Errorf("%d experts with the trust of %d", len(p.Centres), len(p.Trust))
+	}
+	for k, t := range p.Trust {
+		if !(t.Weight >= 0 && t.Weight <= 1 && t.Temperature > 0) || math.IsInf(t.Temperature, 0) {
+			return fmt.Errorf("expert %d has the weight %v and the temperature %v", k, t.Weight, t.Temperature)
+		}
 	}
 	return p.Combine.Check()
 }

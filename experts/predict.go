@@ -90,7 +90,7 @@ func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, 
 		c := committee{prior: prior[i], temperature: w.backend.partition.temperature()}
 		clear(sums)
 		for k := range w.experts {
-			factor, _ := c.add(prior[i], prior[i]-reductions[k][i])
+			factor, _ := c.add(prior[i], prior[i]-reductions[k][i], 0, 1)
 			for t := range sums {
 				sums[t] += factor * means[k][t*m+i]
 			}

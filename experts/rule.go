@@ -57,12 +57,13 @@ type committee struct {
 
 // add adds an expert with the variances prior and variance before and after its rows. It
 // returns the factors of its means after and before them in the sum of which μ/σ² consists.
-func (c *committee) add(prior, variance float64) (factor, before float64) {
+// β_k is least + weight·½(log σ₀² − log σ_k²).
+func (c *committee) add(prior, variance, least, weight float64) (factor, before float64) {
 	if !(prior > 0) {
 		return 0, 0
 	}
 	variance = min(max(variance, leastShare*prior), prior)
-	beta := 0.5 * math.Log(prior/variance)
+	beta := least + weight*0.5*math.Log(prior/variance)
 	// β/σ_k² − β/σ₀² is never negative.
 	c.precision += beta * (1/variance - 1/prior)
 	return beta / variance, beta / prior

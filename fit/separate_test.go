@@ -1,0 +1,396 @@
+package fit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// regions are rows of a plane, of which one half is smooth and the other rough and noisy.
+func regions(n int, seed uint64) Data {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	d := Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	for range n {
+		a, b := 2*rng.Float64()-1, rng.Float64()
+		y := math.Sin(2*a) + 0.5*b*b + 0.02*rng.NormFloat64()
+		if a > 0 {
+			y = math.Sin(15*a)*math.Cos(6*b) + 0.2*rng.NormFloat64()
+		}
+		d.X, d.Y = append(d.X, a, b), append(d.Y, y)
+	}
+	return d
+}
+
+// separated are options of experts with parameters of their own.
+func separated(clusters string) Options {
+	return Options{Kernel: "rbf(ard)", Experts: clusters, ExpertParameters: experts.Separate}
+}
+
+// partBits returns the bits of a model without its record, whose times differ.
+func partBits(t *testing.T, o *Outcome) []byte {
+	t.Helper()
+	m := *o.Model
+	m.Record = nil
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestOneSeparateExpert checks that one expert with its own parameters is the exact process.
+func TestOneSeparateExpert(t *testing.T) {
+	d := synthetic(120)
+	one, plain := mustFit(t, d, separated("kmeans:1")), mustFit(t, d, Options{Kernel: "rbf(ard)"})
+	shared := mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:1"})
+	if !bytes.Equal(partBits(t, one), partBits(t, shared)) || one.Model.Locals != nil {
+		t.Error("one expert with its own parameters is not the one with shared parameters")
+	}
+	rows := d.X[:20*d.D]
+	sameNumbers(t, "std", predictAt(t, one.Model, rows).Std, predictAt(t, plain.Model, rows).Std)
+	if one.Report.NLML != plain.Report.NLML {
+		t.Errorf("NLML %v, of the exact process %v", one.Report.NLML, plain.Report.NLML)
+	}
+}
+
+// alone fits the rows of each expert of an outcome as a table of their own.
+func alone(t *testing.T, d Data, out *Outcome, o Options) []*Outcome {
+	t.Helper()
+	var all []*Outcome
+	for _, rows := range out.Model.ExpertRows() {
+		part := d
+		part.N, part.X, part.Y = len(rows), pick(d.X, rows, d.N, d.D), pick(d.Y, rows, d.N, 1)
+		all = append(all, mustFit(t, part, o))
+	}
+	return all
+}
+
+// TestSeparateExperts checks that each expert has the bits of a fit of its rows alone, and
+// the predictions of both rules against formulas on the predictions of these fits.
+func TestSeparateExperts(t *testing.T) {
+	d := regions(240, 1)
+	o := separated("kmeans:3")
+	o.Mean, o.Standardize, o.LeaveOneOut = "constant", gp.StandardizeNone, true
+	out := mustFit(t, d, o)
+	plain := Options{Kernel: o.Kernel, Mean: o.Mean, Standardize: o.Standardize, LeaveOneOut: true}
+	single := alone(t, d, out, plain)
+	nlml, loo := 0.0, 0.0
+	for k, one := range single {
+		each := out.Report.Experts.Each[k]
+		nlml, loo = nlml+one.Report.NLML, loo+one.Report.Scores.LeaveOneOut.Sum
+		for name, v := range one.Report.Parameters {
+			if each.Parameters[name] != v {
+				t.Errorf("expert %d: %s is %v, alone %v", k, name, each.Parameters[name], v)
+			}
+		}
+		if each.Evaluations != one.Report.Evaluations || each.Rows != one.Report.N {
+			t.Errorf("expert %d: %+v, alone %+v", k, each.Evaluations, one.Report.Evaluations)
+		}
+	}
+	sameNumbers(t, "sums", []float64{out.Report.NLML, out.Report.Scores.LeaveOneOut.Sum}, []float64{nlml, loo})
+	rows := regions(40, 2).X
+	out.Model.Experts.Trust = []experts.Trust{{Weight: 1, Temperature: 2}, {Weight: 0, Temperature: 1}, {Weight: 0.25, Temperature: 0.8}}
+	home := out.Model.Experts.Assign(kernelPoints(out.Model, rows))
+	for _, rule := range experts.Rules() {
+		out.Model.Experts.Combine = rule
+		got := predictAt(t, out.Model, rows)
+		for i, k := range home {
+			mean, variance := committeeOf(t, out.Model, single, rows[2*i:2*i+2], k)
+			if rule == experts.Nearest {
+				p := predictAt(t, single[k].Model, rows[2*i:2*i+2])
+				mean, variance = p.Mean[0], p.StdLatent[0]*p.StdLatent[0]
+			}
+			noise := single[k].Model.NoiseVariance
+			sameNumbers(t, string(rule), []float64{got.Mean[i], got.StdLatent[i] * got.StdLatent[i], got.Std[i] * got.Std[i]}, []float64{mean, variance, variance + noise})
+		}
+	}
+}
+
+// committeeOf combines the predictions of single models for a row of expert home by the
+// formulas of docs/experts.md. Their mean functions are constants by least squares.
+func committeeOf(t *testing.T, m *gp.Model, single []*Outcome, row []float64, home int) (mean, variance float64) {
+	t.Helper()
+	base, prior := single[home].Model.Mean.Coefficients[0], single[home].Report.Parameters["signal_variance"]
+	precision, weighted, trend := 0.0, 0.0, 0.0
+	for k, one := range single {
+		constant, own := one.Model.Mean.Coefficients[0], one.Report.Parameters["signal_variance"]
+		// The variance at the coefficients: that of the same model without least squares.
+		fixed := *one.Model
+		fixed.Mean.LeastSquares = false
+		at, with := predictAt(t, &fixed, row), predictAt(t, one.Model, row)
+		s := at.StdLatent[0] * at.StdLatent[0]
+		if k == home {
+			trend = with.StdLatent[0]*with.StdLatent[0] - s
+		}
+		trust := m.Experts.Trust[home]
+		beta := trust.Weight * 0.5 * (math.Log(own) - math.Log(s))
+		if k == home {
+			beta += 1 - trust.Weight
+		}
+		precision += beta * (1/s - 1/own)
+		weighted += beta * ((at.Mean[0]-base)/s - (constant-base)/own)
+	}
+	return base + weighted/(precision+1/prior), 1/(precision/m.Experts.Trust[home].Temperature+1/prior) + trend
+}
+
+// TestSeparateFile checks that a model of experts with their own parameters is the same after
+// it was saved and read, and that the other ways to predict agree with it.
+func TestSeparateFile(t *testing.T) {
+	d := regions(300, 3)
+	for _, rule := range experts.Rules() {
+		o := separated("kmeans:4")
+		o.Combine, o.Mean = rule, "linear"
+		d.NoiseGroup, d.NoiseGroupColumn = nil, "lab"
+		for i := range d.N {
+			d.NoiseGroup = append(d.NoiseGroup, []string{"one", "two"}[i%2])
+		}
+		out := mustFit(t, d, o)
+		path := filepath.Join(t.TempDir(), "m.gpfit")
+		if err := out.SaveModel(path, false); err != nil {
+			t.Fatal(err)
+		}
+		m, info, err := gp.Inspect(path)
+		if err != nil || info.SchemaVersion != 6 || len(m.Locals) != 4 {
+			t.Fatalf("%v, version %d, %d experts", err, info.SchemaVersion, len(m.Locals))
+		}
+		rows, noise := regions(50, 4).X, gp.RowNoise{DefaultGroup: "two"}
+		want, err := out.Posterior().PredictNoise(t.Context(), rows, 50, noise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Condition(t.Context(), backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		got, err := p.PredictNoise(t.Context(), rows, 50, noise)
+		if err != nil {
+			t.Fatal(err)
+		}
+		means, err := m.Means(t.Context(), backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer means.Close()
+		only, err := means.Predict(t.Context(), rows, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := p.LeaveOneOut(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 50 {
+			if got.Mean[i] != want.Mean[i] || got.Std[i] != want.Std[i] || only[0][i] != want.Mean[i] {
+				t.Fatalf("row %d: %v ± %v, mean only %v; before %v ± %v", i, got.Mean[i], got.Std[i], only[0][i], want.Mean[i], want.Std[i])
+			}
+		}
+		if s := left.Summary(); s.N != 300 || s.Coverage95 < 0.9 || s.Coverage95 > 0.99 {
+			t.Errorf("leave-one-out %+v", s)
+		}
+		m.Locals[1].Theta[0] = -1
+		if m.Save(path) == nil {
+			t.Error("a model with a negative lengthscale of an expert was saved")
+		}
+	}
+}
+
+// TestSeparateIntervals checks on two different regions that intervals hold in each of them
+// what they say, by both rules, where those of shared parameters do not.
+func TestSeparateIntervals(t *testing.T) {
+	d, test := regions(900, 5), regions(2000, 6)
+	covered := func(m *gp.Model) (smooth, rough float64) {
+		p := predictAt(t, m, test.X)
+		count := [2]float64{}
+		for i, y := range test.Y {
+			half := 0
+			if test.X[2*i] > 0 {
+				half = 1
+			}
+			count[half]++
+			if y >= p.Lower95[i] && y <= p.Upper95[i] {
+				if half == 0 {
+					smooth++
+				} else {
+					rough++
+				}
+			}
+		}
+		return smooth / count[0], rough / count[1]
+	}
+	model := mustFit(t, d, separated("kmeans:4")).Model
+	t.Logf("trust %+v", model.Experts.Trust)
+	for _, rule := range experts.Rules() {
+		model.Experts.Combine = rule
+		smooth, rough := covered(model)
+		t.Logf("%s: %.3f of the smooth half, %.3f of the rough half", rule, smooth, rough)
+		if min(smooth, rough) < 0.9 || max(smooth, rough) > 0.99 {
+			t.Errorf("%s: %.3f of the smooth half and %.3f of the rough half are in their 95 %% interval", rule, smooth, rough)
+		}
+	}
+	smooth, rough := covered(mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:4"}).Model)
+	t.Logf("shared: %.3f of the smooth half, %.3f of the rough half", smooth, rough)
+	if smooth < 0.99 {
+		t.Errorf("shared parameters are right in the smooth half, too: %.3f", smooth)
+	}
+}
+
+// TestSeparateResume checks that a fit that fails again and again, and is restarted each
+// time, ends with the bits of an undisturbed one, on any number of threads.
+func TestSeparateResume(t *testing.T) {
+	d := regions(150, 7)
+	o := separated("kmeans:3")
+	o.Settings = hyperopt.Settings{Restarts: 1, Seed: 4}
+	want := partBits(t, mustFit(t, d, o))
+	for _, threads := range []int{1, 3} {
+		b, err := cpu.New(device.Options{Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := mustPrepare(t, d, o).Fit(t.Context(), b)
+		if err != nil || !bytes.Equal(partBits(t, out), want) {
+			t.Errorf("%d threads: other bits, %v", threads, err)
+		}
+		out.Close()
+		_ = b.Close()
+	}
+	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+	job := mustPrepare(t, d, o)
+	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
+	for runs := 1; ; runs++ {
+		k := 40
+		out, err := job.Fit(context.Background(), failing{backend, &k, lost})
+		if err == nil {
+			if !bytes.Equal(partBits(t, out), want) || runs < 4 {
+				t.Errorf("other bits after %d runs", runs)
+			}
+			out.Close()
+			return
+		}
+		var l *device.LostError
+		if !errors.As(err, &l) || !strings.Contains(err.Error(), "local expert ") || !strings.Contains(err.Error(), "continues from the checkpoint") || runs > 200 {
+			t.Fatalf("run %d: %v", runs, err)
+		}
+	}
+}
+
+// TestSeparateInterrupt checks that an interrupted fit has a model in which every expert has
+// parameters, and that the fit then continues to the bits of an undisturbed one.
+func TestSeparateInterrupt(t *testing.T) {
+	d := regions(200, 8)
+	o := separated("kmeans:4")
+	want := partBits(t, mustFit(t, d, o))
+	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+	ctx, cancel := context.WithCancel(t.Context())
+	var told []int
+	stop := o
+	stop.OnExpert = func(done, all int, _ time.Duration) {
+		if told = append(told, done); done == 1 {
+			cancel()
+		}
+		if all != 4 {
+			t.Errorf("%d experts", all)
+		}
+	}
+	b, err := cpu.New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	out, err := mustPrepare(t, d, stop).Fit(ctx, b)
+	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
+		t.Fatalf("told %v, error %v", told, err)
+	}
+	if text := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(text, "it has its start values") {
+		t.Errorf("warnings %s", text)
+	}
+	if predictAt(t, out.Model, d.X[:20]); len(out.Model.Locals) != 4 {
+		t.Errorf("%d experts", len(out.Model.Locals))
+	}
+	out.Close()
+	out = mustFit(t, d, o)
+	if !bytes.Equal(partBits(t, out), want) {
+		t.Error("the continued fit has other bits")
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	o.Checkpoint, o.DiscardCancelled = "", true
+	if out, err := mustPrepare(t, d, o).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("discarded: %v", err)
+	}
+}
+
+// TestSeparateOptions checks several targets, known noise and standard errors, and what
+// needs shared parameters.
+func TestSeparateOptions(t *testing.T) {
+	d := regions(150, 9)
+	d.NoiseVariance = make([]float64, d.N)
+	for i := range d.NoiseVariance {
+		d.NoiseVariance[i] = 0.01 * float64(1+i%3)
+	}
+	o := separated("kmeans:2")
+	o.StdErrors = true
+	out := mustFit(t, d, o)
+	for k, one := range out.Report.Experts.Each {
+		if one.StdErrors == nil {
+			t.Errorf("expert %d has no standard errors", k)
+		}
+	}
+	if text := out.Report.Text(); !strings.Contains(text, "of the experts, scaled") {
+		t.Error(text)
+	}
+	d.NoiseVariance, d.TargetName, d.TargetNames = nil, "", []string{"u", "v"}
+	for _, y := range d.Y[:d.N] {
+		d.Y = append(d.Y, 5-2*y)
+	}
+	o = separated("kmeans:2")
+	o.Mean = "constant"
+	two := mustFit(t, d, o)
+	parts, err := two.Posterior().PredictTargets(t.Context(), d.X[:20], 10, gp.RowNoise{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := two.Posterior().Target(1).Predict(t.Context(), d.X[:20], 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range parts[0].Mean {
+		if math.Abs(parts[1].Mean[i]-(5-2*v)) > 1e-6 || second.Mean[i] != parts[1].Mean[i] || second.Std[i] != parts[1].Std[i] {
+			t.Errorf("row %d: %v, %v and %v", i, v, parts[1].Mean[i], second.Mean[i])
+		}
+	}
+	wantOption(t, d, Options{ExpertParameters: experts.Separate}, "option expert-parameters separate: needs option experts")
+	wantOption(t, d, Options{Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
+	o.Posterior = Laplace
+	wantOption(t, d, o, "needs parameters that all experts share")
+	job := mustPrepare(t, regions(60, 1), separated("kmeans:2"))
+	_, cv := job.CrossValidate(t.Context(), backend, nil, CrossValidation{Folds: 3})
+	_, profile := job.Profile(t.Context(), ProfileOptions{}, backend)
+	for _, err := range []error{cv, profile} {
+		var option *OptionError
+		if !errors.As(err, &option) || option.Option != "expert-parameters" {
+			t.Errorf("error %v", err)
+		}
+	}
+	if job.NumFitted() != 8 || job.Expected() != nil {
+		t.Errorf("%d parameters", job.NumFitted())
+	}
+}
+
+// kernelPoints returns rows of all features as the scaled points of a model.
+func kernelPoints(m *gp.Model, rows []float64) *kernel.Points {
+	return kernel.NewPoints(m.Scaling.Inputs(rows), len(rows)/len(m.Columns), len(m.Columns))
+}
