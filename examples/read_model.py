@@ -28,8 +28,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3):
-        sys.exit(f"{path}: not a gpfit export of schema version 1 to 3")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 to 4")
     return model
 
 
@@ -154,6 +154,17 @@ def mean_basis(mean, a):
     return out
 
 
+def noises(model, new):
+    """Return the noise of the model, or of the expert, for each scaled row."""
+    own = model.get("experts", {}).get("models")
+    return [own[k]["noise"] if own else model["noise"] for k in expert_of(model, new)]
+
+
+def estimated_noise(model, new):
+    """Return the estimated noise variance of each scaled row."""
+    return np.array([float(noise["variance"]) for noise in noises(model, new)])
+
+
 def expert_of(model, x):
     """Return the expert of each scaled row, the one with the nearest centre; 0 without."""
     centres = np.array(model.get("experts", {"centres": [[0.0] * x.shape[1]]})["centres"])
@@ -173,6 +184,52 @@ def combine(model, new, prior, reductions):
     return weights, 1 / (precision / model["experts"]["temperature"] + 1 / prior)
 
 
+def uncertainty(basis, solved, r):
+    """Return the variances that the coefficients add: Rasmussen & Williams, eq. 2.42."""
+    return np.sum(r * np.linalg.solve(basis.T @ solved, r), axis=0)
+
+
+def opinion(one, x, alpha, noise, new):
+    """Return what an expert with parameters of its own says of new rows: means before and
+    after its rows, variances before and after them, and those that the coefficients add."""
+    factor = np.linalg.cholesky(covariance(one["kernel"], x, x) + np.diag(noise))
+    cross, h = covariance(one["kernel"], x, new), mean_basis(one["mean"], new)
+    prior, before = variances(one["kernel"], new), h @ [b["coefficient"] for b in one["mean"]["basis"]]
+    variance, added = np.maximum(prior - np.sum(np.linalg.solve(factor, cross) ** 2, axis=0), 0), np.zeros(len(new))
+    if one["mean"]["least_squares"] and h.shape[1]:
+        basis = mean_basis(one["mean"], x)
+        solved = np.linalg.solve(factor.T, np.linalg.solve(factor, basis))
+        added = uncertainty(basis, solved, (h - cross.T @ solved).T)
+    return before, before + cross.T @ alpha, prior, variance, added
+
+
+def separate(model, x, new):
+    """Return the mean and the variance of the function at new rows, both scaled, for experts
+    with parameters of their own."""
+    said, of, home = [], expert_of(model, x), expert_of(model, new)
+    for k, one in enumerate(model["experts"]["models"]):
+        part = of == k
+        noise = model["training_noise"][part] if "training_noise" in model else np.full(np.sum(part), one["noise"]["variance"])
+        said.append(opinion(one, x[part], model["alpha"][part], noise + one["noise"]["jitter"], new))
+    before, after, prior, variance, added = (np.array(v) for v in zip(*said))
+    at = (home, np.arange(len(new)))
+    if model["experts"]["combine"] == "nearest":
+        return after[at], variance[at] + added[at]
+    trust = model["experts"]["trust"]
+    weight, temperature = (np.array([trust[k][name] for k in home]) for name in ("weight", "temperature"))
+    variance = np.clip(variance, 1e-14 * prior, prior)
+    beta = weight * np.log(prior / variance) / 2 + (np.arange(len(said))[:, None] == home) * (1 - weight)
+    precision = np.sum(beta * (1 / variance - 1 / prior), axis=0)
+    total = np.sum(beta * ((after - before[at]) / variance - (before - before[at]) / prior), axis=0)
+    return before[at] + total / (precision + 1 / prior[at]), 1 / (precision / temperature + 1 / prior[at]) + added[at]
+
+
+def original(model, mean, latent, noise):
+    """Return a prediction in original units."""
+    s = model["scaling"]
+    return mean * s["y_scale"] + s["y_mean"], np.sqrt(latent + noise) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
+
+
 def predict(model, rows, noise=None):
     """Return the mean and the standard deviations of an observation and of the
     function, in original units. rows has the columns in use (model["columns"] of the
@@ -181,6 +238,9 @@ def predict(model, rows, noise=None):
     s, diagonal = model["scaling"], model["noise"]
     to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
     x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
+    noise = estimated_noise(model, new) if noise is None else noise
+    if "models" in model.get("experts", {}):
+        return original(model, *separate(model, x, new), noise)
     training_noise = np.broadcast_to(model.get("training_noise", diagonal["variance"]), len(x)) + diagonal["jitter"]
     blocks = []  # rows, factor of their covariance, covariance with the new rows
     for own in np.unique(expert_of(model, x)):
@@ -197,14 +257,11 @@ def predict(model, rows, noise=None):
     h = mean_basis(model["mean"], new)
     mean = h @ [b["coefficient"] for b in model["mean"]["basis"]] + project(model["alpha"][:, None])[:, 0]
     if model["mean"]["least_squares"] and h.shape[1]:
-        # Add the uncertainty of the coefficients: Rasmussen & Williams, eq. 2.42.
         basis, solved = mean_basis(model["mean"], x), np.empty((len(x), h.shape[1]))
         for part, factor, _ in blocks:
             solved[part] = np.linalg.solve(factor.T, np.linalg.solve(factor, basis[part]))
-        r = (h - project(solved)).T
-        latent = latent + np.sum(r * np.linalg.solve(basis.T @ solved, r), axis=0)
-    observed = latent + (diagonal["variance"] if noise is None else noise)
-    return mean * s["y_scale"] + s["y_mean"], np.sqrt(observed) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
+        latent = latent + uncertainty(basis, solved, (h - project(solved)).T)
+    return original(model, mean, latent, noise)
 
 
 def read_table(path):
@@ -256,16 +313,18 @@ def read_rows(table, model):
     return np.array(rows)
 
 
-def read_noise(table, model):
+def read_noise(table, model, rows):
     """Return the noise variance of each row in scaled units: the variance of its
     group if the model has groups, plus the known variance if the table has one."""
-    noise, square = model["noise"], model["scaling"]["y_scale"] ** 2
+    scaling = model["scaling"]
+    new = (rows - np.array(scaling["x_mean"])) / np.array(scaling["x_scale"])
+    own, noise, square = noises(model, new), model["noise"], scaling["y_scale"] ** 2
     if "groups" in noise and noise["group_column"] not in table[0]:
         sys.exit(f"the model has a noise variance for each group: the table needs the column {noise['group_column']!r}")
-    out = np.full(len(table), float(noise["variance"]))
+    out = estimated_noise(model, new)
     for i, row in enumerate(table):
         if "groups" in noise:
-            out[i] = noise["groups"][row[noise["group_column"]]]
+            out[i] = own[i]["groups"][row[noise["group_column"]]]
         if noise.get("known_column") in row:
             out[i] += float(row[noise["known_column"]]) / square
     return out
@@ -276,7 +335,8 @@ def main():
         sys.exit(__doc__)
     model, table = load(sys.argv[1]), read_table(sys.argv[2])
     print("mean,std,std_latent")
-    for row in zip(*predict(model, read_rows(table, model), read_noise(table, model))):
+    rows = read_rows(table, model)
+    for row in zip(*predict(model, rows, read_noise(table, model, rows))):
         print(",".join(repr(float(v)) for v in row))
 
 

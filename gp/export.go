@@ -10,15 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
 
 // ExportVersion is the newest version of the exchange format. Version 2 adds the encoding
-// of columns that are not numbers, version 3 local experts. A model has the oldest version
+// of columns that are not numbers, version 3 local experts, version 4 experts with parameters
+// of their own. A model has the oldest version
 // that has all its parts.
-const ExportVersion = 3
+const ExportVersion = 4
 
 // export is a model for other programs, which need no parser for gpfit's text
 // forms. examples/model.schema.json is its JSON Schema; examples/EXPORT.md
@@ -93,6 +95,18 @@ type exportExperts struct {
 	Combine     string      `json:"combine"`
 	Centres     [][]float64 `json:"centres"`
 	Temperature float64     `json:"temperature"`
+	// Models and Trust have an element for each expert with parameters of its own. The
+	// kernel, mean and noise of the export are then those of medians over the experts.
+	Models []exportLocal   `json:"models,omitempty"`
+	Trust  []experts.Trust `json:"trust,omitempty"`
+}
+
+// exportLocal holds the parameters of a local expert that has its own.
+type exportLocal struct {
+	Kernel *node       `json:"kernel"`
+	Mean   exportMean  `json:"mean"`
+	Noise  exportNoise `json:"noise"`
+	NLML   float64     `json:"nlml"`
 }
 
 // exportBasis is one function of the mean with its coefficient. Type is "constant",
@@ -181,16 +195,7 @@ func (m *Model) export() (*export, error) {
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	expr, err := m.expr()
-	if err != nil {
-		return nil, err
-	}
-	prog, err := m.Program()
-	if err != nil {
-		return nil, err
-	}
-	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
-	tree, err := x.node(expr, "")
+	tree, err := m.exportKernel()
 	if err != nil {
 		return nil, err
 	}
@@ -204,13 +209,46 @@ func (m *Model) export() (*export, error) {
 		e.SchemaVersion = 2
 	}
 	if p := m.Experts; p != nil {
+		e.SchemaVersion = 3
+		e.Experts = &exportExperts{Combine: string(p.Combine), Centres: p.Centres, Temperature: cmp.Or(p.Temperature, 1), Trust: p.Trust}
+	}
+	if m.Locals != nil {
 		e.SchemaVersion = ExportVersion
-		e.Experts = &exportExperts{Combine: string(p.Combine), Centres: p.Centres, Temperature: cmp.Or(p.Temperature, 1)}
+		e.Experts.Models, err = m.exportLocals()
 	}
-	if x.used != prog.NumParams {
-		return nil, fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)
+	return e, err
+}
+
+// exportLocals exports the parameters of local experts that have their own.
+func (m *Model) exportLocals() ([]exportLocal, error) {
+	var out []exportLocal
+	for k, rows := range m.ExpertRows() {
+		one := m.LocalModel(k, rows)
+		tree, err := one.exportKernel()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, exportLocal{tree, one.exportMean(), one.exportNoise(), one.NLML})
 	}
-	return e, nil
+	return out, nil
+}
+
+// exportKernel exports the covariance function with the parameters of the model.
+func (m *Model) exportKernel() (*node, error) {
+	expr, err := m.expr()
+	if err != nil {
+		return nil, err
+	}
+	prog, err := m.Program()
+	if err != nil {
+		return nil, err
+	}
+	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
+	tree, err := x.node(expr, "")
+	if err == nil && x.used != prog.NumParams {
+		err = fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)
+	}
+	return tree, err
 }
 
 func (m *Model) exportMean() exportMean {

@@ -252,8 +252,32 @@ func exportModels(t testing.TB) map[string]*Model {
 		local.Experts.Temperature = 1.7
 		weigh(t, local)
 		out["local experts, "+string(rule)] = local
+		out["separate experts, "+string(rule)] = separate(t, local)
 	}
 	return out
+}
+
+// separate returns a model of local experts in which each has parameters of its own.
+func separate(t testing.TB, m *Model) *Model {
+	out, part := *m, *m.Experts
+	out.Experts, out.Alpha = &part, make([]float64, m.N())
+	for k := range part.Centres {
+		part.Trust = append(part.Trust, experts.Trust{Weight: []float64{1, 0.25, 0}[k], Temperature: []float64{1.5, 3, 1}[k]})
+		own := NewLocal(m)
+		own.Theta, own.NoiseVariance = slices.Clone(m.Theta), m.NoiseVariance*float64(k+1)
+		for i := range own.Theta {
+			own.Theta[i] *= 1 + 0.3*float64(k)
+		}
+		own.Coefficients = [][]float64{slices.Clone(m.Mean.Coefficients)}
+		own.Coefficients[0][0] += 0.1 * float64(k)
+		out.Locals = append(out.Locals, own)
+	}
+	for k, rows := range out.ExpertRows() {
+		one := out.LocalModel(k, rows)
+		weigh(t, one)
+		putRows(out.Alpha, one.Alpha, rows, out.N())
+	}
+	return &out
 }
 
 // TestReadGroups checks the noise groups of rows of the table.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gpfit/experts"
 	"gpfit/gp"
@@ -26,14 +27,57 @@ func (s *subject) expertsSection() (page.Section, error) {
 	if len(p.Centres) == 1 {
 		section.Notes = append(section.Notes, "A single expert is the exact process.")
 	} else {
-		section.Notes = append(section.Notes, ruleText(p), "All experts share the parameters.",
+		section.Notes = append(section.Notes, ruleText(p), s.sharingText(),
 			"Experts have no terms of a sum of kernels, no joint draws, no covariances and no weights, so the page does not show terms.")
 	}
 	if s.Rows != nil {
 		section.Notes = append(section.Notes, "The scores of this page are those of "+s.Rows.Of+", so the table of experts has none. A page without DATA has leave-one-out scores of each expert.")
 	}
-	section.Grids = some(s.expertsGrid(), ruleScores(p))
+	section.Grids = some(s.expertsGrid(), s.expertParameters(), ruleScores(p))
 	return section, nil
+}
+
+// sharingText says whether the experts share their parameters.
+func (s *subject) sharingText() string {
+	if s.model.Locals == nil {
+		return "All experts share the parameters."
+	}
+	return "Each expert has parameters of its own, tuned on its rows alone. A row has the noise of the expert whose centre is nearest."
+}
+
+// expertParameters shows the parameters of experts that have their own.
+func (s *subject) expertParameters() page.Grid {
+	grid := page.Grid{Caption: "Parameters of each expert, scaled", Heads: page.Numbers("expert")}
+	if s.model.Locals == nil {
+		return page.Grid{}
+	}
+	var names []string
+	for k, rows := range s.model.ExpertRows() {
+		values := s.model.LocalModel(k, rows).Parameters()
+		if k == 0 {
+			names = s.parameterNames(values)
+			names = slices.DeleteFunc(names, func(name string) bool { _, own := values[name]; return !own })
+			grid.Heads = append(grid.Heads, page.Numbers(names...)...)
+		}
+		cells := []string{fmt.Sprint(k)}
+		for _, name := range names {
+			cells = append(cells, number(values[name]))
+		}
+		grid.Add(cells...)
+	}
+	return grid
+}
+
+// expertFits shows how the tuning of each expert with parameters of its own ended.
+func (s *subject) expertFits() page.Grid {
+	grid := page.Grid{Caption: "Fit of each expert", Heads: append(page.Numbers("expert", "objective", "values", "gradients", "seconds"), page.Words("status", "at a bound")...)}
+	if s.Record.Report.Experts == nil {
+		return page.Grid{}
+	}
+	for k, one := range s.Record.Report.Experts.Each {
+		grid.Add(fmt.Sprint(k), fmt.Sprintf("%.4f", one.Objective), fmt.Sprint(one.Evaluations.Value), fmt.Sprint(one.Evaluations.Gradient), fmt.Sprintf("%.3g", one.Seconds), one.Status, strings.Join(one.AtBound, ", "))
+	}
+	return grid
 }
 
 // ruleText says how the experts predict together.
@@ -42,6 +86,9 @@ func ruleText(p *experts.Partition) string {
 		return "The expert whose centre is nearest predicts a row (rule nearest). Predictions jump where another expert becomes the nearest one."
 	}
 	text := "All experts predict a row together, as a robust Bayesian committee machine (rule rbcm)"
+	if p.Trust != nil {
+		return text + ". Each expert trusts the others at its rows as far as left-out training rows show: with the weight 0 it predicts alone, with 1 all count fully."
+	}
 	if p.Temperature > 0 {
 		text += fmt.Sprintf("; its temperature, found on training rows, is %s", short(p.Temperature))
 	}
@@ -60,6 +107,10 @@ func (s *subject) expertsGrid() page.Grid {
 			}
 		}
 	}
+	trust := s.model.Experts.Trust
+	if trust != nil {
+		grid.Heads = append(grid.Heads, page.Numbers("weight of the others", "temperature")...)
+	}
 	rows := s.model.ExpertRows()
 	for k, own := range rows {
 		cells := []string{fmt.Sprint(k), fmt.Sprint(len(own))}
@@ -68,6 +119,9 @@ func (s *subject) expertsGrid() page.Grid {
 				one := summaryOf(&s.scores[i].LeaveOneOut, own)
 				cells = append(cells, number(one.RMSE), number(one.NLPD), percent(one.Coverage95))
 			}
+		}
+		if trust != nil {
+			cells = append(cells, short(trust[k].Weight), short(trust[k].Temperature))
 		}
 		line := page.NewRow(cells...)
 		line.Cells[1].Bar = float64(len(own)) / float64(slices.Max(s.model.Experts.Sizes))

@@ -61,6 +61,9 @@ func (s *subject) parameters() (page.Section, error) {
 		grid.Add(append(cells, s.remark(name))...)
 	}
 	section := page.Section{Title: "Parameters", Grids: []page.Grid{grid}, Notes: []string{"Scaled values belong to the standardised table, in which gpfit fits."}}
+	if s.model.Locals != nil {
+		section.Notes = append(section.Notes, "These are medians over the experts, weighted by their rows, which no prediction uses. Each expert has its own, under Local experts.")
+	}
 	if len(s.Record.Updates) > 0 {
 		section.Notes = append(section.Notes, "Rows were added after the fit. The units of the table and everything about the fit on this page belong to the fit before.")
 	}
@@ -145,12 +148,14 @@ func (s *subject) convergence() (page.Section, error) {
 	}
 	section.Notes = []string{text + "."}
 	section.Notes = append(section.Notes, fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant))
-	if r.Search != nil {
+	if s.model.Locals != nil {
+		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")
+	} else if r.Search != nil {
 		section.Notes = append(section.Notes, searchText(r.Search)...)
 	} else {
 		section.Notes = append(section.Notes, "The fit made one descent. Restarts would show whether another optimum is better.")
 	}
-	section.Grids = some(optima(r), optimaParameters(r))
+	section.Grids = some(optima(r), optimaParameters(r), s.expertFits())
 	return section, nil
 }
 
