@@ -58,7 +58,7 @@ type Trust struct {
 	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in
 	// [RBCM].
 	Weight float64 `json:"weight"`
-	// Temperature is that of the committee, at least 1: where noise hides the function, the
+	// Temperature belongs to the committee and is at least 1: where noise hides the function, the
 	// rows do not show that the function is surer than the experts say.
 	Temperature float64 `json:"temperature"`
 }

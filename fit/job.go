@@ -293,3 +293,49 @@ func (j *Job) adviseExperts(err error) error {
 	}
 	return fmt.Errorf("%w; or divide the rows among local experts, which is an approximation (option experts kmeans:%d)", err, (j.N()+usualExpert-1)/usualExpert)
 }
+
+// separate returns the parts of a job with the given experts; nil if they share their
+// parameters, or if there is one expert.
+func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Job, error) {
+	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
+		return nil, nil
+	}
+	rows := make([][]int, len(p.Centres))
+	for i, k := range p.Assign(s.points) {
+		rows[k] = append(rows[k], i)
+	}
+	var parts []*Job
+	for k, own := range rows {
+		part, err := o.part(s.withRows(own), m)
+		if err != nil {
+			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, len(own), err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// part returns the job of an expert with the rows of s.
+func (o Options) part(s *sample, m *model) (*Job, error) {
+	s.warnings, s.testX, s.testY, s.testNoise = nil, nil, nil, gp.RowNoise{}
+	if !m.determinedBy(s) {
+		return nil, optionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
+	}
+	p, err := newParameters(s, m, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings.Metric, o.From = p.metricFrom(o.From, s.n()), nil
+	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
+	o.Checkpoint, o.OnProgress, o.Settings.Callback, o.OnExpert = "", nil, nil, nil
+	return &Job{opts: o, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
+}
+
+// sharedParameters returns an error if experts have parameters of their own, for results that
+// need one set of parameters.
+func (j *Job) sharedParameters(what string) error {
+	if j.parts == nil {
+		return nil
+	}
+	return optionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
+}

@@ -472,3 +472,20 @@ type ExpertsReport struct {
 	Temperature float64             `json:"temperature,omitempty"`
 	Rules       []experts.RuleScore `json:"rules,omitempty"`
 }
+
+// ExpertReport describes a local expert with parameters of its own.
+type ExpertReport struct {
+	Rows   int     `json:"rows"`
+	Status string  `json:"status"`
+	NLML   float64 `json:"nlml"`
+	// Objective is the quantity that was minimised on the rows of the expert.
+	Objective float64 `json:"objective"`
+	// Parameters holds natural values of the scaled problem.
+	Parameters              map[string]float64 `json:"parameters"`
+	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
+	AtBound                 []string           `json:"at_bound,omitempty"`
+	StdErrors               *StdErrors         `json:"std_errors,omitempty"`
+	GradientNorm            *float64           `json:"gradient_norm,omitempty"`
+	Evaluations             Counts             `json:"evaluations"`
+	Seconds                 float64            `json:"seconds"`
+}

@@ -3,79 +3,26 @@ package fit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
 )
 
 // Experts with parameters of their own are jobs of their own, the parts of a job: each fits
 // the rows of its cluster, in the scaling of all rows. Parts run side by side.
 
-// separate returns the parts of a job with the given experts; nil if they share their
-// parameters, or if there is one expert.
-func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Job, error) {
-	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
-		return nil, nil
-	}
-	rows := make([][]int, len(p.Centres))
-	for i, k := range p.Assign(s.points) {
-		rows[k] = append(rows[k], i)
-	}
-	var parts []*Job
-	for k, own := range rows {
-		part, err := o.part(s.withRows(own), m)
-		if err != nil {
-			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, len(own), err)
-		}
-		parts = append(parts, part)
-	}
-	return parts, nil
-}
-
-// part returns the job of an expert with the rows of s.
-func (o Options) part(s *sample, m *model) (*Job, error) {
-	s.warnings, s.testX, s.testY, s.testNoise = nil, nil, nil, gp.RowNoise{}
-	if !m.determinedBy(s) {
-		return nil, optionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
-	}
-	p, err := newParameters(s, m, o)
-	if err != nil {
-		return nil, err
-	}
-	o.Settings.Metric, o.From = p.metricFrom(o.From, s.n()), nil
-	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
-	o.Checkpoint, o.OnProgress, o.Settings.Callback, o.OnExpert = "", nil, nil, nil
-	return &Job{opts: o, sample: s, model: m, params: p, residualFrom: residualFrom}, nil
-}
-
-// sharedParameters returns an error if experts have parameters of their own, for results that
-// need one set of parameters.
-func (j *Job) sharedParameters(what string) error {
-	if j.parts == nil {
-		return nil
-	}
-	return optionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
-}
-
-// tuned is the result of a part.
-type tuned struct {
-	report Report
-	model  *gp.Model
-	err    error
-}
-
 // fitParts tunes all parts, some at the same time, and assembles the outcome. The number of
 // workers changes no bit of it. The caller closes its posterior.
 func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) (*Outcome, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	order := make([]int, len(j.parts)) // largest first, so that the last ones are short
 	for k := range order {
 		order[k] = k
@@ -93,7 +40,7 @@ func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) 
 			for k := range next {
 				all[k] = j.fitPart(ctx, w, worker, k, log)
 				if all[k].err != nil && !isCancelled(all[k].err) {
-					stop() // the others need not go on
+					stop(errPartFailed)
 				}
 				progress.done(j.parts[k].N())
 			}
@@ -106,6 +53,10 @@ func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) 
 		case isCancelled(part.err):
 			cancelled = part.err
 		case part.err != nil:
+			var unfinished *UnfinishedError // its parameters are those of this expert alone
+			if errors.As(part.err, &unfinished) {
+				part.err = unfinished.Err
+			}
 			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, j.parts[k].N(), part.err)
 		}
 	}
@@ -116,8 +67,15 @@ func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) 
 	if err != nil {
 		return nil, err
 	}
+	if cancelled != nil {
+		out.Model.Status = descent.StatusCancelled.String()
+		out.Report.Status = out.Model.Status
+	}
 	return out, cancelled
 }
+
+// errPartFailed ends the parts that need not go on because another one has failed.
+var errPartFailed = errors.New("fit: another part failed")
 
 // fitPart tunes part k on a worker. If the fit was interrupted before the first evaluation of
 // the part, its result has the start values.
@@ -136,7 +94,7 @@ func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *jou
 	}
 	began := time.Now()
 	result := tune(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
-	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled {
+	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled && context.Cause(ctx) != errPartFailed {
 		start := *part
 		start.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: part.opts.Settings.Seed}
 		start.opts.StdErrors = false
@@ -286,35 +244,4 @@ func put(v, own []float64, rows []int, n int) {
 			v[first+i], own = own[0], own[1:]
 		}
 	}
-}
-
-// medians returns n medians over the parts, weighted by their rows; nil for none. of returns
-// number i of part k.
-func (j *Job) medians(n int, of func(k, i int) float64) []float64 {
-	var out []float64
-	for i := range n {
-		order := make([]int, len(j.parts))
-		for k := range order {
-			order[k] = k
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(of(a, i), of(b, i)) })
-		below := 0
-		for _, k := range order {
-			if below += j.parts[k].N(); 2*below >= j.N() {
-				out = append(out, of(k, i))
-				break
-			}
-		}
-	}
-	return out
-}
-
-// partsStatus returns the status of the first part that did not converge, or of the first.
-func partsStatus(all []tuned) string {
-	for _, part := range all {
-		if !strings.Contains(part.model.Status, "converged") {
-			return part.model.Status
-		}
-	}
-	return all[0].model.Status
 }

@@ -127,7 +127,7 @@ func committeeOf(t *testing.T, m *gp.Model, single []*Outcome, row []float64, ho
 	precision, weighted, trend := 0.0, 0.0, 0.0
 	for k, one := range single {
 		constant, own := one.Model.Mean.Coefficients[0], one.Report.Parameters["signal_variance"]
-		// The variance at the coefficients: that of the same model without least squares.
+		// The same model without least squares has the variance at the coefficients.
 		fixed := *one.Model
 		fixed.Mean.LeastSquares = false
 		at, with := predictAt(t, &fixed, row), predictAt(t, one.Model, row)
@@ -316,6 +316,9 @@ func TestSeparateInterrupt(t *testing.T) {
 	}
 	if text := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(text, "it has its start values") {
 		t.Errorf("warnings %s", text)
+	}
+	if out.Report.Status != "cancelled" || out.Model.Status != "cancelled" {
+		t.Errorf("status %s", out.Report.Status)
 	}
 	if predictAt(t, out.Model, d.X[:20]); len(out.Model.Locals) != 4 {
 		t.Errorf("%d experts", len(out.Model.Locals))

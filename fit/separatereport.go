@@ -1,26 +1,19 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"gpfit/gp"
 )
 
-// ExpertReport describes a local expert with parameters of its own.
-type ExpertReport struct {
-	Rows   int     `json:"rows"`
-	Status string  `json:"status"`
-	NLML   float64 `json:"nlml"`
-	// Objective is the quantity that was minimised on the rows of the expert.
-	Objective float64 `json:"objective"`
-	// Parameters holds natural values of the scaled problem.
-	Parameters              map[string]float64 `json:"parameters"`
-	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
-	AtBound                 []string           `json:"at_bound,omitempty"`
-	StdErrors               *StdErrors         `json:"std_errors,omitempty"`
-	GradientNorm            *float64           `json:"gradient_norm,omitempty"`
-	Evaluations             Counts             `json:"evaluations"`
-	Seconds                 float64            `json:"seconds"`
+// tuned is the result of a part.
+type tuned struct {
+	report Report
+	model  *gp.Model
+	err    error
 }
 
 // partsReport returns the report of all parts: sums of their objectives and evaluations, and
@@ -134,4 +127,35 @@ func (e *ExpertsReport) spread(names []string) string {
 		out += fmt.Sprintf("%-*s  %12.6g  %12.6g  %12.6g\n", width, name, values[0], values[len(values)/2], values[len(values)-1])
 	}
 	return out
+}
+
+// medians returns n medians over the parts, weighted by their rows; nil for none. of returns
+// number i of part k.
+func (j *Job) medians(n int, of func(k, i int) float64) []float64 {
+	var out []float64
+	for i := range n {
+		order := make([]int, len(j.parts))
+		for k := range order {
+			order[k] = k
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(of(a, i), of(b, i)) })
+		below := 0
+		for _, k := range order {
+			if below += j.parts[k].N(); 2*below >= j.N() {
+				out = append(out, of(k, i))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// partsStatus returns the status of the first part that did not converge, or of the first.
+func partsStatus(all []tuned) string {
+	for _, part := range all {
+		if !strings.Contains(part.model.Status, "converged") {
+			return part.model.Status
+		}
+	}
+	return all[0].model.Status
 }

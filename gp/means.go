@@ -20,8 +20,8 @@ type Means struct {
 	on    device.MeanPredictor
 	// ws predicts where on is nil.
 	ws device.Workspace
-	// posterior is that of local experts with parameters of their own, which predict means
-	// only together with variances; nil without.
+	// posterior predicts for local experts with parameters of their own, whose means need
+	// their variances; nil without.
 	posterior *Posterior
 }
 

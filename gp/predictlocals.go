@@ -14,8 +14,8 @@ const localPiece = 2048
 
 // predictLocals returns the mean of each target and the variance of the function at m scaled
 // rows, and the expert of each row, whose centre is nearest. count is the number of targets:
-// all, or 1 for p.model alone. The variance includes that of the coefficients of the mean
-// function of the row's expert.
+// all, or 1 for p.model alone. The variance includes the uncertainty of the coefficients of
+// the mean function of the row's expert.
 func (p *Posterior) predictLocals(ctx context.Context, scaled []float64, m, count int) (means [][]float64, latent []float64, own []int, err error) {
 	d := len(p.model.Columns)
 	own = p.whole.Experts.Assign(kernel.NewPoints(scaled, m, d))

@@ -41,6 +41,7 @@ var unbound = map[string]string{
 	"Fit.From":                       "gpfit fit --from opens it",
 	"Fit.OnProgress":                 "callback",
 	"Fit.OnDraw":                     "callback",
+	"Fit.OnExpert":                   "callback",
 	"Fit.OnWarning":                  "callback",
 	"Fit.Fallback":                   "opened by the program from Compute.Fallback",
 	"Fit.Settings.GradientTolerance": "for tests and libraries: one value serves all tables",
