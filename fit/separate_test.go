@@ -370,6 +370,8 @@ func TestSeparateOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	alone := predictAt(t, two.Model.Target(1), d.X[:20])
+	sameNumbers(t, "second target", alone.Mean, parts[1].Mean)
 	for i, v := range parts[0].Mean {
 		if math.Abs(parts[1].Mean[i]-(5-2*v)) > 1e-6 || second.Mean[i] != parts[1].Mean[i] || second.Std[i] != parts[1].Std[i] {
 			t.Errorf("row %d: %v, %v and %v", i, v, parts[1].Mean[i], second.Mean[i])

@@ -31,6 +31,12 @@ func (m *Model) Target(t int) *Model {
 	one.Targets, one.TargetName, one.NLML = nil, part.Name, part.NLML
 	one.Scaling.YMean, one.Scaling.YScale = part.YMean, part.YScale
 	one.Mean.Coefficients = part.Coefficients
+	one.Locals = slices.Clone(m.Locals)
+	for k, own := range m.Locals {
+		if own.Coefficients != nil {
+			one.Locals[k].Coefficients = own.Coefficients[t : t+1]
+		}
+	}
 	one.Y, one.Alpha = m.Y[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]
 	return &one
 }

@@ -177,6 +177,9 @@ func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []str
 	if model.Experts != nil && len(model.Experts.Centres) > 1 && !f.unconditional {
 		return nil, at, exit.Usagef("%s: the model has local experts, which have no joint distribution of rows: fit a model without --experts, or draw from the prior with --unconditional", args[0])
 	}
+	if model.Locals != nil {
+		return nil, at, exit.Usagef("%s: each local expert of the model has parameters and so a prior of its own: give one with --kernel and --set", args[0])
+	}
 	at.names, at.used = model.FeatureNames, model.Columns
 	plot, err := f.openPlot(ctx, model)
 	if err != nil {
