@@ -101,7 +101,7 @@ func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *jou
 		first := tune(context.WithoutCancel(ctx), &start, nil)
 		if first.err == nil {
 			first.err = result.err
-			first.report.Warnings = append(first.report.Warnings, "the fit was interrupted before it was tuned: it has its start values")
+			first.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
 		}
 		result = first
 	}
