@@ -54,8 +54,10 @@ type Report struct {
 	// Parameters holds natural values of the scaled problem. GradientLog holds
 	// ∂objective/∂log parameter (∂objective/∂coefficient for the mean's) of the free
 	// parameters. Tied names the parameter whose value each of the others takes.
+	// Constants names the offsets that are the constant 0.
 	Parameters              map[string]float64 `json:"parameters"`
 	Tied                    map[string]string  `json:"tied,omitempty"`
+	Constants               []string           `json:"constants,omitempty"`
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	// Columns has an entry for each name in Parameters and ParametersOriginalUnits that

@@ -95,6 +95,8 @@ func (r *Report) writeParameters(b *strings.Builder) {
 		fmt.Fprintf(b, "  %14s", r.originalText(name))
 		if source, ok := r.Tied[name]; ok {
 			fmt.Fprintf(b, "  tied to %s", source)
+		} else if slices.Contains(r.Constants, name) {
+			b.WriteString("  constant")
 		} else if g, ok := r.GradientLog[name]; ok {
 			fmt.Fprintf(b, "  %14.3g", g)
 		}
