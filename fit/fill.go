@@ -121,6 +121,11 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 			Value: o.Evaluations.Value, Gradient: o.Evaluations.Gradient,
 		})
 	}
+	if p := t.Plain; p != nil {
+		r.Coarse = &CoarseReport{Compared: true, Objective: Finite(p.Coarse), PlainObjective: Finite(p.F)}
+	} else if t.Subsets {
+		r.Coarse = &CoarseReport{}
+	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 

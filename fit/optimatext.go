@@ -95,7 +95,7 @@ func (s *SearchReport) write(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nthe best optimum was reached by %d of %s", s.Best, counted(s.Starts+s.Stopped, "start"))
 	if s.Stopped > 0 {
-		fmt.Fprintf(b, "; gpfit stopped %d early, with no chance to become the best", s.Stopped)
+		fmt.Fprintf(b, "; gpfit stopped %d early, which hardly looked able to become the best", s.Stopped)
 	}
 	if s.Unseen == nil {
 		b.WriteString("\ntoo few starts drawn at random reached an optimum to estimate the chance of a better one: more restarts help")
@@ -111,6 +111,17 @@ func (s *SearchReport) write(b *strings.Builder) {
 		fmt.Fprintf(b, "; about %.2g are expected in all", *s.Expected)
 	}
 	b.WriteString("\n(Boender and Rinnooy Kan 1987; it assumes independent starts and nothing about the basins)\n")
+}
+
+// write prints how the end compares with the one of the descent from the start values.
+func (c *CoarseReport) write(b *strings.Builder) {
+	switch {
+	case c == nil:
+	case c.Objective == nil || c.PlainObjective == nil:
+		b.WriteString("subsets of the rows led here: a descent from the start values over all rows may end lower (coarse check compares)\n")
+	default:
+		fmt.Fprintf(b, "coarse to fine ended at %.4f, the descent from the start values over all rows at %.4f\n", *c.Objective, *c.PlainObjective)
+	}
 }
 
 // counted returns a number with its noun: the first word for 1, and otherwise the second,

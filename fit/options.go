@@ -312,7 +312,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		return o, how, optionErrorf("std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
-		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")
+		return o, how, optionErrorf("coarse", string(c), "must be auto, on, off or check")
 	}
 	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
 		return o, how, optionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)

@@ -92,6 +92,8 @@ type Report struct {
 	Test          *TestScores    `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
+	// Coarse is set if subsets of the rows chose where the descents over all rows began.
+	Coarse *CoarseReport `json:"coarse,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`
@@ -124,6 +126,15 @@ type Counts struct {
 	FullSizeGradient int `json:"full_size_gradient"`
 	// Infeasible counts trials whose covariance was not positive definite.
 	Infeasible int `json:"infeasible"`
+}
+
+// CoarseReport says whether the fit made the descent from the start values over all rows
+// besides (option coarse check), and where both ended. Without it, this descent may end lower
+// than the fit.
+type CoarseReport struct {
+	Compared       bool     `json:"compared"`
+	Objective      *float64 `json:"objective,omitempty"`
+	PlainObjective *float64 `json:"plain_objective,omitempty"`
 }
 
 // StartReport describes one start of the optimiser. NLML is set if the objective is

@@ -62,6 +62,7 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.Objective, s.Value, s.Gradient, s.Seconds)
 		}
 	}
+	r.Coarse.write(&b)
 	if r.Test != nil {
 		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
 		if h := r.HeldOut; h != nil {

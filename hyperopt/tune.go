@@ -107,11 +107,21 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
 		return err
 	}
-	if found, err = t.alternatives(ctx, objectives, found, t.Descents(t.rows)); err != nil {
+	if found, err = t.alternatives(ctx, objectives, found); err != nil {
+		return err
+	}
+	if found, err = t.plain(ctx, objectives, found); err != nil {
 		return err
 	}
 	between := t.between("descent", objectives[0])
 	optima, dropped, err := t.distinct(ctx, &t.result.Result, found, between)
+	if err == nil {
+		var more bool
+		t.note(between.Best())
+		if found, more, err = t.lower(ctx, objectives, found); more && err == nil {
+			optima, dropped, err = t.distinct(ctx, &t.result.Result, found, between)
+		}
+	}
 	t.result.FullSize.Add(between.Counts())
 	if t.Restarts > 0 {
 		t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))

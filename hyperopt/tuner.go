@@ -29,6 +29,7 @@ type tuner struct {
 	// suggested counts the starts after the first that the problem suggested.
 	suggested int
 	full      []Session // over all rows, once opened
+	lowest    candidate // the lowest value over all rows outside of the descents
 	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 

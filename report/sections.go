@@ -150,6 +150,9 @@ func (s *subject) convergence() (page.Section, error) {
 	} else {
 		section.Notes = append(section.Notes, "The fit made one descent. Restarts would show whether another optimum is better.")
 	}
+	if r.Coarse != nil && !r.Coarse.Compared {
+		section.Notes = append(section.Notes, "Subsets of the rows led here. A descent from the start values over all rows may end lower; coarse check compares the two.")
+	}
 	section.Grids = some(optima(r), optimaParameters(r))
 	return section, nil
 }
@@ -158,7 +161,7 @@ func (s *subject) convergence() (page.Section, error) {
 func searchText(q *fit.SearchReport) []string {
 	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, counted(q.Starts+q.Stopped, "start"))
 	if q.Stopped > 0 {
-		text += fmt.Sprintf(" gpfit stopped %d early, with no chance to become the best.", q.Stopped)
+		text += fmt.Sprintf(" gpfit stopped %d early, which hardly looked able to become the best.", q.Stopped)
 	}
 	if q.Unseen == nil {
 		return []string{text, "Too few starts drawn at random reached an optimum to estimate the chance of a better one. More restarts help."}
