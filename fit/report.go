@@ -214,6 +214,9 @@ type SearchReport struct {
 	// Expected the expected number of optima. They are nil if the starts are too few.
 	Unseen   *float64 `json:"unseen_share,omitempty"`
 	Expected *float64 `json:"expected_optima,omitempty"`
+	// LeastRestarts is then the least number of restarts that can give an estimate, if each
+	// start runs to its end.
+	LeastRestarts int `json:"least_restarts_for_estimate,omitempty"`
 }
 
 // Coefficient is a coefficient of the mean function, in scaled and in original units.

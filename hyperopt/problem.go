@@ -142,6 +142,9 @@ type Result struct {
 	// Optima are the distinct optima that starts reached, best first, followed by
 	// the starts that were dropped; nil without restarts.
 	Optima []Optimum
+	// Suggested counts the starts that the problem suggests. Restarts beyond them are drawn
+	// at random.
+	Suggested int
 }
 
 // Stage is a step of the tuning on some number of rows: descents from all remaining

@@ -55,7 +55,7 @@ func (t *tuner) prepare() {
 	if t.Restarts == 0 {
 		n = min(n, 1+len(suggested))
 	}
-	t.starts, t.suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
+	t.starts, t.result.Suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
 	if t.raced() || len(t.stageSizes()) > 0 {
 		t.groups = grouped(t.problem.Groups())
 	}
@@ -81,7 +81,7 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	var found []candidate
 	for k, z := range t.starts {
 		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
-		if k > t.suggested { // the given start is the first
+		if k > t.result.Suggested { // the given start is the first
 			c.drawn = 1
 		}
 		found = append(found, c)
