@@ -116,7 +116,7 @@ func (s *SearchReport) write(b *strings.Builder, raced bool) {
 	}
 	fmt.Fprintf(b, "\nthe best optimum was reached by %d of %s", s.Best, counted(s.Starts+s.Stopped, "start"))
 	if s.Stopped > 0 {
-		fmt.Fprintf(b, "; gpfit stopped %d early, which hardly looked able to become the best", s.Stopped)
+		fmt.Fprintf(b, "; gpfit stopped %d early, which seemed unable to become the best", s.Stopped)
 	}
 	if s.Unseen == nil {
 		fmt.Fprintf(b, "\n%s: no estimate of the chance\nof a better optimum follows; it takes %s\n", s.Undrawn(), s.Remedy(raced))

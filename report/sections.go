@@ -162,7 +162,7 @@ func (s *subject) convergence() (page.Section, error) {
 func searchText(q *fit.SearchReport, raced bool) []string {
 	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, counted(q.Starts+q.Stopped, "start"))
 	if q.Stopped > 0 {
-		text += fmt.Sprintf(" gpfit stopped %d early, which hardly looked able to become the best.", q.Stopped)
+		text += fmt.Sprintf(" gpfit stopped %d early, which seemed unable to become the best.", q.Stopped)
 	}
 	if q.Unseen == nil {
 		return []string{text, fmt.Sprintf("There is no estimate of the chance of a better optimum: %s. It takes %s.", q.Undrawn(), q.Remedy(raced))}
