@@ -67,10 +67,10 @@ def telegraph(rng, times):
 
 
 def wide(rng):
-    """Six rows of eight columns, of which three have weights: 2, -1 and 0.5."""
-    for _ in range(6):
-        x = [rng.gauss(0, 1) for _ in range(8)]
-        yield x + [2 * x[0] - x[1] + 0.5 * x[2] + rng.gauss(0, 0.5)]
+    """Four rows of six columns, of which the first two have the weights 2 and -1."""
+    for _ in range(4):
+        x = [rng.gauss(0, 1) for _ in range(6)]
+        yield x + [2 * x[0] - x[1] + rng.gauss(0, 0.5)]
 
 
 def clusters(rng):
@@ -92,5 +92,5 @@ write("telegraph.csv", ["at0", "at06", "at18", "at1"], ((a, b, d, c) for a, b, c
 write("telegraph_units.csv", ["t", "at0", "at06", "at18"], [(0, 1, 0, 0), (0.6, 0, 1, 0), (1.8, 0, 0, 1)])
 SEEN = sorted(RNG.uniform(0, 12) for _ in range(25))
 write("telegraph_path.csv", ["t", "y"], zip(SEEN, telegraph(RNG, SEEN)))
-write("wide.csv", [f"x{j}" for j in range(1, 9)] + ["y"], wide(random.Random(20)))
+write("wide.csv", [f"x{j}" for j in range(1, 7)] + ["y"], wide(random.Random(20)))
 write("clusters.csv", ["x", "y"], clusters(random.Random(21)))

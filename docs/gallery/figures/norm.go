@@ -17,13 +17,13 @@ func minimumNorm(data string) (*plotting.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	figure := &plotting.Figure{Title: "Weights of six rows", SharedY: true}
-	lambdas := floats.LogSpan(make([]float64, 121), 1e-4, 1e3)
-	decades := floats.LogSpan(make([]float64, 6), 1e-3, 1e2)
+	figure := &plotting.Figure{Title: "Weights from four rows", SharedY: true, Size: plotting.Size{Width: 20, Height: 10}}
+	lambdas := floats.LogSpan(make([]float64, 121), 1e-3, 1e3)
+	decades := floats.LogSpan(make([]float64, 5), 1e-2, 1e2)
 	for _, side := range []struct {
 		title   string
 		columns int
-	}{{"Three columns", 3}, {"Eight columns", 8}} {
+	}{{"Two columns", 2}, {"Six columns", 6}} {
 		part := x.Slice(0, t.N, 0, side.columns)
 		primal, err := penalised(part, t.Y, lambdas, baseline.Primal)
 		if err != nil {
@@ -42,10 +42,14 @@ func minimumNorm(data string) (*plotting.Figure, error) {
 			X:     plotting.Axis{Label: "penalty λ", Log: true},
 			Y:     plotting.Axis{Label: "weight"},
 		}
-		crosses := &plotting.Points{Name: "dual form", Color: plotting.Grey, Shape: plotting.Cross, Radius: 3}
-		rings := &plotting.Points{Name: "λ = 0, by the SVD", Color: plotting.Grey, Shape: plotting.Ring, Radius: 4}
+		crosses := &plotting.Points{Color: plotting.Grey, Shape: plotting.Cross, Radius: 3}
+		rings := &plotting.Points{Color: plotting.Grey, Shape: plotting.Ring, Radius: 4}
 		for j, w := range shortest {
-			chart.Layers = append(chart.Layers, &plotting.Line{Name: t.FeatureNames[j], X: lambdas, Y: along(primal, j), Color: j})
+			line := &plotting.Line{X: lambdas, Y: along(primal, j), Color: j}
+			if side.columns == t.D { // both charts share one legend
+				line.Name, crosses.Name, rings.Name = t.FeatureNames[j], "dual form", "λ = 0, by the SVD"
+			}
+			chart.Layers = append(chart.Layers, line)
 			crosses.X, crosses.Y = append(crosses.X, decades...), append(crosses.Y, along(dual, j)...)
 			rings.X, rings.Y = append(rings.X, lambdas[0]), append(rings.Y, w)
 		}
