@@ -103,7 +103,7 @@ type Options struct {
 	StdErrors bool
 	// Posterior asks for draws of the parameters from their posterior, after the fit: by
 	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
-	// draws after PosteriorWarmup others; 0 means 4, 500 and 500. Laplace makes as many
+	// draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many
 	// draws as all chains. OnDraw, if not nil, is called after each iteration of a chain.
 	Posterior       PosteriorMethod            `hash:"omitzero"`
 	PosteriorChains int                        `hash:"omitzero"`
@@ -213,7 +213,7 @@ func (o Options) posteriorDraws() int  { return cmp.Or(o.PosteriorDraws, default
 const (
 	defaultChains = 4
 	defaultWarmup = 500
-	defaultDraws  = 500
+	defaultDraws  = 1000
 )
 
 // checkPosterior returns the options with an empty word for no draws.

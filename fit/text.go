@@ -81,8 +81,13 @@ func (r *Report) Text() string {
 // evaluated.
 func (r *Report) writeParameters(b *strings.Builder) {
 	width := 20
-	for _, name := range append(append([]string(nil), r.Names...), r.NamesOriginal...) {
+	for _, name := range r.Names {
 		width = max(width, utf8.RuneCountInString(name))
+	}
+	for _, part := range r.NamesOriginal {
+		if _, own := r.Parameters[part]; !own { // with an indent of two
+			width = max(width, 2+utf8.RuneCountInString(part))
+		}
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
 	if r.GradientLog != nil {

@@ -120,7 +120,7 @@ func posteriorOptions() Options {
 		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Places: places, Unset: "500",
 			Help:   "iterations of each chain in which the sampler adapts, and which are not kept",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorWarmup })},
-		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "500", NoVariable: true,
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "1000", NoVariable: true,
 			Help:   "draws of each chain",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
 	}
