@@ -38,6 +38,10 @@ func newReport(s *session, e evaluation) Report {
 			r.GradientLog[el.name] = e.grad[el.index]
 		}
 	}
+	for _, name := range j.params.zeros {
+		r.Names, r.Constants = append(r.Names, name), append(r.Constants, name)
+		r.Parameters[name] = 0
+	}
 	r.HeldOut = j.heldOut
 	r.Scores.Objective = s.foldScore()
 	r.addObjective(j, terms)
@@ -117,6 +121,11 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 			Value: o.Evaluations.Value, Gradient: o.Evaluations.Gradient,
 		})
 	}
+	if p := t.Plain; p != nil {
+		r.Coarse = &CoarseReport{Compared: true, Objective: Finite(p.Coarse), PlainObjective: Finite(p.F)}
+	} else if t.Subsets {
+		r.Coarse = &CoarseReport{}
+	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 
@@ -186,6 +195,9 @@ func (j *Job) originalUnits(target int, values []float64) units {
 				u.add(p.Name+"["+j.sample.names().Label(j.sample.columns[c])+"]", at(0, c))
 			}
 		}
+	}
+	for _, name := range j.params.zeros {
+		u.add(name, 0)
 	}
 	for i, e := range j.params.elements {
 		if e.group == graph.NoiseVariance {

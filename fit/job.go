@@ -94,7 +94,7 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parameters{free: all, indexed: s.indexed}
+	p := &parameters{free: all, zeros: m.program.Zeros, indexed: s.indexed}
 	from := func(o Options) error { return p.startFrom(s, m, o.From) }
 	floor := func(o Options) error { return p.floorNoise(s, o) }
 	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {

@@ -89,7 +89,7 @@ func TestStarts(t *testing.T) {
 	for _, text := range []string{
 		"rbf", "rbf(ard) + matern32*rq", "linear", "linear(ard)", "poly(4)", "poly(3, ard)", "periodic*linear", "cosine + cosine",
 		"constant", "rbf*(linear + rq*(periodic + constant))", "linear(ard)*(rbf + constant)", "(rbf + rq)*(cosine + constant) + linear",
-		"periodic + periodic", "poly(2, offset=0.25)",
+		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
 			task, err := Prepare(d, Options{Kernel: text, Standardize: how})

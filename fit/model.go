@@ -37,6 +37,7 @@ func newModel(s *sample, o Options) (*model, error) {
 	if o.ARD {
 		m.expr = kernel.WithARD(m.expr)
 	}
+	m.fixZeros(o.Fix)
 	if m.program, err = kernel.Compile(m.expr, s.columns); err != nil {
 		if len(s.columns) < s.data.D {
 			// The kernel may name a column that was left out.
@@ -45,6 +46,15 @@ func newModel(s *sample, o Options) (*model, error) {
 		return nil, err
 	}
 	return m, m.addMean(s, o)
+}
+
+// fixZeros makes the offsets that the options fix at 0 constants of the kernel.
+func (m *model) fixZeros(fix []Assignment) {
+	for _, a := range fix {
+		if a.Given && a.Value == 0 {
+			m.expr, _ = kernel.WithZero(m.expr, a.Name)
+		}
+	}
 }
 
 // addMean evaluates the mean function at the points and checks that its coefficients

@@ -107,7 +107,7 @@ func (r *Report) addOptima(j *Job, t *hyperopt.Result, scores []optimumScores) {
 			r.Optima[i].addTests(scores[i].tests)
 		}
 	}
-	r.Search = newSearch(hyperopt.NewCoverage(t.Optima))
+	r.Search = newSearch(hyperopt.NewCoverage(t.Optima), t.Suggested)
 	for i := 1; i < len(scores); i++ {
 		r.compareOptima(j, i, scores)
 	}
@@ -126,10 +126,12 @@ func (o *OptimumReport) addTests(tests []*TestScores) {
 }
 
 // newSearch converts the coverage of the starts.
-func newSearch(c hyperopt.Coverage) *SearchReport {
+func newSearch(c hyperopt.Coverage, suggested int) *SearchReport {
 	out := &SearchReport{Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Drawn: c.Drawn, Distinct: c.Distinct}
 	if share, ok := c.Unseen(); ok {
 		out.Unseen = &share
+	} else {
+		out.LeastRestarts = c.LeastRestarts(suggested)
 	}
 	if number, ok := c.Optima(); ok {
 		out.Expected = &number

@@ -62,6 +62,34 @@ func TestOptimaScores(t *testing.T) {
 // value returns the number.
 func (n Number) value() float64 { return float64(n) }
 
+// TestUndrawn checks what is said where the starts give no estimate.
+func TestUndrawn(t *testing.T) {
+	for _, c := range []struct {
+		s     SearchReport
+		raced bool
+		want  string
+	}{
+		{SearchReport{Starts: 3, Best: 2, LeastRestarts: 26}, false, "\nthe best optimum was reached by 2 of 3 starts\nthe starts that reached an optimum were chosen from the data, not drawn at random: no estimate of the chance\nof a better optimum follows; it takes restarts 26 or more\n"},
+		{SearchReport{Starts: 3, Best: 2, Drawn: 2, Distinct: 2, LeastRestarts: 27}, true, "\n2 starts drawn at random that found 2 optima are too few: no estimate of the chance\nof a better optimum follows; it takes restarts 27 or more, and coarse off, so that each start runs to its end\n"},
+		{SearchReport{Starts: 3, Best: 2}, false, "it takes more restarts\n"},
+	} {
+		var b strings.Builder
+		if c.s.write(&b, c.raced); !strings.HasSuffix(b.String(), c.want) {
+			t.Errorf("%+v: %q, want %q", c.s, b.String(), c.want)
+		}
+	}
+	// A fit with few restarts says how many more it takes, and that many are enough.
+	o := Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 2, Seed: 2}}
+	few := mustFit(t, twoOptima(60), o).Report.Search
+	if few.Unseen != nil || few.Drawn != 0 || few.LeastRestarts < 4 {
+		t.Fatalf("%+v", few)
+	}
+	o.Settings.Restarts = few.LeastRestarts
+	if more := mustFit(t, twoOptima(60), o).Report.Search; more.Drawn != 3 || more.Unseen == nil && more.Distinct < 2 || more.Unseen != nil && more.LeastRestarts != 0 {
+		t.Errorf("%+v", more)
+	}
+}
+
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
 	j, err := Prepare(twoOptima(20), Options{})

@@ -34,7 +34,7 @@ func (r *Report) writeOptima(b *strings.Builder) {
 		b.WriteByte('\n')
 	}
 	r.writeOptimaParameters(b)
-	r.Search.write(b)
+	r.Search.write(b, len(r.Starts) == 0)
 }
 
 // writeScores prints the scores of an optimum in original units; several targets share
@@ -88,21 +88,38 @@ func (r *Report) writeOptimaParameters(b *strings.Builder) {
 	}
 }
 
+// Undrawn says why the starts give no estimate.
+func (s *SearchReport) Undrawn() string {
+	if s.Drawn == 0 {
+		return "the starts that reached an optimum were chosen from the data, not drawn at random"
+	}
+	return fmt.Sprintf("%s drawn at random that found %s are too few", counted(s.Drawn, "start"), counted(s.Distinct, "optimum", "optima"))
+}
+
+// Remedy names the options that can give an estimate. raced says that starts were stopped
+// early, or would have been.
+func (s *SearchReport) Remedy(raced bool) string {
+	text := fmt.Sprintf("restarts %d or more", s.LeastRestarts)
+	if s.LeastRestarts == 0 { // the model of an earlier version
+		text = "more restarts"
+	}
+	if raced {
+		text += ", and coarse off, so that each start runs to its end"
+	}
+	return text
+}
+
 // write prints how often the best optimum was found and what that means.
-func (s *SearchReport) write(b *strings.Builder) {
+func (s *SearchReport) write(b *strings.Builder, raced bool) {
 	if s == nil {
 		return
 	}
 	fmt.Fprintf(b, "\nthe best optimum was reached by %d of %s", s.Best, counted(s.Starts+s.Stopped, "start"))
 	if s.Stopped > 0 {
-		fmt.Fprintf(b, "; gpfit stopped %d early, with no chance to become the best", s.Stopped)
+		fmt.Fprintf(b, "; gpfit stopped %d early, which seemed unable to become the best", s.Stopped)
 	}
 	if s.Unseen == nil {
-		b.WriteString("\ntoo few starts drawn at random reached an optimum to estimate the chance of a better one: more restarts help")
-		if s.Stopped > 0 {
-			b.WriteString(",\nand without subsets (coarse off) each start runs to its end")
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(b, "\n%s: no estimate of the chance\nof a better optimum follows; it takes %s\n", s.Undrawn(), s.Remedy(raced))
 		return
 	}
 	fmt.Fprintf(b, "\n%s drawn at random found %s: by estimate another start leads with probability %.2g to an\n", counted(s.Drawn, "start"), counted(s.Distinct, "optimum", "optima"), *s.Unseen)
@@ -111,6 +128,17 @@ func (s *SearchReport) write(b *strings.Builder) {
 		fmt.Fprintf(b, "; about %.2g are expected in all", *s.Expected)
 	}
 	b.WriteString("\n(Boender and Rinnooy Kan 1987; it assumes independent starts and nothing about the basins)\n")
+}
+
+// write prints how the end compares with the one of the descent from the start values.
+func (c *CoarseReport) write(b *strings.Builder) {
+	switch {
+	case c == nil:
+	case c.Objective == nil || c.PlainObjective == nil:
+		b.WriteString("subsets of the rows led here: a descent from the start values over all rows may end lower (coarse check compares)\n")
+	default:
+		fmt.Fprintf(b, "coarse to fine ended at %.4f, the descent from the start values over all rows at %.4f\n", *c.Objective, *c.PlainObjective)
+	}
 }
 
 // counted returns a number with its noun: the first word for 1, and otherwise the second,

@@ -104,7 +104,7 @@ type Options struct {
 	StdErrors bool
 	// Posterior asks for draws of the parameters from their posterior, after the fit: by
 	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
-	// draws after PosteriorWarmup others; 0 means 4, 500 and 500. Laplace makes as many
+	// draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many
 	// draws as all chains. OnDraw, if not nil, is called after each iteration of a chain.
 	Posterior       PosteriorMethod            `hash:"omitzero"`
 	PosteriorChains int                        `hash:"omitzero"`
@@ -219,7 +219,7 @@ func (o Options) posteriorDraws() int  { return cmp.Or(o.PosteriorDraws, default
 const (
 	defaultChains = 4
 	defaultWarmup = 500
-	defaultDraws  = 500
+	defaultDraws  = 1000
 )
 
 // checkPosterior returns the options with an empty word for no draws.
@@ -318,7 +318,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		return o, how, optionErrorf("std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml")
 	}
 	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
-		return o, how, optionErrorf("coarse", string(c), "must be auto, on or off")
+		return o, how, optionErrorf("coarse", string(c), "must be auto, on, off or check")
 	}
 	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
 		return o, how, optionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)

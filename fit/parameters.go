@@ -21,6 +21,8 @@ type parameters struct {
 	// priors by the name of their parameter.
 	priors   map[string]graph.Prior
 	warnings []string
+	// zeros are the names of the offsets that are the constant 0.
+	zeros []string
 	// indexed returns the indexed form of a name in an option.
 	indexed func(name string) string
 }
@@ -33,6 +35,8 @@ type parameter struct {
 	// given says that the options set the start, textStart that the kernel's
 	// text does, bounded that the options set the bounds.
 	given, textStart, bounded bool
+	// offset says that it may be the constant 0 if it is fixed.
+	offset bool
 }
 
 // element is a parameter of the model, free or tied.
@@ -120,6 +124,9 @@ func (p *parameters) mustFind(option, name string) ([]int, error) {
 	if found := p.find(name); found != nil {
 		return found, nil
 	}
+	if slices.Contains(p.zeros, name) {
+		return nil, optionErrorf(option, name, "%s is the constant 0 of the kernel, by its text or by option fix: leave out one of the two", name)
+	}
 	var names []string
 	indexed := p.indexed(name)
 	for _, e := range p.elements {
@@ -161,6 +168,9 @@ func (p *parameters) assign(o Options) error {
 		if fix {
 			option = "fix"
 		}
+		if fix && slices.Contains(p.zeros, a.Name) && (!a.Given || a.Value == 0) {
+			continue
+		}
 		found, err := p.mustFind(option, a.Name)
 		if err != nil {
 			return err
@@ -169,6 +179,9 @@ func (p *parameters) assign(o Options) error {
 			q := &p.free[k]
 			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
 				return optionErrorf(option, a.Name+"=0", "must be a positive number; option noise none fits without noise")
+			}
+			if a.Given && q.offset && a.Value == 0 {
+				return optionErrorf(option, a.Name+"=0", "a free offset cannot start at 0, because a fit varies its logarithm: option fix %s=0, or offset=0 in the kernel, makes it a constant", a.Name)
 			}
 			if a.Given && q.Log && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
 				return optionErrorf(option, a.String(), "must be a positive number")

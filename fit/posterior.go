@@ -33,6 +33,7 @@ type posterior struct {
 type coordinate struct {
 	index  int
 	name   string
+	log    bool    // z is a logarithm
 	lo, hi float64 // bounds of z
 	// jacobian says that the objective has a prior over exp z, whose density over z has
 	// the factor exp z.
@@ -62,7 +63,7 @@ func newPosterior(j *Job, z []float64, log *journal.Journal) (*posterior, error)
 		if q.Fixed {
 			continue
 		}
-		c := coordinate{index: i, name: q.Name, lo: math.Inf(-1), hi: math.Inf(1)}
+		c := coordinate{index: i, name: q.Name, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
 		density, given := j.params.priors[q.Name]
 		if q.bounded || given && hasBox(density) {
 			c.lo, c.hi = q.Z(q.Lower), q.Z(q.Upper)
@@ -159,14 +160,32 @@ type negative struct {
 	s *session
 }
 
+// overflows reports whether a parameter at u is no positive finite number: long steps of
+// the sampler get there. The density is zero there.
+func (p *posterior) overflows(u []float64) bool {
+	for i := range p.free {
+		z, _, _, _ := p.free[i].z(u[i])
+		if math.IsNaN(z) || math.IsInf(z, 0) || p.free[i].log && (math.Exp(z) == 0 || math.IsInf(math.Exp(z), 1)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Value implements [descent.Func].
 func (n *negative) Value(ctx context.Context, u []float64) (float64, error) {
+	if n.overflows(u) {
+		return math.Inf(1), nil
+	}
 	f, err := n.s.Value(ctx, n.vector(u))
 	return f + n.terms(u, nil, nil), err
 }
 
 // ValueGradient implements [descent.Func].
 func (n *negative) ValueGradient(ctx context.Context, u, grad []float64) (float64, error) {
+	if n.overflows(u) {
+		return math.Inf(1), nil
+	}
 	full := make([]float64, len(n.rest))
 	f, err := n.s.ValueGradient(ctx, n.vector(u), full)
 	return f + n.terms(u, full, grad), err

@@ -174,3 +174,31 @@ func TestPosteriorOptions(t *testing.T) {
 	}
 	var _ descent.Func = &negative{}
 }
+
+// TestPosteriorOverflow checks that the density is zero, and no error, where a trajectory of
+// the sampler leaves the range of floating-point numbers.
+func TestPosteriorOverflow(t *testing.T) {
+	j := mustPrepare(t, synthetic(20), Options{Posterior: HMC})
+	p, err := newPosterior(j, j.params.start(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = j.Measure(context.Background(), backend, func(parts *Parts) error {
+		n, grad := &negative{p, parts.session}, make([]float64, len(p.free))
+		for i := range p.free {
+			for _, u := range []float64{1e3, -1e3, math.Inf(1), math.NaN()} {
+				at := make([]float64, len(p.free))
+				at[i] = u
+				f, err := n.Value(context.Background(), at)
+				g, gerr := n.ValueGradient(context.Background(), at, grad)
+				if !math.IsInf(f, 1) || !math.IsInf(g, 1) || err != nil || gerr != nil {
+					t.Errorf("%s at %v: %v, %v, %v, %v", p.free[i].name, u, f, err, g, gerr)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -54,8 +54,10 @@ type Report struct {
 	// Parameters holds natural values of the scaled problem. GradientLog holds
 	// ∂objective/∂log parameter (∂objective/∂coefficient for the mean's) of the free
 	// parameters. Tied names the parameter whose value each of the others takes.
+	// Constants names the offsets that are the constant 0.
 	Parameters              map[string]float64 `json:"parameters"`
 	Tied                    map[string]string  `json:"tied,omitempty"`
+	Constants               []string           `json:"constants,omitempty"`
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	GradientLog             map[string]float64 `json:"gradient_log,omitempty"`
 	// Columns has an entry for each name in Parameters and ParametersOriginalUnits that
@@ -90,6 +92,8 @@ type Report struct {
 	Test          *TestScores    `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
+	// Coarse is set if subsets of the rows chose where the descents over all rows began.
+	Coarse *CoarseReport `json:"coarse,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`
@@ -122,6 +126,15 @@ type Counts struct {
 	FullSizeGradient int `json:"full_size_gradient"`
 	// Infeasible counts trials whose covariance was not positive definite.
 	Infeasible int `json:"infeasible"`
+}
+
+// CoarseReport says whether the fit made the descent from the start values over all rows
+// besides (option coarse check), and where both ended. Without it, this descent may end lower
+// than the fit.
+type CoarseReport struct {
+	Compared       bool     `json:"compared"`
+	Objective      *float64 `json:"objective,omitempty"`
+	PlainObjective *float64 `json:"plain_objective,omitempty"`
 }
 
 // StartReport describes one start of the optimiser. NLML is set if the objective is
@@ -201,6 +214,9 @@ type SearchReport struct {
 	// Expected the expected number of optima. They are nil if the starts are too few.
 	Unseen   *float64 `json:"unseen_share,omitempty"`
 	Expected *float64 `json:"expected_optima,omitempty"`
+	// LeastRestarts is then the least number of restarts that can give an estimate, if each
+	// start runs to its end.
+	LeastRestarts int `json:"least_restarts_for_estimate,omitempty"`
 }
 
 // Coefficient is a coefficient of the mean function, in scaled and in original units.

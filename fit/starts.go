@@ -319,13 +319,7 @@ func periodogram(column, targets []float64, most int) (peaks []peak, total float
 	// From one turn over the range to two rows a turn.
 	step := 1 / (periodOversampling * (hi - lo))
 	frequencies := min(periodOversampling*len(rows)/2, periodFrequencies)
-	power := make([]float64, frequencies)
-	for k := range power {
-		f := float64(k+periodOversampling) * step
-		for _, y := range series {
-			power[k] += wavePower(x, y, f)
-		}
-	}
+	power := wavePowers(x, series, periodOversampling*step, step, frequencies)
 	for k := 1; k+1 < frequencies; k++ {
 		if power[k] > power[k-1] && power[k] >= power[k+1] {
 			// The vertex of the parabola through the three values.
@@ -337,13 +331,40 @@ func periodogram(column, targets []float64, most int) (peaks []peak, total float
 	return peaks[:min(len(peaks), periodPeaks)], total, len(rows)
 }
 
-// wavePower returns by how much a wave of frequency f reduces the sum of squares of y.
-func wavePower(x, y []float64, f float64) float64 {
-	var c, s, cc, ss, cs float64
+// wavePowers returns by how much waves of frequencies first, first+step and so on reduce the
+// sums of squares of the series.
+func wavePowers(x []float64, series [][]float64, first, step float64, count int) []float64 {
+	// From one frequency to the next, the angle of each row turns by the same amount. After
+	// so many turns it is computed directly, which keeps rounding below 1e-14.
+	const turns = 32
+	cos, sin := make([]float64, len(x)), make([]float64, len(x))
+	turnCos, turnSin := make([]float64, len(x)), make([]float64, len(x))
 	for i, v := range x {
-		sin, cos := math.Sincos(2 * math.Pi * f * v)
-		c, s = c+cos*y[i], s+sin*y[i]
-		cc, ss, cs = cc+cos*cos, ss+sin*sin, cs+cos*sin
+		turnSin[i], turnCos[i] = math.Sincos(2 * math.Pi * step * v)
+	}
+	powers := make([]float64, count)
+	for k := range powers {
+		for i, v := range x {
+			if k%turns == 0 {
+				sin[i], cos[i] = math.Sincos(2 * math.Pi * (first + float64(k)*step) * v)
+				continue
+			}
+			cos[i], sin[i] = cos[i]*turnCos[i]-sin[i]*turnSin[i], sin[i]*turnCos[i]+cos[i]*turnSin[i]
+		}
+		for _, y := range series {
+			powers[k] += wavePower(cos, sin, y)
+		}
+	}
+	return powers
+}
+
+// wavePower returns by how much a wave with these cosines and sines reduces the sum of squares
+// of y.
+func wavePower(cos, sin, y []float64) float64 {
+	var c, s, cc, ss, cs float64
+	for i, v := range y {
+		c, s = c+cos[i]*v, s+sin[i]*v
+		cc, ss, cs = cc+cos[i]*cos[i], ss+sin[i]*sin[i], cs+cos[i]*sin[i]
 	}
 	if det := cc*ss - cs*cs; det > 1e-9*cc*ss {
 		return (c*c*ss - 2*c*s*cs + s*s*cc) / det

@@ -82,6 +82,7 @@ func kernelParameters(s *sample, m *model) []parameter {
 			unit = rootMeanNorm(s.points, p.Dims)
 			q.Start = unit
 		}
+		q.offset = p.Kind == kernel.Offset
 		bounds := kindBounds[p.Kind]
 		q.Lower, q.Upper = unit*bounds[0], unit*bounds[1]
 		for i, name := range p.ElementNames() {

@@ -63,6 +63,7 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.Objective, s.Value, s.Gradient, s.Seconds)
 		}
 	}
+	r.Coarse.write(&b)
 	if r.Test != nil {
 		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
 		if h := r.HeldOut; h != nil {
@@ -81,8 +82,13 @@ func (r *Report) Text() string {
 // evaluated.
 func (r *Report) writeParameters(b *strings.Builder) {
 	width := 20
-	for _, name := range append(append([]string(nil), r.Names...), r.NamesOriginal...) {
+	for _, name := range r.Names {
 		width = max(width, utf8.RuneCountInString(name))
+	}
+	for _, part := range r.NamesOriginal {
+		if _, own := r.Parameters[part]; !own { // with an indent of two
+			width = max(width, 2+utf8.RuneCountInString(part))
+		}
 	}
 	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
 	if r.GradientLog != nil {
@@ -96,6 +102,8 @@ func (r *Report) writeParameters(b *strings.Builder) {
 		fmt.Fprintf(b, "  %14s", r.originalText(name))
 		if source, ok := r.Tied[name]; ok {
 			fmt.Fprintf(b, "  tied to %s", source)
+		} else if slices.Contains(r.Constants, name) {
+			b.WriteString("  constant")
 		} else if g, ok := r.GradientLog[name]; ok {
 			fmt.Fprintf(b, "  %14.3g", g)
 		}

@@ -63,13 +63,13 @@ func (w *workplace) Room(ctx context.Context, workers int) error {
 	return nil
 }
 
-// releaseFrom is the number of rows from which the memory of a matrix, 64 MB, is worth a
+// releaseFrom is the number of rows from which the memory of a matrix, 16 MB, is worth a
 // garbage collection, which takes milliseconds.
-const releaseFrom = 2800
+const releaseFrom = 1400
 
 // releaseMatrices returns the memory of closed workspaces to the system before one of
-// n rows is opened. Otherwise the workspaces of Room and of stages on fewer rows would
-// keep more memory than another matrix until the next collection.
+// n rows is opened. Otherwise the workspaces of Room and of earlier stages would keep
+// more memory than another matrix until the next collection.
 func releaseMatrices(n int) {
 	if n >= releaseFrom {
 		debug.FreeOSMemory()
@@ -88,6 +88,7 @@ func (w *workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 		w.full = append(w.full, s)
 		return s, nil
 	}
+	releaseMatrices(len(rows))
 	sub := w.job.plain(len(rows)).on(w.job.sample.withRows(rows))
 	if !sub.model.determinedBy(sub.sample) || sub.opts.Objective.LeavesFoldsOut() && len(sub.sample.foldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined

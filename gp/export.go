@@ -344,6 +344,11 @@ func (x *exporter) place(out *node, prefix string) {
 			out.Parameters[name] = values[0]
 		}
 	}
+	for _, name := range x.prog.Zeros {
+		if own, ok := strings.CutPrefix(name, prefix); ok && !strings.Contains(own, ".") {
+			out.Parameters[own] = 0.0
+		}
+	}
 }
 
 // childPrefix returns the path of the i-th term or factor in names of parameters.

@@ -83,7 +83,7 @@ var exportKernels = []string{
 	"rbf(ard) + matern32", "rbf*matern12(dims=0) + matern52(ard, dims=[2, 0])",
 	"rbf(dims=0)*(matern32 + matern52(dims=2))*(rbf + matern12)",
 	"rq", "rq(ard, dims=[2, 0])", "periodic", "periodic(ard)", "periodic(dims=2)*rbf", "linear", "linear(ard) + rbf", "linear(dims=0) + constant",
-	"poly", "poly(3, ard)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
+	"poly", "poly(3, ard)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
 }
 
 // compiledKernels contain leaves that are exported as operations.

@@ -169,6 +169,7 @@ func TestWeightsOfFeatures(t *testing.T) {
 		phi   func(a, b float64) []float64 // of centred columns in original units
 	}{
 		"poly(2)":                    {"1 f0 f2 f0^2 f0*f2 f2^2", func(a, b float64) []float64 { return []float64{1, a, b, a * a, a * b, b * b} }},
+		"poly(2, offset=0)":          {"f0^2 f0*f2 f2^2", func(a, b float64) []float64 { return []float64{a * a, a * b, b * b} }},
 		"constant":                   {"1", func(a, b float64) []float64 { return []float64{1} }},
 		"linear(dims=0)*linear(ard)": {"f0^2 f0*f2", func(a, b float64) []float64 { return []float64{a * a, a * b} }},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gpfit/hyperopt/descent"
@@ -16,7 +15,7 @@ import (
 
 // alternatives descends from the best alternative to the best end, unless that is much
 // worse, and adds its outcome to the result and its start to found.
-func (t *tuner) alternatives(ctx context.Context, objectives []Session, found []candidate, settings descent.Options) ([]candidate, error) {
+func (t *tuner) alternatives(ctx context.Context, objectives []Session, found []candidate) ([]candidate, error) {
 	if !t.racing() || !t.result.Status.Converged() {
 		return found, nil
 	}
@@ -39,21 +38,10 @@ func (t *tuner) alternatives(ctx context.Context, objectives []Session, found []
 	if !(best.f <= t.result.F+worthwhile) {
 		return found, nil
 	}
-	settings.Race = false
-	result, err := t.minimize(ctx, objectives, "alternative", []candidate{best}, settings)
-	if result == nil || result.X == nil || len(result.Starts) == 0 {
-		return found, err
+	result, found, err := t.another(ctx, objectives, "alternative", found, best)
+	if result != nil {
+		values.Add(result.Evaluations)
+		t.record(Stage{Step: "alternatives", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: values}, began)
 	}
-	t.result.FullSize.Add(result.Evaluations)
-	all := &t.result.Result
-	all.Starts = append(all.Starts, result.Starts[0])
-	iterations, evaluations := all.Iterations+result.Iterations, all.Evaluations
-	evaluations.Add(result.Evaluations)
-	if result.F < all.F {
-		all.StartResult, all.BestStart = result.StartResult, len(all.Starts)-1
-	}
-	all.Iterations, all.Evaluations = iterations, evaluations
-	values.Add(result.Evaluations)
-	t.record(Stage{Step: "alternatives", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: values}, began)
-	return append(slices.Clone(found), best), err
+	return found, err
 }

@@ -25,9 +25,13 @@ func Expected(s Settings, rows, free int) []Expectation {
 	t := &tuner{Settings: s, rows: rows, free: free}
 	t.starts = make([][]float64, t.startCount())
 	finals, alone := t.finals(), typicalAlone+typicalPerParameter*free
+	check := 0
+	if s.Coarse == CoarseCheck {
+		check = alone
+	}
 	if t.halved() {
 		return []Expectation{{(rows + 1) / 2, halfEvaluations * len(t.starts)},
-			{rows, len(t.starts) + alone + typicalOverAll*(finals-1)}}
+			{rows, len(t.starts) + alone + typicalOverAll*(finals-1) + check}}
 	}
 	sizes := t.stageSizes()
 	if len(sizes) == 0 {
@@ -37,5 +41,5 @@ func Expected(s Settings, rows, free int) []Expectation {
 	for _, m := range sizes[1:] {
 		out = append(out, Expectation{m, typicalFurther * finals})
 	}
-	return append(out, Expectation{rows, typicalOverAll * finals})
+	return append(out, Expectation{rows, typicalOverAll*finals + check})
 }

@@ -15,6 +15,8 @@ func TestExpected(t *testing.T) {
 		{Settings{}, 150, 3, []Expectation{{150, 28}}},
 		{Settings{}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 11}}},
 		{Settings{Coarse: CoarseOff, Restarts: 1}, 3000, 3, []Expectation{{3000, 56}}},
+		{Settings{Coarse: CoarseCheck}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 39}}},
+		{Settings{Coarse: CoarseCheck}, 150, 3, []Expectation{{150, 28}}},
 		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 80}, {600, 58}}},
 		{Settings{Restarts: 2}, 3000, 3, []Expectation{{750, 144}, {1500, 24}, {3000, 33}}},
 	} {

@@ -200,6 +200,7 @@ func (t *tuner) recordValues(done []half, began time.Time, err error) error {
 	case err != nil && known:
 		t.result.X, t.result.F = done[best].Z, done[best].full // the best so far
 	case err == nil && known:
+		t.note(descent.Point{Z: done[best].Z, F: done[best].full})
 		t.record(Stage{Step: "values", Rows: t.rows, Starts: len(done), Z: done[best].Z, F: done[best].full, Evaluations: values}, began)
 	}
 	return err

@@ -141,6 +141,11 @@ func (c Coverage) Unseen() (share float64, ok bool) {
 	return w * (w + 1) / (n * (n - 1)), true
 }
 
+// LeastRestarts returns the least number of restarts with which Unseen can be known, if all
+// starts run to their end and the random ones find no more optima than now: suggested starts
+// precede those drawn at random.
+func (c Coverage) LeastRestarts(suggested int) int { return suggested + max(c.Distinct, 1) + 2 }
+
 // Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below
 // w+3.
 func (c Coverage) Optima() (number float64, ok bool) {

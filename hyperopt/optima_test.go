@@ -32,6 +32,33 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// TestLeastRestarts checks that the number of restarts that is said to give an estimate does,
+// and one fewer does not.
+func TestLeastRestarts(t *testing.T) {
+	suggested := [][]float64{{-1, -3, 0.25}, {1, -2.5, 0.25}, {2, -1, 0.25}, {-3, 3, 0.25}}
+	run := func(restarts int) (Coverage, *Result) {
+		r, err := Tune(t.Context(), &table{n: 300, starts: suggested}, Settings{Restarts: restarts, Coarse: CoarseOff, Seed: 5}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewCoverage(r.Optima), r
+	}
+	first, r := run(2)
+	if first.Drawn != 0 || r.Suggested != len(suggested) || first.LeastRestarts(r.Suggested) != len(suggested)+3 {
+		t.Fatalf("%+v, %d suggested, %d restarts", first, r.Suggested, first.LeastRestarts(r.Suggested))
+	}
+	// The first random starts may find two optima, which asks for one more.
+	few, _ := run(first.LeastRestarts(r.Suggested) - 1)
+	need := few.LeastRestarts(r.Suggested)
+	for restarts, want := range map[int]bool{need - 1: false, need: true} {
+		if c, _ := run(restarts); c.Drawn != restarts-len(suggested) {
+			t.Errorf("%d restarts: %+v", restarts, c)
+		} else if _, ok := c.Unseen(); ok != want {
+			t.Errorf("%d restarts: %+v, estimate %v, want %v", restarts, c, ok, want)
+		}
+	}
+}
+
 // TestUnseenShare checks the estimate by its definition: if the number of optima is
 // unknown (all of 1 … 60 alike, an approximation of the improper prior) and their shares
 // are uniform on the simplex, the average unseen share among draws with the same n and w

@@ -67,10 +67,13 @@ const (
 	CoarseAuto Coarse = "auto"
 	CoarseOn   Coarse = "on"
 	CoarseOff  Coarse = "off"
+	// CoarseCheck is CoarseAuto with the descent from the start values over all rows
+	// besides, to compare: the better end is the result.
+	CoarseCheck Coarse = "check"
 )
 
 // Coarses returns all values, the default first.
-func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff} }
+func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff, CoarseCheck} }
 
 // DefaultToleranceNats and LargeToleranceNats are the defaults of Settings.ToleranceNats for
 // fewer than 2,000 rows, where evaluations are cheap, and from there on. They move a
@@ -118,7 +121,7 @@ func (s Settings) Check() error {
 	case math.IsNaN(s.ToleranceNats) || math.IsInf(s.ToleranceNats, 0):
 		return fmt.Errorf("hyperopt: ToleranceNats is not a finite number: %g", s.ToleranceNats)
 	case s.Coarse != "" && !slices.Contains(Coarses(), s.Coarse):
-		return fmt.Errorf("hyperopt: Coarse is %q: must be auto, on or off", s.Coarse)
+		return fmt.Errorf("hyperopt: Coarse is %q: must be auto, on, off or check", s.Coarse)
 	}
 	return nil
 }
@@ -131,9 +134,17 @@ type Result struct {
 	Total, FullSize descent.Evaluations
 	// Path lists the stages in order; the last is over all rows.
 	Path []Stage
+	// Subsets means that descents on fewer rows chose where those over all rows began, so
+	// that the descent from the start values may end lower. Plain compares the two; nil
+	// without CoarseCheck.
+	Subsets bool
+	Plain   *PlainDescent
 	// Optima are the distinct optima that starts reached, best first, followed by
 	// the starts that were dropped; nil without restarts.
 	Optima []Optimum
+	// Suggested counts the starts that the problem suggests. Restarts beyond them are drawn
+	// at random.
+	Suggested int
 }
 
 // Stage is a step of the tuning on some number of rows: descents from all remaining
@@ -142,7 +153,8 @@ type Stage struct {
 	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of
 	// each start on a random half of the rows) and "values" (over all rows, at the
 	// ends of these). "alternatives" are values at alternatives to the best end and a
-	// descent from the best of them.
+	// descent from the best of them. "plain" is the descent from the start values that
+	// CoarseCheck asks for, and "lower" one from a point where a value was below the end.
 	Step string
 	Rows int
 	// Starts counts the descents, Optima the distinct optima among their ends.
@@ -154,6 +166,10 @@ type Stage struct {
 	Evaluations descent.Evaluations
 	Took        time.Duration
 }
+
+// PlainDescent compares the end of the descent from the start values over all rows, F,
+// with the one that began on fewer rows, Coarse.
+type PlainDescent struct{ Coarse, F float64 }
 
 // Optimum is a local optimum that starts reached, or the last point of a dropped
 // start.

@@ -55,7 +55,7 @@ func (t *tuner) prepare() {
 	if t.Restarts == 0 {
 		n = min(n, 1+len(suggested))
 	}
-	t.starts, t.suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
+	t.starts, t.result.Suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
 	if t.raced() || len(t.stageSizes()) > 0 {
 		t.groups = grouped(t.problem.Groups())
 	}
@@ -81,7 +81,7 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	var found []candidate
 	for k, z := range t.starts {
 		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
-		if k > t.suggested { // the given start is the first
+		if k > t.result.Suggested { // the given start is the first
 			c.drawn = 1
 		}
 		found = append(found, c)
@@ -107,11 +107,21 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
 		return err
 	}
-	if found, err = t.alternatives(ctx, objectives, found, t.Descents(t.rows)); err != nil {
+	if found, err = t.alternatives(ctx, objectives, found); err != nil {
+		return err
+	}
+	if found, err = t.plain(ctx, objectives, found); err != nil {
 		return err
 	}
 	between := t.between("descent", objectives[0])
 	optima, dropped, err := t.distinct(ctx, &t.result.Result, found, between)
+	if err == nil {
+		var more bool
+		t.note(between.Best())
+		if found, more, err = t.lower(ctx, objectives, found); more && err == nil {
+			optima, dropped, err = t.distinct(ctx, &t.result.Result, found, between)
+		}
+	}
 	t.result.FullSize.Add(between.Counts())
 	if t.Restarts > 0 {
 		t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))

@@ -26,10 +26,9 @@ type tuner struct {
 	dropped []candidate // over all rows, and on fewer
 	anew    bool        // whether the stage over all rows started over, see overAll
 	starts  [][]float64
-	// suggested counts the starts after the first that the problem suggested.
-	suggested int
-	full      []Session // over all rows, once opened
-	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
+	full    []Session // over all rows, once opened
+	lowest  candidate // the lowest value over all rows outside of the descents
+	groups  [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
 // candidate is a point that one or more starts have reached.

@@ -243,6 +243,10 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 			}
 			continue
 		}
+		if l.isZero(q.Name) {
+			c.prog.Zeros = append(c.prog.Zeros, prefix+q.Name)
+			continue
+		}
 		param, err := c.parameter(l, q, prefix, dims, labels, st)
 		if err != nil {
 			return nil, err

@@ -28,6 +28,8 @@ func TestFiniteFeatures(t *testing.T) {
 		{"linear(ard)", []string{"a", "b"}},
 		{"constant", []string{"1"}},
 		{"poly", []string{"1", "a", "b", "a^2", "a*b", "b^2"}},
+		{"poly(2, offset=0)", []string{"a^2", "a*b", "b^2"}},
+		{"poly(3, offset=0, dims=1)", []string{"b^3"}},
 		{"poly(3, ard, dims=1)", []string{"1", "b", "b^2", "b^3"}},
 		{"linear*linear(ard)", []string{"a^2", "a*b", "b^2"}},
 		{"(linear(dims=0) + constant)*linear(dims=1)", []string{"b", "a*b"}},

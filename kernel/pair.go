@@ -26,8 +26,11 @@ type Pair struct {
 // Degree returns the leaf's degree, if its family has one.
 func (p *Pair) Degree() int { return p.leaf.degree() }
 
-// Parameter returns a scalar parameter of the leaf.
+// Parameter returns a scalar parameter of the leaf. An offset may be the number 0.
 func (p *Pair) Parameter(name string) *Node {
+	if p.leaf.isZero(name) {
+		return p.Number(0)
+	}
 	q := p.placed[name]
 	if q == nil || q.Vector {
 		p.Fail("kernel: %s has no parameter %q that is one number", p.leaf.Family.Name, name)

@@ -41,7 +41,8 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	        | "formula" "(" formula { "," argument } ")"
 //
 // An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the
-// number of a family that has one, `poly(3)` or `poly(degree=3)`. A list is a
+// number of a family that has one, `poly(3)` or `poly(degree=3)`. `offset=0` makes an
+// offset the constant 0, which is no parameter. A list is a
 // number or `[n, n, …]`; dims takes indices of columns or their names, in double
 // quotes if they have blanks, brackets, commas, quotes or equals signs, or look like
 // numbers. A formula is arithmetic on features of a pair of points; see the package
@@ -178,7 +179,7 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 		if leaf.Start == nil {
 			leaf.Start = map[string][]float64{}
 		}
-		leaf.Start[name], err = p.startValues()
+		leaf.Start[name], err = p.startValues(leaf.Family.takesZero(name))
 		return err
 	}
 	known := append([]string{"ard", "dims"}, leaf.Family.parameterNames()...)
@@ -211,17 +212,23 @@ func (p *parser) number(leaf *Leaf, n *number, start int, name string) error {
 	return nil
 }
 
-func (p *parser) startValues() ([]float64, error) {
+// startValues reads the start values of a parameter, positive numbers. zero allows 0, too.
+func (p *parser) startValues(zero bool) ([]float64, error) {
 	if err := p.Expect('='); err != nil {
 		return nil, err
 	}
 	var out []float64
 	err := p.Numbers(func(text string, start int) error {
 		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		switch {
+		case err == nil && v == 0 && zero:
+		case err == nil && v > 0 && !math.IsInf(v, 0):
+		case zero:
+			return p.Fail(start, "an offset starts at a positive number or is the constant 0, not %q", text)
+		default:
 			return p.Fail(start, "a start value is a positive number, not %q", text)
 		}
-		out = append(out, v)
+		out = append(out, math.Abs(v))
 		return nil
 	})
 	return out, err

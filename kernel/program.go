@@ -80,7 +80,8 @@ const (
 	// Shape is a number of order one without units, such as α or the lengthscale of
 	// periodic, which divides a sine.
 	Shape
-	// Offset is the constant that poly adds to an inner product.
+	// Offset is a constant that is added to an inner product, as in poly. The text of a
+	// kernel may set it to 0; it is then no parameter.
 	Offset
 	// InnerScale is a lengthscale whose square divides inner products.
 	InnerScale
@@ -146,6 +147,8 @@ type Program struct {
 	// Params describes θ, a vector of NumParams positive numbers.
 	Params    []Param
 	NumParams int
+	// Zeros are the names of the offsets that are the constant 0; θ does not have them.
+	Zeros []string
 	// terms are the terms of the outermost sum.
 	terms    []termRange
 	gradient func() *Gradient
@@ -181,9 +184,22 @@ func (p *Program) CheckTheta(theta []float64) error {
 	}
 	names := p.Names()
 	for i, v := range theta {
+		if v == 0 && p.kindAt(i) == Offset {
+			return &CompileError{Msg: fmt.Sprintf("%s = 0: write offset=0 in the kernel, which makes it a constant; parameters must be positive finite numbers", names[i])}
+		}
 		if !(v > 0) || math.IsInf(v, 0) {
 			return &CompileError{Msg: fmt.Sprintf("%s = %v: must be a positive finite number", names[i], v)}
 		}
 	}
 	return nil
+}
+
+// kindAt returns the kind of an element of θ.
+func (p *Program) kindAt(index int) Kind {
+	for _, q := range p.Params {
+		if index < q.Offset+q.Size {
+			return q.Kind
+		}
+	}
+	return 0
 }

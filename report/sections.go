@@ -148,25 +148,30 @@ func (s *subject) convergence() (page.Section, error) {
 	}
 	section.Notes = []string{text + "."}
 	section.Notes = append(section.Notes, fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant))
-	if s.model.Locals != nil {
+	switch {
+	case s.model.Locals != nil:
 		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")
-	} else if r.Search != nil {
-		section.Notes = append(section.Notes, searchText(r.Search)...)
-	} else {
+	case r.Search != nil:
+		section.Notes = append(section.Notes, searchText(r.Search, len(r.Starts) == 0)...)
+	default:
 		section.Notes = append(section.Notes, "The fit made one descent. Restarts would show whether another optimum is better.")
+	}
+	if r.Coarse != nil && !r.Coarse.Compared {
+		section.Notes = append(section.Notes, "Subsets of the rows led here. A descent from the start values over all rows may end lower; coarse check compares the two.")
 	}
 	section.Grids = some(optima(r), optimaParameters(r), s.expertFits())
 	return section, nil
 }
 
-// searchText says how often the best optimum was found, and what that means.
-func searchText(q *fit.SearchReport) []string {
+// searchText says how often the best optimum was found, and what that means. raced says that
+// the starts raced.
+func searchText(q *fit.SearchReport, raced bool) []string {
 	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, counted(q.Starts+q.Stopped, "start"))
 	if q.Stopped > 0 {
-		text += fmt.Sprintf(" gpfit stopped %d early, with no chance to become the best.", q.Stopped)
+		text += fmt.Sprintf(" gpfit stopped %d early, which seemed unable to become the best.", q.Stopped)
 	}
 	if q.Unseen == nil {
-		return []string{text, "Too few starts drawn at random reached an optimum to estimate the chance of a better one. More restarts help."}
+		return []string{text, fmt.Sprintf("There is no estimate of the chance of a better optimum: %s. It takes %s.", q.Undrawn(), q.Remedy(raced))}
 	}
 	found := "1 optimum"
 	if q.Distinct != 1 {

@@ -81,7 +81,7 @@ type Options struct {
 	ToleranceNats *float64 `yaml:"tolerance_nats,omitempty" json:"tolerance_nats,omitempty"`
 	// Optimizer: method of descent; methods other than lbfgs are for comparison.
 	Optimizer *string `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
-	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on.
+	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one.
 	Coarse *string `yaml:"coarse,omitempty" json:"coarse,omitempty"`
 	// SaveFactor: store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once.
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`

@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--gpfit", default="gpfit")
     parser.add_argument("--rows", default="50,100,200")
     parser.add_argument("--warmup", type=int, default=500)
-    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--chain-method", default="sequential")
     o = parser.parse_args()

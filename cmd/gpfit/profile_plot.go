@@ -40,6 +40,12 @@ func profileFigure(p *fit.Profile) *plotting.Figure {
 		for i := range p.Sections {
 			f.Charts = append(f.Charts, curveChart(p, &p.Sections[i], label))
 		}
+		if len(f.Charts) > 1 { // the label of the axes is longer than small charts are high
+			f.Title += ", in nats from the best optimum"
+			for i := range f.Charts {
+				f.Charts[i].Y.Label = "nats"
+			}
+		}
 	}
 	return f
 }

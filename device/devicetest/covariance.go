@@ -31,12 +31,16 @@ type leaf struct {
 	columns []int
 	degree  int
 	places  map[string][]int
+	start   map[string][]float64 // of the text
 }
 
-// parameter returns a parameter of the q-th column, or 1 if the leaf has no
-// parameter of that name.
+// parameter returns a parameter of the q-th column. It is 0 if the text says so, and 1 if
+// the leaf has no parameter of that name.
 func (p pair) parameter(name string, q int) complex128 {
 	places := p.places[name]
+	if v := p.start[name]; len(places) == 0 && len(v) == 1 && v[0] == 0 {
+		return 0
+	}
 	if len(places) == 0 {
 		return 1
 	}
@@ -300,7 +304,7 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 // leaf finds the parameters of a leaf; a parameter for each column is found by the
 // column's number.
 func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
-	out := &leaf{columns: l.Dims, degree: l.Degree, places: map[string][]int{}}
+	out := &leaf{columns: l.Dims, degree: l.Degree, places: map[string][]int{}, start: l.Start}
 	if out.columns == nil {
 		out.columns = kernel.Columns(b.d)
 	}

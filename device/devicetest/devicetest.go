@@ -59,7 +59,7 @@ func kernels() []string {
 	}
 	return append(out, formulaText, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
 		"rq(ard) + linear(dims=0)*cosine(dims=1)", "periodic(ard)*rbf(dims=1) + constant",
-		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)")
+		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)", "poly(2, offset=0)")
 }
 
 // problem is a random test problem.

@@ -25,6 +25,20 @@ def bandwidth(rng):
         yield x, math.sin(4 * math.pi * x) + rng.gauss(0, 0.3)
 
 
+def sites(rng):
+    """A wave at 50 sites with four rows each, of which 26 sites are new.
+
+    The errors have the standard deviation 0.4. In the first target nearly all of the error
+    belongs to the row, in the second to the site.
+    """
+    for site in range(1, 51):
+        centre, error = rng.uniform(0, 10), rng.gauss(0, 0.4)
+        for _ in range(4):
+            x = centre + rng.uniform(-0.1, 0.1)
+            independent = math.sin(x) + rng.gauss(0, math.hypot(0.4, 0.1))
+            yield site, x, independent, math.sin(x) + error + rng.gauss(0, 0.1), site > 24
+
+
 def growth(rng):
     """A wave on a slope, for training sets of growing size."""
     for _ in range(260):
@@ -52,6 +66,13 @@ def telegraph(rng, times):
     return values
 
 
+def wide(rng):
+    """Four rows of six columns, of which the first two have the weights 2 and -1."""
+    for _ in range(4):
+        x = [rng.gauss(0, 1) for _ in range(6)]
+        yield x + [2 * x[0] - x[1] + rng.gauss(0, 0.5)]
+
+
 def clusters(rng):
     """Three groups of places, each with a function of its own."""
     for centre, slope, wave in ((0, 1.0, 3.0), (10, -0.8, 2.0), (20, 0.3, 4.0)):
@@ -61,6 +82,7 @@ def clusters(rng):
 
 
 write("bandwidth.csv", ["x", "y"], bandwidth(random.Random(13)))
+write("sites.csv", ["site", "x", "independent", "shared", "new"], sites(random.Random(14)))
 write("growth.csv", ["x", "y"], growth(random.Random(17)))
 write("interpolation.csv", ["x", "y"], interpolation())
 TIMES = [0, 0.6, 1, 1.8]  # the signal is predicted at 1 from the other three times
@@ -70,4 +92,5 @@ write("telegraph.csv", ["at0", "at06", "at18", "at1"], ((a, b, d, c) for a, b, c
 write("telegraph_units.csv", ["t", "at0", "at06", "at18"], [(0, 1, 0, 0), (0.6, 0, 1, 0), (1.8, 0, 0, 1)])
 SEEN = sorted(RNG.uniform(0, 12) for _ in range(25))
 write("telegraph_path.csv", ["t", "y"], zip(SEEN, telegraph(RNG, SEEN)))
+write("wide.csv", [f"x{j}" for j in range(1, 7)] + ["y"], wide(random.Random(20)))
 write("clusters.csv", ["x", "y"], clusters(random.Random(21)))

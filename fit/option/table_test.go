@@ -191,7 +191,7 @@ func TestRange(t *testing.T) {
 		{"noise-floor", "0", "option noise-floor 0: must be a positive number"},
 		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be a positive number, the variance in scaled units, or a number followed by :original"},
 		{"max-jitter", "nan", "option max-jitter nan: must be a nonnegative number"},
-		{"coarse", "atuo", `option coarse "atuo": must be auto, on or off (did you mean "auto"?)`},
+		{"coarse", "atuo", `option coarse "atuo": must be auto, on, off or check (did you mean "auto"?)`},
 		{"scores", "loo,xv", `option scores "xv": must be loo or cv`},
 		{"seed", "-1", "option seed -1: must be a nonnegative whole number"},
 		{"kernel", "rbf(", "kernel: expected an argument of rbf"},

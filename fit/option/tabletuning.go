@@ -100,7 +100,7 @@ func tuningOptions() Options {
 			Help:   "method of descent; methods other than lbfgs are for comparison",
 			Assign: func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
 		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
-			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on",
+			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one",
 			Assign: word(func(v *Values) *hyperopt.Coarse { return &v.Fit.Settings.Coarse })},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Places: []string{"fit"}, Placeholder: "FILE",
 			Help:   "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends",
@@ -120,7 +120,7 @@ func posteriorOptions() Options {
 		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Places: places, Unset: "500",
 			Help:   "iterations of each chain in which the sampler adapts, and which are not kept",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorWarmup })},
-		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "500", NoVariable: true,
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "1000", NoVariable: true,
 			Help:   "draws of each chain",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
 	}

@@ -92,6 +92,9 @@ func NewOracle(obj Func, log *journal.Sequence) *Oracle {
 // Counts returns the evaluations so far.
 func (e *Oracle) Counts() Evaluations { return e.counts }
 
+// Best returns the point with the lowest finite value; Z is nil before there is one.
+func (e *Oracle) Best() Point { return e.best }
+
 // Reason returns the error that made the latest infeasible point infeasible.
 func (e *Oracle) Reason() error { return e.reason }
 

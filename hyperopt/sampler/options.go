@@ -17,7 +17,7 @@ type Density interface {
 // Options configures [Run]. The zero value is ready to use.
 type Options struct {
 	// Chains, Warmup and Draws are the number of chains and of iterations of each; 0 means
-	// 4, 500 and 500. The draws of the warm-up are not kept.
+	// 4, 500 and 1000. The draws of the warm-up are not kept.
 	Chains, Warmup, Draws int
 	// TargetAccept is the mean probability of acceptance to which the step size adapts;
 	// 0 means 0.8.
@@ -44,7 +44,7 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.Chains, 4)
 	set(&o.Warmup, 500)
-	set(&o.Draws, 500)
+	set(&o.Draws, 1000)
 	set(&o.MaxDepth, 10)
 	set(&o.Workers, 1)
 	if o.TargetAccept == 0 {

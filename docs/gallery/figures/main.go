@@ -17,6 +17,7 @@ import (
 var figures = map[string]func(data string) (*plotting.Figure, error){
 	"basis-fits.svg":    basisFits,
 	"lasso-path.svg":    lassoPath,
+	"minimum-norm.svg":  minimumNorm,
 	"ridge-path.svg":    ridgePath,
 	"spline-knots.svg":  splineKnots,
 	"weights-plane.svg": weightsPlane,

@@ -125,8 +125,10 @@ class FitParameters(BaseEstimator):
         method of descent; methods other than lbfgs are for comparison: lbfgs, adam,
         nelder-mead
     coarse : word, default "auto"
-        tune on growing random subsets before all rows; auto does so from 2,000 rows on:
-        auto, on, off
+        tune on growing random subsets before all rows; auto does so from 2,000 rows on.
+        The end may lie above the one of a plain descent from the start values; check is
+        auto with that descent besides, keeps the lower end and warns if it was the
+        plain one: auto, on, off, check
     checkpoint : file, default None
         file that records every evaluation: after a crash or Ctrl-C the same command
         continues from there and ends with the same bits; gpfit removes the file when
