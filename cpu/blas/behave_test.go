@@ -335,17 +335,3 @@ func TestNew(t *testing.T) {
 		t.Errorf("%s=AVX512: %v", EnvVariant, err)
 	}
 }
-
-// TestGeneric checks that the generic variant equals gonum, bit for bit.
-func TestGeneric(t *testing.T) {
-	impl, err := New(Options{Variant: Generic})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	checkGemm(t, impl, rng, blas.Trans, blas.NoTrans, 30, 40, 50, 1, 0.7, -1)
-	checkSyrk(t, impl, rng, blas.Lower, blas.NoTrans, 30, 40, 1, 0.7, -1)
-	checkSymm(t, impl, rng, blas.Left, blas.Lower, 30, 40, 1, 0.7, -1)
-	checkTrmm(t, impl, rng, blas.Left, blas.Lower, blas.Trans, blas.Unit, 30, 40, 1, 0.7)
-	checkTrsm(t, impl, rng, blas.Left, blas.Lower, blas.Trans, blas.Unit, 30, 40, 1, 0.7)
-}

@@ -119,13 +119,6 @@ func TestNotPositive(t *testing.T) {
 		}
 	}
 	variants(t, true, all)
-	t.Run(Generic, func(t *testing.T) {
-		impl, err := New(Options{Variant: Generic})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all(t, impl)
-	})
 }
 
 // TestCholeskyDeterminism checks that the bits do not depend on the number of

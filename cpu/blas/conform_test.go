@@ -31,9 +31,6 @@ const eps = 0x1p-53
 // set, so that sizes that a test can afford cross every block boundary.
 func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementation)) {
 	for _, v := range Variants() {
-		if v == Generic {
-			continue // gonum against itself; see TestGeneric
-		}
 		t.Run(v, func(t *testing.T) {
 			impl, err := New(Options{Variant: v, Threads: 3})
 			if err != nil {
@@ -147,7 +144,7 @@ func checkGemm(t *testing.T, impl *Implementation, rng *rand.Rand, tA, tB blas.T
 	compare(t, name, c, want, scale, productTol(k))
 }
 
-// edges returns sizes around the tiles of both variants and the small blocks.
+// edges returns sizes around the tiles of all variants and the small blocks.
 var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 47, 48, 49, 63, 64, 65, 95, 96, 97, 145}
 
 // some is every fourth of sizes where -short goes with the race detector, which slows the

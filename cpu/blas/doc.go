@@ -1,11 +1,12 @@
 // Package blas multiplies, solves, factors and inverts float64 matrices faster than
-// gonum's BLAS on amd64. An [Implementation] embeds gonum's BLAS and replaces the
-// level-3 routines Dgemm, Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked,
-// multi-threaded ones with AVX-512 or AVX2+FMA kernels. All other routines, and all
-// routines on other processors, are gonum's. The same kernels serve the in-place
-// LAPACK routines Dpotrf, Dtrtri, Dlauum and Dpotri: a Cholesky factorisation and
-// the inverse from it. A [ForwardSolve] solves with one triangle for vectors that
-// the caller computes a panel at a time, on threads of its own.
+// gonum's BLAS. An [Implementation] embeds gonum's BLAS and replaces the level-3
+// routines Dgemm, Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked,
+// multi-threaded ones. All variants share them; a variant is a set of micro-kernels:
+// AVX-512 or AVX2+FMA on amd64, and Go on any processor. All other routines are
+// gonum's. The same kernels serve the in-place LAPACK routines Dpotrf, Dtrtri, Dlauum
+// and Dpotri: a Cholesky factorisation and the inverse from it. A [ForwardSolve] solves
+// with one triangle for vectors that the caller computes a panel at a time, on threads
+// of its own.
 //
 // # Use
 //
@@ -23,7 +24,7 @@
 //	blas64.Use(impl)
 //
 // The environment variable GPFIT_CPU selects a variant: avx512, avx2 or generic
-// (gonum's). [New] returns an error for an unknown variant and for one that the
+// (Go). [New] returns an error for an unknown variant and for one that the
 // processor lacks.
 //
 // # Guarantees
@@ -35,7 +36,9 @@
 //
 // Results are bit-identical from run to run, and for every number of threads: each
 // element is one chain of fused multiply-adds along k, split at positions that
-// depend only on the sizes. Variants differ in the last bits. Any number of
+// depend only on the sizes. Variants differ in the last bits. The generic variant fuses
+// them where the Go compiler does, on all 64-bit processors other than amd64; so its
+// bits differ between architectures. Any number of
 // goroutines can use one Implementation; a call that finds the workers busy runs on
 // the caller's goroutine.
 //

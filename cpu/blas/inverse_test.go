@@ -89,13 +89,6 @@ func TestInverse(t *testing.T) {
 	}
 	variants(t, true, all(some(append(edges, 191, 192, 193, 200, 216, 217, 241, 301))...))
 	variants(t, false, all(287, 288, 289, 577))
-	t.Run(Generic, func(t *testing.T) {
-		impl, err := New(Options{Variant: Generic})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all(1, 30, 100)(t, impl)
-	})
 }
 
 func TestSingular(t *testing.T) {

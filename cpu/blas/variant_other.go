@@ -2,6 +2,5 @@
 
 package blas
 
-func hasAVX512() bool { return false }
-
-func hasAVX2() bool { return false }
+// processorVariants returns no variants: there is no assembly for this processor.
+func processorVariants() []string { return nil }
