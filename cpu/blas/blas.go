@@ -14,6 +14,7 @@ import (
 const (
 	AVX512  = "avx512"  // 8×24 tiles; needs AVX-512 F, DQ, BW and VL
 	AVX2    = "avx2"    // 4×12 tiles; needs AVX2 and FMA
+	NEON    = "neon"    // 4×12 tiles; every arm64 processor has it
 	Generic = "generic" // 4×12 tiles in Go, on any processor
 )
 
@@ -24,7 +25,7 @@ const EnvVariant = "GPFIT_CPU"
 // Options configures an [Implementation]. The zero value selects the processor's
 // best variant and all threads.
 type Options struct {
-	// Variant is avx512, avx2 or generic. If it is empty, the environment variable
+	// Variant is avx512, avx2, neon or generic. If it is empty, the environment variable
 	// GPFIT_CPU selects the variant, and if that is also empty, New uses the best
 	// variant that the processor and the operating system support.
 	Variant string
@@ -61,10 +62,10 @@ func New(opts Options) (*Implementation, error) {
 	}
 	if !found {
 		switch name {
-		case AVX512, AVX2, Generic:
+		case AVX512, AVX2, NEON, Generic:
 			return nil, fmt.Errorf("blas: %s=%s: not supported by this machine (it has: %s)", origin, name, strings.Join(supported, ", "))
 		}
-		return nil, fmt.Errorf("blas: %s=%q: unknown variant (known: %s, %s, %s)", origin, name, AVX512, AVX2, Generic)
+		return nil, fmt.Errorf("blas: %s=%q: unknown variant (known: %s, %s, %s, %s)", origin, name, AVX512, AVX2, NEON, Generic)
 	}
 	threads := opts.Threads
 	if threads < 0 {
@@ -80,7 +81,7 @@ func New(opts Options) (*Implementation, error) {
 // always generic.
 func Variants() []string { return append(processorVariants(), Generic) }
 
-// Variant returns the variant in use: avx512, avx2 or generic.
+// Variant returns the variant in use: avx512, avx2, neon or generic.
 func (impl *Implementation) Variant() string { return impl.e.variant }
 
 // Threads returns the largest number of threads a call uses.

@@ -34,7 +34,7 @@ func bitsOf(variant string) string {
 	switch variant {
 	case AVX512:
 		return "8x24"
-	case AVX2:
+	case AVX2, NEON:
 		return "4x12"
 	}
 	return ""

@@ -3,6 +3,7 @@ package blas
 //go:generate go run -C internal/gen . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg blas
 //go:generate go run -C internal/gen . -isa avx2 -out ../../kernels_avx2_amd64.s -stubs ../../kernels_avx2_amd64.go -pkg blas
 //go:generate go run -C internal/gen . -isa base -out ../../kernels_base_amd64.s -stubs ../../kernels_base_amd64.go -pkg blas
+//go:generate go run -C internal/gen ./neon -out ../../kernels_neon_arm64.s -stubs ../../kernels_neon_arm64.go -pkg blas
 
 // kernels names the micro-kernels of a variant. Its methods, in kernels_GOARCH.go, call
 // them directly, so that the compiler knows that they keep no pointer.
@@ -18,6 +19,7 @@ type instructions uint8
 
 const (
 	portable instructions = iota // what Go compiles to
+	neon
 	avx2
 	avx512
 )
@@ -26,6 +28,8 @@ func kernelsOf(variant string) kernels {
 	switch variant {
 	case AVX512:
 		return kernels{set: avx512, mr: 8, nr: 24, lanes: 8}
+	case NEON:
+		return kernels{set: neon, mr: 4, nr: 12, lanes: 4}
 	case AVX2:
 		return kernels{set: avx2, mr: 4, nr: 12, lanes: 4}
 	}
