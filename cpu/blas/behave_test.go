@@ -196,7 +196,7 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 func TestDeterminism(t *testing.T) {
 	variants(t, false, func(t *testing.T, impl *Implementation) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
-		for _, n := range upTo(130, 20, 130, 401) {
+		for _, n := range upTo(130, 20, 130, 301) {
 			impl.SetThreads(1)
 			want := everything(impl, n)
 			for _, threads := range []int{1, 2, 3, 5, 5, 5} {
