@@ -62,11 +62,11 @@ type Device struct {
 }
 
 // The values of Device.leaf. The routines of cpu/blas process 4096 columns in a
-// fifth of a second at full speed, with 40 MB of working space. Of gonum's routines
-// only the matrix product is parallel, so the recursion continues to small blocks.
+// fifth of a second at full speed, with 40 MB of working space. The generic variant is
+// several times slower, so its calls are smaller.
 const (
 	leafFast    = 4096
-	leafGeneric = 64
+	leafGeneric = 1024
 	// packing is the working space of cpu/blas in numbers per column of a leaf.
 	packing = 1280
 )

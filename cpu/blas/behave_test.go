@@ -196,7 +196,7 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 func TestDeterminism(t *testing.T) {
 	variants(t, false, func(t *testing.T, impl *Implementation) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
-		for _, n := range []int{20, 130, 401} {
+		for _, n := range upTo(130, 20, 130, 301) {
 			impl.SetThreads(1)
 			want := everything(impl, n)
 			for _, threads := range []int{1, 2, 3, 5, 5, 5} {
@@ -210,7 +210,7 @@ func TestDeterminism(t *testing.T) {
 // TestConcurrent calls one Implementation from many goroutines.
 func TestConcurrent(t *testing.T) {
 	variants(t, false, func(t *testing.T, impl *Implementation) {
-		sizes := []int{30, 150, 211}
+		sizes := upTo(150, 30, 150, 211)
 		want := make([][]float64, len(sizes))
 		for i, n := range sizes {
 			want[i] = everything(impl, n)
@@ -256,7 +256,7 @@ func TestAllocations(t *testing.T) {
 		t.Skip("sync.Pool drops at random under the race detector")
 	}
 	variants(t, false, func(t *testing.T, impl *Implementation) {
-		for _, n := range []int{10, 50, 200} {
+		for _, n := range upTo(50, 10, 50, 200) {
 			a, b, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
 			for i := range a {
 				a[i], b[i] = 1, 1
@@ -334,18 +334,4 @@ func TestNew(t *testing.T) {
 	if _, err = New(Options{}); err == nil || !strings.Contains(err.Error(), EnvVariant) {
 		t.Errorf("%s=AVX512: %v", EnvVariant, err)
 	}
-}
-
-// TestGeneric checks that the generic variant equals gonum, bit for bit.
-func TestGeneric(t *testing.T) {
-	impl, err := New(Options{Variant: Generic})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	checkGemm(t, impl, rng, blas.Trans, blas.NoTrans, 30, 40, 50, 1, 0.7, -1)
-	checkSyrk(t, impl, rng, blas.Lower, blas.NoTrans, 30, 40, 1, 0.7, -1)
-	checkSymm(t, impl, rng, blas.Left, blas.Lower, 30, 40, 1, 0.7, -1)
-	checkTrmm(t, impl, rng, blas.Left, blas.Lower, blas.Trans, blas.Unit, 30, 40, 1, 0.7)
-	checkTrsm(t, impl, rng, blas.Left, blas.Lower, blas.Trans, blas.Unit, 30, 40, 1, 0.7)
 }

@@ -14,7 +14,8 @@ import (
 const (
 	AVX512  = "avx512"  // 8×24 tiles; needs AVX-512 F, DQ, BW and VL
 	AVX2    = "avx2"    // 4×12 tiles; needs AVX2 and FMA
-	Generic = "generic" // gonum's own routines
+	NEON    = "neon"    // 4×12 tiles; every arm64 processor has it
+	Generic = "generic" // 4×12 tiles in Go, on any processor
 )
 
 // EnvVariant is the environment variable that forces a variant when
@@ -24,7 +25,7 @@ const EnvVariant = "GPFIT_CPU"
 // Options configures an [Implementation]. The zero value selects the processor's
 // best variant and all threads.
 type Options struct {
-	// Variant is avx512, avx2 or generic. If it is empty, the environment variable
+	// Variant is avx512, avx2, neon or generic. If it is empty, the environment variable
 	// GPFIT_CPU selects the variant, and if that is also empty, New uses the best
 	// variant that the processor and the operating system support.
 	Variant string
@@ -61,10 +62,10 @@ func New(opts Options) (*Implementation, error) {
 	}
 	if !found {
 		switch name {
-		case AVX512, AVX2, Generic:
+		case AVX512, AVX2, NEON, Generic:
 			return nil, fmt.Errorf("blas: %s=%s: not supported by this machine (it has: %s)", origin, name, strings.Join(supported, ", "))
 		}
-		return nil, fmt.Errorf("blas: %s=%q: unknown variant (known: %s, %s, %s)", origin, name, AVX512, AVX2, Generic)
+		return nil, fmt.Errorf("blas: %s=%q: unknown variant (known: %s, %s, %s, %s)", origin, name, AVX512, AVX2, NEON, Generic)
 	}
 	threads := opts.Threads
 	if threads < 0 {
@@ -78,29 +79,16 @@ func New(opts Options) (*Implementation, error) {
 
 // Variants returns the variants that this machine supports, best first. The last is
 // always generic.
-func Variants() []string {
-	var v []string
-	if hasAVX512() {
-		v = append(v, AVX512)
-	}
-	if hasAVX2() {
-		v = append(v, AVX2)
-	}
-	return append(v, Generic)
-}
+func Variants() []string { return append(processorVariants(), Generic) }
 
-// Variant returns the variant in use: avx512, avx2 or generic.
+// Variant returns the variant in use: avx512, avx2, neon or generic.
 func (impl *Implementation) Variant() string { return impl.e.variant }
 
-// Threads returns the largest number of threads a call uses. It does not apply to
-// the generic variant, for which gonum decides.
+// Threads returns the largest number of threads a call uses.
 func (impl *Implementation) Threads() int { return impl.e.pool.size() }
 
 // SetThreads changes the number of threads for later calls; values below 1 mean 1.
 func (impl *Implementation) SetThreads(n int) { impl.e.pool.resize(max(1, n)) }
-
-// generic reports whether gonum does the work.
-func (impl *Implementation) generic() bool { return impl.e.variant == Generic }
 
 // An engine holds a variant's kernels, block sizes and threads.
 type engine struct {
@@ -111,14 +99,7 @@ type engine struct {
 }
 
 func newEngine(variant string, threads int) *engine {
-	e := &engine{variant: variant, pool: newPool(threads)}
-	switch variant {
-	case AVX512:
-		e.kernels = kernels{wide: true, mr: 8, nr: 24, lanes: 8}
-	case AVX2:
-		e.kernels = kernels{mr: 4, nr: 12, lanes: 4}
-	}
-	e.blocking = defaultBlocking()
+	e := &engine{variant: variant, kernels: kernelsOf(variant), blocking: defaultBlocking(), pool: newPool(threads)}
 	runtime.AddCleanup(e, func(p *pool) { p.close() }, e.pool)
 	return e
 }

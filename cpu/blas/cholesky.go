@@ -1,9 +1,6 @@
 package blas
 
-import (
-	"gonum.org/v1/gonum/blas"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
-)
+import "gonum.org/v1/gonum/blas"
 
 // Dpotrf computes the Cholesky factorisation of a symmetric positive definite
 // matrix of order n in place, A = L·Lᵀ if ul is Lower and A = Uᵀ·U if Upper, like
@@ -25,9 +22,6 @@ func (impl *Implementation) Cholesky(ul blas.Uplo, n int, a []float64, lda int) 
 		return 0
 	}
 	checkLen(a, n, n, lda, shortA)
-	if impl.generic() {
-		return impl.genericCholesky(ul, n, a, lda)
-	}
 	l := rowMajor(a, lda)
 	out := lower
 	if ul == blas.Upper {
@@ -37,54 +31,6 @@ func (impl *Implementation) Cholesky(ul blas.Uplo, n int, a []float64, lda int) 
 	j := impl.e.begin(float64(n) * float64(n) * float64(n) / 6)
 	j.addCholesky(l, out, n, a, lda)
 	return impl.e.finish(j)
-}
-
-// genericCholesky is Cholesky with gonum's blocked algorithm, which does not report
-// where it failed.
-func (impl *Implementation) genericCholesky(ul blas.Uplo, n int, a []float64, lda int) int {
-	const nb = 64
-	bi := impl.Implementation
-	var saved [nb * nb]float64
-	for j := 0; j < n; j += nb {
-		jb := min(nb, n-j)
-		diag := a[j*lda+j:]
-		if ul == blas.Lower {
-			bi.Dsyrk(ul, blas.NoTrans, jb, j, -1, a[j*lda:], lda, 1, diag, lda)
-		} else {
-			bi.Dsyrk(ul, blas.Trans, jb, j, -1, a[j:], lda, 1, diag, lda)
-		}
-		copyBlock(jb, saved[:], nb, diag, lda)
-		if !(lapack.Implementation{}).Dpotrf(ul, jb, diag, lda) {
-			// The first order that fails is the order of the minor.
-			for m := 1; ; m++ {
-				copyBlock(jb, diag, lda, saved[:], nb)
-				if !(lapack.Implementation{}).Dpotrf(ul, m, diag, lda) {
-					copyBlock(jb, diag, lda, saved[:], nb)
-					(lapack.Implementation{}).Dpotrf(ul, m-1, diag, lda)
-					return j + m
-				}
-			}
-		}
-		rest := j + jb
-		if rest == n {
-			break
-		}
-		if ul == blas.Lower {
-			bi.Dgemm(blas.NoTrans, blas.Trans, n-rest, jb, j, -1, a[rest*lda:], lda, a[j*lda:], lda, 1, a[rest*lda+j:], lda)
-			bi.Dtrsm(blas.Right, ul, blas.Trans, blas.NonUnit, n-rest, jb, 1, diag, lda, a[rest*lda+j:], lda)
-		} else {
-			bi.Dgemm(blas.Trans, blas.NoTrans, jb, n-rest, j, -1, a[j:], lda, a[rest:], lda, 1, a[j*lda+rest:], lda)
-			bi.Dtrsm(blas.Left, ul, blas.Trans, blas.NonUnit, jb, n-rest, 1, diag, lda, a[j*lda+rest:], lda)
-		}
-	}
-	return 0
-}
-
-// copyBlock copies an n×n block.
-func copyBlock(n int, dst []float64, dd int, src []float64, ds int) {
-	for i := range n {
-		copy(dst[i*dd:i*dd+n], src[i*ds:i*ds+n])
-	}
 }
 
 // A Cholesky factorisation proceeds by blocks of columns of L. Each block has three
@@ -99,7 +45,7 @@ func copyBlock(n int, dst []float64, dd int, src []float64, ds int) {
 // which hides the only serial part behind the largest one.
 //
 // choleskyBlock returns the number of columns of a block, a multiple of the tiles
-// of both variants. Small blocks have less serial work; large ones need fewer
+// of all variants. Small blocks have less serial work; large ones need fewer
 // passes over the matrix.
 func choleskyBlock(n int) int {
 	switch {

@@ -1,5 +1,7 @@
 package blas
 
+import "math/bits"
+
 // blocking holds the block sizes of a product.
 type blocking struct {
 	// kc is the largest number of columns of A, and rows of B, in a block. A panel
@@ -22,8 +24,8 @@ type blocking struct {
 	keep int
 }
 
-// defaultBlocking returns the block sizes of both variants, whose tiles need the
-// same time and bandwidth for their operands.
+// defaultBlocking returns the block sizes of all variants. The tiles of those with AVX
+// need the same time and bandwidth for their operands; the others need more time.
 //
 // Measured with AVX-512 on two cores of an AMD EPYC (Zen 5: 48 KB of first-level
 // cache, 1 MB of second), n = 500 to 4000: kc from 240 to 480, nc from 120 to 312,
@@ -292,13 +294,20 @@ func (t *tileMask) set(lanes, rows, cols int, out shape, d int) {
 		case upper:
 			lo = min(max(d+r, 0), cols)
 		}
-		bits := uint32(1)<<hi - uint32(1)<<lo
+		selected := uint32(1)<<hi - uint32(1)<<lo
 		if lo > hi {
-			bits = 0
+			selected = 0
 		}
 		for v := range 3 {
-			t[3*r+v] = byte(bits & (1<<lanes - 1))
-			bits >>= lanes
+			t[3*r+v] = byte(selected & (1<<lanes - 1))
+			selected >>= lanes
 		}
 	}
+}
+
+// columns returns the first column of row r that is selected, and the one after the
+// last: the selected elements of a row are adjacent.
+func (t *tileMask) columns(r, lanes int) (lo, hi int) {
+	m := uint32(t[3*r]) | uint32(t[3*r+1])<<lanes | uint32(t[3*r+2])<<(2*lanes)
+	return bits.TrailingZeros32(m), bits.Len32(m)
 }

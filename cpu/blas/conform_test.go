@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
@@ -31,9 +32,6 @@ const eps = 0x1p-53
 // set, so that sizes that a test can afford cross every block boundary.
 func variants(t *testing.T, small bool, f func(t *testing.T, impl *Implementation)) {
 	for _, v := range Variants() {
-		if v == Generic {
-			continue // gonum against itself; see TestGeneric
-		}
 		t.Run(v, func(t *testing.T) {
 			impl, err := New(Options{Variant: v, Threads: 3})
 			if err != nil {
@@ -147,13 +145,28 @@ func checkGemm(t *testing.T, impl *Implementation, rng *rand.Rand, tA, tB blas.T
 	compare(t, name, c, want, scale, productTol(k))
 }
 
-// edges returns sizes around the tiles of both variants and the small blocks.
+// edges returns sizes around the tiles of all variants and the small blocks.
 var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 23, 24, 25, 47, 48, 49, 63, 64, 65, 95, 96, 97, 145}
 
-// some is every fourth of sizes where -short goes with the race detector, which slows the
-// reference down more than tenfold and has little to find in a larger size.
+// emulated reports whether -short goes with an emulated processor, on which a product of
+// order 400 takes a second.
+func emulated() bool { return testing.Short() && os.Getenv("GPFIT_EMULATED") != "" }
+
+// brief reports whether -short goes with the race detector or an emulated processor. Both
+// slow the reference down more than tenfold and have little to find in a larger size.
+func brief() bool { return testing.Short() && raceEnabled || emulated() }
+
+// upTo returns the sizes up to most on an emulated processor, and all on others.
+func upTo(most int, sizes ...int) []int {
+	if !emulated() {
+		return sizes
+	}
+	return slices.DeleteFunc(sizes, func(n int) bool { return n > most })
+}
+
+// some is every fourth of sizes if the tests are brief.
 func some(sizes []int) []int {
-	if !raceEnabled || !testing.Short() {
+	if !brief() {
 		return sizes
 	}
 	var out []int

@@ -1,11 +1,12 @@
 // Package blas multiplies, solves, factors and inverts float64 matrices faster than
-// gonum's BLAS on amd64. An [Implementation] embeds gonum's BLAS and replaces the
-// level-3 routines Dgemm, Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked,
-// multi-threaded ones with AVX-512 or AVX2+FMA kernels. All other routines, and all
-// routines on other processors, are gonum's. The same kernels serve the in-place
-// LAPACK routines Dpotrf, Dtrtri, Dlauum and Dpotri: a Cholesky factorisation and
-// the inverse from it. A [ForwardSolve] solves with one triangle for vectors that
-// the caller computes a panel at a time, on threads of its own.
+// gonum's BLAS. An [Implementation] embeds gonum's BLAS and replaces the level-3
+// routines Dgemm, Dsymm, Dsyrk, Dtrmm and Dtrsm by packed, cache-blocked,
+// multi-threaded ones. All variants share them; a variant is a set of micro-kernels:
+// AVX-512 or AVX2+FMA on amd64, NEON on arm64, and Go on any processor. All other routines are
+// gonum's. The same kernels serve the in-place LAPACK routines Dpotrf, Dtrtri, Dlauum
+// and Dpotri: a Cholesky factorisation and the inverse from it. A [ForwardSolve] solves
+// with one triangle for vectors that the caller computes a panel at a time, on threads
+// of its own.
 //
 // # Use
 //
@@ -22,8 +23,8 @@
 //
 //	blas64.Use(impl)
 //
-// The environment variable GPFIT_CPU selects a variant: avx512, avx2 or generic
-// (gonum's). [New] returns an error for an unknown variant and for one that the
+// The environment variable GPFIT_CPU selects a variant: avx512, avx2, neon or generic
+// (Go). [New] returns an error for an unknown variant and for one that the
 // processor lacks.
 //
 // # Guarantees
@@ -35,9 +36,11 @@
 //
 // Results are bit-identical from run to run, and for every number of threads: each
 // element is one chain of fused multiply-adds along k, split at positions that
-// depend only on the sizes. Variants differ in the last bits. Any number of
-// goroutines can use one Implementation; a call that finds the workers busy runs on
-// the caller's goroutine.
+// depend only on the sizes. avx2 and neon have the same bits; the other variants differ
+// in the last ones. Generic fuses multiplication and addition where the Go compiler
+// does, for instance on arm64 and not on amd64, so its bits differ between
+// architectures. Any number of goroutines can use one Implementation; a call that finds
+// the workers busy runs on the caller's goroutine.
 //
 // A call allocates nothing once the packing buffers have grown to its sizes: at
 // most 10 MB for the BLAS routines and 10·n KB for the others. The Implementation
@@ -60,7 +63,9 @@
 // builds a program (program.go), a list of phases whose items are packing
 // (pack.go), tiles of a product (compute.go), triangular solves (trsm.go) or
 // diagonal blocks (cholesky.go). pool.go lets the threads take the items in order.
-// The separate module internal/gen generates the kernels in kernels_*_amd64.s:
+// kernels.go lists the micro-kernels; kernels_portable.go, in Go, shows what each does.
+// The separate module internal/gen generates those in assembly, kernels_*_amd64.s and
+// kernels_neon_arm64.s:
 //
 //	go generate ./cpu/blas && git diff --exit-code -- cpu/blas
 //

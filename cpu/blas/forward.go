@@ -1,7 +1,5 @@
 package blas
 
-import "gonum.org/v1/gonum/blas"
-
 // A ForwardSolve replaces vectors b by L⁻¹·b, for one lower triangle L and as many
 // vectors as the caller likes. It is Dtrsm for callers that compute the vectors
 // themselves and distribute them to threads: a thread computes a panel of vectors,
@@ -40,23 +38,15 @@ const (
 	forwardBlock = 512
 	// packRows is the number of rows of L in an item of Pack, a multiple of all tiles.
 	packRows = 64
-	// genericWidth and genericBlock are the vectors of a panel, and the rows of L at a
-	// time, in gonum's routines.
-	genericWidth, genericBlock = 24, 64
 )
 
 // NewForwardSolve prepares to solve with the lower triangle of order n > 0 in l. It
-// packs bands of at most memory numbers, or 64 rows. It reads l in Pack and, in the
-// generic variant, in Solve.
+// packs bands of at most memory numbers, or 64 rows. It reads l in Pack.
 func (impl *Implementation) NewForwardSolve(n int, l []float64, ldl, memory int) *ForwardSolve {
 	checkSize(n, nLT0)
 	checkLd(ldl, n, badLdA)
 	checkLen(l, n, n, ldl, shortA)
 	s := &ForwardSolve{impl: impl, n: n, order: n, l: rowMajor(l, ldl), bands: []int{0}, band: -1}
-	if impl.generic() {
-		s.bands = append(s.bands, n)
-		return s
-	}
 	e := impl.e
 	s.l.shape = lower
 	s.order = roundUp(n, e.mr)
@@ -78,9 +68,6 @@ func (s *ForwardSolve) offset(i int) int { return i * (i + s.impl.e.mr) / 2 }
 
 // Width returns the number of vectors in a full panel.
 func (s *ForwardSolve) Width() int {
-	if s.impl.generic() {
-		return genericWidth
-	}
 	return s.impl.e.nr
 }
 
@@ -96,7 +83,7 @@ func (s *ForwardSolve) Reset() { s.band = -1 }
 // Begin makes a band the current one and returns the number of items that Pack must
 // pack before Solve: none if the band is packed already.
 func (s *ForwardSolve) Begin(band int) (items int) {
-	if s.impl.generic() || s.band == band {
+	if s.band == band {
 		return 0
 	}
 	s.band = band
@@ -141,12 +128,6 @@ const ScratchRows = 8
 func (s *ForwardSolve) Load(p *Panel, m int, scratch []float64, vector func(i int, dst []float64)) {
 	p.m = m
 	n := s.n
-	if s.impl.generic() {
-		for i := range m {
-			vector(i, p.x[i*n:(i+1)*n])
-		}
-		return
-	}
 	e := s.impl.e
 	p.nv = e.vectors(m)
 	w := p.nv * e.lanes
@@ -182,12 +163,6 @@ func (ks *kernels) packLines(dst []float64, w int, rows []float64, n int) {
 // Solve solves the equations of the current band for the vectors of the panels. The
 // bands before it must have been solved.
 func (s *ForwardSolve) Solve(ps []*Panel) {
-	if s.impl.generic() {
-		for _, p := range ps {
-			s.solveGeneric(p)
-		}
-		return
-	}
 	e := s.impl.e
 	begin, end := s.bands[s.band], s.bands[s.band+1]
 	origin := s.offset(begin)
@@ -219,28 +194,8 @@ func (ks *kernels) subtract(nv, k int, a, b, x *float64) {
 	ks.edge(nv, k, a, b, w, x, w, -1, 1, &mask)
 }
 
-// solveGeneric solves all equations, a block of rows of L at a time.
-func (s *ForwardSolve) solveGeneric(p *Panel) {
-	bi := s.impl.Implementation
-	n, ldl := s.n, s.l.rs
-	for i := 0; i < n; i += genericBlock {
-		rows := min(genericBlock, n-i)
-		if i > 0 {
-			bi.Dgemm(blas.NoTrans, blas.Trans, p.m, rows, i, -1, p.x, n, s.l.p[i*ldl:], ldl, 1, p.x[i:], n)
-		}
-		bi.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, p.m, rows, 1, s.l.p[i*ldl+i:], ldl, p.x[i:], n)
-	}
-}
-
 // SquaredNorms writes the squared norms of the panel's vectors to dst.
 func (s *ForwardSolve) SquaredNorms(p *Panel, dst []float64) {
-	if s.impl.generic() {
-		for i := range p.m {
-			row := p.x[i*s.n : (i+1)*s.n]
-			dst[i] = s.impl.Implementation.Ddot(s.n, row, 1, row, 1)
-		}
-		return
-	}
 	var sums [24]float64
 	s.impl.e.squares(p.nv, s.order, &p.x[0], &sums[0])
 	copy(dst[:p.m], sums[:])

@@ -73,8 +73,8 @@ func rbf(rng *rand.Rand, n int, rho, jitter float64) []float64 {
 // |X|·|L| for any condition number. An inverse of a diagonal block would fail by
 // orders of magnitude.
 func TestSolveAccuracy(t *testing.T) {
-	if raceEnabled && testing.Short() {
-		t.Skip("takes minutes under the race detector, which has no part in its numbers")
+	if brief() {
+		t.Skip("takes minutes under the race detector or an emulator")
 	}
 	const n, m = 500, 60
 	rng := rand.New(rand.NewPCG(1, 5))

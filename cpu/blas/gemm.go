@@ -12,10 +12,6 @@ import (
 //
 // where op(A) is m×k, op(B) k×n and C m×n, and op is the transpose or the identity.
 func (impl *Implementation) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
-	if impl.generic() {
-		impl.Implementation.Dgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
-		return
-	}
 	checkTranspose(tA)
 	checkTranspose(tB)
 	checkSize(m, mLT0)

@@ -1,9 +1,6 @@
 package blas
 
-import (
-	"gonum.org/v1/gonum/blas"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
-)
+import "gonum.org/v1/gonum/blas"
 
 // Dtrtri replaces a triangular matrix of order n by its inverse, like gonum's
 // lapack routine of this name. If an element of the diagonal is zero, it returns
@@ -19,9 +16,6 @@ func (impl *Implementation) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64
 		return true
 	}
 	checkLen(a, n, n, lda, shortA)
-	if impl.generic() {
-		return lapack.Implementation{}.Dtrtri(ul, d, n, a, lda)
-	}
 	for i := range n {
 		if d == blas.NonUnit && a[i*lda+i] == 0 {
 			return false
@@ -44,10 +38,6 @@ func (impl *Implementation) Dlauum(ul blas.Uplo, n int, a []float64, lda int) {
 		return
 	}
 	checkLen(a, n, n, lda, shortA)
-	if impl.generic() {
-		lapack.Implementation{}.Dlauum(ul, n, a, lda)
-		return
-	}
 	j := impl.e.begin(float64(n) * float64(n) * float64(n) / 6)
 	j.addSquare(ul == blas.Lower, n, a, lda)
 	impl.e.finish(j)

@@ -88,14 +88,7 @@ func TestInverse(t *testing.T) {
 		}
 	}
 	variants(t, true, all(some(append(edges, 191, 192, 193, 200, 216, 217, 241, 301))...))
-	variants(t, false, all(287, 288, 289, 577))
-	t.Run(Generic, func(t *testing.T) {
-		impl, err := New(Options{Variant: Generic})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all(1, 30, 100)(t, impl)
-	})
+	variants(t, false, all(upTo(289, 287, 288, 289, 577)...))
 }
 
 func TestSingular(t *testing.T) {
@@ -119,7 +112,7 @@ func TestSingular(t *testing.T) {
 func TestInverseDeterminism(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	variants(t, false, func(t *testing.T, impl *Implementation) {
-		for _, n := range []int{90, 400, 700} {
+		for _, n := range upTo(400, 90, 400, 700) {
 			a := newTriangle(rand.New(rand.NewPCG(33, 1)), blas.Lower, blas.NonUnit, n, 0)
 			inverse := func(threads int) []float64 {
 				impl.SetThreads(threads)

@@ -1,34 +1,40 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package blas
 
 import "runtime"
 
-// Other processors have only the generic variant, which calls none of these.
-
-type kernels struct {
-	wide          bool
-	mr, nr, lanes int
+func (*kernels) full(k int, a, b, c *float64, ldc int, alpha, beta float64) {
+	fullGo(k, a, b, c, ldc, alpha, beta)
 }
 
-const noKernel = "blas: no kernels for this processor"
-
-func (*kernels) full(int, *float64, *float64, *float64, int, float64, float64) { panic(noKernel) }
-
-func (*kernels) edge(int, int, *float64, *float64, int, *float64, int, float64, float64, *tileMask) {
-	panic(noKernel)
+func (*kernels) edge(nv, k int, a, b *float64, bs int, c *float64, ldc int, alpha, beta float64, mask *tileMask) {
+	edgeGo(nv, k, a, b, bs, c, ldc, alpha, beta, mask)
 }
 
-func (*kernels) forward(int, int, *float64, *float64, *float64, *float64) { panic(noKernel) }
+func (*kernels) forward(nv, k int, a, b, t, x *float64) {
+	forwardGo(nv, k, a, b, t, x)
+}
 
-func (*kernels) backward(int, int, *float64, *float64, *float64, *float64) { panic(noKernel) }
+func (*kernels) backward(nv, k int, a, b, t, x *float64) {
+	backwardGo(nv, k, a, b, t, x)
+}
 
-func (*kernels) cholesky(int, *float64, *float64, *float64) int { panic(noKernel) }
+func (*kernels) cholesky(k int, x, d, diag *float64) int {
+	return choleskyGo(k, x, d, diag)
+}
 
-func (*kernels) copyRows(int, int, *float64, int, *float64, int) { panic(noKernel) }
+func (*kernels) copyRows(n, nv int, src *float64, ss int, dst *float64, ds int) {
+	copyRowsGo(n, nv, src, ss, dst, ds)
+}
 
-func (*kernels) transposeTiles(int, *float64, int, int, *float64, int, int) { panic(noKernel) }
+func (*kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int) {
+	transposeGo(n, src, ss, sstep, dst, ds, dstep)
+}
 
-func (*kernels) squares(int, int, *float64, *float64) { panic(noKernel) }
+func (*kernels) squares(nv, n int, x, sums *float64) {
+	squaresGo(nv, n, x, sums)
+}
 
+// pause lets other goroutines run, in place of n PAUSE instructions.
 func pause(int) { runtime.Gosched() }

@@ -34,14 +34,6 @@ func (impl *Implementation) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alp
 		scale(out, n, n, beta, c, ldc)
 		return
 	}
-	if impl.generic() {
-		if beta == 0 {
-			// gonum's lower, transposed case multiplies C by 0, which keeps NaN.
-			scale(out, n, n, 0, c, ldc)
-		}
-		impl.Implementation.Dsyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
-		return
-	}
 	v := op(a, lda, tA != blas.NoTrans)
 	j := impl.e.begin(float64(n) * float64(n) * float64(k) / 2)
 	j.addProduct(product{a: v, b: v, c: c, ldc: ldc, m: n, n: n, k: k, alpha: alpha, beta: beta, out: out})
@@ -56,10 +48,6 @@ func (impl *Implementation) Dsyrk(ul blas.Uplo, tA blas.Transpose, n, k int, alp
 // where A is symmetric, of order m or n, with one triangle stored, and B and C
 // are m×n.
 func (impl *Implementation) Dsymm(side blas.Side, ul blas.Uplo, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
-	if impl.generic() {
-		impl.Implementation.Dsymm(side, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
-		return
-	}
 	checkSide(side)
 	checkUplo(ul)
 	checkSize(m, mLT0)

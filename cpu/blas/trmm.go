@@ -9,10 +9,6 @@ import "gonum.org/v1/gonum/blas"
 //
 // where A is triangular, of order m or n, and B is m×n.
 func (impl *Implementation) Dtrmm(side blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
-	if impl.generic() {
-		impl.Implementation.Dtrmm(side, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
 	order := checkTriangular(side, ul, tA, d, m, n, a, lda, b, ldb)
 	if m == 0 || n == 0 {
 		return

@@ -12,10 +12,6 @@ import "gonum.org/v1/gonum/blas"
 // Dtrsm solves the diagonal blocks by substitution, tile by tile, so that the
 // result is as backward stable as gonum's.
 func (impl *Implementation) Dtrsm(side blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha float64, a []float64, lda int, b []float64, ldb int) {
-	if impl.generic() {
-		impl.Implementation.Dtrsm(side, ul, tA, d, m, n, alpha, a, lda, b, ldb)
-		return
-	}
 	order := checkTriangular(side, ul, tA, d, m, n, a, lda, b, ldb)
 	if m == 0 || n == 0 {
 		return

@@ -1,7 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package blas
 
-func hasAVX512() bool { return false }
-
-func hasAVX2() bool { return false }
+// processorVariants returns no variants: there is no assembly for this processor.
+func processorVariants() []string { return nil }

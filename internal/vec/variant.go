@@ -42,7 +42,7 @@ func choose(name string, supported []string) variant {
 }
 
 // Variants returns the variants that this machine supports, best first. The last is
-// always generic.
+// always generic, which serves cpu/blas's neon, too.
 func Variants() []string {
 	var v []string
 	if hasAVX512() {

@@ -82,7 +82,7 @@ type variable struct{ name, meaning string }
 // variables lists the environment variables that all commands read.
 var variables = []variable{
 	{"COLUMNS", "width of the help, from 40 to 120 columns; the default is the width of the terminal"},
-	{"GPFIT_CPU", "routines for the CPU: avx512, avx2 or generic; the default is the best that the processor has"},
+	{"GPFIT_CPU", "routines for the CPU: avx512, avx2, neon or generic; the default is the best that the processor has"},
 	{"GPFIT_CUDA_DRIVER", "file of the CUDA driver's library, if the system's linker does not find it"},
 	{"GPFIT_CUDA_LIB", "folder with cuBLAS and cuSOLVER of one CUDA toolkit"},
 	{"CUDA_HOME, CUDA_PATH", "folder of a CUDA toolkit, where gpfit looks for cuBLAS and cuSOLVER"},

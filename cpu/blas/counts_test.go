@@ -1,0 +1,63 @@
+package blas
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestInstructionCounts counts the instructions in the loops of the NEON micro-kernels.
+// A loop does four steps along k, or four rows in squares; a load is a pair of registers.
+// docs/performance.md states the same counts.
+func TestInstructionCounts(t *testing.T) {
+	type counts struct{ fma, loads, prefetches, others int }
+	want := map[string]counts{
+		"gemmFullNEON":   {96, 16, 6, 4},
+		"gemmEdgeNEONx3": {96, 16, 0, 7},
+		"gemmEdgeNEONx2": {64, 12, 0, 7},
+		"gemmEdgeNEONx1": {32, 8, 0, 7},
+		"solveFwdNEONx3": {96, 16, 6, 4},
+		"solveFwdNEONx2": {64, 12, 4, 4},
+		"solveFwdNEONx1": {32, 8, 2, 4},
+		"solveBwdNEONx3": {96, 16, 6, 4},
+		"solveBwdNEONx2": {64, 12, 4, 4},
+		"solveBwdNEONx1": {32, 8, 2, 4},
+		"choleskyNEON":   {32, 8, 2, 4},
+		"squaresNEONx3":  {24, 12, 0, 3},
+		"squaresNEONx2":  {16, 8, 0, 3},
+		"squaresNEONx1":  {8, 4, 0, 3},
+	}
+	text, err := os.ReadFile("kernels_neon_arm64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, routine := range strings.Split(string(text), "TEXT ·")[1:] {
+		name, body, _ := strings.Cut(routine, "(SB)")
+		expected, ok := want[name]
+		if !ok {
+			continue
+		}
+		delete(want, name)
+		_, loop, _ := strings.Cut(body, "\nloop:\n")
+		loop, _, _ = strings.Cut(loop, " loop\n") // the jump back
+		var got counts
+		for line := range strings.Lines(loop) {
+			switch {
+			case strings.Contains(line, "// fmla"), strings.Contains(line, "VFMLA"):
+				got.fma++
+			case strings.Contains(line, "FLDPQ"):
+				got.loads++
+			case strings.Contains(line, "PRFM"):
+				got.prefetches++
+			default:
+				got.others++
+			}
+		}
+		if got != expected {
+			t.Errorf("%s: %+v, want %+v", name, got, expected)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no routines %v", want)
+	}
+}

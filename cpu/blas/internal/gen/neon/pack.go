@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+
+	"gpfit/internal/asm/neon"
+)
+
+// copyPanel generates the copying of n rows of some vectors.
+func (g gen) copyPanel() {
+	g.Func("copyPanelNEON", "(n int, nv int, src *float64, ss int, dst *float64, ds int)", 0,
+		"copyPanelNEON copies n > 0 rows of nv vectors of 4, ss and ds elements apart.")
+	g.Load("n", "nv", "src", "ss", "dst", "ds")
+	g.I("LSL $3, R3, R3")
+	g.I("LSL $3, R5, R5")
+	g.Label("row")
+	g.I("MOVD R2, R6")
+	g.I("MOVD R4, R7")
+	g.I("MOVD R1, R8")
+	g.Label("vector")
+	g.I("FLDPQ.P %d(R6), (F0, F1)", vb)
+	g.I("FSTPQ.P (F0, F1), %d(R7)", vb)
+	g.I("SUBS $1, R8, R8")
+	g.I("BNE vector")
+	g.I("ADD R3, R2, R2")
+	g.I("ADD R5, R4, R4")
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE row")
+	g.I("RET")
+}
+
+// transpose generates the transposition of square tiles, one vector wide.
+func (g gen) transpose() {
+	g.Func("transposeNEON", "(n int, src *float64, ss int, sstep int, dst *float64, ds int, dstep int)", 0,
+		"transposeNEON transposes n > 0 tiles of 4×4. Rows are ss and ds elements apart, tiles sstep",
+		"and dstep.")
+	g.Load("n", "src", "ss", "sstep", "dst", "ds", "dstep")
+	for _, r := range []int{2, 3, 5, 6} {
+		g.I("LSL $3, R%d, R%d", r, r)
+	}
+	g.Label("loop")
+	g.I("MOVD R1, R7")
+	for r := range neon.V(lanes) {
+		g.LoadPair(0, "R7", 2*r, 2*r+1)
+		if r < lanes-1 {
+			g.I("ADD R2, R7, R7")
+		}
+	}
+	g.I("MOVD R4, R8")
+	for c := range lanes {
+		// Element c of the rows: in half c/2 of each.
+		h, zip := c/2, "VZIP"+fmt.Sprint(1+c%2)
+		g.I("%s V%d.D2, V%d.D2, V16.D2", zip, 2+h, h)
+		g.I("%s V%d.D2, V%d.D2, V17.D2", zip, 6+h, 4+h)
+		g.StorePair(16, 17, 0, "R8")
+		if c < lanes-1 {
+			g.I("ADD R5, R8, R8")
+		}
+	}
+	g.I("ADD R3, R1, R1")
+	g.I("ADD R6, R4, R4")
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
+	g.I("RET")
+}
+
+// squares generates the sums of the squares of the lines of a packed panel.
+func (g gen) squares(n int) {
+	name := fmt.Sprintf("squaresNEONx%d", n)
+	g.Func(name, "(n int, x *float64, sums *float64)", 0,
+		fmt.Sprintf("%s writes to sums the sums of squares of the %d columns of x, which has 4·n rows;", name, n*lanes),
+		"n > 0.")
+	g.Load("n", "x", "sums")
+	// Four accumulators for each register hide the latency of the additions.
+	g.clear(n)
+	g.Label("loop")
+	for r := range mr {
+		for v := range n {
+			g.LoadPair((r*n+v)*vb, "R1", b(v, 0), b(v, 1))
+			for h := range 2 {
+				g.FMLAVector(acc(r, v, h), b(v, h), b(v, h))
+			}
+		}
+	}
+	g.I("ADD $%d, R1, R1", mr*n*vb)
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
+	for v := range n {
+		for h := range 2 {
+			g.FADD(acc(0, v, h), acc(0, v, h), acc(1, v, h))
+			g.FADD(acc(2, v, h), acc(2, v, h), acc(3, v, h))
+			g.FADD(acc(0, v, h), acc(0, v, h), acc(2, v, h))
+		}
+		g.StorePair(acc(0, v, 0), acc(0, v, 1), v*vb, "R2")
+	}
+	g.I("RET")
+}
+
+// pause generates the waiting between looks at a variable. ISB takes some tens of
+// cycles, like PAUSE on amd64; YIELD does nothing on most processors.
+func (g gen) pause() {
+	g.Func("pause", "(n int)", 0, "pause executes n > 0 ISB instructions.")
+	g.Load("n")
+	g.Label("loop")
+	g.I("ISB $15")
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
+	g.I("RET")
+}

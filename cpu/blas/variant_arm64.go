@@ -1,0 +1,4 @@
+package blas
+
+// processorVariants returns neon: the architecture requires it.
+func processorVariants() []string { return []string{NEON} }
