@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"gpfit/device"
@@ -145,7 +146,7 @@ func (s *subject) headline() []string {
 // fitText says how large the error is and how much the model explains.
 func (c *scores) fitText(of string) string {
 	q, n := c.summary.Q2, c.summary.N
-	size := fmt.Sprintf("an RMSE of %.3g", c.summary.RMSE)
+	size := "an RMSE of " + plain(c.summary.RMSE)
 	if spread := c.spread(); spread > 0 {
 		size += fmt.Sprintf(" (%.3g %% of their standard deviation)", 100*c.summary.RMSE/spread)
 	}
@@ -250,6 +251,15 @@ func (s *subject) recorded() page.Grid {
 // number and short return a number with five and with three digits.
 func number(v float64) string { return digits(v, 5) }
 func short(v float64) string  { return digits(v, 3) }
+
+// plain writes three digits for a sentence: without an exponent, if the number is not extreme.
+func plain(v float64) string {
+	if size := math.Abs(v); size >= 999.5 && size < 1e9 {
+		unit := math.Pow(10, math.Floor(math.Log10(size))-2)
+		return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
+	}
+	return short(v)
+}
 
 func digits(v float64, n int) string {
 	switch {
