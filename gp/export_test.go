@@ -83,12 +83,12 @@ var exportKernels = []string{
 	"rbf(ard) + matern32", "rbf*matern12(dims=0) + matern52(ard, dims=[2, 0])",
 	"rbf(dims=0)*(matern32 + matern52(dims=2))*(rbf + matern12)",
 	"rq", "rq(ard, dims=[2, 0])", "periodic", "periodic(ard)", "periodic(dims=2)*rbf", "linear", "linear(ard) + rbf", "linear(dims=0) + constant",
-	"poly", "poly(3, ard)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
+	"poly", "poly(3, ard)", "poly(2, offset=0)", "poly(3, ard, offset=0) + rbf", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
 }
 
 // compiledKernels contain leaves that are exported as operations.
 var compiledKernels = []string{
-	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear",
+	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear", "arcsine(offset=0) + rbf",
 	"gibbs(dims=2)", "gibbs + rbf", "hamming*rbf", "hamming(ard) + matern32",
 	"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "formula(exp(-(r/a)^g), a=1, g=1)*periodic", "formula((1 + r2)^-b, b=1, ard)",
 	"formula(sigmoid(5*(x - 0.3))*sigmoid(5*(y - 0.3)), dims=0)*rbf + formula(1)", "formula(tanh(xx)*tanh(yy) + log1p(xx)*log1p(yy) + exp(-mismatches))",
