@@ -77,7 +77,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("gpfit")
     p.add_argument("folder", help="folder of the tables")
-    p.add_argument("--rows", type=int, default=1000, help="training rows of large tables, 0 for all")
+    p.add_argument("--rows", type=int, default=4000, help="training rows of large tables, 0 for all")
     p.add_argument("--device", default="cpu")
     p.add_argument("--only", default=",".join(SMALL + LARGE), help="names of tables")
     p.add_argument("--out", help="name of the files of raw results")
