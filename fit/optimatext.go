@@ -130,17 +130,6 @@ func (s *SearchReport) write(b *strings.Builder, raced bool) {
 	b.WriteString("\n(Boender and Rinnooy Kan 1987; it assumes independent starts and nothing about the basins)\n")
 }
 
-// write prints how the end compares with the one of the descent from the start values.
-func (c *CoarseReport) write(b *strings.Builder) {
-	switch {
-	case c == nil:
-	case c.Objective == nil || c.PlainObjective == nil:
-		b.WriteString("subsets of the rows led here: a descent from the start values over all rows may end lower (coarse check compares)\n")
-	default:
-		fmt.Fprintf(b, "coarse to fine ended at %.4f, the descent from the start values over all rows at %.4f\n", *c.Objective, *c.PlainObjective)
-	}
-}
-
 // counted returns a number with its noun: the first word for 1, and otherwise the second,
 // or the first with an s.
 func counted(n int, words ...string) string {

@@ -18,13 +18,13 @@ import (
 // the start to found. The result is nil if the descent did not run.
 func (t *tuner) another(ctx context.Context, objectives []Session, stream string, found []candidate, from candidate) (*descent.Result, []candidate, error) {
 	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.Descents(t.rows))
-	if result == nil || result.X == nil || len(result.Starts) == 0 {
-		if result != nil {
-			t.result.FullSize.Add(result.Evaluations)
-		}
+	if result == nil {
 		return nil, found, err
 	}
 	t.result.FullSize.Add(result.Evaluations)
+	if result.X == nil || len(result.Starts) == 0 {
+		return nil, found, err
+	}
 	all := &t.result.Result
 	all.Starts = append(all.Starts, result.Starts[0])
 	iterations, evaluations := all.Iterations+result.Iterations, all.Evaluations

@@ -37,14 +37,12 @@ func profileFigure(p *fit.Profile) *plotting.Figure {
 		f.Charts, f.Columns = fitCharts(p, label), len(p.Sections[0].Axes[1].Values)
 		f.Size = plotting.Size{Width: panelWidth * float64(f.Columns), Height: panelHeight*float64(len(f.Charts)/f.Columns) + 1.5}
 	default:
-		for i := range p.Sections {
-			f.Charts = append(f.Charts, curveChart(p, &p.Sections[i], label))
+		axis := "nats from the best optimum"
+		if len(p.Sections) > 1 { // small charts are not as high as this label is long
+			f.Title, axis = f.Title+", in "+axis, "nats"
 		}
-		if len(f.Charts) > 1 { // the label of the axes is longer than small charts are high
-			f.Title += ", in nats from the best optimum"
-			for i := range f.Charts {
-				f.Charts[i].Y.Label = "nats"
-			}
+		for i := range p.Sections {
+			f.Charts = append(f.Charts, curveChart(p, &p.Sections[i], label, axis))
 		}
 	}
 	return f
@@ -69,10 +67,10 @@ func parameterAxis(a *fit.ProfileAxis) plotting.Axis {
 }
 
 // curveChart returns the chart of a curve: the objective and its terms, less their values at
-// the best optimum.
-func curveChart(p *fit.Profile, s *fit.ProfileSection, label string) plotting.Chart {
+// the best optimum. axis is the label of the vertical axis.
+func curveChart(p *fit.Profile, s *fit.ProfileSection, label, axis string) plotting.Chart {
 	x := s.Axes[0].Values
-	c := plotting.Chart{X: parameterAxis(&s.Axes[0]), Y: plotting.Axis{Label: "nats from the best optimum"}}
+	c := plotting.Chart{X: parameterAxis(&s.Axes[0]), Y: plotting.Axis{Label: axis}}
 	objective := shifted(s, p.Optima[0].Objective, func(q *fit.ProfilePoint) fit.Number { return q.Objective })
 	likelihood := strings.HasPrefix(p.ObjectiveName, string(fit.NLML))
 	all := [][]float64{objective}
