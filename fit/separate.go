@@ -28,25 +28,20 @@ func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) 
 		order[k] = k
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.parts[b].N(), j.parts[a].N()) })
-	next := make(chan int, len(order))
-	for _, k := range order {
-		next <- k
-	}
-	close(next)
 	all, progress := make([]tuned, len(j.parts)), j.newPartProgress()
-	var wait sync.WaitGroup
-	for worker := range min(w.Workers(j.experts.Largest()), len(j.parts)) {
-		wait.Go(func() {
-			for k := range next {
-				all[k] = j.fitPart(ctx, w, worker, k, log)
-				if all[k].err != nil && !isCancelled(all[k].err) {
-					stop(errPartFailed)
-				}
-				progress.done(j.parts[k].N())
-			}
-		})
+	workers := make([]int, w.Workers(j.experts.Largest()))
+	for worker := range workers {
+		workers[worker] = worker
 	}
-	wait.Wait()
+	descent.SideBySide(len(order), workers, func(worker, i int) bool {
+		k := order[i]
+		all[k] = j.fitPart(ctx, w, worker, k, log)
+		if all[k].err != nil && !isCancelled(all[k].err) {
+			stop(errPartFailed)
+		}
+		progress.done(j.parts[k].N())
+		return true
+	})
 	var cancelled error
 	for k, part := range all {
 		switch {
