@@ -250,6 +250,31 @@ func TestOneProcessor(t *testing.T) {
 	})
 }
 
+// TestBroken lets an item of a program panic on some thread, while others wait for it. The
+// call must panic, too, and later calls must work.
+func TestBroken(t *testing.T) {
+	variants(t, false, func(t *testing.T, impl *Implementation) {
+		want := everything(impl, 150)
+		for _, threads := range []int{1, 3} {
+			for range 20 {
+				j := impl.e.pool.acquire(threads)
+				if j.pooled != (threads > 1) {
+					t.Fatal("an idle pool is busy")
+				}
+				j.e = impl.e
+				const n = 300
+				v := rowMajor(make([]float64, n*n), n)
+				j.add(phase{kind: solvePhase, op: 7, items: 1})
+				j.addProduct(product{a: v, b: v, c: make([]float64, n*n), ldc: n, m: n, n: n, k: n, alpha: 1})
+				if _, ok := recovered(func() { impl.e.finish(j) }).(runtime.Error); !ok {
+					t.Fatal("no panic although there is no solve 7")
+				}
+			}
+		}
+		sameBits(t, "after panics", everything(impl, 150), want)
+	})
+}
+
 // TestAllocations checks that a call allocates nothing once the buffers exist.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	"gpfit/internal/team"
 )
 
 // The variants, best first.
@@ -85,10 +87,10 @@ func Variants() []string { return append(processorVariants(), Generic) }
 func (impl *Implementation) Variant() string { return impl.e.variant }
 
 // Threads returns the largest number of threads a call uses.
-func (impl *Implementation) Threads() int { return impl.e.pool.size() }
+func (impl *Implementation) Threads() int { return impl.e.pool.team.Size() }
 
 // SetThreads changes the number of threads for later calls; values below 1 mean 1.
-func (impl *Implementation) SetThreads(n int) { impl.e.pool.resize(max(1, n)) }
+func (impl *Implementation) SetThreads(n int) { impl.e.pool.team.Resize(n) }
 
 // An engine holds a variant's kernels, block sizes and threads.
 type engine struct {
@@ -100,6 +102,6 @@ type engine struct {
 
 func newEngine(variant string, threads int) *engine {
 	e := &engine{variant: variant, kernels: kernelsOf(variant), blocking: defaultBlocking(), pool: newPool(threads)}
-	runtime.AddCleanup(e, func(p *pool) { p.close() }, e.pool)
+	runtime.AddCleanup(e, (*team.Team).Close, e.pool.team)
 	return e
 }

@@ -62,7 +62,8 @@
 // blas.go makes an Implementation; gemm.go is the shortest routine. Each routine
 // builds a program (program.go), a list of phases whose items are packing
 // (pack.go), tiles of a product (compute.go), triangular solves (trsm.go) or
-// diagonal blocks (cholesky.go). pool.go lets the threads take the items in order.
+// diagonal blocks (cholesky.go). pool.go runs programs on the threads
+// of internal/team.
 // kernels.go lists the micro-kernels; kernels_portable.go, in Go, shows what each does.
 // The separate module internal/gen generates those in assembly, kernels_*_amd64.s and
 // kernels_neon_arm64.s:

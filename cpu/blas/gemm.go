@@ -66,7 +66,7 @@ const (
 func (e *engine) begin(work float64) *job {
 	threads := 1
 	if work >= 2*threadWork {
-		threads = min(e.pool.size(), runtime.GOMAXPROCS(0), int(min(work/threadWork, 1<<20)))
+		threads = min(e.pool.team.Size(), runtime.GOMAXPROCS(0), int(min(work/threadWork, 1<<20)))
 	}
 	j := e.pool.acquire(threads)
 	j.e = e

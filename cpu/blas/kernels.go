@@ -2,7 +2,6 @@ package blas
 
 //go:generate go run -C internal/gen . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg blas
 //go:generate go run -C internal/gen . -isa avx2 -out ../../kernels_avx2_amd64.s -stubs ../../kernels_avx2_amd64.go -pkg blas
-//go:generate go run -C internal/gen . -isa base -out ../../kernels_base_amd64.s -stubs ../../kernels_base_amd64.go -pkg blas
 //go:generate go run -C internal/gen ./neon -out ../../kernels_neon_arm64.s -stubs ../../kernels_neon_arm64.go -pkg blas
 
 // kernels names the micro-kernels of a variant. Its methods, in kernels_GOARCH.go, call

@@ -97,8 +97,3 @@ func squaresNEONx2(n int, x *float64, sums *float64)
 //
 //go:noescape
 func squaresNEONx1(n int, x *float64, sums *float64)
-
-// pause executes n > 0 ISB instructions.
-//
-//go:noescape
-func pause(n int)

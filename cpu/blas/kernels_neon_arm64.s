@@ -2929,13 +2929,3 @@ loop:
 	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
 	FSTPQ (F8, F9), 0(R2)
 	RET
-
-// func pause(n int)
-TEXT ·pause(SB), NOSPLIT, $0-8
-	MOVD n+0(FP), R0
-
-loop:
-	ISB $15
-	SUBS $1, R0, R0
-	BNE loop
-	RET

@@ -2,8 +2,6 @@
 
 package blas
 
-import "runtime"
-
 func (*kernels) full(k int, a, b, c *float64, ldc int, alpha, beta float64) {
 	fullGo(k, a, b, c, ldc, alpha, beta)
 }
@@ -35,6 +33,3 @@ func (*kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float64,
 func (*kernels) squares(nv, n int, x, sums *float64) {
 	squaresGo(nv, n, x, sums)
 }
-
-// pause lets other goroutines run, in place of n PAUSE instructions.
-func pause(int) { runtime.Gosched() }

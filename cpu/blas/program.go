@@ -1,12 +1,16 @@
 package blas
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"gpfit/internal/team"
+)
 
 // A job is one running call: a program, its packing buffers and the counters from
 // which threads take the items of the program.
 type job struct {
 	threads int  // largest number that may take part
-	pooled  bool // uses the pool's workers
+	pooled  bool // uses the team
 	e       *engine
 
 	products []product
@@ -14,9 +18,9 @@ type job struct {
 	phases   []phase
 	tickets  int64 // items in all phases
 
-	a, b [2]buffer // packed left and right operands
-	t    buffer    // packed triangle
-	self worker    // of the calling goroutine
+	a, b    [2]buffer // packed left and right operands
+	t       buffer    // packed triangle
+	scratch []buffer  // of each thread; see solvePanels
 
 	_    [64]byte
 	next atomic.Int64 // items taken
@@ -24,6 +28,9 @@ type job struct {
 	// minor is the order of the leading minor that is not positive (see
 	// addCholesky), or 0. If it is set, the rest of the program is skipped.
 	minor atomic.Int64
+	// broken is set after a panic in an item: that item will never finish. The rest
+	// of the program is skipped.
+	broken atomic.Bool
 }
 
 // A phase is a set of independent items. It starts when the phases in follows have
@@ -78,14 +85,21 @@ func (j *job) addAfter(ph phase, p, q int) int {
 	return len(j.phases) - 1
 }
 
-// work executes items until none are left. Threads take items in the order of the
+// Work executes items until none are left. Threads take items in the order of the
 // program, and phases follow only earlier ones, so a thread that waits for a phase
 // waits for items that some thread is executing.
-func (j *job) work(w *worker) {
+func (j *job) Work(worker int) {
+	whole := false
+	defer func() {
+		if !whole {
+			j.broken.Store(true)
+		}
+	}()
 	current := 0
 	for {
 		ticket := j.next.Add(1) - 1
 		if ticket >= j.tickets {
+			whole = true
 			return
 		}
 		for ticket >= j.phases[current].first+int64(j.phases[current].items) {
@@ -96,7 +110,7 @@ func (j *job) work(w *worker) {
 		j.await(ph.follows[1])
 		item := int(ticket - ph.first)
 		switch {
-		case j.minor.Load() != 0:
+		case j.minor.Load() != 0, j.broken.Load():
 			// Nothing is left to do.
 		case ph.kind == packPhase:
 			j.pack(ph, item)
@@ -105,7 +119,7 @@ func (j *job) work(w *worker) {
 		case ph.kind == trianglePhase:
 			j.packTriangle(ph, item)
 		case ph.kind == solvePhase:
-			j.solvePanels(w, ph, item)
+			j.solvePanels(worker, ph, item)
 		case ph.kind == factorPhase:
 			j.factor(ph)
 		}
@@ -113,14 +127,14 @@ func (j *job) work(w *worker) {
 	}
 }
 
-// await waits until a phase has finished.
+// await waits until a phase has finished, or the job is broken.
 func (j *job) await(p int) {
 	if p < 0 {
 		return
 	}
 	ph := &j.phases[p]
-	for i := 0; atomic.LoadInt32(&ph.done) < int32(ph.items); i++ {
-		relax(i)
+	for i := 0; atomic.LoadInt32(&ph.done) < int32(ph.items) && !j.broken.Load(); i++ {
+		team.Relax(i)
 	}
 }
 

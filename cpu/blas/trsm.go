@@ -180,12 +180,13 @@ func (e *engine) invertDiagonal(panel []float64, i, rows int) {
 }
 
 // solvePanels solves a diagonal block for some panels of lines.
-func (j *job) solvePanels(w *worker, ph *phase, item int) {
+func (j *job) solvePanels(worker int, ph *phase, item int) {
 	e := j.e
 	s := &j.solves[ph.op]
 	kc := ph.p1 - ph.p0
 	kpad := roundUp(kc, e.mr)
 	stride := e.nr * kpad
+	scratch := &j.scratch[worker]
 	last := min((item+1)*ph.x, panels(ph.j1-ph.j0, e.nr))
 	for q := item * ph.x; q < last; q++ {
 		line := ph.j0 + q*e.nr
@@ -196,10 +197,10 @@ func (j *job) solvePanels(w *worker, ph *phase, item int) {
 		if ph.y&keepB != 0 {
 			x = j.b[ph.buf].mem[q*stride : (q+1)*stride]
 		} else {
-			if len(w.scratch) < stride {
-				w.scratch = aligned(max(stride, e.nr*e.kc))
+			if len(scratch.mem) < stride {
+				scratch.mem = aligned(max(stride, e.nr*e.kc))
 			}
-			x = w.scratch[:stride]
+			x = scratch.mem[:stride]
 		}
 		first := 0 // first unknown that may be nonzero
 		if s.inverse && line >= ph.p0 {

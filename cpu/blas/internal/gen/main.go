@@ -14,7 +14,7 @@ package main
 import "gpfit/internal/asm"
 
 func main() {
-	asm.Write(map[string]func(){"avx512": avx512.routines, "avx2": avx2.routines, "base": base})
+	asm.Write(map[string]func(){"avx512": avx512.routines, "avx2": avx2.routines})
 }
 
 // routines generates the routines of an instruction set.

@@ -43,7 +43,6 @@ func main() {
 		for n := nv; n >= 1; n-- {
 			g.squares(n)
 		}
-		g.pause()
 	})
 }
 

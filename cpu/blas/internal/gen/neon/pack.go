@@ -95,15 +95,3 @@ func (g gen) squares(n int) {
 	}
 	g.I("RET")
 }
-
-// pause generates the waiting between looks at a variable. ISB takes some tens of
-// cycles, like PAUSE on amd64; YIELD does nothing on most processors.
-func (g gen) pause() {
-	g.Func("pause", "(n int)", 0, "pause executes n > 0 ISB instructions.")
-	g.Load("n")
-	g.Label("loop")
-	g.I("ISB $15")
-	g.I("SUBS $1, R0, R0")
-	g.I("BNE loop")
-	g.I("RET")
-}

@@ -1,0 +1,13 @@
+// Package team keeps worker threads that wait for the next piece of work.
+//
+// A [Team] lends its workers to one call at a time. [Team.Run] costs about as much as a
+// few cache misses while the workers still spin, and the time of waking threads after
+// they have parked. A call that does not get the team works on its own goroutine:
+//
+//	if !t.TryAcquire() {
+//		task.Work(0)
+//		return
+//	}
+//	defer t.Release()
+//	t.Run(threads, task)
+package team
