@@ -23,12 +23,11 @@ func (w *Workspace) InverseBlocks(ctx context.Context, b *device.Blocks) (err er
 		return err
 	}
 	return b.Each(func(first, m int, elements []float64) error {
-		return w.tiles(ctx, m, func(r0, r1 int) {
-			for i := r0; i < r1; i++ {
-				elements[i*m+i] = w.inverseDiag[first+i]
-				row := w.a[(first+i)*w.ld+first:]
-				for j := i + 1; j < m; j++ {
-					elements[i*m+j], elements[j*m+i] = row[j], row[j]
+		return w.parallelFor(ctx, bands(m), func(_, task int) {
+			for i := task * tileRows; i < min((task+1)*tileRows, m); i++ {
+				for j := i; j < m; j++ {
+					v := w.matrix.InverseElement(first+i, first+j)
+					elements[i*m+j], elements[j*m+i] = v, v
 				}
 			}
 		})

@@ -4,13 +4,29 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
-// Contract computes Σ⁻¹ in the upper triangle, unless it is already there, and
-// contracts it with ∂K. L stays below it, and the diagonal is L's again at the end.
+// invert computes Σ⁻¹, unless it is there. more is the number of operations that follow in
+// the same call.
+func (w *Workspace) invert(ctx context.Context, more float64) error {
+	if w.stage == stageInverted {
+		w.begin("gradient", more)
+		return ctx.Err()
+	}
+	w.begin("gradient", 2*cube(w.n)/3+more)
+	w.stage = stageFactored
+	if err := w.matrix.Invert(ctx, w.worked); err != nil {
+		return err
+	}
+	w.stage = stageInverted
+	return nil
+}
+
+// Contract computes Σ⁻¹, unless it is already there, and contracts it with ∂K.
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	if w.stage < stageFactored {
 		return device.ErrStage
@@ -28,9 +44,6 @@ func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, blo
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
-	}
-	if w.tile == nil {
-		w.tile = make([]float64, w.dev.threads*tileCols)
 	}
 	c := contraction{adj: adj, blocks: blocks, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
 	if adj.Middle == nil && blocks == nil {
@@ -64,7 +77,9 @@ func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err err
 	if err := w.invert(ctx, 0); err != nil {
 		return err
 	}
-	copy(dst, w.inverseDiag)
+	for i := range dst {
+		dst[i] = w.matrix.InverseElement(i, i)
+	}
 	return nil
 }
 
@@ -75,6 +90,8 @@ type contraction struct {
 	blocks     *device.Blocks
 	evaluators []*kernel.Evaluator
 	grad, diag []float64
+	// middle holds parts of the rows of the middle term for each thread.
+	middle []float64
 	// tasks holds a gradient for each band of tileRows rows. They are added in
 	// order at the end, so that the result does not depend on scheduling.
 	tasks []float64
@@ -93,45 +110,62 @@ func (w *Workspace) contract(ctx context.Context, c *contraction) error {
 }
 
 // contractRows forms rows i0 … i1−1 of G from the diagonal on, with off-diagonal
-// elements doubled, and contracts them; i0 is a multiple of tileRows. Element (i,
-// j) of the middle term, if any, is middle[(i−i0)·ld + j].
-func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle []float64) error {
-	p := len(c.grad)
-	return parallelFor(ctx, w.threadsFor(w.n), bands(i1-i0), func(worker, band int) {
+// elements doubled, and contracts them; i0 is a multiple of tileRows. middle holds these
+// rows of the middle term, if there is one.
+func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle *spd.Rows) error {
+	p, lanes := len(c.grad), w.matrix.Lanes()
+	return w.parallelFor(ctx, bands(i1-i0), func(worker, band int) {
 		first := i0 + band*tileRows
 		part := c.tasks[first/tileRows*p:][:p]
-		g := w.tile[worker*tileCols:][:tileCols]
-		for i := first; i < min(first+tileRows, i1); i++ {
-			row := w.a[i*w.ld:]
-			var extra []float64
-			if middle != nil {
-				extra = middle[(i-i0)*w.ld:]
-			}
-			for j := i; j < w.n; j += tileCols {
-				m := min(tileCols, w.n-j)
-				c.adjoint(g[:m], row, extra, i, j)
-				if j == i {
-					g[0] = c.diagonal(w.inverseDiag[i], extra, i)
-					c.diag[i] = g[0]
-				}
-				c.evaluators[worker].RowGradient(part, g[:m], w.x, i, w.x, j, j+m)
-			}
+		for i := first; i < min(first+tileRows, i1); i += lanes {
+			w.contractPanel(c, worker, i, min(i+lanes, i1), middle, part)
 		}
 	})
 }
 
+// contractPanel adds the contraction of rows i0 … i1−1, which share a panel, to part.
+func (w *Workspace) contractPanel(c *contraction, worker, i0, i1 int, middle *spd.Rows, part []float64) {
+	g, inverse := w.adjoint[worker*tileCols:][:tileCols], w.tile(worker)
+	var extra []float64
+	if middle != nil {
+		extra = c.middle[worker*len(inverse):][:len(inverse)]
+	}
+	for j0 := i0; j0 < w.n; j0 += tileCols {
+		j1 := min(j0+tileCols, w.n)
+		w.matrix.InverseRows(i0, j0, j1, inverse, tileCols)
+		if middle != nil {
+			middle.Copy(i0, j0, j1, extra, tileCols)
+		}
+		for i := i0; i < i1; i++ {
+			j := max(i, j0)
+			m := j1 - j
+			at := (i-i0)*tileCols + j - j0
+			row, rest := inverse[at:at+m], extra
+			if middle != nil {
+				rest = extra[at : at+m]
+			}
+			c.adjoint(g[:m], row, rest, i, j)
+			if j == i {
+				g[0] = c.diagonal(row[0], rest, i)
+				c.diag[i] = g[0]
+			}
+			c.evaluators[worker].RowGradient(part, g[:m], w.x, i, w.x, j, j1)
+		}
+	}
+}
+
 // adjoint writes 2·G_ij, … to g, for i < j; row and extra are the rows of Σ⁻¹
-// and of the middle term.
+// and of the middle term, from column j on.
 func (c *contraction) adjoint(g, row, extra []float64, i, j int) {
 	m, n, first := len(g), len(c.diag), 0
 	switch {
 	case extra != nil:
-		vec.Combine(g, row[j:j+m], extra[j:j+m], 2*c.adj.Inv, 2)
+		vec.Combine(g, row, extra, 2*c.adj.Inv, 2)
 	case len(c.adj.Outer) > 0:
-		vec.Combine(g, row[j:j+m], c.adj.Vectors[j:j+m], 2*c.adj.Inv, 2*c.adj.Outer[0]*c.adj.Vectors[i])
+		vec.Combine(g, row, c.adj.Vectors[j:j+m], 2*c.adj.Inv, 2*c.adj.Outer[0]*c.adj.Vectors[i])
 		first = 1
 	default:
-		vec.Scale(g, row[j:j+m], 2*c.adj.Inv)
+		vec.Scale(g, row, 2*c.adj.Inv)
 	}
 	for k, f := range c.adj.Outer[first:] {
 		v := c.adj.Vectors[(first+k)*n:]
@@ -143,7 +177,7 @@ func (c *contraction) adjoint(g, row, extra []float64, i, j int) {
 func (c *contraction) diagonal(inverse float64, extra []float64, i int) float64 {
 	g := c.adj.Inv * inverse
 	if extra != nil {
-		g += extra[i]
+		g += extra[0]
 	}
 	for k, f := range c.adj.Outer {
 		v := c.adj.Vectors[k*len(c.diag)+i]

@@ -1,12 +1,10 @@
 // Package cpu evaluates covariances, likelihoods, gradients and predictions on the
-// host, as a device of package device. It uses gonum's BLAS interface with the
-// routines of cpu/blas.
+// host, as a device of package device.
 //
-// A [Workspace] holds one n×n buffer, row-major. Its lower triangle is first the
-// covariance matrix, then its Cholesky factor L; the strict upper triangle receives
-// Σ⁻¹ when a gradient is requested, so that L is kept. Start with workspace.go;
-// factor.go and inverse.go do the n³ work, by recursions that consist mainly of
-// matrix products.
+// A [Workspace] holds one matrix of package cpu/spd, which does the n³ work: the covariance
+// matrix, then its Cholesky factor L, and Σ⁻¹ beside it when a gradient is requested. Start
+// with workspace.go; factor.go forms and factors Σ, contract.go computes gradients,
+// predict.go predictions.
 package cpu
 
 import (
@@ -49,27 +47,16 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 
 // Device is the CPU as a [device.ExactDevice].
 type Device struct {
-	threads int
-	blas    *cpublas.Implementation
-	// leaf is the size of blocks that are factored or inverted in one call. The
-	// context is polled between calls.
-	leaf     int
+	variant string
+	crew    *crew
+	// blas multiplies matrices to measure the speed of the processor.
+	blas     *cpublas.Implementation
 	flopRate func() float64
-	// spare holds BLAS that workspaces with fewer threads have given back. Each has
-	// threads of its own, so that workspaces can compute side by side.
+	// spare holds crews that workspaces with fewer threads have given back, so that
+	// workspaces can compute side by side.
 	mu    sync.Mutex
-	spare []*cpublas.Implementation
+	spare []*crew
 }
-
-// The values of Device.leaf. The routines of cpu/blas process 4096 columns in a
-// fifth of a second at full speed, with 40 MB of working space. The generic variant is
-// several times slower, so its calls are smaller.
-const (
-	leafFast    = 4096
-	leafGeneric = 1024
-	// packing is the working space of cpu/blas in numbers per column of a leaf.
-	packing = 1280
-)
 
 // New returns the exact method on the CPU, for callers that do not choose among
 // devices. It returns the errors of [Open].
@@ -92,38 +79,31 @@ func Open(opts device.Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev := &Device{threads: threads, blas: impl, leaf: leafFast}
-	if impl.Variant() == cpublas.Generic {
-		dev.leaf = leafGeneric
-	}
+	dev := &Device{variant: impl.Variant(), crew: newCrew(impl.Variant(), threads), blas: impl}
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
 }
 
-// borrow returns a BLAS for one workspace.
-func (dev *Device) borrow() *cpublas.Implementation {
+// borrow returns a crew for one workspace.
+func (dev *Device) borrow() *crew {
 	dev.mu.Lock()
 	defer dev.mu.Unlock()
 	if last := len(dev.spare) - 1; last >= 0 {
-		impl := dev.spare[last]
+		c := dev.spare[last]
 		dev.spare = dev.spare[:last]
-		return impl
+		return c
 	}
-	impl, err := cpublas.New(cpublas.Options{Threads: 1})
-	if err != nil {
-		panic(err) // Open made one
-	}
-	return impl
+	return newCrew(dev.variant, 1)
 }
 
-// giveBack takes a BLAS back, which may be nil.
-func (dev *Device) giveBack(impl *cpublas.Implementation) {
-	if impl == nil {
+// giveBack takes a crew back, which may be nil.
+func (dev *Device) giveBack(c *crew) {
+	if c == nil {
 		return
 	}
 	dev.mu.Lock()
 	defer dev.mu.Unlock()
-	dev.spare = append(dev.spare, impl)
+	dev.spare = append(dev.spare, c)
 }
 
 func description(threads int) string {
@@ -135,14 +115,17 @@ var processor = sync.OnceValue(processorName)
 
 // Info returns a description of the CPU.
 func (dev *Device) Info() device.Info {
-	return device.Info{Name: name, Description: description(dev.threads), Host: true, Threads: dev.threads, MemoryFree: hostmem.Free()}
+	return device.Info{Name: name, Description: description(dev.crew.size), Host: true, Threads: dev.crew.size, MemoryFree: hostmem.Free()}
 }
 
-// Plan returns memory and work for n points of d columns: one n×n buffer, the
-// working space of matrix products, and vectors.
+// Plan returns memory and work for n points of d columns: one n×n matrix, the working
+// space of the routines, and vectors.
 func (dev *Device) Plan(n, d int) device.Plan {
-	plan := device.MatrixPlan(n, d, "", 8*(int64(n)*int64(leadingDim(n))+packing*int64(min(n, leafFast))+predictNumbers(n, dev.threads)+int64(n)*int64(2*d+4*dev.threads+8)))
-	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(n), What: middleTerm}}, cube(n)
+	engine, threads := dev.crew.engine, int64(dev.crew.size)
+	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.crew.size)
+	numbers += threads*int64(engine.Lanes()+1)*tileCols + int64(n)*(2*int64(d)+4*threads+16)
+	plan := device.MatrixPlan(n, d, "", 8*numbers)
+	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(engine, n), What: middleTerm}}, cube(n)
 	if n >= 1000 {
 		plan.FlopRate = dev.flopRate()
 	}

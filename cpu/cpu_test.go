@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/device/devicetest"
 )
@@ -34,8 +35,9 @@ func TestConformance(t *testing.T) {
 
 func TestParallelFor(t *testing.T) {
 	for _, threads := range []int{1, 2, 7} {
+		c := newCrew(cpublas.Generic, threads)
 		var count atomic.Int64
-		if err := parallelFor(context.Background(), threads, 100, func(worker, task int) {
+		if err := c.parallelFor(context.Background(), threads, 100, func(worker, task int) {
 			if worker >= threads {
 				t.Errorf("worker %d of %d", worker, threads)
 			}
@@ -44,7 +46,7 @@ func TestParallelFor(t *testing.T) {
 			t.Errorf("%d threads: sum of tasks %d, error %v", threads, count.Load(), err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		if err := parallelFor(ctx, threads, 100, func(_, task int) { cancel() }); !errors.Is(err, context.Canceled) {
+		if err := c.parallelFor(ctx, threads, 100, func(_, task int) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("%d threads: error %v after cancel", threads, err)
 		}
 		func() {
@@ -53,7 +55,7 @@ func TestParallelFor(t *testing.T) {
 					t.Errorf("%d threads: the panic was lost", threads)
 				}
 			}()
-			_ = parallelFor(context.Background(), threads, 10, func(_, task int) {
+			_ = c.parallelFor(context.Background(), threads, 10, func(_, task int) {
 				if task == 3 {
 					panic("boom")
 				}
@@ -74,14 +76,5 @@ func TestDgemmRate(t *testing.T) {
 	cancel()
 	if _, err := dev.DgemmRate(ctx, 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after cancel", err)
-	}
-}
-
-func TestLeadingDim(t *testing.T) {
-	for n := 1; n < 5000; n++ {
-		ld := leadingDim(n)
-		if ld < n || ld > n+15 || ld%8 != 0 || ld%512 == 0 {
-			t.Fatalf("leadingDim(%d) = %d", n, ld)
-		}
 	}
 }

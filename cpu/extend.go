@@ -13,7 +13,7 @@ var _ device.FactorExtender = (*Workspace)(nil)
 // ExtendFactor implements [device.FactorExtender].
 func (w *Workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error {
 	switch {
-	case w.a == nil || w.written != known:
+	case w.matrix == nil || w.written != known:
 		return device.ErrStage
 	case known < 0 || known > w.n:
 		return fmt.Errorf("cpu: %d known rows of a factor of %d", known, w.n)
@@ -21,25 +21,18 @@ func (w *Workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, thet
 		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
 	}
 	w.written = 0
-	if err := w.fillFrom(ctx, known, prog, theta, noise); err != nil {
-		return err
-	}
-	rest := w.n - known
-	if rest == 0 {
+	if known == w.n {
+		if _, err := w.bind(prog, theta); err != nil {
+			return err
+		}
 		w.stage = stageFactored
 		return nil
 	}
-	w.begin("factor", (cube(w.n)-cube(known))/3)
-	below := w.at(known, 0)
-	if err := w.solveRight(ctx, 0, known, below, w.ld, rest); err != nil {
+	// The rows that share a panel with new ones are computed again.
+	first := known - known%w.matrix.Lanes()
+	if err := w.fillFrom(ctx, first, prog, theta, noise); err != nil {
 		return err
 	}
-	if err := w.subtractSquare(ctx, known, rest, below, known); err != nil {
-		return err
-	}
-	if err := w.cholesky(ctx, known, rest); err != nil {
-		return err
-	}
-	w.stage = stageFactored
-	return nil
+	w.begin("factor", (cube(w.n)-cube(first))/3)
+	return w.factorFrom(ctx, first)
 }

@@ -2,114 +2,186 @@ package cpu
 
 import (
 	"context"
-
-	"gonum.org/v1/gonum/blas"
+	"fmt"
+	"math"
+	"slices"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
-// gemmFlops bounds the size of one matrix product, so that cancellation takes
-// effect within a fraction of a second.
-const gemmFlops = 4e9
+const (
+	// tileCols bounds the length of the rows passed to an evaluator, so that its
+	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
+	tileCols = 512
+	// tileRows is the number of rows in one task, a multiple of the rows of a panel.
+	tileRows = 16
+	// serialBelow is the size below which one thread is faster than several.
+	serialBelow = 192
+)
 
-// at returns the part of the buffer starting at element (i, j).
-func (w *Workspace) at(i, j int) []float64 { return w.a[i*w.ld+j:] }
-
-// split halves n at a multiple of 64.
-func split(n int) int { return (n/2 + 63) &^ 63 }
-
-// gemm computes C = alpha·A·op(B) + beta·C, with C m×n, in bands along the longer
-// side of C, so that only the shorter operand is packed repeatedly.
-func (w *Workspace) gemm(ctx context.Context, tb blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) error {
-	const least = 64
-	if m >= n {
-		perRow := 2 * float64(n) * float64(k)
-		for i := 0; i < m; {
-			rows := min(m-i, max(least, int(gemmFlops/perRow)))
-			w.blas.Dgemm(blas.NoTrans, tb, rows, n, k, alpha, a[i*lda:], lda, b, ldb, beta, c[i*ldc:], ldc)
-			if err := w.worked(ctx, perRow*float64(rows)); err != nil {
-				return err
-			}
-			i += rows
-		}
-		return nil
+func (w *Workspace) threadsFor(n int) int {
+	if n < serialBelow {
+		return 1
 	}
-	perCol := 2 * float64(m) * float64(k)
-	for j := 0; j < n; {
-		cols := min(n-j, max(least, int(gemmFlops/perCol)))
-		bj := b[j:]
-		if tb == blas.Trans {
-			bj = b[j*ldb:]
+	return w.crew.size
+}
+
+// parallelFor calls f for every task, as [crew.parallelFor] does.
+func (w *Workspace) parallelFor(ctx context.Context, tasks int, f func(worker, task int)) error {
+	return w.crew.parallelFor(ctx, w.threadsFor(w.n), tasks, f)
+}
+
+// tile returns a worker's space for parts of the rows of a panel, tileCols apart.
+func (w *Workspace) tile(worker int) []float64 {
+	size := w.matrix.Lanes() * tileCols
+	return w.tiles[worker*size : (worker+1)*size]
+}
+
+// Form forms and factors Σ.
+func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if err := w.Fill(ctx, prog, theta, noise); err != nil {
+		return err
+	}
+	return w.Factor(ctx)
+}
+
+// Fill forms Σ in the lower triangle.
+func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if w.matrix == nil {
+		return device.ErrStage
+	}
+	if len(noise) != 1 && len(noise) != w.n {
+		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
+	}
+	w.written = 0
+	if err := w.fillFrom(ctx, 0, prog, theta, noise); err != nil {
+		return err
+	}
+	w.stage = stageFilled
+	return nil
+}
+
+// fillFrom forms the rows of Σ from row first on, the first of a panel.
+func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
+	evaluators, err := w.bind(prog, theta)
+	if err != nil {
+		return err
+	}
+	w.empty()
+	w.filled = prog
+	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
+	lanes := w.matrix.Lanes()
+	tasks := bands(w.n - first)
+	return w.parallelFor(ctx, tasks, func(worker, task int) {
+		i0 := first + (tasks-1-task)*tileRows // long rows first
+		for i := i0; i < min(i0+tileRows, w.n); i += lanes {
+			w.fillPanel(evaluators[worker], i, w.tile(worker))
 		}
-		w.blas.Dgemm(blas.NoTrans, tb, m, cols, k, alpha, a, lda, bj, ldb, beta, c[j:], ldc)
-		if err := w.worked(ctx, perCol*float64(cols)); err != nil {
-			return err
+	})
+}
+
+// fillPanel writes the rows of Σ in the panel that begins with row i, up to the diagonal.
+func (w *Workspace) fillPanel(e *kernel.Evaluator, i int, tile []float64) {
+	end := i + w.matrix.Lanes()
+	for j0 := 0; j0 < end; j0 += tileCols {
+		j1 := min(j0+tileCols, end)
+		for k := i; k < min(end, w.n); k++ {
+			row := tile[(k-i)*tileCols:][:tileCols]
+			own := min(j1, k+1)
+			e.Row(row, w.x, k, w.x, j0, own)
+			if own == k+1 && j1 > k {
+				row[k-j0] += w.noise[min(k, len(w.noise)-1)]
+			}
+			clear(row[own-j0 : j1-j0])
 		}
-		j += cols
+		w.matrix.SetRows(i, j0, j1, tile, tileCols)
+	}
+}
+
+// Factor overwrites Σ by L.
+func (w *Workspace) Factor(ctx context.Context) error {
+	if w.stage != stageFilled {
+		return device.ErrStage
+	}
+	w.empty()
+	w.begin("factor", cube(w.n)/3)
+	return w.factorFrom(ctx, 0)
+}
+
+// factorFrom computes the rows of L from row first on, the first of a panel.
+func (w *Workspace) factorFrom(ctx context.Context, first int) error {
+	minor, err := w.matrix.Factor(ctx, first, w.worked)
+	if err != nil {
+		return err
+	}
+	if minor > 0 {
+		return device.ExplainMinor(minor, w.x, w.filled, w.theta, w.noise)
+	}
+	w.stage = stageFactored
+	return nil
+}
+
+// LogDet returns 2 Σ log L_ii.
+func (w *Workspace) LogDet() (value, stdErr float64, err error) {
+	if w.stage < stageFactored {
+		return 0, 0, device.ErrStage
+	}
+	sum := 0.0
+	for _, v := range w.matrix.FactorDiagonal() {
+		sum += math.Log(v)
+	}
+	return 2 * sum, 0, nil
+}
+
+// ReadFactor copies rows of L.
+func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	for i := r0; i < r1; i++ {
+		row := dst[(i-r0)*w.n : (i-r0+1)*w.n]
+		w.matrix.FactorRow(i, row[:i+1])
+		clear(row[i+1:])
 	}
 	return nil
 }
 
-// cholesky factors the n×n diagonal block at o in place:
-//
-//	[A₁₁    ]   [L₁₁    ] [L₁₁ᵀ L₂₁ᵀ]
-//	[A₂₁ A₂₂] = [L₂₁ L₂₂] [     L₂₂ᵀ]
-//
-// (Golub & Van Loan, Matrix Computations, 4th ed., §4.2.9, recursive form).
-func (w *Workspace) cholesky(ctx context.Context, o, n int) error {
-	if n <= w.dev.leaf {
-		if minor := w.blas.Cholesky(blas.Lower, n, w.at(o, o), w.ld); minor > 0 {
-			return device.ExplainMinor(o+minor, w.x, w.filled, w.theta, w.noise)
+// WriteFactor sets rows of L.
+func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
+	if w.matrix == nil {
+		return device.ErrStage
+	}
+	w.empty()
+	if r0 == 0 {
+		w.written = 0
+	}
+	for i := r0; i < r1; i++ {
+		row := src[(i-r0)*w.n : (i-r0)*w.n+i+1]
+		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
+			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
 		}
-		return w.worked(ctx, cube(n)/3)
+		w.matrix.SetFactorRow(i, row)
 	}
-	n1 := split(n)
-	n2 := n - n1
-	if err := w.cholesky(ctx, o, n1); err != nil {
-		return err
+	if r0 == w.written {
+		w.written = r1
 	}
-	a21 := w.at(o+n1, o)
-	if err := w.solveRight(ctx, o, n1, a21, w.ld, n2); err != nil {
-		return err
+	if r1 == w.n {
+		w.stage = stageFactored
 	}
-	if err := w.subtractSquare(ctx, o+n1, n2, a21, n1); err != nil {
-		return err
-	}
-	return w.cholesky(ctx, o+n1, n2)
+	return nil
 }
 
-// solveRight overwrites the m×k matrix b by b·L⁻ᵀ, for the k×k diagonal block
-// of L at o.
-func (w *Workspace) solveRight(ctx context.Context, o, k int, b []float64, ldb, m int) error {
-	if k <= w.dev.leaf {
-		w.blas.Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, k, 1, w.at(o, o), w.ld, b, ldb)
-		return w.worked(ctx, float64(m)*float64(k)*float64(k))
+// Solve overwrites b by Σ⁻¹b.
+func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
+	defer w.emptyIfStopped(&err)
+	if w.stage < stageFactored {
+		return device.ErrStage
 	}
-	k1 := split(k)
-	if err := w.solveRight(ctx, o, k1, b, ldb, m); err != nil {
-		return err
+	if len(b) < w.n*m {
+		return fmt.Errorf("cpu: right-hand side of %d elements for %d×%d", len(b), w.n, m)
 	}
-	err := w.gemm(ctx, blas.Trans, m, k-k1, k1, -1, b, ldb, w.at(o+k1, o), w.ld, 1, b[k1:], ldb)
-	if err != nil {
-		return err
-	}
-	return w.solveRight(ctx, o+k1, k-k1, b[k1:], ldb, m)
+	return w.matrix.SolveEquations(ctx, b, m)
 }
 
-// subtractSquare subtracts b·bᵀ from the lower triangle of the n×n diagonal
-// block at o; b is n×k, a part of the buffer.
-func (w *Workspace) subtractSquare(ctx context.Context, o, n int, b []float64, k int) error {
-	if n <= w.dev.leaf {
-		w.blas.Dsyrk(blas.Lower, blas.NoTrans, n, k, -1, b, w.ld, 1, w.at(o, o), w.ld)
-		return w.worked(ctx, float64(n)*float64(n)*float64(k))
-	}
-	n1 := split(n)
-	b2 := b[n1*w.ld:]
-	if err := w.gemm(ctx, blas.Trans, n-n1, n1, k, -1, b2, w.ld, b, w.ld, 1, w.at(o+n1, o), w.ld); err != nil {
-		return err
-	}
-	if err := w.subtractSquare(ctx, o, n1, b, k); err != nil {
-		return err
-	}
-	return w.subtractSquare(ctx, o+n1, n-n1, b2, k)
-}
+func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }

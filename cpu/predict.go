@@ -4,16 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
-
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
-
-// crossRows returns the number of points in a block of cross-covariances of n points,
-// which has at most 32 MiB.
-func crossRows(n, m int) int { return min(m, max(1, min(1024, (4<<20)/n))) }
 
 // Predict computes the means alone as [Device.PredictMeans] does. With variances, a
 // [reducer] does the work.
@@ -41,22 +36,13 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		if err := r.reduce(ctx, j0, j1); err != nil {
 			return err
 		}
-		if err := w.worked(ctx, perPoint*float64(j1-j0)); err != nil {
-			return err
-		}
+		w.worked(perPoint * float64(j1-j0))
 	}
 	return nil
 }
 
-// crossCovariances writes k(x*_j, x_i) to rows[(j−j0)·n + i], for j0 ≤ j < j1.
-func (w *Workspace) crossCovariances(ctx context.Context, evaluators []*kernel.Evaluator, xs *kernel.Points, j0, j1 int, rows []float64) error {
-	return parallelFor(ctx, w.threadsFor(w.n), j1-j0, func(worker, r int) {
-		crossRow(evaluators[worker], rows[r*w.n:(r+1)*w.n], xs, j0+r, w.x)
-	})
-}
-
-// PredictCovariance forms V = K*·L⁻ᵀ in blocks, with a row for each point, and then
-// V·Vᵀ.
+// PredictCovariance solves L·V = K*ᵀ in groups of vectors, a vector for each point, and
+// writes VᵀV.
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
 	defer w.emptyIfStopped(&err)
 	if w.stage < stageFactored {
@@ -70,47 +56,39 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if err != nil || m == 0 {
 		return err
 	}
-	need, free := 8*int64(m)*int64(w.n), hostmem.Free()
+	width := w.matrix.Width()
+	groups := (m + width - 1) / width
+	need, free := 8*int64(groups)*int64(width)*int64(w.n), hostmem.Free()
 	if free > 0 && need > free {
 		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
 	}
-	v := make([]float64, m*w.n)
-	nf, mf := float64(w.n), float64(m)
-	w.begin("predict", nf*nf*mf+nf*mf*mf)
-	block := crossRows(w.n, m)
-	for j0 := 0; j0 < m; j0 += block {
-		j1 := min(j0+block, m)
-		rows := v[j0*w.n : j1*w.n]
-		if err := w.crossCovariances(ctx, evaluators, xs, j0, j1, rows); err != nil {
-			return err
-		}
-		if err := w.solveRight(ctx, 0, w.n, rows, w.n, j1-j0); err != nil {
-			return err
-		}
+	w.begin("predict", float64(w.n)*float64(m)*float64(w.n+m))
+	vs := make([]*spd.Vectors, groups)
+	w.allocateVectors(w.crew.size, 0)
+	err = w.parallelFor(ctx, groups, func(worker, g int) {
+		v := w.matrix.NewVectors()
+		v.Load(min(width, m-g*width), w.scratch[worker], func(i int, row []float64) {
+			crossRow(evaluators[worker], row, xs, g*width+i, w.x)
+		})
+		w.matrix.Solve([]*spd.Vectors{v})
+		vs[g] = v
+	})
+	if err != nil {
+		return err
 	}
-	return w.squareRows(ctx, v, m, reduction)
-}
-
-// squareRows writes V·Vᵀ to out, for the m×n matrix V, in blocks of rows.
-func (w *Workspace) squareRows(ctx context.Context, v []float64, m int, out []float64) error {
-	const block = 1024
-	for j0 := 0; j0 < m; j0 += block {
-		j1 := min(j0+block, m)
-		w.blas.Dsyrk(blas.Lower, blas.NoTrans, j1-j0, w.n, 1, v[j0*w.n:], w.n, 0, out[j0*m+j0:], m)
-		if err := w.worked(ctx, float64(w.n)*float64(j1-j0)*float64(j1-j0)); err != nil {
-			return err
+	w.worked(float64(w.n) * float64(w.n) * float64(m))
+	if err := w.parallelFor(ctx, groups, func(_, g int) {
+		for h := range g + 1 {
+			vs[h].Products(vs[g], reduction[g*width*m+h*width:], m)
 		}
-		if j0 == 0 {
-			continue
-		}
-		if err := w.gemm(ctx, blas.Trans, j1-j0, j0, w.n, 1, v[j0*w.n:], w.n, v, w.n, 0, out[j0*m:], m); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
+	w.worked(float64(w.n) * float64(m) * float64(m))
 	for i := range m {
 		for j := range i {
-			out[j*m+i] = out[i*m+j]
+			reduction[j*m+i] = reduction[i*m+j]
 		}
 	}
-	return nil
+	return ctx.Err()
 }

@@ -84,7 +84,8 @@ func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *Workspace {
 }
 
 // TestThreadsBits checks that no bit of any result depends on the number of threads, of
-// the device or of a workspace that leaves some to others. 1,300 points exceed solveSerial.
+// the device or of a workspace that leaves some to others. Equations of 1,300 points are solved
+// in parallel.
 func TestThreadsBits(t *testing.T) {
 	prog := program(t)
 	for _, n := range []int{90, 300, 1300} {
@@ -105,8 +106,8 @@ func TestThreadsBits(t *testing.T) {
 				if !got.equal(want) {
 					t.Errorf("n = %d, %d threads limited to %d: other bits", n, threads, limit)
 				}
-				if most := min(threads, max(1, limit)); w.threads != most || w.blas.Threads() != most {
-					t.Errorf("%d threads limited to %d: %d, and %d for products", threads, limit, w.threads, w.blas.Threads())
+				if most := min(threads, max(1, limit)); w.crew.size != most || w.crew.team.Size() != most {
+					t.Errorf("%d threads limited to %d: %d, and a team of %d", threads, limit, w.crew.size, w.crew.team.Size())
 				}
 			}
 		}
@@ -140,6 +141,6 @@ func TestSideBySide(t *testing.T) {
 		group.Wait()
 	}
 	if len(dev.spare) == 0 || len(dev.spare) > 3 {
-		t.Errorf("%d spare BLAS", len(dev.spare))
+		t.Errorf("%d spare crews", len(dev.spare))
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
-	cpublas "gpfit/cpu/blas"
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/kernel"
 )
@@ -21,32 +19,28 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.ExactWorkspace]. Element (i, j) of its matrix is
-// a[i·ld + j].
+// Workspace implements [device.ExactWorkspace].
 type Workspace struct {
 	dev *Device
-	// threads is the number of threads of calls, blas runs them. own, if not nil, is a
-	// BLAS with fewer threads than the device's.
-	threads   int
-	blas, own *cpublas.Implementation
+	// crew has the threads of calls. own, if not nil, is a crew with fewer threads than
+	// the device's.
+	crew, own *crew
 	x         *kernel.Points
-	n, ld     int
-	a         []float64
+	n         int
+	matrix    *spd.Matrix
 	stage     stage
 	// written counts the rows of L that WriteFactor has set since Fill, in order.
 	written int
-	// inverseDiag is the diagonal of Σ⁻¹ in stageInverted.
-	inverseDiag []float64
-	// solve, panels and scratch are the working space of predictions (reduce.go), kept
-	// between calls.
-	solve   *cpublas.ForwardSolve
-	panels  []*cpublas.Panel
+	// vectors and scratch are the working space of predictions (reduce.go), kept between
+	// calls.
+	vectors []*spd.Vectors
 	scratch [][]float64
-	// tile holds a row of a tile of an adjoint for each thread.
-	tile []float64
+	// tiles holds parts of the rows of a panel for each thread, and adjoint a part of a row
+	// of an adjoint.
+	tiles, adjoint []float64
 	// middle holds two panels of rows (middle.go). The first contraction of a
 	// middle term allocates them.
-	middle []float64
+	middle [2]*spd.Rows
 	// filled, theta and noise are the arguments of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
@@ -62,19 +56,13 @@ var (
 	_ device.ThreadLimiter  = (*Workspace)(nil)
 )
 
-// leadingDim returns n padded to whole cache lines. It pads further if rows would
-// start at multiples of a page and compete for the same cache sets.
-func leadingDim(n int) int {
-	ld := (n + 7) &^ 7
-	if ld%512 == 0 {
-		ld += 8
-	}
-	return ld
-}
-
 func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
-	n, ld := x.N, leadingDim(x.N)
-	return &Workspace{dev: dev, threads: dev.threads, blas: dev.blas, x: x, n: n, ld: ld, a: make([]float64, n*ld)}
+	matrix := dev.crew.engine.New(x.N)
+	return &Workspace{
+		dev: dev, crew: dev.crew, x: x, n: x.N, matrix: matrix,
+		tiles:   make([]float64, dev.crew.size*matrix.Lanes()*tileCols),
+		adjoint: make([]float64, dev.crew.size*tileCols),
+	}
 }
 
 // Method returns "exact".
@@ -85,15 +73,17 @@ func (w *Workspace) N() int { return w.n }
 
 // LimitThreads makes later calls use at most n of the device's threads.
 func (w *Workspace) LimitThreads(n int) {
-	w.threads, w.blas = w.dev.threads, w.dev.blas
-	if n = max(n, 1); n >= w.threads {
-		return
+	w.crew = w.dev.crew
+	if n = max(n, 1); n < w.crew.size {
+		if w.own == nil {
+			w.own = w.dev.borrow()
+		}
+		w.own.resize(n)
+		w.crew = w.own
 	}
-	if w.own == nil {
-		w.own = w.dev.borrow()
+	if w.matrix != nil {
+		w.matrix.Engine = w.crew.engine
 	}
-	w.own.SetThreads(n)
-	w.threads, w.blas = n, w.own
 }
 
 // OnProgress sets the progress function.
@@ -104,14 +94,13 @@ func (w *Workspace) begin(stage string, flops float64) {
 	w.progress = device.Progress{Stage: stage, Total: flops}
 }
 
-// worked counts operations, reports progress and polls ctx.
-func (w *Workspace) worked(ctx context.Context, flops float64) error {
+// worked counts operations and reports progress.
+func (w *Workspace) worked(flops float64) {
 	w.flops += flops
-	w.progress.Done += flops
+	w.progress.Done = min(w.progress.Done+flops, w.progress.Total)
 	if w.onProgress != nil {
 		w.onProgress(w.progress)
 	}
-	return ctx.Err()
 }
 
 // emptyIfStopped resets the workspace to its state before Fill if err is a context
@@ -123,25 +112,27 @@ func (w *Workspace) emptyIfStopped(err *error) {
 }
 
 // empty returns to the state before Fill.
-func (w *Workspace) empty() {
-	w.stage = stageEmpty
-	if w.solve != nil {
-		w.solve.Reset()
-	}
-}
+func (w *Workspace) empty() { w.stage = stageEmpty }
 
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
-	matrix := int64(len(w.a)) * 8
-	return device.Work{Flops: w.flops, MatrixBytes: matrix, Bytes: matrix + int64(len(w.inverseDiag)+w.predictElements()+len(w.middle))*8}
+	matrix, held := int64(0), int64(0)
+	if w.matrix != nil {
+		matrix = w.dev.crew.engine.Numbers(w.n)
+		held = matrix + w.predictElements()
+		if w.middle[0] != nil {
+			held += middleElements(w.dev.crew.engine, w.n)
+		}
+	}
+	return device.Work{Flops: w.flops, MatrixBytes: 8 * matrix, Bytes: 8 * held}
 }
 
-// Close frees the buffer.
+// Close frees the matrix.
 func (w *Workspace) Close() error {
 	w.dev.giveBack(w.own)
-	w.own, w.blas = nil, w.dev.blas
-	w.a, w.inverseDiag, w.middle, w.evaluators, w.stage = nil, nil, nil, nil, stageEmpty
-	w.solve, w.panels, w.scratch = nil, nil, nil
+	w.own, w.crew = nil, w.dev.crew
+	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
+	w.vectors, w.scratch, w.middle = nil, nil, [2]*spd.Rows{}
 	return nil
 }
 
@@ -154,7 +145,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 		return nil, err
 	}
 	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.threads)
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.crew.size)
 		for i := range w.evaluators {
 			w.evaluators[i] = kernel.NewEvaluator(prog)
 		}
@@ -164,136 +155,3 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 	}
 	return w.evaluators, nil
 }
-
-const (
-	// tileCols bounds the length of the rows passed to an evaluator, so that its
-	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
-	tileCols = 512
-	// tileRows is the number of rows in one task.
-	tileRows = 16
-	// serialBelow is the size below which goroutines cost more than they save.
-	serialBelow = 256
-)
-
-func (w *Workspace) threadsFor(n int) int {
-	if n < serialBelow {
-		return 1
-	}
-	return w.threads
-}
-
-// Form forms and factors Σ.
-func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if err := w.Fill(ctx, prog, theta, noise); err != nil {
-		return err
-	}
-	return w.Factor(ctx)
-}
-
-// Fill forms Σ in the lower triangle.
-func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if w.a == nil {
-		return device.ErrStage
-	}
-	if len(noise) != 1 && len(noise) != w.n {
-		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
-	}
-	w.written = 0
-	if err := w.fillFrom(ctx, 0, prog, theta, noise); err != nil {
-		return err
-	}
-	w.stage = stageFilled
-	return nil
-}
-
-// fillFrom forms the rows of Σ from row first on.
-func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
-	evaluators, err := w.bind(prog, theta)
-	if err != nil {
-		return err
-	}
-	w.empty()
-	w.filled = prog
-	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
-	tasks := (w.n - first + tileRows - 1) / tileRows
-	return parallelFor(ctx, w.threadsFor(w.n), tasks, func(worker, task int) {
-		task = tasks - 1 - task // long rows first
-		for i := first + task*tileRows; i < min(first+(task+1)*tileRows, w.n); i++ {
-			w.fillRow(evaluators[worker], i, w.a[i*w.ld:])
-		}
-	})
-}
-
-// fillRow writes Σ_ij for j ≤ i to row.
-func (w *Workspace) fillRow(e *kernel.Evaluator, i int, row []float64) {
-	for j := 0; j <= i; j += tileCols {
-		e.Row(row[j:], w.x, i, w.x, j, min(j+tileCols, i+1))
-	}
-	row[i] += w.noise[min(i, len(w.noise)-1)]
-}
-
-// Factor overwrites Σ by L.
-func (w *Workspace) Factor(ctx context.Context) error {
-	if w.stage != stageFilled {
-		return device.ErrStage
-	}
-	w.empty()
-	w.begin("factor", cube(w.n)/3)
-	if err := w.cholesky(ctx, 0, w.n); err != nil {
-		return err
-	}
-	w.stage = stageFactored
-	return nil
-}
-
-// LogDet returns 2 Σ log L_ii.
-func (w *Workspace) LogDet() (value, stdErr float64, err error) {
-	if w.stage < stageFactored {
-		return 0, 0, device.ErrStage
-	}
-	sum := 0.0
-	for i := range w.n {
-		sum += math.Log(w.a[i*w.ld+i])
-	}
-	return 2 * sum, 0, nil
-}
-
-// ReadFactor copies rows of L.
-func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	for i := r0; i < r1; i++ {
-		row := dst[(i-r0)*w.n : (i-r0+1)*w.n]
-		copy(row, w.a[i*w.ld:i*w.ld+i+1])
-		clear(row[i+1:])
-	}
-	return nil
-}
-
-// WriteFactor sets rows of L.
-func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
-	if w.a == nil {
-		return device.ErrStage
-	}
-	w.empty()
-	if r0 == 0 {
-		w.written = 0
-	}
-	for i := r0; i < r1; i++ {
-		row := src[(i-r0)*w.n : (i-r0)*w.n+i+1]
-		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
-			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
-		}
-		copy(w.a[i*w.ld:], row)
-	}
-	if r0 == w.written {
-		w.written = r1
-	}
-	if r1 == w.n {
-		w.stage = stageFactored
-	}
-	return nil
-}
-
-func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }

@@ -14,7 +14,10 @@ package main
 import "gpfit/internal/asm"
 
 func main() {
-	asm.Write(map[string]func(){"avx512": avx512.routines, "avx2": avx2.routines})
+	asm.Write(map[string]func(){
+		"avx512": avx512.routines, "avx2": avx2.routines,
+		"avx512-tiles": avx512.tileRoutines, "avx2-tiles": avx2.tileRoutines,
+	})
 }
 
 // routines generates the routines of an instruction set.

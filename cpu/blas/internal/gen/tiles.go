@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
+)
+
+// The micro-kernels of package cpu/spd work on panels: mr rows of a matrix, stored column
+// by column. A tile is a part of one, two or three neighbouring panels, mr columns wide.
+
+// tileRoutines generates the routines of package cpu/spd.
+func (t *isa) tileRoutines() {
+	for nv := t.nv; nv >= 1; nv-- {
+		t.tileProduct(nv)
+	}
+	for nv := t.nv; nv >= 1; nv-- {
+		t.tileSolve(nv)
+	}
+	t.cholesky()
+	t.transpose()
+	t.squares(1)
+}
+
+// panel returns an operand in panel v of those that begin at base and are stride, or half
+// of stride2, bytes apart.
+func panel(base, stride, stride2 reg.Register, v, disp int) operand.Mem {
+	switch v {
+	case 0:
+		return Mem(base, disp)
+	case 1:
+		return Indexed(base, stride, 1, disp)
+	}
+	return Indexed(base, stride2, 1, disp)
+}
+
+// tileLoop generates the loop over k ≥ 0 columns of panel a and of the nv panels at b. At
+// the end, a and b point past the last column, and k is 0.
+func (t *isa) tileLoop(nv int, k, a, b, bs, bs2 reg.Register) {
+	const unroll = 4
+	// ahead is the prefetch distance in columns. The panels at b stream from the
+	// second-level cache. Panel a stays in the first for a row of tiles.
+	const ahead = 8
+	astep, bstep := 8*t.mr, t.VB()
+	SUBQ(Imm(unroll), k)
+	JL(Ref("tail"))
+	Align(32)
+	Label("loop")
+	for u := range unroll {
+		if (u*bstep)%64 == 0 {
+			for v := range nv {
+				PREFETCHT0(panel(b, bs, bs2, v, (ahead+u)*bstep))
+			}
+		}
+		if (u*astep)%64 == 0 {
+			PREFETCHT0(Mem(a, (u+2*ahead)*astep))
+		}
+		t.step(nv,
+			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
+			func(v int) operand.Mem { return panel(b, bs, bs2, v, u*bstep) })
+	}
+	ADDQ(Imm(unroll*astep), a)
+	ADDQ(Imm(unroll*bstep), b)
+	SUBQ(Imm(unroll), k)
+	JGE(Ref("loop"))
+	Label("tail")
+	ADDQ(Imm(unroll), k)
+	JZ(Ref("done"))
+	Label("one")
+	t.step(nv,
+		func(r int) operand.Mem { return Mem(a, 8*r) },
+		func(v int) operand.Mem { return panel(b, bs, bs2, v, 0) })
+	ADDQ(Imm(astep), a)
+	ADDQ(Imm(bstep), b)
+	DECQ(k)
+	JNZ(Ref("one"))
+	Label("done")
+}
+
+// loadStride loads a distance between panels, as bytes, and twice of it.
+func loadStride(name string, stride, stride2 reg.Register) {
+	Load(Param(name), stride)
+	SHLQ(operand.Imm(3), stride)
+	LEAQ(Indexed(stride, stride, 1, 0), stride2)
+}
+
+// tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
+func (t *isa) tileProduct(nv int) {
+	name := fmt.Sprintf("tileProduct%sx%d", t.Suffix, nv)
+	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, cs int, mode int)",
+		fmt.Sprintf("%s multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", name, nv),
+		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
+		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.")
+	k, a, b, bs, bs2, c, cs, cs2, mode := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10
+	Load(Param("k"), k)
+	Load(Param("a"), a)
+	Load(Param("b"), b)
+	loadStride("bs", bs, bs2)
+	Load(Param("c"), c)
+	loadStride("cs", cs, cs2)
+	for v := range nv {
+		for x := 0; x < t.mr*t.VB(); x += 64 {
+			PREFETCHT0(panel(c, cs, cs2, v, x))
+		}
+	}
+	t.clear(nv)
+	t.tileLoop(nv, k, a, b, bs, bs2)
+	Load(Param("mode"), mode)
+	x := func(v int) reg.Register { return t.b(v) }
+	end := func(f func(r, v int, m operand.Mem)) {
+		for v := range nv {
+			for r := range t.mr {
+				f(r, v, panel(c, cs, cs2, v, r*t.VB()))
+			}
+		}
+		Ret()
+	}
+	CMPQ(mode, operand.Imm(2))
+	JEQ(Ref("add"))
+	JGT(Ref("subtract"))
+	CMPQ(mode, operand.Imm(1))
+	JEQ(Ref("negative"))
+	end(func(r, v int, m operand.Mem) { VMOVUPD(t.acc(r, v), m) })
+	Label("negative")
+	t.Zero(t.Vec[3])
+	end(func(r, v int, m operand.Mem) {
+		VSUBPD(t.acc(r, v), t.Vec[3], x(v))
+		VMOVUPD(x(v), m)
+	})
+	Label("add")
+	end(func(r, v int, m operand.Mem) {
+		VADDPD(m, t.acc(r, v), x(v))
+		VMOVUPD(x(v), m)
+	})
+	Label("subtract")
+	end(func(r, v int, m operand.Mem) {
+		VMOVUPD(m, x(v))
+		VSUBPD(t.acc(r, v), x(v), x(v))
+		VMOVUPD(x(v), m)
+	})
+}
+
+// tileSolve generates the micro-kernel of a triangular solve: X = (X − B·Aᵀ)·T⁻ᵀ for a
+// tile X, where T is a lower triangle whose diagonal holds reciprocals.
+func (t *isa) tileSolve(nv int) {
+	name := fmt.Sprintf("tileSolve%sx%d", t.Suffix, nv)
+	Leaf(name, "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int)",
+		fmt.Sprintf("%s replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", name, nv),
+		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
+		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0.")
+	k, a, b, bs, bs2, tt, x, xs, xs2, fresh := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
+	Load(Param("k"), k)
+	Load(Param("a"), a)
+	Load(Param("b"), b)
+	loadStride("bs", bs, bs2)
+	Load(Param("t"), tt)
+	Load(Param("x"), x)
+	loadStride("xs", xs, xs2)
+	for v := range nv {
+		for d := 0; d < t.mr*t.VB(); d += 64 {
+			PREFETCHT0(panel(x, xs, xs2, v, d))
+		}
+	}
+	t.clear(nv)
+	t.tileLoop(nv, k, a, b, bs, bs2)
+	Load(Param("fresh"), fresh)
+	CMPQ(fresh, operand.Imm(0))
+	JNE(Ref("fresh"))
+	for r := range t.mr {
+		for v := range nv {
+			VMOVUPD(panel(x, xs, xs2, v, r*t.VB()), t.b(v))
+			VSUBPD(t.acc(r, v), t.b(v), t.acc(r, v))
+		}
+	}
+	JMP(Ref("solve"))
+	Label("fresh")
+	t.Zero(t.Vec[0])
+	for r := range t.mr {
+		for v := range nv {
+			VSUBPD(t.acc(r, v), t.Vec[0], t.acc(r, v))
+		}
+	}
+	Label("solve")
+	for i := range t.mr {
+		d := t.Vec[3]
+		VBROADCASTSD(Mem(tt, 8*(i*t.mr+i)), d)
+		for v := range nv {
+			VMULPD(d, t.acc(i, v), t.acc(i, v))
+			VMOVUPD(t.acc(i, v), panel(x, xs, xs2, v, i*t.VB()))
+		}
+		for r := i + 1; r < t.mr; r++ {
+			e := t.a(r - i)
+			VBROADCASTSD(Mem(tt, 8*(i*t.mr+r)), e)
+			for v := range nv {
+				VFNMADD231PD(t.acc(i, v), e, t.acc(r, v))
+			}
+		}
+	}
+	Ret()
+}

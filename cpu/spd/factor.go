@@ -1,0 +1,110 @@
+package spd
+
+import "context"
+
+// Factor replaces Σ in the lower triangle by L. The rows before from are already those of L.
+// It returns 0, or the order of the first leading minor that is not positive; then the
+// matrix has no factor. report may be nil. The error is that of ctx.
+func (m *Matrix) Factor(ctx context.Context, from int, report Report) (minor int, err error) {
+	f := factorisation{Matrix: m, block: blockRows(m.order), from: from - from%m.lanes}
+	blocks := f.blocks()
+	r := &m.run
+	r.begin(ctx, blocks, report)
+	first := f.from / f.block
+	for i := range first {
+		r.done[i].Store(int32(blocks))
+	}
+	f.firstBlock = first
+	for j := range blocks {
+		r.column(blocks - max(j, first))
+	}
+	err = m.finish(r, m.order, f.task)
+	return f.minor, err
+}
+
+// A factorisation computes L block by block, column after column. Block (i, j) needs the
+// blocks (i, k) and (j, k) for k < j, and (j, j). The counter of a block of rows is the
+// number of its finished columns.
+type factorisation struct {
+	*Matrix
+	block            int // rows and columns
+	from, firstBlock int
+	minor            int
+}
+
+func (m *Matrix) blocksOf(size int) int { return (m.order + size - 1) / size }
+
+func (f *factorisation) blocks() int { return f.blocksOf(f.block) }
+
+// task computes one block.
+func (f *factorisation) task(_, task int) int64 {
+	j, number := f.run.place(task)
+	i := max(j, f.firstBlock) + number
+	i0, i1 := max(i*f.block, f.from), min((i+1)*f.block, f.order)
+	j0, j1 := j*f.block, min((j+1)*f.block, f.order)
+	if !f.run.await(i, j) || !f.run.await(j, j) {
+		return 0
+	}
+	done := j0 - j0%chunk
+	for k := 0; k < done; k += chunk {
+		for c := j0; c < j1; c += f.lanes {
+			f.update(max(i0, c), i1, c, k, k+chunk, subtract)
+		}
+	}
+	if i == j {
+		if !f.diagonalBlock(i0, j0, j1, done) {
+			return 0
+		}
+	} else {
+		if !f.run.await(j, j+1) {
+			return 0
+		}
+		for c := j0; c < j1; c += f.lanes {
+			f.solveColumn(i0, i1, c, done)
+		}
+	}
+	f.run.done[i].Store(int32(j + 1))
+	flops := int64(i1-i0) * int64(j1-j0) * int64(j0+j1)
+	if i == j {
+		flops /= 2
+	}
+	return flops
+}
+
+// update adds to the tiles of rows [i0, i1) and column c the products of columns [k0, k1) of
+// these rows and of row c, or does what mode says.
+func (m *Matrix) update(i0, i1, c, k0, k1, mode int) {
+	l, stride := m.lanes, m.stride()
+	for i := i0; i < i1; i += group * l {
+		nv := min(group, (i1-i)/l)
+		m.product(nv, k1-k0, m.p(c, k0), m.p(i, k0), stride, m.p(i, c), stride, mode)
+	}
+}
+
+// solveColumn computes the column of tiles c of L for rows [i0, i1), after the products
+// before column k0 have been subtracted.
+func (m *Matrix) solveColumn(i0, i1, c, k0 int) {
+	l, stride := m.lanes, m.stride()
+	for i := i0; i < i1; i += group * l {
+		nv := min(group, (i1-i)/l)
+		m.solve(nv, c-k0, m.p(c, k0), m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0)
+	}
+}
+
+// diagonalBlock factorises a block on the diagonal. It returns false if a pivot is not
+// positive, and stops the operation.
+func (f *factorisation) diagonalBlock(i0, j0, j1, k0 int) bool {
+	l := f.lanes
+	for c := j0; c < j1; c += l {
+		if c >= f.from {
+			copy(f.tiles[c*l:(c+l)*l], f.panel(c, c))
+			if done := f.cholesky(c-k0, f.p(c, k0), f.tile(c), &f.diagonal[c]); done < l {
+				f.minor = c + done + 1
+				f.run.stopped.Store(true)
+				return false
+			}
+		}
+		f.solveColumn(max(i0, c+l), j1, c, k0)
+	}
+	return true
+}

@@ -1,0 +1,82 @@
+package spd
+
+// product computes a tile C of nv panels, cs apart, from k > 0 columns of nv panels b, bs
+// apart, and of the panel a: ±B·Aᵀ, as mode says.
+func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
+	switch {
+	case ks.set == avx512 && nv == 3:
+		tileProduct512x3(k, a, b, bs, c, cs, mode)
+	case ks.set == avx512 && nv == 2:
+		tileProduct512x2(k, a, b, bs, c, cs, mode)
+	case ks.set == avx512:
+		tileProduct512x1(k, a, b, bs, c, cs, mode)
+	case ks.set == avx2 && nv == 3:
+		tileProduct256x3(k, a, b, bs, c, cs, mode)
+	case ks.set == avx2 && nv == 2:
+		tileProduct256x2(k, a, b, bs, c, cs, mode)
+	case ks.set == avx2:
+		tileProduct256x1(k, a, b, bs, c, cs, mode)
+	default:
+		productGo(nv, k, a, b, bs, c, cs, mode)
+	}
+}
+
+// solve replaces a tile X of nv panels, xs apart, by (X − B·Aᵀ)·T⁻ᵀ for k ≥ 0 columns. X
+// counts as zero if fresh is not 0.
+func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
+	switch {
+	case ks.set == avx512 && nv == 3:
+		tileSolve512x3(k, a, b, bs, t, x, xs, fresh)
+	case ks.set == avx512 && nv == 2:
+		tileSolve512x2(k, a, b, bs, t, x, xs, fresh)
+	case ks.set == avx512:
+		tileSolve512x1(k, a, b, bs, t, x, xs, fresh)
+	case ks.set == avx2 && nv == 3:
+		tileSolve256x3(k, a, b, bs, t, x, xs, fresh)
+	case ks.set == avx2 && nv == 2:
+		tileSolve256x2(k, a, b, bs, t, x, xs, fresh)
+	case ks.set == avx2:
+		tileSolve256x1(k, a, b, bs, t, x, xs, fresh)
+	default:
+		solveGo(nv, k, a, b, bs, t, x, xs, fresh)
+	}
+}
+
+// cholesky replaces the tile d by the factor of d − X·Xᵀ, for k ≥ 0 columns of the panel x,
+// with the reciprocals of the diagonal stored and the diagonal in diag. It returns the
+// number of columns done, less than all if a pivot is not positive.
+func (ks *kernels) cholesky(k int, x, d, diag *float64) int {
+	switch ks.set {
+	case avx512:
+		return cholesky512(k, x, d, diag)
+	case avx2:
+		return cholesky256(k, x, d, diag)
+	}
+	return choleskyGo(k, x, d, diag)
+}
+
+// transposeTiles transposes n > 0 square tiles. Rows are ss and ds apart, tiles sstep and
+// dstep.
+func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int) {
+	switch ks.set {
+	case avx512:
+		transpose512(n, src, ss, sstep, dst, ds, dstep)
+	case avx2:
+		transpose256(n, src, ss, sstep, dst, ds, dstep)
+	default:
+		transposeGo(n, src, ss, sstep, dst, ds, dstep)
+	}
+}
+
+// squares writes to sums the sums of squares along the n columns of a panel; n is a multiple
+// of four.
+func (ks *kernels) squares(n int, x, sums *float64) {
+	switch ks.set {
+	case avx512:
+		squares512x1(n/4, x, sums)
+	case avx2:
+		squares256x1(n/4, x, sums)
+	default:
+		squaresGo(n, x, sums)
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !amd64
+
+package spd
+
+func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
+	productGo(nv, k, a, b, bs, c, cs, mode)
+}
+
+func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
+	solveGo(nv, k, a, b, bs, t, x, xs, fresh)
+}
+
+func (ks *kernels) cholesky(k int, x, d, diag *float64) int { return choleskyGo(k, x, d, diag) }
+
+func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int) {
+	transposeGo(n, src, ss, sstep, dst, ds, dstep)
+}
+
+func (ks *kernels) squares(n int, x, sums *float64) { squaresGo(n, x, sums) }

@@ -1,0 +1,143 @@
+package spd
+
+import "context"
+
+// Rows holds consecutive rows of Σ⁻¹ or of a product with it, in panels.
+type Rows struct {
+	m      *Matrix
+	i0, i1 int
+	x      []float64
+}
+
+// NewRows returns space for so many rows.
+func (m *Matrix) NewRows(rows int) *Rows {
+	return &Rows{m: m, x: aligned(m.rowsNumbers(rows))}
+}
+
+// rowsNumbers returns the size of Rows in numbers. The lanes after the last column are for
+// tiles that overlap the end.
+func (m *Matrix) rowsNumbers(rows int) int { return roundUp(rows, m.lanes) * (m.order + m.lanes) }
+
+// RowsNumbers returns the size of rows of a matrix of order n, in numbers.
+func (e *Engine) RowsNumbers(n, rows int) int64 {
+	return int64(roundUp(rows, e.lanes)) * int64(roundUp(n, e.lanes)+e.lanes)
+}
+
+// stride returns the distance of panels.
+func (r *Rows) stride() int { return (r.m.order + r.m.lanes) * r.m.lanes }
+
+// panels returns the number of panels in use.
+func (r *Rows) panels() int { return (r.i1 - r.i0 + r.m.lanes - 1) / r.m.lanes }
+
+// p returns the address of column j of panel p.
+func (r *Rows) p(p, j int) *float64 { return &r.x[p*r.stride()+j*r.m.lanes] }
+
+// Copy copies columns [j0, j1) of the rows [i, i+Lanes), where i−i0 and j0 are multiples of
+// Lanes, as [Matrix.InverseRows] does.
+func (r *Rows) Copy(i, j0, j1 int, rows []float64, stride int) {
+	l := r.m.lanes
+	r.m.transposeTiles(roundUp(j1-j0, l)/l, r.p((i-r.i0)/l, j0), l, l*l, &rows[0], stride, l)
+}
+
+// ScaledInverse sets r to rows [i0, i1) of Σ⁻¹·diag(c), with i0 a multiple of Lanes. A nil c
+// is a vector of ones.
+func (r *Rows) ScaledInverse(ctx context.Context, i0, i1 int, c []float64) error {
+	r.i0, r.i1 = i0, i1
+	m := r.m
+	l := m.lanes
+	m.run.begin(ctx, 0, nil)
+	m.run.column(r.panels())
+	return m.finish(&m.run, m.order, func(_, p int) int64 {
+		panel := r.x[p*r.stride() : (p+1)*r.stride()]
+		m.inversePanel(i0+p*l, 0, m.order, panel)
+		if c == nil {
+			return 0
+		}
+		for j, v := range c {
+			column := panel[j*l : (j+1)*l]
+			for i := range column {
+				column[i] *= v
+			}
+		}
+		return 0
+	})
+}
+
+// inversePanel writes columns [k0, k1) of the panel of row i of Σ⁻¹, all multiples of the
+// lanes, to dst.
+func (m *Matrix) inversePanel(i, k0, k1 int, dst []float64) {
+	l := m.lanes
+	below := min(max(i-k0, 0), k1-k0)
+	if below > 0 {
+		m.transposeTiles(below/l, m.p(k0, i), l, m.stride(), &dst[0], l, l*l)
+	}
+	if k0+below < k1 {
+		copy(dst[below*l:(k1-k0)*l], m.panel(i, k0+below))
+	}
+}
+
+// MultiplyBlock sets columns [first, first+size) of r to those of q times a symmetric block
+// of the given size, by rows. It overwrites columns after them, so that blocks must be
+// multiplied in the order of their columns.
+func (r *Rows) MultiplyBlock(ctx context.Context, q *Rows, first, size int, block []float64) error {
+	r.i0, r.i1 = q.i0, q.i1
+	m := r.m
+	l := m.lanes
+	panel := aligned(l * size)
+	rows := make([]float64, l*size)
+	for c := 0; c < size; c += l {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		clear(rows)
+		copy(rows, block[c*size:min(c+l, size)*size])
+		m.packRows(panel, rows, size, size)
+		for p := 0; p < q.panels(); p += group {
+			nv := min(group, q.panels()-p)
+			mode := replace
+			for k := 0; k < size; k += chunk {
+				m.product(nv, min(chunk, size-k), &panel[k*l], q.p(p, first+k), q.stride(), r.p(p, first+c), r.stride(), mode)
+				mode = add
+			}
+		}
+	}
+	return nil
+}
+
+// multiplyBlock is the number of columns of a task of MultiplyInverse.
+const multiplyBlock = 96
+
+// MultiplyInverse sets the columns of r from i0 on to those of q·Σ⁻¹.
+func (r *Rows) MultiplyInverse(ctx context.Context, q *Rows, report Report) error {
+	r.i0, r.i1 = q.i0, q.i1
+	m := r.m
+	scratch := m.workers(chunk * m.lanes)
+	m.run.begin(ctx, 0, report)
+	m.run.column((m.order - q.i0 + multiplyBlock - 1) / multiplyBlock)
+	return m.finish(&m.run, m.order, func(worker, task int) int64 {
+		j0 := q.i0 + task*multiplyBlock
+		j1 := min(j0+multiplyBlock, m.order)
+		for k := 0; k < m.order; k += chunk {
+			r.addProducts(q, j0, j1, k, min(k+chunk, m.order), scratch[worker])
+		}
+		return 2 * int64(q.i1-q.i0) * int64(j1-j0) * int64(m.order)
+	})
+}
+
+// addProducts adds the products of columns [k0, k1) of q with those of rows [j0, j1) of Σ⁻¹
+// to columns [j0, j1) of r, which it sets first if k0 is 0.
+func (r *Rows) addProducts(q *Rows, j0, j1, k0, k1 int, scratch []float64) {
+	m := r.m
+	l := m.lanes
+	mode := add
+	if k0 == 0 {
+		mode = replace
+	}
+	for c := j0; c < j1; c += l {
+		m.inversePanel(c, k0, k1, scratch)
+		for p := 0; p < q.panels(); p += group {
+			nv := min(group, q.panels()-p)
+			m.product(nv, k1-k0, &scratch[0], q.p(p, k0), q.stride(), r.p(p, c), r.stride(), mode)
+		}
+	}
+}

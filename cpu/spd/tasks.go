@@ -1,0 +1,155 @@
+package spd
+
+import (
+	"context"
+	"sort"
+	"sync/atomic"
+
+	"gpfit/internal/team"
+)
+
+// chunk is the number of columns after which the chain of operations of an element is cut:
+// that many columns of a panel (18 KB) stay in the first-level cache, and those of 36 panels
+// (650 KB) in the second.
+const chunk = 288
+
+// blockRows returns the number of rows of a task, a divisor of chunk and a multiple of all
+// groups of panels. Small blocks share the work evenly and leave little to wait for; large
+// ones read less memory for each operation.
+func blockRows(order int) int {
+	switch {
+	case order <= 300:
+		return 24
+	case order <= 700:
+		return 48
+	case order <= 3000:
+		return 96
+	}
+	return 144
+}
+
+// An Engine has the micro-kernels of a variant and the threads that matrices compute with.
+type Engine struct {
+	kernels
+	team *team.Team
+}
+
+// NewEngine returns an engine with the micro-kernels of a variant of package blas, which
+// this processor must have. Operations use the threads of the team.
+func NewEngine(variant string, t *team.Team) *Engine {
+	return &Engine{kernels: kernelsOf(variant), team: t}
+}
+
+// WorkNumbers returns the working space of the operations on a matrix of order n, in
+// numbers.
+func (e *Engine) WorkNumbers(n int) int64 {
+	return int64(e.team.Size())*int64(blockRows(n)*chunk) + int64(e.lanes*roundUp(n, e.lanes))
+}
+
+// serialOrder is the order up to which one thread is faster than several.
+const serialOrder = 128
+
+// A Report takes the number of operations done since the last report. It is called on the
+// caller's goroutine.
+type Report func(flops float64)
+
+// run is one operation: tasks in an order in which each depends on earlier ones only. Its
+// zero value can be used again and again.
+type run struct {
+	ctx     context.Context
+	report  Report
+	work    func(worker, task int) (flops int64)
+	tasks   int
+	next    atomic.Int64
+	flops   atomic.Int64 // not yet reported
+	stopped atomic.Bool
+	// done counts, for each block, how much of it is ready.
+	done []atomic.Int32
+	// first holds the first task of each column of blocks.
+	first []int
+}
+
+// begin prepares an operation with so many blocks.
+func (r *run) begin(ctx context.Context, blocks int, report Report) {
+	r.ctx, r.report, r.tasks = ctx, report, 0
+	r.next.Store(0)
+	r.flops.Store(0)
+	r.stopped.Store(false)
+	if cap(r.done) < blocks {
+		r.done = make([]atomic.Int32, blocks)
+	}
+	r.done = r.done[:blocks]
+	for i := range r.done {
+		r.done[i].Store(0)
+	}
+	r.first = r.first[:0]
+}
+
+// column adds a column of so many tasks.
+func (r *run) column(tasks int) {
+	r.first = append(r.first, r.tasks)
+	r.tasks += tasks
+}
+
+// place returns the column of a task, and its number there.
+func (r *run) place(task int) (column, number int) {
+	column = sort.SearchInts(r.first, task+1) - 1
+	return column, task - r.first[column]
+}
+
+// Work takes tasks until none are left or the operation stops.
+func (r *run) Work(worker int) {
+	ended := false
+	defer func() {
+		if !ended { // by a panic; nobody must wait for this worker
+			r.stopped.Store(true)
+		}
+	}()
+	for !r.stopped.Load() {
+		task := int(r.next.Add(1)) - 1
+		if task >= r.tasks {
+			break
+		}
+		r.flops.Add(r.work(worker, task))
+		if worker == 0 && r.report != nil {
+			r.report(float64(r.flops.Swap(0)))
+		}
+		if r.ctx.Err() != nil {
+			r.stopped.Store(true)
+		}
+	}
+	ended = true
+}
+
+// await waits until block i has reached at least count. It returns false if the operation
+// has stopped.
+func (r *run) await(i, count int) bool {
+	for spin := 0; int(r.done[i].Load()) < count; spin++ {
+		if r.stopped.Load() {
+			return false
+		}
+		team.Relax(spin)
+	}
+	return true
+}
+
+// finish executes the operation.
+func (e *Engine) finish(r *run, order int, work func(worker, task int) int64) error {
+	r.work = work
+	threads := min(e.team.Size(), r.tasks)
+	if order <= serialOrder {
+		threads = 1
+	}
+	if threads > 1 && e.team.TryAcquire() {
+		e.team.Run(threads, r)
+		e.team.Release()
+	} else {
+		r.Work(0)
+	}
+	if r.report != nil {
+		r.report(float64(r.flops.Swap(0)))
+	}
+	err := r.ctx.Err()
+	r.ctx, r.report, r.work = nil, nil, nil
+	return err
+}
