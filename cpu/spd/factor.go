@@ -47,8 +47,9 @@ func (f *factorisation) task(_, task int) int64 {
 	}
 	done := j0 - j0%chunk
 	for k := 0; k < done; k += chunk {
+		next := f.ahead(k+chunk, i0, i1, j0, j1)
 		for c := j0; c < j1; c += f.lanes {
-			f.update(max(i0, c), i1, c, k, k+chunk, subtract)
+			f.update(max(i0, c), i1, c, k, k+chunk, subtract, next)
 		}
 	}
 	if i == j {
@@ -59,8 +60,10 @@ func (f *factorisation) task(_, task int) int64 {
 		if !f.run.await(j, j+1) {
 			return 0
 		}
+		// The next task is probably that of the next rows.
+		next := f.ahead(0, i1, i1+f.block, j0, j1)
 		for c := j0; c < j1; c += f.lanes {
-			f.solveColumn(i0, i1, c, done)
+			f.solveColumn(i0, i1, c, done, next)
 		}
 	}
 	f.run.done[i].Store(int32(j + 1))
@@ -73,21 +76,23 @@ func (f *factorisation) task(_, task int) int64 {
 
 // update adds to the tiles of rows [i0, i1) and column c the products of columns [k0, k1) of
 // these rows and of row c, or does what mode says.
-func (m *Matrix) update(i0, i1, c, k0, k1, mode int) {
+func (m *Matrix) update(i0, i1, c, k0, k1, mode int, next *ahead) {
 	l, stride := m.lanes, m.stride()
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
-		m.product(nv, k1-k0, m.p(c, k0), m.p(i, k0), stride, m.p(i, c), stride, mode)
+		a := m.p(c, k0)
+		m.productAhead(nv, k1-k0, a, m.p(i, k0), stride, m.p(i, c), stride, mode, next.next(k1-k0, a))
 	}
 }
 
 // solveColumn computes the column of tiles c of L for rows [i0, i1), after the products
-// before column k0 have been subtracted.
-func (m *Matrix) solveColumn(i0, i1, c, k0 int) {
+// before column k0 have been subtracted. It prefetches what next names.
+func (m *Matrix) solveColumn(i0, i1, c, k0 int, next *ahead) {
 	l, stride := m.lanes, m.stride()
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
-		m.solve(nv, c-k0, m.p(c, k0), m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0)
+		a := m.p(c, k0)
+		m.solveAhead(nv, c-k0, a, m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0, next.next(c-k0, a))
 	}
 }
 
@@ -104,7 +109,7 @@ func (f *factorisation) diagonalBlock(i0, j0, j1, k0 int) bool {
 				return false
 			}
 		}
-		f.solveColumn(max(i0, c+l), j1, c, k0)
+		f.solveColumn(max(i0, c+l), j1, c, k0, nil)
 	}
 	return true
 }

@@ -43,20 +43,23 @@ func (v *inversion) task(worker, task int) int64 {
 	d0 := j0 - j0%chunk
 	d1 := min(d0+chunk, v.order)
 	x := head{m: v.Matrix, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}
-	x.solve(d1)
+	x.solve(d1, v.ahead(d0, d1, d1+chunk, 0, 0))
 	x.store(d1)
 	for e0 := d1; e0 < v.order; e0 += chunk {
 		e1 := min(e0+chunk, v.order)
+		next := v.ahead(d1, j0, j1, e0, e1)
 		for c := e0; c < e1; c += v.lanes {
-			x.begin(c, d1)
+			x.begin(c, d1, next)
 		}
 		for k := d1; k < e0; k += chunk {
+			next = v.ahead(k+chunk, j0, j1, e0, e1)
 			for c := e0; c < e1; c += v.lanes {
-				v.update(j0, j1, c, k, k+chunk, subtract)
+				v.update(j0, j1, c, k, k+chunk, subtract, next)
 			}
 		}
+		next = v.ahead(d0, e1, e1+chunk, 0, 0)
 		for c := e0; c < e1; c += v.lanes {
-			v.solveColumn(j0, j1, c, e0)
+			v.solveColumn(j0, j1, c, e0, next)
 		}
 	}
 	rest := int64(v.order - j0)
@@ -78,13 +81,14 @@ func (h *head) p(i, j int) *float64 {
 }
 
 // solve computes the columns up to d1.
-func (h *head) solve(d1 int) {
+func (h *head) solve(d1 int, next *ahead) {
 	m, l := h.m, h.m.lanes
 	h.clear()
 	for c := h.j0; c < d1; c += l {
 		for g := h.j0; g < min(c, h.j1); g += group * l {
 			nv := min(group, (min(c, h.j1)-g)/l)
-			m.Engine.solve(nv, c-g, m.p(c, g), h.p(g, g), h.stride, m.tile(c), h.p(g, c), h.stride, 1)
+			a := m.p(c, g)
+			m.solveAhead(nv, c-g, a, h.p(g, g), h.stride, m.tile(c), h.p(g, c), h.stride, 1, next.next(c-g, a))
 		}
 		if c < h.j1 {
 			m.Engine.solve(1, 0, m.p(c, c), h.p(c, c), h.stride, m.tile(c), h.p(c, c), h.stride, 0)
@@ -118,10 +122,11 @@ func (h *head) store(d1 int) {
 }
 
 // begin sets column c of tiles, after d1, to the negative products of the head.
-func (h *head) begin(c, d1 int) {
+func (h *head) begin(c, d1 int, next *ahead) {
 	m, l := h.m, h.m.lanes
 	for g := h.j0; g < h.j1; g += group * l {
 		nv := min(group, (h.j1-g)/l)
-		m.product(nv, d1-g, m.p(c, g), h.p(g, g), h.stride, m.p(g, c), m.stride(), replaceNegative)
+		a := m.p(c, g)
+		m.productAhead(nv, d1-g, a, h.p(g, g), h.stride, m.p(g, c), m.stride(), replaceNegative, next.next(d1-g, a))
 	}
 }

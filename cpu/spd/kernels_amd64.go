@@ -1,42 +1,43 @@
 package spd
 
-// product computes a tile C of nv panels, cs apart, from k > 0 columns of nv panels b, bs
-// apart, and of the panel a: ±B·Aᵀ, as mode says.
-func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
+// productAhead computes a tile C of nv panels, cs apart, from k > 0 columns of nv panels b, bs
+// apart, and of the panel a: ±B·Aᵀ, as mode says. It may prefetch k/2 cache lines from next
+// on.
+func (ks *kernels) productAhead(nv, k int, a, b *float64, bs int, c *float64, cs, mode int, next *float64) {
 	switch {
 	case ks.set == avx512 && nv == 3:
-		tileProduct512x3(k, a, b, bs, c, cs, mode)
+		tileProduct512x3(k, a, b, bs, c, cs, mode, next)
 	case ks.set == avx512 && nv == 2:
-		tileProduct512x2(k, a, b, bs, c, cs, mode)
+		tileProduct512x2(k, a, b, bs, c, cs, mode, next)
 	case ks.set == avx512:
-		tileProduct512x1(k, a, b, bs, c, cs, mode)
+		tileProduct512x1(k, a, b, bs, c, cs, mode, next)
 	case ks.set == avx2 && nv == 3:
-		tileProduct256x3(k, a, b, bs, c, cs, mode)
+		tileProduct256x3(k, a, b, bs, c, cs, mode, next)
 	case ks.set == avx2 && nv == 2:
-		tileProduct256x2(k, a, b, bs, c, cs, mode)
+		tileProduct256x2(k, a, b, bs, c, cs, mode, next)
 	case ks.set == avx2:
-		tileProduct256x1(k, a, b, bs, c, cs, mode)
+		tileProduct256x1(k, a, b, bs, c, cs, mode, next)
 	default:
 		productGo(nv, k, a, b, bs, c, cs, mode)
 	}
 }
 
-// solve replaces a tile X of nv panels, xs apart, by (X − B·Aᵀ)·T⁻ᵀ for k ≥ 0 columns. X
-// counts as zero if fresh is not 0.
-func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
+// solveAhead replaces a tile X of nv panels, xs apart, by (X − B·Aᵀ)·T⁻ᵀ for k ≥ 0 columns. X
+// counts as zero if fresh is not 0. It may prefetch k/2 cache lines from next on.
+func (ks *kernels) solveAhead(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int, next *float64) {
 	switch {
 	case ks.set == avx512 && nv == 3:
-		tileSolve512x3(k, a, b, bs, t, x, xs, fresh)
+		tileSolve512x3(k, a, b, bs, t, x, xs, fresh, next)
 	case ks.set == avx512 && nv == 2:
-		tileSolve512x2(k, a, b, bs, t, x, xs, fresh)
+		tileSolve512x2(k, a, b, bs, t, x, xs, fresh, next)
 	case ks.set == avx512:
-		tileSolve512x1(k, a, b, bs, t, x, xs, fresh)
+		tileSolve512x1(k, a, b, bs, t, x, xs, fresh, next)
 	case ks.set == avx2 && nv == 3:
-		tileSolve256x3(k, a, b, bs, t, x, xs, fresh)
+		tileSolve256x3(k, a, b, bs, t, x, xs, fresh, next)
 	case ks.set == avx2 && nv == 2:
-		tileSolve256x2(k, a, b, bs, t, x, xs, fresh)
+		tileSolve256x2(k, a, b, bs, t, x, xs, fresh, next)
 	case ks.set == avx2:
-		tileSolve256x1(k, a, b, bs, t, x, xs, fresh)
+		tileSolve256x1(k, a, b, bs, t, x, xs, fresh, next)
 	default:
 		solveGo(nv, k, a, b, bs, t, x, xs, fresh)
 	}

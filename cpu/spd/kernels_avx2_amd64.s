@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func tileProduct256x3(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+// func tileProduct256x3(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileProduct256x3(SB), NOSPLIT, $0-56
+TEXT ·tileProduct256x3(SB), NOSPLIT, $0-64
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -17,6 +17,7 @@ TEXT ·tileProduct256x3(SB), NOSPLIT, $0-56
 	MOVQ       cs+40(FP), R8
 	SHLQ       $0x03, R8
 	LEAQ       (R8)(R8*1), R9
+	MOVQ       next+56(FP), R11
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	PREFETCHT0 (DI)(R8*1)
@@ -40,10 +41,11 @@ TEXT ·tileProduct256x3(SB), NOSPLIT, $0-56
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   256(CX)(DX*1)
-	PREFETCHT0   256(CX)(SI*1)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   512(CX)(DX*1)
+	PREFETCHT0   512(CX)(SI*1)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R11)
 	VMOVUPD      (CX), Y0
 	VMOVUPD      (CX)(DX*1), Y1
 	VMOVUPD      (CX)(SI*1), Y2
@@ -82,10 +84,11 @@ loop:
 	VFMADD231PD  Y0, Y3, Y13
 	VFMADD231PD  Y1, Y3, Y14
 	VFMADD231PD  Y2, Y3, Y15
-	PREFETCHT0   320(CX)
-	PREFETCHT0   320(CX)(DX*1)
-	PREFETCHT0   320(CX)(SI*1)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   576(CX)(DX*1)
+	PREFETCHT0   576(CX)(SI*1)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R11)
 	VMOVUPD      64(CX), Y0
 	VMOVUPD      64(CX)(DX*1), Y1
 	VMOVUPD      64(CX)(SI*1), Y2
@@ -126,6 +129,7 @@ loop:
 	VFMADD231PD  Y2, Y3, Y15
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -277,9 +281,9 @@ subtract:
 	VZEROUPPER
 	RET
 
-// func tileProduct256x2(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+// func tileProduct256x2(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileProduct256x2(SB), NOSPLIT, $0-56
+TEXT ·tileProduct256x2(SB), NOSPLIT, $0-64
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -290,6 +294,7 @@ TEXT ·tileProduct256x2(SB), NOSPLIT, $0-56
 	MOVQ       cs+40(FP), R8
 	SHLQ       $0x03, R8
 	LEAQ       (R8)(R8*1), R9
+	MOVQ       next+56(FP), R11
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	PREFETCHT0 (DI)(R8*1)
@@ -307,9 +312,10 @@ TEXT ·tileProduct256x2(SB), NOSPLIT, $0-56
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   256(CX)(DX*1)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   512(CX)(DX*1)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R11)
 	VMOVUPD      (CX), Y0
 	VMOVUPD      (CX)(DX*1), Y1
 	VBROADCASTSD (BX), Y3
@@ -338,9 +344,10 @@ loop:
 	VBROADCASTSD 56(BX), Y3
 	VFMADD231PD  Y0, Y3, Y13
 	VFMADD231PD  Y1, Y3, Y14
-	PREFETCHT0   320(CX)
-	PREFETCHT0   320(CX)(DX*1)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   576(CX)(DX*1)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R11)
 	VMOVUPD      64(CX), Y0
 	VMOVUPD      64(CX)(DX*1), Y1
 	VBROADCASTSD 64(BX), Y3
@@ -371,6 +378,7 @@ loop:
 	VFMADD231PD  Y1, Y3, Y14
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -485,9 +493,9 @@ subtract:
 	VZEROUPPER
 	RET
 
-// func tileProduct256x1(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+// func tileProduct256x1(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileProduct256x1(SB), NOSPLIT, $0-56
+TEXT ·tileProduct256x1(SB), NOSPLIT, $0-64
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -498,6 +506,7 @@ TEXT ·tileProduct256x1(SB), NOSPLIT, $0-56
 	MOVQ       cs+40(FP), R8
 	SHLQ       $0x03, R8
 	LEAQ       (R8)(R8*1), R9
+	MOVQ       next+56(FP), R11
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	VXORPD     Y4, Y4, Y4
@@ -509,8 +518,9 @@ TEXT ·tileProduct256x1(SB), NOSPLIT, $0-56
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R11)
 	VMOVUPD      (CX), Y0
 	VBROADCASTSD (BX), Y3
 	VFMADD231PD  Y0, Y3, Y4
@@ -529,8 +539,9 @@ loop:
 	VFMADD231PD  Y0, Y3, Y10
 	VBROADCASTSD 56(BX), Y3
 	VFMADD231PD  Y0, Y3, Y13
-	PREFETCHT0   320(CX)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R11)
 	VMOVUPD      64(CX), Y0
 	VBROADCASTSD 64(BX), Y3
 	VFMADD231PD  Y0, Y3, Y4
@@ -551,6 +562,7 @@ loop:
 	VFMADD231PD  Y0, Y3, Y13
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R11
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -628,9 +640,9 @@ subtract:
 	VZEROUPPER
 	RET
 
-// func tileSolve256x3(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+// func tileSolve256x3(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileSolve256x3(SB), NOSPLIT, $0-64
+TEXT ·tileSolve256x3(SB), NOSPLIT, $0-72
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -642,6 +654,7 @@ TEXT ·tileSolve256x3(SB), NOSPLIT, $0-64
 	MOVQ       xs+48(FP), R9
 	SHLQ       $0x03, R9
 	LEAQ       (R9)(R9*1), R10
+	MOVQ       next+64(FP), R12
 	PREFETCHT0 (R8)
 	PREFETCHT0 64(R8)
 	PREFETCHT0 (R8)(R9*1)
@@ -665,10 +678,11 @@ TEXT ·tileSolve256x3(SB), NOSPLIT, $0-64
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   256(CX)(DX*1)
-	PREFETCHT0   256(CX)(SI*1)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   512(CX)(DX*1)
+	PREFETCHT0   512(CX)(SI*1)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R12)
 	VMOVUPD      (CX), Y0
 	VMOVUPD      (CX)(DX*1), Y1
 	VMOVUPD      (CX)(SI*1), Y2
@@ -707,10 +721,11 @@ loop:
 	VFMADD231PD  Y0, Y3, Y13
 	VFMADD231PD  Y1, Y3, Y14
 	VFMADD231PD  Y2, Y3, Y15
-	PREFETCHT0   320(CX)
-	PREFETCHT0   320(CX)(DX*1)
-	PREFETCHT0   320(CX)(SI*1)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   576(CX)(DX*1)
+	PREFETCHT0   576(CX)(SI*1)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R12)
 	VMOVUPD      64(CX), Y0
 	VMOVUPD      64(CX)(DX*1), Y1
 	VMOVUPD      64(CX)(SI*1), Y2
@@ -751,6 +766,7 @@ loop:
 	VFMADD231PD  Y2, Y3, Y15
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -884,9 +900,9 @@ solve:
 	VZEROUPPER
 	RET
 
-// func tileSolve256x2(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+// func tileSolve256x2(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileSolve256x2(SB), NOSPLIT, $0-64
+TEXT ·tileSolve256x2(SB), NOSPLIT, $0-72
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -898,6 +914,7 @@ TEXT ·tileSolve256x2(SB), NOSPLIT, $0-64
 	MOVQ       xs+48(FP), R9
 	SHLQ       $0x03, R9
 	LEAQ       (R9)(R9*1), R10
+	MOVQ       next+64(FP), R12
 	PREFETCHT0 (R8)
 	PREFETCHT0 64(R8)
 	PREFETCHT0 (R8)(R9*1)
@@ -915,9 +932,10 @@ TEXT ·tileSolve256x2(SB), NOSPLIT, $0-64
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   256(CX)(DX*1)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   512(CX)(DX*1)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R12)
 	VMOVUPD      (CX), Y0
 	VMOVUPD      (CX)(DX*1), Y1
 	VBROADCASTSD (BX), Y3
@@ -946,9 +964,10 @@ loop:
 	VBROADCASTSD 56(BX), Y3
 	VFMADD231PD  Y0, Y3, Y13
 	VFMADD231PD  Y1, Y3, Y14
-	PREFETCHT0   320(CX)
-	PREFETCHT0   320(CX)(DX*1)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   576(CX)(DX*1)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R12)
 	VMOVUPD      64(CX), Y0
 	VMOVUPD      64(CX)(DX*1), Y1
 	VBROADCASTSD 64(BX), Y3
@@ -979,6 +998,7 @@ loop:
 	VFMADD231PD  Y1, Y3, Y14
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 
@@ -1081,9 +1101,9 @@ solve:
 	VZEROUPPER
 	RET
 
-// func tileSolve256x1(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+// func tileSolve256x1(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileSolve256x1(SB), NOSPLIT, $0-64
+TEXT ·tileSolve256x1(SB), NOSPLIT, $0-72
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), BX
 	MOVQ       b+16(FP), CX
@@ -1095,6 +1115,7 @@ TEXT ·tileSolve256x1(SB), NOSPLIT, $0-64
 	MOVQ       xs+48(FP), R9
 	SHLQ       $0x03, R9
 	LEAQ       (R9)(R9*1), R10
+	MOVQ       next+64(FP), R12
 	PREFETCHT0 (R8)
 	PREFETCHT0 64(R8)
 	VXORPD     Y4, Y4, Y4
@@ -1106,8 +1127,9 @@ TEXT ·tileSolve256x1(SB), NOSPLIT, $0-64
 	PCALIGN    $0x20
 
 loop:
-	PREFETCHT0   256(CX)
-	PREFETCHT0   512(BX)
+	PREFETCHT0   512(CX)
+	PREFETCHT0   1024(BX)
+	PREFETCHT1   (R12)
 	VMOVUPD      (CX), Y0
 	VBROADCASTSD (BX), Y3
 	VFMADD231PD  Y0, Y3, Y4
@@ -1126,8 +1148,9 @@ loop:
 	VFMADD231PD  Y0, Y3, Y10
 	VBROADCASTSD 56(BX), Y3
 	VFMADD231PD  Y0, Y3, Y13
-	PREFETCHT0   320(CX)
-	PREFETCHT0   576(BX)
+	PREFETCHT0   576(CX)
+	PREFETCHT0   1088(BX)
+	PREFETCHT1   64(R12)
 	VMOVUPD      64(CX), Y0
 	VBROADCASTSD 64(BX), Y3
 	VFMADD231PD  Y0, Y3, Y4
@@ -1148,6 +1171,7 @@ loop:
 	VFMADD231PD  Y0, Y3, Y13
 	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, R12
 	SUBQ         $0x04, AX
 	JGE          loop
 

@@ -7,44 +7,50 @@ package spd
 // tileProduct512x3 multiplies k > 0 columns of 3 panels at b, bs elements apart, by the panel a:
 // B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode
 // is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.
+// It prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileProduct512x3(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+func tileProduct512x3(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 
 // tileProduct512x2 multiplies k > 0 columns of 2 panels at b, bs elements apart, by the panel a:
 // B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode
 // is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.
+// It prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileProduct512x2(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+func tileProduct512x2(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 
 // tileProduct512x1 multiplies k > 0 columns of 1 panels at b, bs elements apart, by the panel a:
 // B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode
 // is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.
+// It prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileProduct512x1(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)
+func tileProduct512x1(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int, next *float64)
 
 // tileSolve512x3 replaces the tile X of 3 panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,
 // bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its
-// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0.
+// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It
+// prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileSolve512x3(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+func tileSolve512x3(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 
 // tileSolve512x2 replaces the tile X of 2 panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,
 // bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its
-// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0.
+// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It
+// prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileSolve512x2(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+func tileSolve512x2(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 
 // tileSolve512x1 replaces the tile X of 1 panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,
 // bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its
-// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0.
+// diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It
+// prefetches k/2 cache lines from next on.
 //
 //go:noescape
-func tileSolve512x1(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)
+func tileSolve512x1(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int, next *float64)
 
 // cholesky512 replaces the 8×8 tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the
 // reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the

@@ -2,11 +2,11 @@
 
 package spd
 
-func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
+func (ks *kernels) productAhead(nv, k int, a, b *float64, bs int, c *float64, cs, mode int, _ *float64) {
 	productGo(nv, k, a, b, bs, c, cs, mode)
 }
 
-func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
+func (ks *kernels) solveAhead(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int, _ *float64) {
 	solveGo(nv, k, a, b, bs, t, x, xs, fresh)
 }
 

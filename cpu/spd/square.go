@@ -33,10 +33,14 @@ func (s *squaring) task(_, task int) int64 {
 	if j < i && !s.run.await(j, i-j) || j == i && !s.run.await(s.blocks+i, i) {
 		return 0
 	}
-	s.own(j0, j1, i0, i1, d1)
+	s.own(j0, j1, i0, i1, d1, s.ahead(d1, j0, j1, i0, i1))
 	for k := d1; k < s.order; k += chunk {
+		next := s.ahead(k+chunk, j0, j1, i0, i1)
+		if k+chunk >= s.order { // probably the task of the next rows
+			next = s.ahead(i0, j1, j1+s.block, i0, i1)
+		}
 		for c := i0; c < i1; c += s.lanes {
-			s.update(j0, min(j1, c+s.lanes), c, k, min(k+chunk, s.order), add)
+			s.update(j0, min(j1, c+s.lanes), c, k, min(k+chunk, s.order), add, next)
 		}
 	}
 	s.run.done[j].Add(1)
@@ -50,12 +54,13 @@ func (s *squaring) task(_, task int) int64 {
 
 // own replaces a block by the products of columns up to d1: those of the block itself, which
 // it overwrites from left to right, and those that follow.
-func (s *squaring) own(j0, j1, i0, i1, d1 int) {
+func (s *squaring) own(j0, j1, i0, i1, d1 int, next *ahead) {
 	l, stride := s.lanes, s.stride()
 	for g := j0; g < j1; g += group * l {
 		for c := max(i0, g); c < i1; c += l {
 			nv := min(group, (min(j1, c+l)-g)/l)
-			s.product(nv, d1-c, s.p(c, c), s.p(g, c), stride, s.p(g, c), stride, replace)
+			a := s.p(c, c)
+			s.productAhead(nv, d1-c, a, s.p(g, c), stride, s.p(g, c), stride, replace, next.next(d1-c, a))
 		}
 	}
 }

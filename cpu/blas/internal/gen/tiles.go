@@ -39,12 +39,13 @@ func panel(base, stride, stride2 reg.Register, v, disp int) operand.Mem {
 }
 
 // tileLoop generates the loop over k ≥ 0 columns of panel a and of the nv panels at b. At
-// the end, a and b point past the last column, and k is 0.
-func (t *isa) tileLoop(nv int, k, a, b, bs, bs2 reg.Register) {
+// the end, a and b point past the last column, and k is 0. Meanwhile a line of memory from
+// next on is prefetched into the second-level cache for every two columns.
+func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
 	const unroll = 4
 	// ahead is the prefetch distance in columns. The panels at b stream from the
 	// second-level cache. Panel a stays in the first for a row of tiles.
-	const ahead = 8
+	const ahead = 16
 	astep, bstep := 8*t.mr, t.VB()
 	SUBQ(Imm(unroll), k)
 	JL(Ref("tail"))
@@ -59,12 +60,16 @@ func (t *isa) tileLoop(nv int, k, a, b, bs, bs2 reg.Register) {
 		if (u*astep)%64 == 0 {
 			PREFETCHT0(Mem(a, (u+2*ahead)*astep))
 		}
+		if u%2 == 0 {
+			PREFETCHT1(Mem(next, u/2*64))
+		}
 		t.step(nv,
 			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
 			func(v int) operand.Mem { return panel(b, bs, bs2, v, u*bstep) })
 	}
 	ADDQ(Imm(unroll*astep), a)
 	ADDQ(Imm(unroll*bstep), b)
+	ADDQ(Imm(unroll/2*64), next)
 	SUBQ(Imm(unroll), k)
 	JGE(Ref("loop"))
 	Label("tail")
@@ -91,24 +96,26 @@ func loadStride(name string, stride, stride2 reg.Register) {
 // tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
 func (t *isa) tileProduct(nv int) {
 	name := fmt.Sprintf("tileProduct%sx%d", t.Suffix, nv)
-	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, cs int, mode int)",
+	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, cs int, mode int, next *float64)",
 		fmt.Sprintf("%s multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", name, nv),
 		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
-		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.")
-	k, a, b, bs, bs2, c, cs, cs2, mode := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10
+		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.",
+		"It prefetches k/2 cache lines from next on.")
+	k, a, b, bs, bs2, c, cs, cs2, mode, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
 	Load(Param("k"), k)
 	Load(Param("a"), a)
 	Load(Param("b"), b)
 	loadStride("bs", bs, bs2)
 	Load(Param("c"), c)
 	loadStride("cs", cs, cs2)
+	Load(Param("next"), next)
 	for v := range nv {
 		for x := 0; x < t.mr*t.VB(); x += 64 {
 			PREFETCHT0(panel(c, cs, cs2, v, x))
 		}
 	}
 	t.clear(nv)
-	t.tileLoop(nv, k, a, b, bs, bs2)
+	t.tileLoop(nv, k, a, b, bs, bs2, next)
 	Load(Param("mode"), mode)
 	x := func(v int) reg.Register { return t.b(v) }
 	end := func(f func(r, v int, m operand.Mem)) {
@@ -148,11 +155,12 @@ func (t *isa) tileProduct(nv int) {
 // tile X, where T is a lower triangle whose diagonal holds reciprocals.
 func (t *isa) tileSolve(nv int) {
 	name := fmt.Sprintf("tileSolve%sx%d", t.Suffix, nv)
-	Leaf(name, "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int)",
+	Leaf(name, "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int, next *float64)",
 		fmt.Sprintf("%s replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", name, nv),
 		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
-		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0.")
-	k, a, b, bs, bs2, tt, x, xs, xs2, fresh := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
+		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It",
+		"prefetches k/2 cache lines from next on.")
+	k, a, b, bs, bs2, tt, x, xs, xs2, fresh, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
 	Load(Param("k"), k)
 	Load(Param("a"), a)
 	Load(Param("b"), b)
@@ -160,13 +168,14 @@ func (t *isa) tileSolve(nv int) {
 	Load(Param("t"), tt)
 	Load(Param("x"), x)
 	loadStride("xs", xs, xs2)
+	Load(Param("next"), next)
 	for v := range nv {
 		for d := 0; d < t.mr*t.VB(); d += 64 {
 			PREFETCHT0(panel(x, xs, xs2, v, d))
 		}
 	}
 	t.clear(nv)
-	t.tileLoop(nv, k, a, b, bs, bs2)
+	t.tileLoop(nv, k, a, b, bs, bs2, next)
 	Load(Param("fresh"), fresh)
 	CMPQ(fresh, operand.Imm(0))
 	JNE(Ref("fresh"))
