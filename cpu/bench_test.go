@@ -15,7 +15,7 @@ import (
 // 8 columns. Flops follow DESIGN's count: n³/3 for each of factor, inverse and
 // panels, and n³ for a middle term.
 func BenchmarkStages(b *testing.B) {
-	for _, n := range []int{100, 200, 500, 1000, 2000, 4000} {
+	for _, n := range []int{100, 250, 500, 1000, 2000, 4000} {
 		for _, text := range []string{"rbf", "rbf(ard)"} {
 			benchmarkStages(b, n, 8, text)
 		}

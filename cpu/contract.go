@@ -132,14 +132,14 @@ func (w *Workspace) contractPanel(c *contraction, worker, i0, i1 int, middle *sp
 	}
 	for j0 := i0; j0 < w.n; j0 += tileCols {
 		j1 := min(j0+tileCols, w.n)
-		w.matrix.InverseRows(i0, j0, j1, inverse, tileCols)
+		w.matrix.InverseRows(i0, j0, j1, inverse, tileStride)
 		if middle != nil {
-			middle.Copy(i0, j0, j1, extra, tileCols)
+			middle.Copy(i0, j0, j1, extra, tileStride)
 		}
 		for i := i0; i < i1; i++ {
 			j := max(i, j0)
 			m := j1 - j
-			at := (i-i0)*tileCols + j - j0
+			at := (i-i0)*tileStride + j - j0
 			row, rest := inverse[at:at+m], extra
 			if middle != nil {
 				rest = extra[at : at+m]

@@ -123,7 +123,7 @@ func (dev *Device) Info() device.Info {
 func (dev *Device) Plan(n, d int) device.Plan {
 	engine, threads := dev.crew.engine, int64(dev.crew.size)
 	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.crew.size)
-	numbers += threads*int64(engine.Lanes()+1)*tileCols + int64(n)*(2*int64(d)+4*threads+16)
+	numbers += threads*int64(engine.Lanes()+1)*tileStride + int64(n)*(2*int64(d)+4*threads+16)
 	plan := device.MatrixPlan(n, d, "", 8*numbers)
 	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(engine, n), What: middleTerm}}, cube(n)
 	if n >= 1000 {

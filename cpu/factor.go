@@ -14,6 +14,9 @@ const (
 	// tileCols bounds the length of the rows passed to an evaluator, so that its
 	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
 	tileCols = 512
+	// tileStride is the distance of the parts of rows of a panel in memory. A power of two
+	// would put them into the same sets of the cache.
+	tileStride = tileCols + 8
 	// tileRows is the number of rows in one task, a multiple of the rows of a panel.
 	tileRows = 16
 	// serialBelow is the size below which one thread is faster than several.
@@ -32,9 +35,9 @@ func (w *Workspace) parallelFor(ctx context.Context, tasks int, f func(worker, t
 	return w.crew.parallelFor(ctx, w.threadsFor(w.n), tasks, f)
 }
 
-// tile returns a worker's space for parts of the rows of a panel, tileCols apart.
+// tile returns a worker's space for parts of the rows of a panel, tileStride apart.
 func (w *Workspace) tile(worker int) []float64 {
-	size := w.matrix.Lanes() * tileCols
+	size := w.matrix.Lanes() * tileStride
 	return w.tiles[worker*size : (worker+1)*size]
 }
 
@@ -87,7 +90,7 @@ func (w *Workspace) fillPanel(e *kernel.Evaluator, i int, tile []float64) {
 	for j0 := 0; j0 < end; j0 += tileCols {
 		j1 := min(j0+tileCols, end)
 		for k := i; k < min(end, w.n); k++ {
-			row := tile[(k-i)*tileCols:][:tileCols]
+			row := tile[(k-i)*tileStride:][:tileCols]
 			own := min(j1, k+1)
 			e.Row(row, w.x, k, w.x, j0, own)
 			if own == k+1 && j1 > k {
@@ -95,7 +98,7 @@ func (w *Workspace) fillPanel(e *kernel.Evaluator, i int, tile []float64) {
 			}
 			clear(row[own-j0 : j1-j0])
 		}
-		w.matrix.SetRows(i, j0, j1, tile, tileCols)
+		w.matrix.SetRows(i, j0, j1, tile, tileStride)
 	}
 }
 

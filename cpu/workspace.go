@@ -60,7 +60,7 @@ func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
 	matrix := dev.crew.engine.New(x.N)
 	return &Workspace{
 		dev: dev, crew: dev.crew, x: x, n: x.N, matrix: matrix,
-		tiles:   make([]float64, dev.crew.size*matrix.Lanes()*tileCols),
+		tiles:   make([]float64, dev.crew.size*matrix.Lanes()*tileStride),
 		adjoint: make([]float64, dev.crew.size*tileCols),
 	}
 }

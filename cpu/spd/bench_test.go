@@ -48,7 +48,9 @@ func BenchmarkFactorInverse(b *testing.B) {
 		v.scratch = m.workers(v.block * chunk)
 		run("invert", func() {}, func() {
 			m.run.begin(ctx, 0, nil)
-			m.run.column(m.blocksOf(v.block))
+			for j := range m.blocksOf(v.block) {
+				m.run.add(j, j)
+			}
 			_ = m.finish(&m.run, m.order, v.task)
 		})
 		u := append([]float64(nil), m.a...)

@@ -14,13 +14,15 @@ func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) err
 	if len(m.sides) < panels*l*m.order {
 		m.sides = aligned(panels * l * m.order)
 	}
-	s := substitution{Matrix: m, x: m.sides, panels: panels, blocks: m.blocksOf(chunk)}
+	s := substitution{Matrix: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(chunk)}
 	s.load(b, count)
 	s.scratch = m.workers(chunk * l)
-	for _, task := range []func(worker, task int) int64{s.forward, s.backward} {
+	for _, task := range []func(worker int, t pair) int64{s.forward, s.backward} {
 		m.run.begin(ctx, s.blocks, nil)
 		for i := range s.blocks {
-			m.run.column(s.blocks - i)
+			for j := i; j < s.blocks; j++ {
+				m.run.add(i, j)
+			}
 		}
 		if err := m.finish(&m.run, m.order-parallelOrder, task); err != nil {
 			return err
@@ -36,6 +38,7 @@ func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) err
 type substitution struct {
 	*Matrix
 	x              []float64
+	count          int // of right-hand sides
 	panels, blocks int
 	scratch        [][]float64
 }
@@ -73,16 +76,10 @@ func (s *substitution) each(f func(p, nv int)) {
 	}
 }
 
-// begin waits for what a task needs and returns the solved block and the block to change.
-// The task solves the block if they are the same.
-func (s *substitution) begin(task int) (from, to int, ok bool) {
-	from, number := s.run.place(task)
-	to = from + number
-	ok = s.run.await(to, from)
-	if ok && number > 0 {
-		ok = s.run.await(from, from+1)
-	}
-	return from, to, ok
+// ready waits for what a task needs: block t.j, from which it subtracts block t.i, or which
+// it solves if they are the same. It returns false if the operation has stopped.
+func (s *substitution) ready(t pair) bool {
+	return s.run.await(t.j, t.i) && (t.i == t.j || s.run.await(t.i, t.i+1))
 }
 
 // bounds returns the unknowns of a block.
@@ -91,41 +88,39 @@ func (s *substitution) bounds(block int) (i0, i1 int) {
 }
 
 // forward solves a block of unknowns of L·y = b, or subtracts one from a later block.
-func (s *substitution) forward(_, task int) int64 {
-	from, to, ok := s.begin(task)
-	if !ok {
+func (s *substitution) forward(_ int, t pair) int64 {
+	if !s.ready(t) {
 		return 0
 	}
-	i0, i1 := s.bounds(from)
-	c0, c1 := s.bounds(to)
+	i0, i1 := s.bounds(t.i)
+	c0, c1 := s.bounds(t.j)
 	stride := s.lanes * s.order
 	for c := c0; c < c1; c += s.lanes {
 		s.each(func(p, nv int) {
-			if from == to {
+			if t.i == t.j {
 				s.solve(nv, c-i0, s.p(c, i0), s.at(p, i0), stride, s.tile(c), s.at(p, c), stride, 0)
 			} else {
 				s.product(nv, i1-i0, s.p(c, i0), s.at(p, i0), stride, s.at(p, c), stride, subtract)
 			}
 		})
 	}
-	s.run.done[to].Store(int32(from + 1))
+	s.run.done[t.j].Store(int32(t.i + 1))
 	return 0
 }
 
 // backward solves a block of unknowns of Lᵀ·x = y, or subtracts one from an earlier block.
 // Blocks count from the last.
-func (s *substitution) backward(worker, task int) int64 {
-	from, to, ok := s.begin(task)
-	if !ok {
+func (s *substitution) backward(worker int, t pair) int64 {
+	if !s.ready(t) {
 		return 0
 	}
-	i0, i1 := s.bounds(s.blocks - 1 - from)
-	c0, c1 := s.bounds(s.blocks - 1 - to)
+	i0, i1 := s.bounds(s.blocks - 1 - t.i)
+	c0, c1 := s.bounds(s.blocks - 1 - t.j)
 	l, stride := s.lanes, s.lanes*s.order
 	columns := s.scratch[worker]
 	for c := c1 - l; c >= c0; c -= l {
 		first := i0
-		if from == to {
+		if t.i == t.j {
 			first = c + l
 		}
 		if rows := i1 - first; rows > 0 {
@@ -134,27 +129,28 @@ func (s *substitution) backward(worker, task int) int64 {
 				s.product(nv, rows, &columns[0], s.at(p, first), stride, s.at(p, c), stride, subtract)
 			})
 		}
-		if from == to {
+		if t.i == t.j {
 			for p := range s.panels {
-				s.backTile(c, s.x[p*stride+c*l:][:l*l])
+				s.backTile(c, min(l, s.count-p*l), s.x[p*stride+c*l:][:l*l])
 			}
 		}
 	}
-	s.run.done[to].Store(int32(from + 1))
+	s.run.done[t.j].Store(int32(t.i + 1))
 	return 0
 }
 
-// backTile solves for the unknowns of one tile.
-func (s *substitution) backTile(c int, x []float64) {
+// backTile solves for the unknowns of one tile and the first sides of its panel.
+func (s *substitution) backTile(c, sides int, x []float64) {
 	l := s.lanes
 	t := s.tiles[c*l : (c+l)*l]
 	for j := l - 1; j >= 0; j-- {
-		xj := x[j*l : (j+1)*l]
-		for r := j + 1; r < l; r++ {
-			subtractMultiple(xj, x[r*l:(r+1)*l], t[j*l+r])
-		}
+		xj, column := x[j*l:j*l+sides], t[j*l:(j+1)*l]
 		for i := range xj {
-			xj[i] *= t[j*l+j]
+			sum := xj[i]
+			for r := j + 1; r < len(column); r++ {
+				sum -= column[r] * x[r*l+i]
+			}
+			xj[i] = sum * column[j]
 		}
 	}
 }

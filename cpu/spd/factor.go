@@ -15,9 +15,7 @@ func (m *Matrix) Factor(ctx context.Context, from int, report Report) (minor int
 		r.done[i].Store(int32(blocks))
 	}
 	f.firstBlock = first
-	for j := range blocks {
-		r.column(blocks - max(j, first))
-	}
+	f.addTasks(blocks)
 	err = m.finish(r, m.order, f.task)
 	return f.minor, err
 }
@@ -34,12 +32,33 @@ type factorisation struct {
 
 func (m *Matrix) blocksOf(size int) int { return (m.order + size - 1) / size }
 
+// addTasks adds the blocks column after column. The next block on the diagonal comes before
+// the last ones of a column, so that no thread has to wait for it, but after as many others
+// as keep the threads busy until those that it needs itself are ready.
+func (f *factorisation) addTasks(blocks int) {
+	diagonal := func(j int) {
+		if j >= f.firstBlock && j < blocks {
+			f.run.add(j, j)
+		}
+	}
+	diagonal(0)
+	for j := range blocks {
+		before := min(max(j+1, f.firstBlock)+f.team.Size()+1, blocks)
+		for i := max(j+1, f.firstBlock); i < before; i++ {
+			f.run.add(i, j)
+		}
+		diagonal(j + 1)
+		for i := before; i < blocks; i++ {
+			f.run.add(i, j)
+		}
+	}
+}
+
 func (f *factorisation) blocks() int { return f.blocksOf(f.block) }
 
 // task computes one block.
-func (f *factorisation) task(_, task int) int64 {
-	j, number := f.run.place(task)
-	i := max(j, f.firstBlock) + number
+func (f *factorisation) task(_ int, t pair) int64 {
+	i, j := t.i, t.j
 	i0, i1 := max(i*f.block, f.from), min((i+1)*f.block, f.order)
 	j0, j1 := j*f.block, min((j+1)*f.block, f.order)
 	if !f.run.await(i, j) || !f.run.await(j, j) {

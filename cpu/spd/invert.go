@@ -9,7 +9,9 @@ func (m *Matrix) Invert(ctx context.Context, report Report) error {
 	v.scratch = m.workers(v.block * chunk)
 	r := &m.run
 	r.begin(ctx, 0, report)
-	r.column(m.blocksOf(v.block))
+	for j := range m.blocksOf(v.block) {
+		r.add(j, j)
+	}
 	if err := m.finish(r, m.order, v.task); err != nil {
 		return err
 	}
@@ -38,8 +40,8 @@ type inversion struct {
 }
 
 // task computes the rows of one block. The longest rows come first.
-func (v *inversion) task(worker, task int) int64 {
-	j0, j1 := task*v.block, min((task+1)*v.block, v.order)
+func (v *inversion) task(worker int, t pair) int64 {
+	j0, j1 := t.j*v.block, min((t.j+1)*v.block, v.order)
 	d0 := j0 - j0%chunk
 	d1 := min(d0+chunk, v.order)
 	x := head{m: v.Matrix, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}

@@ -91,15 +91,15 @@ func (e *Engine) Lanes() int { return e.lanes }
 func (m *Matrix) SetRows(i0, j0, j1 int, rows []float64, stride int) {
 	l := m.lanes
 	dst := m.panel(i0, j0)
-	columns := j1 - j0
+	columns := roundUp(j1-j0, l)
 	whole := 0
 	if i0+l <= m.n {
-		if whole = columns / l; whole > 0 {
+		if whole = (j1 - j0) / l; whole > 0 {
 			m.transposeTiles(whole, &rows[0], stride, l, &dst[0], l, l*l)
 		}
 	}
-	for r := range l {
-		for c := whole * l; c < roundUp(columns, l); c++ {
+	for c := whole * l; c < columns; c++ {
+		for r := range l {
 			switch {
 			case i0+r < m.n && j0+c < m.n:
 				dst[c*l+r] = rows[r*stride+c]

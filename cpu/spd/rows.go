@@ -46,8 +46,11 @@ func (r *Rows) ScaledInverse(ctx context.Context, i0, i1 int, c []float64) error
 	m := r.m
 	l := m.lanes
 	m.run.begin(ctx, 0, nil)
-	m.run.column(r.panels())
-	return m.finish(&m.run, m.order, func(_, p int) int64 {
+	for p := range r.panels() {
+		m.run.add(p, p)
+	}
+	return m.finish(&m.run, m.order, func(_ int, t pair) int64 {
+		p := t.i
 		panel := r.x[p*r.stride() : (p+1)*r.stride()]
 		m.inversePanel(i0+p*l, 0, m.order, panel)
 		if c == nil {
@@ -113,10 +116,11 @@ func (r *Rows) MultiplyInverse(ctx context.Context, q *Rows, report Report) erro
 	m := r.m
 	scratch := m.workers(chunk * m.lanes)
 	m.run.begin(ctx, 0, report)
-	m.run.column((m.order - q.i0 + multiplyBlock - 1) / multiplyBlock)
-	return m.finish(&m.run, m.order, func(worker, task int) int64 {
-		j0 := q.i0 + task*multiplyBlock
-		j1 := min(j0+multiplyBlock, m.order)
+	for i := q.i0; i < m.order; i += multiplyBlock {
+		m.run.add(i, i)
+	}
+	return m.finish(&m.run, m.order, func(worker int, t pair) int64 {
+		j0, j1 := t.i, min(t.i+multiplyBlock, m.order)
 		for k := 0; k < m.order; k += chunk {
 			r.addProducts(q, j0, j1, k, min(k+chunk, m.order), scratch[worker])
 		}

@@ -6,43 +6,61 @@ import "context"
 func (m *Matrix) square(ctx context.Context, report Report) error {
 	s := squaring{Matrix: m, block: blockRows(m.order)}
 	s.blocks = m.blocksOf(s.block)
+	s.scratch = m.workers(s.block * s.block)
 	r := &m.run
 	r.begin(ctx, 2*s.blocks, report)
-	for i := range s.blocks {
-		r.column(i + 1)
-	}
+	s.addTasks()
 	return m.finish(r, m.order, s.task)
 }
 
-// A squaring computes the blocks of U·Uᵀ column after column. Block (j, i) replaces the same
-// block of U, which it and the blocks before it in row j need, and those of column j. The
-// counter of a block of rows is the number of its finished blocks; the counter of a column,
-// after them, that of its finished blocks above the diagonal.
+// A squaring computes the blocks of U·Uᵀ column after column, each apart from the matrix.
+// Block (j, i) then replaces the same block of U. The blocks before it in row j need that
+// block of U, and if it is the first of row j, the blocks above it need all of row j. The
+// counter of a block of rows is the number of its stored blocks; the counter of a column,
+// after them, that of its stored blocks.
 type squaring struct {
 	*Matrix
 	block, blocks int
+	scratch       [][]float64
 }
 
-// task computes one block. The one on the diagonal is the last of its column, because it
-// replaces rows that the others need.
-func (s *squaring) task(_, task int) int64 {
-	i, j := s.run.place(task)
+// addTasks adds the blocks column after column. The last one of a column, on the diagonal,
+// waits for all others. It comes after as many blocks of the next column as keep the threads
+// busy until then.
+func (s *squaring) addTasks() {
+	for i := range s.blocks {
+		between := min(s.team.Size()+1, i-1)
+		for j := range i {
+			if j == between {
+				s.run.add(i-1, i-1)
+			}
+			s.run.add(i, j)
+		}
+	}
+	s.run.add(s.blocks-1, s.blocks-1)
+}
+
+// task computes and stores one block.
+func (s *squaring) task(worker int, t pair) int64 {
+	i, j := t.i, t.j
 	i0, i1 := i*s.block, min((i+1)*s.block, s.order)
 	j0, j1 := j*s.block, min((j+1)*s.block, s.order)
-	d1 := min(i0-i0%chunk+chunk, s.order)
-	if j < i && !s.run.await(j, i-j) || j == i && !s.run.await(s.blocks+i, i) {
-		return 0
-	}
-	s.own(j0, j1, i0, i1, d1, s.ahead(d1, j0, j1, i0, i1))
-	for k := d1; k < s.order; k += chunk {
+	out := s.scratch[worker]
+	mode := replace
+	for k := i0 - i0%chunk; k < s.order; k += chunk {
 		next := s.ahead(k+chunk, j0, j1, i0, i1)
 		if k+chunk >= s.order { // probably the task of the next rows
 			next = s.ahead(i0, j1, j1+s.block, i0, i1)
 		}
 		for c := i0; c < i1; c += s.lanes {
-			s.update(j0, min(j1, c+s.lanes), c, k, min(k+chunk, s.order), add, next)
+			s.multiply(out, j0, min(j1, c+s.lanes), i0, c, k, mode, next)
 		}
+		mode = add
 	}
+	if !s.run.await(j, i-j) || j == i && !s.run.await(s.blocks+i, i) {
+		return 0
+	}
+	s.store(out, j0, j1, i0, i1)
 	s.run.done[j].Add(1)
 	s.run.done[s.blocks+i].Add(1)
 	flops := 2 * int64(j1-j0) * int64(i1-i0) * int64(s.order-i0)
@@ -52,15 +70,23 @@ func (s *squaring) task(_, task int) int64 {
 	return flops
 }
 
-// own replaces a block by the products of columns up to d1: those of the block itself, which
-// it overwrites from left to right, and those that follow.
-func (s *squaring) own(j0, j1, i0, i1, d1 int, next *ahead) {
-	l, stride := s.lanes, s.stride()
+// multiply computes the products of a chunk of columns from k on, and not before column c,
+// for rows [j0, j1) and column c of tiles. Their block begins at column i0.
+func (s *squaring) multiply(out []float64, j0, j1, i0, c, k, mode int, next *ahead) {
+	l := s.lanes
+	k0, k1 := max(k, c), min(k+chunk, s.order)
+	a, stride := s.p(c, k0), s.block*l
 	for g := j0; g < j1; g += group * l {
-		for c := max(i0, g); c < i1; c += l {
-			nv := min(group, (min(j1, c+l)-g)/l)
-			a := s.p(c, c)
-			s.productAhead(nv, d1-c, a, s.p(g, c), stride, s.p(g, c), stride, replace, next.next(d1-c, a))
-		}
+		nv := min(group, (j1-g)/l)
+		s.productAhead(nv, k1-k0, a, s.p(g, k0), s.stride(), &out[(g-j0)*s.block+(c-i0)*l], stride, mode, next.next(k1-k0, a))
+	}
+}
+
+// store copies a block to the matrix, from the diagonal on.
+func (s *squaring) store(out []float64, j0, j1, i0, i1 int) {
+	l := s.lanes
+	for g := j0; g < j1; g += l {
+		c := max(i0, g)
+		copy(s.panel(g, c), out[(g-j0)*s.block+(c-i0)*l:][:(i1-c)*l])
 	}
 }

@@ -2,7 +2,6 @@ package spd
 
 import (
 	"context"
-	"sort"
 	"sync/atomic"
 
 	"gpfit/internal/team"
@@ -58,20 +57,21 @@ type Report func(flops float64)
 type run struct {
 	ctx     context.Context
 	report  Report
-	work    func(worker, task int) (flops int64)
-	tasks   int
+	work    func(worker int, t pair) (flops int64)
+	tasks   []pair
 	next    atomic.Int64
 	flops   atomic.Int64 // not yet reported
 	stopped atomic.Bool
 	// done counts, for each block, how much of it is ready.
 	done []atomic.Int32
-	// first holds the first task of each column of blocks.
-	first []int
 }
+
+// A pair names a task by the blocks that it computes or changes.
+type pair struct{ i, j int }
 
 // begin prepares an operation with so many blocks.
 func (r *run) begin(ctx context.Context, blocks int, report Report) {
-	r.ctx, r.report, r.tasks = ctx, report, 0
+	r.ctx, r.report, r.tasks = ctx, report, r.tasks[:0]
 	r.next.Store(0)
 	r.flops.Store(0)
 	r.stopped.Store(false)
@@ -82,20 +82,10 @@ func (r *run) begin(ctx context.Context, blocks int, report Report) {
 	for i := range r.done {
 		r.done[i].Store(0)
 	}
-	r.first = r.first[:0]
 }
 
-// column adds a column of so many tasks.
-func (r *run) column(tasks int) {
-	r.first = append(r.first, r.tasks)
-	r.tasks += tasks
-}
-
-// place returns the column of a task, and its number there.
-func (r *run) place(task int) (column, number int) {
-	column = sort.SearchInts(r.first, task+1) - 1
-	return column, task - r.first[column]
-}
+// add appends a task.
+func (r *run) add(i, j int) { r.tasks = append(r.tasks, pair{i, j}) }
 
 // Work takes tasks until none are left or the operation stops.
 func (r *run) Work(worker int) {
@@ -107,10 +97,10 @@ func (r *run) Work(worker int) {
 	}()
 	for !r.stopped.Load() {
 		task := int(r.next.Add(1)) - 1
-		if task >= r.tasks {
+		if task >= len(r.tasks) {
 			break
 		}
-		r.flops.Add(r.work(worker, task))
+		r.flops.Add(r.work(worker, r.tasks[task]))
 		if worker == 0 && r.report != nil {
 			r.report(float64(r.flops.Swap(0)))
 		}
@@ -134,9 +124,9 @@ func (r *run) await(i, count int) bool {
 }
 
 // finish executes the operation.
-func (e *Engine) finish(r *run, order int, work func(worker, task int) int64) error {
+func (e *Engine) finish(r *run, order int, work func(worker int, t pair) int64) error {
 	r.work = work
-	threads := min(e.team.Size(), r.tasks)
+	threads := min(e.team.Size(), len(r.tasks))
 	if order <= serialOrder {
 		threads = 1
 	}
