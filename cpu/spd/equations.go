@@ -2,9 +2,13 @@ package spd
 
 import "context"
 
-// parallelOrder is the order from which several threads share the solution of equations
-// with few right-hand sides. Below it they would mostly wait for each other.
-const parallelOrder = 1200
+const (
+	// parallelOrder is the order from which several threads share the solution of equations
+	// with few right-hand sides. Below it they would mostly wait for each other.
+	parallelOrder = 400
+	// unknowns is the number of unknowns in a block.
+	unknowns = 96
+)
 
 // SolveEquations replaces the right-hand sides b by Σ⁻¹·b. There are count of them, of N
 // numbers each, one after the other. The error is that of ctx.
@@ -14,9 +18,9 @@ func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) err
 	if len(m.sides) < panels*l*m.order {
 		m.sides = aligned(panels * l * m.order)
 	}
-	s := substitution{Matrix: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(chunk)}
+	s := substitution{Matrix: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(unknowns)}
 	s.load(b, count)
-	s.scratch = m.workers(chunk * l)
+	s.scratch = m.workers(unknowns * l)
 	for _, task := range []func(worker int, t pair) int64{s.forward, s.backward} {
 		m.run.begin(ctx, s.blocks, nil)
 		for i := range s.blocks {
@@ -24,7 +28,7 @@ func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) err
 				m.run.add(i, j)
 			}
 		}
-		if err := m.finish(&m.run, m.order-parallelOrder, task); err != nil {
+		if err := m.finish(&m.run, m.order-parallelOrder+serialOrder, task); err != nil {
 			return err
 		}
 	}
@@ -84,7 +88,7 @@ func (s *substitution) ready(t pair) bool {
 
 // bounds returns the unknowns of a block.
 func (s *substitution) bounds(block int) (i0, i1 int) {
-	return block * chunk, min((block+1)*chunk, s.order)
+	return block * unknowns, min((block+1)*unknowns, s.order)
 }
 
 // forward solves a block of unknowns of L·y = b, or subtracts one from a later block.

@@ -19,12 +19,12 @@ func blockRows(order int) int {
 	switch {
 	case order <= 300:
 		return 24
-	case order <= 700:
+	case order <= 1400:
 		return 48
-	case order <= 3000:
+	case order <= 8000:
 		return 96
 	}
-	return 144
+	return 288
 }
 
 // An Engine has the micro-kernels of a variant and the threads that matrices compute with.
