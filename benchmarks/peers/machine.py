@@ -53,7 +53,7 @@ def load_average():
 
 def header(what, peers):
     """Returns a dictionary that describes the machine and programs of a result."""
-    packages = {"scipy": ["numpy", "scipy"], "sklearn": ["scikit-learn"], "gpytorch": ["gpytorch", "torch"], "tinygp": ["tinygp", "jax"]}
+    packages = {"scipy": ["numpy", "scipy"], "sklearn": ["scikit-learn"], "gpytorch": ["gpytorch", "torch"], "tinygp": ["tinygp", "jax"], "mkl": ["mkl"]}
     versions = {}
     for peer in ["scipy", *peers]:
         for name in packages.get(peer, []):

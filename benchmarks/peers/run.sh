@@ -6,14 +6,15 @@
 #   run.sh dgemm [--n …] [--rounds …]       cpu/blas against NumPy, the product alone
 #   run.sh co2                             the CO2 model of the book, against scikit-learn
 #
-# Environment: PEERS (default "scipy sklearn gpytorch tinygp"; without gpytorch
-# torch is not installed), THREADS (default: all), BENCH_CACHE (folder of the
+# Environment: PEERS (default "scipy sklearn gpytorch tinygp", and mkl on x86-64;
+# without gpytorch torch is not installed), THREADS (default: all), BENCH_CACHE (folder of the
 # Python environment), BENCH_CORETYPE (OpenBLAS kernels), PYTHON (python3).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-export PEERS=${PEERS:-"scipy sklearn gpytorch tinygp"}
+[[ $(uname -m) == x86_64 ]] && mkl=" mkl" || mkl=""
+export PEERS=${PEERS:-"scipy sklearn gpytorch tinygp$mkl"}
 export THREADS=${THREADS:-$(nproc)}
 cache=${BENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-bench}
 
@@ -26,6 +27,7 @@ esac
 # The environment is rebuilt if the requirements change.
 requirements=("$here/requirements.txt")
 [[ $mode == nlml && " $PEERS " == *" gpytorch "* ]] && requirements+=("$here/requirements-torch.txt")
+[[ $mode == nlml && " $PEERS " == *" mkl "* ]] && requirements+=("$here/requirements-mkl.txt")
 mkdir -p "$cache"
 for file in "${requirements[@]}"; do
 	stamp=$cache/installed-$(basename "$file")
@@ -50,6 +52,7 @@ export PYTHONWARNINGS=ignore::FutureWarning
 
 # OpenBLAS mistakes some processors with AVX-512 for older ones, and an inherited
 # setting may have the same effect. A fair comparison uses its fastest kernels.
+unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 if [[ -n ${BENCH_CORETYPE:-} ]]; then
 	export OPENBLAS_CORETYPE=$BENCH_CORETYPE
 elif grep -qw avx512f /proc/cpuinfo 2>/dev/null && ! "$python" "$here/machine.py" has-avx512-kernels; then

@@ -4,7 +4,10 @@ from standard input and answers each with one object.
     {"op": "load", "engine": …, "data": FILE.npz, "n": …, "threads": …}
     {"op": "eval", "z": […], "repeat": r}  value and gradient at z, r times timed
                                            at points near z; peak memory so far
-    {"op": "dgemm", "n": …, "repeat": r}   NumPy's matrix product
+    {"op": "dgemm", "library": "numpy" or "mkl", "n": …, "repeat": r, "threads": …}
+                                           a matrix product
+    {"op": "inverse", "data": FILE.npz, "n": …, "z": […], "repeat": r, "threads": …}
+                                           MKL's potrf and potri of the covariance matrix
 """
 
 import json
@@ -24,17 +27,39 @@ def peak_bytes():
     return 0
 
 
-def dgemm(n, repeat):
+def timed(repeat, prepare, work):
+    """Returns the seconds of repeated work, after a warm-up and without its preparation."""
+    seconds = []
+    for i in range(repeat + 1):
+        prepare()
+        start = time.perf_counter()
+        work()
+        if i:
+            seconds.append(time.perf_counter() - start)
+    return {"seconds": seconds}
+
+
+def dgemm(library, n, repeat, threads):
     rng = np.random.default_rng(0)
     a, b = rng.random((n, n)), rng.random((n, n))
     c = np.empty((n, n))
-    np.matmul(a, b, out=c)
-    seconds = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        np.matmul(a, b, out=c)
-        seconds.append(time.perf_counter() - start)
-    return {"seconds": seconds}
+    if library == "numpy":
+        return timed(repeat, lambda: None, lambda: np.matmul(a, b, out=c))
+    from mklblas import MKL
+
+    mkl = MKL(threads)
+    return timed(repeat, lambda: None, lambda: mkl.dgemm(a, b, c))
+
+
+def inverse(data, n, z, repeat, threads):
+    from mklblas import MKL
+
+    mkl, x = MKL(threads), np.load(data)["x"][:n]
+    squares = (x * x).sum(axis=1)
+    sigma = np.exp(z[1]) * np.exp((x @ x.T - squares[:, None] / 2 - squares / 2) / np.exp(2 * z[0]))
+    sigma.flat[:: n + 1] += np.exp(z[2])
+    work = np.empty_like(sigma)
+    return timed(repeat, lambda: np.copyto(work, sigma), lambda: mkl.inverse(work))
 
 
 class Worker:
@@ -44,7 +69,9 @@ class Worker:
 
     def answer(self, q):
         if q["op"] == "dgemm":
-            return dgemm(q["n"], q["repeat"])
+            return dgemm(q["library"], q["n"], q["repeat"], q["threads"])
+        if q["op"] == "inverse":
+            return inverse(q["data"], q["n"], q["z"], q["repeat"], q["threads"])
         if q["op"] == "load":
             from engines import ENGINES
 
