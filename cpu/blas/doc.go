@@ -4,9 +4,7 @@
 // multi-threaded ones. All variants share them; a variant is a set of micro-kernels:
 // AVX-512 or AVX2+FMA on amd64, NEON on arm64, and Go on any processor. All other routines are
 // gonum's. The same kernels serve the in-place LAPACK routines Dpotrf, Dtrtri, Dlauum
-// and Dpotri: a Cholesky factorisation and the inverse from it. A [ForwardSolve] solves
-// with one triangle for vectors that the caller computes a panel at a time, on threads
-// of its own.
+// and Dpotri: a Cholesky factorisation and the inverse from it.
 //
 // # Use
 //

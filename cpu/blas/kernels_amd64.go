@@ -109,24 +109,3 @@ func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float
 		transposeGo(n, src, ss, sstep, dst, ds, dstep)
 	}
 }
-
-// squares writes the sums of squares of the columns of n rows of nv vectors; n is a
-// multiple of four.
-func (ks *kernels) squares(nv, n int, x, sums *float64) {
-	switch {
-	case ks.set == avx512 && nv == 3:
-		squares512x3(n/4, x, sums)
-	case ks.set == avx512 && nv == 2:
-		squares512x2(n/4, x, sums)
-	case ks.set == avx512:
-		squares512x1(n/4, x, sums)
-	case ks.set == avx2 && nv == 3:
-		squares256x3(n/4, x, sums)
-	case ks.set == avx2 && nv == 2:
-		squares256x2(n/4, x, sums)
-	case ks.set == avx2:
-		squares256x1(n/4, x, sums)
-	default:
-		squaresGo(nv, n, x, sums)
-	}
-}

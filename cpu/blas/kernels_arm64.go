@@ -79,18 +79,3 @@ func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float
 	}
 	transposeNEON(n, src, ss, sstep, dst, ds, dstep)
 }
-
-// squares writes the sums of squares of the columns of n rows of nv vectors; n is a
-// multiple of four.
-func (ks *kernels) squares(nv, n int, x, sums *float64) {
-	switch {
-	case ks.set != neon:
-		squaresGo(nv, n, x, sums)
-	case nv == 3:
-		squaresNEONx3(n/4, x, sums)
-	case nv == 2:
-		squaresNEONx2(n/4, x, sums)
-	default:
-		squaresNEONx1(n/4, x, sums)
-	}
-}

@@ -81,21 +81,3 @@ func copyPanel256(n int, nv int, src *float64, ss int, dst *float64, ds int)
 //
 //go:noescape
 func transpose256(n int, src *float64, ss int, sstep int, dst *float64, ds int, dstep int)
-
-// squares256x3 writes to sums the sums of squares of the 12 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares256x3(n int, x *float64, sums *float64)
-
-// squares256x2 writes to sums the sums of squares of the 8 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares256x2(n int, x *float64, sums *float64)
-
-// squares256x1 writes to sums the sums of squares of the 4 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares256x1(n int, x *float64, sums *float64)

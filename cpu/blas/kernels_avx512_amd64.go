@@ -81,21 +81,3 @@ func copyPanel512(n int, nv int, src *float64, ss int, dst *float64, ds int)
 //
 //go:noescape
 func transpose512(n int, src *float64, ss int, sstep int, dst *float64, ds int, dstep int)
-
-// squares512x3 writes to sums the sums of squares of the 24 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares512x3(n int, x *float64, sums *float64)
-
-// squares512x2 writes to sums the sums of squares of the 16 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares512x2(n int, x *float64, sums *float64)
-
-// squares512x1 writes to sums the sums of squares of the 8 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squares512x1(n int, x *float64, sums *float64)

@@ -79,21 +79,3 @@ func copyPanelNEON(n int, nv int, src *float64, ss int, dst *float64, ds int)
 //
 //go:noescape
 func transposeNEON(n int, src *float64, ss int, sstep int, dst *float64, ds int, dstep int)
-
-// squaresNEONx3 writes to sums the sums of squares of the 12 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squaresNEONx3(n int, x *float64, sums *float64)
-
-// squaresNEONx2 writes to sums the sums of squares of the 8 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squaresNEONx2(n int, x *float64, sums *float64)
-
-// squaresNEONx1 writes to sums the sums of squares of the 4 columns of x, which has 4·n rows;
-// n > 0.
-//
-//go:noescape
-func squaresNEONx1(n int, x *float64, sums *float64)

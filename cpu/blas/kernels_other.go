@@ -29,7 +29,3 @@ func (*kernels) copyRows(n, nv int, src *float64, ss int, dst *float64, ds int) 
 func (*kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int) {
 	transposeGo(n, src, ss, sstep, dst, ds, dstep)
 }
-
-func (*kernels) squares(nv, n int, x, sums *float64) {
-	squaresGo(nv, n, x, sums)
-}

@@ -170,14 +170,3 @@ func transposeGo(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int
 		}
 	}
 }
-
-func squaresGo(nv, n int, x, sums *float64) {
-	w := nv * goRows
-	out := unsafe.Slice(sums, w)
-	clear(out)
-	for i := range n {
-		for c, v := range at(x, i*w, w) {
-			out[c] += v * v
-		}
-	}
-}

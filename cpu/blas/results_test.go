@@ -98,9 +98,6 @@ func results(t *testing.T, impl *Implementation, n int, f func(name string, s []
 		run(fmt.Sprintf("dtrtri-%c", ul), func(c []float64) { impl.Dtrtri(ul, blas.NonUnit, n, c, n) })
 		run(fmt.Sprintf("dlauum-%c", ul), func(c []float64) { impl.Dlauum(ul, n, c, n) })
 	}
-	vectors := matrix{rows: min(n, 29), cols: n, ld: n, mem: make([]float64, 2*guard+min(n, 29)*n)}
-	copy(vectors.data(), b)
-	f(fmt.Sprintf("forward/%d", n), forwardNorms(impl.NewForwardSolve(n, a, n, 1<<13), vectors, 2))
 }
 
 func TestResults(t *testing.T) {

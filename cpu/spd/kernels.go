@@ -4,6 +4,7 @@ import "gpfit/cpu/blas"
 
 //go:generate go run -C ../blas/internal/gen . -isa avx512-tiles -out ../../../spd/kernels_avx512_amd64.s -stubs ../../../spd/kernels_avx512_amd64.go -pkg spd
 //go:generate go run -C ../blas/internal/gen . -isa avx2-tiles -out ../../../spd/kernels_avx2_amd64.s -stubs ../../../spd/kernels_avx2_amd64.go -pkg spd
+//go:generate go run -C ../blas/internal/gen ./neon -tiles -out ../../../spd/kernels_neon_arm64.s -stubs ../../../spd/kernels_neon_arm64.go -pkg spd
 
 // kernels names the micro-kernels of a variant. Its methods, in kernels_GOARCH.go, call
 // them directly, so that the compiler knows that they keep no pointer.

@@ -74,9 +74,9 @@ func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float
 func (ks *kernels) squares(n int, x, sums *float64) {
 	switch ks.set {
 	case avx512:
-		squares512x1(n/4, x, sums)
+		squares512(n/4, x, sums)
 	case avx2:
-		squares256x1(n/4, x, sums)
+		squares256(n/4, x, sums)
 	default:
 		squaresGo(n, x, sums)
 	}

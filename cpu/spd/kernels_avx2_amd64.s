@@ -1445,9 +1445,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func squares256x1(n int, x *float64, sums *float64)
+// func squares256(n int, x *float64, sums *float64)
 // Requires: AVX, FMA3
-TEXT ·squares256x1(SB), NOSPLIT, $0-24
+TEXT ·squares256(SB), NOSPLIT, $0-24
 	MOVQ    n+0(FP), AX
 	MOVQ    x+8(FP), SI
 	MOVQ    sums+16(FP), DI

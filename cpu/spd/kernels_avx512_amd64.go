@@ -65,8 +65,7 @@ func cholesky512(k int, x *float64, d *float64, diag *float64) int
 //go:noescape
 func transpose512(n int, src *float64, ss int, sstep int, dst *float64, ds int, dstep int)
 
-// squares512x1 writes to sums the sums of squares of the 8 columns of x, which has 4·n rows;
-// n > 0.
+// squares512 writes to sums the sums of squares of the 8 rows of a panel of 4·n columns; n > 0.
 //
 //go:noescape
-func squares512x1(n int, x *float64, sums *float64)
+func squares512(n int, x *float64, sums *float64)

@@ -2657,9 +2657,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func squares512x1(n int, x *float64, sums *float64)
+// func squares512(n int, x *float64, sums *float64)
 // Requires: AVX, AVX512F
-TEXT ·squares512x1(SB), NOSPLIT, $0-24
+TEXT ·squares512(SB), NOSPLIT, $0-24
 	MOVQ    n+0(FP), AX
 	MOVQ    x+8(FP), SI
 	MOVQ    sums+16(FP), DI

@@ -1,10 +1,11 @@
-// Command gen writes the assembly of package gpfit/cpu/blas with avo.
+// Command gen writes the assembly of packages gpfit/cpu/blas and gpfit/cpu/spd with avo.
 //
 //	go run . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg blas
 //
-// The routines, in the order of their files here: the gemm micro-kernels (gemm.go),
+// The routines of cpu/blas, in the order of their files here: the gemm micro-kernels (gemm.go),
 // the triangular-solve micro-kernels (solve.go), the Cholesky micro-kernel
-// (chol.go) and the loops over packed panels (pack.go). The same code generates each
+// (chol.go) and the loops over packed panels (pack.go). tiles.go has those of cpu/spd, which
+// shares the last two files. The same code generates each
 // routine for both instruction sets; isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
@@ -33,7 +34,4 @@ func (t *isa) routines() {
 	t.cholesky()
 	t.copyPanel()
 	t.transpose()
-	for nv := t.nv; nv >= 1; nv-- {
-		t.squares(nv)
-	}
 }

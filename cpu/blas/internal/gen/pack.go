@@ -65,42 +65,6 @@ func (t *isa) copyPanel() {
 	Ret()
 }
 
-// squares generates the sums of the squares of the lines of a packed panel.
-func (t *isa) squares(nv int) {
-	name := fmt.Sprintf("squares%sx%d", t.Suffix, nv)
-	Leaf(name, "func(n int, x, sums *float64)",
-		fmt.Sprintf("%s writes to sums the sums of squares of the %d columns of x, which has 4·n rows;", name, nv*t.Lanes),
-		"n > 0.")
-	n, x, sums := reg.RAX, reg.RSI, reg.RDI
-	Load(Param("n"), n)
-	Load(Param("x"), x)
-	Load(Param("sums"), sums)
-	// Four accumulators for each vector hide the latency of the additions.
-	const rows = 4
-	acc := func(r, v int) reg.Register { return t.Vec[nv+r*nv+v] }
-	for i := 0; i < rows*nv; i++ {
-		t.Zero(t.Vec[nv+i])
-	}
-	Align(32)
-	Label("loop")
-	for r := 0; r < rows; r++ {
-		for v := 0; v < nv; v++ {
-			VMOVUPD(Mem(x, (r*nv+v)*t.VB()), t.Vec[v])
-			VFMADD231PD(t.Vec[v], t.Vec[v], acc(r, v))
-		}
-	}
-	ADDQ(Imm(rows*nv*t.VB()), x)
-	DECQ(n)
-	JNZ(Ref("loop"))
-	for v := 0; v < nv; v++ {
-		VADDPD(acc(0, v), acc(1, v), acc(0, v))
-		VADDPD(acc(2, v), acc(3, v), acc(2, v))
-		VADDPD(acc(0, v), acc(2, v), acc(0, v))
-		VMOVUPD(acc(0, v), Mem(sums, v*t.VB()))
-	}
-	Ret()
-}
-
 // transpose generates the transposition of square tiles, one vector wide, in
 // registers.
 func (t *isa) transpose() {

@@ -23,7 +23,7 @@ func (t *isa) tileRoutines() {
 	}
 	t.cholesky()
 	t.transpose()
-	t.squares(1)
+	t.squares()
 }
 
 // panel returns an operand in panel v of those that begin at base and are stride, or half
@@ -209,5 +209,35 @@ func (t *isa) tileSolve(nv int) {
 			}
 		}
 	}
+	Ret()
+}
+
+// squares generates the sums of the squares along the rows of a panel.
+func (t *isa) squares() {
+	name := "squares" + t.Suffix
+	Leaf(name, "func(n int, x, sums *float64)",
+		fmt.Sprintf("%s writes to sums the sums of squares of the %d rows of a panel of 4·n columns; n > 0.", name, t.Lanes))
+	n, x, sums := reg.RAX, reg.RSI, reg.RDI
+	Load(Param("n"), n)
+	Load(Param("x"), x)
+	Load(Param("sums"), sums)
+	// Four accumulators hide the latency of the additions.
+	acc := t.Vec[1:5]
+	for _, sum := range acc {
+		t.Zero(sum)
+	}
+	Align(32)
+	Label("loop")
+	for i, sum := range acc {
+		VMOVUPD(Mem(x, i*t.VB()), t.Vec[0])
+		VFMADD231PD(t.Vec[0], t.Vec[0], sum)
+	}
+	ADDQ(Imm(len(acc)*t.VB()), x)
+	DECQ(n)
+	JNZ(Ref("loop"))
+	VADDPD(acc[0], acc[1], acc[0])
+	VADDPD(acc[2], acc[3], acc[2])
+	VADDPD(acc[0], acc[2], acc[0])
+	VMOVUPD(acc[0], Mem(sums, 0))
 	Ret()
 }

@@ -1,4 +1,5 @@
-// Command neon writes the arm64 assembly of package gpfit/cpu/blas.
+// Command neon writes the arm64 assembly of package gpfit/cpu/blas or, with -tiles, of
+// gpfit/cpu/spd.
 //
 //	go run ./neon -out ../../kernels_neon_arm64.s -stubs ../../kernels_neon_arm64.go -pkg blas
 //
@@ -12,6 +13,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 
 	"gpfit/internal/asm/neon"
@@ -27,23 +29,30 @@ const (
 type gen struct{ *neon.File }
 
 func main() {
+	tiles := flag.Bool("tiles", false, "write the routines of package cpu/spd")
 	neon.Write(func(f *neon.File) {
 		g := gen{f}
-		g.gemmFull()
-		for n := nv; n >= 1; n-- {
-			g.gemmEdge(n)
+		if *tiles {
+			g.tileRoutines()
+			return
 		}
-		for n := nv; n >= 1; n-- {
-			g.solve(n, false)
-			g.solve(n, true)
-		}
-		g.cholesky()
-		g.copyPanel()
-		g.transpose()
-		for n := nv; n >= 1; n-- {
-			g.squares(n)
-		}
+		g.routines()
 	})
+}
+
+// routines generates the routines of package cpu/blas.
+func (g gen) routines() {
+	g.gemmFull()
+	for n := nv; n >= 1; n-- {
+		g.gemmEdge(n)
+	}
+	for n := nv; n >= 1; n-- {
+		g.solve(n, false)
+		g.solve(n, true)
+	}
+	g.cholesky()
+	g.copyPanel()
+	g.transpose()
 }
 
 // a returns the register and the element in it of row r of A.
@@ -67,9 +76,15 @@ func (g gen) clear(n int) {
 // step generates the multiplication of one column of the A panel by one row of the B
 // panel, at the given offsets from their registers, added to the tile.
 func (g gen) step(n int, aReg string, aOffset int, bReg string, bOffset int) {
+	g.multiply(n, aReg, aOffset, func(v int) (string, int) { return bReg, bOffset + v*vb })
+}
+
+// multiply is step for vectors of B at any place.
+func (g gen) multiply(n int, aReg string, aOffset int, place func(v int) (base string, offset int)) {
 	g.LoadPair(aOffset, aReg, 0, 1)
 	for v := range n {
-		g.LoadPair(bOffset+v*vb, bReg, b(v, 0), b(v, 1))
+		base, offset := place(v)
+		g.LoadPair(offset, base, b(v, 0), b(v, 1))
 		for r := range mr {
 			m, i := a(r)
 			g.FMLA(acc(r, v, 0), b(v, 0), m, i)

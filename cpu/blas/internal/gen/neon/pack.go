@@ -63,35 +63,3 @@ func (g gen) transpose() {
 	g.I("BNE loop")
 	g.I("RET")
 }
-
-// squares generates the sums of the squares of the lines of a packed panel.
-func (g gen) squares(n int) {
-	name := fmt.Sprintf("squaresNEONx%d", n)
-	g.Func(name, "(n int, x *float64, sums *float64)", 0,
-		fmt.Sprintf("%s writes to sums the sums of squares of the %d columns of x, which has 4·n rows;", name, n*lanes),
-		"n > 0.")
-	g.Load("n", "x", "sums")
-	// Four accumulators for each register hide the latency of the additions.
-	g.clear(n)
-	g.Label("loop")
-	for r := range mr {
-		for v := range n {
-			g.LoadPair((r*n+v)*vb, "R1", b(v, 0), b(v, 1))
-			for h := range 2 {
-				g.FMLAVector(acc(r, v, h), b(v, h), b(v, h))
-			}
-		}
-	}
-	g.I("ADD $%d, R1, R1", mr*n*vb)
-	g.I("SUBS $1, R0, R0")
-	g.I("BNE loop")
-	for v := range n {
-		for h := range 2 {
-			g.FADD(acc(0, v, h), acc(0, v, h), acc(1, v, h))
-			g.FADD(acc(2, v, h), acc(2, v, h), acc(3, v, h))
-			g.FADD(acc(0, v, h), acc(0, v, h), acc(2, v, h))
-		}
-		g.StorePair(acc(0, v, 0), acc(0, v, 1), v*vb, "R2")
-	}
-	g.I("RET")
-}

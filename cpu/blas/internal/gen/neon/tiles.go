@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+
+	"gpfit/internal/asm/neon"
+)
+
+// The micro-kernels of package cpu/spd work on panels: mr rows of a matrix, stored column
+// by column. A tile is a part of one, two or three neighbouring panels, mr columns wide.
+
+// tileRoutines generates the routines of package cpu/spd.
+func (g gen) tileRoutines() {
+	for n := nv; n >= 1; n-- {
+		g.tileProduct(n)
+	}
+	for n := nv; n >= 1; n-- {
+		g.tileSolve(n)
+	}
+	g.cholesky()
+	g.transpose()
+	g.squares()
+}
+
+// A tile is the place of panels in memory: a register for the address of each.
+type tile [nv]string
+
+// newTile generates the addresses of n panels, the first in a register and the others stride
+// elements apart in further registers. It changes stride.
+func (g gen) newTile(n int, first, stride string, further ...string) tile {
+	t := tile{first, further[0], further[1]}
+	if n > 1 {
+		g.I("LSL $3, %s, %s", stride, stride)
+	}
+	for v := 1; v < n; v++ {
+		g.I("ADD %s, %s, %s", stride, t[v-1], t[v])
+	}
+	return t
+}
+
+// prefetch generates the prefetching of a tile of n panels.
+func (g gen) prefetch(n int, t tile) {
+	for _, base := range t[:n] {
+		for line := 0; line < mr*vb; line += 64 {
+			g.I("PRFM %d(%s), PLDL1KEEP", line, base)
+		}
+	}
+}
+
+// each iterates over the vectors of a tile of n panels.
+func (t tile) each(n int, f func(r, v int, base string, offset int)) {
+	for v, base := range t[:n] {
+		for r := range mr {
+			f(r, v, base, r*vb)
+		}
+	}
+}
+
+// tileLoop generates the loop over k ≥ 0 columns of the panel at aReg and of n panels. At
+// the end, their registers point past the last column, and k is 0.
+func (g gen) tileLoop(n int, k, aReg string, panels tile) {
+	// ahead is the prefetch distance in bytes, 8 columns. The panels of B stream from the
+	// second-level cache; A stays in the first for a row of tiles.
+	const ahead = 8 * vb
+	advance := func(columns int) {
+		g.I("ADD $%d, %s, %s", columns*astep, aReg, aReg)
+		for _, base := range panels[:n] {
+			g.I("ADD $%d, %s, %s", columns*vb, base, base)
+		}
+	}
+	g.loop(k,
+		func(u int) {
+			if u*vb%64 == 0 {
+				for _, base := range panels[:n] {
+					g.I("PRFM %d(%s), PLDL1KEEP", ahead+u*vb, base)
+				}
+			}
+			g.multiply(n, aReg, u*astep, func(v int) (string, int) { return panels[v], u * vb })
+		},
+		func() { advance(unroll) },
+		func() {
+			g.multiply(n, aReg, 0, func(v int) (string, int) { return panels[v], 0 })
+			advance(1)
+		})
+}
+
+// tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
+func (g gen) tileProduct(n int) {
+	name := fmt.Sprintf("tileProductNEONx%d", n)
+	g.Func(name, "(k int, a *float64, b *float64, bs int, c *float64, cs int, mode int)", 0,
+		fmt.Sprintf("%s multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", name, n),
+		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
+		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.")
+	g.Load("k", "a", "b", "bs", "c", "cs", "mode")
+	bs, c := g.newTile(n, "R2", "R3", "R7", "R8"), g.newTile(n, "R4", "R5", "R9", "R10")
+	g.prefetch(n, c)
+	g.clear(n)
+	g.tileLoop(n, "R0", "R1", bs)
+	// end generates the end of a mode, which computes a half vector x of C from the product p.
+	end := func(read bool, compute func(x, p neon.V)) {
+		c.each(n, func(r, v int, base string, offset int) {
+			if read {
+				g.LoadPair(offset, base, b(v, 0), b(v, 1))
+			}
+			for h := range 2 {
+				compute(b(v, h), acc(r, v, h))
+			}
+			g.StorePair(b(v, 0), b(v, 1), offset, base)
+		})
+		g.I("RET")
+	}
+	g.I("CMP $2, R6")
+	g.I("BEQ add")
+	g.I("BGT subtract")
+	g.I("CBNZ R6, negative")
+	c.each(n, func(r, v int, base string, offset int) { g.StorePair(acc(r, v, 0), acc(r, v, 1), offset, base) })
+	g.I("RET")
+	g.Label("negative")
+	const zero neon.V = 0
+	g.Zero(zero)
+	end(false, func(x, p neon.V) { g.FSUB(x, zero, p) })
+	g.Label("add")
+	end(true, func(x, p neon.V) { g.FADD(x, p, x) })
+	g.Label("subtract")
+	end(true, func(x, p neon.V) { g.FSUB(x, x, p) })
+}
+
+// tileSolve generates the micro-kernel of a triangular solve: X = (X − B·Aᵀ)·T⁻ᵀ for a
+// tile X, where T is a lower triangle whose diagonal holds reciprocals.
+func (g gen) tileSolve(n int) {
+	name := fmt.Sprintf("tileSolveNEONx%d", n)
+	g.Func(name, "(k int, a *float64, b *float64, bs int, t *float64, x *float64, xs int, fresh int)", 0,
+		fmt.Sprintf("%s replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", name, n),
+		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
+		"diagonal stored, element (r, c) at t[c·4 + r]. X counts as zero if fresh is not 0.")
+	g.Load("k", "a", "b", "bs", "t", "x", "xs", "fresh")
+	bs, x := g.newTile(n, "R2", "R3", "R8", "R9"), g.newTile(n, "R5", "R6", "R10", "R11")
+	g.prefetch(n, x)
+	g.clear(n)
+	g.tileLoop(n, "R0", "R1", bs)
+	g.I("CBNZ R7, fresh")
+	x.each(n, func(r, v int, base string, offset int) {
+		g.LoadPair(offset, base, b(v, 0), b(v, 1))
+		for h := range 2 {
+			g.FSUB(acc(r, v, h), b(v, h), acc(r, v, h))
+		}
+	})
+	g.I("B solve")
+	g.Label("fresh")
+	const zero neon.V = 0
+	g.Zero(zero)
+	x.each(n, func(r, v int, _ string, _ int) {
+		for h := range 2 {
+			g.FSUB(acc(r, v, h), zero, acc(r, v, h))
+		}
+	})
+	g.Label("solve")
+	for i := range mr {
+		g.LoadPair(8*i*mr, "R4", 0, 1) // column i of T
+		g.solveColumn(n, i, x)
+	}
+	g.I("RET")
+}
+
+// solveColumn generates the solution for column i of the tile x and its subtraction from
+// later columns. Column i of T is in the first two registers.
+func (g gen) solveColumn(n, i int, x tile) {
+	m, e := a(i)
+	for v := range n {
+		for h := range 2 {
+			g.FMULElement(acc(i, v, h), acc(i, v, h), m, e)
+		}
+		g.StorePair(acc(i, v, 0), acc(i, v, 1), i*vb, x[v])
+	}
+	for r := i + 1; r < mr; r++ {
+		m, e := a(r)
+		for v := range n {
+			for h := range 2 {
+				g.FMLS(acc(r, v, h), acc(i, v, h), m, e)
+			}
+		}
+	}
+}
+
+// squares generates the sums of the squares along the rows of a panel.
+func (g gen) squares() {
+	g.Func("squaresNEON", "(n int, x *float64, sums *float64)", 0,
+		"squaresNEON writes to sums the sums of squares of the 4 rows of a panel of 4·n columns; n > 0.")
+	g.Load("n", "x", "sums")
+	// Four accumulators for each register hide the latency of the additions.
+	g.clear(1)
+	g.Label("loop")
+	for r := range mr {
+		g.LoadPair(r*vb, "R1", b(0, 0), b(0, 1))
+		for h := range 2 {
+			g.FMLAVector(acc(r, 0, h), b(0, h), b(0, h))
+		}
+	}
+	g.I("ADD $%d, R1, R1", mr*vb)
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
+	for h := range 2 {
+		g.FADD(acc(0, 0, h), acc(0, 0, h), acc(1, 0, h))
+		g.FADD(acc(2, 0, h), acc(2, 0, h), acc(3, 0, h))
+		g.FADD(acc(0, 0, h), acc(0, 0, h), acc(2, 0, h))
+	}
+	g.StorePair(acc(0, 0, 0), acc(0, 0, 1), 0, "R2")
+	g.I("RET")
+}
