@@ -217,8 +217,8 @@ func testSolve(t *testing.T, ks kernels, p *place, k, nv, fresh int) {
 	if a.written() || b.written() || tri.written() || x.changed() {
 		t.Fatalf("%s: the solve changed other memory than its tile", name)
 	}
-	// The equation for column c is Σ_i≤c X_ri·T_ci + Σ_k B_rk·A_ck − X_rc = 0. Its residual
-	// is that of the k + c + 3 operations of one element, for any condition of T.
+	// The equation for column c is Σ_i≤c X_ri·T_ci + Σ_k B_rk·A_ck − X_rc = 0. An element takes
+	// k + c + 3 operations; their rounding bounds the residual for any condition of T.
 	for v := range nv {
 		for e := range l * l {
 			r, c := e%l, e/l

@@ -57,9 +57,13 @@ func engines(t testing.TB, threads int, f func(t testing.TB, e *Engine)) {
 }
 
 func TestFactorAndInverse(t *testing.T) {
+	sizes := []int{1, 2, 3, 7, 8, 9, 23, 24, 25, 31, 50, 100, 190, 287, 288, 289, 300, 313, 500, 580, 777}
+	if brief() {
+		sizes = sizes[:11]
+	}
 	for _, threads := range []int{1, 2, 3} {
 		engines(t, threads, func(t testing.TB, e *Engine) {
-			for _, n := range []int{1, 2, 3, 7, 8, 9, 23, 24, 25, 31, 50, 100, 190, 287, 288, 289, 300, 313, 500, 580, 777} {
+			for _, n := range sizes {
 				s := covariance(n, 0.1)
 				m := e.New(n)
 				set(m, s, 0)

@@ -1,0 +1,5 @@
+//go:build race
+
+package spd
+
+const raceEnabled = true
