@@ -152,7 +152,8 @@ func (s *substitution) backTile(c, sides int, x []float64) {
 		for i := range xj {
 			sum := xj[i]
 			for r := j + 1; r < len(column); r++ {
-				sum -= column[r] * x[r*l+i]
+				// A rounded product has the same bits on all processors; a fused one has not.
+				sum -= float64(column[r] * x[r*l+i])
 			}
 			xj[i] = sum * column[j]
 		}
