@@ -112,7 +112,7 @@ func (w *Workspace) contract(ctx context.Context, c *contraction) error {
 // contractRows forms rows i0 … i1−1 of G from the diagonal on, with off-diagonal
 // elements doubled, and contracts them; i0 is a multiple of tileRows. middle holds these
 // rows of the middle term, if there is one.
-func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle *spd.Rows) error {
+func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int, middle *spd.RowBlock) error {
 	p, lanes := len(c.grad), w.matrix.Lanes()
 	return w.parallelFor(ctx, bands(i1-i0), func(worker, band int) {
 		first := i0 + band*tileRows
@@ -124,7 +124,7 @@ func (w *Workspace) contractRows(ctx context.Context, c *contraction, i0, i1 int
 }
 
 // contractPanel adds the contraction of rows i0 … i1−1, which share a panel, to part.
-func (w *Workspace) contractPanel(c *contraction, worker, i0, i1 int, middle *spd.Rows, part []float64) {
+func (w *Workspace) contractPanel(c *contraction, worker, i0, i1 int, middle *spd.RowBlock, part []float64) {
 	g, inverse := w.adjoint[worker*tileCols:][:tileCols], w.tile(worker)
 	var extra []float64
 	if middle != nil {

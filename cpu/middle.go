@@ -46,7 +46,7 @@ func (w *Workspace) makeMiddle() error {
 		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: middleTerm}
 	}
 	rows := min(w.n, middleRows(w.n))
-	w.middle = [2]*spd.Rows{w.matrix.NewRows(rows), w.matrix.NewRows(rows)}
+	w.middle = [2]*spd.RowBlock{w.matrix.NewRowBlock(rows), w.matrix.NewRowBlock(rows)}
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
 }
 
 // multiplyMiddle sets left to rows i0 … i1−1 of Σ⁻¹·C. It uses space as working space.
-func (w *Workspace) multiplyMiddle(ctx context.Context, c *contraction, left, space *spd.Rows, i0, i1 int) error {
+func (w *Workspace) multiplyMiddle(ctx context.Context, c *contraction, left, space *spd.RowBlock, i0, i1 int) error {
 	if c.blocks == nil {
 		return left.ScaledInverse(ctx, i0, i1, c.adj.Middle)
 	}

@@ -27,7 +27,7 @@ type Workspace struct {
 	crew, own *crew
 	x         *kernel.Points
 	n         int
-	matrix    *spd.Matrix
+	matrix    *spd.Symmetric
 	stage     stage
 	// written counts the rows of L that WriteFactor has set since Fill, in order.
 	written int
@@ -40,7 +40,7 @@ type Workspace struct {
 	tiles, adjoint []float64
 	// middle holds two panels of rows (middle.go). The first contraction of a
 	// middle term allocates them.
-	middle [2]*spd.Rows
+	middle [2]*spd.RowBlock
 	// filled, theta and noise are the arguments of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
@@ -132,7 +132,7 @@ func (w *Workspace) Close() error {
 	w.dev.giveBack(w.own)
 	w.own, w.crew = nil, w.dev.crew
 	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
-	w.vectors, w.scratch, w.middle = nil, nil, [2]*spd.Rows{}
+	w.vectors, w.scratch, w.middle = nil, nil, [2]*spd.RowBlock{}
 	return nil
 }
 

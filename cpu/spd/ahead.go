@@ -5,14 +5,14 @@ package spd
 // while they work on data that are there. A panel comes from memory at a third of the speed
 // at which it is used.
 type ahead struct {
-	m    *Matrix
+	m    *Symmetric
 	rows [2][2]int // two ranges of rows
 	k    int
 	at   int // the next column, counted from k
 }
 
 // ahead returns the columns from k on of two ranges of rows.
-func (m *Matrix) ahead(k, i0, i1, j0, j1 int) *ahead {
+func (m *Symmetric) ahead(k, i0, i1, j0, j1 int) *ahead {
 	if k >= m.order {
 		i1, j1 = i0, j0
 	}

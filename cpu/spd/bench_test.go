@@ -44,7 +44,7 @@ func BenchmarkFactorInverse(b *testing.B) {
 		run("factor", func() { copy(m.a, sigma) }, factor)
 		copy(m.a, sigma)
 		factor()
-		v := inversion{Matrix: m, block: blockRows(m.order)}
+		v := inversion{Symmetric: m, block: blockRows(m.order)}
 		v.scratch = m.workers(v.block * chunk)
 		run("invert", func() {}, func() {
 			m.run.begin(ctx, 0, nil)

@@ -1,5 +1,5 @@
 // Package spd factors and inverts symmetric positive definite matrices of float64, close
-// to the speed of a matrix product. A [Matrix] of order n takes little more than n² numbers
+// to the speed of a matrix product. A [Symmetric] of order n takes little more than n² numbers
 // and holds, one after the other and side by side,
 //
 //	Σ, then its Cholesky factor L, in the lower triangle
@@ -20,7 +20,7 @@
 //	U_ji = (δ_ji − Σ_j≤k<i U_jk·L_ik) / L_ii        (invert.go)
 //	Σ⁻¹_ji = Σ_k≥i U_jk·U_ik                         (square.go)
 //
-// (Golub & Van Loan, Matrix Computations, 4th ed., §4.2.5 and §3.1). L's diagonal tiles
+// (Golub & Van Loan, Symmetric Computations, 4th ed., §4.2.5 and §3.1). L's diagonal tiles
 // stand apart, because the tiles on the diagonal of the matrix belong to both triangles.
 // Rows and columns that fill the last panel are those of the identity.
 //

@@ -11,14 +11,14 @@ const (
 )
 
 // SolveEquations replaces the right-hand sides b by Σ⁻¹·b. There are count of them, of N
-// numbers each, one after the other. The error is that of ctx.
-func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) error {
+// numbers each, one after the other. If ctx ends, it returns the error of ctx.
+func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) error {
 	l := m.lanes
 	panels := (count + l - 1) / l
 	if len(m.sides) < panels*l*m.order {
 		m.sides = aligned(panels * l * m.order)
 	}
-	s := substitution{Matrix: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(unknowns)}
+	s := substitution{Symmetric: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(unknowns)}
 	s.load(b, count)
 	s.scratch = m.workers(unknowns * l)
 	for _, task := range []func(worker int, t pair) int64{s.forward, s.backward} {
@@ -40,7 +40,7 @@ func (m *Matrix) SolveEquations(ctx context.Context, b []float64, count int) err
 // unknowns, once solved, is subtracted from the blocks that follow. The counter of a block
 // is the number of blocks subtracted from it, plus one if it is solved.
 type substitution struct {
-	*Matrix
+	*Symmetric
 	x              []float64
 	count          int // of right-hand sides
 	panels, blocks int

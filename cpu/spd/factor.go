@@ -2,11 +2,12 @@ package spd
 
 import "context"
 
-// Factor replaces Σ in the lower triangle by L. The rows before from are already those of L.
-// It returns 0, or the order of the first leading minor that is not positive; then the
-// matrix has no factor. report may be nil. The error is that of ctx.
-func (m *Matrix) Factor(ctx context.Context, from int, report Report) (minor int, err error) {
-	f := factorisation{Matrix: m, block: blockRows(m.order), from: from - from%m.lanes}
+// Factor replaces Σ in the lower triangle by L. The panels before the one of row from hold L
+// already. Factor returns 0, or the order of the first leading minor that is not positive;
+// then the matrix has no factor. report, if not nil, takes the operations done since its last
+// call, on the caller's goroutine. If ctx ends, Factor returns its error.
+func (m *Symmetric) Factor(ctx context.Context, from int, report func(flops float64)) (minor int, err error) {
+	f := factorisation{Symmetric: m, block: blockRows(m.order), from: from - from%m.lanes}
 	blocks := f.blocks()
 	r := &m.run
 	r.begin(ctx, blocks, report)
@@ -24,13 +25,13 @@ func (m *Matrix) Factor(ctx context.Context, from int, report Report) (minor int
 // blocks (i, k) and (j, k) for k < j, and (j, j). The counter of a block of rows is the
 // number of its finished columns.
 type factorisation struct {
-	*Matrix
+	*Symmetric
 	block            int // rows and columns
 	from, firstBlock int
 	minor            int
 }
 
-func (m *Matrix) blocksOf(size int) int { return (m.order + size - 1) / size }
+func (m *Symmetric) blocksOf(size int) int { return (m.order + size - 1) / size }
 
 // addTasks adds the blocks column after column. The next block on the diagonal comes before
 // the last ones of a column, so that no thread has to wait for it, but after as many others
@@ -79,7 +80,7 @@ func (f *factorisation) task(_ int, t pair) int64 {
 		if !f.run.await(j, j+1) {
 			return 0
 		}
-		// The next task is probably that of the next rows.
+		// The next task probably has the next rows.
 		next := f.ahead(0, i1, i1+f.block, j0, j1)
 		for c := j0; c < j1; c += f.lanes {
 			f.solveColumn(i0, i1, c, done, next)
@@ -95,7 +96,7 @@ func (f *factorisation) task(_ int, t pair) int64 {
 
 // update adds to the tiles of rows [i0, i1) and column c the products of columns [k0, k1) of
 // these rows and of row c, or does what mode says.
-func (m *Matrix) update(i0, i1, c, k0, k1, mode int, next *ahead) {
+func (m *Symmetric) update(i0, i1, c, k0, k1, mode int, next *ahead) {
 	l, stride := m.lanes, m.stride()
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
@@ -106,7 +107,7 @@ func (m *Matrix) update(i0, i1, c, k0, k1, mode int, next *ahead) {
 
 // solveColumn computes the column of tiles c of L for rows [i0, i1), after the products
 // before column k0 have been subtracted. It prefetches what next names.
-func (m *Matrix) solveColumn(i0, i1, c, k0 int, next *ahead) {
+func (m *Symmetric) solveColumn(i0, i1, c, k0 int, next *ahead) {
 	l, stride := m.lanes, m.stride()
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)

@@ -8,9 +8,9 @@ import (
 	"gpfit/cpu/blas"
 )
 
-// FuzzMatrix factors, inverts and solves with a matrix of any size on any number of threads.
+// FuzzSymmetric factors, inverts and solves with a matrix of any size on any number of threads.
 // It compares the bits with those of one thread, and checks residuals and minors.
-func FuzzMatrix(f *testing.F) {
+func FuzzSymmetric(f *testing.F) {
 	for _, n := range []uint16{1, 7, 8, 24, 25, 129, 288, 289, 300, 301, 577} {
 		f.Add(n, uint8(2), uint16(n/2), uint8(3), uint64(n), false)
 		f.Add(n, uint8(3), uint16(n-1), uint8(30), uint64(n), true)
@@ -70,7 +70,7 @@ func (c fuzzCase) results(t *testing.T, e *Engine) []float64 {
 }
 
 // check checks Σ·x = b, and Σ⁻¹·b = x.
-func (c fuzzCase) check(t *testing.T, m *Matrix, rows [][]float64, b, x []float64) {
+func (c fuzzCase) check(t *testing.T, m *Symmetric, rows [][]float64, b, x []float64) {
 	product := make([]float64, c.n)
 	for i, row := range rows {
 		product[i] += dot(row, x)

@@ -2,10 +2,10 @@ package spd
 
 import "context"
 
-// Invert computes Σ⁻¹ in the upper triangle, after Factor. L stays. report may be nil. The
-// error is that of ctx; then the upper triangle has no meaning.
-func (m *Matrix) Invert(ctx context.Context, report Report) error {
-	v := inversion{Matrix: m, block: blockRows(m.order)}
+// Invert computes Σ⁻¹ in the upper triangle, after Factor. L stays. report is as for Factor.
+// If ctx ends, Invert returns its error, and the upper triangle has no meaning.
+func (m *Symmetric) Invert(ctx context.Context, report func(flops float64)) error {
+	v := inversion{Symmetric: m, block: blockRows(m.order)}
 	v.scratch = m.workers(v.block * chunk)
 	r := &m.run
 	r.begin(ctx, 0, report)
@@ -19,7 +19,7 @@ func (m *Matrix) Invert(ctx context.Context, report Report) error {
 }
 
 // workers returns working space of so many numbers for each thread. It is kept.
-func (m *Matrix) workers(numbers int) [][]float64 {
+func (m *Symmetric) workers(numbers int) [][]float64 {
 	for len(m.scratch) < m.team.Size() {
 		m.scratch = append(m.scratch, nil)
 	}
@@ -34,7 +34,7 @@ func (m *Matrix) workers(numbers int) [][]float64 {
 // An inversion computes U = L⁻ᵀ in the upper triangle. Its blocks of rows do not depend on
 // each other.
 type inversion struct {
-	*Matrix
+	*Symmetric
 	block   int // rows
 	scratch [][]float64
 }
@@ -44,7 +44,7 @@ func (v *inversion) task(worker int, t pair) int64 {
 	j0, j1 := t.j*v.block, min((t.j+1)*v.block, v.order)
 	d0 := j0 - j0%chunk
 	d1 := min(d0+chunk, v.order)
-	x := head{m: v.Matrix, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}
+	x := head{m: v.Symmetric, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}
 	x.solve(d1, v.ahead(d0, d1, d1+chunk, 0, 0))
 	x.store(d1)
 	for e0 := d1; e0 < v.order; e0 += chunk {
@@ -71,7 +71,7 @@ func (v *inversion) task(worker int, t pair) int64 {
 // A head is the part of rows [j0, j1) of U up to the next multiple of chunk. It is computed
 // apart from the matrix, where L has the place of the zeros to the left of the diagonal.
 type head struct {
-	m              *Matrix
+	m              *Symmetric
 	x              []float64
 	j0, j1, origin int
 	stride         int

@@ -2,10 +2,10 @@ package spd
 
 import "unsafe"
 
-// A Matrix is a symmetric positive definite matrix of order n with its factor and inverse.
-// The caller writes Σ with [Matrix.SetRows], then calls [Matrix.Factor] and, when needed,
-// [Matrix.Invert]. Its methods must not be called concurrently, except where they say so.
-type Matrix struct {
+// A Symmetric is a symmetric positive definite matrix of order n with its factor and inverse.
+// The caller writes Σ with [Symmetric.SetRows], then calls [Symmetric.Factor] and, when needed,
+// [Symmetric.Invert]. Its methods must not be called concurrently, except where they say so.
+type Symmetric struct {
 	*Engine
 	n     int
 	order int // n, in whole panels
@@ -22,10 +22,10 @@ type Matrix struct {
 
 // New returns a matrix of order n > 0. Its elements are not those of a positive definite
 // matrix before SetRows.
-func (e *Engine) New(n int) *Matrix {
+func (e *Engine) New(n int) *Symmetric {
 	order := roundUp(n, e.lanes)
 	ld := leadingDim(order)
-	m := &Matrix{Engine: e, n: n, order: order, ld: ld}
+	m := &Symmetric{Engine: e, n: n, order: order, ld: ld}
 	numbers := aligned(order*ld + order*e.lanes + order)
 	m.a, numbers = numbers[:order*ld], numbers[order*ld:]
 	m.tiles, m.diagonal = numbers[:order*e.lanes], numbers[order*e.lanes:]
@@ -61,34 +61,34 @@ func aligned(n int) []float64 {
 }
 
 // N returns the order of the matrix.
-func (m *Matrix) N() int { return m.n }
+func (m *Symmetric) N() int { return m.n }
 
 // panel returns the panel of row i, a multiple of the lanes, from column j on.
-func (m *Matrix) panel(i, j int) []float64 { return m.a[i*m.ld+j*m.lanes:] }
+func (m *Symmetric) panel(i, j int) []float64 { return m.a[i*m.ld+j*m.lanes:] }
 
 // p returns the address of element (i, j), for i a multiple of the lanes.
-func (m *Matrix) p(i, j int) *float64 { return &m.a[i*m.ld+j*m.lanes] }
+func (m *Symmetric) p(i, j int) *float64 { return &m.a[i*m.ld+j*m.lanes] }
 
 // stride returns the distance of panels in memory.
-func (m *Matrix) stride() int { return m.lanes * m.ld }
+func (m *Symmetric) stride() int { return m.lanes * m.ld }
 
 // tile returns the diagonal tile of L at row i, a multiple of the lanes.
-func (m *Matrix) tile(i int) *float64 { return &m.tiles[i*m.lanes] }
+func (m *Symmetric) tile(i int) *float64 { return &m.tiles[i*m.lanes] }
 
 // index returns the position of an element.
-func (m *Matrix) index(i, j int) int {
+func (m *Symmetric) index(i, j int) int {
 	r := i % m.lanes
 	return (i-r)*m.ld + j*m.lanes + r
 }
 
-// Lanes returns the number of rows that SetRows and Rows take: those of a panel.
+// Lanes returns the number of rows that SetRows and InverseRows take: those of a panel.
 func (e *Engine) Lanes() int { return e.lanes }
 
 // SetRows writes columns [j0, j1) of Σ to the rows [i0, i0+Lanes), where i0 is a multiple of
 // Lanes and j0 of Lanes. Row r is rows[r·stride:], and those beyond the order are not read.
 // Columns above the diagonal are overwritten within the last tile only, so j1 is at most the
 // next multiple of Lanes after i0. It may be called concurrently for different rows.
-func (m *Matrix) SetRows(i0, j0, j1 int, rows []float64, stride int) {
+func (m *Symmetric) SetRows(i0, j0, j1 int, rows []float64, stride int) {
 	l := m.lanes
 	dst := m.panel(i0, j0)
 	columns := roundUp(j1-j0, l)
@@ -116,13 +116,13 @@ func (m *Matrix) SetRows(i0, j0, j1 int, rows []float64, stride int) {
 // multiples of Lanes, i0 ≤ j0. Row r begins at rows[r·stride]. It writes whole tiles, so that
 // up to Lanes−1 numbers after a row are overwritten, and rows beyond the order too. It may be
 // called concurrently.
-func (m *Matrix) InverseRows(i0, j0, j1 int, rows []float64, stride int) {
+func (m *Symmetric) InverseRows(i0, j0, j1 int, rows []float64, stride int) {
 	l := m.lanes
 	m.transposeTiles(roundUp(j1-j0, l)/l, m.p(i0, j0), l, l*l, &rows[0], stride, l)
 }
 
 // InverseElement returns an element of Σ⁻¹.
-func (m *Matrix) InverseElement(i, j int) float64 {
+func (m *Symmetric) InverseElement(i, j int) float64 {
 	if i > j {
 		i, j = j, i
 	}
@@ -130,10 +130,10 @@ func (m *Matrix) InverseElement(i, j int) float64 {
 }
 
 // FactorDiagonal returns the diagonal of L, to be read only.
-func (m *Matrix) FactorDiagonal() []float64 { return m.diagonal[:m.n] }
+func (m *Symmetric) FactorDiagonal() []float64 { return m.diagonal[:m.n] }
 
 // FactorRow copies row i of L to dst, of i+1 numbers.
-func (m *Matrix) FactorRow(i int, dst []float64) {
+func (m *Symmetric) FactorRow(i int, dst []float64) {
 	l := m.lanes
 	r := i % l
 	begin := i - r
@@ -148,7 +148,7 @@ func (m *Matrix) FactorRow(i int, dst []float64) {
 }
 
 // SetFactorRow sets row i of L.
-func (m *Matrix) SetFactorRow(i int, src []float64) {
+func (m *Symmetric) SetFactorRow(i int, src []float64) {
 	l := m.lanes
 	r := i % l
 	begin := i - r
@@ -166,13 +166,13 @@ func (m *Matrix) SetFactorRow(i int, src []float64) {
 }
 
 // setDiagonal sets an element of L's diagonal.
-func (m *Matrix) setDiagonal(i int, v float64) {
+func (m *Symmetric) setDiagonal(i int, v float64) {
 	m.diagonal[i] = v
 	m.tiles[(i-i%m.lanes)*m.lanes+i%m.lanes*(m.lanes+1)] = 1 / v
 }
 
 // padFactor sets the rows of L that fill the last panel.
-func (m *Matrix) padFactor() {
+func (m *Symmetric) padFactor() {
 	for i := m.n; i < m.order; i++ {
 		for j := range i - i%m.lanes {
 			m.a[m.index(i, j)] = 0

@@ -32,7 +32,7 @@ func covariance(n int, noise float64) *mat.SymDense {
 }
 
 // set writes rows from on.
-func set(m *Matrix, s mat.Symmetric, from int) {
+func set(m *Symmetric, s mat.Symmetric, from int) {
 	l := m.Lanes()
 	rows := make([]float64, l*m.order)
 	for i0 := from - from%l; i0 < m.order; i0 += l {

@@ -11,7 +11,7 @@ import (
 )
 
 // factored returns a matrix with its factor. Its memory was full of NaNs before.
-func factored(t testing.TB, e *Engine, rows [][]float64) *Matrix {
+func factored(t testing.TB, e *Engine, rows [][]float64) *Symmetric {
 	m := e.New(len(rows))
 	pollute(m)
 	setTriangle(m, rows, 0)
@@ -22,7 +22,7 @@ func factored(t testing.TB, e *Engine, rows [][]float64) *Matrix {
 }
 
 // pollute fills a matrix with NaNs.
-func pollute(m *Matrix) {
+func pollute(m *Symmetric) {
 	for _, s := range [][]float64{m.a, m.tiles, m.diagonal} {
 		for i := range s {
 			s[i] = math.NaN()
@@ -31,7 +31,7 @@ func pollute(m *Matrix) {
 }
 
 // everything returns the factor and the inverse.
-func everything(t testing.TB, m *Matrix) []float64 {
+func everything(t testing.TB, m *Symmetric) []float64 {
 	out := lowerFactor(m)
 	if err := m.Invert(context.Background(), nil); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestFactorFrom(t *testing.T) {
 
 // cancelling returns a context, a report that cancels it after a number of tasks, and a
 // function that returns whether it has done so.
-func cancelling(tasks int) (ctx context.Context, report Report, done func() bool) {
+func cancelling(tasks int) (ctx context.Context, report func(flops float64), done func() bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	report = func(float64) {
 		if tasks--; tasks <= 0 {
@@ -147,12 +147,12 @@ func TestCancellation(t *testing.T) {
 }
 
 // cancelSolutions tests the operations on a factor with a cancelled context.
-func cancelSolutions(m *Matrix, check func(name string, err error, done bool)) {
+func cancelSolutions(m *Symmetric, check func(name string, err error, done bool)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	b := make([]float64, m.n)
 	check("SolveEquations", m.SolveEquations(ctx, b, 1), true)
-	q, r := m.NewRows(16), m.NewRows(16)
+	q, r := m.NewRowBlock(16), m.NewRowBlock(16)
 	check("ScaledInverse", q.ScaledInverse(ctx, 0, 16, nil), true)
 	q.i0, q.i1 = 0, 16
 	check("MultiplyInverse", r.MultiplyInverse(ctx, q, nil), true)

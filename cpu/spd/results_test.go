@@ -85,7 +85,7 @@ func (r reproducible) definite(n int) [][]float64 {
 }
 
 // setTriangle writes Σ from row from on.
-func setTriangle(m *Matrix, rows [][]float64, from int) {
+func setTriangle(m *Symmetric, rows [][]float64, from int) {
 	l := m.Lanes()
 	block := make([]float64, l*m.order)
 	for i0 := from - from%l; i0 < m.order; i0 += l {
@@ -99,7 +99,7 @@ func setTriangle(m *Matrix, rows [][]float64, from int) {
 }
 
 // lowerFactor returns L by rows.
-func lowerFactor(m *Matrix) (out []float64) {
+func lowerFactor(m *Symmetric) (out []float64) {
 	row := make([]float64, m.n)
 	for i := range m.n {
 		m.FactorRow(i, row[:i+1])
@@ -109,7 +109,7 @@ func lowerFactor(m *Matrix) (out []float64) {
 }
 
 // upperInverse returns the upper triangle of Σ⁻¹ by rows.
-func upperInverse(m *Matrix) (out []float64) {
+func upperInverse(m *Symmetric) (out []float64) {
 	l := m.lanes
 	rows := make([]float64, l*m.order)
 	for i := 0; i < m.n; i += l {
@@ -151,7 +151,7 @@ func results(t testing.TB, e *Engine, n int, f func(name string, s []float64)) {
 }
 
 // vectorResults solves for vectors; w has fewer than v.
-func vectorResults(m *Matrix, rng reproducible, give func(name string, s []float64)) {
+func vectorResults(m *Symmetric, rng reproducible, give func(name string, s []float64)) {
 	n := m.n
 	v, w := m.NewVectors(), m.NewVectors()
 	scratch := make([]float64, m.lanes*n)
@@ -170,13 +170,13 @@ func vectorResults(m *Matrix, rng reproducible, give func(name string, s []float
 }
 
 // rowResults multiplies the last rows of Σ⁻¹ by blocks and by Σ⁻¹.
-func rowResults(ctx context.Context, m *Matrix, rng reproducible, give func(name string, s []float64), check func(error)) {
+func rowResults(ctx context.Context, m *Symmetric, rng reproducible, give func(name string, s []float64), check func(error)) {
 	n := m.n
 	i0 := n / 2 / 8 * 8
 	scale := rng.numbers(n, 1)
-	q, r := m.NewRows(n-i0), m.NewRows(n-i0)
+	q, r := m.NewRowBlock(n-i0), m.NewRowBlock(n-i0)
 	// copied returns columns [j0, n) of the rows, with j0 a multiple of 8.
-	copied := func(r *Rows, j0 int) (out []float64) {
+	copied := func(r *RowBlock, j0 int) (out []float64) {
 		rows := make([]float64, m.lanes*m.order)
 		for i := i0; i < n; i += m.lanes {
 			r.Copy(i, j0, n, rows, m.order)

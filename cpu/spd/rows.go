@@ -2,21 +2,21 @@ package spd
 
 import "context"
 
-// Rows holds consecutive rows of Σ⁻¹ or of a product with it, in panels.
-type Rows struct {
-	m      *Matrix
+// RowBlock holds consecutive rows of Σ⁻¹ or of a product with it, in panels.
+type RowBlock struct {
+	m      *Symmetric
 	i0, i1 int
 	x      []float64
 }
 
 // NewRows returns space for so many rows.
-func (m *Matrix) NewRows(rows int) *Rows {
-	return &Rows{m: m, x: aligned(m.rowsNumbers(rows))}
+func (m *Symmetric) NewRowBlock(rows int) *RowBlock {
+	return &RowBlock{m: m, x: aligned(m.rowsNumbers(rows))}
 }
 
-// rowsNumbers returns the size of Rows in numbers. The lanes after the last column are for
+// rowsNumbers returns the size of RowBlock in numbers. The lanes after the last column are for
 // tiles that overlap the end.
-func (m *Matrix) rowsNumbers(rows int) int { return roundUp(rows, m.lanes) * (m.order + m.lanes) }
+func (m *Symmetric) rowsNumbers(rows int) int { return roundUp(rows, m.lanes) * (m.order + m.lanes) }
 
 // RowsNumbers returns the size of rows of a matrix of order n, in numbers.
 func (e *Engine) RowsNumbers(n, rows int) int64 {
@@ -24,24 +24,24 @@ func (e *Engine) RowsNumbers(n, rows int) int64 {
 }
 
 // stride returns the distance of panels.
-func (r *Rows) stride() int { return (r.m.order + r.m.lanes) * r.m.lanes }
+func (r *RowBlock) stride() int { return (r.m.order + r.m.lanes) * r.m.lanes }
 
 // panels returns the number of panels in use.
-func (r *Rows) panels() int { return (r.i1 - r.i0 + r.m.lanes - 1) / r.m.lanes }
+func (r *RowBlock) panels() int { return (r.i1 - r.i0 + r.m.lanes - 1) / r.m.lanes }
 
 // p returns the address of column j of panel p.
-func (r *Rows) p(p, j int) *float64 { return &r.x[p*r.stride()+j*r.m.lanes] }
+func (r *RowBlock) p(p, j int) *float64 { return &r.x[p*r.stride()+j*r.m.lanes] }
 
 // Copy copies columns [j0, j1) of the rows [i, i+Lanes), where i−i0 and j0 are multiples of
-// Lanes, as [Matrix.InverseRows] does.
-func (r *Rows) Copy(i, j0, j1 int, rows []float64, stride int) {
+// Lanes, as [Symmetric.InverseRows] does.
+func (r *RowBlock) Copy(i, j0, j1 int, rows []float64, stride int) {
 	l := r.m.lanes
 	r.m.transposeTiles(roundUp(j1-j0, l)/l, r.p((i-r.i0)/l, j0), l, l*l, &rows[0], stride, l)
 }
 
 // ScaledInverse sets r to rows [i0, i1) of Σ⁻¹·diag(c), with i0 a multiple of Lanes. A nil c
 // is a vector of ones.
-func (r *Rows) ScaledInverse(ctx context.Context, i0, i1 int, c []float64) error {
+func (r *RowBlock) ScaledInverse(ctx context.Context, i0, i1 int, c []float64) error {
 	r.i0, r.i1 = i0, i1
 	m := r.m
 	l := m.lanes
@@ -68,7 +68,7 @@ func (r *Rows) ScaledInverse(ctx context.Context, i0, i1 int, c []float64) error
 
 // inversePanel writes columns [k0, k1) of the panel of row i of Σ⁻¹, all multiples of the
 // lanes, to dst.
-func (m *Matrix) inversePanel(i, k0, k1 int, dst []float64) {
+func (m *Symmetric) inversePanel(i, k0, k1 int, dst []float64) {
 	l := m.lanes
 	below := min(max(i-k0, 0), k1-k0)
 	if below > 0 {
@@ -82,7 +82,7 @@ func (m *Matrix) inversePanel(i, k0, k1 int, dst []float64) {
 // MultiplyBlock sets columns [first, first+size) of r to those of q times a symmetric block
 // of the given size, by rows. It overwrites columns after them, so that blocks must be
 // multiplied in the order of their columns.
-func (r *Rows) MultiplyBlock(ctx context.Context, q *Rows, first, size int, block []float64) error {
+func (r *RowBlock) MultiplyBlock(ctx context.Context, q *RowBlock, first, size int, block []float64) error {
 	r.i0, r.i1 = q.i0, q.i1
 	m := r.m
 	l := m.lanes
@@ -111,7 +111,7 @@ func (r *Rows) MultiplyBlock(ctx context.Context, q *Rows, first, size int, bloc
 const multiplyBlock = 96
 
 // MultiplyInverse sets the columns of r from i0 on to those of q·Σ⁻¹.
-func (r *Rows) MultiplyInverse(ctx context.Context, q *Rows, report Report) error {
+func (r *RowBlock) MultiplyInverse(ctx context.Context, q *RowBlock, report func(flops float64)) error {
 	r.i0, r.i1 = q.i0, q.i1
 	m := r.m
 	scratch := m.workers(chunk * m.lanes)
@@ -130,7 +130,7 @@ func (r *Rows) MultiplyInverse(ctx context.Context, q *Rows, report Report) erro
 
 // addProducts adds the products of columns [k0, k1) of q with those of rows [j0, j1) of Σ⁻¹
 // to columns [j0, j1) of r, which it sets first if k0 is 0.
-func (r *Rows) addProducts(q *Rows, j0, j1, k0, k1 int, scratch []float64) {
+func (r *RowBlock) addProducts(q *RowBlock, j0, j1, k0, k1 int, scratch []float64) {
 	m := r.m
 	l := m.lanes
 	mode := add

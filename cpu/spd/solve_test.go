@@ -11,7 +11,7 @@ import (
 )
 
 // eachSize calls f with factored matrices of all variants, and with their factor by rows.
-func eachSize(t *testing.T, f func(t *testing.T, m *Matrix, rng reproducible, l [][]float64)) {
+func eachSize(t *testing.T, f func(t *testing.T, m *Symmetric, rng reproducible, l [][]float64)) {
 	sizes := []int{1, 3, 8, 29, 150, 311}
 	if emulated() {
 		sizes = sizes[:5]
@@ -46,7 +46,7 @@ func dot(x, y []float64) (s float64) {
 
 // TestVectors compares norms and products of solutions with those by the definition.
 func TestVectors(t *testing.T) {
-	eachSize(t, func(t *testing.T, m *Matrix, rng reproducible, l [][]float64) {
+	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, l [][]float64) {
 		n := m.n
 		for _, counts := range [][2]int{{1, 1}, {m.Width(), m.lanes}, {m.lanes + 1, m.Width() - 1}} {
 			want := make([][]float64, counts[0]+counts[1])
@@ -87,7 +87,7 @@ func TestVectors(t *testing.T) {
 // TestVectorBits tests that the solution for a vector depends neither on those beside it
 // nor on how many share a call, also in concurrent calls.
 func TestVectorBits(t *testing.T) {
-	eachSize(t, func(t *testing.T, m *Matrix, rng reproducible, _ [][]float64) {
+	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
 		n, width := m.n, m.Width()
 		numbers := rng.numbers(width*n, 1)
 		norms := func(first, count, copies int) []float64 {
@@ -117,7 +117,7 @@ func TestVectorBits(t *testing.T) {
 
 // TestEquations checks the residuals of L·Lᵀ·x = b.
 func TestEquations(t *testing.T) {
-	eachSize(t, func(t *testing.T, m *Matrix, rng reproducible, l [][]float64) {
+	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, l [][]float64) {
 		n := m.n
 		for _, count := range []int{1, m.lanes, m.Width() + 3} {
 			b := rng.numbers(n*count, 1)
@@ -144,7 +144,7 @@ func TestEquations(t *testing.T) {
 
 // TestRows compares rows of products with the inverse with those by the definition.
 func TestRows(t *testing.T) {
-	eachSize(t, func(t *testing.T, m *Matrix, rng reproducible, _ [][]float64) {
+	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
 		if err := m.Invert(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestRows(t *testing.T) {
 		}
 		i0 := n / 3 / m.lanes * m.lanes
 		i1 := min(n, i0+2*m.Width()+1)
-		q, r := m.NewRows(i1-i0), m.NewRows(i1-i0)
+		q, r := m.NewRowBlock(i1-i0), m.NewRowBlock(i1-i0)
 		scale := rng.numbers(n, 1)
 		if err := q.ScaledInverse(t.Context(), i0, i1, scale); err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func flatten(rows [][]float64) (out []float64) {
 }
 
 // compareRows compares columns of r from j0 on, a multiple of the lanes.
-func compareRows(t *testing.T, name string, r *Rows, j0 int, want func(i, j int) float64) {
+func compareRows(t *testing.T, name string, r *RowBlock, j0 int, want func(i, j int) float64) {
 	t.Helper()
 	m := r.m
 	rows := make([]float64, m.lanes*m.order)

@@ -3,8 +3,8 @@ package spd
 import "context"
 
 // square replaces U in the upper triangle by U·Uᵀ.
-func (m *Matrix) square(ctx context.Context, report Report) error {
-	s := squaring{Matrix: m, block: blockRows(m.order)}
+func (m *Symmetric) square(ctx context.Context, report func(flops float64)) error {
+	s := squaring{Symmetric: m, block: blockRows(m.order)}
 	s.blocks = m.blocksOf(s.block)
 	s.scratch = m.workers(s.block * s.block)
 	r := &m.run
@@ -16,10 +16,10 @@ func (m *Matrix) square(ctx context.Context, report Report) error {
 // A squaring computes the blocks of U·Uᵀ column after column, each apart from the matrix.
 // Block (j, i) then replaces the same block of U. The blocks before it in row j need that
 // block of U, and if it is the first of row j, the blocks above it need all of row j. The
-// counter of a block of rows is the number of its stored blocks; the counter of a column,
-// after them, that of its stored blocks.
+// first counters hold the number of stored blocks of each block of rows, and those after them
+// the number of stored blocks of each column.
 type squaring struct {
-	*Matrix
+	*Symmetric
 	block, blocks int
 	scratch       [][]float64
 }
@@ -49,7 +49,7 @@ func (s *squaring) task(worker int, t pair) int64 {
 	mode := replace
 	for k := i0 - i0%chunk; k < s.order; k += chunk {
 		next := s.ahead(k+chunk, j0, j1, i0, i1)
-		if k+chunk >= s.order { // probably the task of the next rows
+		if k+chunk >= s.order { // the next task probably has the next rows
 			next = s.ahead(i0, j1, j1+s.block, i0, i1)
 		}
 		for c := i0; c < i1; c += s.lanes {

@@ -48,15 +48,11 @@ func (e *Engine) WorkNumbers(n int) int64 {
 // serialOrder is the order up to which one thread is faster than several.
 const serialOrder = 128
 
-// A Report takes the number of operations done since the last report. It is called on the
-// caller's goroutine.
-type Report func(flops float64)
-
 // run is one operation: tasks in an order in which each depends on earlier ones only. Its
 // zero value can be used again and again.
 type run struct {
 	ctx     context.Context
-	report  Report
+	report  func(flops float64)
 	work    func(worker int, t pair) (flops int64)
 	tasks   []pair
 	next    atomic.Int64
@@ -70,7 +66,7 @@ type run struct {
 type pair struct{ i, j int }
 
 // begin prepares an operation with so many blocks.
-func (r *run) begin(ctx context.Context, blocks int, report Report) {
+func (r *run) begin(ctx context.Context, blocks int, report func(flops float64)) {
 	r.ctx, r.report, r.tasks = ctx, report, r.tasks[:0]
 	r.next.Store(0)
 	r.flops.Store(0)
@@ -123,23 +119,25 @@ func (r *run) await(i, count int) bool {
 	return true
 }
 
-// finish executes the operation.
+// finish executes the operation. It returns the error of the context.
 func (e *Engine) finish(r *run, order int, work func(worker int, t pair) int64) error {
 	r.work = work
-	threads := min(e.team.Size(), len(r.tasks))
-	if order <= serialOrder {
-		threads = 1
-	}
-	if threads > 1 && e.team.TryAcquire() {
-		e.team.Run(threads, r)
-		e.team.Release()
-	} else {
-		r.Work(0)
-	}
+	defer func() { r.ctx, r.report, r.work = nil, nil, nil }()
+	e.share(r, order)
 	if r.report != nil {
 		r.report(float64(r.flops.Swap(0)))
 	}
-	err := r.ctx.Err()
-	r.ctx, r.report, r.work = nil, nil, nil
-	return err
+	return r.ctx.Err()
+}
+
+// share lets the threads of the team take the tasks, or the caller alone if there is little
+// to do or another call has the team.
+func (e *Engine) share(r *run, order int) {
+	threads := min(e.team.Size(), len(r.tasks))
+	if order <= serialOrder || threads < 2 || !e.team.TryAcquire() {
+		r.Work(0)
+		return
+	}
+	defer e.team.Release()
+	e.team.Run(threads, r)
 }

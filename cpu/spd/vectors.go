@@ -3,7 +3,7 @@ package spd
 // Vectors holds up to [Engine.Width] vectors as long as the matrix, in panels: a vector is
 // a row.
 type Vectors struct {
-	m     *Matrix
+	m     *Symmetric
 	count int
 	x     []float64
 }
@@ -12,7 +12,9 @@ type Vectors struct {
 func (e *Engine) Width() int { return group * e.lanes }
 
 // NewVectors returns space for vectors.
-func (m *Matrix) NewVectors() *Vectors { return &Vectors{m: m, x: aligned(group * m.lanes * m.order)} }
+func (m *Symmetric) NewVectors() *Vectors {
+	return &Vectors{m: m, x: aligned(group * m.lanes * m.order)}
+}
 
 // Numbers returns the size of the space.
 func (v *Vectors) Numbers() int { return len(v.x) }
@@ -59,7 +61,7 @@ func (ks *kernels) packRows(panel, rows []float64, stride, columns int) {
 
 // Solve replaces the vectors b of all vs by L⁻¹·b. The tiles of L that it reads serve all
 // of them. It may be called concurrently for different vectors.
-func (m *Matrix) Solve(vs []*Vectors) {
+func (m *Symmetric) Solve(vs []*Vectors) {
 	l := m.lanes
 	for k := 0; k < m.order; k += chunk {
 		end := min(k+chunk, m.order)
@@ -85,8 +87,8 @@ func (v *Vectors) SquaredNorms(dst []float64) {
 	}
 }
 
-// Products writes the products of all vectors in vs with those in ws to out: that of vector
-// i of ws and j of vs to out[i·stride + j].
+// Products writes the inner products of all vectors in v with those in w to out: element
+// out[i·stride + j] belongs to vector i of w and vector j of v.
 func (v *Vectors) Products(w *Vectors, out []float64, stride int) {
 	m := v.m
 	l, s := m.lanes, v.stride()
