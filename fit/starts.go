@@ -195,7 +195,7 @@ func columnLengthscales(s *sample) []float64 {
 // nearest other point over the given columns. It ignores points at distance zero.
 func nearestDistance(x *kernel.Points, dims []int) float64 {
 	const rows = 500
-	var dist []float64
+	var squares []float64
 	count := min(x.N, rows)
 	for k := range count {
 		i, best := k*x.N/count, math.Inf(1)
@@ -210,14 +210,10 @@ func nearestDistance(x *kernel.Points, dims []int) float64 {
 			}
 		}
 		if !math.IsInf(best, 1) {
-			dist = append(dist, math.Sqrt(best))
+			squares = append(squares, best)
 		}
 	}
-	if len(dist) == 0 {
-		return 1
-	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
+	return rootOfMedian(squares)
 }
 
 // leafPeriods are the periods that the data suggest for the index-th leaf with a period.

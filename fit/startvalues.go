@@ -3,7 +3,6 @@ package fit
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -247,7 +246,7 @@ func rootMeanNorm(x *kernel.Points, dims []int) float64 {
 func medianDistance(x *kernel.Points, dims []int) float64 {
 	const pairs = 4000
 	rng := rand.New(rand.NewPCG(1, 1))
-	var dist []float64
+	squares := make([]float64, 0, pairs)
 	for range pairs {
 		i, j := rng.IntN(x.N), rng.IntN(x.N)
 		sum := 0.0
@@ -256,12 +255,47 @@ func medianDistance(x *kernel.Points, dims []int) float64 {
 			sum += (col[i] - col[j]) * (col[i] - col[j])
 		}
 		if sum > 0 {
-			dist = append(dist, math.Sqrt(sum))
+			squares = append(squares, sum)
 		}
 	}
-	if len(dist) == 0 {
+	return rootOfMedian(squares)
+}
+
+// rootOfMedian returns the root of the median, 1 for no values. It changes their order.
+func rootOfMedian(values []float64) float64 {
+	if len(values) == 0 {
 		return 1
 	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
+	return math.Sqrt(nth(values, len(values)/2))
+}
+
+// nth returns the value that would be at k if the values were sorted. It changes their
+// order: after each round, the value lies among those from lo to hi, and those before
+// them are no larger, those after them no smaller.
+func nth(values []float64, k int) float64 {
+	lo, hi := 0, len(values)-1
+	for lo < hi {
+		pivot, i, j := values[(lo+hi)/2], lo, hi
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			hi = j
+		case k >= i:
+			lo = i
+		default:
+			return values[k]
+		}
+	}
+	return values[k]
 }
