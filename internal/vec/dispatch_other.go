@@ -16,6 +16,14 @@ func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	squaredDistancesGo(dst, x, w, y, stride, index)
 }
 
+func expDistances(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	expDistancesGo(dst, x, w, y, stride, index, a, b)
+}
+
+func expDistancesTimes(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	return expDistancesTimesGo(dst, by, x, w, y, stride, index, a)
+}
+
 func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
 	weightedSquaresGo(sums, x, w, y, stride, index)
 }

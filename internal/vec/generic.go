@@ -78,6 +78,18 @@ func squaredDistancesGo(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+func expDistancesGo(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	squaredDistancesGo(dst, x, w, y, stride, index)
+	expScaledGo(dst, dst, a, b)
+}
+
+func expDistancesTimesGo(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	expDistancesGo(dst, x, w, y, stride, index, a, 1)
+	sum := dotGo(by, dst)
+	mulGo(dst, dst, by)
+	return sum
+}
+
 func weightedSquaresGo(sums, x, w, y []float64, stride int, index []int) {
 	for q, c := range index {
 		xq, col, sum := x[q], y[c*stride:][:len(w)], 0.0
