@@ -237,7 +237,7 @@ func TestWavePowers(t *testing.T) {
 	for i := range x {
 		x[i], y[i] = 1000+rng.Float64()*7, rng.NormFloat64()
 	}
-	const first, step, count = 0.2, 0.05, 200
+	const first, step, count = 0.2, 0.05, 300
 	for k, got := range wavePowers(x, [][]float64{y, y}, first, step, count) {
 		design, target := mat.NewDense(len(x), 2, nil), mat.NewVecDense(len(x), y)
 		for i, v := range x {

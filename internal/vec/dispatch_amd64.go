@@ -196,3 +196,25 @@ func combine(dst, a, b []float64, p, q float64) {
 		combineGo(dst, a, b, p, q)
 	}
 }
+
+func turnWaves(cos, sin, turnCos, turnSin []float64) {
+	switch active {
+	case avx512:
+		turnWaves512(&cos[0], &sin[0], &turnCos[0], &turnSin[0], len(turnCos))
+	case avx2:
+		turnWaves256(&cos[0], &sin[0], &turnCos[0], &turnSin[0], len(turnCos))
+	default:
+		turnWavesGo(cos, sin, turnCos, turnSin)
+	}
+}
+
+func waveSums(sums *[5][Waves]float64, cos, sin, y []float64) {
+	switch active {
+	case avx512:
+		waveSums512(sums, &cos[0], &sin[0], &y[0], len(y))
+	case avx2:
+		waveSums256(sums, &cos[0], &sin[0], &y[0], len(y))
+	default:
+		waveSumsGo(sums, cos, sin, y)
+	}
+}

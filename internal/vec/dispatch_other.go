@@ -93,3 +93,7 @@ func abs(dst, src []float64) { absGo(dst, src) }
 func positive(dst, src []float64, c, o float64) { positiveGo(dst, src, c, o) }
 
 func step(dst, src []float64) { stepGo(dst, src) }
+
+func turnWaves(cos, sin, turnCos, turnSin []float64) { turnWavesGo(cos, sin, turnCos, turnSin) }
+
+func waveSums(sums *[5][Waves]float64, cos, sin, y []float64) { waveSumsGo(sums, cos, sin, y) }

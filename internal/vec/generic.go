@@ -169,3 +169,24 @@ func combineGo(dst, a, b []float64, p, q float64) {
 		dst[j] = p*v + q*b[j]
 	}
 }
+
+func turnWavesGo(cos, sin, turnCos, turnSin []float64) {
+	for i, tc := range turnCos {
+		ts := turnSin[i]
+		for k := Waves * i; k < Waves*(i+1); k++ {
+			cos[k], sin[k] = cos[k]*tc-sin[k]*ts, sin[k]*tc+cos[k]*ts
+		}
+	}
+}
+
+func waveSumsGo(sums *[5][Waves]float64, cos, sin, y []float64) {
+	*sums = [5][Waves]float64{}
+	for i, v := range y {
+		for k := range Waves {
+			c, s := cos[Waves*i+k], sin[Waves*i+k]
+			for j, term := range [5]float64{c * v, s * v, c * c, s * s, c * s} {
+				sums[j][k] += term
+			}
+		}
+	}
+}

@@ -5115,6 +5115,110 @@ done:
 	VZEROUPPER
 	RET
 
+// func turnWaves256(cos *float64, sin *float64, turnCos *float64, turnSin *float64, n int)
+// Requires: AVX
+TEXT ·turnWaves256(SB), NOSPLIT, $0-40
+	MOVQ cos+0(FP), DI
+	MOVQ sin+8(FP), SI
+	MOVQ turnCos+16(FP), DX
+	MOVQ turnSin+24(FP), R8
+	MOVQ n+32(FP), CX
+
+row:
+	VBROADCASTSD (DX), Y1
+	VBROADCASTSD (R8), Y2
+	VMOVUPD      (DI), Y3
+	VMOVUPD      (SI), Y4
+	VMULPD       Y1, Y3, Y5
+	VMULPD       Y2, Y4, Y6
+	VSUBPD       Y6, Y5, Y5
+	VMOVUPD      Y5, (DI)
+	VMULPD       Y1, Y4, Y6
+	VMULPD       Y2, Y3, Y5
+	VADDPD       Y5, Y6, Y6
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      32(DI), Y3
+	VMOVUPD      32(SI), Y4
+	VMULPD       Y1, Y3, Y5
+	VMULPD       Y2, Y4, Y6
+	VSUBPD       Y6, Y5, Y5
+	VMOVUPD      Y5, 32(DI)
+	VMULPD       Y1, Y4, Y6
+	VMULPD       Y2, Y3, Y5
+	VADDPD       Y5, Y6, Y6
+	VMOVUPD      Y6, 32(SI)
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func waveSums256(sums *[5][8]float64, cos *float64, sin *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·waveSums256(SB), NOSPLIT, $0-40
+	MOVQ   sums+0(FP), DI
+	MOVQ   cos+8(FP), SI
+	MOVQ   sin+16(FP), DX
+	MOVQ   y+24(FP), R8
+	MOVQ   n+32(FP), CX
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+
+row:
+	VBROADCASTSD (R8), Y11
+	VMOVUPD      (SI), Y12
+	VMOVUPD      (DX), Y13
+	VMULPD       Y12, Y11, Y14
+	VADDPD       Y14, Y1, Y1
+	VMULPD       Y13, Y11, Y14
+	VADDPD       Y14, Y2, Y2
+	VMULPD       Y12, Y12, Y14
+	VADDPD       Y14, Y3, Y3
+	VMULPD       Y13, Y13, Y14
+	VADDPD       Y14, Y4, Y4
+	VMULPD       Y12, Y13, Y14
+	VADDPD       Y14, Y5, Y5
+	VMOVUPD      32(SI), Y12
+	VMOVUPD      32(DX), Y13
+	VMULPD       Y12, Y11, Y14
+	VADDPD       Y14, Y6, Y6
+	VMULPD       Y13, Y11, Y14
+	VADDPD       Y14, Y7, Y7
+	VMULPD       Y12, Y12, Y14
+	VADDPD       Y14, Y8, Y8
+	VMULPD       Y13, Y13, Y14
+	VADDPD       Y14, Y9, Y9
+	VMULPD       Y12, Y13, Y14
+	VADDPD       Y14, Y10, Y10
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VMOVUPD      Y1, (DI)
+	VMOVUPD      Y2, 64(DI)
+	VMOVUPD      Y3, 128(DI)
+	VMOVUPD      Y4, 192(DI)
+	VMOVUPD      Y5, 256(DI)
+	VMOVUPD      Y6, 32(DI)
+	VMOVUPD      Y7, 96(DI)
+	VMOVUPD      Y8, 160(DI)
+	VMOVUPD      Y9, 224(DI)
+	VMOVUPD      Y10, 288(DI)
+	VZEROUPPER
+	RET
+
 // func sum256(a *float64, n int) float64
 // Requires: AVX, SSE2
 TEXT ·sum256(SB), NOSPLIT, $0-24

@@ -178,6 +178,18 @@ func weightedMismatches512x2(sums *float64, x *float64, w *float64, n int, y *fl
 //go:noescape
 func weightedMismatches512x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
 
+// turnWaves512 turns row i of eight waves by the angle with cosine turnCos[i] and sine
+// turnSin[i], for i < n. n ≥ 1.
+//
+//go:noescape
+func turnWaves512(cos *float64, sin *float64, turnCos *float64, turnSin *float64, n int)
+
+// waveSums512 sets sums to the sums over i < n of cos·y[i], sin·y[i], cos², sin² and cos·sin
+// for each of eight waves, whose row i is at 8·i. n ≥ 1.
+//
+//go:noescape
+func waveSums512(sums *[5][8]float64, cos *float64, sin *float64, y *float64, n int)
+
 // sum512 returns Σ a[j] over j < n.
 //
 //go:noescape

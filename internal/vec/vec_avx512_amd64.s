@@ -5902,6 +5902,78 @@ done:
 	VZEROUPPER
 	RET
 
+// func turnWaves512(cos *float64, sin *float64, turnCos *float64, turnSin *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·turnWaves512(SB), NOSPLIT, $0-40
+	MOVQ cos+0(FP), DI
+	MOVQ sin+8(FP), SI
+	MOVQ turnCos+16(FP), DX
+	MOVQ turnSin+24(FP), R8
+	MOVQ n+32(FP), CX
+
+row:
+	VBROADCASTSD (DX), Z0
+	VBROADCASTSD (R8), Z1
+	VMOVUPD      (DI), Z2
+	VMOVUPD      (SI), Z3
+	VMULPD       Z0, Z2, Z4
+	VMULPD       Z1, Z3, Z5
+	VSUBPD       Z5, Z4, Z4
+	VMOVUPD      Z4, (DI)
+	VMULPD       Z0, Z3, Z5
+	VMULPD       Z1, Z2, Z4
+	VADDPD       Z4, Z5, Z5
+	VMOVUPD      Z5, (SI)
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func waveSums512(sums *[5][8]float64, cos *float64, sin *float64, y *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·waveSums512(SB), NOSPLIT, $0-40
+	MOVQ   sums+0(FP), DI
+	MOVQ   cos+8(FP), SI
+	MOVQ   sin+16(FP), DX
+	MOVQ   y+24(FP), R8
+	MOVQ   n+32(FP), CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+
+row:
+	VBROADCASTSD (R8), Z5
+	VMOVUPD      (SI), Z6
+	VMOVUPD      (DX), Z7
+	VMULPD       Z6, Z5, Z8
+	VADDPD       Z8, Z0, Z0
+	VMULPD       Z7, Z5, Z8
+	VADDPD       Z8, Z1, Z1
+	VMULPD       Z6, Z6, Z8
+	VADDPD       Z8, Z2, Z2
+	VMULPD       Z7, Z7, Z8
+	VADDPD       Z8, Z3, Z3
+	VMULPD       Z6, Z7, Z8
+	VADDPD       Z8, Z4, Z4
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VZEROUPPER
+	RET
+
 // func sum512(a *float64, n int) float64
 // Requires: AVX, AVX512F, SSE2
 TEXT ·sum512(SB), NOSPLIT, $0-24
