@@ -30,6 +30,7 @@ type sample struct {
 	noise     graph.NoiseModel
 	testNoise gp.RowNoise
 	warnings  []string
+	median    *medianCache
 	// fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
 	fold []int
@@ -41,7 +42,7 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sample{data: data, warnings: slices.Clone(data.Warnings)}
+	s := &sample{data: data, warnings: slices.Clone(data.Warnings), median: &medianCache{}}
 	if err := s.split(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/graph"
+	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
@@ -136,7 +137,7 @@ func lengthscaleStarts(s *sample, prog *kernel.Program) map[string]*leafLevels {
 		if p.Kind != kernel.Lengthscale {
 			continue
 		}
-		mid := medianDistance(x, p.Dims)
+		mid := s.median.distance(x, p.Dims)
 		near := min(2*nearestDistance(x, p.Dims), mid/4)
 		for i, name := range p.ElementNames() {
 			l := &leafLevels{leaves, [...]float64{nearest: near, short: math.Sqrt(near * mid), median: mid, long: longScale * mid, columns: mid}}
@@ -195,29 +196,28 @@ func columnLengthscales(s *sample) []float64 {
 // nearest other point over the given columns. It ignores points at distance zero.
 func nearestDistance(x *kernel.Points, dims []int) float64 {
 	const rows = 500
-	var dist []float64
-	count := min(x.N, rows)
+	var squares []float64
+	count, all := min(x.N, rows), make([]float64, x.N)
 	for k := range count {
 		i, best := k*x.N/count, math.Inf(1)
-		for j := range x.N {
-			sum := 0.0
-			for _, c := range dims {
-				col := x.Column(c)
-				sum += (col[i] - col[j]) * (col[i] - col[j])
+		clear(all)
+		for _, c := range dims {
+			col := x.Column(c)
+			own := col[i]
+			for j, v := range col {
+				all[j] += (own - v) * (own - v)
 			}
-			if sum > 0 {
-				best = min(best, sum)
+		}
+		for _, sum := range all {
+			if sum > 0 && sum < best {
+				best = sum
 			}
 		}
 		if !math.IsInf(best, 1) {
-			dist = append(dist, math.Sqrt(best))
+			squares = append(squares, best)
 		}
 	}
-	if len(dist) == 0 {
-		return 1
-	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
+	return rootOfMedian(squares)
 }
 
 // leafPeriods are the periods that the data suggest for the index-th leaf with a period.
@@ -335,37 +335,46 @@ func periodogram(column, targets []float64, most int) (peaks []peak, total float
 // sums of squares of the series.
 func wavePowers(x []float64, series [][]float64, first, step float64, count int) []float64 {
 	// From one frequency to the next, the angle of each row turns by the same amount. After
-	// so many turns it is computed directly, which keeps rounding below 1e-14.
+	// so many turns it is computed directly, which keeps rounding below 1e-14. The waves
+	// that turn together are that many frequencies apart.
 	const turns = 32
-	cos, sin := make([]float64, len(x)), make([]float64, len(x))
+	cos, sin := make([]float64, vec.Waves*len(x)), make([]float64, vec.Waves*len(x))
 	turnCos, turnSin := make([]float64, len(x)), make([]float64, len(x))
 	for i, v := range x {
 		turnSin[i], turnCos[i] = math.Sincos(2 * math.Pi * step * v)
 	}
 	powers := make([]float64, count)
-	for k := range powers {
-		for i, v := range x {
-			if k%turns == 0 {
-				sin[i], cos[i] = math.Sincos(2 * math.Pi * (first + float64(k)*step) * v)
-				continue
+	for from := 0; from < count; from += vec.Waves * turns {
+		for wave := range vec.Waves {
+			k := from + wave*turns
+			if k >= count {
+				break // the other waves have no frequency
 			}
-			cos[i], sin[i] = cos[i]*turnCos[i]-sin[i]*turnSin[i], sin[i]*turnCos[i]+cos[i]*turnSin[i]
+			for i, v := range x {
+				sin[i*vec.Waves+wave], cos[i*vec.Waves+wave] = math.Sincos(2 * math.Pi * (first + float64(k)*step) * v)
+			}
 		}
-		for _, y := range series {
-			powers[k] += wavePower(cos, sin, y)
+		for turn := range turns {
+			if turn > 0 {
+				vec.TurnWaves(cos, sin, turnCos, turnSin)
+			}
+			for _, y := range series {
+				var sums [5][vec.Waves]float64
+				vec.WaveSums(&sums, cos, sin, y)
+				for wave := range vec.Waves {
+					if k := from + wave*turns + turn; k < count {
+						powers[k] += wavePower(sums[0][wave], sums[1][wave], sums[2][wave], sums[3][wave], sums[4][wave])
+					}
+				}
+			}
 		}
 	}
 	return powers
 }
 
-// wavePower returns by how much a wave with these cosines and sines reduces the sum of squares
-// of y.
-func wavePower(cos, sin, y []float64) float64 {
-	var c, s, cc, ss, cs float64
-	for i, v := range y {
-		c, s = c+cos[i]*v, s+sin[i]*v
-		cc, ss, cs = cc+cos[i]*cos[i], ss+sin[i]*sin[i], cs+cos[i]*sin[i]
-	}
+// wavePower returns by how much a wave reduces the sum of squares of y, from the sums of
+// cos·y, sin·y, cos², sin² and cos·sin.
+func wavePower(c, s, cc, ss, cs float64) float64 {
 	if det := cc*ss - cs*cs; det > 1e-9*cc*ss {
 		return (c*c*ss - 2*c*s*cs + s*s*cc) / det
 	}

@@ -128,7 +128,7 @@ func TestTwins(t *testing.T) {
 		rows = append(rows, from[0], from[1]+1e-4*float64(i%3), from[2])
 		place = append(place, place[i-1])
 	}
-	g := twins(kernel.NewPoints(rows, 300, 3))
+	g := twinsOf(kernel.NewPoints(rows, 300, 3))
 	for i := range 300 {
 		for j := range i {
 			if (g[i] == g[j]) != (place[i] == place[j]) {
@@ -136,14 +136,14 @@ func TestTwins(t *testing.T) {
 			}
 		}
 	}
-	if g := twins(kernel.NewPoints(rows[720:], 60, 3)); g != nil {
+	if g := twinsOf(kernel.NewPoints(rows[720:], 60, 3)); g != nil {
 		t.Errorf("distinct rows have groups %v", g)
 	}
 	two := make([]float64, 200)
 	for i := range two {
 		two[i] = float64(i % 2)
 	}
-	if g := twins(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
+	if g := twinsOf(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
 		t.Errorf("200 rows at two places have %d groups, want 20 of 10", slices.Max(g)+1)
 	}
 }
@@ -237,7 +237,7 @@ func TestWavePowers(t *testing.T) {
 	for i := range x {
 		x[i], y[i] = 1000+rng.Float64()*7, rng.NormFloat64()
 	}
-	const first, step, count = 0.2, 0.05, 200
+	const first, step, count = 0.2, 0.05, 300
 	for k, got := range wavePowers(x, [][]float64{y, y}, first, step, count) {
 		design, target := mat.NewDense(len(x), 2, nil), mat.NewVecDense(len(x), y)
 		for i, v := range x {
@@ -256,3 +256,5 @@ func TestWavePowers(t *testing.T) {
 		}
 	}
 }
+
+func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, columnsOf(x))) }

@@ -2,8 +2,6 @@ package fit
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -71,7 +69,7 @@ func kernelParameters(s *sample, m *model) []parameter {
 		unit := 1.0
 		switch p.Kind {
 		case kernel.Lengthscale:
-			unit = medianDistance(s.points, p.Dims)
+			unit = s.median.distance(s.points, p.Dims)
 			q.Start = unit * math.Pow(0.5, float64(lengthscales))
 			lengthscales++
 		case kernel.Period:
@@ -239,29 +237,4 @@ func rootMeanNorm(x *kernel.Points, dims []int) float64 {
 		return 1
 	}
 	return math.Sqrt(sum / float64(x.N))
-}
-
-// medianDistance returns the median Euclidean distance of pairs of points over the
-// given columns, from at most 4,000 pairs drawn with a fixed seed. It ignores pairs
-// at distance zero.
-func medianDistance(x *kernel.Points, dims []int) float64 {
-	const pairs = 4000
-	rng := rand.New(rand.NewPCG(1, 1))
-	var dist []float64
-	for range pairs {
-		i, j := rng.IntN(x.N), rng.IntN(x.N)
-		sum := 0.0
-		for _, c := range dims {
-			col := x.Column(c)
-			sum += (col[i] - col[j]) * (col[i] - col[j])
-		}
-		if sum > 0 {
-			dist = append(dist, math.Sqrt(sum))
-		}
-	}
-	if len(dist) == 0 {
-		return 1
-	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
 }

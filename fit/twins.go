@@ -23,12 +23,16 @@ const twinShare = 0.1
 const largestGroup = 0.05
 
 // Groups implements [hyperopt.Problem].
-func (w *workplace) Groups() []int { return twins(w.job.sample.points) }
+func (w *workplace) Groups() []int {
+	s := w.job.sample
+	return twins(s.points, s.median.distance(s.points, columnsOf(s.points)))
+}
 
 // twins returns the number of the group of each row, from 0: rows that lie within a
 // small distance of the first row of their group. It is nil if every row is on its own.
-func twins(x *kernel.Points) []int {
-	radius := twinShare * medianDistance(x, columnsOf(x)) * math.Pow(float64(x.N), -1/float64(x.D))
+// median is the median distance of rows.
+func twins(x *kernel.Points, median float64) []int {
+	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
 	along := projected(x)
 	order := make([]int, x.N)
 	for i := range order {

@@ -115,7 +115,7 @@ func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
 }
 
 func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {
-	buffered := bufio.NewWriterSize(w, 1<<20)
+	buffered := bufio.NewWriterSize(w, 1<<16)
 	sum := newChecksumWriter(buffered)
 	if err := m.writeArchive(sum, factor, version); err != nil {
 		return err

@@ -104,7 +104,7 @@ func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64
 	n, d, x := mod.N(), len(mod.Columns), p.model.points()
 	xs := kernel.NewPoints(scaled, columns/d, d)
 	slopes := make([]float64, n*columns)
-	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, i int) {
+	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
 		piece := make([]float64, rowPiece*d)
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)
@@ -163,7 +163,7 @@ const rowPiece = 512
 func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad []float64) error {
 	mod := p.model
 	n, d, x := mod.N(), xs.D, mod.points()
-	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, i int) {
+	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)
 			e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, x, j, end)
@@ -171,14 +171,15 @@ func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad 
 	})
 }
 
-// eachRow calls f for every row in parallel, with an evaluator of the kernel.
-func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
+// eachRow calls f for every row in parallel, with an evaluator of the kernel and scratch
+// space for a piece of a row.
+func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
 	return eachRowOn(ctx, 0, rows, prog, theta, f)
 }
 
 // eachRowOn is eachRow on that many threads, 0 for all. One goroutine handles a whole row,
 // so results do not depend on the number of goroutines.
-func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, i int)) error {
+func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
@@ -186,14 +187,14 @@ func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, the
 	var group sync.WaitGroup
 	for range min(threads, rows) {
 		group.Go(func() {
-			e := kernel.NewEvaluator(prog)
+			e, piece := kernel.NewEvaluator(prog), make([]float64, rowPiece)
 			e.Bind(theta)
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= rows {
 					return
 				}
-				f(e, i)
+				f(e, piece, i)
 			}
 		})
 	}

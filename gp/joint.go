@@ -180,8 +180,7 @@ func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []floa
 	diagonal := make([]float64, m)
 	e.Diagonal(diagonal, xs, 0, m)
 	j.scale = slices.Max(append(diagonal, 0))
-	return eachRow(ctx, m, prog, theta, func(e *kernel.Evaluator, i int) {
-		var piece [rowPiece]float64
+	return eachRow(ctx, m, prog, theta, func(e *kernel.Evaluator, piece []float64, i int) {
 		for k0 := 0; k0 <= i; k0 += rowPiece {
 			row := piece[:min(rowPiece, i+1-k0)]
 			e.Row(row, xs, i, xs, k0, k0+len(row))

@@ -145,8 +145,7 @@ func (m *Model) posteriorMeans(ctx context.Context, threads int, prog *kernel.Pr
 	for t := range out {
 		out[t] = m.Target(t).means(rows, points.N)
 	}
-	err := eachRowOn(ctx, threads, points.N, prog, m.Theta, func(e *kernel.Evaluator, i int) {
-		piece := make([]float64, rowPiece)
+	err := eachRowOn(ctx, threads, points.N, prog, m.Theta, func(e *kernel.Evaluator, piece []float64, i int) {
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)
 			e.Row(piece[:end-j], points, i, train, j, end)

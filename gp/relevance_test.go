@@ -115,7 +115,7 @@ func TestRelevanceThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var running, most atomic.Int64
-	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, int) {
+	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
 		now := running.Add(1)
 		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 		}

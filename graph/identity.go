@@ -87,13 +87,14 @@ func (s *solver) trace() float64 {
 	return sum
 }
 
-// variances returns the diagonal of K.
+// variances returns the diagonal of K, until the next call.
 func (s *solver) variances() []float64 {
-	variances := make([]float64, s.ws.N())
-	e := kernel.NewEvaluator(s.prog)
-	e.Bind(s.theta)
-	e.Diagonal(variances, s.identity.x, 0, len(variances))
-	return variances
+	if s.evaluator == nil {
+		s.evaluator, s.variance = kernel.NewEvaluator(s.prog), make([]float64, s.ws.N())
+	}
+	s.evaluator.Bind(s.theta)
+	s.evaluator.Diagonal(s.variance, s.identity.x, 0, len(s.variance))
+	return s.variance
 }
 
 // inverseTrace returns the trace of Σ⁻¹, computed from the diagonal of the adjoint.

@@ -87,6 +87,9 @@ type solver struct {
 	inv, outer, loo float64
 	grad, diag      []float64
 	identity        identity
+	// evaluator computes the diagonal of K in variance; both are nil until needed.
+	evaluator *kernel.Evaluator
+	variance  []float64
 	// groups are the rows that addOuter takes together; nil until needed.
 	groups []rowGroup
 	// device is the name for errors.

@@ -71,6 +71,32 @@ func BenchmarkSweep(b *testing.B) {
 	})
 }
 
+// BenchmarkSmall runs over the triangles of small matrices, whose rows are short.
+func BenchmarkSmall(b *testing.B) {
+	for _, d := range []int{1, 2, 4, 8} {
+		for _, n := range []int{40, 100, 200} {
+			rng := rand.New(rand.NewPCG(1, 1))
+			p := mustCompile(b, "rbf(ard)", d)
+			theta := make([]float64, p.NumParams)
+			for i := range theta {
+				theta[i] = 1.5 + 0.1*float64(i)
+			}
+			e, x, a, grad := NewEvaluator(p), randomPoints(rng, n, d), make([]float64, n*n), make([]float64, p.NumParams)
+			e.Bind(theta)
+			run := func(name string, f func(i, j0, j1 int)) {
+				b.Run(fmt.Sprintf("%s/d=%d/n=%d", name, d, n), func(b *testing.B) {
+					for b.Loop() {
+						benchTriangle(n, f)
+					}
+					b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(n*(n+1)/2)*1e9, "ns/pair")
+				})
+			}
+			run("fill", func(i, j0, j1 int) { e.Row(a[i*n+j0:], x, i, x, j0, j1) })
+			run("sweep", func(i, j0, j1 int) { e.RowGradient(grad, a[i*n+j0:i*n+j1], x, i, x, j0, j1) })
+		}
+	}
+}
+
 // BenchmarkCompile builds an expression, differentiates it with Gorgonia and
 // compiles both, which a fit does once.
 func BenchmarkCompile(b *testing.B) {

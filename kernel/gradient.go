@@ -32,7 +32,15 @@ type Gradient struct {
 	ByFeature []code.ID
 	// parts[p] are the terms of the derivative by log θ_p.
 	parts [][]part
+	// offsets[c] is the position of the c-th column's sums among all sums; the last
+	// element is the number of all sums. targets are the parameters and sums of the
+	// factors of Factors.
+	offsets []int
+	targets []target
 }
+
+// target is a parameter to whose derivative a sum contributes.
+type target struct{ param, sum int }
 
 // ColumnSums requests sums by the columns of a feature that has one parameter for
 // each column. SinSquares has two sums for each column: of sin²(πu) and of
@@ -102,8 +110,42 @@ func newGradient(p *Program, f *pair.Function) *Gradient {
 			g.Columns = append(g.Columns, ColumnSums{Feature: i, Weight: weight, Factor: factor})
 		}
 	}
+	g.setTargets()
 	return g
 }
+
+// setTargets sets offsets and targets. [Gradient.Factors] has the same order.
+func (g *Gradient) setTargets() {
+	for p, list := range g.parts {
+		for _, t := range list {
+			g.targets = append(g.targets, target{p, t.sum})
+		}
+	}
+	next := len(g.Sums)
+	for _, c := range g.Columns {
+		f := &g.Features[c.Feature]
+		d := len(f.Dims)
+		g.offsets = append(g.offsets, next)
+		for q := range d {
+			if f.Param >= 0 {
+				g.targets = append(g.targets, target{f.Param + q, next + q})
+			}
+			if f.Kind == SinSquares {
+				g.targets = append(g.targets, target{f.Period + min(q, f.Periods-1), next + d + q})
+			}
+		}
+		if next += d; f.Kind == SinSquares {
+			next += d
+		}
+	}
+	g.offsets = append(g.offsets, next)
+}
+
+// NumSums returns the number of all sums: of Sums, then of the columns.
+func (g *Gradient) NumSums() int { return g.offsets[len(g.Columns)] }
+
+// ColumnOffset returns the position of the sums of Columns[c] among all sums.
+func (g *Gradient) ColumnOffset(c int) int { return g.offsets[c] }
 
 // add makes value a part of the derivative by log θ_param. It adds each term of a
 // sum separately, because other derivatives may need the same terms.
@@ -157,31 +199,38 @@ func (g *Gradient) Needed() []bool {
 	return g.List.Needed(roots...)
 }
 
-// Assemble adds the derivatives by log θ to grad. inverse is 1/θ, so that Assemble,
-// which the CPU calls for every row of pairs, needs no divisions. uniforms are the
-// uniform values at θ, and sums the sums of Sums. columns[i] are the sums of
-// Columns[i], one for each column; for SinSquares the sums of u·sin(2πu) follow.
-func (g *Gradient) Assemble(grad, inverse, uniforms, sums []float64, columns [][]float64) {
-	for p, list := range g.parts {
+// Factors appends the factors of [Gradient.Assemble] to dst. inverse is 1/θ, and
+// uniforms are the uniform values at θ.
+func (g *Gradient) Factors(dst, inverse, uniforms []float64) []float64 {
+	for _, list := range g.parts {
 		for _, t := range list {
-			grad[p] += uniform(uniforms, t.coef) * sums[t.sum]
+			dst = append(dst, uniform(uniforms, t.coef))
 		}
 	}
-	for i, c := range g.Columns {
+	for _, c := range g.Columns {
 		f := &g.Features[c.Feature]
-		d := len(f.Dims)
 		for q := range f.Dims {
 			weight := uniform(uniforms, c.Factor)
 			if f.Param >= 0 {
 				for range f.Power() {
 					weight *= inverse[f.Param+q]
 				}
-				grad[f.Param+q] -= float64(f.Power()) * weight * columns[i][q]
+				dst = append(dst, -float64(f.Power())*weight)
 			}
 			if f.Kind == SinSquares {
-				grad[f.Period+min(q, f.Periods-1)] -= math.Pi * weight * columns[i][d+q]
+				dst = append(dst, -math.Pi*weight)
 			}
 		}
+	}
+	return dst
+}
+
+// Assemble adds the derivatives by log θ to grad. The CPU calls it for every row of
+// pairs. sums are the sums of Sums, then those of Columns, one for each column; for
+// SinSquares the sums of u·sin(2πu) follow.
+func (g *Gradient) Assemble(grad, factors, sums []float64) {
+	for i, t := range g.targets {
+		grad[t.param] += factors[i] * sums[t.sum]
 	}
 }
 

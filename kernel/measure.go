@@ -22,9 +22,10 @@ type measures struct {
 	// inverse holds 1/θ and invSquare 1/θ² for every element.
 	inverse, invSquare []float64
 	// points[f] are the coordinates of the row's first point that feature f uses,
-	// frequencies[f] its inverse periods.
-	points, frequencies [][]float64
-	row                 []float64
+	// weights[f] the weights of its columns, nil if all are 1, and frequencies[f] its
+	// inverse periods.
+	points, weights, frequencies [][]float64
+	row                          []float64
 }
 
 func (s *measures) bind(prog *Program, theta []float64) {
@@ -33,12 +34,14 @@ func (s *measures) bind(prog *Program, theta []float64) {
 		s.inverse, s.invSquare = append(s.inverse, 1/v), append(s.invSquare, 1/(v*v))
 	}
 	if s.points == nil {
+		s.weights = make([][]float64, len(prog.Features))
 		for _, f := range prog.Features {
 			s.points = append(s.points, make([]float64, len(f.Dims)))
 			s.frequencies = append(s.frequencies, make([]float64, len(f.Dims)))
 		}
 	}
 	for k, f := range prog.Features {
+		s.weights[k] = s.weightsOf(&f)
 		if f.Kind != SinSquares {
 			continue
 		}
@@ -48,8 +51,8 @@ func (s *measures) bind(prog *Program, theta []float64) {
 	}
 }
 
-// weights returns the weights of a feature's columns, or nil if all are 1.
-func (s *measures) weights(f *Feature) []float64 {
+// weightsOf returns the weights of a feature's columns, or nil if all are 1.
+func (s *measures) weightsOf(f *Feature) []float64 {
 	switch {
 	case f.Param < 0:
 		return nil
@@ -59,17 +62,21 @@ func (s *measures) weights(f *Feature) []float64 {
 	return s.invSquare[f.Param : f.Param+len(f.Dims)]
 }
 
-// measure fills rows[f] with feature f of m pairs. Distances are sums over
-// differences of coordinates, because the shorter form with inner products suffers
-// from cancellation. SinePhases may follow the program's features.
-func (s *measures) measure(rows [][]float64, features []Feature, p pairs, m int) {
+// measure sets the points of the features and fills rows[f] with feature f of m pairs,
+// without the squared distances that are not read. Distances are sums over differences of coordinates, because the shorter
+// form with inner products suffers from cancellation. SinePhases may follow the
+// program's features.
+func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p *pairs, m int) {
 	phases := len(s.points) // index of the phases of the next SinSquares that has them
 	for k := range s.points {
-		f, point, row := &features[k], s.points[k], rows[k][:m]
-		w, y := s.weights(f), p.others()
+		f, point := &features[k], s.points[k]
 		for q, c := range f.Dims {
 			point[q] = p.x.X[c*p.x.N+p.i]
 		}
+		if f.Kind == SquaredDistance && !read[k] {
+			continue
+		}
+		row, w, y := rows[k][:m], s.weights[k], p.others()
 		switch f.Kind {
 		case SquaredDistance:
 			vec.SquaredDistances(row, point, w, y, p.y.N, f.Dims)
@@ -118,7 +125,7 @@ func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, 
 // sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds
 // to feature number k, without its weight. For SinSquares it also sets sums[d+q] =
 // Σ_j weights[j]·u sin(2πu).
-func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p pairs) {
+func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p *pairs) {
 	d, point, y := len(f.Dims), s.points[k], p.others()
 	switch f.Kind {
 	case SquaredDistance:
@@ -149,7 +156,7 @@ func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float
 }
 
 // weightedDifferences returns Σ_j w_j (x_c − y_jc) of the feature's q-th column.
-func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p pairs) float64 {
+func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p *pairs) float64 {
 	row := s.scratch(len(w))
 	vec.Differences(row, point[q:], nil, p.others(), p.y.N, f.Dims[q:q+1])
 	return vec.Dot(w, row)
@@ -160,7 +167,7 @@ func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p 
 //	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
 //
 // Mismatches have no derivative, because their columns are categories.
-func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p pairs) {
+func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
 	for q, c := range f.Dims {
 		if row := s.inputSlope(f, k, q, len(weights), p); row != nil {
 			grad[c] += factor * vec.Dot(weights, row)
@@ -169,7 +176,7 @@ func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, 
 }
 
 // addSlopes adds factor·weights[j]·∂s(j)/∂x_c to slopes[c·len(weights)+j].
-func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64, weights []float64, p pairs) {
+func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
 	m := len(weights)
 	for q, c := range f.Dims {
 		if row := s.inputSlope(f, k, q, m, p); row != nil {
@@ -181,9 +188,9 @@ func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64
 
 // inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch
 // space; nil means 0.
-func (s *measures) inputSlope(f *Feature, k, q, m int, p pairs) []float64 {
+func (s *measures) inputSlope(f *Feature, k, q, m int, p *pairs) []float64 {
 	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
-	if w := s.weights(f); w != nil {
+	if w := s.weights[k]; w != nil {
 		weight = w[q]
 	}
 	row := s.scratch(m)

@@ -182,13 +182,12 @@ func (p *Program) CheckTheta(theta []float64) error {
 	if len(theta) != p.NumParams {
 		return &CompileError{Msg: fmt.Sprintf("%d parameters for a kernel with %d", len(theta), p.NumParams)}
 	}
-	names := p.Names()
 	for i, v := range theta {
 		if v == 0 && p.kindAt(i) == Offset {
-			return &CompileError{Msg: fmt.Sprintf("%s = 0: write offset=0 in the kernel, which makes it a constant; parameters must be positive finite numbers", names[i])}
+			return &CompileError{Msg: fmt.Sprintf("%s = 0: write offset=0 in the kernel, which makes it a constant; parameters must be positive finite numbers", p.Names()[i])}
 		}
 		if !(v > 0) || math.IsInf(v, 0) {
-			return &CompileError{Msg: fmt.Sprintf("%s = %v: must be a positive finite number", names[i], v)}
+			return &CompileError{Msg: fmt.Sprintf("%s = %v: must be a positive finite number", p.Names()[i], v)}
 		}
 	}
 	return nil

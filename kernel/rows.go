@@ -21,6 +21,13 @@ type routine struct {
 	given []float64
 	sums  []float64
 	to    columnTaker
+	// features are those of the program; read says which of them steps read as rows.
+	// The other steps take the features from measures, which the evaluator shares, of
+	// pairs, the row of pairs of the present call.
+	features []Feature
+	read     []bool
+	measures *measures
+	pairs    pairs
 }
 
 // step is one operation on rows; p and q are uniform values; None means 1 for p and
@@ -69,10 +76,12 @@ func (r *routine) room(m int) {
 	}
 }
 
-// run executes the steps on rows as long as row, which receives the result or, for
-// sums, multiplies the values.
-func (r *routine) run(row []float64) {
-	r.given = row
+// run executes the steps on the pairs p and rows as long as row, which receives the
+// result or, for sums, multiplies the values.
+func (r *routine) run(row []float64, p pairs) {
+	r.room(len(row))
+	r.given, r.pairs = row, p
+	r.measures.measure(r.rows, r.features, r.read, &r.pairs, len(row))
 	for i := range r.steps {
 		s := &r.steps[i]
 		s.do(r, s, len(row))
@@ -135,6 +144,20 @@ func doInverse(r *routine, s *step, m int) {
 // doExp computes q·e^(p·a), with q = 1 if it is None.
 func doExp(r *routine, s *step, m int) {
 	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
+}
+
+// doExpOfDistance is like doExp, with the distance of number a as its argument.
+func doExpOfDistance(r *routine, s *step, m int) {
+	at, y := r.measures, r.pairs.y
+	vec.ExpDistances(r.row(s.dst, m), at.points[s.a], at.weights[s.a], y.X[r.pairs.j0:], y.N, r.features[s.a].Dims, r.p(s), r.amplitude(s))
+}
+
+// doSumExpOfDistance multiplies the given row by such an exponential, sums the products
+// and passes them on.
+func doSumExpOfDistance(r *routine, s *step, m int) {
+	at, y, weights := r.measures, r.pairs.y, r.row(s.dst, m)
+	r.sums[s.b] = vec.ExpDistancesTimes(weights, r.given, at.points[s.a], at.weights[s.a], y.X[r.pairs.j0:], y.N, r.features[s.a].Dims, r.p(s))
+	r.to.columns(s.index, weights)
 }
 
 // doDecline computes e^−a.

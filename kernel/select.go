@@ -8,8 +8,9 @@ import (
 
 // selection chooses the steps for the values of a list.
 type selection struct {
-	list *code.List
-	need []bool
+	list     *code.List
+	need     []bool
+	features []Feature
 	// uses counts the values that need a value as a row; where[v] is the row of v.
 	uses  []int
 	where map[code.ID]int
@@ -17,12 +18,11 @@ type selection struct {
 	powers map[[2]int]int
 	out    routine
 	sums   int
-	cols   int
 }
 
-func newSelection(list *code.List, need []bool, features int) *selection {
-	s := &selection{list: list, need: need, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}}
-	s.out = routine{list: list, need: need, count: features}
+func newSelection(list *code.List, need []bool, features []Feature) *selection {
+	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}}
+	s.out = routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
 	for id := range list.Values {
 		if need[id] && !list.Values[id].Uniform {
 			for _, a := range list.Values[id].Args {
@@ -33,7 +33,10 @@ func newSelection(list *code.List, need []bool, features int) *selection {
 	return s
 }
 
-func (s *selection) routine() routine { return s.out }
+func (s *selection) routine(m *measures) routine {
+	s.out.measures = m
+	return s.out
+}
 
 func (s *selection) newRow() int {
 	s.out.count++
@@ -81,6 +84,10 @@ func (s *selection) amplified(core code.ID, v *code.Value, coef code.ID) bool {
 	default:
 		return false
 	}
+	if p, feature, ok := s.ofDistance(v); ok {
+		s.emit(step{do: doExpOfDistance, dst: given, a: feature, p: p, q: coef})
+		return true
+	}
 	p, a := s.argument(v)
 	t := step{do: do, dst: given, a: a, p: p, q: coef, value: v}
 	if v.Op == code.Decay {
@@ -96,6 +103,20 @@ func (s *selection) argument(v *code.Value) (factor code.ID, row int) {
 	return coef, s.row(core)
 }
 
+// ofDistance returns the argument of an exponential as a factor and the number of a
+// feature, if the feature is a squared distance that nothing else uses.
+func (s *selection) ofDistance(v *code.Value) (factor code.ID, feature int, ok bool) {
+	if v.Op != code.Exp {
+		return 0, 0, false
+	}
+	coef, core := s.list.Factor(v.Args[0])
+	if core == code.None || s.list.At(core).Op != code.Feature || s.uses[core] > 1 {
+		return 0, 0, false
+	}
+	feature = s.list.At(core).Index
+	return coef, feature, s.features[feature].Kind == SquaredDistance
+}
+
 // short reports whether a Decay has no t^−1 term and a degree of at most 2.
 func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 
@@ -109,11 +130,16 @@ func (s *selection) row(v code.ID) int {
 	switch value.Op {
 	case code.Feature:
 		r = value.Index
+		s.out.read[r] = true
 	case code.Sum:
 		r = s.linear(s.newRow(), value)
 	case code.Product:
 		r = s.product(value)
 	case code.Exp:
+		if p, feature, ok := s.ofDistance(value); ok {
+			r = s.emit(step{do: doExpOfDistance, dst: s.newRow(), a: feature, p: p, q: code.None})
+			break
+		}
 		p, a := s.argument(value)
 		r = s.emit(step{do: doExp, dst: s.newRow(), a: a, p: p, q: code.None})
 	case code.Sine, code.Cosine:
@@ -347,6 +373,36 @@ func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	return s.emit(step{do: doDamp, dst: poly, a: exp})
 }
 
+// sumsAndColumns computes the sums of a gradient, those of Sums before those by columns,
+// which fill the cache. One step computes both for an exponential of a distance.
+func (s *selection) sumsAndColumns(g *Gradient) {
+	together := func(v code.ID) bool {
+		if v == code.None || s.uses[v] > 0 || !slices.Contains(g.Sums, v) {
+			return false
+		}
+		_, _, ok := s.ofDistance(s.list.At(v))
+		return ok
+	}
+	inColumns := func(v code.ID) bool {
+		return slices.ContainsFunc(g.Columns, func(c ColumnSums) bool { return c.Weight == v })
+	}
+	for _, v := range g.Sums {
+		if together(v) && inColumns(v) {
+			s.sums++
+			continue
+		}
+		s.sum(v)
+	}
+	for c, column := range g.Columns {
+		if v := column.Weight; together(v) {
+			p, feature, _ := s.ofDistance(s.list.At(v))
+			s.emit(step{do: doSumExpOfDistance, dst: s.newRow(), a: feature, b: slices.Index(g.Sums, v), index: c, p: p})
+			continue
+		}
+		s.columns(c, column.Weight)
+	}
+}
+
 // sum sums the given row times a value, which has no uniform factor.
 func (s *selection) sum(v code.ID) {
 	t := step{do: doSum, index: s.sums}
@@ -380,10 +436,9 @@ func (s *selection) sum(v code.ID) {
 	s.emit(t)
 }
 
-// columns passes on the given row times a value.
-func (s *selection) columns(v code.ID) {
-	t := step{do: doColumns, a: given, index: s.cols}
-	s.cols++
+// columns passes on the given row times a value for the c-th sums by columns.
+func (s *selection) columns(c int, v code.ID) {
+	t := step{do: doColumns, a: given, index: c}
 	if v != code.None {
 		t.a, t.dst = s.row(v), s.newRow()
 	}

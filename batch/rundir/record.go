@@ -236,16 +236,22 @@ func (c *Claim) recover() error {
 	if err := c.file.Truncate(whole); err != nil {
 		return err
 	}
-	for _, kind := range []string{"models", "checkpoints"} {
-		removeTemporary(filepath.Join(c.run.Dir, kind, "."+c.job.ID+extensions[kind]+".tmp*"))
-	}
-	if len(record) > 0 && record.Last().Fingerprint != c.job.Fingerprint {
-		for _, kind := range []string{"models", "checkpoints"} {
-			_ = os.Remove(c.run.Path(kind, c.job.ID))
-		}
+	if len(record) > 0 { // no process has begun a job without a record
+		c.clean(record.Last().Fingerprint != c.job.Fingerprint)
 	}
 	c.Record = record.Of(c.job.Fingerprint)
 	return nil
+}
+
+// clean removes temporary files and, if all is true, the model and the checkpoint. It
+// lists folders, which takes time in a run of many jobs.
+func (c *Claim) clean(all bool) {
+	for _, kind := range []string{"models", "checkpoints"} {
+		removeTemporary(filepath.Join(c.run.Dir, kind, "."+c.job.ID+extensions[kind]+".tmp*"))
+		if all {
+			_ = os.Remove(c.run.Path(kind, c.job.ID))
+		}
+	}
 }
 
 // State returns the state according to the record.

@@ -30,7 +30,7 @@ func TestKillAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table bytes.Buffer
-	for i := range 300 {
+	for i := range 800 {
 		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
 		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
 	}

@@ -31,10 +31,14 @@ import (
 	"gpfit/internal/filelock"
 )
 
-// syncInterval is the interval at which the log is flushed to disk. A killed
-// process loses nothing that was appended; a machine failure loses at most this
-// interval.
-const syncInterval = time.Second
+// Intervals at which the log is written to the file and flushed to disk. A killed
+// process loses at most the evaluations of one writeInterval, and a machine failure at
+// most those of a syncInterval. An evaluation that takes longer than an interval is
+// safe at once.
+const (
+	writeInterval = 50 * time.Millisecond
+	syncInterval  = time.Second
+)
 
 // Error reports a file that cannot be the journal of a job.
 type Error struct {
@@ -78,8 +82,10 @@ type Journal struct {
 	mu       sync.Mutex
 	file     *os.File
 	// past holds the records read, by stream, until they are used.
-	past   map[string][]record
-	synced time.Time
+	past map[string][]record
+	// buffer holds the records that are not in the file yet.
+	buffer          []byte
+	written, synced time.Time
 	// whole, if not nil, is the journal whose sequences have names that begin with prefix.
 	whole  *Journal
 	prefix string
@@ -96,7 +102,7 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	if err != nil {
 		return nil, systemError(path, err)
 	}
-	j = &Journal{path: path, failures: failures, file: file, past: map[string][]record{}, synced: time.Now()}
+	j = &Journal{path: path, failures: failures, file: file, past: map[string][]record{}, written: time.Now(), synced: time.Now()}
 	defer func() {
 		if err != nil {
 			file.Close()
@@ -121,16 +127,16 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := file.Truncate(good); err != nil {
-		return nil, systemError(path, err)
-	}
-	if _, err := file.Seek(good, io.SeekStart); err != nil {
-		return nil, systemError(path, err)
-	}
-	if good == 0 {
-		if _, err := io.WriteString(file, head+job+"\n"); err != nil {
+	if good < info.Size() {
+		if err := file.Truncate(good); err != nil {
 			return nil, systemError(path, err)
 		}
+		if _, err := file.Seek(good, io.SeekStart); err != nil {
+			return nil, systemError(path, err)
+		}
+	}
+	if good == 0 {
+		j.buffer = append(j.buffer, head+job+"\n"...)
 	}
 	return j, nil
 }
@@ -200,18 +206,37 @@ func (j *Journal) read(text, want string) (good int64, err error) {
 func (j *Journal) append(stream string, r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.file.Write(formatRecord(stream, r)); err != nil {
-		return systemError(j.path, err)
+	j.buffer = appendRecord(j.buffer, stream, r)
+	now := time.Now()
+	switch {
+	case now.Sub(j.synced) >= syncInterval:
+		return j.sync()
+	case now.Sub(j.written) >= writeInterval:
+		return j.write()
 	}
-	if time.Since(j.synced) < syncInterval {
+	return nil
+}
+
+// write writes the buffered records to the file.
+func (j *Journal) write() error {
+	j.written = time.Now()
+	if len(j.buffer) == 0 {
 		return nil
 	}
-	return j.sync()
+	_, err := j.file.Write(j.buffer)
+	j.buffer = j.buffer[:0]
+	if err != nil {
+		return systemError(j.path, err)
+	}
+	return nil
 }
 
 // sync flushes the log to disk, and the first time also its name, on systems that
 // support this.
 func (j *Journal) sync() error {
+	if err := j.write(); err != nil {
+		return err
+	}
 	j.synced = time.Now()
 	if err := j.file.Sync(); err != nil {
 		return systemError(j.path, err)
@@ -266,11 +291,11 @@ func (j *Journal) Close() error {
 	if j == nil || j.file == nil {
 		return nil
 	}
-	var err error
-	if !j.finished {
-		err = j.sync()
+	finish := j.sync
+	if j.finished {
+		finish = j.write
 	}
-	err = errors.Join(err, j.file.Close())
+	err := errors.Join(finish(), j.file.Close())
 	j.file = nil
 	return err
 }
@@ -280,7 +305,7 @@ func (j *Journal) Remove() error {
 	if j == nil {
 		return nil
 	}
-	j.finished = true
+	j.finished, j.buffer = true, nil
 	return errors.Join(os.Remove(j.path), j.Close())
 }
 

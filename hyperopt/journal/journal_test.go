@@ -134,7 +134,7 @@ func TestOtherRun(t *testing.T) {
 // line, and that the valid part reads the same again.
 func FuzzJournal(f *testing.F) {
 	first := head + "job\n"
-	line := string(formatRecord("full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))
+	line := string(appendRecord(nil, "full-0", record{kind: gradientRecord, point: 7, numbers: []float64{1, -2}}))
 	for _, text := range []string{"", first, first + line, first + line + line[:9], first[:5], first + "x\n" + line, "a\nb\n"} {
 		f.Add([]byte(text))
 	}

@@ -3,6 +3,7 @@ package journal
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -38,12 +39,21 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func formatRecord(stream string, r record) []byte {
-	line := fmt.Appendf(nil, "%s %c %016x", stream, r.kind, r.point)
+// appendRecord appends the line of a record to text.
+func appendRecord(text []byte, stream string, r record) []byte {
+	begin := len(text)
+	text = append(append(text, stream...), ' ', r.kind)
+	text = appendBits(text, r.point)
 	for _, v := range r.numbers {
-		line = fmt.Appendf(line, " %016x", math.Float64bits(v))
+		text = appendBits(text, math.Float64bits(v))
 	}
-	return fmt.Appendf(line, " %08x\n", crc32.Checksum(line, castagnoli))
+	return fmt.Appendf(text, " %08x\n", crc32.Checksum(text[begin:], castagnoli))
+}
+
+// appendBits appends a space and 16 hexadecimal digits.
+func appendBits(text []byte, bits uint64) []byte {
+	text = append(text, ' ')
+	return hex.AppendEncode(text, binary.BigEndian.AppendUint64(nil, bits))
 }
 
 func parseRecord(line string) (stream string, r record, ok bool) {

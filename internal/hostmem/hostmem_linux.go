@@ -25,8 +25,8 @@ func Free() int64 {
 }
 
 // A reading takes 0.1 ms, as long as a small evaluation. It is reused for a short
-// time, in which even a fast machine cannot fill much memory.
-const fresh = 5 * time.Millisecond
+// time, less than a small fit, in which even a fast machine cannot fill much memory.
+const fresh = 20 * time.Millisecond
 
 var last struct {
 	sync.Mutex

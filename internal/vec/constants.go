@@ -82,3 +82,7 @@ const (
 	upFactor       = 0x1p54
 	upPower        = 54
 )
+
+// Waves is the number of waves that [TurnWaves] and [WaveSums] take at a time. Number k
+// of row i is at Waves·i + k. Both have the same bits in every variant on amd64.
+const Waves = 8

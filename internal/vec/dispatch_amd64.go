@@ -65,39 +65,82 @@ func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+func expDistances(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	wp := pointer(w)
+	switch active {
+	case avx512:
+		expDistances512(&dst[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index), a, b)
+	case avx2:
+		expDistances256(&dst[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index), a, b)
+	default:
+		expDistancesGo(dst, x, w, y, stride, index, a, b)
+	}
+}
+
+func expDistancesTimes(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	wp := pointer(w)
+	switch active {
+	case avx512:
+		return expDistancesTimes512(&dst[0], &by[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index), a)
+	case avx2:
+		return expDistancesTimes256(&dst[0], &by[0], len(dst), &x[0], wp, &y[0], stride, &index[0], len(index), a)
+	}
+	return expDistancesTimesGo(dst, by, x, w, y, stride, index, a)
+}
+
 // weightedSquares processes as many columns at a time as the routines allow.
 func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
-	if active == generic {
+	most := 8
+	switch active {
+	case avx2:
+		most = 4
+	case generic:
 		weightedSquaresGo(sums, x, w, y, stride, index)
 		return
 	}
-	n := len(w)
-	for q := 0; q < len(index); {
-		left := len(index) - q
-		s, xq, iq := &sums[q], &x[q], &index[q]
-		switch wide := active == avx512; {
-		case wide && left >= 8:
-			weightedSquares512x8(s, xq, &w[0], n, &y[0], stride, iq)
-			q += 8
-		case wide && left >= 4:
-			weightedSquares512x4(s, xq, &w[0], n, &y[0], stride, iq)
-			q += 4
-		case wide && left >= 2:
-			weightedSquares512x2(s, xq, &w[0], n, &y[0], stride, iq)
-			q += 2
-		case wide:
-			weightedSquares512x1(s, xq, &w[0], n, &y[0], stride, iq)
-			q++
-		case left >= 4:
-			weightedSquares256x4(s, xq, &w[0], n, &y[0], stride, iq)
-			q += 4
-		case left >= 2:
-			weightedSquares256x2(s, xq, &w[0], n, &y[0], stride, iq)
-			q += 2
-		default:
-			weightedSquares256x1(s, xq, &w[0], n, &y[0], stride, iq)
-			q++
+	for len(index) > 0 {
+		count := min(len(index), most)
+		s, xq, v, n, iq := &sums[0], &x[0], &w[0], len(w), &index[0]
+		if active == avx512 {
+			weightedSquares512(count, s, xq, v, n, &y[0], stride, iq)
+		} else {
+			weightedSquares256(count, s, xq, v, n, &y[0], stride, iq)
 		}
+		sums, x, index = sums[count:], x[count:], index[count:]
+	}
+}
+
+func weightedSquares512(columns int, sums, x, w *float64, n int, y *float64, stride int, index *int) {
+	switch columns {
+	case 8:
+		weightedSquares512x8(sums, x, w, n, y, stride, index)
+	case 7:
+		weightedSquares512x7(sums, x, w, n, y, stride, index)
+	case 6:
+		weightedSquares512x6(sums, x, w, n, y, stride, index)
+	case 5:
+		weightedSquares512x5(sums, x, w, n, y, stride, index)
+	case 4:
+		weightedSquares512x4(sums, x, w, n, y, stride, index)
+	case 3:
+		weightedSquares512x3(sums, x, w, n, y, stride, index)
+	case 2:
+		weightedSquares512x2(sums, x, w, n, y, stride, index)
+	default:
+		weightedSquares512x1(sums, x, w, n, y, stride, index)
+	}
+}
+
+func weightedSquares256(columns int, sums, x, w *float64, n int, y *float64, stride int, index *int) {
+	switch columns {
+	case 4:
+		weightedSquares256x4(sums, x, w, n, y, stride, index)
+	case 3:
+		weightedSquares256x3(sums, x, w, n, y, stride, index)
+	case 2:
+		weightedSquares256x2(sums, x, w, n, y, stride, index)
+	default:
+		weightedSquares256x1(sums, x, w, n, y, stride, index)
 	}
 }
 
@@ -151,5 +194,27 @@ func combine(dst, a, b []float64, p, q float64) {
 		combine256(&dst[0], &a[0], &b[0], len(a), p, q)
 	default:
 		combineGo(dst, a, b, p, q)
+	}
+}
+
+func turnWaves(cos, sin, turnCos, turnSin []float64) {
+	switch active {
+	case avx512:
+		turnWaves512(&cos[0], &sin[0], &turnCos[0], &turnSin[0], len(turnCos))
+	case avx2:
+		turnWaves256(&cos[0], &sin[0], &turnCos[0], &turnSin[0], len(turnCos))
+	default:
+		turnWavesGo(cos, sin, turnCos, turnSin)
+	}
+}
+
+func waveSums(sums *[5][Waves]float64, cos, sin, y []float64) {
+	switch active {
+	case avx512:
+		waveSums512(sums, &cos[0], &sin[0], &y[0], len(y))
+	case avx2:
+		waveSums256(sums, &cos[0], &sin[0], &y[0], len(y))
+	default:
+		waveSumsGo(sums, cos, sin, y)
 	}
 }

@@ -16,6 +16,14 @@ func squaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	squaredDistancesGo(dst, x, w, y, stride, index)
 }
 
+func expDistances(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	expDistancesGo(dst, x, w, y, stride, index, a, b)
+}
+
+func expDistancesTimes(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	return expDistancesTimesGo(dst, by, x, w, y, stride, index, a)
+}
+
 func weightedSquares(sums, x, w, y []float64, stride int, index []int) {
 	weightedSquaresGo(sums, x, w, y, stride, index)
 }
@@ -85,3 +93,7 @@ func abs(dst, src []float64) { absGo(dst, src) }
 func positive(dst, src []float64, c, o float64) { positiveGo(dst, src, c, o) }
 
 func step(dst, src []float64) { stepGo(dst, src) }
+
+func turnWaves(cos, sin, turnCos, turnSin []float64) { turnWavesGo(cos, sin, turnCos, turnSin) }
+
+func waveSums(sums *[5][Waves]float64, cos, sin, y []float64) { waveSumsGo(sums, cos, sin, y) }

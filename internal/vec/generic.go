@@ -78,6 +78,18 @@ func squaredDistancesGo(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+func expDistancesGo(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	squaredDistancesGo(dst, x, w, y, stride, index)
+	expScaledGo(dst, dst, a, b)
+}
+
+func expDistancesTimesGo(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	expDistancesGo(dst, x, w, y, stride, index, a, 1)
+	sum := dotGo(by, dst)
+	mulGo(dst, dst, by)
+	return sum
+}
+
 func weightedSquaresGo(sums, x, w, y []float64, stride int, index []int) {
 	for q, c := range index {
 		xq, col, sum := x[q], y[c*stride:][:len(w)], 0.0
@@ -155,5 +167,26 @@ func scaleGo(dst, a []float64, c float64) {
 func combineGo(dst, a, b []float64, p, q float64) {
 	for j, v := range a {
 		dst[j] = p*v + q*b[j]
+	}
+}
+
+func turnWavesGo(cos, sin, turnCos, turnSin []float64) {
+	for i, tc := range turnCos {
+		ts := turnSin[i]
+		for k := Waves * i; k < Waves*(i+1); k++ {
+			cos[k], sin[k] = cos[k]*tc-sin[k]*ts, sin[k]*tc+cos[k]*ts
+		}
+	}
+}
+
+func waveSumsGo(sums *[5][Waves]float64, cos, sin, y []float64) {
+	*sums = [5][Waves]float64{}
+	for i, v := range y {
+		for k := range Waves {
+			c, s := cos[Waves*i+k], sin[Waves*i+k]
+			for j, term := range [5]float64{c * v, s * v, c * c, s * s, c * s} {
+				sums[j][k] += term
+			}
+		}
 	}
 }

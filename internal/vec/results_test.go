@@ -73,6 +73,8 @@ func results(f func(name string, s []float64)) {
 		},
 		"cosineSine":         func(dst, second []float64) { CosineSine(dst, second, signed, 1.7, 0.7) },
 		"squaredDistances":   func(dst, second []float64) { SquaredDistances(dst, x, w, y, n, index) },
+		"expDistances":       func(dst, second []float64) { ExpDistances(dst, x, w, y, n, index, -0.7, 1.3) },
+		"expDistancesTimes":  func(dst, second []float64) { second[0] = ExpDistancesTimes(dst, p, x, w, y, n, index, -0.7) },
 		"innerProducts":      func(dst, second []float64) { InnerProducts(dst, x, w, y, n, index) },
 		"differences":        func(dst, second []float64) { Differences(dst, x, w, y, n, index) },
 		"mismatches":         func(dst, second []float64) { Mismatches(dst, x, w, y, n, index) },

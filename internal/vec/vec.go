@@ -94,6 +94,37 @@ func SquaredDistances(dst, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+// ExpDistances sets
+//
+//	dst[j] = b·e^(a·s[j])
+//
+// where s are the squared distances of [SquaredDistances]. The result has the bits of
+// that function followed by [ExpScaled], without a row for the distances.
+func ExpDistances(dst, x, w, y []float64, stride int, index []int, a, b float64) {
+	x, w, ok := columnArguments(dst, x, w, y, stride, index)
+	if !ok {
+		ExpScaled(dst, dst, a, b)
+		return
+	}
+	expDistances(dst, x, w, y, stride, index, a, b)
+}
+
+// ExpDistancesTimes sets
+//
+//	dst[j] = by[j]·e^(a·s[j])
+//
+// where s are the squared distances of [SquaredDistances], and returns the [Dot] of by and
+// the exponentials, with the bits of these functions. dst must not be by.
+func ExpDistancesTimes(dst, by, x, w, y []float64, stride int, index []int, a float64) float64 {
+	by = first(by, len(dst))
+	x, w, ok := columnArguments(dst, x, w, y, stride, index)
+	if !ok {
+		copy(dst, by)
+		return Sum(dst)
+	}
+	return expDistancesTimes(dst, by, x, w, y, stride, index, a)
+}
+
 // InnerProducts sets
 //
 //	dst[j] = Σ_q w[q]·x[q]·y[index[q]·stride + j]

@@ -17,7 +17,7 @@ TEXT ·expScaled256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block2:
 	VMOVUPD      (SI)(AX*8), Y3
 	VMULPD       Y1, Y3, Y3
 	VMOVUPD      ·expConst+192(SB), Y4
@@ -90,7 +90,7 @@ block:
 	VMOVUPD      Y8, 32(DI)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          block
+	JGE          block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -193,6 +193,1684 @@ DATA lanemasks<>+40(SB)/8, $0x0000000000000000
 DATA lanemasks<>+48(SB)/8, $0x0000000000000000
 DATA lanemasks<>+56(SB)/8, $0x0000000000000000
 GLOBL lanemasks<>(SB), RODATA|NOPTR, $64
+
+// func expDistances256(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int, a float64, b float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expDistances256(SB), NOSPLIT, $0-80
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+8(FP), CX
+	MOVQ         x+16(FP), SI
+	MOVQ         w+24(FP), BX
+	MOVQ         y+32(FP), DX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	MOVQ         d+56(FP), R10
+	SHLQ         $0x03, R8
+	VBROADCASTSD b+72(FP), Y1
+	VBROADCASTSD a+64(FP), Y2
+	TESTQ        BX, BX
+	JZ           plainstart
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           wblock2enter
+	PCALIGN      $0x20
+
+wblock4:
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y11, Y11, Y11
+	VXORPD  Y12, Y12, Y12
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn4:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VMULPD       Y10, Y5, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VMULPD       Y10, Y9, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	VMOVUPD      64(R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VMULPD       Y10, Y5, Y4
+	VFMADD231PD  Y4, Y5, Y11
+	VMOVUPD      96(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VMULPD       Y10, Y9, Y8
+	VFMADD231PD  Y8, Y9, Y12
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn4
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       Y2, Y7, Y7
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y7, Y8, Y7
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y7, Y8, Y7
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVAPD      Y7, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y7
+	VFNMADD231PD ·expConst+64(SB), Y9, Y7
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+768(SB), Y7, Y8
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y7, Y8
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y7, Y8
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y7, Y8
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y7, Y8
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y7, Y8
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y7, Y8
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y7, Y8
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y7, Y8
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y7, Y7, Y9
+	VFMADD213PD  Y7, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y7, Y7
+	VPSLLQ       $0x34, Y7, Y7
+	VMULPD       Y7, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 32(DI)(AX*8)
+	VMULPD       Y2, Y11, Y11
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y11, Y4, Y11
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y11, Y4, Y11
+	VMULPD       Y2, Y12, Y12
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y12, Y8, Y12
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y12, Y8, Y12
+	VMOVAPD      Y11, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y11
+	VFNMADD231PD ·expConst+64(SB), Y5, Y11
+	VMOVAPD      Y12, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y12
+	VFNMADD231PD ·expConst+64(SB), Y9, Y12
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y11, Y4
+	VFMADD213PD  ·expConst+768(SB), Y12, Y8
+	VFMADD213PD  ·expConst+736(SB), Y11, Y4
+	VFMADD213PD  ·expConst+736(SB), Y12, Y8
+	VFMADD213PD  ·expConst+704(SB), Y11, Y4
+	VFMADD213PD  ·expConst+704(SB), Y12, Y8
+	VFMADD213PD  ·expConst+672(SB), Y11, Y4
+	VFMADD213PD  ·expConst+672(SB), Y12, Y8
+	VFMADD213PD  ·expConst+640(SB), Y11, Y4
+	VFMADD213PD  ·expConst+640(SB), Y12, Y8
+	VFMADD213PD  ·expConst+608(SB), Y11, Y4
+	VFMADD213PD  ·expConst+608(SB), Y12, Y8
+	VFMADD213PD  ·expConst+576(SB), Y11, Y4
+	VFMADD213PD  ·expConst+576(SB), Y12, Y8
+	VFMADD213PD  ·expConst+544(SB), Y11, Y4
+	VFMADD213PD  ·expConst+544(SB), Y12, Y8
+	VFMADD213PD  ·expConst+512(SB), Y11, Y4
+	VFMADD213PD  ·expConst+512(SB), Y12, Y8
+	VMULPD       Y11, Y11, Y5
+	VFMADD213PD  Y11, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y11
+	VPSUBD       Y11, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y11, Y11
+	VPSLLQ       $0x34, Y11, Y11
+	VMULPD       Y11, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y12, Y12, Y9
+	VFMADD213PD  Y12, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y12
+	VPSUBD       Y12, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y12, Y12
+	VPSLLQ       $0x34, Y12, Y12
+	VMULPD       Y12, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, 64(DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 96(DI)(AX*8)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          wblock4
+
+wblock2enter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x08, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock2:
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y7, Y7, Y7
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VMULPD       Y10, Y5, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VMULPD       Y10, Y9, Y8
+	VFMADD231PD  Y8, Y9, Y7
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn2
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       Y2, Y7, Y7
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y7, Y8, Y7
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y7, Y8, Y7
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVAPD      Y7, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y7
+	VFNMADD231PD ·expConst+64(SB), Y9, Y7
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+768(SB), Y7, Y8
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y7, Y8
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y7, Y8
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y7, Y8
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y7, Y8
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y7, Y8
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y7, Y8
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y7, Y8
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y7, Y8
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y7, Y7, Y9
+	VFMADD213PD  Y7, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y7, Y7
+	VPSLLQ       $0x34, Y7, Y7
+	VMULPD       Y7, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          wblock2
+
+wsingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VMULPD       Y10, Y5, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVUPD      ·expConst+800(SB), Y4
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VBROADCASTSD (BX)(R11*8), Y10
+	VMASKMOVPD   (R12)(AX*8), Y0, Y5
+	VSUBPD       Y5, Y6, Y5
+	VANDPD       Y0, Y5, Y5
+	VMULPD       Y10, Y5, Y4
+	VFMADD231PD  Y4, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVUPD      ·expConst+800(SB), Y4
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y1, Y4, Y4
+	VMASKMOVPD   Y4, Y0, (DI)(AX*8)
+
+wdone:
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x10, CX
+	JL      pblock2enter
+	PCALIGN $0x20
+
+pblock4:
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y7, Y7, Y7
+	VXORPD  Y11, Y11, Y11
+	VXORPD  Y12, Y12, Y12
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn4:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VFMADD231PD  Y5, Y5, Y3
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VFMADD231PD  Y9, Y9, Y7
+	VMOVUPD      64(R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VFMADD231PD  Y5, Y5, Y11
+	VMOVUPD      96(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VFMADD231PD  Y9, Y9, Y12
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn4
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       Y2, Y7, Y7
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y7, Y8, Y7
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y7, Y8, Y7
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVAPD      Y7, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y7
+	VFNMADD231PD ·expConst+64(SB), Y9, Y7
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+768(SB), Y7, Y8
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y7, Y8
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y7, Y8
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y7, Y8
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y7, Y8
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y7, Y8
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y7, Y8
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y7, Y8
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y7, Y8
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y7, Y7, Y9
+	VFMADD213PD  Y7, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y7, Y7
+	VPSLLQ       $0x34, Y7, Y7
+	VMULPD       Y7, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 32(DI)(AX*8)
+	VMULPD       Y2, Y11, Y11
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y11, Y4, Y11
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y11, Y4, Y11
+	VMULPD       Y2, Y12, Y12
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y12, Y8, Y12
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y12, Y8, Y12
+	VMOVAPD      Y11, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y11
+	VFNMADD231PD ·expConst+64(SB), Y5, Y11
+	VMOVAPD      Y12, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y12
+	VFNMADD231PD ·expConst+64(SB), Y9, Y12
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y11, Y4
+	VFMADD213PD  ·expConst+768(SB), Y12, Y8
+	VFMADD213PD  ·expConst+736(SB), Y11, Y4
+	VFMADD213PD  ·expConst+736(SB), Y12, Y8
+	VFMADD213PD  ·expConst+704(SB), Y11, Y4
+	VFMADD213PD  ·expConst+704(SB), Y12, Y8
+	VFMADD213PD  ·expConst+672(SB), Y11, Y4
+	VFMADD213PD  ·expConst+672(SB), Y12, Y8
+	VFMADD213PD  ·expConst+640(SB), Y11, Y4
+	VFMADD213PD  ·expConst+640(SB), Y12, Y8
+	VFMADD213PD  ·expConst+608(SB), Y11, Y4
+	VFMADD213PD  ·expConst+608(SB), Y12, Y8
+	VFMADD213PD  ·expConst+576(SB), Y11, Y4
+	VFMADD213PD  ·expConst+576(SB), Y12, Y8
+	VFMADD213PD  ·expConst+544(SB), Y11, Y4
+	VFMADD213PD  ·expConst+544(SB), Y12, Y8
+	VFMADD213PD  ·expConst+512(SB), Y11, Y4
+	VFMADD213PD  ·expConst+512(SB), Y12, Y8
+	VMULPD       Y11, Y11, Y5
+	VFMADD213PD  Y11, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y11
+	VPSUBD       Y11, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y11, Y11
+	VPSLLQ       $0x34, Y11, Y11
+	VMULPD       Y11, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y12, Y12, Y9
+	VFMADD213PD  Y12, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y12
+	VPSUBD       Y12, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y12, Y12
+	VPSLLQ       $0x34, Y12, Y12
+	VMULPD       Y12, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, 64(DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 96(DI)(AX*8)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          pblock4
+
+pblock2enter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x08, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock2:
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y7, Y7, Y7
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VFMADD231PD  Y5, Y5, Y3
+	VMOVUPD      32(R12)(AX*8), Y9
+	VSUBPD       Y9, Y6, Y9
+	VFMADD231PD  Y9, Y9, Y7
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn2
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMULPD       Y2, Y7, Y7
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y7, Y8, Y7
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y7, Y8, Y7
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVAPD      Y7, Y10
+	VMOVUPD      ·expConst+0(SB), Y8
+	VFMADD213PD  ·expConst+128(SB), Y8, Y10
+	VSUBPD       ·expConst+128(SB), Y10, Y9
+	VFNMADD231PD ·expConst+32(SB), Y9, Y7
+	VFNMADD231PD ·expConst+64(SB), Y9, Y7
+	VMOVUPD      ·expConst+800(SB), Y4
+	VMOVUPD      ·expConst+800(SB), Y8
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+768(SB), Y7, Y8
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y7, Y8
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y7, Y8
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y7, Y8
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y7, Y8
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y7, Y8
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y7, Y8
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y7, Y8
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y7, Y8
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y7, Y7, Y9
+	VFMADD213PD  Y7, Y9, Y8
+	VADDPD       ·expConst+160(SB), Y8, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       ·expConst+288(SB), Y7, Y7
+	VPSLLQ       $0x34, Y7, Y7
+	VMULPD       Y7, Y8, Y8
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	VMULPD       Y1, Y8, Y8
+	VMOVUPD      Y8, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          pblock2
+
+psingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VMOVUPD      (R12)(AX*8), Y5
+	VSUBPD       Y5, Y6, Y5
+	VFMADD231PD  Y5, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVUPD      ·expConst+800(SB), Y4
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y1, Y4, Y4
+	VMOVUPD      Y4, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y3, Y3, Y3
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y6
+	VMASKMOVPD   (R12)(AX*8), Y0, Y5
+	VSUBPD       Y5, Y6, Y5
+	VANDPD       Y0, Y5, Y5
+	VFMADD231PD  Y5, Y5, Y3
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMULPD       Y2, Y3, Y3
+	VMOVUPD      ·expConst+192(SB), Y4
+	VMAXPD       Y3, Y4, Y3
+	VMOVUPD      ·expConst+224(SB), Y4
+	VMINPD       Y3, Y4, Y3
+	VMOVAPD      Y3, Y6
+	VMOVUPD      ·expConst+0(SB), Y4
+	VFMADD213PD  ·expConst+128(SB), Y4, Y6
+	VSUBPD       ·expConst+128(SB), Y6, Y5
+	VFNMADD231PD ·expConst+32(SB), Y5, Y3
+	VFNMADD231PD ·expConst+64(SB), Y5, Y3
+	VMOVUPD      ·expConst+800(SB), Y4
+	VFMADD213PD  ·expConst+768(SB), Y3, Y4
+	VFMADD213PD  ·expConst+736(SB), Y3, Y4
+	VFMADD213PD  ·expConst+704(SB), Y3, Y4
+	VFMADD213PD  ·expConst+672(SB), Y3, Y4
+	VFMADD213PD  ·expConst+640(SB), Y3, Y4
+	VFMADD213PD  ·expConst+608(SB), Y3, Y4
+	VFMADD213PD  ·expConst+576(SB), Y3, Y4
+	VFMADD213PD  ·expConst+544(SB), Y3, Y4
+	VFMADD213PD  ·expConst+512(SB), Y3, Y4
+	VMULPD       Y3, Y3, Y5
+	VFMADD213PD  Y3, Y5, Y4
+	VADDPD       ·expConst+160(SB), Y4, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VMULPD       Y3, Y4, Y4
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y1, Y4, Y4
+	VMASKMOVPD   Y4, Y0, (DI)(AX*8)
+
+pdone:
+	VZEROUPPER
+	RET
+
+// func expDistancesTimes256(dst *float64, by *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int, a float64) float64
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·expDistancesTimes256(SB), NOSPLIT, $0-88
+	MOVQ         dst+0(FP), DI
+	MOVQ         n+16(FP), CX
+	MOVQ         x+24(FP), SI
+	MOVQ         w+32(FP), BX
+	MOVQ         y+40(FP), DX
+	MOVQ         stride+48(FP), R8
+	MOVQ         index+56(FP), R9
+	MOVQ         d+64(FP), R10
+	SHLQ         $0x03, R8
+	MOVQ         by+8(FP), R13
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VBROADCASTSD a+72(FP), Y5
+	TESTQ        BX, BX
+	JZ           plainstart
+	XORL         AX, AX
+	SUBQ         $0x10, CX
+	JL           wblock2enter
+	PCALIGN      $0x20
+
+wblock4:
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y10, Y10, Y10
+	VXORPD  Y14, Y14, Y14
+	VXORPD  Y15, Y15, Y15
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn4:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y13
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VMULPD       Y13, Y8, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VMULPD       Y13, Y12, Y11
+	VFMADD231PD  Y11, Y12, Y10
+	VMOVUPD      64(R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VMULPD       Y13, Y8, Y7
+	VFMADD231PD  Y7, Y8, Y14
+	VMOVUPD      96(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VMULPD       Y13, Y12, Y11
+	VFMADD231PD  Y11, Y12, Y15
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn4
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMULPD       Y5, Y10, Y10
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y10, Y11, Y10
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y10, Y11, Y10
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVAPD      Y10, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y10
+	VFNMADD231PD ·expConst+64(SB), Y12, Y10
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+768(SB), Y10, Y11
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y10, Y11
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y10, Y11
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y10, Y11
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y10, Y11
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y10, Y11
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y10, Y11
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y10, Y11
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y10, Y11
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y10, Y10, Y12
+	VFMADD213PD  Y10, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	VMOVUPD      32(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 32(DI)(AX*8)
+	VMULPD       Y5, Y14, Y14
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y14, Y7, Y14
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y14, Y7, Y14
+	VMULPD       Y5, Y15, Y15
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y15, Y11, Y15
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y15, Y11, Y15
+	VMOVAPD      Y14, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y14
+	VFNMADD231PD ·expConst+64(SB), Y8, Y14
+	VMOVAPD      Y15, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y15
+	VFNMADD231PD ·expConst+64(SB), Y12, Y15
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y14, Y7
+	VFMADD213PD  ·expConst+768(SB), Y15, Y11
+	VFMADD213PD  ·expConst+736(SB), Y14, Y7
+	VFMADD213PD  ·expConst+736(SB), Y15, Y11
+	VFMADD213PD  ·expConst+704(SB), Y14, Y7
+	VFMADD213PD  ·expConst+704(SB), Y15, Y11
+	VFMADD213PD  ·expConst+672(SB), Y14, Y7
+	VFMADD213PD  ·expConst+672(SB), Y15, Y11
+	VFMADD213PD  ·expConst+640(SB), Y14, Y7
+	VFMADD213PD  ·expConst+640(SB), Y15, Y11
+	VFMADD213PD  ·expConst+608(SB), Y14, Y7
+	VFMADD213PD  ·expConst+608(SB), Y15, Y11
+	VFMADD213PD  ·expConst+576(SB), Y14, Y7
+	VFMADD213PD  ·expConst+576(SB), Y15, Y11
+	VFMADD213PD  ·expConst+544(SB), Y14, Y7
+	VFMADD213PD  ·expConst+544(SB), Y15, Y11
+	VFMADD213PD  ·expConst+512(SB), Y14, Y7
+	VFMADD213PD  ·expConst+512(SB), Y15, Y11
+	VMULPD       Y14, Y14, Y8
+	VFMADD213PD  Y14, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y14
+	VPSUBD       Y14, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y14, Y14
+	VPSLLQ       $0x34, Y14, Y14
+	VMULPD       Y14, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y15, Y15, Y12
+	VFMADD213PD  Y15, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y15
+	VPSUBD       Y15, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y15, Y15
+	VPSLLQ       $0x34, Y15, Y15
+	VMULPD       Y15, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      64(R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, 64(DI)(AX*8)
+	VMOVUPD      96(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 96(DI)(AX*8)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          wblock4
+
+wblock2enter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x08, CX
+	JL      wsingleenter
+	PCALIGN $0x20
+
+wblock2:
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y10, Y10, Y10
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y13
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VMULPD       Y13, Y8, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VMULPD       Y13, Y12, Y11
+	VFMADD231PD  Y11, Y12, Y10
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn2
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMULPD       Y5, Y10, Y10
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y10, Y11, Y10
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y10, Y11, Y10
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVAPD      Y10, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y10
+	VFNMADD231PD ·expConst+64(SB), Y12, Y10
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+768(SB), Y10, Y11
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y10, Y11
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y10, Y11
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y10, Y11
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y10, Y11
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y10, Y11
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y10, Y11
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y10, Y11
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y10, Y11
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y10, Y10, Y12
+	VFMADD213PD  Y10, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	VMOVUPD      32(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          wblock2
+
+wsingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      wtailenter
+	PCALIGN $0x20
+
+wsingle:
+	VXORPD  Y6, Y6, Y6
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y13
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VMULPD       Y13, Y8, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          wsingle
+
+wtailenter:
+	ADDQ    $0x04, CX
+	JZ      wdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y6, Y6, Y6
+	XORL    R11, R11
+	PCALIGN $0x20
+
+wcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VBROADCASTSD (BX)(R11*8), Y13
+	VMASKMOVPD   (R12)(AX*8), Y0, Y8
+	VSUBPD       Y8, Y9, Y8
+	VANDPD       Y0, Y8, Y8
+	VMULPD       Y13, Y8, Y7
+	VFMADD231PD  Y7, Y8, Y6
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          wcolumn1tail
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMASKMOVPD   (R13)(AX*8), Y0, Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMASKMOVPD   Y7, Y0, (DI)(AX*8)
+
+wdone:
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	MOVSD        X1, ret+80(FP)
+	VZEROUPPER
+	RET
+
+plainstart:
+	XORL    AX, AX
+	SUBQ    $0x10, CX
+	JL      pblock2enter
+	PCALIGN $0x20
+
+pblock4:
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y10, Y10, Y10
+	VXORPD  Y14, Y14, Y14
+	VXORPD  Y15, Y15, Y15
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn4:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VFMADD231PD  Y8, Y8, Y6
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VFMADD231PD  Y12, Y12, Y10
+	VMOVUPD      64(R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VFMADD231PD  Y8, Y8, Y14
+	VMOVUPD      96(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VFMADD231PD  Y12, Y12, Y15
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn4
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMULPD       Y5, Y10, Y10
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y10, Y11, Y10
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y10, Y11, Y10
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVAPD      Y10, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y10
+	VFNMADD231PD ·expConst+64(SB), Y12, Y10
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+768(SB), Y10, Y11
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y10, Y11
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y10, Y11
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y10, Y11
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y10, Y11
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y10, Y11
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y10, Y11
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y10, Y11
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y10, Y11
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y10, Y10, Y12
+	VFMADD213PD  Y10, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	VMOVUPD      32(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 32(DI)(AX*8)
+	VMULPD       Y5, Y14, Y14
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y14, Y7, Y14
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y14, Y7, Y14
+	VMULPD       Y5, Y15, Y15
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y15, Y11, Y15
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y15, Y11, Y15
+	VMOVAPD      Y14, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y14
+	VFNMADD231PD ·expConst+64(SB), Y8, Y14
+	VMOVAPD      Y15, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y15
+	VFNMADD231PD ·expConst+64(SB), Y12, Y15
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y14, Y7
+	VFMADD213PD  ·expConst+768(SB), Y15, Y11
+	VFMADD213PD  ·expConst+736(SB), Y14, Y7
+	VFMADD213PD  ·expConst+736(SB), Y15, Y11
+	VFMADD213PD  ·expConst+704(SB), Y14, Y7
+	VFMADD213PD  ·expConst+704(SB), Y15, Y11
+	VFMADD213PD  ·expConst+672(SB), Y14, Y7
+	VFMADD213PD  ·expConst+672(SB), Y15, Y11
+	VFMADD213PD  ·expConst+640(SB), Y14, Y7
+	VFMADD213PD  ·expConst+640(SB), Y15, Y11
+	VFMADD213PD  ·expConst+608(SB), Y14, Y7
+	VFMADD213PD  ·expConst+608(SB), Y15, Y11
+	VFMADD213PD  ·expConst+576(SB), Y14, Y7
+	VFMADD213PD  ·expConst+576(SB), Y15, Y11
+	VFMADD213PD  ·expConst+544(SB), Y14, Y7
+	VFMADD213PD  ·expConst+544(SB), Y15, Y11
+	VFMADD213PD  ·expConst+512(SB), Y14, Y7
+	VFMADD213PD  ·expConst+512(SB), Y15, Y11
+	VMULPD       Y14, Y14, Y8
+	VFMADD213PD  Y14, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y14
+	VPSUBD       Y14, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y14, Y14
+	VPSLLQ       $0x34, Y14, Y14
+	VMULPD       Y14, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y15, Y15, Y12
+	VFMADD213PD  Y15, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y15
+	VPSUBD       Y15, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y15, Y15
+	VPSLLQ       $0x34, Y15, Y15
+	VMULPD       Y15, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      64(R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, 64(DI)(AX*8)
+	VMOVUPD      96(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 96(DI)(AX*8)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          pblock4
+
+pblock2enter:
+	ADDQ    $0x10, CX
+	SUBQ    $0x08, CX
+	JL      psingleenter
+	PCALIGN $0x20
+
+pblock2:
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y10, Y10, Y10
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn2:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VFMADD231PD  Y8, Y8, Y6
+	VMOVUPD      32(R12)(AX*8), Y12
+	VSUBPD       Y12, Y9, Y12
+	VFMADD231PD  Y12, Y12, Y10
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn2
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMULPD       Y5, Y10, Y10
+	VMOVUPD      ·expConst+192(SB), Y11
+	VMAXPD       Y10, Y11, Y10
+	VMOVUPD      ·expConst+224(SB), Y11
+	VMINPD       Y10, Y11, Y10
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVAPD      Y10, Y13
+	VMOVUPD      ·expConst+0(SB), Y11
+	VFMADD213PD  ·expConst+128(SB), Y11, Y13
+	VSUBPD       ·expConst+128(SB), Y13, Y12
+	VFNMADD231PD ·expConst+32(SB), Y12, Y10
+	VFNMADD231PD ·expConst+64(SB), Y12, Y10
+	VMOVUPD      ·expConst+800(SB), Y7
+	VMOVUPD      ·expConst+800(SB), Y11
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+768(SB), Y10, Y11
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y10, Y11
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y10, Y11
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y10, Y11
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y10, Y11
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y10, Y11
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y10, Y11
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y10, Y11
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y10, Y11
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y10, Y10, Y12
+	VFMADD213PD  Y10, Y12, Y11
+	VADDPD       ·expConst+160(SB), Y11, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       ·expConst+288(SB), Y10, Y10
+	VPSLLQ       $0x34, Y10, Y10
+	VMULPD       Y10, Y11, Y11
+	VPADDD       ·expConst+288(SB), Y13, Y13
+	VPSLLQ       $0x34, Y13, Y13
+	VMULPD       Y13, Y11, Y11
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	VMOVUPD      32(R13)(AX*8), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y11, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          pblock2
+
+psingleenter:
+	ADDQ    $0x08, CX
+	SUBQ    $0x04, CX
+	JL      ptailenter
+	PCALIGN $0x20
+
+psingle:
+	VXORPD  Y6, Y6, Y6
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMOVUPD      (R12)(AX*8), Y8
+	VSUBPD       Y8, Y9, Y8
+	VFMADD231PD  Y8, Y8, Y6
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMOVUPD      (R13)(AX*8), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y7, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          psingle
+
+ptailenter:
+	ADDQ    $0x04, CX
+	JZ      pdone
+	NEGQ    CX
+	LEAQ    lanemasks<>+0(SB), R15
+	VMOVUPD 32(R15)(CX*8), Y0
+	VXORPD  Y6, Y6, Y6
+	XORL    R11, R11
+	PCALIGN $0x20
+
+pcolumn1tail:
+	MOVQ         (R9)(R11*8), R12
+	IMULQ        R8, R12
+	ADDQ         DX, R12
+	VBROADCASTSD (SI)(R11*8), Y9
+	VMASKMOVPD   (R12)(AX*8), Y0, Y8
+	VSUBPD       Y8, Y9, Y8
+	VANDPD       Y0, Y8, Y8
+	VFMADD231PD  Y8, Y8, Y6
+	INCQ         R11
+	CMPQ         R11, R10
+	JLT          pcolumn1tail
+	VMULPD       Y5, Y6, Y6
+	VMOVUPD      ·expConst+192(SB), Y7
+	VMAXPD       Y6, Y7, Y6
+	VMOVUPD      ·expConst+224(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMASKMOVPD   (R13)(AX*8), Y0, Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VMULPD       Y8, Y7, Y7
+	VMASKMOVPD   Y7, Y0, (DI)(AX*8)
+
+pdone:
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	MOVSD        X1, ret+80(FP)
+	VZEROUPPER
+	RET
 
 // func rootDecay256(k *float64, s *float64, n int, c float64, p *[3]float64)
 // Requires: AVX, AVX2, FMA3
@@ -798,7 +2476,7 @@ TEXT ·cosine256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block2:
 	VMOVUPD      (SI)(AX*8), Y4
 	VMULPD       Y1, Y4, Y4
 	VMOVUPD      32(SI)(AX*8), Y7
@@ -839,7 +2517,7 @@ block:
 	VMOVUPD      Y9, 32(DI)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          block
+	JGE          block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -916,7 +2594,7 @@ TEXT ·cosineSine256(SB), NOSPLIT, $0-48
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block2:
 	VMOVUPD      (SI)(AX*8), Y4
 	VMULPD       Y1, Y4, Y4
 	VMOVUPD      32(SI)(AX*8), Y7
@@ -981,7 +2659,7 @@ block:
 	VMOVUPD      Y9, 32(DI)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          block
+	JGE          block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -1081,7 +2759,7 @@ TEXT ·sine256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block2:
 	VMOVUPD     (SI)(AX*8), Y3
 	VMULPD      Y1, Y3, Y3
 	VMOVUPD     32(SI)(AX*8), Y6
@@ -1138,7 +2816,7 @@ block:
 	VMOVUPD     Y8, 32(DI)(AX*8)
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, CX
-	JGE         block
+	JGE         block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -1235,7 +2913,7 @@ TEXT ·squaredDistances256(SB), NOSPLIT, $0-64
 	JL      wsingleenter
 	PCALIGN $0x20
 
-wblock:
+wblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1290,7 +2968,7 @@ wcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          wblock
+	JGE          wblock8
 
 wsingleenter:
 	ADDQ    $0x20, CX
@@ -1356,7 +3034,7 @@ plainstart:
 	JL      psingleenter
 	PCALIGN $0x20
 
-pblock:
+pblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1402,7 +3080,7 @@ pcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          pblock
+	JGE          pblock8
 
 psingleenter:
 	ADDQ    $0x20, CX
@@ -1477,7 +3155,7 @@ TEXT ·innerProducts256(SB), NOSPLIT, $0-64
 	JL      wsingleenter
 	PCALIGN $0x20
 
-wblock:
+wblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1532,7 +3210,7 @@ wcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          wblock
+	JGE          wblock8
 
 wsingleenter:
 	ADDQ    $0x20, CX
@@ -1596,7 +3274,7 @@ plainstart:
 	JL      psingleenter
 	PCALIGN $0x20
 
-pblock:
+pblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1642,7 +3320,7 @@ pcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          pblock
+	JGE          pblock8
 
 psingleenter:
 	ADDQ    $0x20, CX
@@ -1715,7 +3393,7 @@ TEXT ·differences256(SB), NOSPLIT, $0-64
 	JL      wsingleenter
 	PCALIGN $0x20
 
-wblock:
+wblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1762,7 +3440,7 @@ wcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          wblock
+	JGE          wblock8
 
 wsingleenter:
 	ADDQ    $0x20, CX
@@ -1826,7 +3504,7 @@ plainstart:
 	JL      psingleenter
 	PCALIGN $0x20
 
-pblock:
+pblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -1872,7 +3550,7 @@ pcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          pblock
+	JGE          pblock8
 
 psingleenter:
 	ADDQ    $0x20, CX
@@ -1947,7 +3625,7 @@ TEXT ·mismatches256(SB), NOSPLIT, $0-64
 	JL      wsingleenter
 	PCALIGN $0x20
 
-wblock:
+wblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -2002,7 +3680,7 @@ wcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          wblock
+	JGE          wblock8
 
 wsingleenter:
 	ADDQ    $0x20, CX
@@ -2067,7 +3745,7 @@ plainstart:
 	JL      psingleenter
 	PCALIGN $0x20
 
-pblock:
+pblock8:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
@@ -2122,7 +3800,7 @@ pcolumn8:
 	VMOVUPD      Y8, 224(DI)(AX*8)
 	ADDQ         $0x20, AX
 	SUBQ         $0x20, CX
-	JGE          pblock
+	JGE          pblock8
 
 psingleenter:
 	ADDQ    $0x20, CX
@@ -2201,7 +3879,7 @@ TEXT ·sinSquares256(SB), NOSPLIT, $0-72
 	JL      wsingleenter
 	PCALIGN $0x20
 
-wblock:
+wblock2:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	XORL    R11, R11
@@ -2257,7 +3935,7 @@ wcolumn2:
 	VMOVUPD      Y2, 32(DI)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          wblock
+	JGE          wblock2
 
 wsingleenter:
 	ADDQ    $0x08, CX
@@ -2354,7 +4032,7 @@ plainstart:
 	JL      psingleenter
 	PCALIGN $0x20
 
-pblock:
+pblock2:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y2, Y2, Y2
 	XORL    R11, R11
@@ -2407,7 +4085,7 @@ pcolumn2:
 	VMOVUPD      Y2, 32(DI)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          pblock
+	JGE          pblock2
 
 psingleenter:
 	ADDQ    $0x08, CX
@@ -2512,7 +4190,7 @@ TEXT ·sinSquaresSlope256(SB), NOSPLIT, $0-72
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block2:
 	VXORPD  Y1, Y1, Y1
 	VXORPD  Y3, Y3, Y3
 	VXORPD  Y2, Y2, Y2
@@ -2595,7 +4273,7 @@ column2:
 	VMOVUPD      Y4, 32(BX)(AX*8)
 	ADDQ         $0x08, AX
 	SUBQ         $0x08, CX
-	JGE          block
+	JGE          block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -2729,7 +4407,7 @@ TEXT ·sinSums256(SB), NOSPLIT, $0-56
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block2:
 	VMOVUPD     (DX)(AX*8), Y7
 	VSUBPD      Y7, Y13, Y7
 	VMULPD      Y14, Y7, Y5
@@ -2794,7 +4472,7 @@ block:
 	VFMADD231PD Y11, Y6, Y4
 	ADDQ        $0x08, AX
 	SUBQ        $0x08, CX
-	JGE         block
+	JGE         block2
 
 singleenter:
 	ADDQ    $0x08, CX
@@ -2996,6 +4674,94 @@ done:
 	VUNPCKHPD    X7, X7, X1
 	VADDSD       X1, X7, X7
 	VMOVSD       X7, 24(DI)
+	VZEROUPPER
+	RET
+
+// func weightedSquares256x3(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+// Requires: AVX, FMA3
+TEXT ·weightedSquares256x3(SB), NOSPLIT, $0-56
+	MOVQ         sums+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         w+16(FP), DX
+	MOVQ         n+24(FP), CX
+	MOVQ         y+32(FP), BX
+	MOVQ         stride+40(FP), R8
+	MOVQ         index+48(FP), R9
+	SHLQ         $0x03, R8
+	VBROADCASTSD (SI), Y7
+	VXORPD       Y4, Y4, Y4
+	VBROADCASTSD 8(SI), Y8
+	VXORPD       Y5, Y5, Y5
+	VBROADCASTSD 16(SI), Y9
+	VXORPD       Y6, Y6, Y6
+	MOVQ         (R9), R10
+	IMULQ        R8, R10
+	ADDQ         BX, R10
+	MOVQ         8(R9), R11
+	IMULQ        R8, R11
+	ADDQ         BX, R11
+	IMULQ        16(R9), R8
+	ADDQ         BX, R8
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD     (DX)(AX*8), Y3
+	VSUBPD      (R10)(AX*8), Y7, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y4
+	VSUBPD      (R11)(AX*8), Y8, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y5
+	VSUBPD      (R8)(AX*8), Y9, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y6
+	ADDQ        $0x04, AX
+	SUBQ        $0x04, CX
+	JGE         single
+
+tailenter:
+	ADDQ        $0x04, CX
+	JZ          done
+	NEGQ        CX
+	LEAQ        lanemasks<>+0(SB), R15
+	VMOVUPD     32(R15)(CX*8), Y0
+	VMASKMOVPD  (DX)(AX*8), Y0, Y3
+	VMASKMOVPD  (R10)(AX*8), Y0, Y1
+	VSUBPD      Y1, Y7, Y1
+	VANDPD      Y0, Y1, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y4
+	VMASKMOVPD  (R11)(AX*8), Y0, Y1
+	VSUBPD      Y1, Y8, Y1
+	VANDPD      Y0, Y1, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y5
+	VMASKMOVPD  (R8)(AX*8), Y0, Y1
+	VSUBPD      Y1, Y9, Y1
+	VANDPD      Y0, Y1, Y1
+	VMULPD      Y3, Y1, Y2
+	VFMADD231PD Y2, Y1, Y6
+
+done:
+	MOVQ         sums+0(FP), DI
+	VEXTRACTF128 $0x01, Y4, X1
+	VADDPD       X1, X4, X4
+	VUNPCKHPD    X4, X4, X1
+	VADDSD       X1, X4, X4
+	VMOVSD       X4, (DI)
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPD       X1, X5, X5
+	VUNPCKHPD    X5, X5, X1
+	VADDSD       X1, X5, X5
+	VMOVSD       X5, 8(DI)
+	VEXTRACTF128 $0x01, Y6, X1
+	VADDPD       X1, X6, X6
+	VUNPCKHPD    X6, X6, X1
+	VADDSD       X1, X6, X6
+	VMOVSD       X6, 16(DI)
 	VZEROUPPER
 	RET
 
@@ -3349,6 +5115,110 @@ done:
 	VZEROUPPER
 	RET
 
+// func turnWaves256(cos *float64, sin *float64, turnCos *float64, turnSin *float64, n int)
+// Requires: AVX
+TEXT ·turnWaves256(SB), NOSPLIT, $0-40
+	MOVQ cos+0(FP), DI
+	MOVQ sin+8(FP), SI
+	MOVQ turnCos+16(FP), DX
+	MOVQ turnSin+24(FP), R8
+	MOVQ n+32(FP), CX
+
+row:
+	VBROADCASTSD (DX), Y1
+	VBROADCASTSD (R8), Y2
+	VMOVUPD      (DI), Y3
+	VMOVUPD      (SI), Y4
+	VMULPD       Y1, Y3, Y5
+	VMULPD       Y2, Y4, Y6
+	VSUBPD       Y6, Y5, Y5
+	VMOVUPD      Y5, (DI)
+	VMULPD       Y1, Y4, Y6
+	VMULPD       Y2, Y3, Y5
+	VADDPD       Y5, Y6, Y6
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      32(DI), Y3
+	VMOVUPD      32(SI), Y4
+	VMULPD       Y1, Y3, Y5
+	VMULPD       Y2, Y4, Y6
+	VSUBPD       Y6, Y5, Y5
+	VMOVUPD      Y5, 32(DI)
+	VMULPD       Y1, Y4, Y6
+	VMULPD       Y2, Y3, Y5
+	VADDPD       Y5, Y6, Y6
+	VMOVUPD      Y6, 32(SI)
+	ADDQ         $0x40, DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func waveSums256(sums *[5][8]float64, cos *float64, sin *float64, y *float64, n int)
+// Requires: AVX
+TEXT ·waveSums256(SB), NOSPLIT, $0-40
+	MOVQ   sums+0(FP), DI
+	MOVQ   cos+8(FP), SI
+	MOVQ   sin+16(FP), DX
+	MOVQ   y+24(FP), R8
+	MOVQ   n+32(FP), CX
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+
+row:
+	VBROADCASTSD (R8), Y11
+	VMOVUPD      (SI), Y12
+	VMOVUPD      (DX), Y13
+	VMULPD       Y12, Y11, Y14
+	VADDPD       Y14, Y1, Y1
+	VMULPD       Y13, Y11, Y14
+	VADDPD       Y14, Y2, Y2
+	VMULPD       Y12, Y12, Y14
+	VADDPD       Y14, Y3, Y3
+	VMULPD       Y13, Y13, Y14
+	VADDPD       Y14, Y4, Y4
+	VMULPD       Y12, Y13, Y14
+	VADDPD       Y14, Y5, Y5
+	VMOVUPD      32(SI), Y12
+	VMOVUPD      32(DX), Y13
+	VMULPD       Y12, Y11, Y14
+	VADDPD       Y14, Y6, Y6
+	VMULPD       Y13, Y11, Y14
+	VADDPD       Y14, Y7, Y7
+	VMULPD       Y12, Y12, Y14
+	VADDPD       Y14, Y8, Y8
+	VMULPD       Y13, Y13, Y14
+	VADDPD       Y14, Y9, Y9
+	VMULPD       Y12, Y13, Y14
+	VADDPD       Y14, Y10, Y10
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, DX
+	ADDQ         $0x08, R8
+	DECQ         CX
+	JNZ          row
+	VMOVUPD      Y1, (DI)
+	VMOVUPD      Y2, 64(DI)
+	VMOVUPD      Y3, 128(DI)
+	VMOVUPD      Y4, 192(DI)
+	VMOVUPD      Y5, 256(DI)
+	VMOVUPD      Y6, 32(DI)
+	VMOVUPD      Y7, 96(DI)
+	VMOVUPD      Y8, 160(DI)
+	VMOVUPD      Y9, 224(DI)
+	VMOVUPD      Y10, 288(DI)
+	VZEROUPPER
+	RET
+
 // func sum256(a *float64, n int) float64
 // Requires: AVX, SSE2
 TEXT ·sum256(SB), NOSPLIT, $0-24
@@ -3363,7 +5233,7 @@ TEXT ·sum256(SB), NOSPLIT, $0-24
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD (DI)(AX*8), Y5
 	VADDPD  Y5, Y1, Y1
 	VMOVUPD 32(DI)(AX*8), Y6
@@ -3374,7 +5244,7 @@ block:
 	VADDPD  Y8, Y4, Y4
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3402,10 +5272,10 @@ done:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X5
-	VADDPD       X5, X1, X1
-	VUNPCKHPD    X1, X1, X5
-	VADDSD       X5, X1, X1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
 	MOVSD        X1, ret+16(FP)
 	VZEROUPPER
 	RET
@@ -3425,7 +5295,7 @@ TEXT ·dot256(SB), NOSPLIT, $0-32
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD     (DI)(AX*8), Y5
 	VMOVUPD     (SI)(AX*8), Y9
 	VFMADD231PD Y9, Y5, Y1
@@ -3440,7 +5310,7 @@ block:
 	VFMADD231PD Y9, Y8, Y4
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3470,10 +5340,10 @@ done:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X5
-	VADDPD       X5, X1, X1
-	VUNPCKHPD    X1, X1, X5
-	VADDSD       X5, X1, X1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
 	MOVSD        X1, ret+24(FP)
 	VZEROUPPER
 	RET
@@ -3494,7 +5364,7 @@ TEXT ·tripleDot256(SB), NOSPLIT, $0-40
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD     (DI)(AX*8), Y5
 	VMOVUPD     (SI)(AX*8), Y9
 	VMULPD      Y9, Y5, Y5
@@ -3517,7 +5387,7 @@ block:
 	VFMADD231PD Y9, Y8, Y4
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3551,10 +5421,10 @@ done:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X5
-	VADDPD       X5, X1, X1
-	VUNPCKHPD    X1, X1, X5
-	VADDSD       X5, X1, X1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
 	MOVSD        X1, ret+32(FP)
 	VZEROUPPER
 	RET
@@ -3571,7 +5441,7 @@ TEXT ·mul256(SB), NOSPLIT, $0-32
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y1
 	VMOVUPD (DX)(AX*8), Y5
 	VMOVUPD 32(SI)(AX*8), Y2
@@ -3590,7 +5460,7 @@ block:
 	VMOVUPD Y4, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3634,7 +5504,7 @@ TEXT ·scale256(SB), NOSPLIT, $0-32
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y2
 	VMULPD  Y1, Y2, Y2
 	VMOVUPD Y2, (DI)(AX*8)
@@ -3649,7 +5519,7 @@ block:
 	VMOVUPD Y5, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3692,7 +5562,7 @@ TEXT ·affine256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD     (SI)(AX*8), Y2
 	VFMADD213PD Y6, Y1, Y2
 	VMOVUPD     Y2, (DI)(AX*8)
@@ -3707,7 +5577,7 @@ block:
 	VMOVUPD     Y5, 96(DI)(AX*8)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3751,7 +5621,7 @@ TEXT ·combine256(SB), NOSPLIT, $0-48
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD     (SI)(AX*8), Y3
 	VMOVUPD     (DX)(AX*8), Y7
 	VMOVUPD     32(SI)(AX*8), Y4
@@ -3774,7 +5644,7 @@ block:
 	VMOVUPD     Y6, 96(DI)(AX*8)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3820,7 +5690,7 @@ TEXT ·sqrt256(SB), NOSPLIT, $0-32
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y2
 	VMOVUPD 32(SI)(AX*8), Y3
 	VMOVUPD 64(SI)(AX*8), Y4
@@ -3839,7 +5709,7 @@ block:
 	VMOVUPD Y5, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3885,7 +5755,7 @@ TEXT ·inverse256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD     (SI)(AX*8), Y4
 	VMOVUPD     32(SI)(AX*8), Y5
 	VMOVUPD     64(SI)(AX*8), Y6
@@ -3904,7 +5774,7 @@ block:
 	VMOVUPD     Y7, 96(DI)(AX*8)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -3949,7 +5819,7 @@ TEXT ·rootInverse256(SB), NOSPLIT, $0-32
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y4
 	VMOVUPD 32(SI)(AX*8), Y5
 	VMOVUPD 64(SI)(AX*8), Y6
@@ -3984,7 +5854,7 @@ block:
 	VMOVUPD Y7, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -4036,7 +5906,7 @@ TEXT ·abs256(SB), NOSPLIT, $0-24
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y2
 	VMOVUPD 32(SI)(AX*8), Y3
 	VMOVUPD 64(SI)(AX*8), Y4
@@ -4051,7 +5921,7 @@ block:
 	VMOVUPD Y5, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -4095,7 +5965,7 @@ TEXT ·positive256(SB), NOSPLIT, $0-40
 	JL           singleenter
 	PCALIGN      $0x20
 
-block:
+block4:
 	VMOVUPD     (SI)(AX*8), Y4
 	VMOVUPD     32(SI)(AX*8), Y5
 	VMOVUPD     64(SI)(AX*8), Y6
@@ -4114,7 +5984,7 @@ block:
 	VMOVUPD     Y7, 96(DI)(AX*8)
 	ADDQ        $0x10, AX
 	SUBQ        $0x10, CX
-	JGE         block
+	JGE         block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -4159,7 +6029,7 @@ TEXT ·step256(SB), NOSPLIT, $0-24
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block4:
 	VMOVUPD (SI)(AX*8), Y4
 	VMOVUPD 32(SI)(AX*8), Y5
 	VMOVUPD 64(SI)(AX*8), Y6
@@ -4190,7 +6060,7 @@ block:
 	VMOVUPD Y7, 96(DI)(AX*8)
 	ADDQ    $0x10, AX
 	SUBQ    $0x10, CX
-	JGE     block
+	JGE     block4
 
 singleenter:
 	ADDQ    $0x10, CX
@@ -4242,7 +6112,7 @@ TEXT ·polynomial256(SB), NOSPLIT, $0-40
 	JL      singleenter
 	PCALIGN $0x20
 
-block:
+block6:
 	VBROADCASTSD (DX)(R8*8), Y13
 	VMOVUPD      (SI)(AX*8), Y1
 	VMOVAPD      Y13, Y7
@@ -4281,7 +6151,7 @@ coefficient6done:
 	VMOVUPD Y12, 160(DI)(AX*8)
 	ADDQ    $0x18, AX
 	SUBQ    $0x18, CX
-	JGE     block
+	JGE     block6
 
 singleenter:
 	ADDQ    $0x18, CX

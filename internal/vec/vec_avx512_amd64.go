@@ -9,6 +9,18 @@ package vec
 //go:noescape
 func expScaled512(dst *float64, src *float64, n int, a float64, b float64)
 
+// expDistances512 sets dst[j] = b·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²
+// for j < n; without weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func expDistances512(dst *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int, a float64, b float64)
+
+// expDistancesTimes512 sets dst[j] = by[j]·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²
+// for j < n and returns Σ_j by[j]·exp(a·s); without weights if w is nil. d ≥ 1.
+//
+//go:noescape
+func expDistancesTimes512(dst *float64, by *float64, n int, x *float64, w *float64, y *float64, stride int, index *int, d int, a float64) float64
+
 // rootDecay512 sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n.
 //
 //go:noescape
@@ -100,11 +112,35 @@ func sinSums512(x float64, f float64, w *float64, y *float64, n int) (square flo
 //go:noescape
 func weightedSquares512x8(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
 
+// weightedSquares512x7 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
+// q < 7.
+//
+//go:noescape
+func weightedSquares512x7(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedSquares512x6 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
+// q < 6.
+//
+//go:noescape
+func weightedSquares512x6(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedSquares512x5 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
+// q < 5.
+//
+//go:noescape
+func weightedSquares512x5(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
 // weightedSquares512x4 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
 // q < 4.
 //
 //go:noescape
 func weightedSquares512x4(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// weightedSquares512x3 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
+// q < 3.
+//
+//go:noescape
+func weightedSquares512x3(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
 
 // weightedSquares512x2 sets sums[q] = Σ_j w[j]·(x[q] − y[index[q]·stride + j])² over j < n, for
 // q < 2.
@@ -141,6 +177,18 @@ func weightedMismatches512x2(sums *float64, x *float64, w *float64, n int, y *fl
 //
 //go:noescape
 func weightedMismatches512x1(sums *float64, x *float64, w *float64, n int, y *float64, stride int, index *int)
+
+// turnWaves512 turns row i of eight waves by the angle with cosine turnCos[i] and sine
+// turnSin[i], for i < n. n ≥ 1.
+//
+//go:noescape
+func turnWaves512(cos *float64, sin *float64, turnCos *float64, turnSin *float64, n int)
+
+// waveSums512 sets sums to the sums over i < n of cos·y[i], sin·y[i], cos², sin² and cos·sin
+// for each of eight waves, whose row i is at 8·i. n ≥ 1.
+//
+//go:noescape
+func waveSums512(sums *[5][8]float64, cos *float64, sin *float64, y *float64, n int)
 
 // sum512 returns Σ a[j] over j < n.
 //

@@ -377,6 +377,8 @@ func TestBounds(t *testing.T) {
 			"SquaredDistances weights": func() { SquaredDistances(long[:1], long, short[:1], long, 1, []int{0, 1}) },
 			"SquaredDistances columns": func() { SquaredDistances(short[:2], short, nil, long, 2, []int{0, 2}) },
 			"SquaredDistances index":   func() { SquaredDistances(short[:2], short, nil, long, 2, []int{-1}) },
+			"ExpDistances columns":     func() { ExpDistances(short[:2], short, nil, long, 2, []int{0, 2}, 1, 1) },
+			"ExpDistancesTimes by":     func() { ExpDistancesTimes(long, short, long, nil, long, 1, []int{0}, 1) },
 			"InnerProducts point":      func() { InnerProducts(long[:1], short[:1], nil, long, 1, []int{0, 1}) },
 			"Differences columns":      func() { Differences(short[:2], short, nil, long, 2, []int{0, 2}) },
 			"SinSquares frequencies":   func() { SinSquares(long[:1], long, nil, short[:1], long, 1, []int{0, 1}) },

@@ -269,14 +269,11 @@ func (k *Kernel) Scratch() int { return k.Rows() / group * Threads }
 // Assemble adds the derivatives by log θ to grad, from the sums of a contraction and
 // the values that Uniforms returned.
 func (k *Kernel) Assemble(grad, theta, values, result []float64) {
-	sums, columns := make([]float64, len(k.gradient.Sums)), make([][]float64, len(k.gradient.Columns))
-	for c, s := range k.gradient.Columns {
-		columns[c] = make([]float64, 2*len(k.features[s.Feature].Dims))
-	}
+	sums := make([]float64, k.gradient.NumSums())
 	for r, p := range k.rows() {
 		switch {
 		case p.columns >= 0:
-			columns[p.columns][p.element] = result[r]
+			sums[k.gradient.ColumnOffset(p.columns)+p.element] = result[r]
 		case p.element >= 0:
 			sums[p.element] = result[r]
 		}
@@ -285,5 +282,5 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 	for i, v := range theta {
 		inverse[i] = 1 / v
 	}
-	k.gradient.Assemble(grad, inverse, values, sums, columns)
+	k.gradient.Assemble(grad, k.gradient.Factors(nil, inverse, values), sums)
 }

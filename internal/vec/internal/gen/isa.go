@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -78,6 +80,11 @@ func (t *isa) scalar(name string) reg.Register {
 // change i. body receives the number of vectors; vector v begins at element i +
 // v·lanes.
 func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors int)) {
+	t.loops(name, n, i, []int{unroll}, body)
+}
+
+// loops is loop with several numbers of vectors at a time, one after the other.
+func (t *isa) loops(name string, n, i reg.Register, unrolls []int, body func(vectors int)) {
 	XORL(i.(reg.GP).As32(), i.(reg.GP).As32())
 	single, tail, done := name+"single", name+"tail", name+"done"
 	step := func(label, next string, vectors int) {
@@ -92,8 +99,14 @@ func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors
 		Label(next + "enter")
 		ADDQ(Imm(vectors*t.Lanes), n)
 	}
-	if unroll > 1 {
-		step(name+"block", single, unroll)
+	for k, unroll := range unrolls {
+		next := single
+		if k+1 < len(unrolls) {
+			next = fmt.Sprintf("%sblock%d", name, unrolls[k+1])
+		}
+		if unroll > 1 {
+			step(fmt.Sprintf("%sblock%d", name, unroll), next, unroll)
+		}
 	}
 	step(single, tail, 1)
 	JZ(Ref(done))

@@ -2,11 +2,12 @@
 //
 //	go run . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //
-// The routines: the exponential and what is built on it (exp.go), the logarithm
-// (log.go), sines and cosines (turns.go), sums over columns (distance.go), sums
-// over rows (reduce.go), elementwise arithmetic (elementwise.go) and other
-// functions of an element (functions.go). The same code generates each routine for
-// both instruction sets; isa.go holds the differences.
+// The routines: the exponential and what is built on it (exp.go), exponentials of
+// distances (fused.go), the logarithm (log.go), sines and cosines (turns.go), waves of a
+// periodogram (waves.go), sums over columns (distance.go), sums over rows (reduce.go),
+// elementwise arithmetic (elementwise.go) and other functions of an element
+// (functions.go). The same code generates each routine for both instruction sets;
+// isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
 // generator of cpu/blas.
@@ -21,6 +22,8 @@ func main() {
 // routines generates the routines of an instruction set.
 func (t *isa) routines() {
 	t.expScaled()
+	t.expDistances(false)
+	t.expDistances(true)
 	t.rootDecay(valueOnly)
 	t.rootDecay(withSlope)
 	t.rootDecay(withPole)
@@ -36,11 +39,14 @@ func (t *isa) routines() {
 	t.sinSquares()
 	t.sinSquaresSlope()
 	t.sinSums()
-	for _, mode := range []columnMode{squares, unequal} {
-		for g := t.maxColumns; g >= 1; g /= 2 {
-			t.weightedSums(mode, g)
-		}
+	for g := t.maxColumns; g >= 1; g-- {
+		t.weightedSums(squares, g)
 	}
+	for g := t.maxColumns; g >= 1; g /= 2 {
+		t.weightedSums(unequal, g)
+	}
+	t.turnWaves()
+	t.waveSums()
 	t.dot(1)
 	t.dot(2)
 	t.dot(3)

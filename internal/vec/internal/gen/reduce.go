@@ -7,6 +7,15 @@ import (
 	. "gpfit/internal/asm"
 )
 
+// totalOfFour leaves the sum of the lanes of four registers below 16 in the lowest lane of the
+// first. It destroys the others.
+func (t *isa) totalOfFour(acc []reg.Register) {
+	VADDPD(acc[1], acc[0], acc[0])
+	VADDPD(acc[3], acc[2], acc[2])
+	VADDPD(acc[2], acc[0], acc[0])
+	t.total(acc[0], acc[1])
+}
+
 // dot generates the sum of one row, or of products of two or three rows. Four
 // accumulators hide the latency of an FMA; they are added pairwise at the end.
 func (t *isa) dot(factors int) {
@@ -44,10 +53,7 @@ func (t *isa) dot(factors int) {
 			VFMADD231PD(y, x[v], acc[v])
 		}
 	})
-	VADDPD(acc[1], acc[0], acc[0])
-	VADDPD(acc[3], acc[2], acc[2])
-	VADDPD(acc[2], acc[0], acc[0])
-	t.total(acc[0], x[0])
+	t.totalOfFour(acc)
 	Store(acc[0].(reg.Vec).AsX(), ReturnIndex(0))
 	Ret()
 }
