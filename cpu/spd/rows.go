@@ -9,7 +9,7 @@ type RowBlock struct {
 	x      []float64
 }
 
-// NewRows returns space for so many rows.
+// NewRowBlock returns space for so many rows.
 func (m *Symmetric) NewRowBlock(rows int) *RowBlock {
 	return &RowBlock{m: m, x: aligned(m.rowsNumbers(rows))}
 }
