@@ -20,6 +20,7 @@ func TestInstructionCounts(t *testing.T) {
 		"tileSolveNEONx1":   {32, 8, 2, 4},
 		"choleskyNEON":      {32, 8, 2, 4},
 		"squaresNEON":       {8, 4, 0, 3},
+		"panelVectorNEON":   {8, 5, 0, 4},
 	}
 	text, err := os.ReadFile("kernels_neon_arm64.s")
 	if err != nil {

@@ -13,6 +13,9 @@ const (
 // SolveEquations replaces the right-hand sides b by Σ⁻¹·b. There are count of them, of N
 // numbers each, one after the other. If ctx ends, it returns the error of ctx.
 func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) error {
+	if count == 1 {
+		return m.solveVector(ctx, b[:m.n])
+	}
 	l := m.lanes
 	panels := (count + l - 1) / l
 	if len(m.sides) < panels*l*m.order {
@@ -21,10 +24,20 @@ func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) 
 	s := substitution{Symmetric: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(unknowns)}
 	s.load(b, count)
 	s.scratch = m.workers(unknowns * l)
-	for _, task := range []func(worker int, t pair) int64{s.forward, s.backward} {
-		m.run.begin(ctx, s.blocks, nil)
-		for i := range s.blocks {
-			for j := i; j < s.blocks; j++ {
+	if err := m.substitute(ctx, s.blocks, s.forward, s.backward); err != nil {
+		return err
+	}
+	s.unload(b, count)
+	return nil
+}
+
+// substitute executes the tasks of a forward and of a backward substitution in blocks of
+// unknowns: block (i, i) is solved, and then subtracted from each later block j.
+func (m *Symmetric) substitute(ctx context.Context, blocks int, forward, backward func(worker int, t pair) int64) error {
+	for _, task := range []func(worker int, t pair) int64{forward, backward} {
+		m.run.begin(ctx, blocks, nil)
+		for i := range blocks {
+			for j := i; j < blocks; j++ {
 				m.run.add(i, j)
 			}
 		}
@@ -32,8 +45,14 @@ func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) 
 			return err
 		}
 	}
-	s.unload(b, count)
 	return nil
+}
+
+// ready waits for what a task of a substitution needs. The counter of a block is the number
+// of blocks subtracted from it, plus one if it is solved. It returns false if the operation
+// has stopped.
+func (r *run) ready(t pair) bool {
+	return r.await(t.j, t.i) && (t.i == t.j || r.await(t.i, t.i+1))
 }
 
 // A substitution solves L·y = b and Lᵀ·x = y in panels of right-hand sides. Each block of
@@ -80,24 +99,18 @@ func (s *substitution) each(f func(p, nv int)) {
 	}
 }
 
-// ready waits for what a task needs: block t.j, from which it subtracts block t.i, or which
-// it solves if they are the same. It returns false if the operation has stopped.
-func (s *substitution) ready(t pair) bool {
-	return s.run.await(t.j, t.i) && (t.i == t.j || s.run.await(t.i, t.i+1))
-}
-
-// bounds returns the unknowns of a block.
-func (s *substitution) bounds(block int) (i0, i1 int) {
-	return block * unknowns, min((block+1)*unknowns, s.order)
+// unknownsOf returns the unknowns of a block.
+func (m *Symmetric) unknownsOf(block int) (i0, i1 int) {
+	return block * unknowns, min((block+1)*unknowns, m.order)
 }
 
 // forward solves a block of unknowns of L·y = b, or subtracts one from a later block.
 func (s *substitution) forward(_ int, t pair) int64 {
-	if !s.ready(t) {
+	if !s.run.ready(t) {
 		return 0
 	}
-	i0, i1 := s.bounds(t.i)
-	c0, c1 := s.bounds(t.j)
+	i0, i1 := s.unknownsOf(t.i)
+	c0, c1 := s.unknownsOf(t.j)
 	stride := s.lanes * s.order
 	for c := c0; c < c1; c += s.lanes {
 		s.each(func(p, nv int) {
@@ -115,11 +128,11 @@ func (s *substitution) forward(_ int, t pair) int64 {
 // backward solves a block of unknowns of Lᵀ·x = y, or subtracts one from an earlier block.
 // Blocks count from the last.
 func (s *substitution) backward(worker int, t pair) int64 {
-	if !s.ready(t) {
+	if !s.run.ready(t) {
 		return 0
 	}
-	i0, i1 := s.bounds(s.blocks - 1 - t.i)
-	c0, c1 := s.bounds(s.blocks - 1 - t.j)
+	i0, i1 := s.unknownsOf(s.blocks - 1 - t.i)
+	c0, c1 := s.unknownsOf(s.blocks - 1 - t.j)
 	l, stride := s.lanes, s.lanes*s.order
 	columns := s.scratch[worker]
 	for c := c1 - l; c >= c0; c -= l {

@@ -81,3 +81,29 @@ func (ks *kernels) squares(n int, x, sums *float64) {
 		squaresGo(n, x, sums)
 	}
 }
+
+// panelVector subtracts the product of k columns of a panel, a positive multiple of the
+// lanes, and the vector x from the numbers at y, one for each row.
+func (ks *kernels) panelVector(k int, p, x, y *float64) {
+	switch ks.set {
+	case avx512:
+		panelVector512(k/4, p, x, y)
+	case avx2:
+		panelVector256(k/4, p, x, y)
+	default:
+		panelVectorGo(k, p, x, y)
+	}
+}
+
+// panelTransposedVector subtracts the products of the columns of a panel with the vector x,
+// one number for each row, from the k numbers at y. k is a positive multiple of the lanes.
+func (ks *kernels) panelTransposedVector(k int, p, x, y *float64) {
+	switch ks.set {
+	case avx512:
+		panelTransposedVector512(k/8, p, x, y)
+	case avx2:
+		panelTransposedVector256(k/4, p, x, y)
+	default:
+		panelTransposedVectorGo(k, p, x, y)
+	}
+}

@@ -60,3 +60,23 @@ func (ks *kernels) squares(n int, x, sums *float64) {
 	}
 	squaresNEON(n/4, x, sums)
 }
+
+// panelVector subtracts the product of k columns of a panel, a positive multiple of the
+// lanes, and the vector x from the numbers at y, one for each row.
+func (ks *kernels) panelVector(k int, p, x, y *float64) {
+	if ks.set != neon {
+		panelVectorGo(k, p, x, y)
+		return
+	}
+	panelVectorNEON(k/4, p, x, y)
+}
+
+// panelTransposedVector subtracts the products of the columns of a panel with the vector x,
+// one number for each row, from the k numbers at y. k is a positive multiple of the lanes.
+func (ks *kernels) panelTransposedVector(k int, p, x, y *float64) {
+	if ks.set != neon {
+		panelTransposedVectorGo(k, p, x, y)
+		return
+	}
+	panelTransposedVectorNEON(k/4, p, x, y)
+}

@@ -69,3 +69,15 @@ func transpose256(n int, src *float64, ss int, sstep int, dst *float64, ds int, 
 //
 //go:noescape
 func squares256(n int, x *float64, sums *float64)
+
+// panelVector256 subtracts the product of 4·k columns of the panel p and the vector x from the 4
+// numbers at y; k > 0.
+//
+//go:noescape
+func panelVector256(k int, p *float64, x *float64, y *float64)
+
+// panelTransposedVector256 subtracts the products of the columns of the panel p with the 4 numbers at x
+// from the 4·k numbers at y; k > 0.
+//
+//go:noescape
+func panelTransposedVector256(k int, p *float64, x *float64, y *float64)

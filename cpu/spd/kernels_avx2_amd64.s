@@ -1475,3 +1475,72 @@ loop:
 	VMOVUPD     Y1, (DI)
 	VZEROUPPER
 	RET
+
+// func panelVector256(k int, p *float64, x *float64, y *float64)
+// Requires: AVX, FMA3
+TEXT ·panelVector256(SB), NOSPLIT, $0-32
+	MOVQ    k+0(FP), AX
+	MOVQ    p+8(FP), SI
+	MOVQ    x+16(FP), CX
+	MOVQ    y+24(FP), DI
+	VXORPD  Y0, Y0, Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	PCALIGN $0x20
+
+loop:
+	VBROADCASTSD (CX), Y4
+	VFMADD231PD  (SI), Y4, Y0
+	VBROADCASTSD 8(CX), Y5
+	VFMADD231PD  32(SI), Y5, Y1
+	VBROADCASTSD 16(CX), Y6
+	VFMADD231PD  64(SI), Y6, Y2
+	VBROADCASTSD 24(CX), Y7
+	VFMADD231PD  96(SI), Y7, Y3
+	ADDQ         $0x20, CX
+	ADDQ         $0x00000080, SI
+	DECQ         AX
+	JNZ          loop
+	VADDPD       Y1, Y0, Y0
+	VADDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VMOVUPD      (DI), Y1
+	VSUBPD       Y0, Y1, Y1
+	VMOVUPD      Y1, (DI)
+	VZEROUPPER
+	RET
+
+// func panelTransposedVector256(k int, p *float64, x *float64, y *float64)
+// Requires: AVX
+TEXT ·panelTransposedVector256(SB), NOSPLIT, $0-32
+	MOVQ    k+0(FP), AX
+	MOVQ    p+8(FP), SI
+	MOVQ    x+16(FP), CX
+	MOVQ    y+24(FP), DI
+	VMOVUPD (CX), Y4
+	PCALIGN $0x20
+
+loop:
+	VMULPD     (SI), Y4, Y0
+	VMULPD     32(SI), Y4, Y1
+	VMULPD     64(SI), Y4, Y2
+	VMULPD     96(SI), Y4, Y3
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y1, Y0, Y0
+	VADDPD     Y5, Y0, Y0
+	VUNPCKHPD  Y3, Y2, Y5
+	VUNPCKLPD  Y3, Y2, Y2
+	VADDPD     Y5, Y2, Y2
+	VPERM2F128 $0x31, Y2, Y0, Y5
+	VPERM2F128 $0x20, Y2, Y0, Y0
+	VADDPD     Y5, Y0, Y0
+	VMOVUPD    (DI), Y5
+	VSUBPD     Y0, Y5, Y5
+	VMOVUPD    Y5, (DI)
+	ADDQ       $0x00000080, SI
+	ADDQ       $0x20, DI
+	DECQ       AX
+	JNZ        loop
+	VZEROUPPER
+	RET

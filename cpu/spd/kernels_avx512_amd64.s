@@ -2687,3 +2687,88 @@ loop:
 	VMOVUPD     Z1, (DI)
 	VZEROUPPER
 	RET
+
+// func panelVector512(k int, p *float64, x *float64, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·panelVector512(SB), NOSPLIT, $0-32
+	MOVQ    k+0(FP), AX
+	MOVQ    p+8(FP), SI
+	MOVQ    x+16(FP), CX
+	MOVQ    y+24(FP), DI
+	VPXORQ  Z0, Z0, Z0
+	VPXORQ  Z1, Z1, Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	PCALIGN $0x20
+
+loop:
+	VBROADCASTSD (CX), Z4
+	VFMADD231PD  (SI), Z4, Z0
+	VBROADCASTSD 8(CX), Z5
+	VFMADD231PD  64(SI), Z5, Z1
+	VBROADCASTSD 16(CX), Z6
+	VFMADD231PD  128(SI), Z6, Z2
+	VBROADCASTSD 24(CX), Z7
+	VFMADD231PD  192(SI), Z7, Z3
+	ADDQ         $0x20, CX
+	ADDQ         $0x00000100, SI
+	DECQ         AX
+	JNZ          loop
+	VADDPD       Z1, Z0, Z0
+	VADDPD       Z3, Z2, Z2
+	VADDPD       Z2, Z0, Z0
+	VMOVUPD      (DI), Z1
+	VSUBPD       Z0, Z1, Z1
+	VMOVUPD      Z1, (DI)
+	VZEROUPPER
+	RET
+
+// func panelTransposedVector512(k int, p *float64, x *float64, y *float64)
+// Requires: AVX, AVX512F
+TEXT ·panelTransposedVector512(SB), NOSPLIT, $0-32
+	MOVQ    k+0(FP), AX
+	MOVQ    p+8(FP), SI
+	MOVQ    x+16(FP), CX
+	MOVQ    y+24(FP), DI
+	VMOVUPD (CX), Z8
+	PCALIGN $0x20
+
+loop:
+	VMULPD     (SI), Z8, Z0
+	VMULPD     64(SI), Z8, Z1
+	VMULPD     128(SI), Z8, Z2
+	VMULPD     192(SI), Z8, Z3
+	VMULPD     256(SI), Z8, Z4
+	VMULPD     320(SI), Z8, Z5
+	VMULPD     384(SI), Z8, Z6
+	VMULPD     448(SI), Z8, Z7
+	VUNPCKHPD  Z1, Z0, Z9
+	VUNPCKLPD  Z1, Z0, Z0
+	VADDPD     Z9, Z0, Z0
+	VUNPCKHPD  Z3, Z2, Z9
+	VUNPCKLPD  Z3, Z2, Z2
+	VADDPD     Z9, Z2, Z2
+	VUNPCKHPD  Z5, Z4, Z9
+	VUNPCKLPD  Z5, Z4, Z4
+	VADDPD     Z9, Z4, Z4
+	VUNPCKHPD  Z7, Z6, Z9
+	VUNPCKLPD  Z7, Z6, Z6
+	VADDPD     Z9, Z6, Z6
+	VSHUFF64X2 $0xdd, Z2, Z0, Z9
+	VSHUFF64X2 $0x88, Z2, Z0, Z0
+	VADDPD     Z9, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z4, Z9
+	VSHUFF64X2 $0x88, Z6, Z4, Z4
+	VADDPD     Z9, Z4, Z4
+	VSHUFF64X2 $0xdd, Z4, Z0, Z9
+	VSHUFF64X2 $0x88, Z4, Z0, Z0
+	VADDPD     Z9, Z0, Z0
+	VMOVUPD    (DI), Z9
+	VSUBPD     Z0, Z9, Z9
+	VMOVUPD    Z9, (DI)
+	ADDQ       $0x00000200, SI
+	ADDQ       $0x40, DI
+	DECQ       AX
+	JNZ        loop
+	VZEROUPPER
+	RET

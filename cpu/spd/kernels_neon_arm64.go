@@ -61,3 +61,15 @@ func transposeNEON(n int, src *float64, ss int, sstep int, dst *float64, ds int,
 //
 //go:noescape
 func squaresNEON(n int, x *float64, sums *float64)
+
+// panelVectorNEON subtracts the product of 4·k columns of the panel p and the vector x from the 4
+// numbers at y; k > 0.
+//
+//go:noescape
+func panelVectorNEON(k int, p *float64, x *float64, y *float64)
+
+// panelTransposedVectorNEON subtracts the products of the columns of the panel p with the 4 numbers at x
+// from the 4·k numbers at y; k > 0.
+//
+//go:noescape
+func panelTransposedVectorNEON(k int, p *float64, x *float64, y *float64)

@@ -1816,3 +1816,93 @@ loop:
 	WORD $0x4e75d529 // fadd v9.2d, v9.2d, v21.2d
 	FSTPQ (F8, F9), 0(R2)
 	RET
+
+// func panelVectorNEON(k int, p *float64, x *float64, y *float64)
+TEXT ·panelVectorNEON(SB), NOSPLIT, $0-32
+	MOVD k+0(FP), R0
+	MOVD p+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD y+24(FP), R3
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+
+loop:
+	FLDPQ 0(R2), (F16, F17)
+	FLDPQ 0(R1), (F18, F19)
+	WORD $0x4fd01240 // fmla v0.2d, v18.2d, v16.d[0]
+	WORD $0x4fd01261 // fmla v1.2d, v19.2d, v16.d[0]
+	FLDPQ 32(R1), (F20, F21)
+	WORD $0x4fd01a82 // fmla v2.2d, v20.2d, v16.d[1]
+	WORD $0x4fd01aa3 // fmla v3.2d, v21.2d, v16.d[1]
+	FLDPQ 64(R1), (F22, F23)
+	WORD $0x4fd112c4 // fmla v4.2d, v22.2d, v17.d[0]
+	WORD $0x4fd112e5 // fmla v5.2d, v23.2d, v17.d[0]
+	FLDPQ 96(R1), (F24, F25)
+	WORD $0x4fd11b06 // fmla v6.2d, v24.2d, v17.d[1]
+	WORD $0x4fd11b27 // fmla v7.2d, v25.2d, v17.d[1]
+	ADD $32, R2, R2
+	ADD $128, R1, R1
+	SUBS $1, R0, R0
+	BNE loop
+	FLDPQ 0(R3), (F16, F17)
+	WORD $0x4e62d400 // fadd v0.2d, v0.2d, v2.2d
+	WORD $0x4e66d484 // fadd v4.2d, v4.2d, v6.2d
+	WORD $0x4e64d400 // fadd v0.2d, v0.2d, v4.2d
+	WORD $0x4ee0d610 // fsub v16.2d, v16.2d, v0.2d
+	WORD $0x4e63d421 // fadd v1.2d, v1.2d, v3.2d
+	WORD $0x4e67d4a5 // fadd v5.2d, v5.2d, v7.2d
+	WORD $0x4e65d421 // fadd v1.2d, v1.2d, v5.2d
+	WORD $0x4ee1d631 // fsub v17.2d, v17.2d, v1.2d
+	FSTPQ (F16, F17), 0(R3)
+	RET
+
+// func panelTransposedVectorNEON(k int, p *float64, x *float64, y *float64)
+TEXT ·panelTransposedVectorNEON(SB), NOSPLIT, $0-32
+	MOVD k+0(FP), R0
+	MOVD p+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD y+24(FP), R3
+	FLDPQ 0(R2), (F8, F9)
+
+loop:
+	FLDPQ 0(R1), (F0, F1)
+	WORD $0x6e68dc00 // fmul v0.2d, v0.2d, v8.2d
+	WORD $0x6e69dc21 // fmul v1.2d, v1.2d, v9.2d
+	FLDPQ 32(R1), (F2, F3)
+	WORD $0x6e68dc42 // fmul v2.2d, v2.2d, v8.2d
+	WORD $0x6e69dc63 // fmul v3.2d, v3.2d, v9.2d
+	FLDPQ 64(R1), (F4, F5)
+	WORD $0x6e68dc84 // fmul v4.2d, v4.2d, v8.2d
+	WORD $0x6e69dca5 // fmul v5.2d, v5.2d, v9.2d
+	FLDPQ 96(R1), (F6, F7)
+	WORD $0x6e68dcc6 // fmul v6.2d, v6.2d, v8.2d
+	WORD $0x6e69dce7 // fmul v7.2d, v7.2d, v9.2d
+	FLDPQ 0(R3), (F16, F17)
+	VZIP1 V2.D2, V0.D2, V10.D2
+	VZIP2 V2.D2, V0.D2, V11.D2
+	WORD $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
+	VZIP1 V3.D2, V1.D2, V12.D2
+	VZIP2 V3.D2, V1.D2, V13.D2
+	WORD $0x4e6dd58c // fadd v12.2d, v12.2d, v13.2d
+	WORD $0x4e6cd54a // fadd v10.2d, v10.2d, v12.2d
+	WORD $0x4eead610 // fsub v16.2d, v16.2d, v10.2d
+	VZIP1 V6.D2, V4.D2, V10.D2
+	VZIP2 V6.D2, V4.D2, V11.D2
+	WORD $0x4e6bd54a // fadd v10.2d, v10.2d, v11.2d
+	VZIP1 V7.D2, V5.D2, V12.D2
+	VZIP2 V7.D2, V5.D2, V13.D2
+	WORD $0x4e6dd58c // fadd v12.2d, v12.2d, v13.2d
+	WORD $0x4e6cd54a // fadd v10.2d, v10.2d, v12.2d
+	WORD $0x4eead631 // fsub v17.2d, v17.2d, v10.2d
+	FSTPQ (F16, F17), 0(R3)
+	ADD $128, R1, R1
+	ADD $32, R3, R3
+	SUBS $1, R0, R0
+	BNE loop
+	RET

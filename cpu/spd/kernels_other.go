@@ -17,3 +17,9 @@ func (ks *kernels) transposeTiles(n int, src *float64, ss, sstep int, dst *float
 }
 
 func (ks *kernels) squares(n int, x, sums *float64) { squaresGo(n, x, sums) }
+
+func (ks *kernels) panelVector(k int, p, x, y *float64) { panelVectorGo(k, p, x, y) }
+
+func (ks *kernels) panelTransposedVector(k int, p, x, y *float64) {
+	panelTransposedVectorGo(k, p, x, y)
+}

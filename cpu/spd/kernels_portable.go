@@ -150,3 +150,28 @@ func squaresGo(n int, x, sums *float64) {
 		}
 	}
 }
+
+func panelVectorGo(k int, p, x, y *float64) {
+	columns, out := at(p, 0, k*goLanes), at(y, 0, goLanes)
+	var s0, s1, s2, s3 float64
+	for c, v := range at(x, 0, k) {
+		column := columns[c*goLanes : (c+1)*goLanes]
+		s0 += column[0] * v
+		s1 += column[1] * v
+		s2 += column[2] * v
+		s3 += column[3] * v
+	}
+	out[0] -= s0
+	out[1] -= s1
+	out[2] -= s2
+	out[3] -= s3
+}
+
+func panelTransposedVectorGo(k int, p, x, y *float64) {
+	v := at(x, 0, goLanes)
+	for c, out := range at(y, 0, k) {
+		column := at(p, c*goLanes, goLanes)
+		pair := float64(column[0]*v[0]) + float64(column[1]*v[1])
+		at(y, c, 1)[0] = out - (pair + (float64(column[2]*v[2]) + float64(column[3]*v[3])))
+	}
+}

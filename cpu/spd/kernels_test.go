@@ -400,3 +400,39 @@ func TestSquareKernels(t *testing.T) {
 		}
 	})
 }
+
+func TestVectorKernels(t *testing.T) {
+	eachKernel(t, func(t *testing.T, ks kernels, p *place) {
+		l := ks.lanes
+		for k := l; k <= 48; k += l {
+			panel, long, short := p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
+			ks.panelVector(k, panel.p(), long.p(), short.p())
+			if panel.written() || long.written() || short.changed() {
+				t.Fatalf("panelVector, %d columns %s: other memory changed", k, p.name)
+			}
+			for r, got := range short.array(0) {
+				want := sum{short.old(0)[r], math.Abs(short.old(0)[r])}
+				for c, x := range long.array(0) {
+					want.add(-panel.array(0)[c*l+r] * x)
+				}
+				if want.differs(got, k+1) {
+					t.Fatalf("panelVector, %d columns %s: %v, want %v", k, p.name, got, want.value)
+				}
+			}
+			panel, long, short = p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
+			ks.panelTransposedVector(k, panel.p(), short.p(), long.p())
+			if panel.written() || short.written() || long.changed() {
+				t.Fatalf("panelTransposedVector, %d columns %s: other memory changed", k, p.name)
+			}
+			for c, got := range long.array(0) {
+				want := sum{long.old(0)[c], math.Abs(long.old(0)[c])}
+				for r, x := range short.array(0) {
+					want.add(-panel.array(0)[c*l+r] * x)
+				}
+				if want.differs(got, l+1) {
+					t.Fatalf("panelTransposedVector, %d columns %s: %v, want %v", k, p.name, got, want.value)
+				}
+			}
+		}
+	})
+}

@@ -110,6 +110,9 @@ func (f *File) FADD(d, n, m V) { f.threeVectors(0x4e60d400, "fadd", d, n, m) }
 // FSUB sets d to n − m.
 func (f *File) FSUB(d, n, m V) { f.threeVectors(0x4ee0d400, "fsub", d, n, m) }
 
+// FMUL sets d to n·m.
+func (f *File) FMUL(d, n, m V) { f.threeVectors(0x6e60dc00, "fmul", d, n, m) }
+
 // FMLAVector adds n·m to d, with one rounding.
 func (f *File) FMLAVector(d, n, m V) { f.I("VFMLA V%d.D2, V%d.D2, V%d.D2", m, n, d) }
 

@@ -24,6 +24,8 @@ func (t *isa) tileRoutines() {
 	t.cholesky()
 	t.transpose()
 	t.squares()
+	t.panelVector()
+	t.panelTransposedVector()
 }
 
 // panel returns an operand in panel v of those that begin at base and are stride, or half
@@ -239,5 +241,88 @@ func (t *isa) squares() {
 	VADDPD(acc[2], acc[3], acc[2])
 	VADDPD(acc[0], acc[2], acc[0])
 	VMOVUPD(acc[0], Mem(sums, 0))
+	Ret()
+}
+
+// panelVector generates the product of a panel and a vector.
+func (t *isa) panelVector() {
+	name := "panelVector" + t.Suffix
+	Leaf(name, "func(k int, p, x, y *float64)",
+		name+fmt.Sprintf(" subtracts the product of 4·k columns of the panel p and the vector x from the %d", t.Lanes),
+		"numbers at y; k > 0.")
+	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
+	Load(Param("k"), k)
+	Load(Param("p"), p)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	const unroll = 4
+	for u := range unroll {
+		t.Zero(t.Vec[u])
+	}
+	Align(32)
+	Label("loop")
+	for u := range unroll {
+		VBROADCASTSD(Mem(x, 8*u), t.Vec[unroll+u])
+		VFMADD231PD(Mem(p, u*t.VB()), t.Vec[unroll+u], t.Vec[u])
+	}
+	ADDQ(Imm(8*unroll), x)
+	ADDQ(Imm(unroll*t.VB()), p)
+	DECQ(k)
+	JNZ(Ref("loop"))
+	VADDPD(t.Vec[1], t.Vec[0], t.Vec[0])
+	VADDPD(t.Vec[3], t.Vec[2], t.Vec[2])
+	VADDPD(t.Vec[2], t.Vec[0], t.Vec[0])
+	VMOVUPD(Mem(y, 0), t.Vec[1])
+	VSUBPD(t.Vec[0], t.Vec[1], t.Vec[1])
+	VMOVUPD(t.Vec[1], Mem(y, 0))
+	Ret()
+}
+
+// panelTransposedVector generates the product of a transposed panel and a vector. It sums
+// the elements of each column in pairs, then the pairs, and so on.
+func (t *isa) panelTransposedVector() {
+	name := "panelTransposedVector" + t.Suffix
+	Leaf(name, "func(k int, p, x, y *float64)",
+		name+fmt.Sprintf(" subtracts the products of the columns of the panel p with the %d numbers at x", t.Lanes),
+		fmt.Sprintf("from the %d·k numbers at y; k > 0.", t.Lanes))
+	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
+	Load(Param("k"), k)
+	Load(Param("p"), p)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	v := t.Vec
+	factor, n := v[t.Lanes], t.Lanes
+	VMOVUPD(Mem(x, 0), factor)
+	Align(32)
+	Label("loop")
+	for c := range n {
+		VMULPD(Mem(p, c*t.VB()), factor, v[c])
+	}
+	spare := v[n+1]
+	for j := 0; j < n; j += 2 { // sums of two lanes, in v[0], v[2] …
+		VUNPCKHPD(v[j+1], v[j], spare)
+		VUNPCKLPD(v[j+1], v[j], v[j])
+		VADDPD(spare, v[j], v[j])
+	}
+	if t.Wide() {
+		for step := 2; step < n; step *= 2 {
+			for j := 0; j < n; j += 2 * step {
+				VSHUFF64X2(operand.Imm(0xdd), v[j+step], v[j], spare)
+				VSHUFF64X2(operand.Imm(0x88), v[j+step], v[j], v[j])
+				VADDPD(spare, v[j], v[j])
+			}
+		}
+	} else {
+		VPERM2F128(operand.Imm(0x31), v[2], v[0], spare)
+		VPERM2F128(operand.Imm(0x20), v[2], v[0], v[0])
+		VADDPD(spare, v[0], v[0])
+	}
+	VMOVUPD(Mem(y, 0), spare)
+	VSUBPD(v[0], spare, spare)
+	VMOVUPD(spare, Mem(y, 0))
+	ADDQ(Imm(n*t.VB()), p)
+	ADDQ(Imm(t.VB()), y)
+	DECQ(k)
+	JNZ(Ref("loop"))
 	Ret()
 }

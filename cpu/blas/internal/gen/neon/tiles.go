@@ -20,6 +20,8 @@ func (g gen) tileRoutines() {
 	g.cholesky()
 	g.transpose()
 	g.squares()
+	g.panelVector()
+	g.panelTransposedVector()
 }
 
 // A tile is the place of panels in memory: a register for the address of each.
@@ -205,5 +207,70 @@ func (g gen) squares() {
 		g.FADD(acc(0, 0, h), acc(0, 0, h), acc(2, 0, h))
 	}
 	g.StorePair(acc(0, 0, 0), acc(0, 0, 1), 0, "R2")
+	g.I("RET")
+}
+
+// panelVector generates the product of a panel and a vector.
+func (g gen) panelVector() {
+	g.Func("panelVectorNEON", "(k int, p *float64, x *float64, y *float64)", 0,
+		"panelVectorNEON subtracts the product of 4·k columns of the panel p and the vector x from the 4",
+		"numbers at y; k > 0.")
+	g.Load("k", "p", "x", "y")
+	for v := range neon.V(8) {
+		g.Zero(v)
+	}
+	g.Label("loop")
+	g.LoadPair(0, "R2", 16, 17)
+	for u := range neon.V(4) {
+		lo, hi := 18+2*u, 19+2*u
+		g.LoadPair(int(u)*vb, "R1", lo, hi)
+		g.FMLA(2*u, lo, 16+u/2, int(u%2))
+		g.FMLA(2*u+1, hi, 16+u/2, int(u%2))
+	}
+	g.I("ADD $%d, R2, R2", 32)
+	g.I("ADD $%d, R1, R1", 4*vb)
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
+	g.LoadPair(0, "R3", 16, 17)
+	for h := range neon.V(2) {
+		g.FADD(h, h, 2+h)
+		g.FADD(4+h, 4+h, 6+h)
+		g.FADD(h, h, 4+h)
+		g.FSUB(16+h, 16+h, h)
+	}
+	g.StorePair(16, 17, 0, "R3")
+	g.I("RET")
+}
+
+// panelTransposedVector generates the product of a transposed panel and a vector. It sums
+// the elements of each column in pairs, then the pairs.
+func (g gen) panelTransposedVector() {
+	g.Func("panelTransposedVectorNEON", "(k int, p *float64, x *float64, y *float64)", 0,
+		"panelTransposedVectorNEON subtracts the products of the columns of the panel p with the 4 numbers at x",
+		"from the 4·k numbers at y; k > 0.")
+	g.Load("k", "p", "x", "y")
+	g.LoadPair(0, "R2", 8, 9)
+	g.Label("loop")
+	for c := range neon.V(4) {
+		g.LoadPair(int(c)*vb, "R1", 2*c, 2*c+1)
+		g.FMUL(2*c, 2*c, 8)
+		g.FMUL(2*c+1, 2*c+1, 9)
+	}
+	g.LoadPair(0, "R3", 16, 17)
+	for pair := range neon.V(2) { // two columns
+		a, b := 4*pair, 4*pair+2
+		for h := range neon.V(2) {
+			g.I("VZIP1 V%d.D2, V%d.D2, V%d.D2", b+h, a+h, 10+2*h)
+			g.I("VZIP2 V%d.D2, V%d.D2, V%d.D2", b+h, a+h, 11+2*h)
+			g.FADD(10+2*h, 10+2*h, 11+2*h)
+		}
+		g.FADD(10, 10, 12)
+		g.FSUB(16+pair, 16+pair, 10)
+	}
+	g.StorePair(16, 17, 0, "R3")
+	g.I("ADD $%d, R1, R1", 4*vb)
+	g.I("ADD $%d, R3, R3", vb)
+	g.I("SUBS $1, R0, R0")
+	g.I("BNE loop")
 	g.I("RET")
 }

@@ -1,0 +1,90 @@
+package spd
+
+import "context"
+
+// solveVector replaces b by Σ⁻¹·b. It reads L at the speed of the memory.
+func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
+	if len(m.sides) < m.order {
+		m.sides = aligned(m.order)
+	}
+	s := vectorSubstitution{Symmetric: m, x: m.sides[:m.order], blocks: m.blocksOf(unknowns)}
+	clear(s.x[copy(s.x, b):])
+	if err := m.substitute(ctx, s.blocks, s.forward, s.backward); err != nil {
+		return err
+	}
+	copy(b, s.x)
+	return nil
+}
+
+// A vectorSubstitution is a substitution for one right-hand side.
+type vectorSubstitution struct {
+	*Symmetric
+	x      []float64
+	blocks int
+}
+
+// forward solves a block of unknowns of L·y = b, or subtracts one from a later block.
+func (s *vectorSubstitution) forward(_ int, t pair) int64 {
+	if !s.run.ready(t) {
+		return 0
+	}
+	i0, i1 := s.unknownsOf(t.i)
+	c0, c1 := s.unknownsOf(t.j)
+	for c := c0; c < c1; c += s.lanes {
+		if k := min(c, i1) - i0; k > 0 {
+			s.panelVector(k, s.p(c, i0), &s.x[i0], &s.x[c])
+		}
+		if t.i == t.j {
+			s.forwardTile(c)
+		}
+	}
+	s.run.done[t.j].Store(int32(t.i + 1))
+	return 0
+}
+
+// backward solves a block of unknowns of Lᵀ·x = y, or subtracts one from an earlier block.
+// Blocks count from the last.
+func (s *vectorSubstitution) backward(_ int, t pair) int64 {
+	if !s.run.ready(t) {
+		return 0
+	}
+	i0, i1 := s.unknownsOf(s.blocks - 1 - t.i)
+	c0, c1 := s.unknownsOf(s.blocks - 1 - t.j)
+	for c := i1 - s.lanes; c >= i0; c -= s.lanes {
+		if t.i == t.j {
+			s.backwardTile(c)
+		}
+		if k := min(c, c1) - c0; k > 0 {
+			s.panelTransposedVector(k, s.p(c, c0), &s.x[c], &s.x[c0])
+		}
+	}
+	s.run.done[t.j].Store(int32(t.i + 1))
+	return 0
+}
+
+// forwardTile solves for the unknowns of the tile at row c. The products are rounded, so that
+// all processors have the same bits.
+func (s *vectorSubstitution) forwardTile(c int) {
+	l := s.lanes
+	t, x := s.tiles[c*l:(c+l)*l], s.x[c:c+l]
+	for j, v := range x {
+		v *= t[j*l+j]
+		x[j] = v
+		for r := j + 1; r < l; r++ {
+			x[r] -= float64(t[j*l+r] * v)
+		}
+	}
+}
+
+// backwardTile solves for the unknowns of the transposed tile at row c.
+func (s *vectorSubstitution) backwardTile(c int) {
+	l := s.lanes
+	t, x := s.tiles[c*l:(c+l)*l], s.x[c:c+l]
+	for j := l - 1; j >= 0; j-- {
+		sum := x[j]
+		for r := j + 1; r < l; r++ {
+			sum -= float64(t[j*l+r] * x[r])
+		}
+		x[j] = sum * t[j*l+j]
+	}
+}
