@@ -27,6 +27,7 @@ func (e *Engine) New(n int) *Symmetric {
 	ld := leadingDim(order)
 	m := &Symmetric{Engine: e, n: n, order: order, ld: ld}
 	numbers := aligned(order*ld + order*e.lanes + order)
+	adviseHugePages(numbers)
 	m.a, numbers = numbers[:order*ld], numbers[order*ld:]
 	m.tiles, m.diagonal = numbers[:order*e.lanes], numbers[order*e.lanes:]
 	return m

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package spd
+
+func adviseHugePages([]float64) {}
