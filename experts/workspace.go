@@ -257,6 +257,7 @@ func (w *workspace) Work() (sum device.Work) {
 
 // Close implements [device.Workspace].
 func (w *workspace) Close() (err error) {
+	w.formed = false
 	for _, e := range w.experts {
 		if failure := e.ws.Close(); err == nil {
 			err = failure
