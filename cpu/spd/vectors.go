@@ -66,12 +66,13 @@ func (m *Symmetric) Solve(vs []*Vectors) {
 	for k := 0; k < m.order; k += chunk {
 		end := min(k+chunk, m.order)
 		for c := k; c < m.order; c += l {
+			a, next := m.p(c, k), m.ahead(k, c+l, c+2*l, 0, 0)
 			for _, v := range vs {
 				s := v.stride()
 				if c < end {
-					m.solve(v.panels(), c-k, m.p(c, k), &v.x[k*l], s, m.tile(c), &v.x[c*l], s, 0)
+					m.solveAhead(v.panels(), c-k, a, &v.x[k*l], s, m.tile(c), &v.x[c*l], s, 0, next.next(c-k, a))
 				} else {
-					m.product(v.panels(), end-k, m.p(c, k), &v.x[k*l], s, &v.x[c*l], s, subtract)
+					m.productAhead(v.panels(), end-k, a, &v.x[k*l], s, &v.x[c*l], s, subtract, next.next(end-k, a))
 				}
 			}
 		}
