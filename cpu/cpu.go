@@ -47,9 +47,9 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 
 // Device is the CPU as a [device.ExactDevice].
 type Device struct {
-	variant string
-	crew    *crew
-	// blas multiplies matrices to measure the speed of the processor.
+	crew *crew
+	// blas selects the variant and multiplies matrices to measure the speed of the
+	// processor.
 	blas     *cpublas.Implementation
 	flopRate func() float64
 	// spare holds crews that workspaces with fewer threads have given back, so that
@@ -79,7 +79,7 @@ func Open(opts device.Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev := &Device{variant: impl.Variant(), crew: newCrew(impl.Variant(), threads), blas: impl}
+	dev := &Device{crew: newCrew(impl.Variant(), threads), blas: impl}
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
 }
@@ -93,7 +93,7 @@ func (dev *Device) borrow() *crew {
 		dev.spare = dev.spare[:last]
 		return c
 	}
-	return newCrew(dev.variant, 1)
+	return newCrew(dev.blas.Variant(), 1)
 }
 
 // giveBack takes a crew back, which may be nil.
@@ -115,14 +115,14 @@ var processor = sync.OnceValue(processorName)
 
 // Info returns a description of the CPU.
 func (dev *Device) Info() device.Info {
-	return device.Info{Name: name, Description: description(dev.crew.size), Host: true, Threads: dev.crew.size, MemoryFree: hostmem.Free()}
+	return device.Info{Name: name, Description: description(dev.crew.size()), Host: true, Threads: dev.crew.size(), MemoryFree: hostmem.Free()}
 }
 
 // Plan returns memory and work for n points of d columns: one n×n matrix, the working
 // space of the routines, and vectors.
 func (dev *Device) Plan(n, d int) device.Plan {
-	engine, threads := dev.crew.engine, int64(dev.crew.size)
-	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.crew.size)
+	engine, threads := dev.crew.engine, int64(dev.crew.size())
+	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.crew.size())
 	numbers += threads*int64(engine.Lanes()+1)*tileStride + int64(n)*(2*int64(d)+4*threads+16)
 	plan := device.MatrixPlan(n, d, "", 8*numbers)
 	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(engine, n), What: middleTerm}}, cube(n)

@@ -23,16 +23,14 @@ const (
 	serialBelow = 192
 )
 
-func (w *Workspace) threadsFor(n int) int {
-	if n < serialBelow {
-		return 1
-	}
-	return w.crew.size
-}
-
-// parallelFor calls f for every task, as [crew.parallelFor] does.
+// parallelFor calls f for every task, as [crew.parallelFor] does, on one thread if there are
+// few points.
 func (w *Workspace) parallelFor(ctx context.Context, tasks int, f func(worker, task int)) error {
-	return w.crew.parallelFor(ctx, w.threadsFor(w.n), tasks, f)
+	threads := w.crew.size()
+	if w.n < serialBelow {
+		threads = 1
+	}
+	return w.crew.parallelFor(ctx, threads, tasks, f)
 }
 
 // tile returns a worker's space for parts of the rows of a panel, tileStride apart.

@@ -25,7 +25,7 @@ func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *ker
 		return err
 	}
 	tasks := (xs.N + tileRows - 1) / tileRows
-	threads := max(1, min(dev.crew.size, tasks))
+	threads := max(1, min(dev.crew.size(), tasks))
 	evaluators, rows := make([]*kernel.Evaluator, threads), make([][]float64, threads)
 	for i := range evaluators {
 		evaluators[i], rows[i] = kernel.NewEvaluator(prog), make([]float64, x.N)

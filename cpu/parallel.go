@@ -13,7 +13,6 @@ import (
 // several workspaces at once do not wait for each other: one of them gets the threads, and
 // the others work on their caller's.
 type crew struct {
-	size   int
 	team   *team.Team
 	engine *spd.Engine
 }
@@ -21,18 +20,14 @@ type crew struct {
 // newCrew returns a crew with the routines of a variant. Its threads end when it is no
 // longer reachable.
 func newCrew(variant string, size int) *crew {
-	c := &crew{team: team.New(size)}
-	c.engine = spd.NewEngine(variant, c.team)
-	c.resize(size)
-	runtime.AddCleanup(c, func(t *team.Team) { t.Close() }, c.team)
+	t := team.New(size)
+	c := &crew{team: t, engine: spd.NewEngine(variant, t)}
+	runtime.AddCleanup(c, (*team.Team).Close, t)
 	return c
 }
 
-// resize changes the number of threads.
-func (c *crew) resize(size int) {
-	c.size = size
-	c.team.Resize(size)
-}
+// size returns the number of threads.
+func (c *crew) size() int { return c.team.Size() }
 
 // loop is one parallel loop.
 type loop struct {
@@ -66,7 +61,7 @@ func (l *loop) Work(worker int) {
 // A panic in f propagates to the caller.
 func (c *crew) parallelFor(ctx context.Context, threads, tasks int, f func(worker, task int)) error {
 	l := loop{ctx: ctx, tasks: tasks, f: f}
-	if threads = min(threads, c.size, tasks); threads > 1 && c.team.TryAcquire() {
+	if threads = min(threads, c.size(), tasks); threads > 1 && c.team.TryAcquire() {
 		defer c.team.Release()
 		c.team.Run(threads, &l)
 	} else {

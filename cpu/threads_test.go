@@ -106,8 +106,8 @@ func TestThreadsBits(t *testing.T) {
 				if !got.equal(want) {
 					t.Errorf("n = %d, %d threads limited to %d: other bits", n, threads, limit)
 				}
-				if most := min(threads, max(1, limit)); w.crew.size != most || w.crew.team.Size() != most {
-					t.Errorf("%d threads limited to %d: %d, and a team of %d", threads, limit, w.crew.size, w.crew.team.Size())
+				if most := min(threads, max(1, limit)); w.crew.size() != most {
+					t.Errorf("%d threads limited to %d: %d", threads, limit, w.crew.size())
 				}
 			}
 		}

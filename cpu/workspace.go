@@ -60,8 +60,8 @@ func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
 	matrix := dev.crew.engine.New(x.N)
 	return &Workspace{
 		dev: dev, crew: dev.crew, x: x, n: x.N, matrix: matrix,
-		tiles:   make([]float64, dev.crew.size*matrix.Lanes()*tileStride),
-		adjoint: make([]float64, dev.crew.size*tileCols),
+		tiles:   make([]float64, dev.crew.size()*matrix.Lanes()*tileStride),
+		adjoint: make([]float64, dev.crew.size()*tileCols),
 	}
 }
 
@@ -74,11 +74,11 @@ func (w *Workspace) N() int { return w.n }
 // LimitThreads makes later calls use at most n of the device's threads.
 func (w *Workspace) LimitThreads(n int) {
 	w.crew = w.dev.crew
-	if n = max(n, 1); n < w.crew.size {
+	if n = max(n, 1); n < w.crew.size() {
 		if w.own == nil {
 			w.own = w.dev.borrow()
 		}
-		w.own.resize(n)
+		w.own.team.Resize(n)
 		w.crew = w.own
 	}
 	if w.matrix != nil {
@@ -145,7 +145,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 		return nil, err
 	}
 	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.crew.size)
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.crew.size())
 		for i := range w.evaluators {
 			w.evaluators[i] = kernel.NewEvaluator(prog)
 		}

@@ -8,14 +8,13 @@ import "context"
 // call, on the caller's goroutine. If ctx ends, Factor returns its error.
 func (m *Symmetric) Factor(ctx context.Context, from int, report func(flops float64)) (minor int, err error) {
 	f := factorisation{Symmetric: m, block: blockRows(m.order), from: from - from%m.lanes}
-	blocks := f.blocks()
+	blocks := m.blocksOf(f.block)
 	r := &m.run
 	r.begin(ctx, blocks, report)
-	first := f.from / f.block
-	for i := range first {
+	f.firstBlock = f.from / f.block
+	for i := range f.firstBlock {
 		r.done[i].Store(int32(blocks))
 	}
-	f.firstBlock = first
 	f.addTasks(blocks)
 	err = m.finish(r, m.order, f.task)
 	return f.minor, err
@@ -31,6 +30,7 @@ type factorisation struct {
 	minor            int
 }
 
+// blocksOf returns the number of blocks of so many rows.
 func (m *Symmetric) blocksOf(size int) int { return (m.order + size - 1) / size }
 
 // addTasks adds the blocks column after column. The next block on the diagonal comes before
@@ -54,8 +54,6 @@ func (f *factorisation) addTasks(blocks int) {
 		}
 	}
 }
-
-func (f *factorisation) blocks() int { return f.blocksOf(f.block) }
 
 // task computes one block.
 func (f *factorisation) task(_ int, t pair) int64 {

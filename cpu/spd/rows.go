@@ -11,14 +11,11 @@ type RowBlock struct {
 
 // NewRowBlock returns space for so many rows.
 func (m *Symmetric) NewRowBlock(rows int) *RowBlock {
-	return &RowBlock{m: m, x: aligned(m.rowsNumbers(rows))}
+	return &RowBlock{m: m, x: aligned(int(m.RowsNumbers(m.n, rows)))}
 }
 
-// rowsNumbers returns the size of RowBlock in numbers. The lanes after the last column are for
-// tiles that overlap the end.
-func (m *Symmetric) rowsNumbers(rows int) int { return roundUp(rows, m.lanes) * (m.order + m.lanes) }
-
-// RowsNumbers returns the size of rows of a matrix of order n, in numbers.
+// RowsNumbers returns the size of rows of a matrix of order n, in numbers. The
+// lanes after the last column are for tiles that overlap the end.
 func (e *Engine) RowsNumbers(n, rows int) int64 {
 	return int64(roundUp(rows, e.lanes)) * int64(roundUp(n, e.lanes)+e.lanes)
 }
