@@ -43,7 +43,7 @@ CUDA ?= 12
 GO ?= go
 # PACKAGES are the packages that test-cu tests.
 PACKAGES ?= ./device/cuda/...
-CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
+CUDA_CFLAGS = $(or $(shell internal/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
 .PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-share fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
@@ -67,13 +67,13 @@ test-cu:
 test-cuda:
 	$(GO) vet ./device/cuda/...
 	GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test ./device/cuda/...
-	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
+	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./internal/cuda/driver/... ./internal/cuda/mathlib/...
 
 bindings:
-	device/cuda/bindings/check.sh
+	internal/cuda/bindings/check.sh
 
 assemble:
-	device/cuda/bindings/assemble.sh $(KERNELS)
+	internal/cuda/bindings/assemble.sh $(KERNELS)
 
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)
@@ -131,9 +131,9 @@ reliability-supply:
 
 reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
-	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
+	$(GO) test -count=1 ./gp ./internal/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
-	$(GO) test -count=1 ./table ./table/parquet -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./table ./internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
 # make reliability runs these parts in less than an hour on two cores and prints a table of

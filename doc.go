@@ -68,7 +68,7 @@
 //     of kernels;
 //   - package gp has [gp.Posterior]: terms, gradients, covariances, several targets;
 //   - package kernel lists the kernels and has [kernel.Family] for user-defined kernels;
-//   - packages fit/dataset and table read CSV and NumPy files, table/parquet reads
+//   - packages internal/dataset and table read CSV and NumPy files, internal/parquet reads
 //     Parquet;
 //   - package batch runs hundreds of fits and survives crashes;
 //   - package device lists and opens devices; a new kind of device implements its interfaces.

@@ -19,7 +19,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"gpfit/batch/rundir"
+	"gpfit/internal/rundir"
 )
 
 // Run runs the jobs of r that are not done. The caller holds the lock of r. A

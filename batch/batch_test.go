@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/graph"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 )
 
 // writeTable writes n rows of two inputs and a target.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 )
 
 // BenchmarkSmallJobs runs 200 jobs of 500 rows on two cores, one thread for each

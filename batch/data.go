@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"sync"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/fit"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 	"gpfit/table"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"syscall"
 
-	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
+	"gpfit/internal/rundir"
 	"gpfit/kernel"
 	"gpfit/table"
 )

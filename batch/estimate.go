@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/rundir"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.

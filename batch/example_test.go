@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"gpfit/batch"
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 )
 
 // Read a spec, plan its jobs in a run directory, and run the jobs that are not done.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/batch/spec"
+	"gpfit/internal/spec"
 )
 
 // mistakes are the mistakes of a spec that make jobs impossible, one for each place.

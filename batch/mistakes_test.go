@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/spec"
 )
 
 // TestMistakes checks that jobs which no data can cure fail at planning, once for each

@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// Drivers are the kinds of devices. Required.
 	Drivers []device.Driver
-	// Formats are table formats besides text and NumPy's, such as table/parquet's. They
+	// Formats are table formats besides text and NumPy's, such as internal/parquet's. They
 	// must equal those in [PlanOptions].
 	Formats []table.Format
 	// Cores is the number of CPU cores to use, 0 for all.

@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"time"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/device"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 	"gpfit/table"
 )
 
@@ -32,7 +32,7 @@ type PlanOptions struct {
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
 	Accelerated bool
-	// Formats holds formats of tables beside text and NumPy's, such as table/parquet's.
+	// Formats holds formats of tables beside text and NumPy's, such as internal/parquet's.
 	Formats []table.Format
 	// Dir, if not empty, replaces the spec file's folder.
 	Dir string

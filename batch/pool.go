@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"sync"
 
-	"gpfit/batch/rundir"
 	"gpfit/device"
+	"gpfit/internal/rundir"
 )
 
 // pool keeps track of the host's cores and memory and of the accelerators. Only

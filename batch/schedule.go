@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 )
 
 // The loop reports progress at every progressInterval, and checks the jobs of

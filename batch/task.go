@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/rundir"
 	"gpfit/kernel"
 )
 

@@ -23,10 +23,10 @@ import (
 	"strings"
 	"time"
 
-	"gpfit/baseline"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/hyperopt"
+	"gpfit/internal/baseline"
 )
 
 // RankBy names the score that ranks the methods; less is better.

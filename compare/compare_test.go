@@ -13,12 +13,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/baseline"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/baseline"
 )
 
 var backend, _ = cpu.New(device.Options{})

@@ -6,11 +6,11 @@ import (
 	"log"
 	"math"
 
-	"gpfit/baseline"
 	"gpfit/compare"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/baseline"
 )
 
 // Compare a Gaussian process with two methods by name and one with settings of its own, on

@@ -8,10 +8,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/baseline"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/internal/baseline"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"

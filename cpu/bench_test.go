@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // BenchmarkStages times the stages of one value and gradient separately, for rbf on

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // BenchmarkComposites measures value and gradient with composite kernels against

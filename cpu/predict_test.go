@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestPredictBits tests that the prediction of a point has the same bits for any number

@@ -14,8 +14,8 @@ import (
 	"gpfit/device/devicetest"
 	"gpfit/device/devicetest/textbook"
 	"gpfit/experts"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // rounding holds the tolerances of the exact method.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // Fit tunes the parameters and returns the model. With several backends, starts run

@@ -14,7 +14,7 @@ var flagText = regexp.MustCompile("[\"`][^\"`]*--[a-z]")
 // TestNoFlags checks that the texts of library packages name options instead of
 // flags. The texts of the listed files belong to other programs.
 func TestNoFlags(t *testing.T) {
-	others := []string{"batch/slurm/", "device/cuda/bindings/", "device/cuda/emulator/", "batch/rundir/rundir.go", "batch/spec/spec.go"}
+	others := []string{"internal/slurm/", "internal/cuda/bindings/", "internal/cuda/emulator/", "internal/rundir/rundir.go", "internal/spec/spec.go"}
 	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu")
 	cmd.Dir = ".."
 	out, err := cmd.Output()

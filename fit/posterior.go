@@ -14,8 +14,8 @@ import (
 	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/hyperopt/journal"
-	"gpfit/hyperopt/sampler"
+	"gpfit/internal/journal"
+	"gpfit/internal/sampler"
 )
 
 // posterior is a run that draws the parameters of a job from their posterior. Its vector u

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gpfit/gp"
-	"gpfit/hyperopt/sampler"
+	"gpfit/internal/sampler"
 )
 
 // Limits of Vehtari et al. (2021) for draws that can be trusted.

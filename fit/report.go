@@ -4,7 +4,7 @@ import (
 	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/gp"
-	"gpfit/hyperopt/sampler"
+	"gpfit/internal/sampler"
 )
 
 // SchemaVersion is the version of [Report] as JSON.

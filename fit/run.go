@@ -14,7 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 	"gpfit/mean"
 )
 

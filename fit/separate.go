@@ -12,7 +12,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // Experts with parameters of their own are jobs of their own, the parts of a job: each fits

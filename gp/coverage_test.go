@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestCoverage draws many small problems from known processes, predicts one row of

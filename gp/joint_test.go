@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // jointTolerance is relative to the prior variance, because covariances are

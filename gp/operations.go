@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gpfit/internal/code"
 	"gpfit/kernel"
-	"gpfit/kernel/code"
 )
 
 // operation computes a value of a pair of points from earlier ones. Op is the name

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"gpfit/device"
+	"gpfit/internal/pair"
 	"gpfit/kernel"
-	"gpfit/kernel/pair"
 	"gpfit/mean"
 )
 

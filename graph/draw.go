@@ -9,8 +9,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"gpfit/internal/pair"
 	"gpfit/kernel"
-	"gpfit/kernel/pair"
 )
 
 // WriteDOT writes a Graphviz drawing of the objective and its derivatives: the

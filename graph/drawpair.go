@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gpfit/internal/pair"
 	"gpfit/kernel"
-	"gpfit/kernel/pair"
 )
 
 // pairPicture holds the covariance function of a pair during drawing.

@@ -12,8 +12,8 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
 )
 

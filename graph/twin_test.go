@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"gpfit/graph"
-	"gpfit/kernel/pair"
+	"gpfit/internal/pair"
 )
 
 // tolTwin bounds the difference between the objective and its twin, in value and

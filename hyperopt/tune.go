@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // Tune minimises the problem's objective over all rows. The journal, which may be

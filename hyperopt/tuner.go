@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // tuner takes the starts of a problem through its stages.

@@ -3,8 +3,8 @@ package kernel
 import (
 	"slices"
 
+	"gpfit/internal/code"
 	"gpfit/internal/vec"
-	"gpfit/kernel/code"
 )
 
 // Bilinear reports whether k(x, x′) = b + Σ_c a_c x_c x′_c, with b and a_c that depend

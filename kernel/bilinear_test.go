@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestQuadraticGradient compares QuadraticGradient with the sum over all pairs.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/kernel/pair"
+	"gpfit/internal/pair"
 )
 
 // CompileError reports an expression that does not fit the data.

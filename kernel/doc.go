@@ -51,7 +51,7 @@
 // internal/vec for each operation and merges operations that one loop can do
 // together; measure.go computes features and their sums by columns. The loops exist
 // for AVX-512, for AVX2 and in portable Go. GPFIT_CPU=avx512, avx2 or generic
-// selects a variant (neon means portable Go here); run the tests with each. For a GPU, device/cuda/kernels
+// selects a variant (neon means portable Go here); run the tests with each. For a GPU, internal/cuda/kernels
 // translates the operations to PTX.
 //
 // Every feature costs O(d) per pair. An evaluator takes O(row length) memory.

@@ -1,6 +1,6 @@
 package kernel
 
-import "gpfit/kernel/code"
+import "gpfit/internal/code"
 
 // Evaluator runs a program on the CPU, a row of pairs at a time. It holds the
 // scratch space of one goroutine, so each goroutine needs its own.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/internal/pair"
 	"gpfit/internal/textform"
-	"gpfit/kernel/pair"
 )
 
 // Node is a Gorgonia node for a number computed from a pair of points.

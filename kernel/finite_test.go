@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestFiniteFeatures checks that the features of a kernel make up its covariances.

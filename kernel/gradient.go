@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"gpfit/kernel/code"
-	"gpfit/kernel/pair"
+	"gpfit/internal/code"
+	"gpfit/internal/pair"
 )
 
 // Gradient describes how to compute the derivatives by all parameters from sums

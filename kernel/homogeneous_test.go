@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestHomogeneous checks that the weighted derivatives sum to the covariance, for

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpfit/kernel/code"
+	"gpfit/internal/code"
 )
 
 // TestOperations checks that every operation on rows agrees with its definition in

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/kernel/code"
-	"gpfit/kernel/pair"
+	"gpfit/internal/code"
+	"gpfit/internal/pair"
 )
 
 // Pair provides what the function of a [Family] needs: nodes for features of a pair

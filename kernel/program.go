@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"gpfit/kernel/code"
-	"gpfit/kernel/pair"
+	"gpfit/internal/code"
+	"gpfit/internal/pair"
 )
 
 // FeatureKind is the formula of a [Feature].

@@ -3,7 +3,7 @@ package kernel
 import (
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/internal/code"
 )
 
 // selection chooses the steps for the values of a list.

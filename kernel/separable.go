@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/kernel/code"
+	"gpfit/internal/code"
 )
 
 // separable tests whether a product of values, with their powers, is ψ(x)ψ(x′) for a

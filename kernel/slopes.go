@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/kernel/code"
-	"gpfit/kernel/pair"
+	"gpfit/internal/code"
+	"gpfit/internal/pair"
 )
 
 // Slopes computes the prior variance of the derivatives of a function whose

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/gorgonia"
 	"pgregory.net/rapid"
 
-	"gpfit/kernel/code"
-	"gpfit/kernel/pair"
+	"gpfit/internal/code"
+	"gpfit/internal/pair"
 )
 
 // tolTape bounds the difference between a compiled kernel and its graph on

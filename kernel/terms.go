@@ -1,6 +1,6 @@
 package kernel
 
-import "gpfit/kernel/pair"
+import "gpfit/internal/pair"
 
 // Term is one term of the outermost sum of an expression.
 type Term struct {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestZeroOffset compares kernels whose offset is the constant 0 with the same functions as

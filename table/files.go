@@ -118,8 +118,8 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 	return in, "text", err
 }
 
-// parquetMagic and arrowMagic begin every file of these formats. Packages table/parquet
-// and table/arrow read them.
+// parquetMagic and arrowMagic begin every file of these formats. Packages internal/parquet
+// and internal/arrow read them.
 const (
 	parquetMagic = "PAR1"
 	arrowMagic   = "ARROW1"

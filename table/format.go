@@ -11,7 +11,7 @@ import (
 )
 
 // Format is a file format besides text and NumPy that [Read] recognises by its first
-// bytes. Package table/parquet has one. Formats do not register themselves; a program
+// bytes. Package internal/parquet has one. Formats do not register themselves; a program
 // passes the ones it needs in [Options].
 type Format struct {
 	// Name is the name of the format in messages.

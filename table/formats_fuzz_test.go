@@ -3,7 +3,7 @@ package table_test
 import (
 	"testing"
 
-	"gpfit/table/tabletest"
+	"gpfit/internal/tabletest"
 )
 
 const formatFiles = "testdata/formats/"

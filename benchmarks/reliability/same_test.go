@@ -14,9 +14,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda"
-	"gpfit/device/cuda/emulator"
 	"gpfit/fit"
 	"gpfit/hyperopt"
+	"gpfit/internal/cuda/emulator"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }

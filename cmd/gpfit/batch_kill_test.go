@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/batch/rundir"
+	"gpfit/internal/rundir"
 )
 
 // program copies the test's program to the name gpfit. Under this name it runs gpfit

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/batch/rundir"
+	"gpfit/internal/rundir"
 )
 
 // startSlurm starts a cluster of one node, or skips the test if it cannot.
@@ -32,7 +32,7 @@ func startSlurm(t *testing.T) {
 		t.Skipf("SKIPPED: no Slurm: %s", missing)
 	}
 	dir := t.TempDir()
-	script := "../../batch/slurm/cluster.sh"
+	script := "../../internal/slurm/cluster.sh"
 	start := exec.Command(script, "start", dir)
 	// Daemons outlive the script: its output must not be a pipe that they hold.
 	out, err := os.Create(filepath.Join(dir, "start.out"))

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 	"reflect"
 )
 
@@ -38,7 +38,7 @@ func TestSpecHasEveryFlag(t *testing.T) {
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	newFit().Flags().VisitAll(func(f *pflag.Flag) {
 		if key := strings.ReplaceAll(f.Name, "-", "_"); !elsewhere[f.Name] && keys[key] == nil {
-			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in fit/option)", f.Name, key)
+			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in internal/option)", f.Name, key)
 		}
 	})
 }

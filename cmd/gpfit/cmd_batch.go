@@ -9,14 +9,14 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
-	"gpfit/batch/results"
-	"gpfit/batch/rundir"
-	"gpfit/batch/slurm"
-	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/internal/results"
+	"gpfit/internal/rundir"
+	"gpfit/internal/slurm"
+	"gpfit/internal/spec"
 )
 
 type batchFlags struct {

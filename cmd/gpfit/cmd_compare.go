@@ -18,12 +18,12 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/compare"
-	"gpfit/compare/figure"
 	"gpfit/device"
 	"gpfit/feature"
 	"gpfit/fit"
-	"gpfit/gp/columns"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/columns"
+	"gpfit/internal/comparefigure"
 	"gpfit/internal/plotting"
 )
 

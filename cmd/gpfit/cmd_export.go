@@ -6,14 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/batch/mlflow"
-	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
+	"gpfit/internal/mlflow"
+	"gpfit/internal/rundir"
 )
 
 type exportFlags struct {

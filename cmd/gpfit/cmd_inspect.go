@@ -16,7 +16,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 	"gpfit/internal/textform"
 )
 

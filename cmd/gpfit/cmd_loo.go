@@ -10,7 +10,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/gp/columns"
+	"gpfit/internal/columns"
 )
 
 type looFlags struct {

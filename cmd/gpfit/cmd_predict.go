@@ -22,8 +22,8 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/gp/columns"
-	"gpfit/gp/rows"
+	"gpfit/internal/columns"
+	"gpfit/internal/rows"
 	"gpfit/internal/textform"
 )
 

@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/batch/results"
-	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/runs"
-	"gpfit/fit/option"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/option"
+	"gpfit/internal/results"
+	"gpfit/internal/rundir"
 )
 
 type reportFlags struct {

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/batch"
-	"gpfit/batch/rundir"
-	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
 )
 
 type resumeFlags struct {

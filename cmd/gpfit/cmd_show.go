@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"gpfit/batch/results"
-	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/internal/results"
+	"gpfit/internal/rundir"
 	"gpfit/internal/suggest"
 )
 

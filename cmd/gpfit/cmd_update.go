@@ -18,8 +18,8 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/gp/rows"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/rows"
 )
 
 type updateFlags struct {

@@ -11,7 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/gp/columns"
+	"gpfit/internal/columns"
 )
 
 func newWeights() *cobra.Command {

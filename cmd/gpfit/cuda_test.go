@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/device/cuda/emulator"
 	"gpfit/fit"
+	"gpfit/internal/cuda/emulator"
 )
 
 // gpu runs the program on an emulated GPU.

@@ -12,7 +12,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
+	"gpfit/internal/dataset"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/table"

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
+	"gpfit/internal/spec"
 )
 
 // commands returns all commands by their names, such as "kernel check".

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/gp/rows"
+	"gpfit/internal/rows"
 )
 
 // A readAhead reads the next rows of a table while the caller works with the rows

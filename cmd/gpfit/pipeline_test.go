@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/gp/rows"
+	"gpfit/internal/rows"
 )
 
 // TestPredictWaitingPipe tests that gpfit writes the predictions of a piece although the

@@ -9,10 +9,10 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
-	"gpfit/gp/columns"
-	"gpfit/gp/rows"
+	"gpfit/internal/columns"
 	"gpfit/internal/effect"
 	"gpfit/internal/plotting"
+	"gpfit/internal/rows"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )

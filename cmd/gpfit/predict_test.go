@@ -14,8 +14,8 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/gp"
-	"gpfit/gp/columns"
-	"gpfit/gp/rows"
+	"gpfit/internal/columns"
+	"gpfit/internal/rows"
 )
 
 // TestPredictPieces predicts more rows than gpfit reads at a time, and compares every

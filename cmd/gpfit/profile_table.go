@@ -7,7 +7,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
-	"gpfit/gp/columns"
+	"gpfit/internal/columns"
 )
 
 // writeProfile writes the points of a profile as a table: a row for each point, or for each

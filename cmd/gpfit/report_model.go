@@ -12,9 +12,9 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit"
 	"gpfit/gp"
-	"gpfit/gp/rows"
 	"gpfit/internal/page"
-	"gpfit/report"
+	"gpfit/internal/report"
+	"gpfit/internal/rows"
 )
 
 // modelPage collects the page of the model at path, with the scores of the rows of data if

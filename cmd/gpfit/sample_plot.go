@@ -10,7 +10,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
-	"gpfit/gp/columns"
+	"gpfit/internal/columns"
 	"gpfit/internal/effect"
 	"gpfit/internal/plotting"
 	"gpfit/internal/suggest"

@@ -3,8 +3,8 @@ package cuda
 import (
 	"testing"
 
-	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/kernels"
 )
 
 // TestAlignment checks that every matrix passed to the libraries, and each of its

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

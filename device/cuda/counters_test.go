@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/ptx"
-	"gpfit/kernel/kerneltest"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/ptx"
+	"gpfit/internal/kerneltest"
 )
 
 // gradientFlops counts the work of one value and gradient.

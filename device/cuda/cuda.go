@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/device/cuda/driver"
-	"gpfit/device/cuda/mathlib"
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/mathlib"
 )
 
 // Driver finds and opens NVIDIA GPUs; it implements [device.Driver].

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // realDevice names a GPU of this machine, such as "cuda:0", on which to run the

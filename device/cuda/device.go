@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // TestEmulatedFloat64 checks that gpfit emulates float64 by integers if the user asks

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/device/cuda/driver"
+	"gpfit/internal/cuda/driver"
 )
 
 // translate converts errors of the driver and the libraries to the errors of package

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/mathlib"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/device/cuda/driver"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/mathlib"
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
 )
 
 // gpu is the device that the algorithm uses: memory, copies, our kernels and, through

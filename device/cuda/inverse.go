@@ -3,8 +3,8 @@ package cuda
 import (
 	"context"
 
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/mathlib"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
 )
 
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.

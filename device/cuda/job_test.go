@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // smallSteps take the code paths of large matrices at the sizes of these tests.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // stickyCodes are codes that destroy a context: illegal address, launch failure, memory

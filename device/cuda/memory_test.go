@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/mathlib"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
 )
 

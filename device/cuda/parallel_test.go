@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // TestWorkspacesAtOnce runs workspaces of different sizes from several goroutines, on

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

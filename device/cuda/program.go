@@ -2,9 +2,9 @@ package cuda
 
 import (
 	"gpfit/device"
-	"gpfit/device/cuda/driver"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/ptx"
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/ptx"
 	"gpfit/kernel"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels/ptx"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/ptx"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // TestNoRoomLater checks that calls whose memory exceeds the plan are refused before

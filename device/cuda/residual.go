@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"gpfit/device"
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 )
 
 // residualColumns is the number of vectors, which is the number of columns that the

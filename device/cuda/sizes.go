@@ -3,7 +3,7 @@ package cuda
 import (
 	"math"
 
-	"gpfit/device/cuda/kernels"
+	"gpfit/internal/cuda/kernels"
 )
 
 // sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each

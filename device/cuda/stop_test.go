@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // TestNotPositiveDefinite expects the order of the failing minor, in any block of the

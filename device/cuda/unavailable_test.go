@@ -7,7 +7,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // TestUnavailable opens cuda:0 on machines where it is not available. Both the probe

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/cuda/emulator"
 	"gpfit/graph"
+	"gpfit/internal/cuda/emulator"
 )
 
 // wrongSteps make blocks of 128 at the size of these tests. The self-test has blocks of

@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
-	"gpfit/kernel/kerneltest"
 )
 
 // Tolerances are the largest allowed differences from the reference, relative to

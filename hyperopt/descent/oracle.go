@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // IsInfeasible reports whether err means that a function is not defined at a point.

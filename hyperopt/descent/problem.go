@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // Func is a differentiable function of p numbers z: logarithms of positive

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gpfit/hyperopt/journal"
+	"gpfit/internal/journal"
 )
 
 // run is a checked problem with checked settings.

@@ -15,8 +15,8 @@ import (
 
 	"gpfit/feature"
 	"gpfit/gp"
-	"gpfit/gp/rows"
 	"gpfit/internal/plotting"
+	"gpfit/internal/rows"
 )
 
 // Variable is a column of the training table that a model uses.

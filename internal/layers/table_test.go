@@ -220,8 +220,8 @@ func TestLibraryLinks(t *testing.T) {
 	}{
 		{".", append([]string{module + "table"}, heavy...)},
 		{"./fit", append([]string{module + "table"}, heavy...)},
-		{"./fit/dataset", heavy},
-		{"./gp/rows", heavy},
+		{"./internal/dataset", heavy},
+		{"./internal/rows", heavy},
 		{"./table", heavy},
 		{"./batch", heavy},
 	} {

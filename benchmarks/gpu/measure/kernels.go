@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"gpfit/device/cuda/driver"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/ptx"
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/ptx"
 	"gpfit/kernel"
 )
 

@@ -22,7 +22,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
-	"gpfit/device/cuda/driver"
+	"gpfit/internal/cuda/driver"
 )
 
 // Exit codes; 12 is gpfit's code for an unavailable device.

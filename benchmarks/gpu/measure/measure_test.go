@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/kernels/ptx"
 	"gpfit/internal/bench"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/ptx"
 )
 
 // memory is slightly more than plans reserve, so that the largest n is small.

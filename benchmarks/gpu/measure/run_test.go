@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
+	"gpfit/internal/cuda/emulator"
 )
 
 // Shell scripts that replace the other programs that run.py calls.

@@ -20,9 +20,9 @@ import (
 
 	"gpfit"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/dataset"
 )
 
 // settings holds the flags.

@@ -11,7 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/baseline"
+	"gpfit/internal/baseline"
 )
 
 // corners returns the weights of example 20: of two and of six columns, without a penalty and

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"gpfit/baseline"
+	"gpfit/internal/baseline"
 	"gpfit/internal/plotting"
 	"gpfit/table"
 )

@@ -17,8 +17,8 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/fit/option"
 	"gpfit/gp"
+	"gpfit/internal/option"
 	"gpfit/kernel"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
 	"gpfit/internal/suggest"
 )
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
 )
 
 // The widths of help texts.

@@ -9,12 +9,12 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
-	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/gp/rows"
+	"gpfit/internal/arrow"
+	"gpfit/internal/dataset"
+	"gpfit/internal/parquet"
+	"gpfit/internal/rows"
 	"gpfit/table"
-	"gpfit/table/arrow"
-	"gpfit/table/parquet"
 )
 
 // Formats returns the table formats that the command reads besides text and NumPy's.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/fit"
-	"gpfit/fit/option"
 	"gpfit/graph"
+	"gpfit/internal/option"
 )
 
 // completedBytes is the size up to which completion reads a whole table, in a fraction of a

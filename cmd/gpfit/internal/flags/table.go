@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
 )
 
 // Options are the flags of one command that come from the table of options.

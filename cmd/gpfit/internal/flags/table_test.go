@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/fit/option"
+	"gpfit/internal/option"
 )
 
 // TestNewOption checks that a flag, its variable, its help and its completion need only

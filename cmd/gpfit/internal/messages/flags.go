@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
 )
 
 // named matches the form in which the library names an option.

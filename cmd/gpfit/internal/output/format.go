@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/fit/option"
-	"gpfit/gp/columns"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/columns"
+	"gpfit/internal/option"
 )
 
 // FileFormat is the format of a file with results.

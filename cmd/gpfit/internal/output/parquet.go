@@ -6,7 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"gpfit/gp/columns"
+	"gpfit/internal/columns"
 )
 
 // newParquet returns an encoder that writes a Parquet file: text as strings, numbers as

@@ -19,16 +19,16 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
-	"gpfit/batch/results"
-	"gpfit/batch/rundir"
-	"gpfit/batch/slurm"
-	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
-	"gpfit/fit/option"
+	"gpfit/internal/option"
+	"gpfit/internal/results"
+	"gpfit/internal/rundir"
+	"gpfit/internal/slurm"
+	"gpfit/internal/spec"
 )
 
 // BatchFlags are the flags of commands that run a batch.

@@ -1,0 +1,160 @@
+package baseline_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/internal/baseline"
+)
+
+// sameModel is the bound on differences between models that are the same by theory: the
+// rounding of their solutions, some hundred ε for these well-conditioned tables, with room.
+const sameModel = 1e-10
+
+// example returns n rows of d columns in different units, correlated, and targets with
+// noise.
+func example(n, d int, seed uint64) (*mat.Dense, []float64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	x, y := mat.NewDense(n, d, nil), make([]float64, n)
+	for i := range n {
+		shared := rng.NormFloat64()
+		for c := range d {
+			v := rng.NormFloat64() + 0.7*shared
+			x.Set(i, c, float64(c+1)*v+float64(3*c))
+			y[i] += v / float64(c+1)
+		}
+		y[i] = 5 + y[i] + 0.3*rng.NormFloat64() + 0.5*math.Sin(x.At(i, 0))
+	}
+	return x, y
+}
+
+// learn fits and fails the test on an error.
+func learn(t testing.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
+	t.Helper()
+	model, err := m.Fit(x, y)
+	if err != nil {
+		t.Fatalf("%T: %v", m, err)
+	}
+	return model
+}
+
+func predict(t testing.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
+	t.Helper()
+	p, err := m.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// near compares vectors, relative to the largest element of want.
+func near(t testing.TB, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	size := 0.0
+	for _, v := range want {
+		size = max(size, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*size) {
+			t.Errorf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+func rows(x *mat.Dense) [][]float64 {
+	n, _ := x.Dims()
+	out := make([][]float64, n)
+	for i := range out {
+		out[i] = x.RawRowView(i)
+	}
+	return out
+}
+
+// process fits a Gaussian process with fixed parameters and predicts.
+func process(t *testing.T, x *mat.Dense, y []float64, at *mat.Dense, opts gpfit.Options) *gpfit.Prediction {
+	t.Helper()
+	m, err := gpfit.Fit(context.Background(), rows(x), y, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	p, err := m.Predict(context.Background(), rows(at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func fixed(values ...any) (out []fit.Assignment) {
+	for i := 0; i < len(values); i += 2 {
+		out = append(out, fit.Assignment{Name: values[i].(string), Value: values[i+1].(float64), Given: true})
+	}
+	return out
+}
+
+// TestLinearProcess checks that a Gaussian process with a linear kernel is Bayesian linear
+// regression, and its mean ridge regression with λ = σ²/τ², in both forms: of columns
+// without an intercept, and with one whose coefficient least squares finds.
+func TestLinearProcess(t *testing.T) {
+	const noise, prior = 0.09, 0.8
+	for _, size := range [][2]int{{60, 4}, {20, 30}} {
+		x, y := example(size[0], size[1], 3)
+		at, _ := example(15, size[1], 4)
+		for _, intercept := range []bool{false, true} {
+			opts := gpfit.Options{Kernel: "linear", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", prior, "noise_variance", noise)}
+			if intercept {
+				opts.Mean, opts.MeanFit = "constant", fit.MeanGLS
+			}
+			want := process(t, x, y, at, opts)
+			design := baseline.Design{NoIntercept: !intercept, Unscaled: true}
+			for _, form := range []baseline.Form{baseline.Primal, baseline.Dual} {
+				ridge := learn(t, baseline.Ridge{Design: design, Lambdas: []float64{noise / prior}, Form: form}, x, y)
+				near(t, "mean of ridge, "+string(form), predict(t, ridge, at).Mean, want.Mean, sameModel)
+				bayes := learn(t, baseline.BayesianLinear{Design: design, PriorScale: prior, Noise: noise, Form: form}, x, y)
+				got := predict(t, bayes, at)
+				near(t, "mean of Bayesian linear regression, "+string(form), got.Mean, want.Mean, sameModel)
+				std := make([]float64, len(got.Variance))
+				for i, v := range got.Variance {
+					std[i] = math.Sqrt(v)
+				}
+				near(t, "deviation of Bayesian linear regression, "+string(form), std, want.Std, sameModel)
+				near(t, "weights", bayes.(*baseline.BayesianModel).Weights, ridge.(*baseline.LinearModel).Weights, sameModel)
+			}
+		}
+	}
+}
+
+// TestKernelRidgeProcess checks that kernel ridge regression is the mean of a Gaussian
+// process with λ = σ².
+func TestKernelRidgeProcess(t *testing.T) {
+	x, y := example(50, 3, 5)
+	at, _ := example(15, 3, 6)
+	const noise = 0.05
+	for _, kernel := range []string{"rbf(lengthscale=2, signal_variance=1.5)", "matern32(ard, lengthscale=[1, 2, 3], signal_variance=2) + linear(signal_variance=0.3)", "poly(2, offset=0.7, signal_variance=0.2)"} {
+		opts := gpfit.Options{Kernel: kernel, Standardize: gp.StandardizeX, Fix: fixed("noise_variance", noise)}
+		opts.Settings.MaxEvaluations = 5
+		m, err := gpfit.Fit(context.Background(), rows(x), y, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		want, err := m.Predict(context.Background(), rows(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := learn(t, baseline.KernelRidge{Design: baseline.Design{NoIntercept: true}, Kernel: kernel, Theta: m.Posterior().Model().Theta, Lambdas: []float64{noise}}, x, y)
+		near(t, kernel, predict(t, got, at).Mean, want.Mean, sameModel)
+	}
+}

@@ -1,0 +1,122 @@
+package baseline_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/baseline"
+)
+
+// lassoConditions is the bound on violations of the conditions of Karush, Kuhn and Tucker
+// of columns around 1.
+const lassoConditions = 1e-8
+
+// checkConditions computes the conditions of the minimum from the weights, intercept and
+// data alone, for a lasso without scaling, and compares the reported violations.
+func checkConditions(t *testing.T, path *baseline.Path, x *mat.Dense, y []float64) {
+	t.Helper()
+	n, d := x.Dims()
+	for i, lambda := range path.Lambdas {
+		residual, sum := make([]float64, n), 0.0
+		for r := range n {
+			residual[r] = y[r] - path.Intercepts[i]
+			for c, w := range path.Weights[i] {
+				residual[r] -= w * x.At(r, c)
+			}
+			sum += residual[r]
+		}
+		if math.Abs(sum) > lassoConditions*float64(n) {
+			t.Errorf("λ %d: residuals sum to %v", i, sum)
+		}
+		worst := 0.0
+		for c := range d {
+			gradient := 0.0
+			for r := range n {
+				gradient += x.At(r, c) * residual[r] / float64(n)
+			}
+			switch w := path.Weights[i][c]; {
+			case w != 0:
+				worst = max(worst, math.Abs(gradient-math.Copysign(lambda, w)))
+			default:
+				worst = max(worst, math.Abs(gradient)-lambda)
+			}
+		}
+		if worst > lassoConditions || path.Violations[i] > lassoConditions {
+			t.Errorf("λ %d = %v violates its conditions by %v, reported %v", i, lambda, worst, path.Violations[i])
+		}
+	}
+}
+
+// TestLassoOrthogonal compares with the closed form for orthogonal columns, the soft
+// threshold of least squares (ESL, table 3.4).
+func TestLassoOrthogonal(t *testing.T) {
+	x := mat.NewDense(4, 3, []float64{1, 1, 1, 1, -1, -1, -1, 1, -1, -1, -1, 1}) // xᵀx = 4I, centred
+	y := []float64{4, 1, -2, 0}
+	for _, lambda := range []float64{0, 0.3, 0.6, 1, 3} {
+		m := learn(t, baseline.Lasso{Lambdas: []float64{lambda}}, x, y).(*baseline.LassoModel)
+		want := make([]float64, 3)
+		for c := range want {
+			ols := 0.0
+			for r := range y {
+				ols += x.At(r, c) * y[r] / 4
+			}
+			want[c] = math.Copysign(max(0, math.Abs(ols)-lambda), ols)
+		}
+		near(t, "weights", m.Weights, want, 1e-14)
+		near(t, "intercept", []float64{m.Intercept}, []float64{0.75}, 1e-15)
+	}
+}
+
+// TestLassoChoice checks the cross-validation against one by separate fits, and the rule
+// of one standard error.
+func TestLassoChoice(t *testing.T) {
+	x, y := example(40, 5, 8)
+	lambdas := []float64{1, 0.3, 0.1, 0.03, 0.01}
+	m := learn(t, baseline.Lasso{Lambdas: lambdas, Folds: 40, Seed: 3}, x, y).(*baseline.LassoModel)
+	best := math.Inf(1)
+	for i, lambda := range lambdas {
+		sum := 0.0
+		for out := range y { // leave one out: the folds do not depend on the seed
+			rest, targets := mat.NewDense(39, 5, nil), []float64{}
+			for r := range y {
+				if r != out {
+					rest.SetRow(len(targets), x.RawRowView(r))
+					targets = append(targets, y[r])
+				}
+			}
+			one := learn(t, baseline.Lasso{Lambdas: []float64{lambda}}, rest, targets)
+			e := predict(t, one, x.Slice(out, out+1, 0, 5)).Mean[0] - y[out]
+			sum += e * e / 40
+		}
+		near(t, "cross-validated error", []float64{m.Errors[i]}, []float64{sum}, 1e-9)
+		if sum < best {
+			best = sum
+			if i == m.Chosen && m.Lambda != lambda {
+				t.Errorf("λ = %v, index %d", m.Lambda, m.Chosen)
+			}
+		}
+	}
+	if m.Error != m.Errors[m.Chosen] || math.Abs(m.Error-best) > 1e-9 {
+		t.Errorf("error %v, smallest %v", m.Error, best)
+	}
+	simple := learn(t, baseline.Lasso{Lambdas: lambdas, Folds: 40, Seed: 3, OneStandardError: true}, x, y).(*baseline.LassoModel)
+	if simple.Lambda < m.Lambda || simple.Error > m.Error+m.StandardErrors[m.Chosen] {
+		t.Errorf("one standard error: λ = %v with error %v; best λ = %v with %v ± %v", simple.Lambda, simple.Error, m.Lambda, m.Error, m.StandardErrors[m.Chosen])
+	}
+}
+
+// TestLassoConvergence checks the error of a path that needs more passes than it may take.
+func TestLassoConvergence(t *testing.T) {
+	x, y := example(40, 5, 8)
+	path, err := baseline.Lasso{MaxSweeps: 2}.Path(x, y)
+	var failed *baseline.ConvergenceError
+	if !errors.As(err, &failed) || failed.Sweeps != 2 || !(failed.Violation > 0) {
+		t.Fatalf("error %v", err)
+	}
+	if n := len(path.Lambdas); path.Lambdas[n-1] != failed.Lambda || n == 100 {
+		t.Errorf("the path has %d penalties", n)
+	}
+}

@@ -1,0 +1,245 @@
+package baseline_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"gpfit/internal/baseline"
+)
+
+// drawn returns a random table: any shape with d below and above n, correlated columns,
+// and sometimes a constant one.
+func drawn(t *rapid.T, least int) (*mat.Dense, []float64) {
+	n, d := rapid.IntRange(least, 25).Draw(t, "n"), rapid.IntRange(1, 12).Draw(t, "d")
+	x, y := example(n, d, rapid.Uint64().Draw(t, "seed"))
+	if rapid.Bool().Draw(t, "constant") {
+		for i := range n {
+			x.Set(i, d-1, 7)
+		}
+	}
+	return x, y
+}
+
+// near1 is near for rapid.
+func near1(t *rapid.T, what string, got, want []float64, tolerance float64) {
+	size := 0.0
+	for _, v := range want {
+		size = max(size, math.Abs(v))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*size) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func fitOf(t *rapid.T, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
+	model, err := m.Fit(x, y)
+	if err != nil {
+		t.Fatalf("%T: %v", m, err)
+	}
+	return model
+}
+
+func of(t *rapid.T, m baseline.Model, x mat.Matrix) baseline.Prediction {
+	p, err := m.Predict(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestFormsAgree checks that primal and dual forms agree for all shapes and penalties,
+// and that the limit λ → 0 is the shortest solution of least squares.
+func TestFormsAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := drawn(t, 1)
+		lambda := math.Pow(10, rapid.Float64Range(-3, 4).Draw(t, "log λ"))
+		design := baseline.Design{NoIntercept: rapid.Bool().Draw(t, "no intercept"), Unscaled: rapid.Bool().Draw(t, "unscaled")}
+		_, d := x.Dims()
+		at, _ := example(4, d, 99)
+		primal := of(t, fitOf(t, baseline.BayesianLinear{Design: design, Noise: lambda, PriorScale: 1, Form: baseline.Primal}, x, y), at)
+		dual := of(t, fitOf(t, baseline.BayesianLinear{Design: design, Noise: lambda, PriorScale: 1, Form: baseline.Dual}, x, y), at)
+		ridge := of(t, fitOf(t, baseline.Ridge{Design: design, Lambdas: []float64{lambda}}, x, y), at)
+		// Cancellation in the dual form costs the ratio of eigenvalues to λ, up to 1e6.
+		near1(t, "mean", dual.Mean, primal.Mean, 1e-9)
+		near1(t, "mean of ridge", ridge.Mean, primal.Mean, 1e-9)
+		near1(t, "variance", dual.Variance, primal.Variance, 1e-7)
+		for _, v := range primal.Variance {
+			if v < lambda {
+				t.Fatalf("variance %v below the noise %v", v, lambda)
+			}
+		}
+	})
+}
+
+// TestMinimumNorm checks λ = 0: the gradient of least squares is 0, and w is a combination
+// of the centred rows.
+func TestMinimumNorm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := drawn(t, 1)
+		n, d := x.Dims()
+		m := fitOf(t, baseline.Ridge{Design: baseline.Design{Unscaled: true}, Lambdas: []float64{0}}, x, y).(*baseline.LinearModel)
+		rows := mat.NewDense(n, d, nil)
+		for c := range d {
+			for i, v := range centred(mat.Col(nil, c, x)) {
+				rows.Set(i, c, v)
+			}
+		}
+		p := of(t, m, x)
+		residual, size := mat.NewVecDense(n, nil), 0.0
+		for i := range n {
+			residual.SetVec(i, y[i]-p.Mean[i])
+			size = max(size, math.Abs(y[i]))
+		}
+		var gradient mat.VecDense
+		gradient.MulVec(rows.T(), residual)
+		if g := mat.Norm(&gradient, 2); g > 1e-9*size*mat.Norm(rows, 2) {
+			t.Fatalf("gradient %v", g)
+		}
+		if n < d { // w = Xᵀa for some a, of least squares
+			var a, w mat.VecDense
+			var svd mat.SVD
+			svd.Factorize(rows.T(), mat.SVDThin)
+			weights := mat.NewVecDense(d, m.Weights)
+			rank := svd.Rank(1e-12)
+			if rank == 0 {
+				return
+			}
+			svd.SolveVecTo(&a, weights, rank)
+			w.MulVec(rows.T(), &a)
+			w.SubVec(&w, weights)
+			if off := mat.Norm(&w, 2); off > 1e-9*(mat.Norm(weights, 2)+1e-300) {
+				t.Fatalf("%v of the weights is outside the rows", off)
+			}
+		}
+	})
+}
+
+// TestUnits checks that predictions follow the units of columns and target, for methods
+// that choose their penalties on scaled columns.
+func TestUnits(t *testing.T) {
+	methods := map[string]baseline.Method{
+		"ridge": baseline.Ridge{}, "bayes": baseline.BayesianLinear{}, "lasso": baseline.Lasso{Folds: 3, Points: 12},
+		"spline": baseline.Spline{}, "kernel": baseline.KernelRidge{}, "likelihood": baseline.KernelRidge{MarginalLikelihood: true},
+		"polynomial": baseline.Basis{}, "gaussians": baseline.Basis{Expansion: baseline.Gaussians{Count: 6}, Method: baseline.Ridge{}},
+	}
+	for name, method := range methods {
+		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
+			x, y := example(rapid.IntRange(18, 25).Draw(t, "n"), rapid.IntRange(1, 3).Draw(t, "d"), rapid.Uint64().Draw(t, "seed"))
+			n, d := x.Dims()
+			at, _ := example(5, d, 99)
+			want := of(t, fitOf(t, method, x, y), at)
+			// Powers of two change no rounding, so that no choice flips; shifts are
+			// tested by the intercept.
+			factor := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "factor"))
+			for c := range d {
+				unit := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "unit"))
+				for i := range n {
+					x.Set(i, c, x.At(i, c)*unit)
+				}
+				for i := range 5 {
+					at.Set(i, c, at.At(i, c)*unit)
+				}
+			}
+			for i := range y {
+				y[i] *= factor
+			}
+			got := of(t, fitOf(t, method, x, y), at)
+			for i := range want.Mean {
+				want.Mean[i] *= factor
+			}
+			tolerance := 1e-6
+			if _, ok := method.(baseline.KernelRidge); ok {
+				tolerance = 1e-2 // where the simplex ends depends on rounding
+			}
+			near1(t, "mean", got.Mean, want.Mean, tolerance)
+			for i := range want.Variance {
+				want.Variance[i] *= factor * factor
+			}
+			near1(t, "variance", got.Variance, want.Variance, 1e-5)
+		}))
+	}
+}
+
+// TestLeaveOneOut checks the closed forms of leave-one-out against fits without each row.
+func TestLeaveOneOut(t *testing.T) {
+	x, y := example(20, 3, 15)
+	raw := baseline.Design{Unscaled: true}
+	ridge := learn(t, baseline.Ridge{Design: raw}, x, y).(*baseline.LinearModel)
+	near(t, "ridge", []float64{ridge.Error}, []float64{byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{ridge.Lambda}}, x, y)}, 1e-9)
+	for _, factor := range []float64{0.5, 0.9, 1.1, 2} { // the choice is a minimum
+		if e := byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{factor * ridge.Lambda}}, x, y); e < ridge.Error {
+			t.Errorf("λ = %v has error %v, less than %v for %v", factor*ridge.Lambda, e, ridge.Error, ridge.Lambda)
+		}
+	}
+	how := baseline.Design{Unscaled: true, NoIntercept: true}
+	kernel := learn(t, baseline.KernelRidge{Design: how, Lambdas: []float64{0.1}}, x, y).(*baseline.KernelModel)
+	near(t, "kernel ridge", []float64{kernel.Error}, []float64{byLeavingOut(t, baseline.KernelRidge{Design: how, Theta: kernel.Theta, Lambdas: []float64{kernel.Lambda}}, x, y)}, 1e-8)
+}
+
+// TestLassoPath checks random paths: conditions of the minimum, and no weights at the
+// largest penalty.
+func TestLassoPath(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := drawn(t, 2)
+		path, err := baseline.Lasso{Points: 15}.Path(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range path.Violations {
+			if v > 1e-10*path.Lambdas[0] {
+				t.Fatalf("λ = %v violates its conditions by %v", path.Lambdas[i], v)
+			}
+		}
+		for c, w := range path.Weights[0] {
+			if math.Abs(w) > 1e-12 {
+				t.Fatalf("weight %d is %v at the largest penalty", c, w)
+			}
+		}
+	})
+}
+
+// TestColumnOrder checks that the order of columns does not matter.
+func TestColumnOrder(t *testing.T) {
+	x, y := example(30, 4, 16)
+	n, d := x.Dims()
+	reversed := mat.NewDense(n, d, nil)
+	for c := range d {
+		reversed.SetCol(c, mat.Col(nil, d-1-c, x))
+	}
+	for _, method := range []baseline.Method{baseline.Ridge{}, baseline.BayesianLinear{}, baseline.Lasso{Lambdas: []float64{0.05}}, baseline.Spline{}, baseline.KernelRidge{}} {
+		tolerance := 1e-6
+		if _, ok := method.(baseline.KernelRidge); ok {
+			tolerance = 1e-2 // where the simplex ends depends on rounding
+		}
+		near(t, "means", predict(t, learn(t, method, reversed, y), reversed).Mean, predict(t, learn(t, method, x, y), x).Mean, tolerance)
+	}
+}
+
+// TestKernelSearch checks that the search for a penalty and a width is not worse than a
+// fine grid, for both scores.
+func TestKernelSearch(t *testing.T) {
+	x, y := example(60, 3, 17)
+	var lambdas, widths []float64
+	for i := range 19 {
+		lambdas = append(lambdas, math.Pow(10, -6+float64(i)/3))
+		widths = append(widths, math.Exp2(-3+float64(i)/3))
+	}
+	for _, likelihood := range []bool{false, true} {
+		grid := learn(t, baseline.KernelRidge{Lambdas: lambdas, Widths: widths, MarginalLikelihood: likelihood}, x, y).(*baseline.KernelModel)
+		found := learn(t, baseline.KernelRidge{MarginalLikelihood: likelihood}, x, y).(*baseline.KernelModel)
+		one := learn(t, baseline.KernelRidge{Lambdas: []float64{found.Lambda}, MarginalLikelihood: likelihood}, x, y).(*baseline.KernelModel)
+		const room = 1e-2 // of a log likelihood; n/2 times the log of an error
+		if likelihood {
+			if found.LogEvidence < grid.LogEvidence-room || one.LogEvidence < found.LogEvidence-room {
+				t.Errorf("log evidence %v, of a grid %v, with λ given %v", found.LogEvidence, grid.LogEvidence, one.LogEvidence)
+			}
+		} else if 30*math.Log(found.Error/grid.Error) > room || 30*math.Log(one.Error/found.Error) > room {
+			t.Errorf("error %v, of a grid %v, with λ given %v", found.Error, grid.Error, one.Error)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package baseline_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/baseline"
+)
+
+// reference is testdata/sklearn.json, which make_sklearn.py beside it writes.
+type reference struct {
+	X, New, Wide [][]float64
+	Y            []float64
+	WideY        []float64 `json:"wide_y"`
+	Ridge        struct {
+		Lambda, Intercept float64
+		Weights           []float64
+	}
+	RidgeCV struct {
+		Lambdas, Errors []float64
+		Chosen          float64
+	} `json:"ridge_cv"`
+	Bayes struct {
+		Noise, Prior, Evidence float64
+		Weights, Mean, Std     []float64
+		Covariance             [][]float64
+	}
+	KernelRidge []struct {
+		Kernel      string
+		Lambda      float64
+		Mean, Alpha []float64
+	} `json:"kernel_ridge"`
+	Lasso []struct {
+		Table   string
+		Lambdas []float64
+		Weights [][]float64
+	}
+}
+
+func sklearn(t *testing.T) reference {
+	t.Helper()
+	text, err := os.ReadFile("testdata/sklearn.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reference
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func dense(rows [][]float64) *mat.Dense {
+	out := mat.NewDense(len(rows), len(rows[0]), nil)
+	for i, row := range rows {
+		out.SetRow(i, row)
+	}
+	return out
+}
+
+// standardized returns a with the columns of x at mean 0 and deviation 1.
+func standardized(a, x *mat.Dense) *mat.Dense {
+	n, d := x.Dims()
+	m, _ := a.Dims()
+	out := mat.NewDense(m, d, nil)
+	for c := range d {
+		mean, variance := 0.0, 0.0
+		for i := range n {
+			mean += x.At(i, c) / float64(n)
+		}
+		for i := range n {
+			variance += (x.At(i, c) - mean) * (x.At(i, c) - mean) / float64(n)
+		}
+		for i := range m {
+			out.Set(i, c, (a.At(i, c)-mean)/math.Sqrt(variance))
+		}
+	}
+	return out
+}
+
+func centred(y []float64) []float64 {
+	out := append([]float64(nil), y...)
+	for i := range out {
+		for _, v := range y {
+			out[i] -= v / float64(len(y))
+		}
+	}
+	return out
+}
+
+// sameAsSklearn is the bound on differences from scikit-learn's numbers by direct
+// solutions; pathAsSklearn is the one for the lasso, whose iterations end there by a
+// duality gap.
+const (
+	sameAsSklearn = 1e-8
+	pathAsSklearn = 1e-6
+)
+
+var raw = baseline.Design{Unscaled: true}
+
+func TestRidgeSklearn(t *testing.T) {
+	r := sklearn(t)
+	for _, form := range []baseline.Form{baseline.Primal, baseline.Dual} {
+		m := learn(t, baseline.Ridge{Design: raw, Lambdas: []float64{r.Ridge.Lambda}, Form: form}, dense(r.X), r.Y).(*baseline.LinearModel)
+		near(t, "weights", m.Weights, r.Ridge.Weights, sameAsSklearn)
+		near(t, "intercept", []float64{m.Intercept}, []float64{r.Ridge.Intercept}, sameAsSklearn)
+	}
+	m := learn(t, baseline.Ridge{Design: raw, Lambdas: r.RidgeCV.Lambdas}, dense(r.X), r.Y).(*baseline.LinearModel)
+	if m.Lambda != r.RidgeCV.Chosen {
+		t.Errorf("λ = %v, scikit-learn chooses %v", m.Lambda, r.RidgeCV.Chosen)
+	}
+	for i, lambda := range r.RidgeCV.Lambdas {
+		// Two equal penalties are two choices, so that there is an error to compare.
+		m := learn(t, baseline.Ridge{Design: raw, Lambdas: []float64{lambda, lambda}}, dense(r.X), r.Y).(*baseline.LinearModel)
+		near(t, "leave-one-out error", []float64{m.Error}, r.RidgeCV.Errors[i:i+1], sameAsSklearn)
+	}
+}
+
+func TestBayesianLinearSklearn(t *testing.T) {
+	r := sklearn(t)
+	x, y := standardized(dense(r.X), dense(r.X)), centred(r.Y)
+	how := baseline.Design{NoIntercept: true, Unscaled: true}
+	given := learn(t, baseline.BayesianLinear{Design: how, Noise: r.Bayes.Noise, PriorScale: r.Bayes.Prior}, x, y).(*baseline.BayesianModel)
+	chosen := learn(t, baseline.BayesianLinear{Design: how}, x, y).(*baseline.BayesianModel)
+	near(t, "noise", []float64{chosen.Noise}, []float64{r.Bayes.Noise}, 1e-6) // flat: the root of rounding
+	near(t, "prior", []float64{chosen.PriorScale}, []float64{r.Bayes.Prior}, 1e-6)
+	for _, m := range []*baseline.BayesianModel{given, chosen} {
+		tolerance := sameAsSklearn
+		if m == chosen {
+			tolerance = 1e-6
+		}
+		near(t, "weights", m.Weights, r.Bayes.Weights, tolerance)
+		p := predict(t, m, standardized(dense(r.New), dense(r.X)))
+		near(t, "means", p.Mean, r.Bayes.Mean, tolerance)
+		for i := range p.Variance {
+			p.Variance[i] = math.Sqrt(p.Variance[i])
+		}
+		near(t, "deviations", p.Variance, r.Bayes.Std, tolerance)
+		for i, row := range r.Bayes.Covariance {
+			near(t, "covariance", mat.Row(nil, i, m.Covariance()), row, tolerance)
+		}
+		near(t, "evidence", []float64{m.LogEvidence}, []float64{r.Bayes.Evidence}, sameAsSklearn)
+	}
+}
+
+func TestKernelRidgeSklearn(t *testing.T) {
+	r := sklearn(t)
+	for _, want := range r.KernelRidge {
+		m := learn(t, baseline.KernelRidge{Kernel: want.Kernel, Lambdas: []float64{want.Lambda}}, dense(r.X), centred(r.Y)).(*baseline.KernelModel)
+		near(t, want.Kernel, m.Alpha, want.Alpha, sameAsSklearn)
+		near(t, want.Kernel, predict(t, m, dense(r.New)).Mean, want.Mean, sameAsSklearn)
+	}
+}
+
+// TestLassoSklearn compares the default path with scikit-learn's, its penalties too, for
+// correlated columns and for more columns than rows, and checks the conditions of the
+// minimum along it.
+func TestLassoSklearn(t *testing.T) {
+	r := sklearn(t)
+	for _, want := range r.Lasso {
+		x, y, m := dense(r.X), r.Y, baseline.Lasso{Design: raw}
+		switch want.Table {
+		case "scaled":
+			x = standardized(x, x)
+		case "wide":
+			x, y = standardized(dense(r.Wide), dense(r.Wide)), r.WideY
+		}
+		path, err := m.Path(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, want.Table+": penalties", path.Lambdas, want.Lambdas, 1e-12)
+		for i, weights := range want.Weights {
+			near(t, want.Table+": weights", path.Weights[i], weights, pathAsSklearn)
+		}
+		checkConditions(t, path, x, y)
+	}
+}

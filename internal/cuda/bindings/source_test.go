@@ -1,0 +1,191 @@
+package bindings
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/layers"
+)
+
+// source is a package that binds functions, parsed and type-checked.
+type source struct {
+	*packages.Package
+	// symbols maps the constant that is a function's index to its exported name.
+	symbols map[string]string
+}
+
+var loadSources = sync.OnceValues(func() (map[string]*source, error) {
+	pkgs, err := layers.Load("..", "./driver", "./mathlib")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*source{}
+	for _, p := range pkgs {
+		out[p.Name] = &source{Package: p, symbols: map[string]string{}}
+	}
+	return out, nil
+})
+
+// readSource returns driver or mathlib.
+func readSource(t *testing.T, name string) *source {
+	t.Helper()
+	if !driver.Supported {
+		t.Skip("this build has no bindings")
+	}
+	all, err := loadSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := all[name]
+	for key, value := range elements(s.variable("symbols")) {
+		s.symbols[key.(*ast.Ident).Name] = s.text(value)
+	}
+	if len(s.symbols) == 0 {
+		t.Fatalf("package %s has no table of symbols", name)
+	}
+	return s
+}
+
+// variable returns the initial value of a package-level variable.
+func (s *source) variable(name string) ast.Expr {
+	for _, f := range s.Syntax {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				for i, n := range v.Names {
+					if n.Name == name && i < len(v.Values) {
+						return v.Values[i]
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// elements returns the keys and values of a composite literal.
+func elements(e ast.Expr) map[ast.Expr]ast.Expr {
+	out := map[ast.Expr]ast.Expr{}
+	if lit, ok := e.(*ast.CompositeLit); ok {
+		for _, item := range lit.Elts {
+			if kv, ok := item.(*ast.KeyValueExpr); ok {
+				out[kv.Key] = kv.Value
+			}
+		}
+	}
+	return out
+}
+
+// value returns the value of a constant expression, or nil.
+func (s *source) value(e ast.Expr) constant.Value { return s.TypesInfo.Types[e].Value }
+
+func (s *source) text(e ast.Expr) string {
+	if v := s.value(e); v != nil && v.Kind() == constant.String {
+		return constant.StringVal(v)
+	}
+	return ""
+}
+
+func (s *source) number(e ast.Expr) int64 {
+	n, _ := constant.Int64Val(s.value(e))
+	return n
+}
+
+func (s *source) position(n ast.Node) string {
+	p := s.Fset.Position(n.Pos())
+	return fmt.Sprintf("%s/%s:%d", s.Name, p.Filename[strings.LastIndex(p.Filename, "/")+1:], p.Line)
+}
+
+// integers returns the constants of the package, including constants within functions,
+// except indices of functions, our own enumerations and defaults of variables.
+func (s *source) integers() map[string]int64 {
+	out := map[string]int64{}
+	for _, obj := range s.TypesInfo.Defs {
+		c, ok := obj.(*types.Const)
+		if !ok || c.Val().Kind() != constant.Int || s.symbols[c.Name()] != "" || c.Name() == "fnCount" {
+			continue
+		}
+		named, isNamed := c.Type().(*types.Named)
+		if isNamed && goEnums[named.Obj().Name()] == "" {
+			continue
+		}
+		if c.Parent() != s.Types.Scope() && constants[c.Name()].name == "" {
+			continue
+		}
+		out[c.Name()], _ = constant.Int64Val(c.Val())
+	}
+	return out
+}
+
+// TestConstants checks that every number in the packages that could be CUDA's is in the
+// table of constants or in the list of our own.
+func TestConstants(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range []string{"driver", "mathlib"} {
+		for c := range readSource(t, name).integers() {
+			seen[c] = true
+			if constants[c].name == "" && !ownConstants[c] {
+				t.Errorf("%s.%s: name its enumerator in constants, or put it into ownConstants", name, c)
+			}
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(constants)) {
+		if !seen[c] {
+			t.Errorf("unnecessary in constants: %s", c)
+		}
+	}
+	for c := range ownConstants {
+		if !seen[c] {
+			t.Errorf("unnecessary in ownConstants: %s", c)
+		}
+	}
+}
+
+// TestCopyLayout checks that memcpy2D has the fields of the table, in its order.
+func TestCopyLayout(t *testing.T) {
+	layout := readSource(t, "driver").copyLayout()
+	if len(layout) != len(copyFields) {
+		t.Fatalf("memcpy2D has %d fields, CUDA_MEMCPY2D %d", len(layout), len(copyFields))
+	}
+	short := strings.NewReplacer("InBytes", "", "Memory", "")
+	for i, f := range layout {
+		if f.name != "_" && !strings.EqualFold(f.name, short.Replace(copyFields[i])) {
+			t.Errorf("field %d of memcpy2D is %s, of CUDA_MEMCPY2D %s", i, f.name, copyFields[i])
+		}
+	}
+}
+
+// field is the offset and the length of a field in a struct.
+type field struct {
+	name         string
+	offset, size int64
+}
+
+// copyLayout returns the layout of driver's memcpy2D.
+func (s *source) copyLayout() []field {
+	st := s.Types.Scope().Lookup("memcpy2D").Type().Underlying().(*types.Struct)
+	var vars []*types.Var
+	for v := range st.Fields() {
+		vars = append(vars, v)
+	}
+	var out []field
+	for i, offset := range goSizes.Offsetsof(vars) {
+		out = append(out, field{vars[i].Name(), offset, goSizes.Sizeof(vars[i].Type())})
+	}
+	return out
+}

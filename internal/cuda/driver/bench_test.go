@@ -1,0 +1,38 @@
+package driver_test
+
+import (
+	"testing"
+
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/emulator"
+)
+
+// BenchmarkCall measures a call that does nothing, from another goroutine and within
+// Do.
+func BenchmarkCall(b *testing.B) {
+	emulator.Need(b)
+	d, err := driver.Open(0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	s, err := d.NewStream()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Destroy()
+	b.Run("Thread", func(b *testing.B) {
+		for b.Loop() {
+			_ = s.Synchronize()
+		}
+	})
+	b.Run("Within", func(b *testing.B) {
+		b.ReportAllocs()
+		_ = d.Do(func() error {
+			for b.Loop() {
+				_ = s.Synchronize()
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,249 @@
+package mathlib_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/mathlib"
+)
+
+// session opens a device and a handle that the test may destroy, with 64 KiB of device
+// memory.
+func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
+	t.Helper()
+	emulator.Need(t)
+	lib, err := mathlib.Load()
+	must(t, err)
+	d, err := driver.Open(0)
+	must(t, err)
+	s, err := d.NewStream()
+	must(t, err)
+	h, err := lib.New(s, mathlib.Native)
+	must(t, err)
+	p, err := d.Alloc(1 << 16)
+	must(t, err)
+	t.Cleanup(func() { must(t, h.Close(), d.Free(p), s.Destroy(), d.Close()) })
+	return d, h, p
+}
+
+// gemm multiplies two 2×2 matrices.
+func gemm(h *mathlib.Handle, p driver.Ptr) error {
+	a := driver.Matrix{A: p, LD: 2}
+	return h.Gemm(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, driver.Matrix{A: p.Offset(64), LD: 2})
+}
+
+func potrf(h *mathlib.Handle, p driver.Ptr) error {
+	_, err := h.Potrf(2, driver.Matrix{A: p, LD: 2})
+	return err
+}
+
+func TestOutOfMemory(t *testing.T) {
+	_, h, p := session(t)
+	emulator.Inject(t, "cublasDgemm_v2_64", 1, 3)
+	var e *mathlib.Error
+	if err := gemm(h, p); !driver.IsOutOfMemory(err) || driver.IsSticky(err) || !errors.As(err, &e) ||
+		err.Error() != "cublasDgemm_v2_64: CUBLAS_STATUS_ALLOC_FAILED (status 3)" {
+		t.Errorf("error %v", err)
+	}
+	emulator.Inject(t, "*", 1, 2)
+	if err := gemm(h, p); !driver.IsOutOfMemory(err) {
+		t.Errorf("error %v", err)
+	}
+	emulator.Inject(t, "cusolverDnXpotrf_bufferSize", 1, 2)
+	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "CUSOLVER_STATUS_ALLOC_FAILED") {
+		t.Errorf("error %v", err)
+	}
+	emulator.Inject(t, "cuMemAlloc_v2", 1, 2) // the allocation of the workspace
+	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "cuMemAlloc") {
+		t.Errorf("error %v", err)
+	}
+	must(t, gemm(h, p), potrf(h, p))
+}
+
+func TestStatuses(t *testing.T) {
+	d, h, p := session(t)
+	var e *mathlib.Error
+	if err := gemm(h, p.Offset(1<<16)); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INVALID_VALUE" || e.OutOfMemory() || e.Sticky() {
+		t.Errorf("matrix beyond its allocation: %v", err)
+	}
+	emulator.Inject(t, "cublasDgemm_v2_64", 1, 99)
+	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_UNKNOWN" || e.Status != 99 {
+		t.Errorf("error %v", err)
+	}
+	// The status does not reveal its cause, and the driver knows of none.
+	emulator.Inject(t, "cublasDgemm_v2_64", 1, 14)
+	if err := gemm(h, p); !errors.As(err, &e) || e.Name != "CUBLAS_STATUS_INTERNAL_ERROR" || e.Err != nil || d.Err() != nil {
+		t.Errorf("error %v", err)
+	}
+	emulator.Inject(t, "cuMemcpyDtoHAsync_v2", 1, 1)
+	var de *driver.Error
+	if err := potrf(h, p); !errors.As(err, &de) {
+		t.Errorf("the info cannot be read: %v", err)
+	}
+}
+
+// TestStickyErrors checks that a call returns the driver's code if the context dies
+// within a library.
+func TestStickyErrors(t *testing.T) {
+	calls := map[string]func(h *mathlib.Handle, p driver.Ptr) error{
+		"cublasDgemm_v2_64": gemm,
+		"cublasDtrsm_v2_64": func(h *mathlib.Handle, p driver.Ptr) error {
+			return h.Trsm(mathlib.Left, mathlib.NoTrans, 2, 2, driver.Matrix{A: p, LD: 2}, driver.Matrix{A: p.Offset(64), LD: 2})
+		},
+		"cusolverDnXpotrf": potrf,
+		"cublasDgemmStridedBatched_64": func(h *mathlib.Handle, p driver.Ptr) error {
+			a := mathlib.Strided{Matrix: driver.Matrix{A: p, LD: 2}}
+			return h.GemmBatched(mathlib.NoTrans, mathlib.NoTrans, 2, 2, 2, 1, a, a, 0, mathlib.Strided{Matrix: a.At(0, 4)}, 1)
+		},
+	}
+	for entry, call := range calls {
+		t.Run(entry, func(t *testing.T) {
+			d, h, p := session(t)
+			t.Cleanup(emulator.Reset)
+			emulator.Inject(t, entry, 1, 700)
+			err := call(h, p)
+			var e *mathlib.Error
+			var de *driver.Error
+			if !errors.As(err, &e) || !errors.As(err, &de) || !driver.IsSticky(err) || de.Code != driver.CodeIllegalAddress || d.Err() == nil {
+				t.Fatalf("error %v", err)
+			}
+			before := emulator.Calls("*")
+			for name, call := range calls {
+				if err := call(h, p); !driver.IsSticky(err) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			must(t, h.Close(), d.Free(p))
+			if n := emulator.Calls("*") - before; n != 0 {
+				t.Errorf("%d calls on a dead device", n)
+			}
+		})
+	}
+}
+
+// TestNewFails makes every call of New fail once.
+func TestNewFails(t *testing.T) {
+	emulator.Check(t)
+	d, h, _ := session(t)
+	must(t, h.Close())
+	lib, err := mathlib.Load()
+	must(t, err)
+	s, err := d.NewStream()
+	must(t, err)
+	emulator.Reset()
+	h, err = lib.New(s, mathlib.Native)
+	must(t, err)
+	calls := emulator.Calls("*")
+	must(t, h.Close())
+	if calls != 9 { // two of them set and read the math mode
+		t.Errorf("%d calls", calls)
+	}
+	used := emulator.Used(0)
+	for k := 1; k <= calls; k++ {
+		emulator.Inject(t, "*", k, 2)
+		if _, err := lib.New(s, mathlib.Native); !driver.IsOutOfMemory(err) || emulator.Used(0) != used {
+			t.Errorf("call %d: %v", k, err)
+		}
+		emulator.Reset()
+	}
+	must(t, s.Destroy())
+}
+
+func TestToolkits(t *testing.T) {
+	home := t.TempDir()
+	conda := func(kit string) []string { return []string{"HOME=" + home, kit} }
+	p := emulator.Build(t)
+	in := func(parts ...string) string { return filepath.Join(append([]string{p.Root}, parts...)...) }
+	cases := []struct {
+		name  string
+		cfg   emulator.Config
+		major int
+		words string // words of the place or of the error
+	}{
+		{"toolkit12", emulator.Config{}, 12, "GPFIT_CUDA_LIB="},
+		{"toolkit13", emulator.Config{Toolkit: emulator.CUDA13, DriverVersion: 13000}, 13, "GPFIT_CUDA_LIB="},
+		{"wheels12", emulator.Config{Toolkit: emulator.Wheels12}, 12, "GPFIT_CUDA_LIB="},
+		{"wheels13", emulator.Config{Toolkit: emulator.Wheels13, DriverVersion: 13000}, 13, "GPFIT_CUDA_LIB="},
+		{"folder", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=" + in("cuda12/lib64")}}, 12, "GPFIT_CUDA_LIB="},
+		{"home", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"CUDA_HOME=" + in("cuda12")}}, 12, "CUDA_HOME="},
+		{"path", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"CUDA_PATH=" + in("cuda12")}}, 12, "CUDA_PATH="},
+		{"loader", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + in("cuda12/lib64")}}, 12, "the loader's path"},
+		{"conda", emulator.Config{Toolkit: emulator.NoToolkit, Env: conda("CONDA_PREFIX=" + in("wheels12"))}, 12, "CONDA_PREFIX="},
+		{"venv", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"VIRTUAL_ENV=" + venv(t, in("wheels12", "nvidia"))}}, 12, "site-packages"},
+		{"loader wheels", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + strings.Join([]string{
+			in("wheels12/nvidia/cublas/lib"), in("wheels12/nvidia/cusolver/lib"), in("wheels12/nvidia/cusparse/lib"), in("wheels12/nvidia/nvjitlink/lib")}, ":")}}, 12, "the loader's path"},
+		// The loader's path mixes toolkits, CUDA_HOME does not.
+		{"second choice", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{
+			"LD_LIBRARY_PATH=" + in("mixed/lib64"), "CUDA_HOME=" + in("cuda12")}}, 12, "CUDA_HOME="},
+
+		{"driver12", emulator.Config{Toolkit: emulator.CUDA13}, 0, "CUDA 13 needs a driver for CUDA 13.0 or later, but this one supports 12.4"},
+		{"mixed", emulator.Config{Toolkit: emulator.Mixed}, 0, "mixes toolkits: libcublas.so.12 belongs to CUDA 12, libcusolver.so.12 to CUDA 13"},
+		{"mixedsparse", emulator.Config{Toolkit: emulator.MixedSparse}, 0, "needs libnvJitLink.so.13, which is not beside it"},
+		{"incomplete", emulator.Config{Toolkit: emulator.Incomplete}, 0, "libcublas.so.12 exists but libcusolver.so.11 does not"},
+		{"lacking", emulator.Config{Toolkit: emulator.Lacking}, 0, "the libraries lack cublasCreate_v2, "},
+		{"empty", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=" + in("driver")}}, 0, "no CUDA 12 or 13 toolkit was found (nothing in GPFIT_CUDA_LIB="},
+		{"loader mixed", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + in("incomplete/lib64") + ":" + in("12")}}, 0, "it mixes toolkits: " + in("12")},
+		{"no driver", emulator.Config{NoDriver: true}, 0, "cannot be opened"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.major == 0 && c.cfg.Toolkit == emulator.NoToolkit {
+				c.cfg.Env = append(c.cfg.Env, "HOME="+home)
+			}
+			if emulator.Rerun(t, c.cfg) {
+				return
+			}
+			lib, err := mathlib.Load()
+			if c.major == 0 {
+				var nf *mathlib.NotFoundError
+				var ue *driver.UnavailableError
+				if err == nil && c.name == "loader mixed" {
+					t.Skipf("SKIPPED: this machine has a toolkit: %s", lib.Toolkit.Place)
+				}
+				if err == nil || !strings.Contains(err.Error(), c.words) || !errors.As(err, &nf) && !errors.As(err, &ue) {
+					t.Errorf("error %v, want %q", err, c.words)
+				}
+				return
+			}
+			if err != nil || lib.Toolkit.Major != c.major || !strings.Contains(lib.Toolkit.Place, c.words) {
+				t.Fatalf("%+v, %v", lib, err)
+			}
+			kit, err := mathlib.Find(driver.Detect().DriverVersion)
+			if err != nil || kit.Place != lib.Toolkit.Place {
+				t.Errorf("%+v, %v", kit, err)
+			}
+			d, err := driver.Open(0)
+			must(t, err)
+			s, err := d.NewStream()
+			must(t, err)
+			h, err := lib.New(s, mathlib.Native)
+			must(t, err)
+			p, err := d.Alloc(8)
+			must(t, err, driver.CopyToDevice(s, p, []float64{9}))
+			one := driver.Matrix{A: p, LD: 1}
+			root := make([]float64, 1)
+			if minor, err := h.Potrf(1, one); minor != 0 || err != nil {
+				t.Errorf("%v, %v", minor, err)
+			}
+			must(t, driver.CopyToHost(s, root, p))
+			if root[0] != 3 {
+				t.Errorf("the factor of 9 is %v", root[0])
+			}
+			must(t, h.Close(), d.Free(p), s.Destroy(), d.Close())
+		})
+	}
+}
+
+// venv creates a Python environment whose site-packages contain the wheels.
+func venv(t *testing.T, wheels string) string {
+	t.Helper()
+	dir := t.TempDir()
+	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
+	must(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
+	return dir
+}

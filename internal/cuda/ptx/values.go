@@ -1,0 +1,282 @@
+package ptx
+
+import (
+	"fmt"
+	"slices"
+
+	"gpfit/internal/code"
+)
+
+// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one
+// argument share.
+type decayed struct{ root, exp, small vec }
+
+// uniform returns a uniform value as an operand.
+func (b *body) uniform(v code.ID) string {
+	if value := b.k.list.At(v); value.Op == code.Number {
+		return number(value.Number)
+	}
+	return b.do("ld.global.nc.f64", at(b.uniforms, 8*b.k.slot[v]))
+}
+
+// one returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
+func (b *body) one(v code.ID) (sign float64) {
+	if value := b.k.list.At(v); value.Op == code.Number && value.Number*value.Number == 1 {
+		return value.Number
+	}
+	return 0
+}
+
+// value returns a value for all pairs, and computes it on first use.
+func (b *body) value(v code.ID) vec {
+	b.live.used(v)
+	if out, ok := b.values[v]; ok {
+		return out
+	}
+	value := b.k.list.At(v)
+	out := b.compute(v, value)
+	b.values[v] = out
+	if value.Op != code.Feature && !value.Uniform {
+		b.live.born(v)
+	}
+	return out
+}
+
+func (b *body) compute(v code.ID, value *code.Value) vec {
+	switch {
+	case value.Uniform:
+		return repeat(b.do("mov.f64", b.uniform(v)), b.pairs())
+	case value.Op == code.Feature:
+		b.live.used(value.Index)
+		return b.features[value.Index]
+	case value.Op == code.Sum:
+		return b.sum(value)
+	case value.Op == code.Product:
+		return b.product(v, value)
+	case value.Op == code.RootInverse:
+		root := b.root(value.Args[0])
+		zero := b.is("eq", root, 0.0)
+		return b.choose(0.0, b.each("rcp.rn.f64", root), zero)
+	case value.Op == code.Sqrt:
+		return b.root(value.Args[0])
+	case value.Op == code.Decay:
+		return b.decay(value)
+	}
+	return b.function(v, value, b.value(value.Args[0]))
+}
+
+func (b *body) function(v code.ID, value *code.Value, a vec) vec {
+	switch value.Op {
+	case code.Exp:
+		if b.k.list.At(value.Args[0]).Sign.NotPositive() {
+			return b.expNegative(a)
+		}
+		return b.exp(a, nil)
+	case code.Log:
+		return b.log(a)
+	case code.LogOrZero:
+		return b.choose(0.0, b.log(a), b.is("eq", a, 0.0))
+	case code.Log1p:
+		return b.logOnePlus(a)
+	case code.Sine, code.Cosine:
+		return b.wave(v, value, a)
+	case code.Tanh:
+		return b.tanh(a)
+	case code.Arcsine:
+		return b.arcsine(a)
+	case code.Abs:
+		return b.each("abs.f64", a)
+	case code.Positive:
+		return b.choose(0.0, a, b.is("lt", a, 0.0))
+	case code.Step:
+		step := b.choose(1.0, 0.0, b.is("gt", a, 0.0))
+		return b.choose(a, step, b.is("nan", a, a))
+	case code.Power:
+		return b.power(a, b.uniform(value.Coef[0]))
+	}
+	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
+}
+
+// sum returns Σ coef·a + offset.
+func (b *body) sum(v *code.Value) vec {
+	var out vec
+	var start any // nil, or the first term
+	if v.Offset != code.None {
+		start = b.uniform(v.Offset)
+	}
+	for i, arg := range v.Args {
+		a, sign := b.value(arg), b.one(v.Coef[i])
+		switch {
+		case sign == 1 && start == nil:
+			out = a
+		case sign == 1:
+			out = b.add(a, start)
+		case sign == -1 && start == nil:
+			out = b.neg(a)
+		case sign == -1:
+			out = b.each("sub.rn.f64", start, a)
+		case start == nil:
+			out = b.mul(a, b.uniform(v.Coef[i]))
+		default:
+			out = b.fma(a, b.uniform(v.Coef[i]), start)
+		}
+		start = out
+	}
+	return out
+}
+
+// product returns Π a^power. It begins with a known product of some of the factors, if
+// any, and divides once.
+func (b *body) product(id code.ID, v *code.Value) vec {
+	left := map[code.ID]int{}
+	for i, a := range v.Args {
+		left[a] = v.Powers[i]
+	}
+	above, below := b.known(id, left), vec(nil)
+	for _, a := range v.Args {
+		switch p := left[a]; {
+		case p > 0:
+			above = b.multiplied(above, b.integerPower(b.value(a), p))
+		case p < 0:
+			below = b.multiplied(below, b.integerPower(b.value(a), -p))
+		}
+	}
+	switch {
+	case below == nil:
+		return above
+	case above == nil:
+		return b.each("rcp.rn.f64", below)
+	}
+	return b.each("div.rn.f64", above, below)
+}
+
+// known returns a computed product of some of the factors and removes them from left.
+func (b *body) known(id code.ID, left map[code.ID]int) vec {
+	best, most := code.None, 1
+	for v := range b.k.list.Values[:id] {
+		value := b.k.list.At(code.ID(v))
+		if _, there := b.values[code.ID(v)]; !there || value.Op != code.Product || value.Uniform || len(value.Args) <= most {
+			continue
+		}
+		if !slices.ContainsFunc(value.Args, func(a code.ID) bool {
+			p := value.Powers[slices.Index(value.Args, a)]
+			return p < 0 || left[a] < p
+		}) {
+			best, most = code.ID(v), len(value.Args)
+		}
+	}
+	if best == code.None {
+		return nil
+	}
+	for i, a := range b.k.list.At(best).Args {
+		left[a] -= b.k.list.At(best).Powers[i]
+	}
+	return b.value(best)
+}
+
+// multiplied multiplies by a the product so far, which may be nil.
+func (b *body) multiplied(before, a vec) vec {
+	if before == nil {
+		return a
+	}
+	return b.mul(before, a)
+}
+
+// integerPower multiplies, from the highest bit of p ≥ 1 down.
+func (b *body) integerPower(a vec, p int) vec {
+	out, bit := a, 1
+	for bit <= p/2 {
+		bit *= 2
+	}
+	for bit /= 2; bit > 0; bit /= 2 {
+		if out = b.mul(out, out); p&bit != 0 {
+			out = b.mul(out, a)
+		}
+	}
+	return out
+}
+
+// root returns √a, which a Decay may share.
+func (b *body) root(a code.ID) vec { return b.decayOf(a).root }
+
+func (b *body) decayOf(a code.ID) *decayed {
+	if b.roots[a] == nil {
+		b.roots[a] = &decayed{root: b.each("sqrt.rn.f64", b.value(a))}
+		b.live.born([2]code.ID{a, 0})
+	}
+	b.live.used([2]code.ID{a, 0})
+	return b.roots[a]
+}
+
+// decay returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
+// product.
+func (b *body) decay(v *code.Value) vec {
+	a := v.Args[0]
+	d := b.decayOf(a)
+	if d.exp == nil {
+		d.small = b.is("gt", d.root, float64(-leastExp))
+		d.exp = b.expRaw(b.neg(d.root))
+		b.live.born([2]code.ID{a, 1})
+	}
+	b.live.used([2]code.ID{a, 1})
+	return b.choose(0.0, b.decayPolynomial(d, v.Poly), d.small)
+}
+
+// decayPolynomial returns Decay without the cutoff.
+func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
+	var sum vec // over k ≥ 1
+	switch len(poly) {
+	case 0, 1:
+	case 2:
+		if poly[0] == 0 && poly[1] == 1 {
+			return d.exp
+		}
+		sum = b.mul(d.exp, poly[1])
+	default:
+		high := slices.Clone(poly[1:])
+		slices.Reverse(high)
+		if high[0] == 1 { // one coefficient fewer
+			sum = b.add(d.root, high[1])
+			for _, c := range high[2:] {
+				sum = b.fma(sum, d.root, c)
+			}
+		} else {
+			sum = b.polynomial(d.root, high...)
+		}
+		sum = b.mul(sum, d.exp)
+	}
+	if poly[0] == 0 {
+		return sum
+	}
+	zero := b.is("eq", d.root, 0.0)
+	term := b.choose(0.0, b.each("div.rn.f64", b.mul(d.exp, poly[0]), d.root), zero)
+	if sum == nil {
+		return term
+	}
+	return b.add(sum, term)
+}
+
+// wave returns sin 2πa or cos 2πa, and computes both if the list contains both for one
+// argument.
+func (b *body) wave(v code.ID, value *code.Value, a vec) vec {
+	partner := code.None
+	for id := range b.k.list.Values {
+		o := &b.k.list.Values[id]
+		if b.k.need[id] && (o.Op == code.Sine || o.Op == code.Cosine) && o.Op != value.Op && o.Args[0] == value.Args[0] {
+			partner = code.ID(id)
+		}
+	}
+	sin, cos := b.turn(a, value.Op == code.Sine || partner != code.None)
+	cosine := func() vec { return b.fma(b.mul(sin, -2.0), sin, 1.0) }
+	sine := func() vec { return b.mul(b.mul(sin, 2.0), cos) }
+	if value.Op == code.Sine {
+		if partner != code.None {
+			b.values[partner] = cosine()
+		}
+		return sine()
+	}
+	if partner != code.None {
+		b.values[partner] = sine()
+	}
+	return cosine()
+}

@@ -1,0 +1,228 @@
+// Package dataset reads a table from a file as the data of a fit: features, one or
+// several targets, known noise and the held-out rows. Start at [Read].
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/feature"
+	"gpfit/fit"
+	"gpfit/internal/hostmem"
+	"gpfit/table"
+)
+
+// Options configures [Read]. The zero value takes the last column as the target and
+// all others as features. Give a column by its name or its index.
+type Options struct {
+	// Target is the target column. Targets are several target columns instead, which
+	// share kernel and noise. NoTarget reads only the features.
+	Target   string
+	Targets  []string
+	NoTarget bool
+	// Features are the input columns, in this order: names, indices or ranges of
+	// indices such as "0-3".
+	Features []string
+	// Header says whether the first row names the columns: auto, yes or no; empty
+	// means auto.
+	Header string
+	// Decimal is the decimal sign of text: "." or ","; empty means a point.
+	Decimal string
+	// Columns says how to read features that are not numbers.
+	Columns feature.Rules
+	// Encoding, unless nil, says how the columns of Features become the features, as in a
+	// model; it replaces Columns. There must be as many as it has.
+	Encoding *feature.Encoding
+	// DropMissing leaves out rows with missing cells and warns. Otherwise the first
+	// missing cell is an error.
+	DropMissing bool
+	// Subsample is the number of rows to draw at random with Seed, if the table has
+	// more; 0 takes all rows.
+	Subsample int
+	Seed      uint64
+	// NoiseColumn holds the known noise variance of each row, in squared units of the
+	// target. NoiseGroup holds labels of rows that share an estimated variance.
+	NoiseColumn, NoiseGroup string
+	// Group holds labels of rows that stay together in hold-outs and folds.
+	Group string
+	// Experts means that local experts share the rows, so that there may be more rows than
+	// any device has room for in one matrix.
+	Experts bool
+	// Mask is a table that has 1 for each held-out row and 0 for the others in its
+	// column MaskColumn. The default is its only column.
+	Mask, MaskColumn string
+	// Formats are file formats besides text and NumPy, such as the one of
+	// internal/parquet.
+	Formats []table.Format
+}
+
+// Read reads the table at path: a file of any format that gpfit reads or several
+// files, or text from stdin if path is "-". Errors of the table or mask name the
+// file, line and column.
+func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
+	if _, err := o.columns(path); err != nil {
+		return fit.Data{}, err // before the mask is read
+	}
+	var mask []bool
+	var err error
+	if o.Mask != "" {
+		if mask, err = table.ReadMask(o.Mask, o.MaskColumn, o.Formats...); err != nil {
+			return fit.Data{}, err
+		}
+	}
+	t, err := o.readTable(path, stdin, mask)
+	if err != nil {
+		return fit.Data{}, o.explain(err)
+	}
+	if mask != nil && t.Row != nil {
+		if mask, err = table.SelectMask(o.Mask, mask, t); err != nil {
+			return fit.Data{}, err
+		}
+	}
+	d := o.Data(t)
+	d.Row, d.Test = t.Row, mask
+	if o.Targets == nil {
+		return d, nil
+	}
+	return d, o.addTargets(&d, t)
+}
+
+// Data returns the data of a fit from a table of [Options.ReadTable], for one target and
+// without held-out rows.
+func (o *Options) Data(t *table.Table) fit.Data {
+	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
+	if e := o.Encoding; e != nil {
+		if d.FeatureNames = e.Features(); !e.Plain() {
+			d.Encoding = e
+		}
+	}
+	if o.NoiseColumn != "" {
+		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
+	}
+	if o.NoiseGroup != "" {
+		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[o.NoiseGroup], o.NoiseGroup
+	}
+	if o.Group != "" {
+		d.Group, d.GroupColumn = t.ExtraText[o.Group], o.Group
+	}
+	return d
+}
+
+// columns returns the options for reading the table at path.
+func (o *Options) columns(path string) (table.Options, error) {
+	header, err := table.ParseHeader(o.Header)
+	c := table.Options{
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats,
+		Columns: &o.Columns,
+	}
+	if e := o.Encoding; e != nil {
+		c.Columns, c.Encoding = nil, func(int) ([]feature.Coding, error) { return e.Columns, nil }
+	}
+	if err == nil {
+		c.Decimal, err = table.ParseDecimal(o.Decimal)
+	}
+	if o.Subsample == 0 && !o.Experts {
+		c.MaxRows = device.MaxRows(hostmem.Free())
+	}
+	if o.DropMissing {
+		c.Missing = table.MissingDrop
+	}
+	if o.Mask == path && o.MaskColumn != "" {
+		// A mask inside the table is not an input.
+		c.Extra = append(c.Extra, o.MaskColumn)
+	}
+	if o.NoiseColumn != "" {
+		c.Extra = append(c.Extra, o.NoiseColumn)
+	}
+	if o.NoiseGroup != "" {
+		c.ExtraText = append(c.ExtraText, o.NoiseGroup)
+	}
+	if o.Group != "" {
+		c.ExtraText = append(c.ExtraText, o.Group)
+	}
+	return c, err
+}
+
+// ReadTable reads the columns of the options from the table at path, or from stdin if path
+// is "-". It does not read a mask in another file.
+func (o *Options) ReadTable(path string, stdin io.Reader) (*table.Table, error) {
+	return o.readTable(path, stdin, nil)
+}
+
+// readTable is ReadTable for a table with held-out rows, which a subsample keeps.
+func (o *Options) readTable(path string, stdin io.Reader, held []bool) (*table.Table, error) {
+	columns, err := o.columns(path)
+	if err != nil {
+		return nil, err
+	}
+	columns.Whole = held
+	if path == "-" {
+		return table.ReadFrom(stdin, "-", columns)
+	}
+	return table.Read(path, columns)
+}
+
+// explain gives an error about a category that the encoding of a model does not have the
+// advice of a fit.
+func (o *Options) explain(err error) error {
+	var e *table.Error
+	if o.Encoding == nil || !errors.As(err, &e) {
+		return err
+	}
+	if msg, _, ok := strings.Cut(e.Msg, "; option unseen"); ok {
+		e.Msg = fmt.Sprintf("%s; option categories %s reads the column again, with its own categories", msg, e.ColumnName)
+	}
+	return err
+}
+
+// addTargets fills in several targets. A row with a missing target is an error. With
+// DropMissing, addTargets leaves the row out of d and adds a warning.
+func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
+	d.TargetName, d.TargetNames = "", t.TargetNames
+	var keep []int
+	for i := range t.N {
+		gap := -1
+		for q := range t.Missing {
+			if t.Missing[q][i] {
+				gap = q
+			}
+		}
+		switch {
+		case gap < 0:
+			keep = append(keep, i)
+		case !o.DropMissing:
+			return &table.Error{Source: t.Source, Line: t.Line[i], ColumnName: t.TargetNames[gap],
+				Msg: fmt.Sprintf("the target %q is missing; option missing drop leaves such rows out", t.TargetNames[gap])}
+		}
+	}
+	if dropped := t.N - len(keep); dropped > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, t.N))
+	}
+	for q := range t.Targets {
+		d.Y = append(d.Y, pick(t.Targets[q], keep, 1)...)
+	}
+	if len(keep) < t.N && d.Row == nil {
+		d.Row = keep
+	} else {
+		d.Row = pick(d.Row, keep, 1)
+	}
+	d.X, d.N = pick(d.X, keep, d.D), len(keep)
+	d.Test, d.Group = pick(d.Test, keep, 1), pick(d.Group, keep, 1)
+	d.NoiseVariance, d.NoiseGroup = pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
+	return nil
+}
+
+// pick returns the given rows of a row-major matrix of d columns, or nil if v is nil.
+func pick[T any](v []T, rows []int, d int) []T {
+	if v == nil {
+		return nil
+	}
+	out := make([]T, 0, len(rows)*d)
+	for _, i := range rows {
+		out = append(out, v[i*d:(i+1)*d]...)
+	}
+	return out
+}

@@ -1,0 +1,252 @@
+package option
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gpfit/compare"
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/fit"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/columns"
+)
+
+func scoreOptions() Options {
+	selects := []string{"select"}
+	return Options{
+		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
+			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
+			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
+		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
+			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
+			Assign: func(v *Values, value any) {
+				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
+				v.CrossValidate = slices.Contains(value.([]string), "cv")
+			}},
+		{Name: "methods", Kind: Words, Group: Model, Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
+			Help:   "methods to compare",
+			Assign: into(func(v *Values) *[]string { return &v.Compare.Methods })},
+		{Name: "sizes", Kind: Wholes, Group: Scores, Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
+			Help:   "also fit every method to nested random subsets of so many training rows",
+			Assign: into(func(v *Values) *[]int { return &v.Compare.Sizes })},
+		{Name: "folds", Kind: Whole, Group: Scores, Places: compares, Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+			Help:   "number of folds: each is predicted by fits to the others, unless rows are held out",
+			Assign: into(func(v *Values) *int { return &v.Compare.Folds })},
+		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+			Help: "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
+			Assign: func(v *Values, value any) {
+				v.CrossValidation.Folds = value.(int)
+				v.Fit.Folds = v.CrossValidation.Folds
+			}},
+		{Name: "fold-seed", Kind: Seed, Group: Scores, Places: fits, Default: "1",
+			Help: "seed that assigns rows to folds",
+			Assign: func(v *Values, value any) {
+				v.CrossValidation.Seed = value.(uint64)
+				v.Fit.FoldSeed = v.CrossValidation.Seed
+			}},
+		{Name: "refit", Kind: Truth, Group: Scores, Places: in(scored, "select"),
+			Help:   "tune the parameters again for each fold",
+			Assign: into(func(v *Values) *bool { return &v.CrossValidation.Refit })},
+		{Name: "score", Kind: Choice, Group: Scores, Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
+			Help:   "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density",
+			Assign: word(func(v *Values) *compare.RankBy { return &v.Compare.RankBy })},
+		{Name: "score", Kind: Choice, Group: Kernels, Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),
+			Help:   "score that decides which kernel is best",
+			Assign: word(func(v *Values) *fit.SelectionScore { return &v.Select.Score })},
+		{Name: "greedy", Kind: Truth, Group: Kernels, Places: selects,
+			Help:   "search over sums and products of the kernels",
+			Assign: into(func(v *Values) *bool { return &v.Select.Greedy })},
+		{Name: "max-terms", Kind: Whole, Group: Kernels, Places: selects, Unset: fmt.Sprint(fit.DefaultMaxTerms),
+			Help:   "largest number of leaves in a kernel of the search",
+			Assign: into(func(v *Values) *int { return &v.Select.MaxTerms })},
+		{Name: "budget", Kind: Whole, Group: Kernels, Places: selects, Unset: fmt.Sprint(fit.DefaultBudget),
+			Help:   "largest number of kernels that the search fits",
+			Assign: into(func(v *Values) *int { return &v.Select.Budget })},
+		{Name: "std-errors", Kind: Truth, Group: Scores, Places: []string{"fit", Spec},
+			Help:   "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter",
+			Assign: into(func(v *Values) *bool { return &v.Fit.StdErrors })},
+	}
+}
+
+func tuningOptions() Options {
+	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, "batch"), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
+		Help:   "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows",
+		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
+	alone := restarts
+	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
+	return Options{
+		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
+			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
+			Assign: into(func(v *Values) *bool { return &v.Fit.RequirePSD })},
+		{Name: "max-jitter", Kind: Number, Group: Model, Places: in(models, Spec), Default: "0", Unit: "scaled target²",
+			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
+			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
+		alone, restarts,
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: in(choices, "fit", "profile", "update", "batch", Spec), Unset: "1000",
+			Help:   "largest number of evaluations in each descent",
+			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
+		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", "batch", Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
+			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes",
+			Assign: func(v *Values, value any) {
+				if v.Fit.Settings.ToleranceNats = value.(float64); value.(float64) == 0 {
+					v.Fit.Settings.ToleranceNats = -1 // never
+				}
+			}},
+		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
+			Help:   "method of descent; methods other than lbfgs are for comparison",
+			Assign: func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
+		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
+			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one",
+			Assign: word(func(v *Values) *hyperopt.Coarse { return &v.Fit.Settings.Coarse })},
+		{Name: "checkpoint", Kind: File, Group: Tuning, Places: []string{"fit"}, Placeholder: "FILE",
+			Help:   "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends",
+			Assign: into(func(v *Values) *string { return &v.Fit.Checkpoint })},
+	}
+}
+
+func posteriorOptions() Options {
+	places := []string{"fit"}
+	return Options{
+		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(fit.NoPosterior), Words: words(fit.PosteriorMethods()...),
+			Help:   "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws",
+			Assign: word(func(v *Values) *fit.PosteriorMethod { return &v.Fit.Posterior })},
+		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Places: places, Unset: "4", Most: maxChains,
+			Help:   "number of chains of option posterior hmc",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorChains })},
+		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Places: places, Unset: "500",
+			Help:   "iterations of each chain in which the sampler adapts, and which are not kept",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorWarmup })},
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "1000", NoVariable: true,
+			Help:   "draws of each chain",
+			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
+	}
+}
+
+func expertOptions() Options {
+	return Options{
+		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
+			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
+			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
+			Assign: func(v *Values, value any) {
+				v.Fit.Experts = value.(string)
+				v.Data.Experts = true
+			}},
+		{Name: "expert-parameters", Kind: Choice, Group: Experts, Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
+			Help:   "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise",
+			Assign: word(func(v *Values) *experts.Parameters { return &v.Fit.ExpertParameters })},
+		{Name: "combine", Kind: Choice, Group: Experts, Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
+			Help:   "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one",
+			Assign: word(func(v *Values) *experts.Rule { return &v.Fit.Combine })},
+		{Name: "expert-rows", Kind: Whole, Group: Experts, Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
+			Help:   "largest number of rows of a local expert; larger clusters are divided again",
+			Assign: into(func(v *Values) *int { return &v.Fit.ExpertRows })},
+	}
+}
+
+// maxSize is the largest number of rows of a subset: no table has more.
+const maxSize = 1 << 40
+
+// maxChains is the largest number of chains.
+const maxChains = 1000
+
+func jointOptions() Options {
+	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Places: []string{"predict"}, Default: "0",
+		Help:   "number of joint draws at the rows, in columns draw0, draw1, …",
+		Assign: into(func(v *Values) *int { return &v.Joint.Draws })}
+	sampled := draws
+	sampled.Places, sampled.Default = []string{"sample"}, "1"
+	return Options{
+		draws, sampled,
+		{Name: "seed", Kind: Seed, Group: Draws, Places: predictions, Default: "1",
+			Help:   "seed of the draws: the same seed gives the same draws",
+			Assign: into(func(v *Values) *uint64 { return &v.Joint.Seed })},
+		{Name: "cov", Kind: File, Group: Draws, Places: predictions, Placeholder: "FILE", check: checkCovariance,
+			Help:   "file for the covariance of the rows: .npy, .npz (with the mean) or .csv",
+			Assign: into(func(v *Values) *string { return &v.Joint.Covariance })},
+		{Name: "observed", Kind: Truth, Group: Draws, Places: predictions,
+			Help:   "draw new observations, with noise, instead of the function, and give their covariance",
+			Assign: into(func(v *Values) *bool { return &v.Joint.Observed })},
+	}
+}
+
+func checkCovariance(value any) error {
+	name := value.(string)
+	if name == "" || slices.Contains(columns.CovarianceExtensions, filepath.Ext(name)) {
+		return nil
+	}
+	return errors.New("the name must end in " + OrList(columns.CovarianceExtensions))
+}
+
+func outputOptions() Options {
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "bench"})
+	out := into(func(v *Values) *string { return &v.Output.Out })
+	return Options{
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
+			Help: "file for the model", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
+			Help: "file for the best model", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
+			Help: "file for the scores of each fit, .csv, .jsonl or .parquet", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
+			Help: "file for the model with the new rows", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
+			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
+			Help: "file for the result", Assign: out},
+		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
+			Help:   "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once",
+			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
+		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"update"}, Unset: "whether MODEL has it",
+			Help:   "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it",
+			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
+		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, rowTables, results, []string{"bench", "kernel show", "show", "report"}),
+			Help: "replace output files that exist",
+			Assign: func(v *Values, value any) {
+				v.Output.Force = value.(bool)
+				v.Joint.Replace = v.Output.Force
+			}},
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "kernel show", "inspect"),
+			Help:   "print one JSON object instead of text",
+			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
+		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: in(all, "report"),
+			Help:   "print only warnings and errors on standard error, no progress and no notes",
+			Assign: into(func(v *Values) *bool { return &v.Output.Quiet })},
+	}
+}
+
+func deviceOptions() Options {
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", "bench", "batch", Spec})
+	return Options{
+		{Name: "device", Kind: Text, Group: Device, Places: all, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"},
+			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",
+			Single: "a job has one device; a kind without a number means any of its devices",
+			Assign: into(func(v *Values) *string { return &v.Compute.Device })},
+		{Name: "fallback", Kind: Text, Group: Device, Places: all, Placeholder: "NAME",
+			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
+			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
+		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
+			Help:   "number of CPU threads; results do not depend on it",
+			Assign: into(func(v *Values) *int { return &v.Compute.Threads })},
+		{Name: "memory", Kind: Memory, Group: Jobs, Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",
+			Help:   "the most memory that one job may plan for, such as 4GiB",
+			Assign: into(func(v *Values) *int64 { return &v.Compute.Memory })},
+		{Name: "retries", Kind: Whole, Group: Jobs, Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
+			Help:   "how often to retry a job whose device was lost or had too little memory",
+			Assign: into(func(v *Values) *int { return &v.Compute.Retries })},
+	}
+}
+
+// maxRetries is the largest value of retries.
+const maxRetries = 1000
+
+// checkFolds checks a number of folds, of which 0 is the default.
+func checkFolds(value any) error {
+	if value.(int) == 1 {
+		return errors.New("must be at least 2")
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"gpfit/internal/tabletest"
+	"gpfit/table"
+)
+
+// formats is the folder of files that pandas and PyArrow wrote, by make.py there.
+const formats = "../../table/testdata/formats/"
+
+var formatList = []table.Format{Format()}
+
+func read(path string, o table.Options) (*table.Table, error) {
+	o.Formats = formatList
+	return table.Read(path, o)
+}
+
+// TestFiles reads the Parquet files of real.csv and whole.csv. Every bit must be the
+// same, and several of the files make one table.
+func TestFiles(t *testing.T) {
+	for _, truth := range []string{"real", "whole"} {
+		paths, err := filepath.Glob(formats + truth + "_*.parquet")
+		if err != nil || len(paths) < 8 {
+			t.Fatalf("%d files, %v", len(paths), err)
+		}
+		want := tabletest.Same(t, formats+truth+".csv", paths, read)
+		several, err := read(formats+truth+"_*.parquet", table.Options{})
+		if err != nil || several.N != len(paths)*want.N || !reflect.DeepEqual(several.X[len(several.X)-len(want.X):], want.X) {
+			t.Errorf("%d rows of several files, %v", several.N, err)
+		}
+	}
+}
+
+// TestWithoutFormat checks the error of a program that does not pass the format.
+func TestWithoutFormat(t *testing.T) {
+	_, err := table.Read(formats+"real_none.parquet", table.Options{})
+	var e *table.Error
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "Options.Formats") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		opts table.Options
+		want string
+	}{
+		{"types.parquet", table.Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): null (option missing drop leaves out such rows)`},
+		{"types.parquet", table.Options{Features: []string{"gap", "inf"}, Missing: table.MissingDrop, ExtraText: []string{"kind"}, Target: "inf"},
+			`: column 13 ("inf"): the target is also listed as a feature ("inf")`},
+		{"types.parquet", table.Options{Features: []string{"inf"}}, `: row 3, column 13 ("inf"): not a finite number: +Inf`},
+		{"types.parquet", table.Options{}, `: column 4 ("site"): holds STRING values, not numbers`},
+		{"types.parquet", table.Options{Features: []string{"day"}}, `: column 7 ("day"): holds dates or times, not numbers`},
+		{"types.parquet", table.Options{Features: []string{"when"}}, `: column 8 ("when"): holds dates or times, not numbers`},
+		{"types.parquet", table.Options{Features: []string{"price"}}, `: column 9 ("price"): holds decimals; convert them to doubles`},
+		{"types.parquet", table.Options{Features: []string{"list"}}, `: column 10 ("list"): holds lists or structures, not numbers`},
+		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
+		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null (option missing drop leaves out such rows)`},
+		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
+		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
+	} {
+		got, err := read(formats+c.file, c.opts)
+		var e *table.Error
+		if !errors.As(err, &e) || e.Error() != formats+c.file+c.want || got != nil {
+			t.Errorf("%s: got %v, %v\nwant %s", c.file, got, err, c.want)
+		}
+	}
+}
+
+func TestTypes(t *testing.T) {
+	got, err := read(formats+"types.parquet", table.Options{
+		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
+		t.Errorf("got %+v", got)
+	}
+	text := map[string][]string{"kind": {"u", "v"}, "x": {"1.5", "4.5"}, "test": {"1", "0"}}
+	if !reflect.DeepEqual(got.ExtraText, text) || !reflect.DeepEqual(got.Extra["x"], []float64{1.5, 4.5}) {
+		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
+	}
+	want := formats + `types.parquet: row 2, column 2 ("gap"): null`
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "left out 2 of 4 rows: missing values (first: "+want+")") {
+		t.Errorf("warnings %q", got.Warnings)
+	}
+	several, err := read(formats+"types.parquet", table.Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
+	if err != nil || !reflect.DeepEqual(several.Missing, [][]bool{{false, true, true, false}, make([]bool, 4)}) {
+		t.Errorf("several targets: %+v, %v", several, err)
+	}
+}
+
+// TestIndex reads a file with an index of pandas, which is not an input.
+func TestIndex(t *testing.T) {
+	got, err := read(formats+"index.parquet", table.Options{})
+	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
+	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestMask(t *testing.T) {
+	got, err := table.ReadMask(formats+"types.parquet", "test", Format())
+	if err != nil || !reflect.DeepEqual(got, []bool{true, false, true, false}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, c := range [][3]string{
+		{"types.parquet", "y", `: row 2, column 14 ("y"): not 0 or 1 in a mask: "2"`},
+		{"types.parquet", "gap", `: row 2, column 2 ("gap"): empty cell in a mask`},
+		{"types.parquet", "site", `: column 4 ("site"): holds STRING values, not numbers`},
+	} {
+		if _, err := table.ReadMask(formats+c[0], c[1], Format()); err == nil || err.Error() != formats+c[0]+c[2] {
+			t.Errorf("%s, %s: %v", c[0], c[1], err)
+		}
+	}
+}
+
+// TestBlocks reads a table of several blocks, pages and groups. A file cut short
+// anywhere is an error.
+func TestBlocks(t *testing.T) {
+	const n, d = 25_000, 3
+	value := func(i, j int) float64 { return float64(d*i + j) }
+	type row struct{ A, B, Y float64 }
+	var pq bytes.Buffer
+	w := parquet.NewGenericWriter[row](&pq, parquet.MaxRowsPerRowGroup(7001), parquet.PageBufferSize(5000))
+	for i := range n {
+		if _, err := w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "t.parquet")
+	if err := os.WriteFile(path, pq.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(path, table.Options{Features: []string{"1", "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
+			t.Fatalf("row %d is %v, %v", i, got.X[2*i:2*i+2], got.Y[i])
+		}
+	}
+	for _, part := range []int{3, 5, 20, 50, 99} {
+		cut := filepath.Join(dir, "cut")
+		if err := os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var e *table.Error
+		if _, err := read(cut, table.Options{}); !errors.As(err, &e) {
+			t.Errorf("cut to %d %%: %v", part, err)
+		}
+	}
+}
+
+// BenchmarkRead reads 100,000 × 20 numbers. It counts the bytes of the table.
+func BenchmarkRead(b *testing.B) {
+	const n, d = 100_000, 20
+	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
+	group := parquet.Group{}
+	for j := range d {
+		group[fmt.Sprintf("c%02d", j)] = parquet.Leaf(parquet.DoubleType)
+	}
+	var pq bytes.Buffer
+	w := parquet.NewWriter(&pq, parquet.NewSchema("table", group))
+	for i := range n {
+		row := make(parquet.Row, d)
+		for j := range row {
+			row[j] = parquet.DoubleValue(value(i, j)).Level(0, 0, j)
+		}
+		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "t.parquet")
+	if err := os.WriteFile(path, pq.Bytes(), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(8 * n * d)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := read(path, table.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

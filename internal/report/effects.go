@@ -1,0 +1,239 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gpfit/feature"
+	"gpfit/gp"
+	"gpfit/internal/effect"
+	"gpfit/internal/page"
+	"gpfit/internal/rows"
+	"gpfit/kernel"
+)
+
+const (
+	// effectPoints is the number of values of a column of numbers at which its effect is
+	// computed, mostLabels the largest number of categories.
+	effectPoints, mostLabels = 61, 24
+	// mostEffects is the number of columns with a picture, shared by several targets.
+	mostEffects = 12
+)
+
+// axis is a column of the table with the values along which it varies, and rows of features
+// with these values and typical ones of the other columns.
+type axis struct {
+	effect.Variable
+	relevance float64
+	values    []float64
+	rows      rows.Rows
+}
+
+// curve is a prediction of a target along a column.
+type curve struct {
+	target string
+	along  *axis
+	*gp.Prediction
+}
+
+// vary finds the effects of the most relevant columns.
+func (s *subject) vary(ctx context.Context) error {
+	if err := s.findAxes(); err != nil {
+		return err
+	}
+	targets := s.targets()
+	axes := s.axes[:min(len(s.axes), max(1, mostEffects/len(targets)))]
+	var all []float64
+	for _, a := range axes {
+		all = append(all, a.rows.X...)
+	}
+	predictions, err := s.Posterior.PredictTargets(ctx, all, len(all)/len(s.model.FeatureNames), s.axes[0].rows.Noise)
+	if err != nil {
+		return fmt.Errorf("effects of the columns: %w", err)
+	}
+	for t, p := range predictions {
+		at := 0
+		for i := range axes {
+			end := at + axes[i].rows.N
+			s.effects = append(s.effects, curve{targets[t], &axes[i], &gp.Prediction{Mean: p.Mean[at:end], StdLatent: p.StdLatent[at:end]}})
+			at = end
+		}
+	}
+	return nil
+}
+
+// findAxes finds the columns of the table that the model uses, most relevant first.
+func (s *subject) findAxes() error {
+	m := s.model
+	columns, err := effect.Columns(m)
+	if err != nil {
+		return err
+	}
+	relevance := s.columnRelevance()
+	for k := range columns {
+		a := axis{Variable: columns[k], relevance: relevance[columns[k].Name], values: columns[k].Values(effectPoints)}
+		if a.Categories != nil {
+			a.values = a.values[:min(len(a.values), mostLabels)]
+		}
+		a.rows = effect.Along(m, columns, k, a.values)
+		a.Categories = nil
+		for _, label := range columns[k].Categories[:min(len(columns[k].Categories), mostLabels)] {
+			a.Categories = append(a.Categories, shortLabel(label))
+		}
+		s.axes = append(s.axes, a)
+	}
+	slices.SortStableFunc(s.axes, func(a, b axis) int { return compare(b.relevance, a.relevance) })
+	return nil
+}
+
+// columnRelevance returns the relevance of the columns of the table by name. A column is as
+// relevant as the most relevant of its features.
+func (s *subject) columnRelevance() map[string]float64 {
+	encoding := s.model.Encoding
+	if encoding == nil {
+		encoding = feature.Numbers(s.model.FeatureNames)
+	}
+	byFeature := map[int]float64{}
+	for _, r := range s.relevance {
+		byFeature[r.Index] = r.Relevance
+	}
+	out, first := map[string]float64{}, 0
+	for _, c := range encoding.Columns {
+		for f := first; f < first+c.Width(); f++ {
+			out[c.Name] = max(out[c.Name], byFeature[f])
+		}
+		first += c.Width()
+	}
+	return out
+}
+
+// effectsSection shows the effect of each column.
+func (s *subject) effectsSection() (page.Section, error) {
+	section := page.Section{Title: "Effect of each column", Notes: []string{
+		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. Columns that act together have effects that one such picture does not show."}}
+	for i := range s.effects {
+		figure, err := s.effectFigure(s.effects[i])
+		if err != nil {
+			return section, err
+		}
+		section.Pictures = append(section.Pictures, figure)
+	}
+	if shown := len(s.effects) / len(s.targets()); shown < len(s.axes) {
+		section.Notes = append(section.Notes, fmt.Sprintf("The pictures show the %d most relevant of %d columns.", shown, len(s.axes)))
+	}
+	return section, nil
+}
+
+// mostTermRows is the number of training rows over which the size of a term is averaged.
+const mostTermRows = 512
+
+// term is a term of a sum of kernels, for one target.
+type term struct {
+	curve      // its Prediction is nil for the mean function
+	path, text string
+	// size is the standard deviation of the term's mean over training rows, in units of
+	// the target, and share the same in units of the target's standard deviation.
+	size, share float64
+}
+
+// split finds the terms of an additive kernel.
+func (s *subject) split(ctx context.Context) error {
+	expr, err := kernel.Parser{Families: s.model.Kernels}.Parse(s.model.Kernel)
+	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.local() {
+		return err
+	}
+	width, n := len(s.model.FeatureNames), min(s.model.N(), mostTermRows)
+	rows := make([]float64, 0, n*width)
+	for i := range n {
+		rows = append(rows, s.trainingRow(i*s.model.N()/n)...)
+	}
+	for _, a := range s.axes {
+		rows = append(rows, a.rows.X...)
+	}
+	for t, name := range s.targets() {
+		terms, meanFunction, err := s.Posterior.Target(t).Terms(ctx, rows, len(rows)/width)
+		if err != nil {
+			return fmt.Errorf("terms of the kernel: %w", err)
+		}
+		spread := deviation(s.model.Target(t).Y)
+		for _, one := range terms {
+			next := term{path: one.Path, text: one.Text, size: deviation(one.Mean[:n])}
+			next.share = next.size / spread
+			next.curve = s.along(one, n)
+			next.target = name
+			s.terms = append(s.terms, next)
+		}
+		if size := deviation(meanFunction[:n]); size > 1e-12*spread {
+			s.terms = append(s.terms, term{curve: curve{target: name}, path: "mean", text: s.model.Mean.Text, size: size, share: size / spread})
+		}
+	}
+	return nil
+}
+
+// along returns a term along the column that changes it most. The predictions of the term
+// along the columns begin at index at.
+func (s *subject) along(one gp.TermPrediction, at int) curve {
+	most := math.Inf(-1)
+	var out curve
+	for i := range s.axes {
+		end := at + s.axes[i].rows.N
+		mean := one.Mean[at:end]
+		if size := slices.Max(mean) - slices.Min(mean); size > most {
+			most, out = size, curve{along: &s.axes[i], Prediction: &gp.Prediction{Mean: mean, StdLatent: one.Std[at:end]}}
+		}
+		at = end
+	}
+	return out
+}
+
+// trainingRow returns all features of a training row; those that the model does not use
+// are 0.
+func (s *subject) trainingRow(i int) []float64 {
+	m := s.model
+	d, out := len(m.Columns), make([]float64, len(m.FeatureNames))
+	for at, f := range m.Columns {
+		out[f] = m.X[i*d+at]
+	}
+	return out
+}
+
+// deviation returns the standard deviation of values.
+func deviation(values []float64) float64 {
+	mean, sum, n := 0.0, 0.0, float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / n)
+}
+
+// termsSection shows the terms of an additive kernel.
+func (s *subject) termsSection() (page.Section, error) {
+	section := page.Section{Title: "Terms of the kernel"}
+	if len(s.terms) == 0 {
+		return section, nil
+	}
+	grid := page.Grid{Caption: "Size of each term: the standard deviation of its posterior mean over training rows",
+		Heads: append(page.Words("target", "term", "kernel"), page.Numbers("size", "share of the target's deviation")...)}
+	for i := range s.terms {
+		t := &s.terms[i]
+		line := page.NewRow(t.target, t.path, t.text, number(t.size), percent(t.share))
+		line.Cells[4].Bar = t.share
+		grid.Rows = append(grid.Rows, line)
+		if t.Prediction == nil {
+			continue
+		}
+		figure, err := s.termFigure(t)
+		if err != nil {
+			return section, err
+		}
+		section.Pictures = append(section.Pictures, figure)
+	}
+	section.Grids = []page.Grid{grid}
+	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. The terms add up to the prediction, but their deviations do not, because the data determine some terms only together. Each picture shows a term along the column that changes it most, the others in the middle."}
+	return section, nil
+}

@@ -1,0 +1,430 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/feature"
+	"gpfit/fit"
+	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/internal/page"
+	"gpfit/internal/rows"
+)
+
+// hostile is a name that a page must escape.
+const hostile = `<script>alert("1")</script>`
+
+// table returns rows of two columns of numbers and a target with noise.
+func table(n int) fit.Data {
+	rng := rand.New(rand.NewPCG(1, 2))
+	d := fit.Data{N: n, D: 2, FeatureNames: []string{hostile, "b"}, TargetName: "y & z"}
+	for i := range n {
+		x := 6 * float64(i) / float64(n)
+		d.X, d.Y = append(d.X, x, rng.NormFloat64()), append(d.Y, 10+3*math.Sin(x)+0.3*rng.NormFloat64())
+	}
+	return d
+}
+
+// outcome fits a table on the CPU.
+func outcome(t *testing.T, d fit.Data, o fit.Options) (*fit.Job, *fit.Outcome) {
+	t.Helper()
+	job, err := fit.Prepare(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cpu.New(device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := job.Fit(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Record = fit.ModelRecord{Program: "gpfit test", Data: "/home/me/t.csv", Options: map[string]string{"split-mask": "/home/me/mask.csv:1"}}
+	if err := out.WriteModel(io.Discard, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		out.Close()
+		_ = b.Close()
+	})
+	return job, out
+}
+
+// subjectOf returns the subject of a page about an outcome.
+func subjectOf(t *testing.T, o *fit.Outcome) Subject {
+	t.Helper()
+	record, err := fit.ReadRecord(o.Model.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Subject{Name: "model", Posterior: o.Posterior(), Record: record}
+}
+
+// written returns the page of a subject as HTML.
+func written(t *testing.T, about Subject) (*page.Page, string) {
+	t.Helper()
+	p, err := Page(t.Context(), about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return p, b.String()
+}
+
+// pictures returns the number of pictures of a page by section.
+func pictures(p *page.Page) map[string]int {
+	out := map[string]int{}
+	for _, s := range p.Sections {
+		out[s.Title] = len(s.Pictures)
+	}
+	return out
+}
+
+// remarks returns the warnings of a page as a text.
+func remarks(p *page.Page) string {
+	var out []string
+	for _, r := range p.Sections[0].Points {
+		out = append(out, r.Text+" "+r.Advice)
+	}
+	return strings.Join(out, "\n")
+}
+
+var namespaces = regexp.MustCompile(`xmlns(:xlink)?="[^"]*"`)
+
+// selfContained fails the test if a page loads anything, has a script, or names a folder.
+func selfContained(t *testing.T, html string) {
+	t.Helper()
+	html = namespaces.ReplaceAllString(html, "")
+	for _, not := range []string{"<script", "<link", "src=", "@import", "url(", "http:", "https:", "/home", "NaN", "%!"} {
+		if strings.Contains(html, not) {
+			t.Errorf("the page has %q: %.80s", not, html[strings.Index(html, not):])
+		}
+	}
+	if len(html) > 1<<20 {
+		t.Errorf("the page has %d bytes", len(html))
+	}
+}
+
+// TestLeaveOneOut checks a page from the model alone: it says that the scores are
+// leave-one-out, and its numbers are those of gp.
+func TestLeaveOneOut(t *testing.T) {
+	_, o := outcome(t, table(60), fit.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
+	p, html := written(t, subjectOf(t, o))
+	selfContained(t, html)
+	left, err := o.Posterior().LeaveOneOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := left.Summary()
+	for _, want := range []string{
+		fmt.Sprintf("The model explains %.1f %% of the variance of y &amp; z in 60 training rows left out in turn, with an RMSE of %.3g", 100*s.Q2, s.RMSE),
+		fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them: they are right.", 100*s.Coverage95),
+		"These scores are leave-one-out", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
+		"&lt;script&gt;alert", "The best optimum was reached by", `class="bar"`, "-converged",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if got := pictures(p); got["Predictions"] != 4 || got["Effect of each column"] != 2 || got["Terms of the kernel"] != 0 {
+		t.Errorf("pictures %v", got)
+	}
+	for _, name := range []string{"lengthscale[b]", "noise_variance"} {
+		if !strings.Contains(html, `<td class="words">`+name+"</td>") {
+			t.Errorf("no parameter %s", name)
+		}
+	}
+}
+
+func restarts(n int) (s hyperopt.Settings) {
+	s.Restarts = n
+	return s
+}
+
+// TestHeldOut checks that the page scores held-out rows with the numbers of the fit.
+func TestHeldOut(t *testing.T) {
+	job, o := outcome(t, table(80), fit.Options{Kernel: "rbf(ard)", HoldOut: 0.5})
+	about := subjectOf(t, o)
+	x, noise, observed, numbers := job.HeldOut()
+	if len(numbers) != 40 || len(observed) != 1 || len(observed[0]) != 40 || len(x) != 80 {
+		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
+	}
+	about.Rows = &Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
+	var err error
+	if about.Rows.Predictions, err = o.Posterior().PredictTargets(t.Context(), x, 40, noise); err != nil {
+		t.Fatal(err)
+	}
+	_, html := written(t, about)
+	selfContained(t, html)
+	test := o.Report.Test
+	for _, want := range []string{
+		"in 40 held-out rows, with an RMSE of " + fmt.Sprintf("%.3g", test.RMSE), "These scores are those of held-out rows.", number(test.RMSE), number(float64(test.NLPD)),
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
+// TestNewScored checks that training rows are recognised by their numbers, also where
+// rows of the table have gaps, and that another table is scored whole.
+func TestNewScored(t *testing.T) {
+	d := table(40)
+	_, o := outcome(t, d, fit.Options{Kernel: "rbf", HoldOut: 0.25})
+	all := func() rows.Rows {
+		return rows.Rows{X: append([]float64(nil), d.X...), N: 40, Total: 40, Observed: [][]float64{append([]float64(nil), d.Y...)}}
+	}
+	s := NewScored(o.Model, "t.csv", all())
+	if s.Rows.N != 10 || len(s.Numbers) != 10 || len(s.Notes) != 1 {
+		t.Errorf("%d rows, %q", s.Rows.N, s.Notes)
+	}
+	for i, number := range s.Numbers {
+		if s.Rows.Observed[0][i] != d.Y[number] {
+			t.Errorf("row %d is not row %d of the table", i, number)
+		}
+	}
+	other := all()
+	other.Observed[0][o.Model.Row(3)]++ // one row differs: another table
+	if s := NewScored(o.Model, "t.csv", other); s.Rows.N != 40 || len(s.Notes) != 0 {
+		t.Errorf("%d rows, %q", s.Rows.N, s.Notes)
+	}
+	_, whole := outcome(t, d, fit.Options{Kernel: "rbf"})
+	if s := NewScored(whole.Model, "t.csv", all()); s.Rows.N != 0 {
+		t.Errorf("%d rows are left", s.Rows.N)
+	}
+	// A blank row in front: the number of a row is not its place among the others.
+	gaps := all()
+	gaps.Total, gaps.Blank = 41, append([]bool{true}, make([]bool, 40)...)
+	if s := NewScored(whole.Model, "t.csv", gaps); s.Rows.N != 40 || s.Numbers[0] != 1 || !strings.Contains(s.Notes[0], "1 of 41 rows of t.csv have missing values") {
+		t.Errorf("%d rows from %d, %q", s.Rows.N, s.Numbers[0], s.Notes)
+	}
+}
+
+// kinds returns tables and options of every kind of model.
+func kinds() map[string]struct {
+	data    fit.Data
+	options fit.Options
+	want    []string
+} {
+	type kind = struct {
+		data    fit.Data
+		options fit.Options
+		want    []string
+	}
+	out := map[string]kind{}
+	several := table(50)
+	several.TargetName, several.TargetNames = "", []string{"p", "q"}
+	for _, y := range several.Y[:50] {
+		several.Y = append(several.Y, 100-5*y)
+	}
+	out["several targets"] = kind{several, fit.Options{Kernel: "rbf(ard)"}, []string{"p: The model explains", "q: The model explains", "q: Calibration"}}
+	out["additive"] = kind{table(50), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
+	out["mean"] = kind{table(50), fit.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
+	out["posterior"] = kind{table(40), fit.Options{Kernel: "rbf", Posterior: fit.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
+	out["leave-one-out"] = kind{table(40), fit.Options{Kernel: "rbf", Objective: fit.LOO}, []string{"at loo", "The fit chose the parameters by these scores"}}
+	out["standard errors"] = kind{table(40), fit.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
+	out["experts"] = kind{table(60), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
+		"3 local experts, each a Gaussian process, with kernel", "predicted from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
+		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
+	out["separate experts"] = kind{table(90), fit.Options{Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
+		"Each expert has parameters of its own", "Parameters of each expert, scaled", "weight of the others", "medians over the experts"}}
+	out["one expert"] = kind{table(40), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
+	groups := table(60)
+	for i := range groups.N {
+		groups.NoiseGroup = append(groups.NoiseGroup, []string{"one", "two <i>"}[i%2])
+	}
+	out["noise groups"] = kind{groups, fit.Options{Kernel: "rbf"}, []string{"noise_group: one, two &lt;i&gt;", "noise_variance[one]"}}
+	known := table(60)
+	for range known.N {
+		known.NoiseVariance = append(known.NoiseVariance, 0.09)
+	}
+	out["known noise"] = kind{known, fit.Options{Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
+	out["without noise"] = kind{table(20), fit.Options{Kernel: "matern12(dims=0)", NoNoise: true}, nil}
+	out["encoded"] = kind{encoded(), fit.Options{Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
+	return out
+}
+
+// encoded returns a table with a date, a category and a boolean.
+func encoded() fit.Data {
+	d := fit.Data{N: 60, TargetName: "y", Encoding: &feature.Encoding{Columns: []feature.Coding{
+		{Name: "when", Kind: feature.Date, Unit: feature.Days, Origin: "2024-01-01"},
+		{Name: "colour", Kind: feature.Category, Categories: []string{"blue", "green", "red <b>"}},
+		{Name: "old", Kind: feature.Boolean},
+	}}}
+	d.FeatureNames = d.Encoding.Features()
+	d.D = len(d.FeatureNames)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range d.N {
+		label, old := i%3, (i/3)%2
+		row := d.Encoding.Columns[1].Append([]float64{float64(i)}, float64(label))
+		d.X = append(append(d.X, row...), float64(old))
+		d.Y = append(d.Y, math.Sin(float64(i)/9)+float64(label)+0.5*float64(old)+0.1*rng.NormFloat64())
+	}
+	return d
+}
+
+// TestKinds checks that every kind of model has a page with its parts.
+func TestKinds(t *testing.T) {
+	for name, c := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			_, o := outcome(t, c.data, c.options)
+			p, html := written(t, subjectOf(t, o))
+			selfContained(t, html)
+			for _, want := range c.want {
+				if !strings.Contains(html, want) {
+					t.Errorf("the page has no %q", want)
+				}
+			}
+			if got := pictures(p); got["Effect of each column"] == 0 {
+				t.Errorf("pictures %v", got)
+			}
+			// A model without a record has a page, too.
+			about := subjectOf(t, o)
+			about.Record = nil
+			if _, html = written(t, about); !strings.Contains(html, "The model has no report of its fit") {
+				t.Error("the page does not say that the report is missing")
+			}
+			selfContained(t, html)
+		})
+	}
+}
+
+// TestRemarks checks the warnings with advice, and that a good model has none.
+func TestRemarks(t *testing.T) {
+	d := table(120)
+	d.Y[60] += 40
+	_, o := outcome(t, d, fit.Options{Kernel: "rbf(ard)"})
+	p, _ := written(t, subjectOf(t, o))
+	text := remarks(p)
+	if !strings.Contains(text, "row 60 (") || !strings.Contains(text, "Rows count from 0. Check whether they are mistakes in the table.") {
+		t.Errorf("the page does not warn of the far row: %s", text)
+	}
+	about := subjectOf(t, o)
+	about.Record.Report.Warnings = []string{"/home/me/t.csv:3: noise is high; set option noise-floor"}
+	about.Record.Report.Status = "evaluation-limit"
+	p, _ = written(t, about)
+	for _, want := range []string{"t.csv:3: noise is high. Set option noise-floor.", "The fit ended with status evaluation-limit."} {
+		if text = remarks(p); !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	// Overconfident predictions of rows far from what the model knows.
+	good := table(120)
+	_, o = outcome(t, good, fit.Options{Kernel: "rbf(dims=0)"})
+	about = subjectOf(t, o)
+	wrong := make([]float64, good.N)
+	for i, y := range good.Y {
+		wrong[i] = y + 3*math.Cos(40*float64(i))
+	}
+	predictions, err := o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	about.Rows = &Scored{Of: "rows of new.csv", Rows: rows.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
+	p, html := written(t, about)
+	if text = remarks(p); !strings.Contains(text, "the intervals are too narrow. Compare kernels by cross-validation") || !strings.Contains(html, "too narrow (overconfident)") {
+		t.Errorf("the page does not say that intervals are too narrow: %s", text)
+	}
+	copy(wrong, good.Y)
+	wrong[3] = math.NaN() // not observed, so not scored
+	p, html = written(t, about)
+	if text = remarks(p); !strings.HasPrefix(text, "The predictions ignore b. ") || strings.Contains(text, "\n") || !strings.Contains(html, "in 119 rows of new.csv") {
+		t.Errorf("a good model has other warnings: %s", text)
+	}
+}
+
+// TestCertain checks a page with predictions that have no uncertainty, at training rows of
+// a model without noise, and with misses beside them.
+func TestCertain(t *testing.T) {
+	d := table(20)
+	_, o := outcome(t, d, fit.Options{Kernel: "matern12(dims=0)", NoNoise: true})
+	about := subjectOf(t, o)
+	y := append([]float64(nil), d.Y...)
+	y[4]++
+	std := make([]float64, d.N)
+	about.Rows = &Scored{Of: "rows of t.csv", Rows: rows.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{y}},
+		Predictions: []*gp.Prediction{{Mean: d.Y, Std: std, StdLatent: std, Lower95: d.Y, Upper95: d.Y}}}
+	p, html := written(t, about)
+	selfContained(t, html)
+	if !strings.Contains(html, "Its 95 % intervals hold 95.0 % of them") || strings.Contains(html, "+Inf") {
+		t.Errorf("certain predictions are not within their intervals: %q", p.Headline)
+	}
+	if text := remarks(p); !strings.Contains(text, "row 4 (") {
+		t.Errorf("the page does not name the row that is off: %s", text)
+	}
+}
+
+// TestUnscored checks that a page says why there are no scores.
+func TestUnscored(t *testing.T) {
+	_, o := outcome(t, table(30), fit.Options{Kernel: "rbf"})
+	s := &subject{Subject: subjectOf(t, o), model: o.Model}
+	if err := s.explain(t.Context(), errors.New("too close to singular")); err != nil || s.unscored != "too close to singular" {
+		t.Errorf("%v, %q", err, s.unscored)
+	}
+	if got := s.headline(); len(got) != 1 || got[0] != "The model has no scores: too close to singular." {
+		t.Error(got)
+	}
+	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
+	if err := s.explain(t.Context(), lost); !errors.Is(err, error(lost)) {
+		t.Errorf("a lost device is not an error: %v", err)
+	}
+}
+
+// TestBinomialRange checks the band of the calibration curve against sums of the
+// distribution.
+func TestBinomialRange(t *testing.T) {
+	for _, c := range []struct{ n, p, low, high float64 }{
+		{10, 0.5, 0.2, 0.8},   // P(X ≤ 1) = 11/1024, P(X ≤ 2) = 56/1024; symmetric
+		{100, 0.5, 0.4, 0.6},  // P(X ≤ 39) = 0.0176, P(X ≤ 40) = 0.0284
+		{20, 0.95, 0.85, 1.0}, // P(X ≤ 16) = 0.0159, P(X ≤ 17) = 0.0755, P(X ≤ 19) = 0.6415
+		{5, 0, 0, 0}, {5, 1, 1, 1},
+	} {
+		if low, high := binomialRange(c.n, c.p); math.Abs(low-c.low) > 1e-12 || math.Abs(high-c.high) > 1e-12 {
+			t.Errorf("n = %v, p = %v: %v to %v, want %v to %v", c.n, c.p, low, high, c.low, c.high)
+		}
+	}
+}
+
+// TestEffects checks the middle row and the effects against predictions made by hand.
+func TestEffects(t *testing.T) {
+	_, o := outcome(t, encoded(), fit.Options{Kernel: "rbf(ard)"})
+	s := &subject{Subject: subjectOf(t, o), model: o.Model}
+	if err := s.rank(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.vary(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, e := range s.effects {
+		if e.along.Name != "colour" {
+			continue
+		}
+		found = true
+		// Date in the middle, green, and false, which is as common as true.
+		p, err := o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(e.Mean[1]-p.Mean[0]) > 1e-12 || math.Abs(e.StdLatent[1]-p.StdLatent[0]) > 1e-12 || len(e.Mean) != 3 {
+			t.Errorf("effect %v, prediction %v", e.Mean, p.Mean)
+		}
+	}
+	if !found || len(s.effects) != 3 {
+		t.Errorf("%d effects", len(s.effects))
+	}
+}

@@ -1,0 +1,374 @@
+// Package results makes tables of a run and writes them as text, JSON, CSV, Parquet
+// or an HTML page. [Collect] returns one row for each job, [Rank] ranks the kernels
+// of a data set by their scores, and [Compare] compares pairs of kernels over the
+// same data, split and seed.
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/fit"
+	"gpfit/internal/rundir"
+)
+
+// Row is a job with its result. Pointers are nil if a job has no such result. The
+// tags are the names of the columns in every format.
+type Row struct {
+	Job        string `json:"job" parquet:"job"`
+	Data       string `json:"data" parquet:"data,dict"`
+	Kernel     string `json:"kernel" parquet:"kernel,dict"`
+	Split      string `json:"split" parquet:"split,dict"`
+	Seed       uint64 `json:"seed" parquet:"seed"`
+	State      string `json:"state" parquet:"state,dict"`
+	Attempts   int    `json:"attempts" parquet:"attempts"`
+	Expression string `json:"expression" parquet:"expression,dict"`
+	N          int    `json:"n" parquet:"n"`
+	D          int    `json:"d" parquet:"d"`
+	Device     string `json:"device" parquet:"device,dict"`
+	Threads    int    `json:"threads" parquet:"threads"`
+
+	NLML              *float64 `json:"nlml" parquet:"nlml,optional"`
+	NLMLOriginalUnits *float64 `json:"nlml_original_units" parquet:"nlml_original_units,optional"`
+	DataFit           *float64 `json:"data_fit" parquet:"data_fit,optional"`
+	Complexity        *float64 `json:"complexity" parquet:"complexity,optional"`
+	RMSE              *float64 `json:"rmse" parquet:"rmse,optional"`
+	RMSEStandardized  *float64 `json:"rmse_standardized" parquet:"rmse_standardized,optional"`
+	NLPD              *float64 `json:"nlpd" parquet:"nlpd,optional"`
+	NLPDStandardized  *float64 `json:"nlpd_standardized" parquet:"nlpd_standardized,optional"`
+	Coverage95        *float64 `json:"coverage95" parquet:"coverage95,optional"`
+	Values            *int     `json:"value_evaluations" parquet:"value_evaluations,optional"`
+	Gradients         *int     `json:"gradient_evaluations" parquet:"gradient_evaluations,optional"`
+	Seconds           *float64 `json:"seconds" parquet:"seconds,optional"`
+	Status            string   `json:"status" parquet:"status,dict"`
+	Warnings          int      `json:"warnings" parquet:"warnings"`
+	Kind              string   `json:"kind" parquet:"kind,dict"`
+	Error             string   `json:"error" parquet:"error"`
+	Host              string   `json:"host" parquet:"host,dict"`
+	PID               int      `json:"pid" parquet:"pid"`
+	Model             string   `json:"model" parquet:"model"`
+	// Parameters is a JSON object that maps names to values in scaled units.
+	Parameters string `json:"parameters" parquet:"parameters"`
+	// Calibration is overconfident or underconfident if the share of held-out rows in
+	// their 95 % interval is not compatible with 95 %, and Verdict is the sentence.
+	Calibration string `json:"calibration" parquet:"calibration,dict"`
+	Verdict     string `json:"verdict" parquet:"verdict"`
+	// Relevance is a JSON list of the columns with their relevance and lengthscales,
+	// most relevant first.
+	Relevance string `json:"relevance" parquet:"relevance"`
+	// ParametersOriginalUnits is like Parameters, in the units of the table.
+	ParametersOriginalUnits string `json:"parameters_original_units" parquet:"parameters_original_units"`
+}
+
+// Collect returns the row of every job, in the order of the run. Errors:
+// [*rundir.Error] for a damaged record.
+func Collect(r *rundir.Run) ([]Row, error) {
+	rows := make([]Row, 0, len(r.Jobs))
+	for _, j := range r.Jobs {
+		status, err := r.Status(j)
+		if err != nil {
+			return nil, err
+		}
+		last := status.Record.Last()
+		row := Row{
+			Job: j.ID, Data: j.Data, Kernel: j.Kernel, Split: j.Split, Seed: j.Seed, State: string(status.State), Expression: j.Expression,
+			Attempts: last.Attempt, N: j.N, D: j.D, Kind: last.Kind, Error: last.Error, Host: last.Host, PID: last.PID, Model: last.Model,
+		}
+		if j.Options.Device != nil {
+			row.Device = *j.Options.Device
+		}
+		if j.Options.Threads != nil {
+			row.Threads = *j.Options.Threads
+		}
+		if status.About != "" {
+			row.Error = status.About
+		}
+		row.addReport(last)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (row *Row) addReport(e rundir.JobEvent) {
+	r := e.Report
+	if r == nil || e.Type != rundir.Done {
+		return
+	}
+	row.Device, row.Status, row.Warnings = r.Device, r.Status, len(r.Warnings)
+	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
+	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
+	if t := r.Test; t != nil {
+		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(float64(t.NLPD)), fit.Finite(float64(t.NLPDStandardized)), &t.Coverage95
+		row.Calibration, row.Verdict = string(t.Calibration), t.Verdict
+	}
+	if text, err := json.Marshal(r.Relevance); err == nil && r.Relevance != nil {
+		row.Relevance = string(text)
+	}
+	if text, err := json.Marshal(r.Parameters); err == nil {
+		row.Parameters = string(text)
+	}
+	if text, err := json.Marshal(r.ParametersOriginalUnits); err == nil && r.ParametersOriginalUnits != nil {
+		row.ParametersOriginalUnits = string(text)
+	}
+}
+
+// mostRelevant returns the first columns of a row's relevance for people: "year 0.98,
+// season 0.11".
+func (row *Row) mostRelevant() string {
+	const most = 3
+	var columns []fit.ColumnRelevance
+	if json.Unmarshal([]byte(row.Relevance), &columns) != nil {
+		return "" // no fit wrote it
+	}
+	var parts []string
+	for _, c := range columns[:min(most, len(columns))] {
+		parts = append(parts, fmt.Sprintf("%s %.2f", c.Name(), c.Relevance))
+	}
+	if len(columns) > most {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// States returns the number of jobs in each state.
+func States(rows []Row) map[string]int {
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.State]++
+	}
+	return out
+}
+
+// Measure is a score by which kernels are compared; less is better.
+type Measure struct {
+	// Name is the name of the column. Title is the name for people.
+	Name, Title string
+	Of          func(Row) *float64
+}
+
+// Metrics returns the scores that at least one row has. Scores on held-out rows are
+// first. The NLML is divided by the number of training rows, so that it can be
+// averaged over data sets.
+func Metrics(rows []Row) []Measure {
+	all := []Measure{
+		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
+		{"rmse_standardized", "RMSE (standardised)", func(r Row) *float64 { return r.RMSEStandardized }},
+		{"nlml_per_row", "NLML per row", func(r Row) *float64 {
+			if r.NLML == nil || r.N == 0 {
+				return nil
+			}
+			v := *r.NLML / float64(r.N)
+			return &v
+		}},
+	}
+	return slices.DeleteFunc(all, func(m Measure) bool {
+		return !slices.ContainsFunc(rows, func(r Row) bool { return m.Of(r) != nil })
+	})
+}
+
+// Standing holds the scores of a kernel on a data set, as means over splits and seeds.
+type Standing struct {
+	Data   string `json:"data"`
+	Kernel string `json:"kernel"`
+	// Rank is the rank within the data set, from 1, by the first metric that it has. Kernels
+	// with fewer finished jobs rank after the others.
+	Rank int `json:"rank"`
+	Jobs int `json:"jobs"`
+	// Means maps the names of the metrics to their means. StdErr is the standard
+	// error of the mean of the first metric.
+	Means      map[string]float64 `json:"means"`
+	StdErr     float64            `json:"standard_error"`
+	Coverage95 *float64           `json:"coverage95,omitempty"`
+	Seconds    float64            `json:"seconds"`
+}
+
+// Rank returns the kernels of every data set, ordered by the first metric that the data set
+// has.
+func Rank(rows []Row, metrics []Measure) []Standing {
+	var out []Standing
+	for _, data := range names(rows, func(r Row) string { return r.Data }) {
+		var group []Standing
+		for _, kernel := range names(rows, func(r Row) string { return r.Kernel }) {
+			if s, ok := standing(rows, metrics, data, kernel); ok {
+				group = append(group, s)
+			}
+		}
+		first := metrics[0].Name
+		for _, m := range metrics {
+			if slices.ContainsFunc(group, func(s Standing) bool { _, has := s.Means[m.Name]; return has }) {
+				first = m.Name
+				break
+			}
+		}
+		slices.SortStableFunc(group, func(a, b Standing) int {
+			return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Means[first], b.Means[first]))
+		})
+		for i := range group {
+			group[i].Rank = i + 1
+		}
+		out = append(out, group...)
+	}
+	return out
+}
+
+func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, bool) {
+	s := Standing{Data: data, Kernel: kernel, Means: map[string]float64{}}
+	var seconds, coverage, first []float64
+	values := map[string][]float64{}
+	for _, r := range rows {
+		if r.Data != data || r.Kernel != kernel || r.NLML == nil {
+			continue
+		}
+		s.Jobs++
+		seconds = append(seconds, *r.Seconds)
+		if r.Coverage95 != nil {
+			coverage = append(coverage, *r.Coverage95)
+		}
+		for _, m := range metrics {
+			if v := m.Of(r); v != nil {
+				values[m.Name] = append(values[m.Name], *v)
+			}
+		}
+	}
+	if s.Jobs == 0 {
+		return s, false
+	}
+	for name, v := range values {
+		s.Means[name] = mean(v)
+	}
+	first = values[metrics[0].Name]
+	s.StdErr, s.Seconds = standardError(first), mean(seconds)
+	if len(coverage) > 0 {
+		c := mean(coverage)
+		s.Coverage95 = &c
+	}
+	return s, true
+}
+
+// PairedComparison compares two kernels by one metric, over pairs of jobs that differ only
+// in the kernel.
+type PairedComparison struct {
+	// Data is the data set, empty for all data sets together.
+	Data   string `json:"data"`
+	Metric string `json:"metric"`
+	A      string `json:"kernel_a"`
+	B      string `json:"kernel_b"`
+	// Pairs is the number of pairs. MeanDifference is the mean of A − B (negative
+	// if A is better), and StdErr is its standard error.
+	Pairs          int     `json:"pairs"`
+	MeanDifference float64 `json:"mean_difference"`
+	StdErr         float64 `json:"standard_error"`
+	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p-value of the
+	// exact sign test. Interpret it with care: splits of one table are not
+	// independent.
+	WinsA int     `json:"wins_a"`
+	WinsB int     `json:"wins_b"`
+	Ties  int     `json:"ties"`
+	SignP float64 `json:"sign_test_p"`
+}
+
+// Compare compares all pairs of kernels over each data set. With several data sets it
+// also compares them over all data sets together.
+func Compare(rows []Row, metrics []Measure) []PairedComparison {
+	kernels := names(rows, func(r Row) string { return r.Kernel })
+	sets := names(rows, func(r Row) string { return r.Data })
+	if len(sets) > 1 {
+		sets = append(sets, "")
+	}
+	type key struct {
+		data, kernel, split string
+		seed                uint64
+	}
+	byKey := map[key]Row{}
+	for _, r := range rows {
+		byKey[key{r.Data, r.Kernel, r.Split, r.Seed}] = r
+	}
+	var out []PairedComparison
+	for _, m := range metrics {
+		for _, data := range sets {
+			for i, a := range kernels {
+				for _, b := range kernels[i+1:] {
+					p := PairedComparison{Data: data, Metric: m.Name, A: a, B: b}
+					var diff []float64
+					for _, r := range rows {
+						if r.Kernel != a || data != "" && r.Data != data {
+							continue
+						}
+						other, ok := byKey[key{r.Data, b, r.Split, r.Seed}]
+						if va, vb := m.Of(r), m.Of(other); ok && va != nil && vb != nil {
+							diff = append(diff, *va-*vb)
+						}
+					}
+					if p.fill(diff) {
+						out = append(out, p)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (p *PairedComparison) fill(diff []float64) bool {
+	for _, d := range diff {
+		switch {
+		case d < 0:
+			p.WinsA++
+		case d > 0:
+			p.WinsB++
+		default:
+			p.Ties++
+		}
+	}
+	p.Pairs, p.MeanDifference, p.StdErr = len(diff), mean(diff), standardError(diff)
+	p.SignP = signTest(p.WinsA, p.WinsB)
+	return len(diff) > 0
+}
+
+// signTest returns the two-sided p-value of the exact sign test for a and b wins: the
+// probability of a split at least as uneven if both kernels are equally good. It is
+// twice the tail of the binomial distribution with probability ½, at most 1.
+func signTest(a, b int) float64 {
+	n := float64(a + b)
+	if n == 0 {
+		return 1
+	}
+	return min(1, 2*distuv.Binomial{N: n, P: 0.5}.CDF(float64(min(a, b))))
+}
+
+func names(rows []Row, of func(Row) string) []string {
+	var out []string
+	for _, r := range rows {
+		if !slices.Contains(out, of(r)) {
+			out = append(out, of(r))
+		}
+	}
+	return out
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// standardError returns the standard error of the mean of v, 0 for fewer than two values.
+func standardError(v []float64) float64 {
+	if len(v) < 2 {
+		return 0
+	}
+	m, sum := mean(v), 0.0
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	n := float64(len(v))
+	return math.Sqrt(sum / (n - 1) / n)
+}

@@ -1,0 +1,205 @@
+package results
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"gpfit/internal/rundir"
+)
+
+// rows returns results of kernels p and q on data a (three splits) and b (one split),
+// with one failed job and one pending job.
+func rows() []Row {
+	done := func(data, kernel, split string, nlpd, rmse float64) Row {
+		nlml, seconds, coverage, values := 10*nlpd+0.1, 0.5, 0.95, 7
+		return Row{
+			Job: data + "." + kernel + "." + split, Data: data, Kernel: kernel, Split: split, Seed: 1, State: "done", N: 10, D: 2, NLML: &nlml,
+			NLPDStandardized: &nlpd, RMSEStandardized: &rmse, Seconds: &seconds, Coverage95: &coverage, Values: &values, Parameters: `{"lengthscale":0.1}`,
+			Calibration: "overconfident", Verdict: "the 95 % interval covers 18 % of the held-out rows: overconfident",
+			Relevance: `[{"column":"wind <b>","index":2,"relevance":0.75,"lengthscales":[0.5]},{"column":"","index":0,"relevance":0.25}]`,
+		}
+	}
+	return []Row{
+		done("a", "p", "0", 1, 0.5), done("a", "p", "1", 2, 0.6), done("a", "p", "2", 4, 0.7),
+		done("a", "q", "0", 0.5, 0.5), done("a", "q", "1", 1, 0.8), done("a", "q", "2", 4.25, 0.9),
+		done("b", "p", "0", 1, 1), done("b", "q", "0", 0, 1),
+		{Job: "b.p.1", Data: "b", Kernel: "p", Split: "1", Seed: 1, State: "failed", Kind: "data", Error: "b.csv:3: <bad>\nmore"},
+		{Job: "b.q.1", Data: "b", Kernel: "q", Split: "1", Seed: 1, State: "pending"},
+	}
+}
+
+func run() *rundir.Run {
+	return &rundir.Run{Dir: "x.run", Manifest: rundir.Manifest{Name: "a <test>", Created: time.Unix(0, 0), Inputs: []rundir.Input{{Path: "a.csv", SHA256: "abc"}}}}
+}
+
+// TestCompare compares the pairs with values computed by hand.
+func TestCompare(t *testing.T) {
+	all := rows()
+	metrics := Metrics(all)
+	if len(metrics) != 3 || metrics[0].Name != "nlpd_standardized" {
+		t.Fatalf("%v", metrics)
+	}
+	byData := map[string]PairedComparison{}
+	for _, p := range Compare(all, metrics[:1]) {
+		byData[p.Data] = p
+	}
+	// Differences p − q on a: ½, 1, −¼, mean 5/12, variance 19/48; on b: 1.
+	a := PairedComparison{Data: "a", Metric: "nlpd_standardized", A: "p", B: "q", Pairs: 3, MeanDifference: 1.25 / 3, WinsA: 1, WinsB: 2, SignP: 1}
+	a.StdErr = math.Sqrt((0.25 + 1 + 0.0625 - 3*a.MeanDifference*a.MeanDifference) / 2 / 3)
+	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-14 })
+	if d := cmp.Diff(a, byData["a"], near); d != "" {
+		t.Error(d)
+	}
+	// 1 of 4: 2·(1 + 4)/16.
+	if p := byData[""]; p.Pairs != 4 || p.WinsA != 1 || p.WinsB != 3 || math.Abs(p.SignP-0.625) > 1e-14 || math.Abs(p.MeanDifference-2.25/4) > 1e-14 {
+		t.Errorf("%+v", p)
+	}
+	if p := byData["b"]; p.Pairs != 1 || p.StdErr != 0 {
+		t.Errorf("%+v", p)
+	}
+	if got := signTest(0, 6); math.Abs(got-2.0/64) > 1e-14 {
+		t.Error(got)
+	}
+	if signTest(0, 0) != 1 || signTest(2, 2) != 1 {
+		t.Error("a p above 1")
+	}
+}
+
+// TestRank checks that the best kernel is first and that kernels with fewer finished
+// jobs are last.
+func TestRank(t *testing.T) {
+	all := rows()
+	metrics := Metrics(all)
+	order := func(rows []Row) string {
+		var out []string
+		for _, s := range Rank(rows, metrics) {
+			out = append(out, s.Data+strconv.Itoa(s.Rank)+s.Kernel)
+		}
+		return strings.Join(out, " ")
+	}
+	if got := order(all); got != "a1q a2p b1q b2p" {
+		t.Error(got)
+	}
+	if got := order(all[:5]); got != "a1p a2q" {
+		t.Errorf("with a job of q missing: %s", got)
+	}
+	s := Rank(all, metrics)[1]
+	if math.Abs(s.Means["nlpd_standardized"]-7.0/3) > 1e-14 || math.Abs(s.Means["rmse_standardized"]-0.6) > 1e-14 || math.Abs(*s.Coverage95-0.95) > 1e-14 || s.Jobs != 3 {
+		t.Errorf("%+v", s)
+	}
+	if len(Metrics(all[8:])) != 0 {
+		t.Error("metrics without results")
+	}
+}
+
+// TestFormats checks that every format has the same rows, to the bit.
+func TestFormats(t *testing.T) {
+	all := rows()
+	var b bytes.Buffer
+	if err := Write(&b, "parquet", run(), all); err != nil {
+		t.Fatal(err)
+	}
+	back, err := parquet.Read[Row](bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(all, back); d != "" {
+		t.Errorf("Parquet: %s", d)
+	}
+	b.Reset()
+	if err := Write(&b, "csv", run(), all); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(records) != len(all)+1 {
+		t.Fatalf("%d records, %v", len(records), err)
+	}
+	for i, record := range records[1:] {
+		for c, name := range records[0] {
+			if name == "nlml" && all[i].NLML != nil {
+				if v, err := strconv.ParseFloat(record[c], 64); err != nil || v != *all[i].NLML {
+					t.Errorf("row %d: %s", i, record[c])
+				}
+			}
+			if name == "error" && record[c] != all[i].Error {
+				t.Errorf("%q", record[c])
+			}
+		}
+	}
+	if got := reflect.TypeFor[Row]().NumField(); len(records[0]) != got {
+		t.Errorf("%d columns, want %d", len(records[0]), got)
+	}
+	b.Reset()
+	if err := Write(&b, "json", run(), all); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for line := range strings.Lines(b.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil || v["schema_version"] != 1.0 {
+			t.Fatalf("%v: %s", err, line)
+		}
+		count[v["type"].(string)]++
+		if v["job"] == "a.p.0" {
+			if p := v["parameters"].(map[string]any); p["lengthscale"] != 0.1 || v["nlml"] != *all[0].NLML {
+				t.Errorf("%s", line)
+			}
+			if r := v["relevance"].([]any); len(r) != 2 || r[0].(map[string]any)["column"] != "wind <b>" || v["calibration"] != "overconfident" {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+	if d := cmp.Diff(map[string]int{"job": 10, "ranking": 4, "comparison": 9, "run": 1}, count); d != "" {
+		t.Error(d)
+	}
+	if err := Write(io.Discard, "xls", run(), all); err == nil {
+		t.Error("no error")
+	}
+	b.Reset()
+	if err := Write(&b, "table", run(), all); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
+		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestHTML checks that the page is complete and well-formed, escapes all text, and
+// fetches nothing.
+func TestHTML(t *testing.T) {
+	for _, all := range [][]Row{rows(), rows()[8:], nil} {
+		var b bytes.Buffer
+		if err := WriteHTML(&b, run(), all); err != nil {
+			t.Fatal(err)
+		}
+		page := b.String()
+		if strings.Contains(page, "<test>") || strings.Contains(page, "<bad>") {
+			t.Error("text is not escaped")
+		}
+		for _, word := range []string{"<script", "<link", "src=", "@import", "url("} {
+			if strings.Contains(page, word) {
+				t.Errorf("the page has %q, which may load another file", word)
+			}
+		}
+		// Except for void elements, the page is also XML.
+		if n := elements(t, page)["svg"]; len(all) == 10 && n != 8 {
+			t.Errorf("%d plots, want 4 for each of 2 data sets", n)
+		}
+	}
+}

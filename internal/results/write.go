@@ -1,0 +1,313 @@
+package results
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/parquet-go/parquet-go"
+
+	"gpfit/internal/rundir"
+	"gpfit/internal/textform"
+)
+
+// SchemaVersion is the schema version of the JSON lines.
+const SchemaVersion = 1
+
+// Formats lists the formats of [Write].
+var Formats = []string{"table", "json", "csv", "parquet"}
+
+// Write writes a run in one of the [Formats]: tables for people, JSON lines of the
+// types "job", "ranking", "comparison" and "run", or CSV or Parquet with one row for
+// each job. An unknown format is an error.
+func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
+	switch format {
+	case "table":
+		var text strings.Builder
+		if err := WriteTable(&text, r, rows); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, textform.Printable(text.String(), math.MaxInt))
+		return err
+	case "json":
+		return WriteJSON(w, r, rows)
+	case "csv":
+		return WriteCSV(w, rows)
+	case "parquet":
+		return WriteParquet(w, rows)
+	}
+	return fmt.Errorf("format %q: must be one of %s", format, strings.Join(Formats, ", "))
+}
+
+// line is the start of every JSON object: its type and schema version.
+type line struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+}
+
+// WriteJSON writes a run as JSON lines.
+func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, row := range rows {
+		v := struct {
+			line
+			Row
+			// These replace the text fields of the same names in Row.
+			Parameters              json.RawMessage `json:"parameters,omitempty"`
+			Relevance               json.RawMessage `json:"relevance,omitempty"`
+			ParametersOriginalUnits json.RawMessage `json:"parameters_original_units,omitempty"`
+		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance), json.RawMessage(row.ParametersOriginalUnits)}
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	if metrics := Metrics(rows); len(metrics) > 0 {
+		for _, s := range Rank(rows, metrics) {
+			if err := e.Encode(struct {
+				line
+				Standing
+			}{line{"ranking", SchemaVersion}, s}); err != nil {
+				return err
+			}
+		}
+		for _, p := range Compare(rows, metrics) {
+			if err := e.Encode(struct {
+				line
+				PairedComparison
+			}{line{"comparison", SchemaVersion}, p}); err != nil {
+				return err
+			}
+		}
+	}
+	return e.Encode(struct {
+		line
+		Run    string         `json:"run"`
+		Name   string         `json:"name,omitempty"`
+		Jobs   int            `json:"jobs"`
+		States map[string]int `json:"states"`
+	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
+}
+
+// WriteCSV writes a header and one row for each job. Numbers that are read back have
+// the same bits.
+func WriteCSV(w io.Writer, rows []Row) error {
+	c := csv.NewWriter(w)
+	t := reflect.TypeFor[Row]()
+	cells := make([]string, t.NumField())
+	for i := range cells {
+		cells[i] = t.Field(i).Tag.Get("json")
+	}
+	if err := c.Write(cells); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		v := reflect.ValueOf(r)
+		for i := range cells {
+			cells[i] = cell(v.Field(i))
+		}
+		if err := c.Write(cells); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func cell(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Float64 {
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// WriteParquet writes one row for each job.
+func WriteParquet(w io.Writer, rows []Row) error {
+	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Snappy))
+	if _, err := p.Write(rows); err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// WriteTable writes the tables for people.
+func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
+	var b strings.Builder
+	name := r.Name
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	fmt.Fprintf(&b, "run %s%s: %d jobs: %s%s\n\n", r.Dir, name, len(rows), StateText(rows), workerText(r, rows))
+	writeJobs(&b, rows)
+	if metrics := Metrics(rows); len(metrics) > 0 {
+		writeRanks(&b, metrics, Rank(rows, metrics))
+		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])
+	}
+	writeFailures(&b, rows)
+	writeLost(&b, r, rows)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// workerText says whether a process works on a run that is not finished.
+func workerText(r *rundir.Run, rows []Row) string {
+	states := States(rows)
+	if states[string(rundir.StateDone)]+states[string(rundir.StateFailed)] == len(rows) {
+		return ""
+	}
+	if who := r.Worker(); who != "" {
+		return "; at work: " + who
+	}
+	return "; no process is seen at work: 'gpfit resume " + r.Dir + "' continues"
+}
+
+// StateText returns the number of jobs in each state as text: "8 done, 1 failed".
+func StateText(rows []Row) string {
+	states := States(rows)
+	var parts []string
+	for _, s := range rundir.States() {
+		if n := states[string(s)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writeJobs(b *strings.Builder, rows []Row) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "job\tstate\tn\td\tdevice\tNLML\tRMSE\tNLPD\tin 95 %\tevaluations\tseconds\t")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Job, r.State, r.N, r.D, r.Device,
+			number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"), percent(r.Coverage95), whole(r.Values), number(r.Seconds, "%.2f"))
+	}
+	t.Flush()
+	writeNotes(b, "most relevant columns", rows, (*Row).mostRelevant)
+	writeNotes(b, "verdicts", rows, func(r *Row) string { return r.Verdict })
+}
+
+// mostNotes is the number of jobs of which a list says something.
+const mostNotes = 20
+
+// writeNotes lists what of says about each job, if anything.
+func writeNotes(b *strings.Builder, title string, rows []Row, of func(*Row) string) {
+	count := 0
+	for i := range rows {
+		text := of(&rows[i])
+		if text == "" {
+			continue
+		}
+		if count++; count == 1 {
+			fmt.Fprintf(b, "\n%s\n", title)
+		}
+		if count <= mostNotes {
+			fmt.Fprintf(b, "  %s: %s\n", rows[i].Job, text)
+		}
+	}
+	if count > mostNotes {
+		fmt.Fprintf(b, "  and %d more\n", count-mostNotes)
+	}
+}
+
+func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {
+	b.WriteString("\nkernels by data set, means over splits and seeds\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "data\trank\tkernel\tjobs\t")
+	for _, m := range metrics {
+		fmt.Fprintf(t, "%s\t", m.Title)
+	}
+	fmt.Fprintln(t, "± (first)\tin 95 %\tseconds\t")
+	for _, s := range ranks {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t", s.Data, s.Rank, s.Kernel, s.Jobs)
+		for _, m := range metrics {
+			if v, ok := s.Means[m.Name]; ok {
+				fmt.Fprintf(t, "%.4f\t", v)
+			} else {
+				fmt.Fprint(t, "-\t")
+			}
+		}
+		fmt.Fprintf(t, "%.4f\t%s\t%.2f\t\n", s.StdErr, percent(s.Coverage95), s.Seconds)
+	}
+	t.Flush()
+}
+
+func writePairs(b *strings.Builder, pairs []PairedComparison, m Measure) {
+	if len(pairs) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\npaired comparisons by %s, same data, split and seed; negative: a is better\n", m.Title)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "data\ta\tb\tpairs\ta − b\t±\ta wins\tb wins\tties\tsign test p\t")
+	for _, p := range pairs {
+		data := p.Data
+		if data == "" {
+			data = "(all)"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.4f\t%.4f\t%d\t%d\t%d\t%.2g\t\n", data, p.A, p.B, p.Pairs, p.MeanDifference, p.StdErr, p.WinsA, p.WinsB, p.Ties, p.SignP)
+	}
+	t.Flush()
+}
+
+func writeFailures(b *strings.Builder, rows []Row) {
+	first := true
+	for _, r := range rows {
+		if r.State != string(rundir.StateFailed) {
+			continue
+		}
+		if first {
+			b.WriteString("\nfailed\n")
+			first = false
+		}
+		text, _, _ := strings.Cut(r.Error, "\n")
+		fmt.Fprintf(b, "  %s (%s): %s\n", r.Job, r.Kind, text)
+	}
+}
+
+// writeLost tells what is known of jobs whose processes died or may have died.
+func writeLost(b *strings.Builder, r *rundir.Run, rows []Row) {
+	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} {
+		first := true
+		for _, row := range rows {
+			if row.State != string(state) {
+				continue
+			}
+			if first {
+				fmt.Fprintf(b, "\n%s; 'gpfit resume %s' continues jobs whose process has died\n", state, r.Dir)
+				first = false
+			}
+			fmt.Fprintf(b, "  %s: %s\n", row.Job, row.Error)
+		}
+	}
+}
+
+func number(v *float64, format string) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100**v)
+}
+
+func whole(v *int) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.Itoa(*v)
+}

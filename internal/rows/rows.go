@@ -1,0 +1,357 @@
+// Package rows reads the rows of a table for prediction with a fitted model: the
+// model's features, found by name, and the known noise of each row. Start with
+// [Open], which returns a reader that delivers the rows in pieces, so that the
+// table need not fit in memory.
+package rows
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"gpfit/gp"
+	"gpfit/internal/hostmem"
+	"gpfit/table"
+)
+
+// Piece is the largest number of rows that [ModelRows.Next] returns.
+const Piece = 1 << 13
+
+// Options selects the table columns for the model. The zero value finds them by
+// their names in the training table.
+type Options struct {
+	// Features selects columns by name, index or range of indices, in the order of
+	// the model's features. Empty means the columns with the same names.
+	Features []string
+	// Header is auto, yes or no: whether the first row names the columns. Empty
+	// means auto.
+	Header string
+	// Decimal is the decimal sign of text, "." or ","; empty means the one of the training
+	// table. UnseenZero accepts categories that the training table did not have: all their
+	// indicators are 0, and their code is −1.
+	Decimal    string
+	UnseenZero bool
+	// NoiseColumn is the column of known noise variances, NoiseGroup the column of
+	// noise group labels. Empty means the column with the same name as in training,
+	// if the table has it. DefaultGroup is the group of rows whose group the model
+	// does not have.
+	NoiseColumn, NoiseGroup, DefaultGroup string
+	// Missing says what to do with rows that have missing values in the columns used:
+	// "error", the default; "drop", leave them out; or "blank", return them without
+	// numbers.
+	Missing string
+	// Keep are columns whose text the rows return.
+	Keep []string
+	// Observed says that the table has the model's targets, which the rows return.
+	Observed bool
+	// Formats holds file formats beside text and NumPy's, such as the one of
+	// internal/parquet.
+	Formats []table.Format
+}
+
+// MismatchError reports an option that does not fit the model.
+type MismatchError struct {
+	// Option is the option's name in the table of package option. Msg describes the problem.
+	Option, Msg string
+}
+
+func (e *MismatchError) Error() string { return "option " + e.Option + ": " + e.Msg }
+
+// Rows holds rows of a table: N rows of all features of a model, row-major, with their
+// noise, and possibly rows without numbers.
+type Rows struct {
+	X     []float64
+	N     int
+	Noise gp.RowNoise
+	// Observed holds N observations of each target with Options.Observed, NaN where
+	// one is missing.
+	Observed [][]float64
+	// Total is the number of rows with those that are blank. Blank marks them; it is
+	// nil if there are none.
+	Total int
+	Blank []bool
+	// Keep holds a column of Total texts for each of Options.Keep.
+	Keep [][]string
+}
+
+// Clone returns a copy that remains valid after the next rows are read.
+func (r Rows) Clone() Rows {
+	r.X, r.Blank = slices.Clone(r.X), slices.Clone(r.Blank)
+	r.Noise.Known, r.Noise.Group = slices.Clone(r.Noise.Known), slices.Clone(r.Noise.Group)
+	r.Observed, r.Keep = cloneColumns(r.Observed), cloneColumns(r.Keep)
+	return r
+}
+
+func cloneColumns[E any](columns [][]E) [][]E {
+	columns = slices.Clone(columns)
+	for i, values := range columns {
+		columns[i] = slices.Clone(values)
+	}
+	return columns
+}
+
+// ModelRows reads a table in pieces.
+type ModelRows struct {
+	in      *table.Reader
+	model   *gp.Model
+	options Options
+	into    []int // for each feature read, its index among the model's features
+	buffer  []float64
+	whole   []int
+	lacking []string // a warning about unknown noise
+	done    int
+}
+
+// Open opens a table of any format that gpfit reads, or for "-" the text from
+// stdin. The table may lack features that the model does not use because they were
+// constant; they are zero then. The caller must close the reader. Errors are
+// [*MismatchError], and errors of the table with file, line and column.
+func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, error) {
+	if err := o.check(m); err != nil {
+		return nil, err
+	}
+	header, err := table.ParseHeader(o.Header)
+	if err != nil {
+		return nil, err
+	}
+	from := newColumns(m)
+	columns := table.Options{
+		NoTarget: true, Features: o.Features, Header: header, Keep: o.Keep, Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero,
+	}
+	if columns.Decimal, err = table.ParseDecimal(cmp.Or(o.Decimal, from.encoding.Decimal)); err != nil {
+		return nil, err
+	}
+	if columns.Missing, err = o.missing(); err != nil {
+		return nil, err
+	}
+	if o.Observed {
+		columns.NoTarget, columns.Targets = false, m.TargetNames()
+	}
+	if len(o.Features) == 0 {
+		if !o.Observed {
+			columns.Target = m.TargetName
+		}
+		for _, c := range from.used {
+			columns.Features = append(columns.Features, from.encoding.Columns[c].Name)
+		}
+	}
+	if m.Noise.Column != "" || m.Noise.GroupColumn != "" {
+		if stdin, err = o.findNoise(path, stdin, m, &columns); err != nil {
+			return nil, err
+		}
+	}
+	in, err := open(path, stdin, columns)
+	if err != nil {
+		return nil, err
+	}
+	r := &ModelRows{in: in, model: m, options: o, into: from.into}
+	if o.NoiseColumn == "" && m.Noise.Column != "" {
+		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std does not include them", m.Noise.Column)}
+	}
+	return r, nil
+}
+
+func (o *Options) check(m *gp.Model) error {
+	if o.NoiseColumn != "" && m.Noise.Column == "" {
+		return &MismatchError{"noise-column", "the model was fitted without known variances"}
+	}
+	if m.Noise.GroupColumn == "" && o.NoiseGroup != "" {
+		return &MismatchError{"noise-group", "the model has no noise groups"}
+	}
+	if m.Noise.GroupColumn == "" && o.DefaultGroup != "" {
+		return &MismatchError{"noise-group-default", "the model has no noise groups"}
+	}
+	return nil
+}
+
+func (o *Options) missing() (table.MissingMode, error) {
+	switch o.Missing {
+	case "", "error":
+		return table.MissingError, nil
+	case "drop":
+		return table.MissingDrop, nil
+	case "blank":
+		return table.MissingMark, nil
+	}
+	return 0, &MismatchError{"missing", fmt.Sprintf("%q must be error, drop or blank", o.Missing)}
+}
+
+func open(path string, stdin io.Reader, o table.Options) (*table.Reader, error) {
+	if path == "-" {
+		return table.NewReader(stdin, "-", o)
+	}
+	return table.Open(path, o)
+}
+
+// findNoise looks for the model's noise columns in the table, unless the options
+// name others, and adds them to the columns to read. It returns a reader of the
+// same input, because it has to read standard input into memory.
+func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *table.Options) (io.Reader, error) {
+	first := stdin
+	if path == "-" {
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, err
+		}
+		first, stdin = bytes.NewReader(text), bytes.NewReader(text)
+	}
+	in, err := open(path, first, *columns)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	names := in.Names()
+	if o.NoiseColumn == "" && slices.Contains(names, m.Noise.Column) {
+		o.NoiseColumn = m.Noise.Column
+	}
+	if o.NoiseGroup == "" && slices.Contains(names, m.Noise.GroupColumn) {
+		o.NoiseGroup = m.Noise.GroupColumn
+	}
+	if o.NoiseColumn != "" {
+		columns.Extra = []string{o.NoiseColumn}
+	}
+	if o.NoiseGroup != "" {
+		columns.ExtraText = []string{o.NoiseGroup}
+	}
+	return stdin, nil
+}
+
+// Next returns the next rows, at most [Piece], and none after the last: Total is 0
+// then. They are valid until the next call. Errors are [*gp.NoiseError] if a row lacks noise
+// information that the model needs, and errors of the table.
+func (r *ModelRows) Next() (Rows, error) {
+	t, err := r.in.Next(max(1, min(Piece, pieceNumbers/len(r.model.FeatureNames))))
+	if err == io.EOF {
+		return Rows{}, nil
+	}
+	if err != nil {
+		return Rows{}, err
+	}
+	all := len(r.model.FeatureNames)
+	if len(r.buffer) < t.N*all {
+		r.buffer = make([]float64, t.N*all)
+	}
+	whole := r.wholeRows(t)
+	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
+		Known: at(t.Extra[r.options.NoiseColumn], whole), Group: at(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
+	}}
+	if len(t.Keep) > 0 {
+		out.Keep = t.Keep
+	}
+	if len(whole) < t.N {
+		out.Blank = t.Gap
+	}
+	for i, row := range whole {
+		for q, c := range r.into {
+			out.X[i*all+c] = t.X[row*t.D+q]
+		}
+	}
+	for _, values := range t.Targets {
+		out.Observed = append(out.Observed, at(values, whole))
+	}
+	if err := r.model.CheckNoise(out.N, out.Noise); err != nil {
+		var ne *gp.NoiseError
+		if errors.As(err, &ne) && ne.Row >= 0 {
+			ne.Row = r.done + whole[ne.Row]
+		}
+		return Rows{}, err
+	}
+	r.done += t.N
+	return out, nil
+}
+
+// wholeRows returns the numbers of the rows of t without gaps.
+func (r *ModelRows) wholeRows(t *table.Table) []int {
+	r.whole = r.whole[:0]
+	for i := range t.N {
+		if t.Gap == nil || !t.Gap[i] {
+			r.whole = append(r.whole, i)
+		}
+	}
+	return r.whole
+}
+
+// at returns the elements of all with the indices which; nil for nil.
+func at[E any](all []E, which []int) []E {
+	if all == nil || len(which) == len(all) {
+		return all
+	}
+	out := make([]E, len(which))
+	for i, row := range which {
+		out[i] = all[row]
+	}
+	return out
+}
+
+// pieceNumbers bounds the size of a piece with many columns, in numbers.
+const pieceNumbers = 4 << 20
+
+// All returns all remaining rows. It returns the errors of [ModelRows.Next], and
+// [*gp.SizeError].
+func (r *ModelRows) All() (Rows, error) {
+	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
+	for {
+		piece, err := r.Next()
+		if err != nil || piece.Total == 0 {
+			return all, err
+		}
+		if need, free := int64(8*2*len(all.X)), hostmem.Free(); free > 0 && need > free {
+			return all, &gp.SizeError{What: fmt.Sprintf("holding more than %d rows at once", all.N), Need: need, Free: free}
+		}
+		all.X, all.N, all.Total = append(all.X, piece.X...), all.N+piece.N, all.Total+piece.Total
+		if piece.Blank != nil || all.Blank != nil {
+			all.Blank = append(all.Blank, make([]bool, all.Total-piece.Total-len(all.Blank))...)
+			all.Blank = append(all.Blank, append(piece.Blank, make([]bool, piece.Total-len(piece.Blank))...)...)
+		}
+		all.Keep, all.Observed = appendColumns(all.Keep, piece.Keep), appendColumns(all.Observed, piece.Observed)
+		all.Noise.Known, all.Noise.Group = append(all.Noise.Known, piece.Noise.Known...), append(all.Noise.Group, piece.Noise.Group...)
+	}
+}
+
+// Pick returns the given ones of rows without blanks.
+func (r Rows) Pick(which []int) Rows {
+	if len(which) == r.N {
+		return r
+	}
+	all := 0
+	if r.N > 0 {
+		all = len(r.X) / r.N
+	}
+	out := Rows{N: len(which), Total: len(which), Noise: gp.RowNoise{
+		Known: at(r.Noise.Known, which), Group: at(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup,
+	}}
+	for _, i := range which {
+		out.X = append(out.X, r.X[i*all:(i+1)*all]...)
+	}
+	for _, y := range r.Observed {
+		out.Observed = append(out.Observed, at(y, which))
+	}
+	return out
+}
+
+// appendColumns appends the columns of a piece to those of the rows before.
+func appendColumns[E any](all, piece [][]E) [][]E {
+	if all == nil && piece != nil {
+		all = make([][]E, len(piece))
+	}
+	for i, values := range piece {
+		all[i] = append(all[i], values...)
+	}
+	return all
+}
+
+// KeptNames returns the names of the columns of Options.Keep.
+func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
+
+// Progress returns the share of the table that has been read, 0 if it is unknown.
+func (r *ModelRows) Progress() float64 { return r.in.Progress() }
+
+// Warnings returns the warnings about the rows read so far. Later calls only append
+// to the list.
+func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
+
+// Close closes the table.
+func (r *ModelRows) Close() error { return r.in.Close() }

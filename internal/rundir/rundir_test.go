@@ -1,0 +1,306 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gpfit/fit"
+	"gpfit/internal/spec"
+)
+
+// newRun makes a run with one job that reads one file.
+func newRun(t *testing.T) (*Run, *Lock) {
+	t.Helper()
+	dir := t.TempDir()
+	input := filepath.Join(dir, "a.csv")
+	if err := os.WriteFile(input, []byte("x,y\n1,2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	specPath := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(specPath, []byte("data"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	in, err := HashInput(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
+		return &Manifest{
+			SpecPath: specPath, SpecSHA256: SHA256([]byte("data")), Inputs: []Input{in},
+			Jobs: []PlannedJob{{JobSpec: spec.JobSpec{ID: "a.rbf.seed-1", Path: input}, Fingerprint: "f"}},
+		}, []byte("data"), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lock.Release)
+	return r, lock
+}
+
+func appendAll(t *testing.T, c *Claim, types ...string) {
+	t.Helper()
+	for i, typ := range types {
+		e := JobEvent{Type: typ, Attempt: i + 1}
+		if typ == Done {
+			e.Report = &fit.Report{NLML: 0.1}
+		}
+		if err := c.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClaim checks that a job has one claim at a time, that Status shows it, and that
+// it ends with Release.
+func TestClaim(t *testing.T) {
+	r, _ := newRun(t)
+	j := r.Jobs[0]
+	if s, err := r.Status(j); err != nil || s.State != StatePending {
+		t.Fatalf("%v, %v", s, err)
+	}
+	c, err := r.Claim(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started)
+	if _, err := r.Claim(j); !errors.Is(err, ErrClaimed) {
+		t.Errorf("a second claim: %v", err)
+	}
+	if s, _ := r.Status(j); s.State != StateRunning || s.Record.Last().PID != os.Getpid() {
+		t.Errorf("%+v", s)
+	}
+	c.Release()
+	if s, _ := r.Status(j); s.State != StateDied || !strings.Contains(s.About, fmt.Sprint("process ", os.Getpid(), " began it at 20")) {
+		t.Errorf("without its process: %s, %s", s.State, s.About)
+	}
+	if c, err = r.Claim(j); err != nil || c.State() != StateInterrupted {
+		t.Fatalf("%v", err)
+	}
+	appendAll(t, c, Started, Done)
+	c.Release()
+	s, err := r.Status(j)
+	if err != nil || s.State != StateDone || s.Record.Last().Report.NLML != 0.1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	// The same name with other data is another job.
+	j.Fingerprint = "other"
+	if s, _ := r.Status(j); s.State != StatePending {
+		t.Errorf("another fingerprint: %s", s.State)
+	}
+}
+
+// TestUnknown checks the state of a job that a process on another machine began: it runs if
+// its lock is seen, and nobody knows otherwise.
+func TestUnknown(t *testing.T) {
+	r, _ := newRun(t)
+	j := r.Jobs[0]
+	c, err := r.Claim(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started)
+	path := r.Path("jobs", j.ID)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	elsewhere := strings.Replace(string(text), `"host":"`+host+`"`, `"host":"node7"`, 1)
+	if err := os.WriteFile(path, []byte(elsewhere), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := r.Status(j); s.State != StateRunning {
+		t.Errorf("with its lock: %s", s.State)
+	}
+	c.Release()
+	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	if err := os.Chtimes(path, changed, changed); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Status(j)
+	if err != nil || s.State != StateUnknown || !strings.Contains(s.About, "on node7 began it at 20") || !strings.HasSuffix(s.About, "changed last at 2026-03-01 12:00:00") {
+		t.Errorf("%s, %s, %v", s.State, s.About, err)
+	}
+	// A process that stops in good order says so.
+	if c, err = r.Claim(j); err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started, Interrupted)
+	c.Release()
+	if s, _ := r.Status(j); s.State != StateInterrupted || s.About != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestRecovery checks that Claim cuts off half a line, removes the files of a killed
+// process, and returns an error with the line if the record is damaged.
+func TestRecovery(t *testing.T) {
+	r, _ := newRun(t)
+	j := r.Jobs[0]
+	c, err := r.Claim(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, c, Started)
+	c.Release()
+	path := r.Path("jobs", j.ID)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(r.Dir, "models", "."+j.ID+".gpfit.tmp123")
+	other := filepath.Join(r.Dir, "models", ".a.rbf.seed-10.gpfit.tmp123")
+	for _, f := range []string{left, other, r.Path("checkpoints", j.ID)} {
+		if err := os.WriteFile(f, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := r.Status(j); err != nil || s.State != StateDied {
+		t.Errorf("%v, %v", s.State, err)
+	}
+	if c, err = r.Claim(j); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != string(whole) {
+		t.Errorf("half a line is left: %q", text)
+	}
+	for f, want := range map[string]bool{left: false, other: true, r.Path("checkpoints", j.ID): true} {
+		if _, err := os.Stat(f); (err == nil) != want {
+			t.Errorf("%s exists: %v, want %v", f, err == nil, want)
+		}
+	}
+	c.Release()
+	// A checkpoint of other options is useless.
+	j.Fingerprint = "other"
+	if c, err = r.Claim(j); err != nil {
+		t.Fatal(err)
+	}
+	c.Release()
+	if _, err := os.Stat(r.Path("checkpoints", j.ID)); err == nil {
+		t.Error("the checkpoint of another job is left")
+	}
+	if err := os.WriteFile(path, []byte("{}\nnonsense\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Claim(j); err == nil || !strings.Contains(err.Error(), "line 2 is damaged") {
+		t.Errorf("%v", err)
+	}
+	if _, err := r.Status(j); err == nil {
+		t.Error("a damaged record was read")
+	}
+}
+
+// TestChanges checks that inputs and the spec are compared by their content.
+func TestChanges(t *testing.T) {
+	r, _ := newRun(t)
+	check := func(want int) {
+		t.Helper()
+		if what, err := r.Changes(); err != nil || len(what) != want {
+			t.Errorf("%v, %v, want %d changes", what, err, want)
+		}
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(r.Inputs[0].Path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	check(0)
+	if err := os.WriteFile(r.SpecPath, []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check(1)
+	if err := os.WriteFile(r.Inputs[0].Path, []byte("x,y\n1,3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check(2)
+	if err := os.Remove(r.SpecPath); err != nil {
+		t.Fatal(err)
+	}
+	check(1)
+}
+
+// TestOpen checks the errors for folders that are not runs, for damaged runs and for
+// runs of a newer program.
+func TestOpen(t *testing.T) {
+	r, lock := newRun(t)
+	if again, err := Open(r.Dir); err != nil || again.Jobs[0].ID != r.Jobs[0].ID {
+		t.Errorf("%v", err)
+	}
+	var busy *InUseError
+	if _, _, err := OpenLocked(r.Dir, Exclusive); !errors.As(err, &busy) || !strings.Contains(busy.By, "process") {
+		t.Errorf("%v", err)
+	}
+	lock.Release()
+	path := filepath.Join(r.Dir, "run.json")
+	for text, want := range map[string]string{
+		`{"type":"gpfit run","schema_version":99}`: "newer gpfit", `{"type":"other"}`: "damaged", `{`: "damaged",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := OpenLocked(r.Dir, Exclusive); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a run directory") {
+		t.Errorf("%v", err)
+	}
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Create(full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("%v", err)
+	}
+	// A failure leaves nothing behind.
+	dir := filepath.Join(t.TempDir(), "new")
+	if _, _, err := Create(dir, func() (*Manifest, []byte, error) { return nil, nil, errors.New("no") }); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is left")
+	}
+}
+
+// TestHashInput checks that the hash of several files depends on their names.
+func TestHashInput(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a.csv", "1")
+	put("b.csv", "2")
+	sum := func(path string) string {
+		t.Helper()
+		in, err := HashInput(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in.SHA256
+	}
+	// printf 1 | sha256sum
+	if got := sum(filepath.Join(dir, "a.csv")); got != "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" {
+		t.Error(got)
+	}
+	whole := sum(dir)
+	if sum(filepath.Join(dir, "*.csv")) != whole {
+		t.Error("a folder and a pattern of the same files differ")
+	}
+	put("a.csv", "2")
+	put("b.csv", "1")
+	if sum(dir) == whole {
+		t.Error("the hash does not depend on which file has which content")
+	}
+	if _, err := HashInput(filepath.Join(dir, "none")); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,212 @@
+// Package slurm submits a run to a Slurm cluster as a job array. The tasks share the
+// run directory and claim jobs in it. A task that is killed loses its claims with its
+// process. Its jobs then continue from their checkpoints in another task, in the same
+// task after a requeue, or with "gpfit resume".
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"gpfit/internal/atomicfile"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
+)
+
+// defaultTasks is the number of tasks if neither the user nor the spec sets it.
+const defaultTasks = 8
+
+// Array describes a job array.
+type Array struct {
+	spec.Slurm
+	// Program is the path of gpfit on the nodes. Run is the path of the run directory.
+	Program, Run string
+	// Resume holds additional flags of gpfit resume.
+	Resume []string
+}
+
+// Merge returns s with its unset fields taken from the spec. It puts the spec's
+// Options before the Options of s.
+func Merge(s, from spec.Slurm) spec.Slurm {
+	or := func(v *string, other string) {
+		if *v == "" {
+			*v = other
+		}
+	}
+	or(&s.Partition, from.Partition)
+	or(&s.Gres, from.Gres)
+	or(&s.Time, from.Time)
+	or(&s.Memory, from.Memory)
+	or(&s.Account, from.Account)
+	or(&s.QOS, from.QOS)
+	if s.Tasks == 0 {
+		s.Tasks = from.Tasks
+	}
+	if s.CPUs == 0 {
+		s.CPUs = from.CPUs
+	}
+	s.Wait = s.Wait || from.Wait
+	s.Options = append(append([]string{}, from.Options...), s.Options...)
+	return s
+}
+
+var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote": quote}).Parse(`#!/bin/bash
+#SBATCH --job-name={{.Name}}
+#SBATCH --array=0-{{.Last}}
+#SBATCH --cpus-per-task={{.CPUs}}
+#SBATCH --output={{.Logs}}
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@60
+{{- with .Partition}}
+#SBATCH --partition={{.}}{{end}}
+{{- with .Gres}}
+#SBATCH --gres={{.}}{{end}}
+{{- with .Time}}
+#SBATCH --time={{.}}{{end}}
+{{- with .Memory}}
+#SBATCH --mem={{.}}{{end}}
+{{- with .Account}}
+#SBATCH --account={{.}}{{end}}
+{{- with .QOS}}
+#SBATCH --qos={{.}}{{end}}
+{{- range .Options}}
+#SBATCH {{.}}{{end}}
+
+# This is one of many tasks on the run. Slurm sends SIGTERM one minute before the
+# time limit, and gpfit then stops and keeps its checkpoints. Because of exec, gpfit
+# is the process that receives the signal.
+exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
+{{- if .Wait}} --wait{{end}}{{range .Resume}} {{quote .}}{{end}}
+`))
+
+// Script returns the batch script for the jobs of a run. The array has at most one
+// task per job. If s.CPUs is 0, a task has as many CPUs as the largest job has
+// threads. An error means that a field of s contains a line break.
+func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
+	tasks := s.Tasks
+	if tasks == 0 {
+		tasks = defaultTasks
+	}
+	tasks = min(tasks, len(jobs))
+	cpus := s.CPUs
+	for _, j := range jobs {
+		if s.CPUs == 0 && j.Options.Threads != nil {
+			cpus = max(cpus, *j.Options.Threads)
+		}
+	}
+	s.CPUs = max(cpus, 1)
+	for _, v := range append([]string{s.Run, s.Partition, s.Gres, s.Time, s.Memory, s.Account, s.QOS}, s.Options...) {
+		if strings.ContainsAny(v, "\r\n") {
+			return nil, fmt.Errorf("slurm: %q contains a line break", v)
+		}
+	}
+	logs := filepath.Join(s.Run, "slurm", "%A_%a.log")
+	if strings.ContainsAny(logs, " \t\"'\\") {
+		logs = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(logs) + `"`
+	}
+	var b bytes.Buffer
+	err := script.Execute(&b, struct {
+		Array
+		Name, Logs string
+		Last       int
+	}{s, "gpfit-" + jobName(filepath.Base(s.Run)), logs, tasks - 1})
+	return b.Bytes(), err
+}
+
+// jobName keeps the characters that every Slurm version accepts in a name, which are
+// ASCII letters, digits, '-', '.' and '_', and replaces all others by '_'.
+func jobName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// quote returns text as one word for bash.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Submission is a job array that sbatch accepted, and a line of
+// slurm/submissions.jsonl.
+type Submission struct {
+	ID   string    `json:"slurm_job"`
+	Time time.Time `json:"time"`
+}
+
+// Check returns an error if sbatch is not installed on this machine.
+func Check() error {
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		return errors.New("sbatch is not installed on this machine: submit from a login node of the cluster; --dry-run shows the script and the command")
+	}
+	return nil
+}
+
+// Accelerated reports whether the options ask for GPUs.
+func Accelerated(s spec.Slurm) bool {
+	return strings.Contains(s.Gres, "gpu") || slices.ContainsFunc(s.Options, func(o string) bool {
+		return strings.HasPrefix(o, "--gpus") || strings.HasPrefix(o, "-G") || strings.HasPrefix(o, "--gres") && strings.Contains(o, "gpu")
+	})
+}
+
+// Command returns the command that submits the script of a run.
+func Command(run string) []string {
+	return []string{"sbatch", "--parsable", filepath.Join(run, "slurm", "array.sh")}
+}
+
+// Submit writes the script to RUN/slurm/array.sh and submits it with sbatch. An error
+// of sbatch contains its standard error.
+func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission, error) {
+	text, err := Script(s, jobs)
+	if err == nil {
+		err = Check()
+	}
+	if err != nil {
+		return Submission{}, err
+	}
+	dir := filepath.Join(s.Run, "slurm")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Submission{}, err
+	}
+	command := Command(s.Run)
+	path := command[len(command)-1]
+	if err := atomicfile.WriteBytes(path, text); err != nil {
+		return Submission{}, err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return Submission{}, fmt.Errorf("sbatch: %w: %s; the script is %s", err, strings.TrimSpace(stderr.String()), path)
+	}
+	// "--parsable" prints ID or ID;cluster.
+	id, _, _ := strings.Cut(strings.TrimSpace(stdout.String()), ";")
+	sub := Submission{ID: id, Time: time.Now().UTC().Truncate(time.Second)}
+	return sub, record(filepath.Join(dir, "submissions.jsonl"), sub)
+}
+
+func record(path string, s Submission) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}

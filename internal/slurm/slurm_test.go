@@ -1,0 +1,113 @@
+package slurm
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
+)
+
+func jobs(threads ...int) []rundir.PlannedJob {
+	var out []rundir.PlannedJob
+	for _, n := range threads {
+		var j rundir.PlannedJob
+		j.Options.Threads = &n
+		out = append(out, j)
+	}
+	return out
+}
+
+func TestScript(t *testing.T) {
+	s := Array{Program: "/opt/it's/gpfit", Run: "/work/a b.run", Resume: []string{"--retry-failed"}}
+	s.Slurm = Merge(spec.Slurm{Partition: "gpu", Wait: true}, spec.Slurm{Partition: "main", Gres: "gpu:1", Time: "1:00", Options: []string{"--exclude=n7"}})
+	text, err := Script(s, jobs(1, 3, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, want := range []string{
+		"#SBATCH --array=0-2", "#SBATCH --cpus-per-task=3", "#SBATCH --partition=gpu", "#SBATCH --gres=gpu:1", "#SBATCH --time=1:00",
+		"#SBATCH --exclude=n7", "#SBATCH --requeue", `#SBATCH --output="/work/a b.run/slurm/%A_%a.log"`, "#SBATCH --job-name=gpfit-a_b.run",
+		`exec '/opt/it'\''s/gpfit' resume '/work/a b.run' --worker --cores "${SLURM_CPUS_PER_TASK:-3}" --wait '--retry-failed'`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+	if text, err = Script(Array{Run: "/r", Slurm: spec.Slurm{Tasks: 4, CPUs: 2}}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-3\n") || strings.Contains(string(text), "--mem") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text, err = Script(Array{Run: "/r"}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-7\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if _, err := Script(Array{Run: "/r", Slurm: spec.Slurm{Options: []string{"a\nrm -rf /"}}}, jobs(1)); err == nil {
+		t.Error("a line break got into the script")
+	}
+}
+
+// TestSubmit checks that nothing is written without sbatch, and that the error of sbatch
+// has its message.
+func TestSubmit(t *testing.T) {
+	bin, run := t.TempDir(), t.TempDir()
+	t.Setenv("PATH", bin)
+	s := Array{Program: "gpfit", Run: run}
+	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "sbatch is not installed on this machine") {
+		t.Errorf("%v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(run, "*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	put := func(text string) {
+		if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("echo invalid partition >&2; exit 1")
+	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "invalid partition") {
+		t.Errorf("%v", err)
+	}
+	put("echo '42;cluster'")
+	if sub, err := Submit(context.Background(), s, jobs(1)); err != nil || sub.ID != "42" {
+		t.Errorf("%v, %v", sub, err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(run, "slurm", "submissions.jsonl")); strings.Count(string(text), `"slurm_job":"42"`) != 1 {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestKubernetes checks that the example is an Indexed Job with one shard for each
+// completion.
+func TestKubernetes(t *testing.T) {
+	text, err := os.ReadFile("../../examples/batch/kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Kind string
+		Spec struct {
+			CompletionMode string `yaml:"completionMode"`
+			Completions    int
+			Template       struct {
+				Spec struct {
+					RestartPolicy string `yaml:"restartPolicy"`
+					Containers    []struct{ Args []string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &job); err != nil {
+		t.Fatal(err)
+	}
+	args := job.Spec.Template.Spec.Containers[0].Args
+	i := slices.Index(args, "--shard")
+	if job.Kind != "Job" || job.Spec.CompletionMode != "Indexed" || job.Spec.Completions != 8 || args[i+1] != "auto/8" || job.Spec.Template.Spec.RestartPolicy != "OnFailure" {
+		t.Errorf("%+v", job)
+	}
+}

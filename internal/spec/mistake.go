@@ -1,0 +1,86 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gpfit/fit"
+	"gpfit/internal/option"
+	"gpfit/kernel"
+	"gpfit/table"
+)
+
+// Mistake returns the error for a job that no data of its table can cure, at the place in
+// the spec that states what is wrong: a column that the table does not have, an option that
+// does not suit the job, or a kernel that does not suit the table. cause is the error of the
+// job's preparation. For other causes, and if no place in the spec states it, Mistake
+// returns nil.
+func (s *Batch) Mistake(j JobSpec, cause error) error {
+	at, msg := "", fmt.Sprint(cause)
+	var data *table.Error
+	var opt *fit.OptionError
+	var parsed *kernel.ParseError
+	var compiled *kernel.CompileError
+	switch {
+	case errors.As(cause, &data) && data.Selected != "":
+		at = s.placeOfColumn(j, data.Selected)
+	case errors.As(cause, &opt) && opt.Option != "":
+		if o := known.Find(opt.Option, option.Spec); o != nil {
+			at, msg = s.statedAt(j, o), strings.TrimSpace(o.Key()+" "+opt.Value)+": "+opt.Msg
+		}
+	case errors.As(cause, &parsed), errors.As(cause, &compiled):
+		at = s.kernelAt(j) + ".kernel"
+	}
+	if at == "" {
+		return nil
+	}
+	return s.errorAt(at, cause, "job %s cannot work: %s", j.ID, msg)
+}
+
+// placeOfColumn returns the place of the option that names a column, or "".
+func (s *Batch) placeOfColumn(j JobSpec, column string) string {
+	fields := reflect.ValueOf(j.Options)
+	for i := range known {
+		if field := fields.Field(i); known[i].Kind.Columns && !field.IsNil() {
+			for _, item := range itemsOf(field) {
+				if item.Value == column {
+					if at := s.statedAt(j, &known[i]); at != "" {
+						return at + item.place
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// statedAt returns the place where the spec states an option of a job, or "" if the spec
+// does not.
+func (s *Batch) statedAt(j JobSpec, o *option.Option) string {
+	i := slices.IndexFunc(known, func(k option.Option) bool { return k.Name == o.Name })
+	states := func(from Options) bool { return !reflect.ValueOf(from).Field(i).IsNil() }
+	for k := len(s.Overrides) - 1; k >= 0; k-- {
+		if v := s.Overrides[k]; j.matches(v.Match) && states(v.Options) {
+			return fmt.Sprintf("overrides[%d].%s", k, o.Key())
+		}
+	}
+	if k := s.kernelIndex(j); k >= 0 && states(s.Kernels[k].Options) {
+		return s.kernelAt(j) + "." + o.Key()
+	}
+	if k := slices.IndexFunc(s.Data, func(d DataSet) bool { return d.Name == j.Data }); k >= 0 && states(s.Data[k].Options) {
+		return fmt.Sprintf("data[%d].%s", k, o.Key())
+	}
+	if states(s.Defaults) {
+		return "defaults." + o.Key()
+	}
+	return ""
+}
+
+func (s *Batch) kernelIndex(j JobSpec) int {
+	return slices.IndexFunc(s.Kernels, func(k NamedKernel) bool { return k.Name == j.Kernel })
+}
+
+func (s *Batch) kernelAt(j JobSpec) string { return fmt.Sprintf("kernels[%d]", s.kernelIndex(j)) }
