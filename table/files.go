@@ -107,10 +107,10 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 				return in, format.name, err
 			}
 		}
-		for _, format := range []struct{ name, magic, of string }{{"a Parquet", parquetMagic, "parquet"}, {"an Arrow", arrowMagic, "arrow"}} {
+		for _, format := range []struct{ name, magic string }{{"a Parquet", parquetMagic}, {"an Arrow", arrowMagic}} {
 			if bytes.HasPrefix(begin[:n], []byte(format.magic)) {
 				f.Close()
-				return nil, "", &Error{Source: path, Msg: "this is " + format.name + " file, but the program was built without package table/" + format.of + " or does not pass its Format in Options.Formats"}
+				return nil, "", &Error{Source: path, Msg: "this is " + format.name + " file, and Options.Formats has no reader for it"}
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	_, err = table.Read(types, table.Options{})
-	if err == nil || !strings.Contains(err.Error(), "without package internal/arrow") {
+	if err == nil || !strings.Contains(err.Error(), "Options.Formats has no reader") {
 		t.Error(err)
 	}
 	file, err := os.Open(types)
