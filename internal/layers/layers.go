@@ -1,8 +1,7 @@
 // Package layers analyses and tests the structure of the code. Its tests compare
-// the imports of every package with the table of packages in ARCHITECTURE.md,
-// resolve the links in doc comments, and bound the upward references between the
-// files of a package ([Arrange]) and the number of type names that several packages
-// share.
+// docs/packages.md with the packages ([Page]), resolve the links in doc comments, and
+// bound the upward references between the files of a package ([Arrange]) and the number
+// of type names that several packages share.
 //
 // The command rooms prints the files of a package by floors.
 package layers

@@ -26,7 +26,7 @@ func TestSharedNames(t *testing.T) {
 		for _, name := range pkg.Types.Scope().Names() {
 			obj, ok := pkg.Types.Scope().Lookup(name).(*types.TypeName)
 			if ok && obj.Exported() && !obj.IsAlias() && !slices.Contains(ownNames, name) && !implements(pkg.PkgPath, name) {
-				declared[name] = append(declared[name], strings.TrimPrefix(pkg.PkgPath, module))
+				declared[name] = append(declared[name], strings.TrimPrefix(pkg.PkgPath, Module))
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestSharedNames(t *testing.T) {
 // implements reports whether a type of a device's package implements the interface
 // of the same name in package device: cpu.Device is a device.Device.
 func implements(path, name string) bool {
-	own := path == module+"cpu" || path == module+"device/cuda"
+	own := path == Module+"cpu" || path == Module+"device/cuda"
 	return own && slices.Contains([]string{"Driver", "Device", "Workspace"}, name)
 }
 

@@ -27,7 +27,7 @@ func TestReferencesUp(t *testing.T) {
 	for _, c := range referencesUp {
 		up, packages := 0, 0
 		for _, pkg := range loadModule(t) {
-			path := strings.TrimPrefix(pkg.PkgPath, module)
+			path := strings.TrimPrefix(pkg.PkgPath, Module)
 			if slices.ContainsFunc(c.folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") }) {
 				packages++
 				up += len(Arrange(Files(pkg), References(pkg)).Up)

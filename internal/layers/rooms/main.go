@@ -1,4 +1,4 @@
-// Rooms prints the files of packages by floors, with as few upward references
+// Command rooms prints the files of packages by floors, with as few upward references
 // between them as possible, and lists these references:
 //
 //	go run ./internal/layers/rooms ./fit ./hyperopt

@@ -1,0 +1,107 @@
+package layers
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// root is the folder of the module.
+const root = "../.."
+
+// watchTree reads the folders and files of the module, so that the go command does
+// not use cached results of these tests after a change.
+func watchTree(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err == nil && d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case err == nil && strings.HasSuffix(path, ".go"):
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loadModule loads all packages of the module, once for all tests.
+func loadModule(t *testing.T) []*packages.Package {
+	t.Helper()
+	watchTree(t)
+	pkgs, err := loaded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs
+}
+
+var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(root, "./...") })
+
+// TestPage checks that the page of packages agrees with the code.
+func TestPage(t *testing.T) {
+	watchTree(t)
+	want, err := Page(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, PagePath))
+	if err != nil || string(got) != want {
+		t.Errorf("%s differs from the packages (%v): run %s", PagePath, err, PageCommand)
+	}
+}
+
+// TestPageText compares a page with an explicit one, and checks the error for a package
+// without a comment.
+func TestPageText(t *testing.T) {
+	pkgs := map[string]*describedPackage{
+		"a": {"Package a uses [T] of d: x | y.", []string{"d", "c"}},
+		"b": {"Bees buzz:", nil},
+		"c": {"Command c does it,", []string{"d"}},
+		"d": {"Package d works.", nil},
+	}
+	text, err := page(pkgs)
+	_, rows, _ := strings.Cut(text, "|---|---|---|\n")
+	if want := "| `b` | Bees buzz | – |\n| `d` | works | – |\n| `c` | does it | d |\n| `a` | uses T of d: x \\| y | c, d |\n"; err != nil || rows != want {
+		t.Errorf("%v:\n%s, want\n%s", err, rows, want)
+	}
+	pkgs["d"].synopsis = ""
+	if _, err := page(pkgs); err == nil || !strings.Contains(err.Error(), "package d: it has no package comment") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLibraryLinks checks that a program that imports the library links no reader of
+// Parquet, no command line and no plots, and from fit and the module's root package no
+// reader of tables.
+func TestLibraryLinks(t *testing.T) {
+	heavy := []string{"github.com/parquet-go/", "github.com/spf13/", "gonum.org/v1/plot"}
+	for _, c := range []struct {
+		pkg    string
+		banned []string
+	}{
+		{".", append([]string{Module + "table"}, heavy...)},
+		{"./fit", append([]string{Module + "table"}, heavy...)},
+		{"./internal/dataset", heavy},
+		{"./internal/rows", heavy},
+		{"./table", heavy},
+		{"./batch", heavy},
+	} {
+		deps, err := goList(root, "-deps", c.pkg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range deps {
+			if slices.ContainsFunc(c.banned, func(prefix string) bool { return strings.HasPrefix(p+"/", prefix) }) {
+				t.Errorf("%s depends on %s", c.pkg, p)
+			}
+		}
+	}
+}
