@@ -26,6 +26,8 @@ type Devices struct {
 	Fallback string
 	// Threads is the number of threads on the CPU; 0 means all.
 	Threads int
+	// Events are functions that a fit calls while it computes.
+	Events fit.Events
 }
 
 // OpenDevices are devices that are ready to compute.
@@ -54,7 +56,7 @@ func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDe
 	return o, nil
 }
 
-// OpenFallback returns a function for [fit.Options] that opens the fallback during a
+// OpenFallback returns a function for [fit.Events] that opens the fallback during a
 // fit, or nil if there is no fallback.
 func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error) {
 	if d.Fallback == "" {

@@ -42,7 +42,7 @@ func Example() {
 
 // A table in row-major slices may have names, held-out rows, several targets and
 // known noise. Options add restarts, priors and progress reports.
-func ExampleFitData() {
+func ExampleDevices_FitData() {
 	data := gpfit.Data{N: 40, D: 2, FeatureNames: []string{"hour", "load"}, TargetName: "kelvin"}
 	for i := range data.N {
 		hour, load := float64(i)/4, float64(i%5)
@@ -51,14 +51,12 @@ func ExampleFitData() {
 		data.Test = append(data.Test, i%8 == 3)
 	}
 	iterations := 0
-	model, err := gpfit.FitData(context.Background(), data, gpfit.Options{
-		Kernel: "rbf(ard)",
-		Mean:   "linear",
-		Priors: []fit.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-7, 1}}}},
-		Settings: hyperopt.Settings{
-			Restarts: 2,
-			Callback: func(descent.Iteration) { iterations++ },
-		},
+	devices := gpfit.Devices{Events: fit.Events{OnIteration: func(descent.Iteration) { iterations++ }}}
+	model, err := devices.FitData(context.Background(), data, gpfit.Options{
+		Kernel:   "rbf(ard)",
+		Mean:     "linear",
+		Priors:   []fit.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-7, 1}}}},
+		Settings: hyperopt.Settings{Restarts: 2},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -57,13 +57,14 @@ func (d Devices) Fit(ctx context.Context, x [][]float64, y []float64, opts Optio
 // If ctx is cancelled, FitData returns the best model so far together with a
 // [*fit.CancelledError], unless it has not evaluated any point or
 // Options.DiscardCancelled is set. With any other error the model is nil. Unless
-// Options.Fallback is set, the fallback of d replaces a device that fails, with a
+// Events.Fallback is set, the fallback of d replaces a device that fails, with a
 // warning in the report.
 func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, error) {
-	if opts.Fallback == nil {
-		opts.Fallback = d.OpenFallback()
+	events := d.Events
+	if events.Fallback == nil {
+		events.Fallback = d.OpenFallback()
 	}
-	job, err := fit.Prepare(data, opts)
+	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	if err := opened.CheckMemory(job); err != nil && opts.Fallback == nil {
+	if err := opened.CheckMemory(job); err != nil && events.Fallback == nil {
 		opened.Close()
 		return nil, err
 	}

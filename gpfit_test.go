@@ -51,7 +51,7 @@ func TestFitPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := fit.Prepare(fit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o)
+	job, err := fit.Prepare(fit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,12 +183,12 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	o := gpfit.Options{Checkpoint: filepath.Join(dir, "checkpoint")}
-	o.Settings.Callback = func(it descent.Iteration) {
+	watched := gpfit.Devices{Events: fit.Events{OnIteration: func(it descent.Iteration) {
 		if it.Iteration == 3 {
 			cancel()
 		}
-	}
-	m, err := gpfit.Fit(ctx, x, y, o)
+	}}}
+	m, err := watched.Fit(ctx, x, y, o)
 	var cancelled *fit.CancelledError
 	if m == nil || !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
@@ -196,7 +196,6 @@ func TestCancel(t *testing.T) {
 	if err := errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()); err != nil {
 		t.Fatal(err)
 	}
-	o.Settings.Callback = nil
 	m = mustFit(t, x, y, o)
 	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
 		t.Errorf("the checkpoint: %v", err)

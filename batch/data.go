@@ -133,7 +133,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 
 // prepare reads a job's data and prepares its fit, with the options that change, unless
 // nil, has changed.
-func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, error) {
+func (l *loader) prepare(j spec.JobSpec, events fit.Events, change func(*fit.Options)) (*fit.Job, error) {
 	data, err := l.data(j)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (l *loader) prepare(j spec.JobSpec, change func(*fit.Options)) (*fit.Job, e
 	if change != nil {
 		change(&v.Fit)
 	}
-	return fit.Prepare(data, v.Fit)
+	return fit.Prepare(data, v.Fit, events)
 }
 
 // value returns the value that p points to, or the zero value for nil.

@@ -143,16 +143,15 @@ func (r *runner) mayRetry(t *task, kind string) bool {
 func (r *runner) ready(t *task) (*fit.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
-		t.prepared, t.err = r.load.prepare(t.job.JobSpec, func(o *fit.Options) {
-			o.Checkpoint = r.run.Path("checkpoints", t.job.ID)
-			o.DiscardCancelled = true
-			o.Settings.Callback = func(it descent.Iteration) { r.iteration(t, it) }
-			o.OnWarning = func(string) {} // the report has the warnings
-			if name := value(t.job.Options.Fallback); name != "" {
-				o.Fallback = func(ctx context.Context) (device.Backend, error) {
-					return r.pool.open(ctx, name, t.threads())
-				}
+		// The report has the warnings.
+		events := fit.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
+		if name := value(t.job.Options.Fallback); name != "" {
+			events.Fallback = func(ctx context.Context) (device.Backend, error) {
+				return r.pool.open(ctx, name, t.threads())
 			}
+		}
+		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *fit.Options) {
+			o.Checkpoint, o.DiscardCancelled = r.run.Path("checkpoints", t.job.ID), true
 		})
 	})
 	return t.prepared, t.err

@@ -64,6 +64,8 @@ type Options struct {
 	Curves bool
 	// OnStep, if not nil, is called before each fit.
 	OnStep func(Step)
+	// Events are those of the fits of the Gaussian process.
+	Events fit.Events
 }
 
 // NamedMethod is a method under the name that results give it.

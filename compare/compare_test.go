@@ -115,7 +115,7 @@ func TestScores(t *testing.T) {
 func TestProcess(t *testing.T) {
 	data := waves(60)
 	o := fit.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
-	job, err := fit.Prepare(data, o)
+	job, err := fit.Prepare(data, o, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ type process struct {
 	label    string
 	kernel   string
 	opts     fit.Options
+	events   fit.Events
 	backends []device.Backend
 }
 
@@ -25,7 +26,7 @@ func (p *process) prepare(data fit.Data) (*fit.Job, error) {
 	o := p.opts
 	o.Kernel, o.HoldOut, o.Blocks = p.kernel, 0, false
 	o.DiscardCancelled, o.Checkpoint = true, ""
-	return fit.Prepare(data, o)
+	return fit.Prepare(data, o, p.events)
 }
 
 // stages describes the fit for the progress; nil if it cannot begin.

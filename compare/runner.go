@@ -149,7 +149,7 @@ func (r *runner) enterProcesses(first fit.Data, backends []device.Backend) error
 		kernels = []string{r.tuning.Kernel}
 	}
 	for _, text := range kernels {
-		p, err := newProcess(text, r.tuning, first, backends)
+		p, err := newProcess(text, r.tuning, r.opts.Events, first, backends)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (r *runner) enterProcesses(first fit.Data, backends []device.Backend) error
 
 // newProcess returns the Gaussian process with a kernel, which it prepares on data to find
 // mistakes.
-func newProcess(text string, o fit.Options, data fit.Data, backends []device.Backend) (*process, error) {
+func newProcess(text string, o fit.Options, events fit.Events, data fit.Data, backends []device.Backend) (*process, error) {
 	if text == "" {
 		text = "rbf"
 	}
@@ -174,7 +174,7 @@ func newProcess(text string, o fit.Options, data fit.Data, backends []device.Bac
 		e = kernel.WithARD(e)
 	}
 	o.ARD = false
-	p := &process{label: kernel.Text(e, data.FeatureNames), kernel: e.String(), opts: o, backends: backends}
+	p := &process{label: kernel.Text(e, data.FeatureNames), kernel: e.String(), opts: o, events: events, backends: backends}
 	if _, err := p.prepare(data); err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", p.label, err)
 	}

@@ -67,7 +67,7 @@ func TestBoundWarnings(t *testing.T) {
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: the data do not need this term"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
-		j, err := Prepare(idle(30, c.columns), Options{Kernel: c.kernel})
+		j, err := Prepare(idle(30, c.columns), Options{Kernel: c.kernel}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,12 +158,11 @@ func TestForeignCheckpoint(t *testing.T) {
 			t.Errorf("%s: the file was changed (%v)", name, err)
 		}
 	}
-	// Options that affect only reporting do not change the job.
+	// Events do not change the job.
 	if err := os.WriteFile(o.Checkpoint, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o.OnWarning = func(string) {}
-	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
+	out, err := watched(t, d, o, Events{OnWarning: func(string) {}}).Fit(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,12 +184,11 @@ func TestCancelledCheckpoint(t *testing.T) {
 	for _, stop := range []int{1, 2, 5, 9, 20} {
 		ctx, cancel := context.WithCancel(context.Background())
 		seen := 0
-		o.Settings.Callback = func(descent.Iteration) {
+		out, err := watched(t, d, o, Events{OnIteration: func(descent.Iteration) {
 			if seen++; seen == stop {
 				cancel()
 			}
-		}
-		out, err := mustPrepare(t, d, o).Fit(ctx, backend)
+		}}).Fit(ctx, backend)
 		cancel()
 		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "continues from the checkpoint") {
 			t.Fatalf("stopped at %d: %v", stop, err)
@@ -206,7 +204,6 @@ func TestCancelledCheckpoint(t *testing.T) {
 	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v, %v", out, err)
 	}
-	o.Settings.Callback = nil
 	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
 	if err != nil {
 		t.Fatal(err)

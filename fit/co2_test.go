@@ -31,7 +31,7 @@ func co2Task(t *testing.T) *Job {
 	}
 	task, err := Prepare(
 		Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
-		Options{Kernel: bookKernel, Standardize: "none", Set: []Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}},
+		Options{Kernel: bookKernel, Standardize: "none", Set: []Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, Events{},
 	)
 	if err != nil {
 		t.Fatal(err)

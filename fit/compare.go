@@ -18,6 +18,7 @@ type selection struct {
 	ctx      context.Context
 	data     Data
 	opts     Options
+	events   Events
 	settings SelectOptions
 	backends []device.Backend
 
@@ -80,10 +81,10 @@ func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.fe
 func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false
-	job, err := Prepare(r.data, o)
+	job, err := Prepare(r.data, o, r.events)
 	if err == nil && (c.values.leaves != nil || more != nil) {
 		o.Set = slices.Concat(c.values.assignments(c.expr, job.FreeNames()), more, r.opts.Set)
-		job, err = Prepare(r.data, o)
+		job, err = Prepare(r.data, o, r.events)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", r.text(c.expr), err)

@@ -15,7 +15,7 @@ func TestConditionWarning(t *testing.T) {
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
-		job, err := Prepare(data, Options{Fix: []Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
+		job, err := Prepare(data, Options{Fix: []Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestGradientWarning(t *testing.T) {
 		{"linear", 1e-9, ""},
 	} {
 		for _, objective := range []Criterion{NLML, LOO} {
-			job, err := Prepare(data, Options{Kernel: c.kernel, Objective: objective, Fix: []Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
+			job, err := Prepare(data, Options{Kernel: c.kernel, Objective: objective, Fix: []Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, Events{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 
 // CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
 // be divided into the folds of cv.
-func (j *Job) CheckFolds(cv CrossValidation) error {
+func (j *Problem) CheckFolds(cv CrossValidation) error {
 	_, err := j.sample.divide(cv, j.opts.Blocks)
 	return err
 }
@@ -117,7 +117,7 @@ func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refi
 // refit tunes the parameters, starting at z.
 func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
 	settings := j.opts.Settings.Descents(j.N())
-	settings.Precision, settings.Callback = precision, nil
+	settings.Precision = precision
 	r, err := descent.Minimize(ctx, descent.Search{
 		Objectives: []descent.Func{s}, Parameters: j.params.list(), Starts: []descent.Start{{Z: z}},
 	}, settings)

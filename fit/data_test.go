@@ -72,7 +72,7 @@ func TestShapes(t *testing.T) {
 	} {
 		d := nameless(30)
 		damage(&d)
-		_, err := Prepare(d, Options{})
+		_, err := Prepare(d, Options{}, Events{})
 		var de *DataError
 		if !errors.As(err, &de) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want a DataError with %q", err, want)

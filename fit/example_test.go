@@ -20,7 +20,7 @@ func Example() {
 		data.X, data.Y = append(data.X, x), append(data.Y, x*x/10)
 		data.Test = append(data.Test, i%10 == 5)
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: "matern52", Fix: []fit.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}})
+	job, err := fit.Prepare(data, fit.Options{Kernel: "matern52", Fix: []fit.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}}, fit.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func Example() {
 	fmt.Printf("noise variance %.4f\n", r.Parameters["noise_variance"])
 	fmt.Println("held-out error below 0.05:", r.Test.RMSE < 0.05)
 
-	_, err = fit.Prepare(data, fit.Options{Fix: []fit.Assignment{{Name: "lengthscal"}}})
+	_, err = fit.Prepare(data, fit.Options{Fix: []fit.Assignment{{Name: "lengthscal"}}}, fit.Events{})
 	var option *fit.OptionError
 	fmt.Println("a mistake in an option:", errors.As(err, &option))
 	// Output:

@@ -255,7 +255,7 @@ func TestExpertsOptions(t *testing.T) {
 		`"average": must be rbcm or nearest`:           {Experts: "kmeans:2", Combine: "average"},
 		"no covariance between folds":                  {Experts: "kmeans:2", Objective: CV},
 	} {
-		_, err := Prepare(d, o)
+		_, err := Prepare(d, o, Events{})
 		var oe *OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", o, err, want)

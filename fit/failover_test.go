@@ -62,8 +62,7 @@ func TestFailover(t *testing.T) {
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
 			closed, told := 0, 0
-			task, err := Prepare(d, Options{
-				Kernel:    "rbf(ard)",
+			task, err := Prepare(d, Options{Kernel: "rbf(ard)"}, Events{
 				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
 				OnWarning: func(string) { told++ },
 			})
@@ -107,7 +106,7 @@ func TestNoFailover(t *testing.T) {
 		"none":   nil,
 		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
 	} {
-		task, err := Prepare(synthetic(40), Options{Fallback: fallback})
+		task, err := Prepare(synthetic(40), Options{}, Events{Fallback: fallback})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +125,7 @@ func TestSeveralDevices(t *testing.T) {
 	d := synthetic(60)
 	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
 	want := mustFit(t, d, o).Report
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestWildScales(t *testing.T) {
 			data.X = append(data.X, scale[0]*v, scale[1]*math.Sin(3*v))
 			data.Y = append(data.Y, scale[2]*math.Cos(v))
 		}
-		_, err := Prepare(data, Options{})
+		_, err := Prepare(data, Options{}, Events{})
 		var de *DataError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &de) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("scales %v: error %v, want %q", scale, err, want)

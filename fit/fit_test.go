@@ -31,7 +31,7 @@ func synthetic(n int) Data {
 
 func mustFit(t *testing.T, d Data, o Options) *Outcome {
 	t.Helper()
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,11 @@ func TestFit(t *testing.T) {
 		d.Test[i] = true
 	}
 	var iterations []descent.Iteration
-	out := mustFit(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Callback: func(it descent.Iteration) { iterations = append(iterations, it) }}})
+	out, err := watched(t, d, Options{Kernel: "rbf(ard)"}, Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}).Fit(t.Context(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || !strings.HasSuffix(r.Status, "-converged") || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
 		t.Errorf("report %+v", r)
@@ -126,7 +130,7 @@ func TestUnits(t *testing.T) {
 	for name, v := range scaled.ParametersOriginalUnits {
 		set = append(set, Assignment{name, v, true})
 	}
-	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set})
+	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,15 +223,12 @@ func TestRestartsAndDeterminism(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	best := math.Inf(1)
-	task, err := Prepare(synthetic(100), Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Callback: func(it descent.Iteration) {
+	task := watched(t, synthetic(100), Options{Kernel: "rbf(ard)"}, Events{OnIteration: func(it descent.Iteration) {
 		best = it.Best
 		if it.Iteration == 3 {
 			cancel()
 		}
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}})
 	out, err := task.Fit(ctx, backend)
 	if !errors.Is(err, context.Canceled) || out == nil {
 		t.Fatalf("outcome %v, error %v", out, err)
@@ -248,12 +249,12 @@ func TestCancel(t *testing.T) {
 func TestNotPDAtStart(t *testing.T) {
 	d := synthetic(40)
 	copy(d.X[3:], d.X[:60]) // rows repeat
-	_, err := Prepare(d, Options{Standardize: "zz"})
+	_, err := Prepare(d, Options{Standardize: "zz"}, Events{})
 	if err == nil {
 		t.Error("standardize zz accepted")
 	}
 	o := Options{Standardize: gp.StandardizeX, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 1e3, true}}}
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestNotPDAtStart(t *testing.T) {
 		t.Errorf("fit from there: %v", err)
 	}
 	o.MaxJitter = 10
-	if task, err = Prepare(d, o); err != nil {
+	if task, err = Prepare(d, o, Events{}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := task.Evaluate(context.Background(), backend, nil)
@@ -289,7 +290,7 @@ func TestBadData(t *testing.T) {
 		d := ok
 		d.X, d.Y = append([]float64(nil), ok.X...), append([]float64(nil), ok.Y...)
 		change(&d)
-		_, err := Prepare(d, Options{})
+		_, err := Prepare(d, Options{}, Events{})
 		var de *DataError
 		if !errors.As(err, &de) {
 			t.Errorf("%s: error %v, want a DataError", what, err)
@@ -297,7 +298,7 @@ func TestBadData(t *testing.T) {
 	}
 	d := ok
 	d.Y = make([]float64, 20)
-	task, err := Prepare(d, Options{})
+	task, err := Prepare(d, Options{}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,14 +326,14 @@ func TestBadOptions(t *testing.T) {
 		"unknown bound":   {Bounds: []Interval{{"x", 1, 2}}},
 		"bad standardize": {Standardize: "yx"},
 	} {
-		_, err := Prepare(d, o)
+		_, err := Prepare(d, o, Events{})
 		var oe *OptionError
 		if !errors.As(err, &oe) {
 			t.Errorf("%s: error %v, want an OptionError", what, err)
 		}
 	}
 	for _, text := range []string{"rbv", "rbf(dims=1)", "rbf(dims=9)"} { // column 1 is constant
-		if _, err := Prepare(d, Options{Kernel: text}); err == nil {
+		if _, err := Prepare(d, Options{Kernel: text}, Events{}); err == nil {
 			t.Errorf("kernel %s accepted", text)
 		}
 	}
@@ -340,7 +341,7 @@ func TestBadOptions(t *testing.T) {
 
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
-	task, err := Prepare(synthetic(20), Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
+	task, err := Prepare(synthetic(20), Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func fuzzData(flags uint16) Data {
 }
 
 func checkPrepare(t *testing.T, d Data, o Options) {
-	job, err := Prepare(d, o)
+	job, err := Prepare(d, o, Events{})
 	if err != nil {
 		var text *kernel.ParseError
 		typed := errors.As(err, new(*OptionError)) || errors.As(err, new(*DataError)) || errors.As(err, new(*kernel.CompileError)) || errors.As(err, &text) && text.Pos <= len(text.Text)

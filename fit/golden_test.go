@@ -146,7 +146,7 @@ func TestGoldenNLML(t *testing.T) {
 			for name, v := range c.set {
 				opts.Set = append(opts.Set, Assignment{Name: name, Value: v, Given: true})
 			}
-			task, err := Prepare(cut, opts)
+			task, err := Prepare(cut, opts, Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestSnelson(t *testing.T) {
 		{gp.StandardizeNone, 88.518833729561, 55.900276689364, 0.612342566, 0.769163574, 0.079647125},
 	} {
 		task, err := Prepare(data, Options{Standardize: c.how, Set: []Assignment{
-			{"lengthscale", 1, true}, {"signal_variance", 1, true}, {"noise_variance", 0.1, true}}})
+			{"lengthscale", 1, true}, {"signal_variance", 1, true}, {"noise_variance", 0.1, true}}}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestSnelson(t *testing.T) {
 		if math.Abs(r.NLML-c.fixed) > 1e-9*c.fixed {
 			t.Errorf("standardize %s: NLML %v, want %v", c.how, r.NLML, c.fixed)
 		}
-		task, err = Prepare(data, Options{Standardize: c.how})
+		task, err = Prepare(data, Options{Standardize: c.how}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

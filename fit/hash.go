@@ -10,10 +10,18 @@ import (
 	"slices"
 )
 
+// formerly names functions that were fields of options, by the field before them. Hashes
+// contain their names, so that checkpoints of earlier versions remain valid.
+var formerly = map[string][]string{
+	"Options.Settings": {"OnProgress"},
+	"Options.From":     {"Fallback", "OnWarning"},
+	"Settings.Seed":    {"Callback"},
+}
+
 // hashValue writes the contents of v to w, such that equal contents give equal bytes:
 // numbers by their bits, everything with its length, pointers as what they point to.
-// It leaves out functions and channels, which affect only reporting, and zero fields with
-// the tag hash:"omitzero", so that a later field leaves earlier hashes as they are.
+// It leaves out zero fields with the tag hash:"omitzero", so that a later field leaves
+// earlier hashes as they are.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func hashReflected(w io.Writer, v reflect.Value) {
@@ -42,11 +50,15 @@ func hashReflected(w io.Writer, v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Field(i).IsZero() && v.Type().Field(i).Tag.Get("hash") == "omitzero" {
-				continue
+			field := v.Type().Field(i)
+			if !v.Field(i).IsZero() || field.Tag.Get("hash") != "omitzero" {
+				_, _ = fmt.Fprint(w, field.Name)
+				hashReflected(w, v.Field(i))
 			}
-			_, _ = fmt.Fprint(w, v.Type().Field(i).Name)
-			hashReflected(w, v.Field(i))
+			for _, name := range formerly[v.Type().Name()+"."+field.Name] {
+				_, _ = fmt.Fprint(w, name)
+				number(uint64(reflect.Func))
+			}
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {

@@ -176,7 +176,7 @@ func TestHoldOutErrors(t *testing.T) {
 	wantOption(t, grouped(30), Options{HoldOut: 7}, "holds out all of the 7 groups")
 	short := grouped(30)
 	short.Group = short.Group[1:]
-	if _, err := Prepare(short, Options{HoldOut: 3}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
+	if _, err := Prepare(short, Options{HoldOut: 3}, Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
 		t.Errorf("too few labels: %v", err)
 	}
 	if err := mustPrepare(t, grouped(30), Options{}).CheckFolds(CrossValidation{Folds: 8}); err == nil {

@@ -127,7 +127,7 @@ func TestNoiseFloor(t *testing.T) {
 		"the value 0.1 of noise_varia": {NoiseFloor: "1", Fix: []Assignment{{Name: "noise_variance"}}},
 		"upper bound 100":              {NoiseFloor: "1e3"},
 	} {
-		_, err := Prepare(d, o)
+		_, err := Prepare(d, o, Events{})
 		var option *OptionError
 		if !errors.As(err, &option) || option.Option != "noise-floor" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -135,7 +135,7 @@ func TestNoiseFloor(t *testing.T) {
 	}
 	two := d
 	two.TargetNames, two.Y = []string{"a", "b"}, append(append([]float64{}, d.Y...), d.Y...)
-	if _, err := Prepare(two, Options{NoiseFloor: "1:original"}); err == nil || !strings.Contains(err.Error(), "several targets") {
+	if _, err := Prepare(two, Options{NoiseFloor: "1:original"}, Events{}); err == nil || !strings.Contains(err.Error(), "several targets") {
 		t.Errorf("%v", err)
 	}
 }

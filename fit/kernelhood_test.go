@@ -22,7 +22,7 @@ func TestUnprovedKernels(t *testing.T) {
 		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",
 	} {
 		o := Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
-		job, err := Prepare(d, o)
+		job, err := Prepare(d, o, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestUnprovedKernels(t *testing.T) {
 			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
 		}
 		o.RequirePSD = true
-		_, err = Prepare(d, o)
+		_, err = Prepare(d, o, Events{})
 		var none *kernel.KernelhoodError
 		if errors.As(err, &none) != (want != "") || none != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
@@ -44,7 +44,7 @@ func TestPanickingKernel(t *testing.T) {
 	boom := &kernel.Family{Name: "boom", Function: func(*kernel.Pair) *kernel.Node { panic("a mistake") }}
 	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
 	for text, want := range map[string]string{"rbf + boom": "panicked: a mistake", "none*rbf": "no expression"} {
-		_, err := Prepare(synthetic(20), Options{Kernel: text, Kernels: []*kernel.Family{boom, none}})
+		_, err := Prepare(synthetic(20), Options{Kernel: text, Kernels: []*kernel.Family{boom, none}}, Events{})
 		var failed *kernel.CompileError
 		if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
@@ -60,7 +60,7 @@ func TestUnprovedScales(t *testing.T) {
 		for i := range d.X {
 			d.X[i] *= math.Pow(10, -step*float64(i))
 		}
-		if _, err := Prepare(d, Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone}); err != nil {
+		if _, err := Prepare(d, Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone}, Events{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -36,7 +36,7 @@ func centred(n int) Data {
 
 func evaluate(t *testing.T, d Data, o Options) *Report {
 	t.Helper()
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestStarts(t *testing.T) {
 		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			task, err := Prepare(d, Options{Kernel: text, Standardize: how})
+			task, err := Prepare(d, Options{Kernel: text, Standardize: how}, Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestStarts(t *testing.T) {
 			}
 		}
 	}
-	task, err := Prepare(d, Options{Kernel: "periodic(dims=0) + periodic(dims=0)"})
+	task, err := Prepare(d, Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestCustomKernel(t *testing.T) {
 	if _, err := p.Predict(context.Background(), d.X[:30], 10); err != nil {
 		t.Error(err)
 	}
-	if _, err := Prepare(d, Options{Kernel: "sech"}); err == nil {
+	if _, err := Prepare(d, Options{Kernel: "sech"}, Events{}); err == nil {
 		t.Error("a name without its kernel was accepted")
 	}
 }

@@ -161,14 +161,14 @@ func TestMeanErrors(t *testing.T) {
 		"fit":       {Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
 		"name":      {Options{Mean: "constant", Set: []Assignment{{"mean_linear", 0, true}}}, "no such parameter"},
 	} {
-		_, err := Prepare(d, c.o)
+		_, err := Prepare(d, c.o, Events{})
 		var oe *OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}
 	}
 	var pe *mean.ParseError
-	if _, err := Prepare(d, Options{Mean: "cubic"}); !errors.As(err, &pe) {
+	if _, err := Prepare(d, Options{Mean: "cubic"}, Events{}); !errors.As(err, &pe) {
 		t.Errorf("error %v, want a ParseError", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestKriging(t *testing.T) {
 		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
 		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

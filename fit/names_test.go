@@ -88,12 +88,12 @@ func TestNamesMeanIndices(t *testing.T) {
 		t.Errorf("the model's kernel is %s", a.Model.Kernel)
 	}
 	// Start values of the search for kernels go from leaf to leaf by name.
-	s, err := Select(t.Context(), d, Options{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	s, err := Select(t.Context(), d, Options{}, Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.FeatureNames = nil
-	plain, err := Select(t.Context(), d, Options{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	plain, err := Select(t.Context(), d, Options{}, Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestNameMistakes(t *testing.T) {
 	} {
 		wantOption(t, d, o, want)
 	}
-	_, err := Prepare(d, Options{Kernel: "rbf(dims=[temp, temperatur])"})
+	_, err := Prepare(d, Options{Kernel: "rbf(dims=[temp, temperatur])"}, Events{})
 	if err == nil || !strings.Contains(err.Error(), `no column is called "temperatur" (did you mean "temperature"?)`) {
 		t.Errorf("a typo in dims: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestModelColumns(t *testing.T) {
 func TestCheckpointOfIndices(t *testing.T) {
 	d := Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
 	job, err := Prepare(d, Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: MeanFree,
-		Set: []Assignment{{"k1.lengthscale[1]", 2, true}}, Bounds: []Interval{{"k1.lengthscale[0]", 0.1, 9}}})
+		Set: []Assignment{{"k1.lengthscale[1]", 2, true}}, Bounds: []Interval{{"k1.lengthscale[0]", 0.1, 9}}}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

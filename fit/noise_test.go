@@ -161,7 +161,7 @@ func TestInterpolation(t *testing.T) {
 		"fit":      func(task *Job) error { _, err := task.Fit(context.Background(), backend); return err },
 		"evaluate": func(task *Job) error { _, err := task.Evaluate(context.Background(), backend, nil); return err },
 	} {
-		task, err := Prepare(d, Options{Kernel: "matern32", NoNoise: true})
+		task, err := Prepare(d, Options{Kernel: "matern32", NoNoise: true}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestNoiseErrors(t *testing.T) {
 	} {
 		d := twoLabs(30)
 		c.change(&d)
-		_, err := Prepare(d, c.o)
+		_, err := Prepare(d, c.o, Events{})
 		var de *DataError
 		var oe *OptionError
 		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {

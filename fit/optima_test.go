@@ -92,7 +92,7 @@ func TestUndrawn(t *testing.T) {
 
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
-	j, err := Prepare(twoOptima(20), Options{})
+	j, err := Prepare(twoOptima(20), Options{}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestNearOptima(t *testing.T) {
 func TestBetterThanDegenerate(t *testing.T) {
 	d := white(120)
 	o := Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
-	j, err := Prepare(d, o)
+	j, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestBetterThanDegenerate(t *testing.T) {
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
-	j, err := Prepare(twoOptima(100), Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
+	j, err := Prepare(twoOptima(100), Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gpfit/device"
 	"gpfit/experts"
@@ -105,12 +104,11 @@ type Options struct {
 	// Posterior asks for draws of the parameters from their posterior, after the fit: by
 	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
 	// draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many
-	// draws as all chains. OnDraw, if not nil, is called after each iteration of a chain.
-	Posterior       PosteriorMethod            `hash:"omitzero"`
-	PosteriorChains int                        `hash:"omitzero"`
-	PosteriorWarmup int                        `hash:"omitzero"`
-	PosteriorDraws  int                        `hash:"omitzero"`
-	OnDraw          func(chain, iteration int) `hash:"omitzero"`
+	// draws as all chains.
+	Posterior       PosteriorMethod `hash:"omitzero"`
+	PosteriorChains int             `hash:"omitzero"`
+	PosteriorWarmup int             `hash:"omitzero"`
+	PosteriorDraws  int             `hash:"omitzero"`
 	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
 	// covariance is not positive definite; 0 allows none.
 	MaxJitter float64
@@ -123,11 +121,8 @@ type Options struct {
 	// DiscardCancelled makes a cancelled fit end at once. The fit then does not
 	// return the best model so far, which would take one more evaluation.
 	DiscardCancelled bool
-	// Settings configures tuning. Its Callback is called after every accepted
-	// iteration; its Precision is replaced by the device's. OnProgress, if not nil,
-	// is called during long evaluations.
-	Settings   hyperopt.Settings
-	OnProgress func(device.Progress)
+	// Settings configures tuning. Its Precision is replaced by the device's.
+	Settings hyperopt.Settings
 	// Experts, if not empty, divides the training rows among local experts, for tables that
 	// are too large for one process: kmeans:K finds K clusters of the scaled rows, and the
 	// covariance of rows of different clusters counts as 0. Each cluster is an exact process.
@@ -135,13 +130,11 @@ type Options struct {
 	// committee, [experts.RBCM]. ExpertRows is the largest number of rows of an expert, 0 for twice the
 	// mean; larger clusters are divided again. See package experts.
 	// ExpertParameters says whether all experts share the parameters, which is the default,
-	// or whether each has its own, tuned on its rows alone. OnExpert, if not nil, is called
-	// with the number of those that are tuned and with about how much time is left.
-	Experts          string                                  `hash:"omitzero"`
-	Combine          experts.Rule                            `hash:"omitzero"`
-	ExpertRows       int                                     `hash:"omitzero"`
-	ExpertParameters experts.Parameters                      `hash:"omitzero"`
-	OnExpert         func(done, all int, left time.Duration) `hash:"omitzero"`
+	// or whether each has its own, tuned on its rows alone.
+	Experts          string             `hash:"omitzero"`
+	Combine          experts.Rule       `hash:"omitzero"`
+	ExpertRows       int                `hash:"omitzero"`
+	ExpertParameters experts.Parameters `hash:"omitzero"`
 	// From, if not nil, is a model from which the fit starts: its parameters are start
 	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
 	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
@@ -149,11 +142,6 @@ type Options struct {
 	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
 	// of the fit is in the model, or if Data lacks a feature that the model uses.
 	From *gp.Model `hash:"omitzero"`
-	// Fallback, if not nil, opens the device on which the fit continues if a device
-	// is lost or its memory does not suffice. The job closes that device. OnWarning,
-	// if not nil, receives the warning.
-	Fallback  func(ctx context.Context) (device.Backend, error)
-	OnWarning func(text string)
 }
 
 // Tie makes a parameter take the value of another, so that it is no longer free.

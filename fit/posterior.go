@@ -348,7 +348,7 @@ func normalAround(centre []float64, lower *mat.TriDense, size float64, rng *rand
 func (p *posterior) hmc(ctx context.Context, b device.Backend, s *session, d *draws) error {
 	o := p.job.opts
 	so := sampler.Options{Chains: o.posteriorChains(), Warmup: o.posteriorWarmup(), Draws: o.posteriorDraws(), Seed: o.Settings.Seed,
-		OnIteration: o.OnDraw}
+		OnIteration: p.job.events.OnDraw}
 	if so.Workers = 1; b.Info().Host {
 		so.Workers = min(so.Chains, crewSize(p.job.N(), b.Info().Threads))
 	}

@@ -123,12 +123,11 @@ func TestPosteriorSame(t *testing.T) {
 	o.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(context.Background())
 	count := 0
-	o.OnDraw = func(int, int) {
+	out, err := watched(t, d, o, Events{OnDraw: func(int, int) {
 		if count++; count == 70 {
 			cancel()
 		}
-	}
-	out, err := mustPrepare(t, d, o).Fit(ctx, backend)
+	}}).Fit(ctx, backend)
 	if !errors.Is(err, context.Canceled) || out == nil || out.Model.Draws != nil {
 		t.Fatalf("interrupted: %v", err)
 	}
@@ -136,7 +135,6 @@ func TestPosteriorSame(t *testing.T) {
 	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
 		t.Fatal("no checkpoint")
 	}
-	o.OnDraw = nil
 	again := mustFit(t, d, o)
 	for k, theta := range again.Model.Draws.Theta {
 		if !slices.Equal(theta, want.Model.Draws.Theta[k]) {

@@ -18,9 +18,12 @@ func density(t *testing.T, text string) graph.Prior {
 	return p
 }
 
-func mustPrepare(t *testing.T, d Data, o Options) *Job {
+func mustPrepare(t *testing.T, d Data, o Options) *Job { return watched(t, d, o, Events{}) }
+
+// watched is mustPrepare with events.
+func watched(t *testing.T, d Data, o Options, e Events) *Job {
 	t.Helper()
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +33,7 @@ func mustPrepare(t *testing.T, d Data, o Options) *Job {
 // wantOption fails unless Prepare returns an OptionError that contains word.
 func wantOption(t *testing.T, d Data, o Options, word string) {
 	t.Helper()
-	_, err := Prepare(d, o)
+	_, err := Prepare(d, o, Events{})
 	var oe *OptionError
 	if !errors.As(err, &oe) || !strings.Contains(oe.Error(), word) {
 		t.Errorf("error %v, want an OptionError with %q", err, word)

@@ -20,7 +20,7 @@ func ExampleJob_Profile() {
 		noise := 0.3 * math.Sin(1000*x) // stands for random numbers
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+noise)
 	}
-	job, err := fit.Prepare(data, fit.Options{})
+	job, err := fit.Prepare(data, fit.Options{}, fit.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}

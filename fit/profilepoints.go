@@ -106,7 +106,7 @@ func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
 }
 
 // named returns those of the values that belong to free parameters.
-func (j *Job) named(values map[string]float64) map[string]float64 {
+func (j *Problem) named(values map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range j.params.free {
 		out[p.Name] = values[p.Name]
@@ -183,7 +183,6 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
 	w := &workplace{job: p.job, backends: backends, crew: &crew{}}
 	defer w.close()
 	p.settings = p.job.settings(backends[0]).Descents(p.job.N())
-	p.settings.Callback = nil
 	for k := range min(w.Workers(p.job.N()), len(p.points)) {
 		if _, err := w.Open(ctx, k, nil); err != nil {
 			return err

@@ -62,9 +62,10 @@ func (j *Job) Profile(ctx context.Context, o ProfileOptions, backends ...device.
 
 // fitForProfile fits the job and returns its report, with standard errors if there are any.
 func (j *Job) fitForProfile(ctx context.Context, backends []device.Backend) (*Report, error) {
-	sub := *j
-	sub.opts.DiscardCancelled, sub.opts.Posterior, sub.opts.Checkpoint = true, "", ""
-	sub.opts.StdErrors = !j.opts.Objective.predictive()
+	sub := j.with(func(p *Problem) {
+		p.opts.DiscardCancelled, p.opts.Posterior, p.opts.Checkpoint = true, "", ""
+		p.opts.StdErrors = !p.opts.Objective.predictive()
+	})
 	out, err := sub.Fit(ctx, backends...)
 	if out != nil {
 		defer out.Close()

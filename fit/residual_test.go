@@ -35,7 +35,7 @@ func TestResidual(t *testing.T) {
 		residual float64
 		words    string // of the error
 	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
-		task, err := Prepare(synthetic(30), Options{})
+		task, err := Prepare(synthetic(30), Options{}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
 	for _, k := range []int{0, 3} {
-		task, err := Prepare(d, Options{Kernel: "rbf(ard)"})
+		task, err := Prepare(d, Options{Kernel: "rbf(ard)"}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestWrongGradient(t *testing.T) {
 			t.Errorf("gradient %d: error %v", k, err)
 		}
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-		if task, err = Prepare(d, Options{Kernel: "rbf(ard)", Fallback: fallback}); err != nil {
+		if task, err = Prepare(d, Options{Kernel: "rbf(ard)"}, Events{Fallback: fallback}); err != nil {
 			t.Fatal(err)
 		}
 		left = k
@@ -120,7 +120,7 @@ func TestWrongGradient(t *testing.T) {
 // TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-	task, err := Prepare(synthetic(30), Options{Fallback: fallback})
+	task, err := Prepare(synthetic(30), Options{}, Events{Fallback: fallback})
 	if err != nil {
 		t.Fatal(err)
 	}

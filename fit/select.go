@@ -15,7 +15,7 @@ import (
 // Errors: those of [Prepare] for any kernel in the list, before any fit;
 // [*device.MemoryError]; [*device.LostError]; and an error if no kernel could be
 // fitted.
-func Select(ctx context.Context, data Data, opts Options, s SelectOptions, backends ...device.Backend) (*Selection, error) {
+func Select(ctx context.Context, data Data, opts Options, events Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()
 	if err != nil {
@@ -24,7 +24,7 @@ func Select(ctx context.Context, data Data, opts Options, s SelectOptions, backe
 	if data.TargetNames != nil {
 		return nil, optionErrorf("target", "", "gpfit compares kernels on one target; select a kernel for each target separately")
 	}
-	r := &selection{ctx: ctx, data: data, opts: opts, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
+	r := &selection{ctx: ctx, data: data, opts: opts, events: events, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true
 	start, err := r.parse()
 	if err != nil {

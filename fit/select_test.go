@@ -24,7 +24,7 @@ func trend(n int) Data {
 
 func mustSelect(t *testing.T, d Data, o Options, s SelectOptions) *Selection {
 	t.Helper()
-	r, err := Select(context.Background(), d, o, s, backend)
+	r, err := Select(context.Background(), d, o, Events{}, s, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestSelect(t *testing.T) {
 		if score != ByBIC {
 			continue
 		}
-		task, err := Prepare(d, Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
+		task, err := Prepare(d, Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,14 +170,14 @@ func TestSelectCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Select(ctx, trend(40), Options{}, s, backend)
+	r, err := Select(ctx, trend(40), Options{}, Events{}, s, backend)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := r.Outcome.SaveModel(t.TempDir()+"/m", false); err != nil {
 		t.Error(err)
 	}
-	if r, err := Select(ctx, trend(40), Options{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
+	if r, err := Select(ctx, trend(40), Options{}, Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
 }
@@ -194,7 +194,7 @@ func TestSelectFailures(t *testing.T) {
 	if !strings.Contains(r.Text(), "failed: ") {
 		t.Error(r.Text())
 	}
-	if r, err := Select(context.Background(), d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
+	if r, err := Select(context.Background(), d, Options{NoNoise: true}, Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
 		t.Errorf("%v, %v", r, err)
 	}
 	fitted := 0
@@ -210,14 +210,14 @@ func TestSelectFailures(t *testing.T) {
 		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: CrossValidation{Folds: 40}},
 	} {
 		s.OnCandidate = count
-		if r, err := Select(context.Background(), d, Options{}, s, backend); err == nil || r != nil {
+		if r, err := Select(context.Background(), d, Options{}, Events{}, s, backend); err == nil || r != nil {
 			t.Errorf("%s accepted", what)
 		}
 	}
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
+	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
 		t.Errorf("%v", err)
 	}
 }

@@ -90,10 +90,11 @@ func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *jou
 	began := time.Now()
 	result := tune(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
 	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled && context.Cause(ctx) != errPartFailed {
-		start := *part
-		start.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: part.opts.Settings.Seed}
-		start.opts.StdErrors = false
-		first := tune(context.WithoutCancel(ctx), &start, nil)
+		start := part.with(func(p *Problem) {
+			p.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: p.opts.Settings.Seed}
+			p.opts.StdErrors = false
+		})
+		first := tune(context.WithoutCancel(ctx), start, nil)
 		if first.err == nil {
 			first.err = result.err
 			first.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
@@ -114,7 +115,7 @@ type partProgress struct {
 }
 
 func (j *Job) newPartProgress() *partProgress {
-	p := &partProgress{tell: j.opts.OnExpert, began: time.Now(), all: len(j.parts)}
+	p := &partProgress{tell: j.events.OnExpert, began: time.Now(), all: len(j.parts)}
 	for _, part := range j.parts {
 		p.total += partWork(part.N())
 	}

@@ -296,21 +296,20 @@ func TestSeparateInterrupt(t *testing.T) {
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	ctx, cancel := context.WithCancel(t.Context())
 	var told []int
-	stop := o
-	stop.OnExpert = func(done, all int, _ time.Duration) {
+	stop := Events{OnExpert: func(done, all int, _ time.Duration) {
 		if told = append(told, done); done == 1 {
 			cancel()
 		}
 		if all != 4 {
 			t.Errorf("%d experts", all)
 		}
-	}
+	}}
 	b, err := cpu.New(device.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	out, err := mustPrepare(t, d, stop).Fit(ctx, b)
+	out, err := watched(t, d, o, stop).Fit(ctx, b)
 	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
 		t.Fatalf("told %v, error %v", told, err)
 	}

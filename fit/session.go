@@ -75,7 +75,7 @@ func (s *session) attach(ctx context.Context, b device.Backend) error {
 		return err
 	}
 	s.ws, s.obj, s.info, s.checked, s.checkedResidual = ws, obj, b.Info(), false, nil
-	s.ws.OnProgress(j.opts.OnProgress)
+	s.ws.OnProgress(j.events.OnProgress)
 	return nil
 }
 
@@ -100,13 +100,13 @@ func (s *session) canMove(err error) bool {
 	var memory *device.MemoryError
 	var unsupported *device.UnsupportedKernelError
 	var wrong *device.WrongError
-	return s.owned == nil && s.job.opts.Fallback != nil &&
+	return s.owned == nil && s.job.events.Fallback != nil &&
 		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported) || errors.As(err, &wrong))
 }
 
 // move continues on the fallback device.
 func (s *session) move(ctx context.Context, cause error, from string) error {
-	b, err := s.job.opts.Fallback(ctx)
+	b, err := s.job.events.Fallback(ctx)
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("and the fallback device cannot be opened: %w", err))
 	}
@@ -119,8 +119,8 @@ func (s *session) move(ctx context.Context, cause error, from string) error {
 	}
 	warning := fmt.Sprintf("%s failed (%v): gpfit continued on %s from evaluation %d", from, cause, s.info.Name, s.asked)
 	s.warnings = append(s.warnings, warning)
-	if s.job.opts.OnWarning != nil {
-		s.job.opts.OnWarning(warning)
+	if s.job.events.OnWarning != nil {
+		s.job.events.OnWarning(warning)
 	}
 	return nil
 }

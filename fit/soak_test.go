@@ -21,7 +21,7 @@ func TestManyFits(t *testing.T) {
 	const fits = 32
 	d := synthetic(60)
 	fit := func(i int, b device.Backend) (string, error) {
-		job, err := Prepare(d, Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}})
+		job, err := Prepare(d, Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, Events{})
 		if err != nil {
 			return "", err
 		}
@@ -97,7 +97,7 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job, err := Prepare(synthetic(40), Options{Kernel: "rbf(ard) + periodic", Mean: "linear"})
+	job, err := Prepare(synthetic(40), Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestDataFolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Prepare(d, Options{})
+	job, err := Prepare(d, Options{}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

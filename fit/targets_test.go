@@ -22,7 +22,7 @@ func TestKrigingTargets(t *testing.T) {
 		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
 		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestWithRows(t *testing.T) {
 	}
 	o := Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []Assignment{{"lengthscale", 100, true}}}
 	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
-	task, err := Prepare(d, o)
+	task, err := Prepare(d, o, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestTargetErrors(t *testing.T) {
 	} {
 		d := twoTargets(50)
 		c.change(&d)
-		_, err := Prepare(d, c.o)
+		_, err := Prepare(d, c.o, Events{})
 		var de *DataError
 		var oe *OptionError
 		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
@@ -245,7 +245,7 @@ func TestTargetErrors(t *testing.T) {
 	for i := range 50 {
 		d.Y[50+i] = 7
 	}
-	task, err := Prepare(d, Options{})
+	task, err := Prepare(d, Options{}, Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

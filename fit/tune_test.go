@@ -150,7 +150,7 @@ func TestSubsets(t *testing.T) {
 	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
 	}
-	if _, err := Prepare(smooth(20), Options{Settings: hyperopt.Settings{Coarse: "maybe"}}); err == nil {
+	if _, err := Prepare(smooth(20), Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, Events{}); err == nil {
 		t.Error("option coarse maybe was taken")
 	}
 }

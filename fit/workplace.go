@@ -31,6 +31,13 @@ func (w *workplace) Rows() int { return w.job.N() }
 // Parameters implements [hyperopt.Problem].
 func (w *workplace) Parameters() []descent.Parameter { return w.job.params.list() }
 
+// Iterated implements [hyperopt.Watcher].
+func (w *workplace) Iterated(it descent.Iteration) {
+	if tell := w.job.events.OnIteration; tell != nil {
+		tell(it)
+	}
+}
+
 // Workers implements [hyperopt.Problem]. A host alone takes several sessions.
 func (w *workplace) Workers(rows int) int {
 	if host := w.backends[0].Info(); len(w.backends) == 1 && host.Host {
@@ -56,7 +63,7 @@ func (w *workplace) Room(ctx context.Context, workers int) error {
 		if err == nil {
 			err = ws.Close()
 		}
-		if err != nil && w.job.opts.Fallback == nil {
+		if err != nil && w.job.events.Fallback == nil {
 			return w.job.adviseExperts(err)
 		}
 	}

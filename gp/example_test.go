@@ -21,7 +21,7 @@ func ExamplePosterior() {
 	for i := range data.N {
 		data.X, data.Y = append(data.X, float64(i)), append(data.Y, float64(i*i))
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: "poly(2)"})
+	job, err := fit.Prepare(data, fit.Options{Kernel: "poly(2)"}, fit.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // another descends over all rows from one more start and adds its outcome to the result and
 // the start to found. The result is nil if the descent did not run.
 func (t *tuner) another(ctx context.Context, objectives []Session, stream string, found []candidate, from candidate) (*descent.Result, []candidate, error) {
-	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.Descents(t.rows))
+	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.descents())
 	if result == nil {
 		return nil, found, err
 	}

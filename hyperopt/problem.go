@@ -47,6 +47,9 @@ type Problem interface {
 	Open(ctx context.Context, worker int, rows []int) (Session, error)
 }
 
+// Watcher is a [Problem] that is told of each iteration. Calls never overlap.
+type Watcher interface{ Iterated(descent.Iteration) }
+
 // Session is an objective that was opened on a worker.
 type Session interface {
 	descent.Func
@@ -109,8 +112,6 @@ type Settings struct {
 	Metric descent.Metric `hash:"omitzero"`
 	// Seed is the seed of all random choices.
 	Seed uint64
-	// Callback, unless nil, is called after each iteration. Calls never overlap.
-	Callback func(descent.Iteration)
 }
 
 // Check returns an error if the settings are invalid.

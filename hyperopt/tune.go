@@ -102,7 +102,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err != nil {
 		return err
 	}
-	settings := t.Descents(t.rows)
+	settings := t.descents()
 	settings.Race = t.raced()
 	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
 		return err

@@ -70,7 +70,7 @@ func (t *tuner) finals() int {
 // Descents returns the options of a descent over all of so many rows.
 func (s Settings) Descents(rows int) descent.Options {
 	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
-		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, Callback: s.Callback}
+		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision}
 }
 
 // toleranceNats returns the tolerance of a descent over all of so many rows.
@@ -84,10 +84,19 @@ func (s Settings) toleranceNats(rows int) float64 {
 	return LargeToleranceNats
 }
 
+// descents returns the options of descents over all rows.
+func (t *tuner) descents() descent.Options {
+	s := t.Descents(t.rows)
+	if w, ok := t.problem.(Watcher); ok {
+		s.Callback = w.Iterated
+	}
+	return s
+}
+
 // looseDescents returns the options of descents on fewer rows. Converging more
 // closely is pointless, because the next stage moves the optimum by more.
 func (t *tuner) looseDescents(rows int) descent.Options {
-	s := t.Descents(t.rows)
+	s := t.descents()
 	s.Eager = true
 	if s.GradientTolerance >= 0 {
 		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
@@ -95,12 +104,12 @@ func (t *tuner) looseDescents(rows int) descent.Options {
 	if s.RelativeTolerance >= 0 {
 		s.RelativeTolerance = max(s.RelativeTolerance, looseChange)
 	}
-	if t.Callback != nil {
+	if tell := s.Callback; tell != nil {
 		s.Callback = func(it descent.Iteration) {
 			t.told.Lock()
 			defer t.told.Unlock()
 			it.Rows = rows
-			t.Callback(it)
+			tell(it)
 		}
 	}
 	return s

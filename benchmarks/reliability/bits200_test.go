@@ -262,7 +262,7 @@ func Test200Bits(t *testing.T) {
 	seeds := seeds200(t)
 	for _, seed := range seeds {
 		family, data, o := problem200(seed)
-		job, err := fit.Prepare(data, o)
+		job, err := fit.Prepare(data, o, fit.Events{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

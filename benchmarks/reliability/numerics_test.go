@@ -72,7 +72,7 @@ func (p *problem) run(b device.Backend) (o outcome) {
 		}
 	}()
 	ctx := context.Background()
-	job, err := fit.Prepare(p.data, p.opts)
+	job, err := fit.Prepare(p.data, p.opts, fit.Events{})
 	if err != nil {
 		return failed("prepare", err)
 	}

@@ -46,7 +46,8 @@ type numbers struct {
 // evaluateCalm evaluates at the start values.
 func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
 	t.Helper()
-	job, err := fit.Prepare(calm(seed))
+	data, opts := calm(seed)
+	job, err := fit.Prepare(data, opts, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,8 @@ func TestSameBits(t *testing.T) {
 // fitCalm returns the report of a fit without times.
 func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	t.Helper()
-	job, err := fit.Prepare(calm(seed))
+	data, opts := calm(seed)
+	job, err := fit.Prepare(data, opts, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,7 @@ func TestGPULinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, data, o := problem200(35)
-	job, err := fit.Prepare(data, o)
+	job, err := fit.Prepare(data, o, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,12 +71,10 @@ deviation.`,
 
 func runBench(cmd *cobra.Command, f *benchFlags) error {
 	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	opts := f.FitOptions(msg)
-	opts.Fallback = nil // a measurement stays on its device
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(ctx, msg, cmd.InOrStdin(), opts)
+	jobs, err := f.jobs(ctx, msg, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -148,7 +146,7 @@ func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, erro
 }
 
 // jobs prepares one job for every n.
-func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader, opts fit.Options) ([]*fit.Job, error) {
+func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader) ([]*fit.Job, error) {
 	data, err := f.table(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -156,7 +154,7 @@ func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Re
 	msg.Columns(data.Encoding)
 	jobs := make([]*fit.Job, len(f.sizes))
 	for i, n := range f.sizes {
-		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), opts); err != nil {
+		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), f.Fit, fit.Events{OnProgress: msg.Progress}); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}

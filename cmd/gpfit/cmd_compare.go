@@ -109,11 +109,11 @@ func (f *compareFlags) check(path string) (*output.File, error) {
 	return output.Choose(f.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
 }
 
-// options returns the settings of the fits and of the comparison, which report their
-// progress on msg.
-func (f *compareFlags) options(msg *messages.Writer) (fit.Options, compare.Options) {
-	opts, o := f.FitOptions(msg), f.Compare
-	opts.OnWarning, o.Curves = msg.Say, f.plot.Path != ""
+// options returns the settings of the comparison, which reports its progress on msg.
+func (f *compareFlags) options(msg *messages.Writer) compare.Options {
+	o := f.Compare
+	o.Events = f.Events(msg)
+	o.Events.OnWarning, o.Curves = msg.Say, f.plot.Path != ""
 	var stages bool
 	var step string
 	o.OnStep = func(s compare.Step) {
@@ -130,14 +130,14 @@ func (f *compareFlags) options(msg *messages.Writer) (fit.Options, compare.Optio
 			msg.Expect(s.Stages)
 		}
 	}
-	opts.Settings.Callback = func(it descent.Iteration) {
+	o.Events.OnIteration = func(it descent.Iteration) {
 		if stages {
 			msg.Iteration(it)
 		} else {
 			msg.Status("%s; evaluation %d", step, it.Total.Value)
 		}
 	}
-	return opts, o
+	return o
 }
 
 func runCompare(cmd *cobra.Command, path string, f *compareFlags) error {
@@ -154,14 +154,14 @@ func runCompare(cmd *cobra.Command, path string, f *compareFlags) error {
 	if f.plot.Path != "" && data.D != 1 {
 		return exit.Usagef("--plot %s: shows the fits over one input, but the table has %d; choose one with --features", f.plot.Path, data.D)
 	}
-	opts, settings := f.options(msg)
-	backends, warning, done, err := f.open(ctx, msg, data, opts)
+	settings := f.options(msg)
+	backends, warning, done, err := f.open(ctx, msg, data, f.Fit)
 	if err != nil {
 		return err
 	}
 	defer done()
 	f.noteCost(msg, data.N)
-	result, err := compare.Run(ctx, data, opts, settings, backends...)
+	result, err := compare.Run(ctx, data, f.Fit, settings, backends...)
 	msg.Clear()
 	if result == nil {
 		return err
@@ -187,7 +187,7 @@ func (f *compareFlags) open(ctx context.Context, msg *messages.Writer, data fit.
 	}
 	whole.Kernel = f.Compare.Kernels[0]
 	whole.Blocks = whole.Blocks && whole.HoldOut > 0
-	job, err := fit.Prepare(data, whole)
+	job, err := fit.Prepare(data, whole, fit.Events{})
 	if err != nil {
 		return nil, "", nil, err
 	}

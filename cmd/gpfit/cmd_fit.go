@@ -166,9 +166,9 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
-	opts := f.FitOptions(msg)
-	opts.From, opts.OnDraw, opts.OnExpert = from, f.tellDraws(msg), tellExperts(msg)
-	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
+	opts, events := f.Fit, f.Events(msg)
+	opts.From = from
+	events.OnDraw, events.OnExpert, events.OnIteration, events.OnWarning = f.tellDraws(msg), tellExperts(msg), msg.Iteration, msg.Say
 	model := output.Destination{Flag: "out", Path: f.Output.Out}
 	if model.Path == "" {
 		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
@@ -189,7 +189,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
 		msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
 	}
-	job, err := f.Open(ctx, msg, data, opts, false)
+	job, err := f.Open(ctx, msg, data, opts, events, false)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 		return err
 	}
 	messages.New(cmd.ErrOrStderr(), f.Output.JSON).Columns(data.Encoding)
-	job, err := fit.Prepare(data, opts)
+	job, err := fit.Prepare(data, opts, fit.Events{})
 	if err != nil {
 		return err
 	}

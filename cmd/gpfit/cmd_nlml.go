@@ -47,7 +47,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if err != nil {
 		return err
 	}
-	job, err := f.Open(ctx, msg, data, f.FitOptions(msg), true)
+	job, err := f.Open(ctx, msg, data, f.Fit, f.Events(msg), true)
 	if err != nil {
 		return err
 	}

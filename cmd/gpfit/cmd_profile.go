@@ -96,10 +96,10 @@ func runProfile(cmd *cobra.Command, path string, f *profileFlags) error {
 	if err != nil {
 		return err
 	}
-	opts := f.FitOptions(msg)
+	opts, events := f.Fit, f.Events(msg)
 	opts.From = from
-	opts.Settings.Callback, opts.OnWarning = msg.Iteration, msg.Say
-	job, err := f.Open(ctx, msg, data, opts, false)
+	events.OnIteration, events.OnWarning = msg.Iteration, msg.Say
+	job, err := f.Open(ctx, msg, data, opts, events, false)
 	if err != nil {
 		return err
 	}

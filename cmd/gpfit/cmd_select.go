@@ -72,8 +72,8 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	if err != nil {
 		return err
 	}
-	opts := f.FitOptions(msg)
-	opts.OnWarning = msg.Say
+	opts, events := f.Fit, f.Events(msg)
+	events.OnWarning = msg.Say
 	if f.Output.Out != "" {
 		if err := output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}}, f.Inputs(path)...); err != nil {
 			return err
@@ -87,7 +87,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	// The job of the first kernel gives the number of rows to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]
-	job, err := fit.Prepare(data, first)
+	job, err := fit.Prepare(data, first, fit.Events{})
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 		return err
 	}
 	defer opened.Close()
-	result, err := fit.Select(ctx, data, opts, settings, opened.Backends...)
+	result, err := fit.Select(ctx, data, opts, events, settings, opened.Backends...)
 	msg.Clear()
 	if result == nil {
 		return err

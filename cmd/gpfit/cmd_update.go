@@ -233,9 +233,10 @@ func (u *update) tune(cmd *cobra.Command) error {
 	u.close() // the fit needs its memory
 	u.close = func() {}
 	opts := u.Fit
-	opts.From, opts.OnProgress, opts.Fallback = whole, u.msg.Progress, devices.Reopen(u.Compute)
-	opts.Settings.Callback, opts.OnWarning, opts.DiscardCancelled = u.msg.Iteration, u.msg.Say, true
-	job, err := fit.Prepare(data, opts)
+	opts.From, opts.DiscardCancelled = whole, true
+	job, err := fit.Prepare(data, opts, fit.Events{
+		OnProgress: u.msg.Progress, OnIteration: u.msg.Iteration, OnWarning: u.msg.Say, Fallback: devices.Reopen(u.Compute),
+	})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func TestOwnKernel(t *testing.T) {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Exact{}.On(gpu)} {
 			opts := fit.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
-			job, err := fit.Prepare(d, opts)
+			job, err := fit.Prepare(d, opts, fit.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}

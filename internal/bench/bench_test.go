@@ -37,7 +37,7 @@ func TestSynthetic(t *testing.T) {
 // factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	job, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{})
+	job, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{}, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

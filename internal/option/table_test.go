@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/fit"
 )
 
 // samples are values other than the zero value and the default, by name. Options
@@ -39,15 +41,9 @@ var unbound = map[string]string{
 	"Fit.Kernels":                    "kernels in Go",
 	"Fit.DiscardCancelled":           "a batch decides",
 	"Fit.From":                       "gpfit fit --from opens it",
-	"Fit.OnProgress":                 "callback",
-	"Fit.OnDraw":                     "callback",
-	"Fit.OnExpert":                   "callback",
-	"Fit.OnWarning":                  "callback",
-	"Fit.Fallback":                   "opened by the program from Compute.Fallback",
 	"Fit.Settings.GradientTolerance": "for tests and libraries: one value serves all tables",
 	"Fit.Settings.RelativeTolerance": "as GradientTolerance",
 	"Fit.Settings.Precision":         "the device's",
-	"Fit.Settings.Callback":          "callback",
 	"Fit.Settings.Metric":            "of the model that the fit starts from",
 	"CrossValidation.OnFold":         "callback",
 	"Select.CrossValidation.Folds":   "copied from CrossValidation",
@@ -69,6 +65,7 @@ func leaves(path string, v reflect.Value, visit func(path string, v reflect.Valu
 		at := strings.TrimPrefix(path+"."+f.Name, ".")
 		switch {
 		case !f.IsExported():
+		case f.Type == reflect.TypeFor[fit.Events](): // callbacks
 		case f.Type.Kind() == reflect.Struct:
 			leaves(at, v.Field(i), visit)
 		default:

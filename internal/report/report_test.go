@@ -38,7 +38,7 @@ func table(n int) fit.Data {
 // outcome fits a table on the CPU.
 func outcome(t *testing.T, d fit.Data, o fit.Options) (*fit.Job, *fit.Outcome) {
 	t.Helper()
-	job, err := fit.Prepare(d, o)
+	job, err := fit.Prepare(d, o, fit.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

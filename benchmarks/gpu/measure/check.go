@@ -229,7 +229,7 @@ func (j *job) agree() error {
 	err = j.each(func(n int) error {
 		data := bench.Synthetic(n, j.d, j.seed)
 		for _, text := range agreeKernels() {
-			task, err := fit.Prepare(data, fit.Options{Kernel: text})
+			task, err := fit.Prepare(data, fit.Options{Kernel: text}, fit.Events{})
 			if err != nil {
 				return err
 			}

@@ -189,7 +189,7 @@ func (j *job) measureFill(p *problem, w device.ExactWorkspace) (float64, error) 
 
 // measureObjective times value and gradient, evaluated as in a fit.
 func (j *job) measureObjective(n int) (float64, error) {
-	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), fit.Options{Kernel: j.kernel})
+	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), fit.Options{Kernel: j.kernel}, fit.Events{})
 	if err != nil {
 		return 0, err
 	}

@@ -140,7 +140,7 @@ func starts(own map[string]float64, rng *rand.Rand) [][]fit.Assignment {
 
 // fit runs one fit.
 func (j *job) fit(d fit.Data, o fit.Options) (*fit.Report, error) {
-	task, err := fit.Prepare(d, o)
+	task, err := fit.Prepare(d, o, fit.Events{})
 	if err != nil {
 		return nil, err
 	}

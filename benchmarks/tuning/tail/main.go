@@ -88,16 +88,16 @@ func (s settings) fit(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	tune := s.tune
+	var events fit.Events
 	if s.trace {
-		tune.Callback = func(it descent.Iteration) {
+		events.OnIteration = func(it descent.Iteration) {
 			if it.Rows == 0 {
 				fmt.Printf("    start %d, iteration %d: %d values, %d gradients, NLML %.6f, gradient %.3g\n",
 					it.Start, it.Iteration, it.Evaluations.Value, it.Evaluations.Gradient, it.F, it.GradientNorm)
 			}
 		}
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: s.kernel, Settings: tune})
+	job, err := fit.Prepare(data, fit.Options{Kernel: s.kernel, Settings: s.tune}, events)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s settings) fit(path string) (err error) {
 	defer result.Close()
 	r := result.Report
 	line := outcome{
-		Table: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Label: s.label, Rows: r.N, Coarse: string(tune.Coarse), Restarts: tune.Restarts,
+		Table: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Label: s.label, Rows: r.N, Coarse: string(s.tune.Coarse), Restarts: s.tune.Restarts,
 		Values: r.Evaluations.FullSizeValue, Gradients: r.Evaluations.FullSizeGradient, All: r.Evaluations.Value,
 		NLML: r.NLML, Status: r.Status, Seconds: r.Seconds, Device: devices.Choice.Device, Parameters: r.Parameters,
 	}

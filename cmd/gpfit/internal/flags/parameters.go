@@ -77,10 +77,10 @@ func (o *Options) parameterNames(cmd *cobra.Command, args []string) []string {
 		// Names that are being typed may be none.
 		opts.Kernel, opts.Set, opts.Fix, opts.Bounds, opts.Ties, opts.Priors = text, nil, nil, nil, nil, nil
 		opts.Mean, opts.MeanFit = o.Fit.Mean, fit.MeanFree
-		job, err := fit.Prepare(data, opts)
+		job, err := fit.Prepare(data, opts, fit.Events{})
 		if err != nil {
 			opts.MeanFit = o.Fit.MeanFit // several targets have no free means
-			if job, err = fit.Prepare(data, opts); err != nil {
+			if job, err = fit.Prepare(data, opts, fit.Events{}); err != nil {
 				continue
 			}
 		}

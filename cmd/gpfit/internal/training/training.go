@@ -18,12 +18,9 @@ import (
 // Flags are the options of a command that reads a training table.
 type Flags struct{ flags.Options }
 
-// FitOptions returns the options of a fit, with this program's progress messages and
-// its fallback device.
-func (f *Flags) FitOptions(msg *messages.Writer) fit.Options {
-	o := f.Fit
-	o.OnProgress, o.Fallback = msg.Progress, devices.Reopen(f.Compute)
-	return o
+// Events returns this program's progress messages and its fallback device.
+func (f *Flags) Events(msg *messages.Writer) fit.Events {
+	return fit.Events{OnProgress: msg.Progress, Fallback: devices.Reopen(f.Compute)}
 }
 
 // CheckScores returns an error for options of a cross-validation without one, and for
@@ -50,8 +47,8 @@ type OpenJob struct {
 
 // Open prepares a job, prints its warnings, and opens its devices, or only the first
 // if one is true. The caller closes the job.
-func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, one bool) (*OpenJob, error) {
-	job, err := fit.Prepare(data, opts)
+func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, events fit.Events, one bool) (*OpenJob, error) {
+	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
 	}
