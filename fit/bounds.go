@@ -23,7 +23,7 @@ type boundText struct {
 
 // boundWarnings explains the parameters at a bound that the objective pushes outwards. It
 // leaves out noise variances at their lower bound if noise is false.
-func (j *Problem) boundWarnings(at []descent.Bound, relevance []ColumnRelevance, noise bool) []string {
+func (j *Prepared) boundWarnings(at []descent.Bound, relevance []ColumnRelevance, noise bool) []string {
 	var t boundText
 	idle := j.idleColumns(at, relevance)
 	for _, c := range idle {
@@ -80,7 +80,7 @@ func (t *boundText) sentences() []string {
 // scaleOf returns the kind of the kernel's parameter that takes the value of a free one,
 // and the columns in use that it scales. A parameter that serves others, too, by ties, has
 // the columns of all. The kind is 0 for a parameter outside the kernel.
-func (j *Problem) scaleOf(free int) (kind kernel.Kind, dims []int) {
+func (j *Prepared) scaleOf(free int) (kind kernel.Kind, dims []int) {
 	for _, p := range j.Program().Params {
 		for i := range p.Size {
 			if j.params.elements[p.Offset+i].index != free {
@@ -99,7 +99,7 @@ func (j *Problem) scaleOf(free int) (kind kernel.Kind, dims []int) {
 }
 
 // signalVariances lists the kernel's parameters of kind Variance.
-func (j *Problem) signalVariances() []int {
+func (j *Prepared) signalVariances() []int {
 	var out []int
 	for _, p := range j.Program().Params {
 		if p.Kind == kernel.Variance {
@@ -111,7 +111,7 @@ func (j *Problem) signalVariances() []int {
 
 // idleColumns returns the columns in use, in order, on which predictions do not depend:
 // all their lengthscales are at the upper bound, and their relevance is negligible.
-func (j *Problem) idleColumns(at []descent.Bound, relevance []ColumnRelevance) []int {
+func (j *Prepared) idleColumns(at []descent.Bound, relevance []ColumnRelevance) []int {
 	upper := map[int]bool{}
 	for _, b := range at {
 		upper[b.Index] = b.Side == descent.Upper
@@ -128,7 +128,7 @@ func (j *Problem) idleColumns(at []descent.Bound, relevance []ColumnRelevance) [
 
 // scalesBeyond reports whether a column has lengthscales, each of its own, and all of them
 // are among the given free parameters.
-func (j *Problem) scalesBeyond(column int, given map[int]bool) bool {
+func (j *Prepared) scalesBeyond(column int, given map[int]bool) bool {
 	found := false
 	for _, p := range j.Program().Params {
 		i := slices.Index(p.Dims, column)

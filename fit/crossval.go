@@ -11,7 +11,7 @@ import (
 
 // CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
 // be divided into the folds of cv.
-func (j *Problem) CheckFolds(cv CrossValidation) error {
+func (j *Prepared) CheckFolds(cv CrossValidation) error {
 	_, err := j.sample.divide(cv, j.opts.Blocks)
 	return err
 }

@@ -173,7 +173,7 @@ func (u *units) add(name string, v float64) {
 //   - α, the lengthscale of periodic and the offset of poly have no units and stay
 //     as they are: linear, poly and the offset refer to the standardised inputs,
 //     centred on their means.
-func (j *Problem) originalUnits(target int, values []float64) units {
+func (j *Prepared) originalUnits(target int, values []float64) units {
 	u := units{values: map[string]float64{}}
 	s := j.sample.scalings[target]
 	for _, p := range j.Program().Params {
@@ -328,7 +328,7 @@ func (r *Report) addColumns(s *sample) {
 }
 
 // expertsReport describes the experts of the job; nil without.
-func (j *Problem) expertsReport() *ExpertsReport {
+func (j *Prepared) expertsReport() *ExpertsReport {
 	p := j.experts
 	if p == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 )
 
 // checkUnits returns a [*DataError] if a parameter in original units is not finite.
-func (j *Problem) checkUnits() error {
+func (j *Prepared) checkUnits() error {
 	values := j.params.values(j.params.start())
 	for t, scaling := range j.sample.scalings {
 		for _, name := range j.originalUnits(t, values).bad() {

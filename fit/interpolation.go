@@ -46,17 +46,17 @@ func (s *session) interpolation(ctx context.Context, at []descent.Bound, z []flo
 }
 
 // deviation returns the standard deviation of the scaled targets.
-func (j *Problem) deviation() float64 { return j.sample.targetScale(0) / j.sample.scalings[0].YScale }
+func (j *Prepared) deviation() float64 { return j.sample.targetScale(0) / j.sample.scalings[0].YScale }
 
 // tiny reports whether an estimated noise variance is as small as with an interpolator. A
 // negative number stands for none.
-func (j *Problem) tiny(noise float64) bool {
+func (j *Prepared) tiny(noise float64) bool {
 	return noise >= 0 && math.Sqrt(noise) <= interpolatorNoise*j.deviation()
 }
 
 // estimatedNoise returns the largest estimated noise variance at z, −1 without one, and
 // whether it is at its lower bound.
-func (j *Problem) estimatedNoise(at []descent.Bound, z []float64) (noise float64, bounded bool) {
+func (j *Prepared) estimatedNoise(at []descent.Bound, z []float64) (noise float64, bounded bool) {
 	noise = -1
 	values := j.params.values(z)
 	for i, e := range j.params.elements {

@@ -17,9 +17,9 @@ import (
 	"gpfit/kernel"
 )
 
-// Problem is a checked problem: scaled data, a model, and its parameters with start values.
+// Prepared is a checked problem: scaled data, a model, and its parameters with start values.
 // It does not change.
-type Problem struct {
+type Prepared struct {
 	opts   Options
 	sample *sample
 	model  *model
@@ -29,12 +29,12 @@ type Problem struct {
 	// experts divides the rows among local experts; nil without.
 	experts *experts.Partition
 	// own are the problems of experts with parameters of their own; nil without.
-	own []*Problem
+	own []*Prepared
 }
 
 // Job is a problem to solve on devices.
 type Job struct {
-	*Problem
+	*Prepared
 	events Events
 	// parts are the jobs of experts with parameters of their own; nil without.
 	parts []*Job
@@ -46,7 +46,7 @@ type Job struct {
 // [*OptionError], [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError],
 // and with RequirePSD [*kernel.KernelhoodError].
 func Prepare(data Data, opts Options, events Events) (*Job, error) {
-	p, err := newProblem(data, opts)
+	p, err := newPrepared(data, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func Prepare(data Data, opts Options, events Events) (*Job, error) {
 }
 
 // newJob returns the job of a problem.
-func newJob(p *Problem, events Events) *Job {
-	j := &Job{Problem: p, events: events, residualFrom: residualFrom}
+func newJob(p *Prepared, events Events) *Job {
+	j := &Job{Prepared: p, events: events, residualFrom: residualFrom}
 	for _, own := range p.own {
 		j.parts = append(j.parts, newJob(own, Events{Fallback: events.Fallback, OnWarning: events.OnWarning}))
 	}
 	return j
 }
 
-// newProblem checks data and options and returns the problem.
-func newProblem(data Data, opts Options) (*Problem, error) {
+// newPrepared checks data and options and returns the problem.
+func newPrepared(data Data, opts Options) (*Prepared, error) {
 	opts, err := opts.fromModel()
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func newProblem(data Data, opts Options) (*Problem, error) {
 	}
 	// The parameters have all that the job needs of the model.
 	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.n()), nil
-	return &Problem{opts: opts, sample: s, heldOut: held, experts: division, own: own, model: m, params: p}, nil
+	return &Prepared{opts: opts, sample: s, heldOut: held, experts: division, own: own, model: m, params: p}, nil
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
@@ -134,46 +134,46 @@ func newParameters(s *sample, m *model, o Options) (*parameters, error) {
 // on returns the job on another sample of the same table. Basis functions and
 // parameters remain those from all rows.
 func (j *Job) on(s *sample) *Job {
-	return j.with(func(p *Problem) { p.sample = s })
+	return j.with(func(p *Prepared) { p.sample = s })
 }
 
 // with returns the job with a changed copy of its problem.
-func (j *Job) with(change func(p *Problem)) *Job {
-	sub, p := *j, *j.Problem
+func (j *Job) with(change func(p *Prepared)) *Job {
+	sub, p := *j, *j.Prepared
 	change(&p)
-	sub.Problem = &p
+	sub.Prepared = &p
 	return &sub
 }
 
 // N returns the number of training rows.
-func (j *Problem) N() int { return j.sample.n() }
+func (j *Prepared) N() int { return j.sample.n() }
 
 // D returns the number of columns in use.
-func (j *Problem) D() int { return j.sample.d() }
+func (j *Prepared) D() int { return j.sample.d() }
 
 // Kernel returns the text form of the kernel.
-func (j *Problem) Kernel() string { return j.model.program.Text }
+func (j *Prepared) Kernel() string { return j.model.program.Text }
 
 // kernelText and meanText are the text forms with the names of columns.
-func (j *Problem) kernelText() string { return kernel.Text(j.model.expr, j.sample.names()) }
-func (j *Problem) meanText() string   { return j.model.mean.Text(j.sample.names()) }
+func (j *Prepared) kernelText() string { return kernel.Text(j.model.expr, j.sample.names()) }
+func (j *Prepared) meanText() string   { return j.model.mean.Text(j.sample.names()) }
 
 // Program returns the compiled kernel, for the choice of a device.
-func (j *Problem) Program() *kernel.Program { return j.model.program }
+func (j *Prepared) Program() *kernel.Program { return j.model.program }
 
 // CheckKernel tests on training rows, at the start values and around them, whether
 // the kernel can be a covariance function: whether its matrix is symmetric and has no
 // negative eigenvalue. Each check takes O(points³) operations.
-func (j *Problem) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
+func (j *Prepared) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
 	return checkKernel(j.sample, j.model, j.params, o)
 }
 
 // Warnings returns the warnings about the data and the options. Reports include them.
-func (j *Problem) Warnings() []string { return slices.Concat(j.sample.warnings, j.params.warnings) }
+func (j *Prepared) Warnings() []string { return slices.Concat(j.sample.warnings, j.params.warnings) }
 
 // FreeNames returns the names of the free parameters, fixed ones included, in the
 // order of the objective's vector.
-func (j *Problem) FreeNames() []string {
+func (j *Prepared) FreeNames() []string {
 	names := make([]string, len(j.params.free))
 	for i, p := range j.params.free {
 		names[i] = p.Name
@@ -183,7 +183,7 @@ func (j *Problem) FreeNames() []string {
 
 // NumFitted returns the number of parameters that a fit finds, including the
 // coefficients of a mean by least squares.
-func (j *Problem) NumFitted() int {
+func (j *Prepared) NumFitted() int {
 	n := 0
 	for _, part := range j.own {
 		n += part.NumFitted()
@@ -234,7 +234,7 @@ func (j *Job) CheckMemory(b device.Backend) error {
 const withPrior = "+neg_log_prior"
 
 // objectiveName returns the name of the quantity that the job minimises.
-func (j *Problem) objectiveName() string {
+func (j *Prepared) objectiveName() string {
 	name := string(j.opts.Objective)
 	if len(j.params.priors) > 0 {
 		name += withPrior
@@ -243,7 +243,7 @@ func (j *Problem) objectiveName() string {
 }
 
 // ObjectiveLabel returns a short name of the objective for people.
-func (j *Problem) ObjectiveLabel() string { return objectiveLabel(j.objectiveName()) }
+func (j *Prepared) ObjectiveLabel() string { return objectiveLabel(j.objectiveName()) }
 
 func objectiveLabel(name string) string {
 	base, prior := strings.CutSuffix(name, withPrior)
@@ -254,7 +254,7 @@ func objectiveLabel(name string) string {
 }
 
 // spec returns the specification of the objective's graph.
-func (j *Problem) spec() graph.Spec {
+func (j *Prepared) spec() graph.Spec {
 	s, m := j.sample, j.model
 	spec := graph.Spec{
 		Program: m.program, X: s.points, Y: s.targets, Mean: m.basis, MeanFree: m.meanFree, Noise: s.noise, MaxJitter: j.opts.MaxJitter,
@@ -270,7 +270,7 @@ func (j *Problem) spec() graph.Spec {
 // id returns a hash of everything that a fit depends on: data, options, and the
 // resulting start values and bounds. The hash leaves out the device, because a fit
 // may continue on another one.
-func (j *Problem) id() string {
+func (j *Prepared) id() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)
 	opts := j.opts
@@ -292,7 +292,7 @@ func (j *Job) backend(b device.Backend) device.Backend {
 
 // LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
 // those of the largest local expert.
-func (j *Problem) LargestMatrix() int {
+func (j *Prepared) LargestMatrix() int {
 	if j.experts == nil {
 		return j.N()
 	}
@@ -305,7 +305,7 @@ func (j *Job) plain(rows int) *Job {
 	if j.experts == nil || rows > j.experts.Largest() {
 		return j
 	}
-	return j.with(func(p *Problem) { p.experts = nil })
+	return j.with(func(p *Prepared) { p.experts = nil })
 }
 
 // usualExpert is the number of rows of each expert in advice: an evaluation takes a fraction
@@ -326,7 +326,7 @@ func (j *Job) adviseExperts(err error) error {
 
 // separate returns the parts of a job with the given experts; nil if they share their
 // parameters, or if there is one expert.
-func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Problem, error) {
+func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Prepared, error) {
 	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
 		return nil, nil
 	}
@@ -334,7 +334,7 @@ func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Problem
 	for i, k := range p.Assign(s.points) {
 		rows[k] = append(rows[k], i)
 	}
-	var parts []*Problem
+	var parts []*Prepared
 	for k, own := range rows {
 		part, err := o.part(s.withRows(own), m)
 		if err != nil {
@@ -346,7 +346,7 @@ func (o Options) separate(s *sample, m *model, p *experts.Partition) ([]*Problem
 }
 
 // part returns the job of an expert with the rows of s.
-func (o Options) part(s *sample, m *model) (*Problem, error) {
+func (o Options) part(s *sample, m *model) (*Prepared, error) {
 	s.warnings, s.testX, s.testY, s.testNoise = nil, nil, nil, gp.RowNoise{}
 	if !m.determinedBy(s) {
 		return nil, optionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
@@ -358,12 +358,12 @@ func (o Options) part(s *sample, m *model) (*Problem, error) {
 	o.Settings.Metric, o.From = p.metricFrom(o.From, s.n()), nil
 	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
 	o.Checkpoint = ""
-	return &Problem{opts: o, sample: s, model: m, params: p}, nil
+	return &Prepared{opts: o, sample: s, model: m, params: p}, nil
 }
 
 // sharedParameters returns an error if experts have parameters of their own, for results that
 // need one set of parameters.
-func (j *Problem) sharedParameters(what string) error {
+func (j *Prepared) sharedParameters(what string) error {
 	if j.own == nil {
 		return nil
 	}

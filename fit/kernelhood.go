@@ -14,7 +14,7 @@ import (
 // that is not known to be a covariance function.
 const checkPoints = 300
 
-// KernelCheckOptions configures [Problem.CheckKernel].
+// KernelCheckOptions configures [Prepared.CheckKernel].
 type KernelCheckOptions struct {
 	// Points is the largest number of training rows to use; 0 means 300.
 	Points int
@@ -59,7 +59,7 @@ type KernelCheck struct {
 	Verdict   string  `json:"verdict"`
 }
 
-// checkKernel implements [Problem.CheckKernel].
+// checkKernel implements [Prepared.CheckKernel].
 func checkKernel(s *sample, m *model, p *parameters, o KernelCheckOptions) (*KernelReport, error) {
 	rng, prog := rand.New(rand.NewPCG(o.Seed, 1)), m.program
 	names := prog.Names()

@@ -237,7 +237,7 @@ func (p *parameters) indexedPriors() map[string]graph.Prior {
 	return out
 }
 
-// hashed returns the free parameters as [Problem.id] hashes them, under their indexed
+// hashed returns the free parameters as [Prepared.id] hashes them, under their indexed
 // names: hashes do not depend on how a program displays names.
 func (p *parameters) hashed() any {
 	type parameter struct {

@@ -35,7 +35,7 @@ var (
 
 // profiled returns the indices of the parameters along which the sections go, for each
 // section.
-func (j *Problem) profiled(o ProfileOptions) ([][]int, error) {
+func (j *Prepared) profiled(o ProfileOptions) ([][]int, error) {
 	var named []int
 	for _, name := range o.Along {
 		found, err := j.params.mustFind("along", name)
@@ -71,7 +71,7 @@ func (j *Problem) profiled(o ProfileOptions) ([][]int, error) {
 }
 
 // profiledPair returns the two parameters of a contour or of fits.
-func (j *Problem) profiledPair(o ProfileOptions, named []int) ([]int, error) {
+func (j *Prepared) profiledPair(o ProfileOptions, named []int) ([]int, error) {
 	if named == nil {
 		named = j.usualPair()
 	}
@@ -90,7 +90,7 @@ func (j *Problem) profiledPair(o ProfileOptions, named []int) ([]int, error) {
 
 // usualPair returns the first lengthscale and the first noise variance, or what else is not
 // fixed.
-func (j *Problem) usualPair() []int {
+func (j *Prepared) usualPair() []int {
 	var scale, noise, rest []int
 	for i, p := range j.params.free {
 		kind, _ := j.scaleOf(i)
@@ -110,7 +110,7 @@ func (j *Problem) usualPair() []int {
 
 // optionRanges returns the given ranges by the index of their parameter. Each must belong
 // to a parameter of a section.
-func (j *Problem) optionRanges(o ProfileOptions, sections [][]int) (map[int]Interval, error) {
+func (j *Prepared) optionRanges(o ProfileOptions, sections [][]int) (map[int]Interval, error) {
 	moved := slices.Concat(sections...)
 	out := map[int]Interval{}
 	for _, r := range o.Ranges {
@@ -134,7 +134,7 @@ func (j *Problem) optionRanges(o ProfileOptions, sections [][]int) (map[int]Inte
 
 // axis returns the axis of a parameter through optima, the best of them first. se is the
 // standard error of z, NaN if it is not known.
-func (j *Problem) axis(i int, o ProfileOptions, given map[int]Interval, optima [][]float64, se float64) ProfileAxis {
+func (j *Prepared) axis(i int, o ProfileOptions, given map[int]Interval, optima [][]float64, se float64) ProfileAxis {
 	p := &j.params.free[i]
 	a := ProfileAxis{Name: p.Name, Log: p.Log, index: i}
 	lo, hi := p.automaticRange(i, optima, se)
@@ -231,7 +231,7 @@ func (q *parameter) automaticRange(i int, optima [][]float64, se float64) (lo, h
 // addOriginal adds the values of an axis in original units if the parameter has one value
 // there that does not depend on the target. values are the natural values of all elements
 // at the best optimum.
-func (j *Problem) addOriginal(a *ProfileAxis, values []float64) {
+func (j *Prepared) addOriginal(a *ProfileAxis, values []float64) {
 	values = slices.Clone(values)
 	at := func(v float64) units {
 		for k, e := range j.params.elements {
@@ -262,7 +262,7 @@ func (j *Problem) addOriginal(a *ProfileAxis, values []float64) {
 
 // sharedByTargets reports whether a parameter has the same value in original units for all
 // targets.
-func (j *Problem) sharedByTargets(name string, values []float64) bool {
+func (j *Prepared) sharedByTargets(name string, values []float64) bool {
 	first := j.originalUnits(0, values).values[name]
 	for t := range j.sample.t() {
 		if j.originalUnits(t, values).values[name] != first {
@@ -285,7 +285,7 @@ func checkProfileSize(o ProfileOptions, sections [][]int) error {
 }
 
 // checkFits returns an error if predictions along one column cannot be shown.
-func (j *Problem) checkFits() error {
+func (j *Prepared) checkFits() error {
 	switch {
 	case j.sample.d() != 1:
 		return optionErrorf("show", string(ProfileFits), "shows predictions along one input column, but this table has %d: name one with option features, or show the contour", j.sample.d())

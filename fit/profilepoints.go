@@ -106,7 +106,7 @@ func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
 }
 
 // named returns those of the values that belong to free parameters.
-func (j *Problem) named(values map[string]float64) map[string]float64 {
+func (j *Prepared) named(values map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range j.params.free {
 		out[p.Name] = values[p.Name]

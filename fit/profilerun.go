@@ -62,7 +62,7 @@ func (j *Job) Profile(ctx context.Context, o ProfileOptions, backends ...device.
 
 // fitForProfile fits the job and returns its report, with standard errors if there are any.
 func (j *Job) fitForProfile(ctx context.Context, backends []device.Backend) (*Report, error) {
-	sub := j.with(func(p *Problem) {
+	sub := j.with(func(p *Prepared) {
 		p.opts.DiscardCancelled, p.opts.Posterior, p.opts.Checkpoint = true, "", ""
 		p.opts.StdErrors = !p.opts.Objective.predictive()
 	})

@@ -61,7 +61,7 @@ func (j *Job) score(ctx context.Context, p *gp.Posterior) ([]*TestScores, error)
 // HeldOut returns the rows that the job holds out, in original units: their features,
 // row-major, their noise, the observations of each target, and their numbers in the table.
 // There are none without held-out rows.
-func (j *Problem) HeldOut() (x []float64, noise gp.RowNoise, observed [][]float64, numbers []int) {
+func (j *Prepared) HeldOut() (x []float64, noise gp.RowNoise, observed [][]float64, numbers []int) {
 	s := j.sample
 	for i, held := range s.data.Test {
 		if held {

@@ -90,7 +90,7 @@ func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *jou
 	began := time.Now()
 	result := tune(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
 	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled && context.Cause(ctx) != errPartFailed {
-		start := part.with(func(p *Problem) {
+		start := part.with(func(p *Prepared) {
 			p.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: p.opts.Settings.Seed}
 			p.opts.StdErrors = false
 		})

@@ -62,7 +62,7 @@ func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Res
 // 1e-10 of their terms at moderate condition, and division by the step makes that
 // 1e-6. The gradient is linear in a coefficient of the mean, so that its step may
 // grow with it.
-func (j *Problem) hessianStep(z []float64) func(i int) float64 {
+func (j *Prepared) hessianStep(z []float64) func(i int) float64 {
 	return func(i int) float64 {
 		if j.params.free[i].Log {
 			return 1e-3
@@ -147,7 +147,7 @@ func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
 }
 
 // fillStdErrors converts the covariance of z to natural and original units.
-func (j *Problem) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
+func (j *Prepared) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
 	e.Log, e.Scaled, e.Original = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	e.Interval95 = map[string][2]float64{}
 	values := j.params.values(z)
@@ -188,7 +188,7 @@ func (j *Problem) fillStdErrors(e *StdErrors, z []float64, index []int, covarian
 
 // inOriginalUnits converts the natural values of all parameters, up to an additive
 // constant. With several targets it returns only the values that all targets share.
-func (j *Problem) inOriginalUnits(values []float64) map[string]float64 {
+func (j *Prepared) inOriginalUnits(values []float64) map[string]float64 {
 	out := j.originalUnits(0, values).values
 	if q, m := len(j.model.basis), j.model; m.meanFree {
 		// β_original = Tβ, in units of the target; the mean's shift is constant.
