@@ -5,8 +5,6 @@ import (
 	"go/ast"
 	"go/doc/comment"
 	"go/types"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -121,8 +119,7 @@ func TestDocLinks(t *testing.T) {
 // TestFalseLinks checks that links without a target are found in any doc comment,
 // and that links with a target are not reported.
 func TestFalseLinks(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	dir := writeModule(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
 		"m.go": `// Package m has [Gone0] and [T], [*T], [T.M], [T.F], [os.File], [encoding/json] and matrix[T] and [t].
 package m
@@ -141,11 +138,7 @@ func (*T) M() {
 	// [Gone5] is no link here.
 }
 `,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	pkgs, err := Load(dir, ".")
 	if err != nil {
 		t.Fatal(err)
