@@ -3,37 +3,9 @@ package kernel
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"gpfit/internal/pair"
 )
-
-// CompileError reports an expression that does not fit the data.
-type CompileError struct {
-	Msg string
-	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of
-	// the faulty part. Text is empty if the error is not about a part of an
-	// expression.
-	Text string
-	Pos  int
-}
-
-// Error returns the message, the expression and a mark below the faulty part.
-func (e *CompileError) Error() string {
-	if e.Text == "" {
-		return "kernel: " + e.Msg
-	}
-	return (&ParseError{What: "kernel", Text: e.Text, Pos: e.Pos, Msg: e.Msg}).Error()
-}
-
-// Columns returns the labels 0 … d−1, the usual second argument of [Compile].
-func Columns(d int) []int {
-	labels := make([]int, d)
-	for i := range labels {
-		labels[i] = i
-	}
-	return labels
-}
 
 // Compile translates e for points whose columns carry the given labels. `dims=` and
 // the names of ARD lengthscales refer to these labels, which differ from positions
@@ -59,10 +31,7 @@ func Compile(e Expr, labels []int) (*Program, error) {
 		return nil, err
 	}
 	c.prog.root = c.graph().Add(c.terms...)
-	if err := c.prog.finish(); err != nil {
-		return nil, err
-	}
-	return c.prog, nil
+	return c.prog, c.prog.finish()
 }
 
 type compiler struct {
@@ -84,7 +53,7 @@ func (c *compiler) fail(part Expr, format string, args ...any) error {
 	return e
 }
 
-// top compiles the outermost sum and records the parameters of its terms.
+// top compiles the outermost sum.
 func (c *compiler) top(e Expr, prefix string) error {
 	if sum, ok := e.(Sum); ok {
 		for i, t := range sum {
@@ -94,14 +63,9 @@ func (c *compiler) top(e Expr, prefix string) error {
 		}
 		return nil
 	}
-	t := termRange{text: e.String(), theta: c.prog.NumParams, param: len(c.prog.Params)}
 	node, err := c.product(e, prefix, scaling{own: true})
-	if err != nil {
-		return err
-	}
-	t.root, t.thetaEnd, t.paramEnd = node, c.prog.NumParams, len(c.prog.Params)
-	c.prog.terms, c.terms = append(c.prog.terms, t), append(c.terms, node)
-	return nil
+	c.terms = append(c.terms, node)
+	return err
 }
 
 // scaling describes what sets the size of a term.
@@ -216,10 +180,6 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error
 	return nil, c.fail(e, "unknown part %T", e)
 }
 
-func childPrefix(prefix string, i int) string {
-	return prefix + "k" + strconv.Itoa(i+1) + "."
-}
-
 // param appends p to θ and returns its offset.
 func (c *compiler) param(p Param) int {
 	p.Offset = c.prog.NumParams
@@ -234,9 +194,10 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{Graph: c.graph(), program: c.prog, leaf: l, dims: dims, placed: map[string]*Param{}}
+	p := &Pair{Graph: c.graph(), features: &c.prog.Features, family: l.Family.Name, degree: l.degree(), dims: dims, placed: map[string]*Param{}}
 	parameters, input := l.Family.parametersOf(l.ARD)
 	for _, q := range parameters {
+		p.placed[q.Name] = nil
 		if q.Count == OnlyARD && !l.ARD {
 			if l.Start[q.Name] != nil {
 				return nil, c.fail(l, "%s: %s has a %s only with ard", l, l.Family.Name, q.Name)
@@ -245,6 +206,7 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 		}
 		if l.isZero(q.Name) {
 			c.prog.Zeros = append(c.prog.Zeros, prefix+q.Name)
+			p.placed[q.Name] = &Param{}
 			continue
 		}
 		param, err := c.parameter(l, q, prefix, dims, labels, st)
@@ -345,4 +307,68 @@ func labelText(labels []int) string {
 		return fmt.Sprintf("%d to %d", labels[0], labels[len(labels)-1])
 	}
 	return fmt.Sprint(labels)
+}
+
+// Term is one term of the outermost sum of an expression.
+type Term struct {
+	// Text is the term's expression.
+	Text string
+	// Program computes the term alone. Its parameters keep their names in the
+	// whole.
+	Program *Program
+	// Params[i] is the index, in the θ of the whole, of the i-th element of the
+	// term's θ.
+	Params []int
+}
+
+// Theta returns the term's elements of the θ of the whole.
+func (t Term) Theta(whole []float64) []float64 {
+	theta := make([]float64, len(t.Params))
+	for i, p := range t.Params {
+		theta[i] = whole[p]
+	}
+	return theta
+}
+
+// Terms compiles e and splits it into the terms of its outermost sum, in order; it
+// also splits sums within that sum. The covariance of the whole is the sum of the
+// covariances of the terms. An expression that is not a sum is one term. Terms
+// returns the errors of [Compile].
+func Terms(e Expr, labels []int) ([]Term, error) {
+	whole, err := Compile(e, labels)
+	if err != nil {
+		return nil, err
+	}
+	var terms []Term
+	theta, params := 0, whole.Params
+	for _, part := range outerTerms(e) {
+		prog, err := Compile(part, labels)
+		if err != nil {
+			return nil, err
+		}
+		t := Term{Text: prog.Text, Program: prog}
+		for i := range prog.Params {
+			prog.Params[i].Name = params[i].Name
+		}
+		for range prog.NumParams {
+			t.Params = append(t.Params, theta)
+			theta++
+		}
+		terms, params = append(terms, t), params[len(prog.Params):]
+	}
+	return terms, nil
+}
+
+// outerTerms lists the terms of the outermost sum, including those of sums within
+// it.
+func outerTerms(e Expr) []Expr {
+	sum, ok := e.(Sum)
+	if !ok {
+		return []Expr{e}
+	}
+	var out []Expr
+	for _, t := range sum {
+		out = append(out, outerTerms(t)...)
+	}
+	return out
 }

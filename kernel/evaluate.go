@@ -1,6 +1,12 @@
 package kernel
 
-import "gpfit/internal/code"
+import (
+	"math"
+	"slices"
+
+	"gpfit/internal/code"
+	"gpfit/internal/vec"
+)
 
 // Evaluator runs a program on the CPU, a row of pairs at a time. It holds the
 // scratch space of one goroutine, so each goroutine needs its own.
@@ -172,4 +178,88 @@ func newInputRun(prog *Program, g *Gradient, measures *measures) *inputRun {
 	r.routine = s.routine(measures)
 	r.to = r
 	return r
+}
+
+// Homogeneous returns weights w of the elements of θ for which K is homogeneous of
+// degree one, K(θ·c^w) = c·K(θ), so that by Euler's theorem
+//
+//	Σ_p w_p ∂K/∂log θ_p = K.
+//
+// The weights follow from the parameters' units: signal variances have weight 1,
+// and lengthscales that set the size have, for example, −½. Homogeneous checks the
+// weights on a few points of x and returns nil if the equation does not hold.
+func (p *Program) Homogeneous(x *Points) []float64 {
+	weights := make([]float64, p.NumParams)
+	theta, scaled := make([]float64, p.NumParams), make([]float64, p.NumParams)
+	const factor = 2
+	for _, q := range p.Params {
+		for i := q.Offset; i < q.Offset+q.Size; i++ {
+			weights[i] = q.Units.Target / 2
+			theta[i] = 0.6 + 0.15*float64(i*3%5)
+			scaled[i] = theta[i] * math.Pow(factor, weights[i])
+		}
+	}
+	before, after := p.sampleOf(x, theta), p.sampleOf(x, scaled)
+	largest := 0.0
+	for _, v := range before {
+		largest = max(largest, math.Abs(v))
+	}
+	for i, v := range before {
+		if !(math.Abs(after[i]-factor*v) <= 1e-10*largest) || math.IsInf(largest, 1) {
+			return nil
+		}
+	}
+	return weights
+}
+
+// sampleOf returns the covariances between a few points spread over x.
+func (p *Program) sampleOf(x *Points, theta []float64) []float64 {
+	const most = 8
+	m := min(x.N, most)
+	e := NewEvaluator(p)
+	e.Bind(theta)
+	out := make([]float64, 0, m*m)
+	value := make([]float64, 1)
+	for i := range m {
+		for j := range m {
+			b := j * (x.N - 1) / max(m-1, 1)
+			e.Row(value, x, i*(x.N-1)/max(m-1, 1), x, b, b+1)
+			out = append(out, value[0])
+		}
+	}
+	return out
+}
+
+// Bilinear reports whether k(x, x′) = b + Σ_c a_c x_c x′_c, with b and a_c that depend
+// on θ alone, as for sums of linear and constant.
+func (p *Program) Bilinear() bool {
+	if slices.ContainsFunc(p.Features, func(f Feature) bool { return f.Kind != InnerProduct }) {
+		return false
+	}
+	g := p.Gradient()
+	return !slices.ContainsFunc(g.ByFeature, func(slope code.ID) bool { return slope != code.None && !g.List.At(slope).Uniform })
+}
+
+// QuadraticGradient adds factor·vᵀ(∂K/∂log θ_p)v to grad[p] for every p, where K is
+// the covariance matrix of the points x under a program that is [Program.Bilinear].
+// It takes
+//
+//	vᵀKv = b(Σ_i v_i)² + Σ_c a_c(Σ_i v_i x_ic)²
+//
+// with derivatives of b = k(0, 0) and 2a_c = k(e_c, e_c) − k(e_c, −e_c) for the c-th
+// unit vector e_c. The sums may be much smaller than their terms. Then the sum over all
+// pairs, Σ_ij v_i v_j k(x_i, x_j), would cancel, too, and rounding k would change it
+// more than rounding v and x changes these sums.
+func (e *Evaluator) QuadraticGradient(grad []float64, factor float64, v []float64, x *Points) {
+	ends := &Points{N: 2, D: x.D, X: make([]float64, 2*x.D)} // e_c and −e_c
+	for c := range x.D {
+		sum := vec.Dot(x.Column(c), v)
+		half := factor * sum * sum / 2
+		end := ends.Column(c)
+		end[0], end[1] = 1, -1
+		e.RowGradient(grad, []float64{half, -half}, ends, 0, ends, 0, 2)
+		end[0], end[1] = 0, 0
+	}
+	sum := vec.Sum(v)
+	e.RowGradient(grad, []float64{factor * sum * sum}, ends, 0, ends, 0, 1) // at the origin
 }

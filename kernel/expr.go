@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,20 +76,34 @@ func (*Leaf) isExpr()   {}
 func (Sum) isExpr()     {}
 func (Product) isExpr() {}
 
-func (l *Leaf) String() string { return l.text(nil) }
+func (l *Leaf) String() string   { return l.text(nil) }
+func (s Sum) String() string     { return Text(s, nil) }
+func (p Product) String() string { return Text(p, nil) }
 
 // Text returns the text form of e, with the names of columns in place of indices, as
 // [Parser.Parse] with these columns reads it.
 func Text(e Expr, columns []string) string {
-	switch e := e.(type) {
-	case *Leaf:
-		return e.text(columns)
-	case Sum:
-		return joined(e, e, sumSign, columns)
-	case Product:
-		return joined(e, e, productSign, columns)
+	if leaf, ok := e.(*Leaf); ok {
+		return leaf.text(columns)
 	}
-	return e.String()
+	parts, sign := split(e)
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		words[i] = bracketed(e, part, columns)
+	}
+	return strings.Join(words, sign)
+}
+
+// split returns the terms of a sum or the factors of a product, with the sign between
+// them; a leaf has none.
+func split(e Expr) (parts []Expr, sign string) {
+	switch e := e.(type) {
+	case Sum:
+		return e, " + "
+	case Product:
+		return e, "*"
+	}
+	return nil, ""
 }
 
 // text returns the text form of l with the names of columns.
@@ -113,20 +128,6 @@ func (l *Leaf) text(columns textform.Columns) string {
 	}
 	return textform.Call(l.Family.Name, args)
 }
-
-func (s Sum) String() string     { return joined(s, s, sumSign, nil) }
-func (p Product) String() string { return joined(p, p, productSign, nil) }
-
-// joined joins the texts of the parts of e with a sign.
-func joined(e Expr, parts []Expr, sign string, columns []string) string {
-	words := make([]string, len(parts))
-	for i, part := range parts {
-		words[i] = bracketed(e, part, columns)
-	}
-	return strings.Join(words, sign)
-}
-
-const sumSign, productSign = " + ", "*"
 
 // bracketed prints a part of e, in parentheses if it needs them.
 func bracketed(e, part Expr, columns []string) string {
@@ -156,14 +157,7 @@ func position(e, part Expr) int {
 	if same(e, part) {
 		return 0
 	}
-	var parts []Expr
-	sign := sumSign
-	switch e := e.(type) {
-	case Sum:
-		parts = e
-	case Product:
-		parts, sign = e, productSign
-	}
+	parts, sign := split(e)
 	begin := 0
 	for _, p := range parts {
 		if at := position(p, part); at >= 0 {
@@ -179,57 +173,81 @@ func position(e, part Expr) int {
 
 // same reports whether a and b are the same node of a tree, not only equal.
 func same(a, b Expr) bool {
-	switch a := a.(type) {
-	case *Leaf:
-		return a == b
-	case Sum:
-		b, ok := b.(Sum)
-		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-	case Product:
-		b, ok := b.(Product)
-		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	if leaf, ok := a.(*Leaf); ok {
+		return Expr(leaf) == b
 	}
-	return false
+	p, sign := split(a)
+	q, other := split(b)
+	return sign == other && len(p) == len(q) && (len(p) == 0 || &p[0] == &q[0])
 }
 
 // Unproved reports whether e contains a formula or a custom family, which nobody
 // has shown to be a covariance function. [CheckKernelhood] tests this numerically.
 func Unproved(e Expr) bool {
-	switch e := e.(type) {
-	case *Leaf:
-		return !slices.Contains(families, e.Family)
-	case Sum:
-		return slices.ContainsFunc(e, Unproved)
-	case Product:
-		return slices.ContainsFunc(e, Unproved)
+	if leaf, ok := e.(*Leaf); ok {
+		return !slices.Contains(families, leaf.Family)
 	}
-	return false
+	parts, _ := split(e)
+	return slices.ContainsFunc(parts, Unproved)
 }
 
 // WithARD returns a copy of e in which every leaf has one lengthscale and period
 // per column. Leaves without either stay unchanged, and so do formulas, which
 // specify their own scaling.
 func WithARD(e Expr) Expr {
-	switch e := e.(type) {
-	case *Leaf:
-		if !e.Family.takesARD() {
-			return e
+	return mapLeaves(e, "", func(l *Leaf, _ string) *Leaf {
+		if !l.Family.takesARD() {
+			return l
 		}
-		c := *e
+		c := *l
 		c.ARD = true
 		return &c
-	case Sum:
-		return Sum(mapExprs(e, WithARD))
-	case Product:
-		return Product(mapExprs(e, WithARD))
-	}
-	return e
+	})
 }
 
-func mapExprs(es []Expr, f func(Expr) Expr) []Expr {
-	out := make([]Expr, len(es))
-	for i, e := range es {
-		out[i] = f(e)
+// WithZero returns a copy of e in which the offset of that name, such as "offset" or
+// "k1.offset", is the constant 0. ok is false if e has no such offset.
+func WithZero(e Expr, name string) (out Expr, ok bool) {
+	out = mapLeaves(e, "", func(l *Leaf, prefix string) *Leaf {
+		own, found := strings.CutPrefix(name, prefix)
+		if !found || !l.Family.takesZero(own) {
+			return l
+		}
+		ok = true
+		c := *l
+		c.Start = maps.Clone(l.Start)
+		if c.Start == nil {
+			c.Start = map[string][]float64{}
+		}
+		c.Start[own] = []float64{0}
+		return &c
+	})
+	return out, ok
+}
+
+// mapLeaves returns a copy of e with f applied to each leaf and the prefix of its
+// parameters' names.
+func mapLeaves(e Expr, prefix string, f func(l *Leaf, prefix string) *Leaf) Expr {
+	if leaf, ok := e.(*Leaf); ok {
+		return f(leaf, prefix)
 	}
-	return out
+	parts, _ := split(e)
+	out := make([]Expr, len(parts))
+	for i, part := range parts {
+		out[i] = mapLeaves(part, childPrefix(prefix, i), f)
+	}
+	if _, sum := e.(Sum); sum {
+		return Sum(out)
+	}
+	return Product(out)
+}
+
+// isZero reports whether a parameter of the leaf is the constant 0.
+func (l *Leaf) isZero(name string) bool {
+	v := l.Start[name]
+	return len(v) == 1 && v[0] == 0 && l.Family.takesZero(name)
+}
+
+func childPrefix(prefix string, i int) string {
+	return prefix + "k" + strconv.Itoa(i+1) + "."
 }

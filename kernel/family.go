@@ -2,15 +2,11 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
-	"gpfit/internal/pair"
 	"gpfit/internal/textform"
 )
-
-// Node is a Gorgonia node for a number computed from a pair of points.
-type Node = pair.Node
 
 // Family is one kind of leaf: a covariance function with unit variance, written as
 // an expression. The package derives its derivatives and the CPU and GPU code from
@@ -74,8 +70,6 @@ func (q Parameter) unitsOf() Units {
 	return q.units
 }
 
-const signalVariance = "signal_variance"
-
 // number describes the first argument of a family with a number: one of the count
 // numbers first, first + 1, …
 type number struct {
@@ -118,13 +112,6 @@ func (f *Family) check(known func(name string) *Family) error {
 	return nil
 }
 
-// isReserved reports whether a word already has another meaning where a parameter's
-// name can appear: arguments of leaves, what ard divides formulas by, and
-// parameters of the model around a kernel.
-func isReserved(name string) bool {
-	return slices.Contains([]string{signalVariance, "ard", "dims", "degree", ardScale, "noise_variance"}, name) || strings.HasPrefix(name, "mean_")
-}
-
 // takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
@@ -150,4 +137,201 @@ func Families() []string {
 		names[i] = f.Name
 	}
 	return names
+}
+
+// newFormula makes a family of a formula.
+func newFormula(f *formula) *Family {
+	family := &Family{Name: formulaName, formula: f}
+	for _, name := range f.parameterNames() {
+		family.Parameters = append(family.Parameters, Parameter{Name: name, Kind: Shape})
+	}
+	if f.scaled() {
+		family.Parameters = append(family.Parameters, Parameter{Name: ardScale, Kind: Lengthscale, Count: OnlyARD})
+	}
+	family.Function = func(p *Pair) *Node { return f.build(p) }
+	return family
+}
+
+// parametersOf lists the parameters of leaves of the family. With ard, the
+// parameters of a formula have different units. input is the exponent of the
+// inputs' units of its values.
+func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) {
+	switch {
+	case f.formula == nil && f.linear && !ard:
+		return f.Parameters, 2
+	case f.formula == nil:
+		return f.Parameters, 0
+	}
+	exponents, input := f.formula.units(ard)
+	for _, q := range f.Parameters {
+		switch {
+		case q.Count == OnlyARD:
+		case exponents[q.Name] == 1:
+			q.Kind = Lengthscale
+		default:
+			q.units.Input = exponents[q.Name]
+		}
+		parameters = append(parameters, q)
+	}
+	return parameters, input
+}
+
+// The parameters of a program are positive, because a fit varies their logarithms. An offset
+// may also be the constant 0: `poly(2, offset=0)` is (Σ x x′)². It is then a number of the
+// expression and no parameter, so that no derivative and no device knows of it.
+
+// takesZero reports whether leaves of the family may have the constant 0 for a parameter.
+func (f *Family) takesZero(name string) bool {
+	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Name == name && q.Kind == Offset && q.Count == One })
+}
+
+var (
+	lengthscale = Parameter{Name: "lengthscale", Kind: Lengthscale, Count: PerColumn}
+	// sineScale is compared with a sine, innerScale divides inner products.
+	sineScale  = Parameter{Name: "lengthscale", Kind: Shape, Count: PerColumn}
+	innerScale = Parameter{Name: "lengthscale", Kind: InnerScale, Count: OnlyARD}
+	period     = Parameter{Name: "period", Kind: Period, Count: PerColumn}
+	// indicatorScale divides numbers of mismatches.
+	indicatorScale = Parameter{Name: "lengthscale", Kind: Shape, Count: PerColumn}
+	// The lengthscale of gibbs varies over a column: lowScale at −1, highScale at
+	// 1.
+	lowScale  = Parameter{Name: "lengthscale_low", Kind: Lengthscale}
+	highScale = Parameter{Name: "lengthscale_high", Kind: Lengthscale}
+	alpha     = Parameter{Name: "alpha", Kind: Shape}
+	offset    = Parameter{Name: "offset", Kind: Offset}
+)
+
+// families lists every leaf, in the order of the help text, with r² = Σ Δ_c²/ρ_c²
+// over the columns c and Δ_c = x_c − x'_c. "R&W" is Rasmussen & Williams, Gaussian
+// Processes for Machine Learning (2006).
+var families = []*Family{
+	{ // exp(−r²/2), R&W eq. 4.9.
+		Name: "rbf", Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node { return p.Exp(p.Scale(-0.5, p.SquaredDistance("lengthscale"))) },
+	},
+	// (1, 1 + t and 1 + t + t²/3)·exp(−t) with t = r, √3 r and √5 r, R&W eq. 4.17.
+	matern("matern12", 1, 1),
+	matern("matern32", 3, 1, 1),
+	matern("matern52", 5, 1, 1, 1.0/3),
+	{ // Matérn of order ν = p + ½, R&W eq. 4.16.
+		Name: "matern", Parameters: []Parameter{lengthscale},
+		own: &number{name: "nu", what: "half an odd number", first: 0.5, count: 11, standard: 3},
+		Function: func(p *Pair) *Node {
+			order := p.Degree() - 1
+			return p.Decay(p.Scale(float64(2*order+1), p.SquaredDistance("lengthscale")), maternPolynomial(order)...)
+		},
+	},
+	{ // (1 + r²/(2α))^−α, R&W eq. 4.19.
+		Name: "rq", Parameters: []Parameter{lengthscale, alpha},
+		Function: func(p *Pair) *Node {
+			a := p.Parameter("alpha")
+			t := p.Div(p.SquaredDistance("lengthscale"), p.Scale(2, a))
+			return p.Exp(p.Neg(p.Mul(a, p.Log1p(t))))
+		},
+	},
+	{ // exp(−2 Σ sin²(πΔ_c/p_c)/ρ_c²), on one column R&W eq. 4.31. On several columns, the
+		// form with the sine of the distance is not positive definite.
+		Name: "periodic", Parameters: []Parameter{sineScale, period},
+		Function: func(p *Pair) *Node { return p.Exp(p.Scale(-2, p.SineSquares("lengthscale", "period"))) },
+	},
+	{ // Σ x_c x'_c, with ard Σ x_c x'_c/ρ_c², R&W table 4.1.
+		Name: "linear", Parameters: []Parameter{innerScale}, linear: true,
+		Function: func(p *Pair) *Node { return p.InnerProduct("lengthscale") },
+	},
+	{ // (o + Σ x_c x'_c)^degree, R&W table 4.1.
+		Name: "poly", Parameters: []Parameter{innerScale, offset}, MaxDegree: 100,
+		Function: func(p *Pair) *Node {
+			return p.PowInt(p.Add(p.Parameter("offset"), p.InnerProduct("lengthscale")), p.Degree())
+		},
+	},
+	{ // cos(2π Σ Δ_c/p_c), the real part of a character and so positive definite in
+		// any dimension: Bochner's theorem, R&W eq. 4.5.
+		Name: "cosine", Parameters: []Parameter{period},
+		Function: func(p *Pair) *Node { return p.CosineOfTurns(p.Difference("period")) },
+	},
+	{ // Wendland's piecewise polynomials, 0 from r = 1 on and 2q times
+		// differentiable, R&W eq. 4.21.
+		Name: "wendland", Parameters: []Parameter{lengthscale},
+		own:      &number{name: "q", what: "a whole number", first: 0, count: 3, standard: 2},
+		Function: wendland,
+	},
+	{ // The neural network covariance with bias variance o, R&W eq. 4.29:
+		// (2/π) asin(2s/√((1 + 2v)(1 + 2v'))), s = o + Σ x_c x'_c/ρ_c², v = o + Σ x_c²/ρ_c².
+		Name: "arcsine", Parameters: []Parameter{lengthscale, offset},
+		Function: func(p *Pair) *Node {
+			o := p.Parameter("offset")
+			twice := func(a *Node) *Node { return p.Scale(2, p.Add(o, a)) }
+			first, second := p.Norms("lengthscale")
+			size := p.Mul(p.Add(p.Number(1), twice(first)), p.Add(p.Number(1), twice(second)))
+			return p.Scale(2/math.Pi, p.Arcsine(p.Div(twice(p.InnerProduct("lengthscale")), p.Sqrt(size))))
+		},
+	},
+	{ // The Gibbs covariance, whose lengthscale ℓ(x) varies with the mean of the columns.
+		Name: "gibbs", Parameters: []Parameter{lowScale, highScale},
+		Function: gibbs,
+	},
+	{ // exp(−Σ [x_c ≠ x'_c]/ρ_c²), for categories: equals rbf on a column of 0 and 1
+		// for each category. Hutter, Hoos & Leyton-Brown, LION 5 (2011), eq. 1.
+		Name: "hamming", Parameters: []Parameter{indicatorScale},
+		Function: func(p *Pair) *Node { return p.Exp(p.Neg(p.Mismatches("lengthscale"))) },
+	},
+	{ // 1
+		Name:     "constant",
+		Function: func(p *Pair) *Node { return p.Number(1) },
+	},
+}
+
+// matern returns the family (Σ_k poly_k t^k)·exp(−t) with t² = factor·r².
+func matern(name string, factor float64, poly ...float64) *Family {
+	return &Family{
+		Name: name, Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node { return p.Decay(p.Scale(factor, p.SquaredDistance("lengthscale")), poly...) },
+	}
+}
+
+// maternPolynomial returns the coefficients of p!/(2p)! Σ_i
+// (p+i)!/(i!(p−i)!)·(2t)^(p−i), starting with the coefficient of t⁰, which is 1.
+func maternPolynomial(p int) []float64 {
+	out := []float64{1}
+	for k := 1; k <= p; k++ {
+		out = append(out, out[k-1]*float64(2*(p-k+1))/float64((2*p-k+1)*k))
+	}
+	return out
+}
+
+// wendland is (1 − r)₊^(j+q) times a polynomial of degree q, with j = ⌊d/2⌋ + q + 1 on
+// d columns, on which it is positive definite.
+func wendland(p *Pair) *Node {
+	q := p.Degree() - 1
+	j := len(p.dims)/2 + q + 1
+	square := p.SquaredDistance("lengthscale")
+	r := p.Sqrt(square)
+	k := p.PowInt(p.Positive(p.Sub(p.Number(1), r)), j+q)
+	linear := p.Number(1)
+	switch q {
+	case 1:
+		linear = p.Add(linear, p.Scale(float64(j+1), r))
+	case 2:
+		linear = p.Add(linear, p.Scale(float64(j+2), r), p.Scale(float64(j*j+4*j+3)/3, square))
+	}
+	return p.Mul(k, linear)
+}
+
+// gibbs is (2ℓℓ'/(ℓ² + ℓ'²))^(d/2)·exp(−Σ Δ_c²/(ℓ² + ℓ'²)) on d columns, R&W eq. 4.32,
+// with log ℓ linear in the mean m of the columns: ℓ = √(low·high)·e^(slope·m). The first
+// factor is cosh(slope·(m − m'))^(−d/2).
+func gibbs(p *Pair) *Node {
+	d := len(p.dims)
+	low, high := p.Parameter("lengthscale_low"), p.Parameter("lengthscale_high")
+	slope := p.Scale(0.5/float64(d), p.Log(p.Div(high, low)))
+	first, second := p.Coordinates()
+	squared := func(x *Node) *Node { return p.Mul(low, high, p.Exp(p.Mul(p.Number(2), slope, x))) }
+	turn := p.Mul(slope, p.Difference(""))
+	ratio := p.Div(p.Number(2), p.Add(p.Exp(turn), p.Exp(p.Neg(turn))))
+	if d%2 == 1 {
+		ratio = p.Sqrt(ratio)
+	} else {
+		d /= 2
+	}
+	return p.Mul(p.PowInt(ratio, d), p.Exp(p.Neg(p.Div(p.SquaredDistance(""), p.Add(squared(first), squared(second))))))
 }

@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"maps"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,4 +177,258 @@ func (f *formula) printAs(b *strings.Builder, strength int) {
 	b.WriteByte('(')
 	f.print(b)
 	b.WriteByte(')')
+}
+
+// coordinates returns the coordinates of the two points on the leaf's only column.
+func (p *Pair) coordinates() (first, second *Node) {
+	if len(p.dims) != 1 {
+		p.Fail("x and y are the coordinates of two points on one column, but there are %d columns: choose one with dims=", len(p.dims))
+	}
+	return p.Coordinates()
+}
+
+// build returns the node of a formula.
+func (f *formula) build(p *Pair) *Node {
+	if x, ok := f.constant(); ok {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			p.Fail("%s is not a finite number", f)
+		}
+		return p.Number(x)
+	}
+	switch f.op {
+	case opName:
+		return f.named(p)
+	case opCall:
+		return formulaFunctions[f.name](p, f.args[0].build(p))
+	case opNegate:
+		return p.Neg(f.args[0].build(p))
+	case opPower:
+		return f.power(p)
+	}
+	a, b := f.args[0].build(p), f.args[1].build(p)
+	switch f.op {
+	case opAdd:
+		return p.Add(a, b)
+	case opSubtract:
+		return p.Sub(a, b)
+	case opMultiply:
+		return p.Mul(a, b)
+	}
+	return p.Div(a, b)
+}
+
+// named returns the node of a variable or a parameter.
+func (f *formula) named(p *Pair) *Node {
+	for _, v := range formulaVariables {
+		if v.name == f.name {
+			return v.node(p)
+		}
+	}
+	return p.Parameter(f.name)
+}
+
+// maxFormulaPower bounds the powers that become repeated multiplications.
+const maxFormulaPower = 100
+
+func (f *formula) power(p *Pair) *Node {
+	base := f.args[0].build(p)
+	x, ok := f.args[1].constant()
+	switch {
+	case ok && x == 0.5:
+		return p.Sqrt(base)
+	case ok && x == math.Trunc(x) && math.Abs(x) <= maxFormulaPower:
+		return p.PowInt(base, int(x))
+	}
+	return p.Pow(base, f.args[1].build(p))
+}
+
+// constant returns the value of a formula without variables, parameters and
+// functions.
+func (f *formula) constant() (float64, bool) {
+	switch f.op {
+	case opNumber:
+		return f.number, true
+	case opName:
+		return math.Pi, f.name == piName
+	case opCall:
+		return 0, false
+	}
+	a, ok := f.args[0].constant()
+	if !ok || f.op == opNegate {
+		return -a, ok
+	}
+	b, ok := f.args[1].constant()
+	switch f.op {
+	case opAdd:
+		a += b
+	case opSubtract:
+		a -= b
+	case opMultiply:
+		a *= b
+	case opDivide:
+		a /= b
+	case opPower:
+		a = math.Pow(a, b)
+	}
+	return a, ok
+}
+
+// dimension is the exponent of the inputs' units of a quantity: a number, which has the
+// name "", plus multiples of the unknown exponents of parameters.
+type dimension map[string]*big.Rat
+
+func fixedDimension(x int64) dimension { return dimension{"": big.NewRat(x, 1)} }
+
+// of returns the multiple of a name.
+func (d dimension) of(name string) *big.Rat {
+	if x := d[name]; x != nil {
+		return x
+	}
+	return new(big.Rat)
+}
+
+// plus returns d + factor·e.
+func (d dimension) plus(e dimension, factor *big.Rat) dimension {
+	out := maps.Clone(d)
+	for name, x := range e {
+		scaled := new(big.Rat).Mul(x, factor)
+		out[name] = scaled.Add(scaled, d.of(name))
+	}
+	return out
+}
+
+var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
+
+// analysis finds the dimensions of a formula. Its equations are dimensions that
+// must be 0.
+type analysis struct {
+	ard       bool
+	equations []dimension
+}
+
+// units returns the exponents of the inputs' units of the parameters and of the
+// value of a formula. They follow from two rules: both sides of a sum have the same
+// units, and arguments of functions have none. An exponent that the rules leave
+// open is 0. If the rules contradict each other, as for exp(-r), nothing has units.
+func (f *formula) units(ard bool) (parameters map[string]float64, value float64) {
+	a := analysis{ard: ard}
+	whole := a.of(f)
+	names := f.parameterNames()
+	solution, ok := solve(a.equations, names)
+	parameters = map[string]float64{}
+	for _, name := range names {
+		parameters[name], _ = solution.of(name).Float64()
+	}
+	if !ok {
+		return parameters, 0
+	}
+	total := new(big.Rat).Set(whole.of(""))
+	for _, name := range names {
+		total.Add(total, new(big.Rat).Mul(whole.of(name), solution.of(name)))
+	}
+	value, _ = total.Float64()
+	return parameters, value
+}
+
+// none adds the equation that a quantity has no units.
+func (a *analysis) none(d dimension) dimension {
+	a.equations = append(a.equations, d)
+	return fixedDimension(0)
+}
+
+func (a *analysis) of(f *formula) dimension {
+	switch f.op {
+	case opNumber:
+		return fixedDimension(0)
+	case opName:
+		return a.named(f)
+	case opNegate:
+		return a.of(f.args[0])
+	case opCall:
+		return a.call(f)
+	case opPower:
+		return a.power(f)
+	}
+	left, right := a.of(f.args[0]), a.of(f.args[1])
+	switch f.op {
+	case opMultiply:
+		return left.plus(right, one)
+	case opDivide:
+		return left.plus(right, minusOne)
+	}
+	a.none(left.plus(right, minusOne))
+	return left
+}
+
+func (a *analysis) named(f *formula) dimension {
+	for _, v := range formulaVariables {
+		switch {
+		case v.name != f.name:
+		case v.scaled && a.ard:
+			return fixedDimension(0)
+		default:
+			return fixedDimension(v.input)
+		}
+	}
+	if f.name == piName {
+		return fixedDimension(0)
+	}
+	return dimension{f.name: one}
+}
+
+func (a *analysis) call(f *formula) dimension {
+	arg := a.of(f.args[0])
+	switch f.name {
+	case "abs", "pos":
+		return arg
+	case "sqrt":
+		return dimension{}.plus(arg, big.NewRat(1, 2))
+	}
+	return a.none(arg)
+}
+
+func (a *analysis) power(f *formula) dimension {
+	base := a.of(f.args[0])
+	if x, ok := f.args[1].constant(); ok {
+		// Take the decimal number, not the nearest binary one.
+		if exact, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64)); ok && len(exact.String()) < 60 {
+			return dimension{}.plus(base, exact)
+		}
+	}
+	a.none(a.of(f.args[1]))
+	return a.none(base)
+}
+
+// solve returns unknowns that make all equations 0, by Gauss–Jordan elimination.
+// Free unknowns are 0. The result is false if no solution exists.
+func solve(equations []dimension, unknowns []string) (dimension, bool) {
+	pivots := map[string]dimension{}
+	for _, e := range equations {
+		for name, row := range pivots {
+			e = e.without(name, row)
+		}
+		i := slices.IndexFunc(unknowns, func(name string) bool { return e.of(name).Sign() != 0 })
+		switch {
+		case i >= 0:
+			name := unknowns[i]
+			e = dimension{}.plus(e, new(big.Rat).Inv(e[name]))
+			for other, row := range pivots {
+				pivots[other] = row.without(name, e)
+			}
+			pivots[name] = e
+		case e.of("").Sign() != 0:
+			return nil, false
+		}
+	}
+	out := dimension{}
+	for name, row := range pivots {
+		out[name] = new(big.Rat).Neg(row.of(""))
+	}
+	return out, true
+}
+
+// without returns d minus the multiple of row that eliminates the unknown. The
+// unknown's factor in row is 1.
+func (d dimension) without(name string, row dimension) dimension {
+	return d.plus(row, new(big.Rat).Neg(d.of(name)))
 }

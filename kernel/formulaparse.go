@@ -27,44 +27,6 @@ type formulaParser struct {
 	operations int
 }
 
-// formula reads the arguments of formula(…) and returns a leaf.
-func (p *parser) formula(start int) (Expr, error) {
-	if !p.Accept('(') {
-		return nil, p.Fail(start, "a formula needs parentheses: formula(exp(-r/a), a=1)")
-	}
-	q := &formulaParser{Scanner: &p.Scanner}
-	f, err := q.sum(0)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(f.parameterNames()); n > maxFormulaParameters {
-		return nil, p.Fail(start, "a formula has at most %d parameters, not %d", maxFormulaParameters, n)
-	}
-	leaf := &Leaf{Family: newFormula(f)}
-	if p.Accept(',') {
-		err = p.List(')', func() error { return p.argument(leaf) })
-	} else if !p.Accept(')') {
-		err = p.Expected("an operator, ',' or ')'")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return leaf, p.checkStarts(f, leaf)
-}
-
-// checkStarts returns an error about the first name of a formula that is neither
-// known nor given a start value.
-func (p *parser) checkStarts(f *formula, leaf *Leaf) (err error) {
-	known := append(variableNames(), piName)
-	f.visit(func(g *formula) {
-		if err == nil && g.isParameter() && leaf.Start[g.name] == nil {
-			hint := suggest.DidYouMean(g.name, append(known, slices.Sorted(maps.Keys(leaf.Start))...))
-			err = p.Fail(g.pos, "%q is not a variable%s: the variables are %s; a parameter needs a start value, %s=1", g.name, hint, strings.Join(known, ", "), g.name)
-		}
-	})
-	return err
-}
-
 // make returns an operation. It fails if the formula has too many.
 func (p *formulaParser) make(op formulaOp, pos int, args ...*formula) (*formula, error) {
 	if p.operations++; p.operations > maxOperations {
@@ -232,3 +194,15 @@ func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	}
 	return f, err
 }
+
+// maxDepth bounds the nesting of parentheses so that no text can exhaust the stack.
+const maxDepth = 100
+
+// isReserved reports whether a word already has another meaning where a parameter's
+// name can appear: arguments of leaves, what ard divides formulas by, and
+// parameters of the model around a kernel.
+func isReserved(name string) bool {
+	return slices.Contains([]string{signalVariance, "ard", "dims", "degree", ardScale, "noise_variance"}, name) || strings.HasPrefix(name, "mean_")
+}
+
+const signalVariance = "signal_variance"

@@ -1,10 +1,8 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"gpfit/internal/code"
 	"gpfit/internal/pair"
@@ -57,39 +55,8 @@ type part struct {
 	sum  int
 }
 
-// finish compiles the value. The derivatives are compiled when they are first
-// needed.
-func (p *Program) finish() error {
-	f, err := p.graph.Compile(p.root, false, 0, 0)
-	if err != nil {
-		return &CompileError{Msg: err.Error()}
-	}
-	p.List, p.Value = f.List, f.Value
-	p.gradient = sync.OnceValue(func() *Gradient {
-		pair.Building.Lock()
-		defer pair.Building.Unlock()
-		f, err := p.graph.Compile(p.root, true, len(p.Features), p.NumParams)
-		if err != nil {
-			// Unreachable: every op of package pair is differentiable once.
-			panic(fmt.Sprintf("kernel: %s: %v", p.Text, err))
-		}
-		return newGradient(p, f)
-	})
-	return nil
-}
-
-// Gradient returns the derivatives. They are compiled on the first call.
-func (p *Program) Gradient() *Gradient { return p.gradient() }
-
-// Expression returns the covariance function of a pair and its derivatives, as the
-// nodes of a Gorgonia graph that the program was compiled from.
-func (p *Program) Expression() *pair.Expression {
-	p.gradient()
-	return p.graph.Differentiated()
-}
-
-func newGradient(p *Program, f *pair.Function) *Gradient {
-	g := &Gradient{List: f.List, Features: slices.Clone(p.Features), ByFeature: f.ByFeature, parts: make([][]part, p.NumParams)}
+func newGradient(features []Feature, params int, f *pair.Function) *Gradient {
+	g := &Gradient{List: f.List, Features: slices.Clone(features), ByFeature: f.ByFeature, parts: make([][]part, params)}
 	for i, d := range f.ByParameter {
 		if d != code.None {
 			g.add(i, d)
@@ -99,7 +66,7 @@ func newGradient(p *Program, f *pair.Function) *Gradient {
 		if d == code.None {
 			continue
 		}
-		feature := &p.Features[i]
+		feature := &features[i]
 		switch {
 		case feature.OnePeriod():
 			phases := g.List.Feat(len(g.Features), SinePhases.sign())
@@ -240,16 +207,4 @@ func uniform(values []float64, v code.ID) float64 {
 		return 1
 	}
 	return values[v]
-}
-
-// Stationary reports whether the program depends only on the differences of points,
-// so that its diagonal is constant.
-func (p *Program) Stationary() bool {
-	return !slices.ContainsFunc(p.Features, func(f Feature) bool {
-		switch f.Kind {
-		case SquaredDistance, SinSquares, Differences, Mismatches:
-			return false
-		}
-		return true
-	})
 }

@@ -1,11 +1,8 @@
 package kernel
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
-	"gpfit/internal/code"
 	"gpfit/internal/pair"
 )
 
@@ -16,25 +13,29 @@ import (
 // or with ard one for each column; "" means none.
 type Pair struct {
 	*pair.Graph
-	program *Program
-	leaf    *Leaf
-	dims    []int
-	// placed maps names to the leaf's parameters.
+	// features are the features of the program so far.
+	features *[]Feature
+	// family is the name of the leaf's family.
+	family string
+	degree int
+	dims   []int
+	// placed maps the names of the family's parameters to those of the leaf. A parameter
+	// that the leaf lacks is nil, and one that is the constant 0 has size 0.
 	placed map[string]*Param
 }
 
 // Degree returns the leaf's degree, if its family has one.
-func (p *Pair) Degree() int { return p.leaf.degree() }
+func (p *Pair) Degree() int { return p.degree }
 
 // Parameter returns a scalar parameter of the leaf. An offset may be the number 0.
 func (p *Pair) Parameter(name string) *Node {
-	if p.leaf.isZero(name) {
-		return p.Number(0)
-	}
 	q := p.placed[name]
-	if q == nil || q.Vector {
-		p.Fail("kernel: %s has no parameter %q that is one number", p.leaf.Family.Name, name)
+	switch {
+	case q == nil || q.Vector:
+		p.Fail("kernel: %s has no parameter %q that is one number", p.family, name)
 		return p.Number(1)
+	case q.Size == 0:
+		return p.Number(0)
 	}
 	return p.Graph.Parameter(q.Offset, q.Name)
 }
@@ -57,7 +58,7 @@ func (p *Pair) InnerProduct(lengthscale string) *Node {
 func (p *Pair) SineSquares(lengthscale, period string) *Node {
 	q := p.placed[period]
 	if q == nil {
-		p.Fail("kernel: %s has no parameter %q", p.leaf.Family.Name, period)
+		p.Fail("kernel: %s has no parameter %q", p.family, period)
 		return p.Number(0)
 	}
 	return p.scaled(Feature{Kind: SinSquares, Period: q.Offset, Periods: q.Size}, lengthscale, 2)
@@ -89,77 +90,31 @@ func (p *Pair) Norms(lengthscale string) (first, second *Node) {
 // factor.
 func (p *Pair) scaled(f Feature, name string, power int) *Node {
 	f.Dims, f.Param = p.dims, -1
-	q := p.placed[name]
+	q, declared := p.placed[name]
 	switch {
-	case q == nil && name != "" && !p.declared(name):
-		p.Fail("kernel: %s has no parameter %q", p.leaf.Family.Name, name)
+	case name != "" && !declared:
+		p.Fail("kernel: %s has no parameter %q", p.family, name)
 	case q != nil && q.Vector:
 		f.Param = q.Offset
 	}
-	index := p.program.feature(f)
+	index := p.feature(f)
 	node := p.Feature(index, f.title(), f.Kind.sign())
-	if q == nil || q.Vector {
+	if q == nil || q.Vector || q.Size == 0 {
 		return node
 	}
 	return p.Div(node, p.PowInt(p.Graph.Parameter(q.Offset, q.Name), power))
 }
 
-// declared reports whether the family has the parameter, even if this leaf does
-// not.
-func (p *Pair) declared(name string) bool {
-	return slices.ContainsFunc(p.leaf.Family.Parameters, func(q Parameter) bool { return q.Name == name })
-}
+// Node is a Gorgonia node for a number computed from a pair of points.
+type Node = pair.Node
 
 // feature returns the index of f; equal features share one.
-func (p *Program) feature(f Feature) int {
-	for i, g := range p.Features {
-		if g.Kind == f.Kind && g.Param == f.Param && g.Period == f.Period && slices.Equal(g.Dims, f.Dims) {
-			return i
-		}
+func (p *Pair) feature(f Feature) int {
+	i := slices.IndexFunc(*p.features, func(g Feature) bool {
+		return g.Kind == f.Kind && g.Param == f.Param && g.Period == f.Period && slices.Equal(g.Dims, f.Dims)
+	})
+	if i < 0 {
+		i, *p.features = len(*p.features), append(*p.features, f)
 	}
-	p.Features = append(p.Features, f)
-	return len(p.Features) - 1
-}
-
-var titles = map[FeatureKind]string{
-	SquaredDistance: "squared distance", InnerProduct: "inner product", SinSquares: "sum of sin²", Differences: "sum of differences",
-	Mismatches: "mismatches", First: "x", Second: "x′", FirstNorm: "‖x‖²", SecondNorm: "‖x′‖²", SinePhases: "sum of u sin 2πu",
-}
-
-func (f Feature) title() string { return fmt.Sprintf("%s %v", titles[f.Kind], f.Dims) }
-
-// FeatureName describes a feature: its kind, its columns and its parameters. label names
-// the columns.
-func (p *Program) FeatureName(index int, label func(column int) string) string {
-	f := p.Features[index]
-	columns := make([]string, len(f.Dims))
-	for i, c := range f.Dims {
-		columns[i] = label(c)
-	}
-	name := titles[f.Kind] + " [" + strings.Join(columns, " ") + "]"
-	if q := p.paramAt(f.Param); q != nil {
-		name += " over " + q.Name + strings.Repeat("²", f.Power()-1)
-	}
-	if f.Kind == SinSquares || f.Kind == SinePhases {
-		name += " by " + p.paramAt(f.Period).Name
-	}
-	return name
-}
-
-// paramAt returns the parameter that begins at an offset in θ.
-func (p *Program) paramAt(offset int) *Param {
-	for i := range p.Params {
-		if p.Params[i].Offset == offset {
-			return &p.Params[i]
-		}
-	}
-	return nil
-}
-
-func (k FeatureKind) sign() code.Sign {
-	switch k {
-	case SquaredDistance, SinSquares, Mismatches, FirstNorm, SecondNorm, SinePhases:
-		return code.AtLeast0
-	}
-	return code.Unknown
+	return i
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -9,9 +10,6 @@ import (
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
-
-// maxDepth bounds the nesting of parentheses so that no text can exhaust the stack.
-const maxDepth = 100
 
 // MaxLeaves is the largest number of leaves of a kernel.
 const MaxLeaves = 1000
@@ -232,4 +230,42 @@ func (p *parser) startValues(zero bool) ([]float64, error) {
 		return nil
 	})
 	return out, err
+}
+
+// formula reads the arguments of formula(…) and returns a leaf.
+func (p *parser) formula(start int) (Expr, error) {
+	if !p.Accept('(') {
+		return nil, p.Fail(start, "a formula needs parentheses: formula(exp(-r/a), a=1)")
+	}
+	q := &formulaParser{Scanner: &p.Scanner}
+	f, err := q.sum(0)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(f.parameterNames()); n > maxFormulaParameters {
+		return nil, p.Fail(start, "a formula has at most %d parameters, not %d", maxFormulaParameters, n)
+	}
+	leaf := &Leaf{Family: newFormula(f)}
+	if p.Accept(',') {
+		err = p.List(')', func() error { return p.argument(leaf) })
+	} else if !p.Accept(')') {
+		err = p.Expected("an operator, ',' or ')'")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return leaf, p.checkStarts(f, leaf)
+}
+
+// checkStarts returns an error about the first name of a formula that is neither
+// known nor given a start value.
+func (p *parser) checkStarts(f *formula, leaf *Leaf) (err error) {
+	known := append(variableNames(), piName)
+	f.visit(func(g *formula) {
+		if err == nil && g.isParameter() && leaf.Start[g.name] == nil {
+			hint := suggest.DidYouMean(g.name, append(known, slices.Sorted(maps.Keys(leaf.Start))...))
+			err = p.Fail(g.pos, "%q is not a variable%s: the variables are %s; a parameter needs a start value, %s=1", g.name, hint, strings.Join(known, ", "), g.name)
+		}
+	})
+	return err
 }

@@ -3,132 +3,13 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
+	"strings"
+	"sync"
 
 	"gpfit/internal/code"
 	"gpfit/internal/pair"
 )
-
-// FeatureKind is the formula of a [Feature].
-type FeatureKind uint8
-
-// The kinds of features, with sums over the columns c = Dims[q] and
-// Δ_c = x_c − x'_c. Each column has the weight w_c = 1 if Param < 0, and
-// otherwise 1/θ[Param+q]², or 1/θ[Param+q] for Differences.
-const (
-	// SquaredDistance is Σ_c w_c Δ_c².
-	SquaredDistance FeatureKind = iota
-	// InnerProduct is Σ_c w_c x_c x'_c.
-	InnerProduct
-	// SinSquares is Σ_c w_c sin²(πΔ_c/p_c), with p_c = θ[Period] for all columns if
-	// Periods = 1, and θ[Period+q] otherwise. Reduce Δ_c/p_c to [−½, ½], which is
-	// exact, before multiplying by π.
-	SinSquares
-	// Differences is Σ_c w_c Δ_c, the phase of a wave in turns.
-	Differences
-	// Mismatches is Σ_c w_c [x_c ≠ x'_c].
-	Mismatches
-	// First is Σ_c x_c and Second is Σ_c x'_c, both without weights.
-	First
-	Second
-	// FirstNorm is Σ_c w_c x_c² and SecondNorm is Σ_c w_c x'_c².
-	FirstNorm
-	SecondNorm
-	// SinePhases is Σ_c u sin(2πu) with u = Δ_c/p_c, without weights. It belongs to
-	// a SinSquares with one period and no weights: it is proportional to the
-	// derivative of that feature by the log of the period. It occurs only in
-	// gradients.
-	SinePhases
-)
-
-// Feature is a quantity of a pair of points. Leaves share equal features.
-type Feature struct {
-	Kind FeatureKind
-	// Dims are columns of X (positions, not labels).
-	Dims []int
-	// Param is the offset in θ of the first of len(Dims) parameters that the
-	// columns are divided by, or −1.
-	Param int
-	// Period is the offset in θ of the first of Periods (1 or len(Dims)) periods of
-	// SinSquares and SinePhases; other kinds ignore it.
-	Period, Periods int
-}
-
-// Power returns the power of the parameters at Param that divides the columns.
-func (f *Feature) Power() int {
-	if f.Kind == Differences {
-		return 1
-	}
-	return 2
-}
-
-// OnePeriod reports whether f is a SinSquares whose derivative by its only period
-// is a feature.
-func (f *Feature) OnePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
-
-// Kind is the meaning of a parameter; start values and bounds depend on it.
-type Kind uint8
-
-// The kinds of kernel parameters.
-const (
-	// Lengthscale divides distances and is in units of the (scaled) inputs.
-	Lengthscale Kind = iota + 1
-	// Variance is in squared units of the (scaled) target.
-	Variance
-	// Period is in units of the (scaled) inputs.
-	Period
-	// Shape is a number of order one without units, such as α or the lengthscale of
-	// periodic, which divides a sine.
-	Shape
-	// Offset is a constant that is added to an inner product, as in poly. The text of a
-	// kernel may set it to 0; it is then no parameter.
-	Offset
-	// InnerScale is a lengthscale whose square divides inner products.
-	InnerScale
-	// Weight is a signal variance that multiplies another one, so it has no units.
-	Weight
-)
-
-// Units are the exponents that convert a parameter between units of the data:
-// multiply a parameter for scaled data by (scale of the target)^Target · (scale of
-// its column)^Input to get the parameter for original units.
-type Units struct{ Target, Input float64 }
-
-// Param is one parameter of a program, a scalar or, with ARD, a vector. All
-// elements are positive.
-type Param struct {
-	// Name is a name such as "lengthscale", or a path in a composite,
-	// "k1.lengthscale".
-	Name string
-	Kind Kind
-	// Offset and Size are its position and length in θ.
-	Offset, Size int
-	// Vector distinguishes an ARD parameter of one column from a scalar.
-	Vector bool
-	// Dims are the columns of X (positions) that it belongs to, nil if none. The
-	// Dims of a signal variance are those of the only linear leaf of its product,
-	// if Units depend on them.
-	Dims []int
-	// Units converts it to other units.
-	Units Units
-	// Start holds Size values given in the text, or is nil.
-	Start []float64
-	// labels name the elements of a vector: the columns' labels.
-	labels []int
-}
-
-// ElementNames returns the name of every element: "lengthscale", or
-// "lengthscale[0]", "lengthscale[1]", … for a vector.
-func (p Param) ElementNames() []string {
-	if !p.Vector {
-		return []string{p.Name}
-	}
-	names := make([]string, p.Size)
-	for i := range names {
-		names[i] = p.Name + "[" + strconv.Itoa(p.labels[i]) + "]"
-	}
-	return names
-}
 
 // Program is a compiled covariance function on points of D columns. It consists of
 // features of a pair and operations on them. It is immutable and safe for
@@ -148,9 +29,7 @@ type Program struct {
 	Params    []Param
 	NumParams int
 	// Zeros are the names of the offsets that are the constant 0; θ does not have them.
-	Zeros []string
-	// terms are the terms of the outermost sum.
-	terms    []termRange
+	Zeros    []string
 	gradient func() *Gradient
 	graph    *pair.Graph
 	root     *Node
@@ -201,4 +80,102 @@ func (p *Program) kindAt(index int) Kind {
 		}
 	}
 	return 0
+}
+
+// finish compiles the value. The derivatives are compiled when they are first
+// needed.
+func (p *Program) finish() error {
+	f, err := p.graph.Compile(p.root, false, 0, 0)
+	if err != nil {
+		return &CompileError{Msg: err.Error()}
+	}
+	p.List, p.Value = f.List, f.Value
+	p.gradient = sync.OnceValue(func() *Gradient {
+		pair.Building.Lock()
+		defer pair.Building.Unlock()
+		f, err := p.graph.Compile(p.root, true, len(p.Features), p.NumParams)
+		if err != nil {
+			// Unreachable: every op of package pair is differentiable once.
+			panic(fmt.Sprintf("kernel: %s: %v", p.Text, err))
+		}
+		return newGradient(p.Features, p.NumParams, f)
+	})
+	return nil
+}
+
+// Gradient returns the derivatives. They are compiled on the first call.
+func (p *Program) Gradient() *Gradient { return p.gradient() }
+
+// Expression returns the covariance function of a pair and its derivatives, as the
+// nodes of a Gorgonia graph that the program was compiled from.
+func (p *Program) Expression() *pair.Expression {
+	p.gradient()
+	return p.graph.Differentiated()
+}
+
+// Stationary reports whether the program depends only on the differences of points,
+// so that its diagonal is constant.
+func (p *Program) Stationary() bool {
+	return !slices.ContainsFunc(p.Features, func(f Feature) bool {
+		switch f.Kind {
+		case SquaredDistance, SinSquares, Differences, Mismatches:
+			return false
+		}
+		return true
+	})
+}
+
+// CompileError reports an expression that does not fit the data.
+type CompileError struct {
+	Msg string
+	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of
+	// the faulty part. Text is empty if the error is not about a part of an
+	// expression.
+	Text string
+	Pos  int
+}
+
+// Error returns the message, the expression and a mark below the faulty part.
+func (e *CompileError) Error() string {
+	if e.Text == "" {
+		return "kernel: " + e.Msg
+	}
+	return (&ParseError{What: "kernel", Text: e.Text, Pos: e.Pos, Msg: e.Msg}).Error()
+}
+
+// Columns returns the labels 0 … d−1, the usual second argument of [Compile].
+func Columns(d int) []int {
+	labels := make([]int, d)
+	for i := range labels {
+		labels[i] = i
+	}
+	return labels
+}
+
+// FeatureName describes a feature: its kind, its columns and its parameters. label names
+// the columns.
+func (p *Program) FeatureName(index int, label func(column int) string) string {
+	f := p.Features[index]
+	columns := make([]string, len(f.Dims))
+	for i, c := range f.Dims {
+		columns[i] = label(c)
+	}
+	name := titles[f.Kind] + " [" + strings.Join(columns, " ") + "]"
+	if q := p.paramAt(f.Param); q != nil {
+		name += " over " + q.Name + strings.Repeat("²", f.Power()-1)
+	}
+	if f.Kind == SinSquares || f.Kind == SinePhases {
+		name += " by " + p.paramAt(f.Period).Name
+	}
+	return name
+}
+
+// paramAt returns the parameter that begins at an offset in θ.
+func (p *Program) paramAt(offset int) *Param {
+	for i := range p.Params {
+		if p.Params[i].Offset == offset {
+			return &p.Params[i]
+		}
+	}
+	return nil
 }

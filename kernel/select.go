@@ -194,18 +194,21 @@ func (s *selection) linear(dst int, v *code.Value) int {
 }
 
 // product computes a Product, from a smaller computed one if possible.
-func (s *selection) product(v *code.Value) int {
+func (s *selection) product(v *code.Value) int { return s.multiply(s.factorRows(v)) }
+
+// factorRows returns rows whose product is a Product.
+func (s *selection) factorRows(v *code.Value) []int {
 	left := map[code.ID]int{}
 	for i, a := range v.Args {
 		left[a] = v.Powers[i]
 	}
 	rows := s.knownPart(v, left)
-	for i, a := range v.Args {
+	for _, a := range v.Args {
 		if p := left[a]; p != 0 {
-			rows = append(rows, s.power(v.Args[i], p))
+			rows = append(rows, s.power(a, p))
 		}
 	}
-	return s.multiply(rows)
+	return rows
 }
 
 func (s *selection) multiply(rows []int) int {
@@ -417,21 +420,10 @@ func (s *selection) sum(v code.ID) {
 		s.emit(t)
 		return
 	}
-	left := map[code.ID]int{}
-	for i, a := range value.Args {
-		left[a] = value.Powers[i]
-	}
-	rows := s.knownPart(value, left)
-	for _, a := range value.Args {
-		if p := left[a]; p != 0 {
-			rows = append(rows, s.power(a, p))
-		}
-	}
-	switch len(rows) {
-	case 1:
-		t.do, t.a = doDot, rows[0]
-	default:
-		t.do, t.a, t.b = doTripleDot, rows[0], s.multiply(rows[1:])
+	rows := s.factorRows(value)
+	t.do, t.a = doDot, rows[0]
+	if len(rows) > 1 {
+		t.do, t.b = doTripleDot, s.multiply(rows[1:])
 	}
 	s.emit(t)
 }

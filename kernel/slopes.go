@@ -57,16 +57,6 @@ func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair
 	return g.Compile(root, true, features, params)
 }
 
-// moves reports whether a feature changes to first order when one point of an equal
-// pair moves. The other features have a minimum or a jump there.
-func (k FeatureKind) moves() bool {
-	switch k {
-	case InnerProduct, Differences, First, Second, FirstNorm, SecondNorm:
-		return true
-	}
-	return false
-}
-
 // kink reports whether the derivative by a squared distance grows like 1/distance.
 func (s *Slopes) kink(d code.ID) bool {
 	need := s.grad.List.Needed(d)

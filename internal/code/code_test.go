@@ -70,25 +70,28 @@ func within(x float64) func(entry) bool {
 	return func(e entry) bool { return math.Abs(e.value) < x }
 }
 
+// function returns Apply for an operation.
+func function(op Op) func(*List, ID) ID { return func(l *List, a ID) ID { return l.Apply(op, a) } }
+
 // unaries are the functions of one value with their domains.
 var unaries = []struct {
 	allowed func(entry) bool
 	of      func(l *List, a ID) ID
 	f       func(a float64) float64
 }{
-	{within(20), (*List).Exp, math.Exp},
-	{positive, (*List).Log, math.Log},
-	{positive, (*List).LogOrZero, math.Log},
-	{positive, (*List).Log1p, math.Log1p},
-	{positive, (*List).Sqrt, math.Sqrt},
-	{positive, (*List).RootInverse, func(a float64) float64 { return 1 / math.Sqrt(a) }},
-	{within(20), (*List).Sine, func(a float64) float64 { return math.Sin(2 * math.Pi * a) }},
-	{within(20), (*List).Cosine, func(a float64) float64 { return math.Cos(2 * math.Pi * a) }},
-	{anyValue, (*List).Tanh, math.Tanh},
-	{within(0.9), (*List).Arcsine, math.Asin},
-	{anyValue, (*List).Abs, math.Abs},
-	{anyValue, (*List).Positive, func(a float64) float64 { return max(a, 0) }},
-	{anyValue, (*List).Step, func(a float64) float64 { return math.Max(0, math.Copysign(1, a)) }},
+	{within(20), function(Exp), math.Exp},
+	{positive, function(Log), math.Log},
+	{positive, function(LogOrZero), math.Log},
+	{positive, function(Log1p), math.Log1p},
+	{positive, function(Sqrt), math.Sqrt},
+	{positive, function(RootInverse), func(a float64) float64 { return 1 / math.Sqrt(a) }},
+	{within(20), function(Sine), func(a float64) float64 { return math.Sin(2 * math.Pi * a) }},
+	{within(20), function(Cosine), func(a float64) float64 { return math.Cos(2 * math.Pi * a) }},
+	{anyValue, function(Tanh), math.Tanh},
+	{within(0.9), function(Arcsine), math.Asin},
+	{anyValue, function(Abs), math.Abs},
+	{anyValue, function(Positive), func(a float64) float64 { return max(a, 0) }},
+	{anyValue, function(Step), func(a float64) float64 { return math.Max(0, math.Copysign(1, a)) }},
 	{anyValue, (*List).Neg, func(a float64) float64 { return -a }},
 	{positive, func(l *List, a ID) ID { return l.Decay(a, []float64{0.5, 1, -2}) },
 		func(a float64) float64 { t := math.Sqrt(a); return (0.5/t + 1 - 2*t) * math.Exp(-t) }},

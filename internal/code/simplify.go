@@ -284,7 +284,7 @@ func (l *List) product(m monomial) ID {
 	if !found {
 		return l.ofMonomial(m)
 	}
-	e := l.Exp(l.joinLogs(exponent, m))
+	e := l.unary(Exp, l.joinLogs(exponent, m))
 	if l.At(e).Uniform {
 		return l.scaled(e, l.ofMonomial(m))
 	}
@@ -349,4 +349,87 @@ func sortedKeys(m map[ID]int) []ID {
 	}
 	slices.SortFunc(keys, cmp.Compare[ID])
 	return keys
+}
+
+// Apply returns a function of one value: an operation from [Exp] to [Step].
+func (l *List) Apply(op Op, a ID) ID {
+	switch sign := l.At(a).Sign; {
+	case op == Sqrt:
+		return l.root(Sqrt, a, 1)
+	case op == RootInverse:
+		return l.root(RootInverse, a, -1)
+	case (op == Abs || op == Positive) && sign.NotNegative():
+		return a
+	case op == Abs && sign.NotPositive():
+		return l.Neg(a)
+	}
+	return l.unary(op, a)
+}
+
+func (l *List) unary(op Op, a ID) ID {
+	v := Value{Op: op, Args: []ID{a}}
+	if x, ok := l.number(a); ok {
+		return l.Num(apply(&v, x, 0))
+	}
+	return l.put(v)
+}
+
+// root moves a nonnegative uniform factor out of the root.
+func (l *List) root(op Op, a ID, power int) ID {
+	coef, core := l.split(a)
+	sign := l.At(coef).Sign
+	if core == None || !sign.NotNegative() || op == RootInverse && sign != Above0 {
+		return l.unary(op, a)
+	}
+	return l.times(l.unary(op, core), l.uniformRoot(coef), power)
+}
+
+// uniformRoot takes squares out of the root of a product.
+func (l *List) uniformRoot(a ID) ID {
+	m := l.monomialOf(a)
+	if m.number < 0 { // and so is the rest
+		return l.unary(Sqrt, a)
+	}
+	out, rest := monomial{math.Sqrt(m.number), map[ID]int{}}, monomial{1, map[ID]int{}}
+	for b, p := range m.powers {
+		if p%2 == 0 && l.At(b).Sign == Above0 {
+			out.powers[b] = p / 2
+		} else {
+			rest.powers[b] = p
+		}
+	}
+	if len(rest.powers) > 0 {
+		out = out.times(l.monomialOf(l.unary(Sqrt, l.ofMonomial(rest))), 1)
+	}
+	return l.ofMonomial(out)
+}
+
+// Pow returns a^b for a uniform b.
+func (l *List) Pow(a, b ID) ID {
+	x, ok := l.number(b)
+	switch {
+	case ok && x == math.Trunc(x) && math.Abs(x) <= maxPower:
+		return l.PowInt(a, int(x))
+	case ok && x == 0.5:
+		return l.Apply(Sqrt, a)
+	}
+	v := Value{Op: Power, Args: []ID{a}, Coef: []ID{b}}
+	if y, both := l.number(a); ok && both {
+		return l.Num(math.Pow(y, x))
+	}
+	return l.put(v)
+}
+
+// maxPower bounds the powers that are multiplied out.
+const maxPower = 200
+
+// Decay returns (Σ_k poly[k]·t^(k−1))·e^−t with t = √a.
+func (l *List) Decay(a ID, poly []float64) ID {
+	for len(poly) > 1 && poly[len(poly)-1] == 0 {
+		poly = poly[:len(poly)-1]
+	}
+	if len(poly) == 1 && poly[0] == 0 {
+		return l.Num(0)
+	}
+	return l.put(Value{Op: Decay, Args: []ID{a}, Poly: poly})
 }

@@ -3,9 +3,13 @@ package pair
 import (
 	"errors"
 	"fmt"
+	"hash"
+	"hash/fnv"
+	"math"
 	"strconv"
 	"sync"
 
+	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -182,54 +186,6 @@ func (g *Graph) apply(f function, nodes ...*Node) *Node {
 	return g.keep(gorgonia.ApplyOp(f, nodes...))
 }
 
-// Function is a compiled expression: the operations for its value and derivatives.
-type Function struct {
-	List *code.List
-	// Value is the expression.
-	Value code.ID
-	// ByFeature are the derivatives by the features, ByParameter those by the logs
-	// of the parameters; None means 0. Both are empty if no derivatives were
-	// requested.
-	ByFeature, ByParameter []code.ID
-}
-
-// Compile translates an expression, and on request its derivatives, to operations.
-// features and parameters are the numbers of features and parameters. A graph can
-// be differentiated only once, because Gorgonia's derivatives of a graph that
-// already has derivatives are wrong.
-func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
-	if g.err != nil {
-		return nil, g.err
-	}
-	t := translation{graph: g, list: &code.List{}, known: map[*Node]code.ID{}}
-	f := &Function{List: t.list, Value: t.value(root)}
-	if !derivatives {
-		return f, t.err
-	}
-	e, err := g.differentiate(root, features, parameters)
-	if err != nil {
-		return nil, err
-	}
-	f.ByFeature, f.ByParameter = none(features), none(parameters)
-	for _, n := range e.Inputs {
-		in := g.inputs[n]
-		if in.op == code.Feature {
-			f.ByFeature[in.index] = t.derivative(e.ByFeature[in.index])
-		} else if d := t.derivative(e.ByParameter[in.index]); d != code.None {
-			f.ByParameter[in.index] = t.list.Mul(d, t.value(n))
-		}
-	}
-	return f, errors.Join(g.err, t.err)
-}
-
-func none(n int) []code.ID {
-	out := make([]code.ID, n)
-	for i := range out {
-		out[i] = code.None
-	}
-	return out
-}
-
 // reached returns the features and parameters that an expression depends on, and
 // all its nodes, with operands first.
 func (g *Graph) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
@@ -262,4 +218,246 @@ func (g *Graph) operands(n *Node) []*Node {
 		}
 	}
 	return out
+}
+
+// Expression is a covariance function with its derivatives, as nodes.
+type Expression struct {
+	// Value is k(x, x′).
+	Value *Node
+	// ByFeature and ByParameter are its derivatives by features and parameters, nil
+	// for those that it does not depend on.
+	ByFeature, ByParameter []*Node
+	// Inputs are the features and parameters that it depends on.
+	Inputs []*Node
+	graph  *Graph
+}
+
+// Differentiated returns the expression that [Graph.Compile] differentiated, or nil
+// before that call.
+func (g *Graph) Differentiated() *Expression { return g.derived }
+
+// differentiate takes the derivatives by all inputs.
+func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression, error) {
+	if g.derived != nil {
+		return nil, errors.New("kernel: a graph can be differentiated only once")
+	}
+	wrt, _ := g.reached(root)
+	e := &Expression{Value: root, ByFeature: make([]*Node, features), ByParameter: make([]*Node, parameters), Inputs: wrt, graph: g}
+	g.derived = e
+	if len(wrt) == 0 {
+		return e, nil
+	}
+	nodes, err := gorgonia.Grad(root, wrt...)
+	if err != nil {
+		return nil, fmt.Errorf("kernel: differentiating: %w", errors.Join(g.err, err))
+	}
+	for i, n := range wrt {
+		if in := g.inputs[n]; in.op == code.Feature {
+			e.ByFeature[in.index] = nodes[i]
+		} else {
+			e.ByParameter[in.index] = nodes[i]
+		}
+	}
+	return e, nil
+}
+
+// Nodes returns the nodes of the value and the nodes that only derivatives need. In
+// both lists, operands precede the nodes that use them.
+func (e *Expression) Nodes() (value, derivatives []*Node) {
+	_, value = e.graph.reached(e.Value)
+	roots := append(append([]*Node{e.Value}, e.ByFeature...), e.ByParameter...)
+	_, all := e.graph.reached(roots...)
+	return value, all[len(value):]
+}
+
+// Operands returns the nodes that n is computed from.
+func (e *Expression) Operands(n *Node) []*Node { return e.graph.operands(n) }
+
+// Feature returns the index of the feature that n stands for, if it is a feature.
+func (e *Expression) Feature(n *Node) (index int, ok bool) {
+	in, ok := e.graph.inputs[n]
+	return in.index, ok && in.op == code.Feature
+}
+
+// Parameter returns the index in θ of the parameter that n stands for, if it is
+// one.
+func (e *Expression) Parameter(n *Node) (index int, ok bool) {
+	in, ok := e.graph.inputs[n]
+	return in.index, ok && in.op == code.Parameter
+}
+
+// Number returns the value of n if it is a constant.
+func (e *Expression) Number(n *Node) (float64, bool) {
+	if in, ok := e.graph.inputs[n]; ok {
+		return in.value, in.op == code.Number
+	}
+	return Constant(n)
+}
+
+// Constant returns the value of n if it is a Gorgonia constant.
+func Constant(n *Node) (float64, bool) {
+	if n.Op() == nil || n.Op().Arity() != 0 || n.Value() == nil {
+		return 0, false
+	}
+	x, ok := n.Value().Data().(float64)
+	return x, ok
+}
+
+const twoPi = 2 * math.Pi
+
+// function is an op on scalars for an operation of package code that Gorgonia
+// lacks, or whose Gorgonia derivative is wrong or singular at distance 0.
+type function struct {
+	graph *Graph
+	op    code.Op
+	// power is the exponent of code.Product; poly holds the coefficients of
+	// code.Decay, starting with t^−1.
+	power int
+	poly  []float64
+}
+
+var _ gorgonia.SDOp = function{}
+
+// String returns the op as a drawing shows it.
+func (f function) String() string {
+	switch f.op {
+	case code.Product:
+		return fmt.Sprintf("^ %d", f.power)
+	case code.Decay:
+		return polynomial(f.poly) + " exp(−t), t = √"
+	}
+	return names[f.op]
+}
+
+var names = map[code.Op]string{
+	code.Sqrt: "√", code.RootInverse: "1/√ or 0", code.LogOrZero: "log or 0", code.Sine: "sin 2π", code.Cosine: "cos 2π",
+	code.Arcsine: "arcsin", code.Abs: "abs", code.Positive: "positive part", code.Step: "step", code.Power: "^",
+}
+
+// Arity returns 2 for powers and 1 for all others.
+func (f function) Arity() int {
+	if f.op == code.Power {
+		return 2
+	}
+	return 1
+}
+
+// Type returns a new type each time, because Gorgonia returns it to a pool.
+func (f function) Type() hm.Type {
+	if f.op == code.Power {
+		return hm.NewFnType(tensor.Float64, tensor.Float64, tensor.Float64)
+	}
+	return hm.NewFnType(tensor.Float64, tensor.Float64)
+}
+
+func (function) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
+	return tensor.ScalarShape(), nil
+}
+
+func (function) ReturnsPtr() bool { return false }
+
+func (function) CallsExtern() bool { return false }
+
+func (function) OverwritesInput() int { return -1 }
+
+func (f function) WriteHash(h hash.Hash) {
+	fmt.Fprintf(h, "gpfit pair %d %d %x", f.op, f.power, f.poly)
+}
+
+func (f function) Hashcode() uint32 {
+	h := fnv.New32a()
+	f.WriteHash(h)
+	return h.Sum32()
+}
+
+// Do computes the function.
+func (f function) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
+	a := make([]float64, len(inputs))
+	for i, v := range inputs {
+		x, ok := v.Data().(float64)
+		if !ok {
+			return nil, fmt.Errorf("kernel: %v of %T", f, v.Data())
+		}
+		a[i] = x
+	}
+	l := &code.List{}
+	// Use a feature, which may be negative; a parameter may not.
+	root := f.code(l, l.Feat(0, code.Unknown), l.Param(1))
+	return gorgonia.NewF64(l.Evaluate(append(a, 0), a, root)[0]), nil
+}
+
+// code appends the function to a list as an operation; b is the exponent of a
+// power.
+func (f function) code(l *code.List, a, b code.ID) code.ID {
+	switch f.op {
+	case code.Product:
+		return l.PowInt(a, f.power)
+	case code.Power:
+		return l.Pow(a, b)
+	case code.Decay:
+		return l.Decay(a, f.poly)
+	}
+	return l.Apply(f.op, a)
+}
+
+// DiffWRT returns true for all inputs; a step also counts as differentiable, with
+// derivative 0.
+func (f function) DiffWRT(inputs int) []bool {
+	out := make([]bool, inputs)
+	for i := range out {
+		out[i] = true
+	}
+	return out
+}
+
+// SymDiff returns the derivatives times the adjoint of the result.
+func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
+	g, a := f.graph, inputs[0]
+	var d *Node
+	switch f.op {
+	case code.Sqrt:
+		d = g.Scale(0.5, g.apply(function{op: code.RootInverse}, a))
+	case code.RootInverse:
+		d = g.Scale(-0.5, g.PowInt(output, 3))
+	case code.Sine:
+		d = g.Scale(twoPi, g.CosineOfTurns(a))
+	case code.Cosine:
+		d = g.Scale(-twoPi, g.SineOfTurns(a))
+	case code.Arcsine:
+		d = g.apply(function{op: code.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
+	case code.Abs:
+		d = g.Sub(g.apply(function{op: code.Step}, a), g.apply(function{op: code.Step}, g.Neg(a)))
+	case code.Positive:
+		d = g.apply(function{op: code.Step}, a)
+	case code.Step:
+		d = g.Number(0)
+	case code.LogOrZero:
+		d = g.PowInt(a, -1)
+	case code.Product:
+		d = g.Scale(float64(f.power), g.PowInt(a, f.power-1))
+	case code.Power:
+		return f.powerDiff(inputs, output, adjoint)
+	case code.Decay:
+		if f.poly[0] == 0 {
+			d = g.apply(function{op: code.Decay, poly: decaySlope(f.poly)}, a)
+		}
+	}
+	if d == nil {
+		return nil, errNotTwice
+	}
+	return gorgonia.Nodes{g.Mul(adjoint, d)}, g.err
+}
+
+// errNotTwice reports a function with a kink at distance 0.
+var errNotTwice = errors.New("the function has no second derivative at distance 0")
+
+// powerDiff returns ∂a^b/∂a = b·a^b/a and ∂a^b/∂b = a^b log a. At a = 0 both count
+// as 0, the first through 1/√a; for distances this is the mean of both one-sided
+// derivatives.
+func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
+	g, a, b := f.graph, inputs[0], inputs[1]
+	inverse := g.Square(g.apply(function{op: code.RootInverse}, a))
+	byBase := g.Mul(b, output, inverse)
+	byExponent := g.Mul(output, g.apply(function{op: code.LogOrZero}, a))
+	return gorgonia.Nodes{g.Mul(adjoint, byBase), g.Mul(adjoint, byExponent)}, g.err
 }

@@ -1,7 +1,11 @@
 package pair
 
 import (
+	"errors"
 	"fmt"
+	"strings"
+
+	"gorgonia.org/gorgonia"
 
 	"gpfit/internal/code"
 )
@@ -74,54 +78,195 @@ func (t *translation) node(n *Node) code.ID {
 func (t *translation) builtIn(n *Node, args []code.ID) code.ID {
 	l, a, b := t.list, args[0], args[len(args)-1]
 	name := opName(n.Op())
+	binary := map[string]func(*code.List, code.ID, code.ID) code.ID{
+		"+": (*code.List).Add, "-": (*code.List).Sub, "⊙": (*code.List).Mul, "÷": (*code.List).Div, "^": (*code.List).Pow,
+	}[name]
 	switch {
-	case len(args) == 2 && name == "+":
-		return l.Add(a, b)
-	case len(args) == 2 && name == "-":
-		return l.Sub(a, b)
-	case len(args) == 2 && name == "⊙":
-		return l.Mul(a, b)
-	case len(args) == 2 && name == "÷":
-		return l.Div(a, b)
-	case len(args) == 2 && name == "^":
-		return l.Pow(a, b)
+	case len(args) == 2 && binary != nil:
+		return binary(l, a, b)
 	case len(args) != 1:
 		return code.None
+	}
+	if op, ok := unary[name]; ok {
+		return l.Apply(op, a)
+	}
+	if power, ok := powers[name]; ok {
+		return l.PowInt(a, power)
 	}
 	switch name {
 	case "neg":
 		return l.Neg(a)
-	case "exp":
-		return l.Exp(a)
 	case "expm1":
-		return l.Sub(l.Exp(a), l.Num(1))
-	case "ln":
-		return l.Log(a)
-	case "log1p":
-		return l.Log1p(a)
-	case "square":
-		return l.PowInt(a, 2)
-	case "cube":
-		return l.PowInt(a, 3)
-	case "inv":
-		return l.PowInt(a, -1)
-	case "sqrt":
-		return l.Sqrt(a)
+		return l.Sub(l.Apply(code.Exp, a), l.Num(1))
 	case "sin":
-		return l.Sine(l.Mul(l.Num(1/twoPi), a))
+		return l.Apply(code.Sine, l.Mul(l.Num(1/twoPi), a))
 	case "cos":
-		return l.Cosine(l.Mul(l.Num(1/twoPi), a))
-	case "tanh":
-		return l.Tanh(a)
-	case "abs":
-		return l.Abs(a)
+		return l.Apply(code.Cosine, l.Mul(l.Num(1/twoPi), a))
 	case "sign":
-		return l.Sub(l.Step(a), l.Step(l.Neg(a)))
+		return l.Sub(l.Apply(code.Step, a), l.Apply(code.Step, l.Neg(a)))
 	case "softplus": // Gorgonia's form of log1p(exp(a)), with derivative sigmoid
-		return l.Add(l.Positive(a), l.Log1p(l.Exp(l.Neg(l.Abs(a)))))
+		return l.Add(l.Apply(code.Positive, a), l.Apply(code.Log1p, l.Apply(code.Exp, l.Neg(l.Apply(code.Abs, a)))))
 	case "sigmoid":
 		half := l.Num(0.5)
-		return l.Add(half, l.Mul(half, l.Tanh(l.Mul(half, a))))
+		return l.Add(half, l.Mul(half, l.Apply(code.Tanh, l.Mul(half, a))))
 	}
 	return code.None
+}
+
+// unary and powers are the ops of Gorgonia that one operation replaces.
+var (
+	unary = map[string]code.Op{
+		"exp": code.Exp, "ln": code.Log, "log1p": code.Log1p, "sqrt": code.Sqrt, "tanh": code.Tanh, "abs": code.Abs,
+	}
+	powers = map[string]int{"square": 2, "cube": 3, "inv": -1}
+)
+
+// Function is a compiled expression: the operations for its value and derivatives.
+type Function struct {
+	List *code.List
+	// Value is the expression.
+	Value code.ID
+	// ByFeature are the derivatives by the features, ByParameter those by the logs
+	// of the parameters; None means 0. Both are empty if no derivatives were
+	// requested.
+	ByFeature, ByParameter []code.ID
+}
+
+// Compile translates an expression, and on request its derivatives, to operations.
+// features and parameters are the numbers of features and parameters. A graph can
+// be differentiated only once, because Gorgonia's derivatives of a graph that
+// already has derivatives are wrong.
+func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	t := translation{graph: g, list: &code.List{}, known: map[*Node]code.ID{}}
+	f := &Function{List: t.list, Value: t.value(root)}
+	if !derivatives {
+		return f, t.err
+	}
+	e, err := g.differentiate(root, features, parameters)
+	if err != nil {
+		return nil, err
+	}
+	f.ByFeature, f.ByParameter = none(features), none(parameters)
+	for _, n := range e.Inputs {
+		in := g.inputs[n]
+		if in.op == code.Feature {
+			f.ByFeature[in.index] = t.derivative(e.ByFeature[in.index])
+		} else if d := t.derivative(e.ByParameter[in.index]); d != code.None {
+			f.ByParameter[in.index] = t.list.Mul(d, t.value(n))
+		}
+	}
+	return f, errors.Join(g.err, t.err)
+}
+
+func none(n int) []code.ID {
+	out := make([]code.ID, n)
+	for i := range out {
+		out[i] = code.None
+	}
+	return out
+}
+
+// Symbol returns the sign or word for an op in a drawing. The op can come from
+// Gorgonia or from this package.
+func Symbol(op gorgonia.Op) string {
+	if f, ok := op.(function); ok {
+		return f.String()
+	}
+	text := op.String()
+	name := opName(op)
+	if s, ok := symbols[name]; ok {
+		return s
+	}
+	switch {
+	case strings.HasPrefix(text, "Σ"):
+		return "Σ"
+	case strings.HasPrefix(text, "Repeat"):
+		return "repeat"
+	case strings.HasPrefix(text, "Reshape"):
+		return "reshape"
+	case strings.HasPrefix(text, "T["):
+		return element(text)
+	case strings.Contains(text, " × ") || strings.Contains(text, " ⋅ "):
+		return text // of matrices and vectors
+	}
+	return name
+}
+
+// element returns the text for an op that slices, T[from:to:step...], or that adds
+// to a slice.
+func element(text string) string {
+	from, _, _ := strings.Cut(strings.TrimPrefix(text, "T["), ":")
+	if strings.Contains(text, "+=") {
+		return "put at element " + from
+	}
+	return "element " + from
+}
+
+var symbols = map[string]string{
+	"-": "−", "⊙": "×", "neg": "negate", "ln": "log", "square": "^ 2", "cube": "^ 3", "inv": "1 ÷", "sqrt": "√", "invSqrt": "1/√",
+}
+
+// opName returns the name of an op in package gorgonia.
+func opName(op gorgonia.Op) string {
+	name, _, _ := strings.Cut(op.String(), " ")
+	return name
+}
+
+// Raise translates a value of a list to an expression in a new graph. It makes
+// second derivatives possible, because Gorgonia differentiates a graph only once.
+func Raise(list *code.List, root code.ID) (*Graph, *Node) {
+	g := NewGraph()
+	need, nodes := list.Needed(root), make([]*Node, len(list.Values))
+	for id := range list.Values {
+		if need[id] {
+			nodes[id] = g.raise(&list.Values[id], nodes)
+		}
+	}
+	return g, nodes[root]
+}
+
+func (g *Graph) raise(v *code.Value, nodes []*Node) *Node {
+	switch v.Op {
+	case code.Number:
+		return g.Number(v.Number)
+	case code.Parameter:
+		return g.Parameter(v.Index, "θ")
+	case code.Feature:
+		return g.Feature(v.Index, "feature", v.Sign)
+	case code.Sum:
+		sum := g.Number(0)
+		if v.Offset != code.None {
+			sum = nodes[v.Offset]
+		}
+		for i, a := range v.Args {
+			sum = g.Add(sum, g.Mul(nodes[v.Coef[i]], nodes[a]))
+		}
+		return sum
+	case code.Product:
+		product := g.Number(1)
+		if v.Uniform {
+			product = g.Number(v.Number)
+		}
+		for i, a := range v.Args {
+			product = g.Mul(product, g.PowInt(nodes[a], v.Powers[i]))
+		}
+		return product
+	}
+	a := nodes[v.Args[0]]
+	switch v.Op {
+	case code.Exp:
+		return g.Exp(a)
+	case code.Log:
+		return g.Log(a)
+	case code.Log1p:
+		return g.Log1p(a)
+	case code.Tanh:
+		return g.Tanh(a)
+	case code.Power:
+		return g.Pow(a, nodes[v.Coef[0]])
+	}
+	return g.apply(function{op: v.Op, poly: v.Poly}, a)
 }

@@ -284,3 +284,17 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 	}
 	k.gradient.Assemble(grad, k.gradient.Factors(nil, inverse, values), sums)
 }
+
+// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a
+// column of X take stageBytes: first those of the rows, then those of the columns.
+const (
+	tileRows   = 64
+	tileCols   = 32
+	stageBytes = 8 * (tileRows + tileCols)
+	// maxResident is the number of columns of X that shared memory holds. With more
+	// columns, the kernel reads coordinates from device memory.
+	maxResident = 32
+	redBytes    = 8 * group * Threads
+)
+
+func (k *Kernel) resident() bool { return len(k.columns) <= maxResident }

@@ -2,23 +2,10 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 
 	"gpfit/internal/code"
 )
-
-// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a
-// column of X take stageBytes: first those of the rows, then those of the columns.
-const (
-	tileRows   = 64
-	tileCols   = 32
-	stageBytes = 8 * (tileRows + tileCols)
-	// maxResident is the number of columns of X that shared memory holds. With more
-	// columns, the kernel reads coordinates from device memory.
-	maxResident = 32
-	redBytes    = 8 * group * Threads
-)
-
-func (k *Kernel) resident() bool { return len(k.columns) <= maxResident }
 
 // body is the text of an entry during writing. In a pass a thread has rows × cols
 // pairs; pair p is in row p / cols, column p mod cols.
@@ -245,4 +232,48 @@ func (b *body) ofCols(values []string) vec {
 		out[p] = values[p%b.cols]
 	}
 	return out
+}
+
+// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one
+// argument share.
+type decayed struct{ root, exp, small vec }
+
+// lifetimes records how many numbers of a pair are held at a time.
+type lifetimes struct {
+	clock       int
+	first, last map[any]int
+}
+
+func (l *lifetimes) born(what any) {
+	if l.first == nil {
+		l.first, l.last = map[any]int{}, map[any]int{}
+	}
+	l.clock++
+	l.first[what], l.last[what] = l.clock, l.clock
+}
+
+func (l *lifetimes) used(what any) {
+	l.clock++
+	if l.last != nil {
+		l.last[what] = l.clock
+	}
+}
+
+// most returns the largest number of values held at a time.
+func (l *lifetimes) most() int {
+	var events []int // births are even, ends the odd numbers after them
+	for what, t := range l.first {
+		events = append(events, 2*t, 2*l.last[what]+1)
+	}
+	slices.Sort(events)
+	now, most := 0, 0
+	for _, e := range events {
+		if e%2 == 1 {
+			now--
+			continue
+		}
+		now++
+		most = max(most, now)
+	}
+	return most
 }

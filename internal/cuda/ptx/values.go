@@ -7,10 +7,6 @@ import (
 	"gpfit/internal/code"
 )
 
-// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one
-// argument share.
-type decayed struct{ root, exp, small vec }
-
 // uniform returns a uniform value as an operand.
 func (b *body) uniform(v code.ID) string {
 	if value := b.k.list.At(v); value.Op == code.Number {
