@@ -3,7 +3,7 @@
 //
 // Each covariance function is written once, as a Gorgonia expression of parameters
 // and of features of a pair of points (a squared distance, an inner product, …).
-// families.go defines the built-in families, and you can define your own [Family]
+// family.go defines the built-in families, and you can define your own [Family]
 // in the same way. Gorgonia differentiates the expression, and the package compiles
 // value and derivatives to operations that the CPU and the GPU run. No derivative
 // of a covariance function is written by hand.
@@ -35,8 +35,8 @@
 //	constant       1; accepts dims and ard without effect
 //
 // Every leaf takes `dims=`, `ard`, and its parameters and signal_variance as start
-// values. You can write other functions as a formula (formula.go and the files
-// after it),
+// values. You can write other functions as a formula (formula.go,
+// formulaparse.go),
 //
 //	formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)
 //

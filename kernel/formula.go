@@ -15,9 +15,8 @@ import (
 //
 // Its names are variables, which stand for features of the pair, functions, and
 // parameters, each of which needs a start value. Each formula becomes a separate
-// [Family]: formula.go defines and prints the tree, formulaparse.go reads it,
-// formulabuild.go builds its function, and formulaunits.go finds the units of its
-// parameters.
+// [Family]: this file prints the tree, builds its function and finds the units of its
+// parameters; formulaparse.go reads it.
 const formulaName = "formula"
 
 // formula is a node of a formula's tree: an operation and its arguments.
