@@ -7,6 +7,7 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/internal/score"
 )
 
 // Curves are fits over the only input: to the training rows of a hold-out, or to all rows.
@@ -88,7 +89,7 @@ func (r *runner) curve(ctx context.Context, e entrant, data fit.Data, scaled *fi
 		if known {
 			break
 		}
-		out.Lower, out.Upper = append(out.Lower, p.mean[i]-z95*std), append(out.Upper, p.mean[i]+z95*std)
+		out.Lower, out.Upper = append(out.Lower, p.mean[i]-score.Z95*std), append(out.Upper, p.mean[i]+score.Z95*std)
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gpfit/fit"
+	"gpfit/internal/score"
 )
 
 // TestCurves compares curves with the method that draws them.
@@ -31,8 +32,8 @@ func TestCurves(t *testing.T) {
 	}
 	for i, x := range c.X {
 		near(t, "mean", &line.Mean[i], 0.5*x)
-		near(t, "lower", &line.Lower[i], 0.5*x-2*z95)
-		near(t, "upper", &line.Upper[i], 0.5*x+2*z95)
+		near(t, "lower", &line.Lower[i], 0.5*x-2*score.Z95)
+		near(t, "upper", &line.Upper[i], 0.5*x+2*score.Z95)
 	}
 	if first, last := c.X[0], c.X[len(c.X)-1]; first >= 0 || last <= 19 {
 		t.Errorf("the curves run from %v to %v", first, last)

@@ -106,7 +106,8 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 	if e.Folds < folds {
 		return Ranked{Method: method, Status: Unfinished}
 	}
-	e.Rows, e.RMSE, e.NLPD, e.Coverage95 = len(e.rows.squares), e.rows.rmse(), e.rows.nlpd(), e.rows.coverage()
+	e.Rows = len(e.rows.misses)
+	e.RMSE, e.NLPD, e.Coverage95 = e.rows.scores()
 	e.RMSEStandardized = fit.Finite(*e.RMSE / r.scale())
 	if e.NLPD != nil {
 		e.NLPDStandardized = fit.Finite(*e.NLPD - math.Log(r.scale()))
@@ -160,7 +161,11 @@ func (r *runner) losses(e *Ranked) losses {
 	if r.opts.RankBy == ByNLPD {
 		return losses{values: e.rows.densities}
 	}
-	return losses{values: e.rows.squares, root: true}
+	l := losses{root: true}
+	for _, miss := range e.rows.misses {
+		l.values = append(l.values, miss*miss)
+	}
+	return l
 }
 
 // pairing describes the rows of the first folds, in the order of their scores.

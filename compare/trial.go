@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit"
 	"gpfit/gp"
+	"gpfit/internal/score"
 )
 
 // The values of Trial.Status and Ranked.Status.
@@ -45,15 +46,12 @@ type Trial struct {
 
 func (t *Trial) done() bool { return t.Status == Done }
 
-// rowScores holds the scores of held-out rows: squared errors and, unless the method has no
-// density, negative log densities and whether the target is in its 95 % interval.
+// rowScores holds the errors of held-out rows and, unless the method has no density, the
+// negative log densities and whether the target is in its 95 % interval.
 type rowScores struct {
-	squares, densities []float64
-	inside             []bool
+	misses, densities []float64
+	inside            []bool
 }
-
-// z95 is the 97.5 % point of the standard normal distribution.
-const z95 = 1.959963984540054
 
 // newRowScores scores predictions of the targets y.
 func newRowScores(p prediction, y []float64) (rowScores, error) {
@@ -63,38 +61,40 @@ func newRowScores(p prediction, y []float64) (rowScores, error) {
 		if fit.Finite(diff*diff) == nil {
 			return s, errors.New("a prediction is not a finite number, or its square is not")
 		}
-		s.squares = append(s.squares, diff*diff)
+		s.misses = append(s.misses, diff)
 		if p.std == nil {
 			continue
 		}
 		if !(p.std[i] >= 0) {
 			return s, errors.New("the variance of a prediction is negative or not a number")
 		}
-		s.densities = append(s.densities, fit.NegLogDensity(diff, p.std[i]))
-		s.inside = append(s.inside, math.Abs(diff) <= z95*p.std[i])
+		s.densities = append(s.densities, score.Normal{Mean: p.mean[i], Std: p.std[i]}.NegLog(v))
+		s.inside = append(s.inside, math.Abs(diff) <= score.Z95*p.std[i])
 	}
 	return s, nil
 }
 
 // add appends the scores of other rows.
 func (s *rowScores) add(o rowScores) {
-	s.squares = append(s.squares, o.squares...)
+	s.misses = append(s.misses, o.misses...)
 	s.densities = append(s.densities, o.densities...)
 	s.inside = append(s.inside, o.inside...)
 }
 
-// rmse, nlpd and coverage are the scores of all rows together, nil if they are undefined.
-func (s *rowScores) rmse() *float64 { return fit.Finite(math.Sqrt(mean(s.squares))) }
-func (s *rowScores) nlpd() *float64 { return fit.Finite(mean(s.densities)) }
-
-func (s *rowScores) coverage() *float64 {
-	count := 0.0
-	for _, in := range s.inside {
-		if in {
-			count++
+// scores returns the scores of all rows together, nil if they are undefined.
+func (s *rowScores) scores() (rmse, nlpd, coverage *float64) {
+	var sum score.Tally
+	for i, miss := range s.misses {
+		if s.densities == nil {
+			sum.Add(miss, 0)
+			continue
 		}
+		sum.Add(miss, s.densities[i], s.inside[i])
 	}
-	return fit.Finite(count / float64(len(s.inside)))
+	if s.densities != nil {
+		nlpd, coverage = fit.Finite(sum.NLPD()), fit.Finite(sum.Coverage(0))
+	}
+	return fit.Finite(sum.RMSE()), nlpd, coverage
 }
 
 // mean returns the mean of v, NaN of nothing.
@@ -135,7 +135,8 @@ func try(ctx context.Context, e entrant, data fit.Data, scaled *fit.ScaledRows) 
 	if err != nil {
 		return failed(err)
 	}
-	t.Status, t.RMSE, t.NLPD, t.Coverage95 = Done, t.rows.rmse(), t.rows.nlpd(), t.rows.coverage()
+	t.Status = Done
+	t.RMSE, t.NLPD, t.Coverage95 = t.rows.scores()
 	return t, nil
 }
 

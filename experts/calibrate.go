@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/score"
 	"gpfit/kernel"
 )
 
@@ -160,8 +161,7 @@ func (l *leftOut) heat(temperature float64) {
 
 // score returns the scores of a rule, at the temperatures of the committees.
 func (l *leftOut) score(rule Rule) RuleScore {
-	s := RuleScore{Combine: rule, Rows: l.rows}
-	count := float64(l.rows * l.targets)
+	var sum score.Tally
 	for j := range l.rows {
 		variance, means := max(l.committee[j].prior-l.own.reductions[j], leastShare*l.committee[j].prior), l.own.means
 		if rule == RBCM {
@@ -169,20 +169,12 @@ func (l *leftOut) score(rule Rule) RuleScore {
 		}
 		variance += l.noise[j]
 		for q := range l.targets {
-			miss := l.residual[q*l.rows+j] - means[q*l.rows+j]
-			s.RMSE += miss * miss / count
-			s.NLPD += (0.5*math.Log(2*math.Pi*variance) + miss*miss/(2*variance)) / count
-			if math.Abs(miss) <= quantile975*math.Sqrt(variance) {
-				s.Coverage95 += 1 / count
-			}
+			p, miss := score.Normal{Std: math.Sqrt(variance)}, l.residual[q*l.rows+j]-means[q*l.rows+j]
+			sum.Add(miss, p.NegLog(miss), math.Abs(miss) <= score.Z95*p.Std)
 		}
 	}
-	s.RMSE = math.Sqrt(s.RMSE)
-	return s
+	return RuleScore{rule, l.rows, sum.RMSE(), sum.NLPD(), sum.Coverage(0)}
 }
-
-// quantile975 is the 97.5 % point of the standard normal distribution.
-const quantile975 = 1.959963984540054
 
 // The range of temperatures.
 const (

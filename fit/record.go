@@ -1,6 +1,10 @@
 package fit
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"gpfit/gp"
+)
 
 // ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside
 // the model.
@@ -45,7 +49,7 @@ type UpdateReport struct {
 	NLMLBefore float64 `json:"nlml_before"`
 	NLML       float64 `json:"nlml"`
 	// NewRows compares the new rows of each target with what the model predicted.
-	NewRows []NewRowScores `json:"new_rows"`
+	NewRows []gp.ExtensionScores `json:"new_rows"`
 	// Advice holds the reasons to tune the parameters again; none if there is no need.
 	Advice []string `json:"advice"`
 	// Retuned says that the parameters were tuned on all rows after this.
@@ -55,16 +59,4 @@ type UpdateReport struct {
 	Seconds   float64  `json:"seconds"`
 	// Fit is the report of the new parameters, if they were tuned.
 	Fit *Report `json:"fit,omitempty"`
-}
-
-// NewRowScores are the scores of [gp.ExtensionScores].
-type NewRowScores struct {
-	Target     string  `json:"target"`
-	RMSE       float64 `json:"rmse"`
-	NLPD       float64 `json:"nlpd"`
-	Coverage95 float64 `json:"coverage95"`
-	// Deviance has a χ² distribution with a degree of freedom for each row if the model is
-	// right; PValue is two-sided.
-	Deviance float64 `json:"deviance"`
-	PValue   float64 `json:"p_value"`
 }

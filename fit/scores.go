@@ -10,32 +10,22 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/score"
 )
 
 // newTestScores scores predictions of held-out targets y; scale is the standard
 // deviation of the training targets.
 func newTestScores(p *gp.Prediction, y []float64, scale float64) *TestScores {
-	s := TestScores{N: len(y)}
-	nlpd := 0.0
+	var sum score.Tally
 	for i, v := range y {
-		err, std := v-p.Mean[i], p.Std[i]
-		s.RMSE += err * err
-		if density := NegLogDensity(err, std); math.IsInf(density, 1) {
-			nlpd = density // no density at the target
-		} else {
-			nlpd += density
-		}
-		if v >= p.Lower95[i] && v <= p.Upper95[i] {
-			s.Coverage95++
-		}
+		sum.Add(v-p.Mean[i], p.Density(i).NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i])
 	}
-	n := float64(s.N)
-	nlpd /= n
-	s.RMSE, s.NLPD, s.Coverage95 = math.Sqrt(s.RMSE/n), Number(nlpd), s.Coverage95/n
+	s := TestScores{
+		N: sum.N, RMSE: sum.RMSE(), RMSEStandardized: sum.RMSE() / scale, Coverage95: sum.Coverage(0),
+		NLPD: Number(sum.NLPD()), NLPDStandardized: Number(sum.NLPD() - math.Log(scale)),
+	}
 	s.Calibration = NewCalibration(s.Coverage95, s.N)
 	s.Verdict = verdict(s.Calibration, s.Coverage95, "held-out rows")
-	s.RMSEStandardized = s.RMSE / scale
-	s.NLPDStandardized = Number(nlpd - math.Log(scale))
 	return &s
 }
 

@@ -13,6 +13,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
+	"gpfit/internal/score"
 )
 
 // Experts with parameters of their own are jobs of their own, the parts of a job: each fits
@@ -191,7 +192,7 @@ func (j *Job) partsLeaveOneOut(ctx context.Context, p *gp.Posterior) (*LeaveOneO
 			return nil, fmt.Errorf("leave-one-out: %w", err)
 		}
 		for i, residual := range left.Residual {
-			sum += NegLogDensity(residual/scaling.YScale, left.Std[i]/scaling.YScale)
+			sum += score.Normal{Std: left.Std[i] / scaling.YScale}.NegLog(residual / scaling.YScale)
 			squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
 		}
 	}

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"math"
 	"slices"
 
 	"gpfit/gp"
@@ -90,17 +89,4 @@ func (r *ScaledRows) Inputs(rows []float64) []float64 {
 		}
 	}
 	return r.Scaling.Inputs(x)
-}
-
-// NegLogDensity returns the negative logarithm of a normal density with the standard
-// deviation std at the distance err from its mean. Without variance it is −∞ at the mean
-// and +∞ elsewhere.
-func NegLogDensity(err, std float64) float64 {
-	switch {
-	case std > 0:
-		return 0.5*math.Log(2*math.Pi*std*std) + err*err/(2*std*std)
-	case err != 0:
-		return math.Inf(1)
-	}
-	return math.Inf(-1)
 }

@@ -36,8 +36,8 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 			}
 		}
 	}
-	for _, s := range e.Targets {
-		r.NewRows = append(r.NewRows, NewRowScores{s.Name, s.RMSE, s.NLPD, s.Coverage95, s.Deviance, s.PValue})
+	r.NewRows = e.Targets
+	for _, s := range r.NewRows {
 		if s.PValue < leastPValue {
 			size := "larger"
 			if s.Deviance < float64(r.Added) {
@@ -93,7 +93,7 @@ func (r *UpdateReport) Text() string {
 	for _, s := range r.NewRows {
 		name := ""
 		if len(r.NewRows) > 1 {
-			name = " of " + s.Target
+			name = " of " + s.Name
 		}
 		fmt.Fprintf(&b, "\nnew rows%s, predicted before they were added\n", name)
 		fmt.Fprintf(&b, "%-22s %14.6g\n", "  RMSE", s.RMSE)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/device"
+	"gpfit/internal/score"
 	"gpfit/mean"
 )
 
@@ -37,14 +38,17 @@ type Extension struct {
 // ExtensionScores compares new rows with the predictions of a model that did not know
 // them, in original units. It takes the coefficients of the mean as known.
 type ExtensionScores struct {
-	Name string
+	Name string `json:"target"`
 	// RMSE, NLPD and Coverage95 refer to the prediction of each row from the earlier
 	// rows alone.
-	RMSE, NLPD, Coverage95 float64
+	RMSE       float64 `json:"rmse"`
+	NLPD       float64 `json:"nlpd"`
+	Coverage95 float64 `json:"coverage95"`
 	// Deviance is (y−μ)ᵀC⁻¹(y−μ) for the joint predictive distribution of the m rows. If
 	// the model is right, it has a χ² distribution with m degrees of freedom. PValue is
 	// the probability of a deviance as far out, on either side.
-	Deviance, PValue float64
+	Deviance float64 `json:"deviance"`
+	PValue   float64 `json:"p_value"`
 }
 
 // Extend adds rows to the model, at the same parameters and with the same scaling, and
@@ -268,19 +272,14 @@ func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64
 	}
 	for k := range t {
 		scale := after.Target(k).Scaling.YScale
-		s := ExtensionScores{Name: after.Target(k).TargetName}
-		for j := range count {
-			v, diff := variances[j], d[k*count+j]
-			s.RMSE += diff * diff * scale * scale / float64(count)
-			s.NLPD += 0.5 * (diff*diff/v + math.Log(2*math.Pi*v*scale*scale)) / float64(count)
-			if math.Abs(diff) <= z95*math.Sqrt(v) {
-				s.Coverage95 += 1 / float64(count)
-			}
-			s.Deviance += white[k*count+j] * white[k*count+j]
+		var sum score.Tally
+		deviance := 0.0
+		for j, w := range white[k*count : (k+1)*count] {
+			p, miss := score.Normal{Std: math.Sqrt(variances[j]) * scale}, d[k*count+j]*scale
+			sum.Add(miss, p.NegLog(miss), math.Abs(miss) <= score.Z95*p.Std)
+			deviance += w * w
 		}
-		s.RMSE = math.Sqrt(s.RMSE)
-		s.PValue = twoSided(s.Deviance, count)
-		e.Targets = append(e.Targets, s)
+		e.Targets = append(e.Targets, ExtensionScores{after.Target(k).TargetName, sum.RMSE(), sum.NLPD(), sum.Coverage(0), deviance, twoSided(deviance, count)})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gpfit/device"
+	"gpfit/internal/score"
 )
 
 // LeaveOneOut holds, for each training row, the prediction of its target from
@@ -114,35 +115,24 @@ type LeaveOneOutSummary struct {
 
 // Summary returns the scores of the predictions.
 func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
-	n := len(l.Target)
-	s := LeaveOneOutSummary{N: n}
-	mean := 0.0
+	var sum score.Tally
+	z50, z90, z95 := score.CentralQuantile(0.50), score.CentralQuantile(0.90), score.CentralQuantile(0.95)
+	n, mean := float64(len(l.Target)), 0.0
 	for _, y := range l.Target {
-		mean += y / float64(n)
+		mean += y / n
 	}
-	z50, z90, z95 := CentralQuantile(0.50), CentralQuantile(0.90), CentralQuantile(0.95)
-	squares, total := 0.0, 0.0
+	out, squares, total := LeaveOneOutSummary{N: len(l.Target)}, 0.0, 0.0
 	for i, r := range l.Residual {
+		z := l.Standardized[i]
+		size := math.Abs(z)
+		sum.Add(r, -l.LogDensity[i], size <= z50, size <= z90, size <= z95)
 		squares += r * r
 		total += (l.Target[i] - mean) * (l.Target[i] - mean)
-		s.NLPD -= l.LogDensity[i]
-		z := l.Standardized[i]
-		s.MeanStandardized += z
-		s.RMSStandardized += z * z
-		for _, c := range []struct {
-			count *float64
-			bound float64
-		}{{&s.Coverage50, z50}, {&s.Coverage90, z90}, {&s.Coverage95, z95}} {
-			if math.Abs(z) <= c.bound {
-				*c.count++
-			}
-		}
+		out.MeanStandardized += z
+		out.RMSStandardized += z * z
 	}
-	nf := float64(n)
-	s.RMSE, s.Q2 = math.Sqrt(squares/nf), 1-squares/total
-	s.MeanStandardized, s.RMSStandardized = s.MeanStandardized/nf, math.Sqrt(s.RMSStandardized/nf)
-	for _, v := range []*float64{&s.NLPD, &s.Coverage50, &s.Coverage90, &s.Coverage95} {
-		*v /= nf
-	}
-	return s
+	out.RMSE, out.NLPD, out.Q2 = sum.RMSE(), sum.NLPD(), 1-squares/total
+	out.Coverage50, out.Coverage90, out.Coverage95 = sum.Coverage(0), sum.Coverage(1), sum.Coverage(2)
+	out.MeanStandardized, out.RMSStandardized = out.MeanStandardized/n, math.Sqrt(out.RMSStandardized/n)
+	return out
 }

@@ -184,30 +184,3 @@ func (p *Prediction) mix(n int) {
 	}
 	p.Lower95, p.Upper95 = p.Interval(0.95)
 }
-
-// quantile returns the quantile of the mixture at row i, by bisection between the
-// smallest and the largest quantile of the parts.
-func (p *Prediction) quantile(i int, probability float64) float64 {
-	z := math.Sqrt2 * math.Erfinv(2*probability-1)
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, part := range p.Parts {
-		q := part.Mean[i] + z*part.Std[i]
-		low, high = math.Min(low, q), math.Max(high, q)
-	}
-	for range 200 {
-		middle := low + (high-low)/2
-		if middle <= low || middle >= high {
-			break
-		}
-		below := 0.0
-		for _, part := range p.Parts {
-			below += 0.5 * math.Erfc((part.Mean[i]-middle)/(part.Std[i]*math.Sqrt2))
-		}
-		if below < probability*float64(len(p.Parts)) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low + (high-low)/2
-}

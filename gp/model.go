@@ -12,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/experts"
 	"gpfit/feature"
+	"gpfit/internal/score"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -300,9 +301,6 @@ type Prediction struct {
 	Parts []*Prediction
 }
 
-// z95 is the 97.5 % point of the standard normal distribution.
-const z95 = 1.959963984540054
-
 // Predict evaluates the posterior at m rows of features, row-major with one column
 // for every name in FeatureNames, in original units: Rasmussen & Williams (2006),
 // eq. 2.25 and 2.26, or 2.41 and 2.42 if least squares found the mean's
@@ -391,8 +389,8 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 		out.Mean[i] = mean[i]*s.YScale + s.YMean
 		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
 		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
-		out.Lower95[i] = out.Mean[i] - z95*out.Std[i]
-		out.Upper95[i] = out.Mean[i] + z95*out.Std[i]
+		out.Lower95[i] = out.Mean[i] - score.Z95*out.Std[i]
+		out.Upper95[i] = out.Mean[i] + score.Z95*out.Std[i]
 	}
 	return out
 }

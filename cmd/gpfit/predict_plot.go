@@ -35,7 +35,8 @@ type predictPlot struct {
 	// user named it.
 	feature int
 	by      bool
-	band    string
+	// level is the probability of the interval in percent.
+	level string
 	// varying are the used features in which the rows differ from the first row.
 	varying []int
 	first   []float64
@@ -62,7 +63,7 @@ func (f *predictFlags) openPlot(m *gp.Model) (*predictPlot, error) {
 	case f.plotBy != "" && len(f.plotColumns) > 0:
 		return nil, exit.Usagef("--plot-by shows the rows of DATA, and --plot-column the effect of columns: give one of them")
 	}
-	p := &predictPlot{model: m, feature: m.Columns[0], band: columns.Level(f.predict.Probabilities[0]) + " % interval", targets: make([]plottedTarget, m.T())}
+	p := &predictPlot{model: m, feature: m.Columns[0], level: columns.Level(f.predict.Probabilities[0]), targets: make([]plottedTarget, m.T())}
 	var err error
 	if p.columns, err = effect.Columns(m); err != nil {
 		return nil, err
@@ -133,11 +134,10 @@ func (p *predictPlot) add(in rows.Rows, results []columns.TargetColumns) {
 	}
 	p.x = append(p.x, columns.Of(in.X, in.N, p.feature)...)
 	for t := range p.targets {
-		// The columns are mean, std, and lower and upper bound of the first interval.
-		to, c := &p.targets[t], results[t].Columns
-		to.mean = append(to.mean, c[0].Values...)
-		to.lower = append(to.lower, c[2].Values...)
-		to.upper = append(to.upper, c[3].Values...)
+		to, r := &p.targets[t], &results[t]
+		to.mean = append(to.mean, r.Values("mean")...)
+		to.lower = append(to.lower, r.Values("lower"+p.level)...)
+		to.upper = append(to.upper, r.Values("upper"+p.level)...)
 	}
 }
 
@@ -205,9 +205,9 @@ func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plot
 		data.Name = ""
 	}
 	if separate {
-		return []plotting.Layer{data, &plotting.Errors{Name: p.band, X: x, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: x, Y: mean}}
+		return []plotting.Layer{data, &plotting.Errors{Name: p.level + " % interval", X: x, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: x, Y: mean}}
 	}
-	return []plotting.Layer{&plotting.Band{Name: p.band, X: x, Lower: lower, Upper: upper}, data, &plotting.Line{Name: "mean", X: x, Y: mean}}
+	return []plotting.Layer{&plotting.Band{Name: p.level + " % interval", X: x, Lower: lower, Upper: upper}, data, &plotting.Line{Name: "mean", X: x, Y: mean}}
 }
 
 // predictor predicts rows, with an element of the result for each target.

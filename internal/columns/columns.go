@@ -36,6 +36,8 @@ type TargetColumns struct {
 	// Target is the target's name, "" if it is the only one.
 	Target  string
 	Columns []Column
+	// Prediction has the densities behind the columns; nil without variances.
+	Prediction *gp.Prediction
 	// Info holds further members of the JSON object.
 	Info map[string]any
 }
@@ -46,6 +48,16 @@ func (p *TargetColumns) Add(name string, values []float64, key ...string) {
 		key = []string{name}
 	}
 	p.Columns = append(p.Columns, Column{Name: name, Values: values, key: key})
+}
+
+// Values returns the values of the column of a name, nil without it.
+func (p *TargetColumns) Values(name string) []float64 {
+	for _, c := range p.Columns {
+		if c.Name == name {
+			return c.Values
+		}
+	}
+	return nil
 }
 
 // AddSparse adds a column in which NaN stands for a value that is not defined: an empty

@@ -75,6 +75,7 @@ func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]Tar
 
 // marginal adds the columns of a prediction.
 func (o *Predict) marginal(r *TargetColumns, m *gp.Prediction) {
+	r.Prediction = m
 	r.Add("mean", m.Mean)
 	r.Add("std", m.Std)
 	for _, probability := range o.Probabilities {

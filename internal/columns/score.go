@@ -5,6 +5,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/rows"
+	"gpfit/internal/score"
 )
 
 // Score holds the scores of predictions against observations of one target, in
@@ -25,49 +26,36 @@ type Score struct {
 }
 
 // Scorer adds up the scores of a table piece by piece. The zero value has no rows.
-type Scorer struct {
-	targets []sums
-}
+type Scorer struct{ targets []score.Tally }
 
-// sums are the sums behind a [Score].
-type sums struct {
-	n                       int
-	squared, absolute, nlpd float64
-	inside                  []int
-}
-
-// Add adds the rows in, which have observations, with their predictions.
+// Add adds the rows in, which have observations, with their predictions. A row counts as
+// covered if its observation is between the bounds that parts has for it.
 func (s *Scorer) Add(o *Predict, in rows.Rows, parts []TargetColumns) {
 	if s.targets == nil {
-		s.targets = make([]sums, len(in.Observed))
+		s.targets = make([]score.Tally, len(in.Observed))
 	}
 	for t, observed := range in.Observed {
-		one := &s.targets[t]
-		if one.inside == nil {
-			one.inside = make([]int, len(o.Probabilities))
-		}
-		for i, y := range observed {
-			if !math.IsNaN(y) {
-				one.add(o, y, parts[t].Columns, i)
+		part := &parts[t]
+		mean := part.Values("mean")
+		var lower, upper [][]float64
+		if part.Prediction != nil {
+			for _, p := range o.Probabilities {
+				lower, upper = append(lower, part.Values("lower"+Level(p))), append(upper, part.Values("upper"+Level(p)))
 			}
 		}
-	}
-}
-
-// add adds an observation and its prediction, row i of the columns mean and std.
-func (s *sums) add(o *Predict, y float64, columns []Column, i int) {
-	miss := y - columns[0].Values[i]
-	s.n++
-	s.squared += miss * miss
-	s.absolute += math.Abs(miss)
-	if o.MeanOnly {
-		return
-	}
-	std := columns[1].Values[i]
-	s.nlpd += 0.5*math.Log(2*math.Pi) + math.Log(std) + 0.5*(miss/std)*(miss/std)
-	for k, probability := range o.Probabilities {
-		if math.Abs(miss) <= gp.CentralQuantile(probability)*std {
-			s.inside[k]++
+		inside := make([]bool, len(lower))
+		for i, y := range observed {
+			if math.IsNaN(y) {
+				continue
+			}
+			nlpd := 0.0
+			if part.Prediction != nil {
+				nlpd = part.Prediction.Density(i).NegLog(y)
+			}
+			for k := range inside {
+				inside[k] = lower[k][i] <= y && y <= upper[k][i]
+			}
+			s.targets[t].Add(y-mean[i], nlpd, inside...)
 		}
 	}
 }
@@ -76,22 +64,22 @@ func (s *sums) add(o *Predict, y float64, columns []Column, i int) {
 // none.
 func (s *Scorer) Scores(o *Predict, m *gp.Model) []Score {
 	var out []Score
-	for t, one := range s.targets {
-		if one.n == 0 {
+	for t := range s.targets {
+		sum := &s.targets[t]
+		if sum.N == 0 {
 			continue
 		}
-		n := float64(one.n)
-		score := Score{Target: m.TargetNames()[t], N: one.n, RMSE: math.Sqrt(one.squared / n), MAE: one.absolute / n}
+		one := Score{Target: m.TargetNames()[t], N: sum.N, RMSE: sum.RMSE(), MAE: sum.MAE()}
 		if !o.MeanOnly {
-			if nlpd := one.nlpd / n; nlpd-nlpd == 0 {
-				score.NLPD = &nlpd
+			if nlpd := sum.NLPD(); nlpd-nlpd == 0 {
+				one.NLPD = &nlpd
 			}
-			score.Coverage = map[string]float64{}
+			one.Coverage = map[string]float64{}
 			for k, probability := range o.Probabilities {
-				score.Coverage[Level(probability)] = float64(one.inside[k]) / n
+				one.Coverage[Level(probability)] = sum.Coverage(k)
 			}
 		}
-		out = append(out, score)
+		out = append(out, one)
 	}
 	return out
 }

@@ -8,9 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/gp"
 	"gpfit/internal/page"
 	"gpfit/internal/plotting"
+	"gpfit/internal/score"
 )
 
 // mostPoints is the largest number of rows that a picture shows.
@@ -64,11 +64,12 @@ func (c *scores) shown(caption string) string {
 func (s *subject) observedFigure(c *scores) (page.Picture, error) {
 	points := &plotting.Points{Name: "row"}
 	bars := &plotting.Errors{Name: "95 % interval", Horizontal: false}
-	z, low, high := gp.CentralQuantile(0.95), math.Inf(1), math.Inf(-1)
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])
 		bars.X = append(bars.X, c.Mean[i])
-		bars.Lower, bars.Upper = append(bars.Lower, c.Mean[i]-z*c.Std[i]), append(bars.Upper, c.Mean[i]+z*c.Std[i])
+		lower, upper := c.density(i).Interval(0.95)
+		bars.Lower, bars.Upper = append(bars.Lower, lower), append(bars.Upper, upper)
 		low, high = min(low, c.Mean[i], c.Target[i]), max(high, c.Mean[i], c.Target[i])
 	}
 	equal := &plotting.Line{Name: "observed = predicted", X: []float64{low, high}, Y: []float64{low, high}, Color: plotting.Grey}
@@ -84,7 +85,7 @@ func (s *subject) observedFigure(c *scores) (page.Picture, error) {
 // residualFigure shows the standardised residuals against the predictions.
 func (s *subject) residualFigure(c *scores) (page.Picture, error) {
 	points := &plotting.Points{}
-	inside := gp.CentralQuantile(0.95)
+	inside := score.CentralQuantile(0.95)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
 	}
@@ -123,7 +124,7 @@ func (s *subject) calibrationFigure(c *scores) (page.Picture, error) {
 	curve := &plotting.Line{Name: "these rows", Color: 0}
 	band := &plotting.Band{Name: "95 % of right models", Color: plotting.Grey}
 	for _, p := range spaced(0, 1, 101) {
-		inside, _ := slices.BinarySearchFunc(sizes, gp.CentralQuantile(p), func(size, bound float64) int {
+		inside, _ := slices.BinarySearchFunc(sizes, score.CentralQuantile(p), func(size, bound float64) int {
 			if size <= bound {
 				return -1
 			}

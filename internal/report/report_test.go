@@ -180,6 +180,63 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
+// TestMixture checks that the page counts the rows inside the quantiles of the mixture over
+// draws of the parameters, and prints the log density of the mixture.
+func TestMixture(t *testing.T) {
+	_, o := outcome(t, table(8), fit.Options{Kernel: "rbf", Posterior: fit.Laplace, PosteriorDraws: 20})
+	b, err := cpu.New(device.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	mixture, err := o.Model.Mixture(t.Context(), b, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mixture.Close()
+	d, about := table(151), subjectOf(t, o)
+	about.Rows = &Scored{Of: "other rows", Rows: rows.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{d.Y}}}
+	if about.Rows.Predictions, err = mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}); err != nil {
+		t.Fatal(err)
+	}
+	p := about.Rows.Predictions[0]
+	nlpd, shares, normal := 0.0, []any{}, 0
+	for _, probability := range []float64{0.5, 0.9, 0.95} {
+		lower, upper := p.Interval(probability)
+		count := 0
+		for i, y := range d.Y {
+			if lower[i] <= y && y <= upper[i] {
+				count++
+			}
+		}
+		shares = append(shares, percent(float64(count)/float64(d.N)))
+	}
+	for i, y := range d.Y {
+		density := 0.0
+		for _, part := range p.Parts {
+			z := (y - part.Mean[i]) / part.Std[i]
+			density += math.Exp(-z*z/2) / (part.Std[i] * math.Sqrt(2*math.Pi)) / float64(len(p.Parts))
+		}
+		nlpd -= math.Log(density) / float64(d.N)
+		if math.Abs(y-p.Mean[i]) <= 1.959963984540054*p.Std[i] {
+			normal++
+		}
+	}
+	if percent(float64(normal)/float64(d.N)) == shares[2] {
+		t.Error("the normal distribution with the moments of the mixture covers as many rows")
+	}
+	_, html := written(t, about)
+	selfContained(t, html)
+	for _, want := range []string{
+		fmt.Sprintf("Its 95 %% intervals hold %s of them", shares[2]), "<td>" + number(nlpd) + "</td>", "its z has the same probability",
+		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...),
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
 // TestNewScored checks that training rows are recognised by their numbers, also where
 // rows of the table have gaps, and that another table is scored whole.
 func TestNewScored(t *testing.T) {

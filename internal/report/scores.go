@@ -13,6 +13,7 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/page"
+	"gpfit/internal/score"
 )
 
 // scores are predictions of rows of one target beside what was observed, with their
@@ -23,8 +24,9 @@ type scores struct {
 	summary gp.LeaveOneOutSummary
 	// calibration judges the share of rows within their 95 % interval.
 	calibration fit.Calibration
-	// row returns the number of a row in its table, from 0.
-	row func(i int) int
+	// density returns the predictive density of a row, and row its number in its table, from 0.
+	density func(i int) score.Predictive
+	row     func(i int) int
 }
 
 const (
@@ -46,8 +48,9 @@ func (s *subject) score(ctx context.Context) error {
 				return s.explain(ctx, err)
 			}
 			one.LeaveOneOut = *left
+			one.density = func(i int) score.Predictive { return score.Predictive{{Mean: left.Mean[i], Std: left.Std[i]}} }
 		} else {
-			one.LeaveOneOut, one.row = s.Rows.residuals(t)
+			s.Rows.residuals(t, &one)
 		}
 		if len(one.Target) == 0 {
 			continue
@@ -74,10 +77,9 @@ func (s *subject) explain(ctx context.Context, err error) error {
 	return nil
 }
 
-// residuals compares the predictions of target t with the observations that are there. It
-// returns them in the form of leave-one-out, whose scores are the same; row returns the
-// number of a row in its table.
-func (s *Scored) residuals(t int) (out gp.LeaveOneOut, row func(i int) int) {
+// residuals compares the predictions of target t with the observations that are there. Its
+// results have the form of leave-one-out, whose scores are the same.
+func (s *Scored) residuals(t int, out *scores) {
 	p := s.Predictions[t]
 	var at []int
 	for i, y := range s.Rows.Observed[t] {
@@ -85,16 +87,17 @@ func (s *Scored) residuals(t int) (out gp.LeaveOneOut, row func(i int) int) {
 			continue
 		}
 		at = append(at, i)
-		miss, std := y-p.Mean[i], p.Std[i]
-		z := miss / std
+		miss, density := y-p.Mean[i], p.Density(i)
+		z, nlpd := density.Standardized(y), density.NegLog(y)
 		if math.Abs(miss) <= roundingError*math.Abs(y) {
-			z = 0 // also where the prediction is certain, as at training rows without noise
+			z, nlpd = 0, density.NegLog(p.Mean[i]) // also where the prediction is certain, as at training rows without noise
 		}
-		out.Target, out.Mean, out.Std = append(out.Target, y), append(out.Mean, p.Mean[i]), append(out.Std, std)
+		out.Target, out.Mean, out.Std = append(out.Target, y), append(out.Mean, p.Mean[i]), append(out.Std, p.Std[i])
 		out.Residual, out.Standardized = append(out.Residual, miss), append(out.Standardized, z)
-		out.LogDensity = append(out.LogDensity, -z*z/2-math.Log(std)-math.Log(2*math.Pi)/2)
+		out.LogDensity = append(out.LogDensity, -nlpd)
 	}
-	return out, func(i int) int {
+	out.density = func(i int) score.Predictive { return p.Density(at[i]) }
+	out.row = func(i int) int {
 		if s.Numbers == nil {
 			return at[i]
 		}
@@ -205,6 +208,9 @@ func (s *subject) predictions() (page.Section, error) {
 		section.Notes = append(section.Notes, "z is a residual divided by the standard deviation of its prediction: standard normal if the model is right.")
 	}
 	if s.Rows != nil {
+		if s.Rows.Predictions[0].Parts != nil {
+			section.Notes = append(section.Notes, "A prediction that averages over draws is not normal: its z has the same probability below it as the target has.")
+		}
 		section.Notes = append(section.Notes, s.Rows.Notes...)
 	} else if s.model.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "Leave-one-out uses the parameters of the optimum; predictions of new rows average over draws of the parameters.")

@@ -1,0 +1,125 @@
+// Package score scores predictions against observations: [Predictive] is the predictive density
+// of an observation, and [Tally] adds up what all commands print.
+package score
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Normal is a normal distribution.
+type Normal struct{ Mean, Std float64 }
+
+// NegLog returns the negative logarithm of the density at y. Without variance it is −∞ at
+// the mean and +∞ elsewhere.
+func (d Normal) NegLog(y float64) float64 {
+	miss, std := y-d.Mean, d.Std
+	switch {
+	case std > 0:
+		return 0.5*math.Log(2*math.Pi*std*std) + miss*miss/(2*std*std)
+	case miss != 0:
+		return math.Inf(1)
+	}
+	return math.Inf(-1)
+}
+
+// Z95 is the 97.5 % point of the standard normal distribution.
+const Z95 = 1.959963984540054
+
+// CentralQuantile returns z such that a standard normal variable lies in [−z, z] with the
+// given probability, for example 1.96 for 0.95.
+func CentralQuantile(probability float64) float64 { return math.Sqrt2 * math.Erfinv(probability) }
+
+// Predictive is the predictive density of an observation: a normal distribution, or the mixture
+// of several with equal weights, one for each draw of the parameters (Gelman et al. 2013,
+// Bayesian data analysis, eq. 1.4 with the integral as an average over draws).
+type Predictive []Normal
+
+// NegLog returns −log (1/K Σ_k N(y; μ_k, σ_k²)), without underflow (log-sum-exp: Blanchard,
+// Higham & Higham 2021, Accurately computing the log-sum-exp and softmax functions, eq. 1.3).
+func (d Predictive) NegLog(y float64) float64 {
+	if len(d) == 1 {
+		return d[0].NegLog(y)
+	}
+	least := math.Inf(1)
+	for _, part := range d {
+		least = min(least, part.NegLog(y))
+	}
+	if math.IsInf(least, 0) {
+		return least
+	}
+	sum := 0.0
+	for _, part := range d {
+		sum += math.Exp(least - part.NegLog(y))
+	}
+	return least - math.Log(sum/float64(len(d)))
+}
+
+// Interval returns the bounds of the central interval that holds an observation with the
+// given probability, between 0 and 1.
+func (d Predictive) Interval(probability float64) (lower, upper float64) {
+	if len(d) == 1 {
+		half := CentralQuantile(probability) * d[0].Std
+		return d[0].Mean - half, d[0].Mean + half
+	}
+	return d.quantile((1 - probability) / 2), d.quantile((1 + probability) / 2)
+}
+
+// quantile finds the quantile of a mixture by bisection between the smallest and the largest
+// quantile of the parts.
+func (d Predictive) quantile(probability float64) float64 {
+	z := math.Sqrt2 * math.Erfinv(2*probability-1)
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, part := range d {
+		q := part.Mean + z*part.Std
+		low, high = min(low, q), max(high, q)
+	}
+	for range 200 {
+		middle := low + (high-low)/2
+		if middle <= low || middle >= high {
+			break
+		}
+		if d.tail(middle, 1) < probability*float64(len(d)) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low + (high-low)/2
+}
+
+// tail returns the sum over the parts of the probability below y, or above it if side is −1.
+func (d Predictive) tail(y, side float64) float64 {
+	sum := 0.0
+	for _, part := range d {
+		sum += 0.5 * math.Erfc(side*(part.Mean-y)/(part.Std*math.Sqrt2))
+	}
+	return sum
+}
+
+// Standardized returns Φ⁻¹(F(y)) for the distribution function F, which is (y − μ)/σ for a
+// normal distribution. It is standard normal if the density is right (Dunn & Smyth 1996,
+// Randomized quantile residuals), and its size is at most [CentralQuantile] of a probability
+// just where y is in the interval of that probability.
+func (d Predictive) Standardized(y float64) float64 {
+	if len(d) == 1 {
+		return (y - d[0].Mean) / d[0].Std
+	}
+	n := float64(len(d))
+	below, above := d.tail(y, 1)/n, d.tail(y, -1)/n
+	switch least := min(below, above); {
+	case least > 0 && below <= above:
+		return mathext.NormalQuantile(below)
+	case least > 0:
+		return -mathext.NormalQuantile(above)
+	}
+	// So far out, the nearest part decides.
+	nearest := math.Inf(1)
+	for _, part := range d {
+		if z := (y - part.Mean) / part.Std; math.Abs(z) < math.Abs(nearest) {
+			nearest = z
+		}
+	}
+	return nearest
+}

@@ -1,0 +1,128 @@
+package score
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// mixtures are densities with parts far apart, close together, alike, and with no variance.
+var mixtures = map[string]Predictive{
+	"one":    {{1, 2}},
+	"same":   {{1, 2}, {1, 2}, {1, 2}},
+	"close":  {{0, 1}, {0.1, 1.2}, {-0.2, 0.9}},
+	"far":    {{-50, 0.1}, {3, 2}, {80, 1e-3}},
+	"narrow": {{5, 1e-8}, {5, 3}},
+}
+
+// bigDensity returns the density of a mixture at y with 400 bits.
+func bigDensity(d Predictive, y float64) *big.Float {
+	sum := new(big.Float).SetPrec(400)
+	for _, part := range d {
+		z := new(big.Float).SetPrec(400).Sub(big.NewFloat(y), big.NewFloat(part.Mean))
+		z.Quo(z, big.NewFloat(part.Std))
+		e := bigExp(z.Mul(z, z).Mul(z, big.NewFloat(-0.5)))
+		sum.Add(sum, e.Quo(e, big.NewFloat(part.Std*float64(len(d)))))
+	}
+	return sum.Quo(sum, big.NewFloat(math.Sqrt(2*math.Pi)))
+}
+
+// bigExp returns exp x for x ≤ 0 by its Taylor series after halving x.
+func bigExp(x *big.Float) *big.Float {
+	const halvings = 60
+	small := new(big.Float).SetPrec(400).SetMantExp(x, -halvings)
+	term, sum := big.NewFloat(1).SetPrec(400), big.NewFloat(1).SetPrec(400)
+	for k := 1; k < 60; k++ {
+		term.Mul(term, small).Quo(term, big.NewFloat(float64(k)))
+		sum.Add(sum, term)
+	}
+	for range halvings {
+		sum.Mul(sum, sum)
+	}
+	return sum
+}
+
+// TestNegLog compares the log density of mixtures with sums of 400 bits, also where every
+// part underflows.
+func TestNegLog(t *testing.T) {
+	const tol = 1e-14 // a few roundings of the log densities
+	for name, d := range mixtures {
+		for _, y := range []float64{-60, -3, 0, 1, 4.99, 5, 79.99, 200} {
+			mantissa := new(big.Float)
+			exponent := bigDensity(d, y).MantExp(mantissa)
+			m, _ := mantissa.Float64()
+			want := -math.Log(m) - float64(exponent)*math.Ln2
+			if got := d.NegLog(y); math.Abs(got-want) > tol*max(1, math.Abs(want)) {
+				t.Errorf("%s at %v: %.17g, want %.17g", name, y, got, want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		d       Predictive
+		y, want float64
+	}{
+		{Predictive{{1, 0}}, 1, math.Inf(-1)}, {Predictive{{1, 0}}, 2, math.Inf(1)},
+		{Predictive{{1, 0}, {3, 1}}, 1, math.Inf(-1)}, {Predictive{{1, 0}, {3, 0}}, 2, math.Inf(1)},
+		{Predictive{{1, 0}, {3, 1}}, 3, math.Log(2) + 0.5*math.Log(2*math.Pi)},
+	} {
+		if got := c.d.NegLog(c.y); got != c.want && !(math.Abs(got-c.want) <= 1e-15) {
+			t.Errorf("%v at %v: %v, want %v", c.d, c.y, got, c.want)
+		}
+	}
+}
+
+// TestInterval compares bounds and standardised values with gonum's distribution functions.
+func TestInterval(t *testing.T) {
+	const tol = 1e-9 // of probabilities
+	below := func(d Predictive, y float64) (p float64) {
+		for _, part := range d {
+			p += distuv.Normal{Mu: part.Mean, Sigma: part.Std}.CDF(y) / float64(len(d))
+		}
+		return p
+	}
+	for name, d := range mixtures {
+		for _, p := range []float64{0.1, 0.5, 0.9, 0.95, 0.999} {
+			lower, upper := d.Interval(p)
+			if name != "narrow" { // where doubles are too coarse
+				if got := below(d, lower); math.Abs(got-(1-p)/2) > tol {
+					t.Errorf("%s: %v below the interval of %v", name, got, p)
+				}
+				if got := below(d, upper); math.Abs(got-(1+p)/2) > tol {
+					t.Errorf("%s: %v below the upper bound of %v", name, got, p)
+				}
+			}
+			z := CentralQuantile(p)
+			for _, y := range []float64{lower - 1e-6, lower + 1e-6, upper - 1e-6, upper + 1e-6} {
+				if in := math.Abs(d.Standardized(y)) <= z; in != (y >= lower && y <= upper) {
+					t.Errorf("%s: %v is in the interval of %v: %v", name, y, p, in)
+				}
+			}
+		}
+		if got, want := d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)); math.Abs(got-want) > 1e-8 {
+			t.Errorf("%s: standardised %v, want %v", name, got, want)
+		}
+		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
+			t.Errorf("%s: far out %v", name, z)
+		}
+	}
+}
+
+// TestTally compares with numbers worked out by hand.
+func TestTally(t *testing.T) {
+	var s Tally
+	s.Add(3, 1, true, false)
+	s.Add(-4, 2, true, true)
+	if s.N != 2 || s.RMSE() != math.Sqrt(12.5) || s.MAE() != 3.5 || s.NLPD() != 1.5 || s.Coverage(0) != 1 || s.Coverage(1) != 0.5 {
+		t.Errorf("%+v", s)
+	}
+	s.Add(0, math.Inf(1), false, false)
+	s.Add(0, 1, false, false)
+	if !math.IsInf(s.NLPD(), 1) {
+		t.Errorf("NLPD %v where a row has no density", s.NLPD())
+	}
+	if s = (Tally{}); !math.IsNaN(s.RMSE()) || !math.IsNaN(s.NLPD()) {
+		t.Errorf("scores of no rows: %v, %v", s.RMSE(), s.NLPD())
+	}
+}

@@ -1,0 +1,46 @@
+package score
+
+import "math"
+
+// Tally adds up the scores of predictions, row by row. The zero value has no rows; scores
+// of no rows are NaN.
+type Tally struct {
+	// N is the number of rows.
+	N                       int
+	squares, absolute, nlpd float64
+	inside                  []int
+}
+
+// Add adds a row: the observation minus the mean of its prediction, the negative logarithm
+// of the predictive density at the observation, and whether each of the intervals of
+// interest holds the observation. Every row has the same number of intervals.
+func (s *Tally) Add(miss, nlpd float64, inside ...bool) {
+	if s.inside == nil {
+		s.inside = make([]int, len(inside))
+	}
+	s.N++
+	s.squares += miss * miss
+	s.absolute += math.Abs(miss)
+	if math.IsInf(nlpd, 1) {
+		s.nlpd = nlpd // no density at the observation
+	} else {
+		s.nlpd += nlpd
+	}
+	for k, in := range inside {
+		if in {
+			s.inside[k]++
+		}
+	}
+}
+
+// RMSE returns the root mean squared error of the means, in the unit of the observations.
+func (s *Tally) RMSE() float64 { return math.Sqrt(s.squares / float64(s.N)) }
+
+// MAE returns the mean absolute error of the means.
+func (s *Tally) MAE() float64 { return s.absolute / float64(s.N) }
+
+// NLPD returns the mean negative log predictive density of an observation.
+func (s *Tally) NLPD() float64 { return s.nlpd / float64(s.N) }
+
+// Coverage returns the share of observations in interval k.
+func (s *Tally) Coverage(k int) float64 { return float64(s.inside[k]) / float64(s.N) }
