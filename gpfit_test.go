@@ -252,13 +252,13 @@ func TestSeveralTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	var target *gp.TargetError
+	var target *gp.NameError
 	_, err = m.Predict(t.Context(), x[:1])
 	_, err2 := m.Sample(t.Context(), x[:1], 1, 1)
 	_, err3 := m.LeaveOneOut(t.Context())
 	for _, err := range []error{err, err2, err3} {
 		if !errors.As(err, &target) {
-			t.Errorf("%v, want a TargetError", err)
+			t.Errorf("%v, want a NameError", err)
 		}
 	}
 	both, err := m.Posterior().PredictTargets(t.Context(), x[0], 1, gp.RowNoise{})

@@ -92,7 +92,7 @@ func (m *Model) rows(x [][]float64) ([]float64, error) {
 // a model with several targets or known noise, use the methods PredictTargets and
 // PredictNoise of [Model.Posterior].
 //
-// Errors: [*gp.ShapeError], [*gp.TargetError] if there are several targets,
+// Errors: [*gp.ShapeError], [*gp.NameError] if there are several targets,
 // [*gp.NoiseError] if each group of rows has its own noise, [*gp.RangeError],
 // [*device.MemoryError], [*device.LostError].
 func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error) {
@@ -137,7 +137,7 @@ func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, erro
 // Sample returns joint draws of the function, without noise, at all rows of x: one
 // slice of len(x) values for each draw. The same seed gives the same draws. For m
 // rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors: those
-// of Predict, [*gp.SizeError] and [*gp.NotSemidefiniteError].
+// of Predict, [*gp.SizeError] and [gp.ErrNotSemidefinite].
 func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint64) ([][]float64, error) {
 	if _, err := m.model.TargetNamed(""); err != nil {
 		return nil, err

@@ -36,18 +36,15 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// writeError is a failure to write a result.
-type writeError struct{ err error }
-
-func (e *writeError) Error() string { return e.err.Error() }
-func (e *writeError) Unwrap() error { return e.err }
+// errWrite marks a failure to write a result.
+var errWrite = errors.New("batch: a result was not written")
 
 // kindOf returns the kind of a failure.
 func kindOf(err error) string {
 	switch {
 	case as[*panicError](err):
 		return KindPanic
-	case as[*writeError](err), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
+	case errors.Is(err, errWrite), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
 		return KindWrite
 	case as[*device.MemoryError](err):
 		return KindMemory
@@ -109,28 +106,22 @@ func CheckPlan(jobs []rundir.PlannedJob) error {
 	return e
 }
 
-// ChangedError reports inputs that have changed since the run was made. The command
-// line maps it to exit code 10.
-type ChangedError struct {
-	Dir  string
-	What []string
+// ErrChanged marks inputs that have changed since the run was made.
+var ErrChanged = errors.New("inputs have changed")
+
+// ChangedError returns a [*rundir.Error] with [ErrChanged] that names what has changed.
+func ChangedError(dir string, what ...string) error {
+	return &rundir.Error{Path: dir, Msg: "changed since the run was made: " + strings.Join(what, ", "), Err: ErrChanged}
 }
 
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s: changed since the run was made: %s", e.Dir, strings.Join(e.What, ", "))
-}
-
-// Changed returns a [*ChangedError] if the spec or an input has changed since the run
-// was made.
+// Changed returns an error with [ErrChanged] if the spec or an input has changed since
+// the run was made.
 func Changed(r *rundir.Run) error {
 	what, err := r.Changes()
-	if err != nil {
-		return err
+	if err == nil && len(what) > 0 {
+		err = ChangedError(r.Dir, what...)
 	}
-	if len(what) > 0 {
-		return &ChangedError{Dir: r.Dir, What: what}
-	}
-	return nil
+	return err
 }
 
 // isData reports whether the input, and not the machine, caused an error.

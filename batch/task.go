@@ -198,7 +198,7 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 		log.Warn(w)
 	}
 	if err := o.SaveModel(r.run.Path("models", t.job.ID), withFactor); err != nil {
-		return nil, &writeError{err}
+		return nil, fmt.Errorf("%w%.0w", err, errWrite) // the text of err alone
 	}
 	return &o.Report, nil
 }

@@ -102,7 +102,7 @@ func TestObjectiveOptions(t *testing.T) {
 	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: LOO})
 	_, err = task.Fit(context.Background(), backend)
 	var le *graph.LeverageError
-	if !errors.As(err, &le) || le.Row != 11 {
+	if !errors.As(err, &le) || le.Index != 11 {
 		t.Errorf("error %v, want a LeverageError of row 11", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *session) unaskedScore(ctx context.Context, z []float64) (*LeaveOneOutSc
 func (s *session) leftOutScore(ctx context.Context, z []float64) (*LeaveOneOutScore, error) {
 	sum, err := s.leaveOneOut(ctx, z)
 	var leverage *graph.LeverageError
-	if errors.As(err, &leverage) {
+	if errors.As(err, &leverage) && !leverage.Fold {
 		s.warnings = append(s.warnings, fmt.Sprintf("no leave-one-out score: %v", err))
 		return nil, nil
 	}

@@ -58,7 +58,7 @@ const solveColumns = 64
 //	∂²k(x, x′)/∂x_c∂x′_c − k_cᵀΣ⁻¹k_c,   both at x = x′ = x*,
 //
 // If least squares found the mean's coefficients, their uncertainty is added. The
-// cost is 2n²d flops per row. The error is a [*kernel.KinkError] for a kernel with
+// cost is 2n²d flops per row. The error is a [*kernel.CompileError] for a kernel with
 // a kink at distance 0, such as matern12.
 func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
 	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {

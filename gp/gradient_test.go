@@ -76,8 +76,8 @@ func TestGradientStd(t *testing.T) {
 		row := newRows(1)
 		got, err := p.GradientStd(ctx, row, 1)
 		if strings.Contains(m.Kernel, "matern12") {
-			if !errors.As(err, new(*kernel.KinkError)) {
-				t.Errorf("%s: error %v, want a KinkError", what, err)
+			if !errors.As(err, new(*kernel.CompileError)) {
+				t.Errorf("%s: error %v, want a CompileError", what, err)
 			}
 			continue
 		}

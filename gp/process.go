@@ -39,16 +39,16 @@ func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 	return p, nil
 }
 
-// ParameterError reports a parameter that a process does not have.
-type ParameterError struct {
-	Name string
-	// Known are the names of the process's parameters.
+// NameError reports a parameter that a process does not have, a name that is not a target
+// of a model, or a missing name for a model with several targets.
+type NameError struct {
+	// Name is the requested name, and Known are the names that exist.
+	Name  string
 	Known []string
+	msg   string
 }
 
-func (e *ParameterError) Error() string {
-	return fmt.Sprintf("%s: there is no such parameter%s", e.Name, suggest.DidYouMean(e.Name, e.Known))
-}
+func (e *NameError) Error() string { return e.msg }
 
 // Parameters returns the names and values of the covariance function's parameters, in
 // natural units.
@@ -58,7 +58,7 @@ func (p *Process) Parameters() (names []string, values []float64) {
 
 // Set sets a parameter to a value in natural units. name is noise_variance, an
 // element such as lengthscale[2], or a vector such as lengthscale, all of whose
-// elements it sets. Errors are [*ParameterError].
+// elements it sets. Errors are [*NameError].
 func (p *Process) Set(name string, value float64) error {
 	if name == noiseVariance {
 		p.NoiseVariance = value
@@ -73,7 +73,8 @@ func (p *Process) Set(name string, value float64) error {
 		}
 	}
 	if !found {
-		return &ParameterError{Name: name, Known: append(p.program.Names(), noiseVariance)}
+		known := append(p.program.Names(), noiseVariance)
+		return &NameError{name, known, fmt.Sprintf("%s: there is no such parameter%s", name, suggest.DidYouMean(name, known))}
 	}
 	return nil
 }

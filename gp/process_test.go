@@ -74,7 +74,7 @@ func TestProcess(t *testing.T) {
 	if got := joint(true); !slices.Equal(got, cov) {
 		t.Errorf("covariance of observations %v, want %v", got, cov)
 	}
-	var unknown *ParameterError
+	var unknown *NameError
 	if err := p.Set("k2.lenghtscale", 1); !errors.As(err, &unknown) || unknown.Error() != `k2.lenghtscale: there is no such parameter (did you mean "k2.lengthscale"?)` {
 		t.Errorf("error %v", err)
 	}
@@ -108,7 +108,7 @@ func TestTargetNamed(t *testing.T) {
 		{&two, "", "the model has several targets: a, b"},
 	} {
 		_, err := c.model.TargetNamed(c.name)
-		var te *TargetError
+		var te *NameError
 		if !errors.As(err, &te) || te.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.name, err, c.want)
 		}

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -32,16 +33,9 @@ type Sampler struct {
 	Dropped float64
 }
 
-// NotSemidefiniteError reports a covariance with a negative direction well
-// beyond rounding errors.
-type NotSemidefiniteError struct {
-	// Variance is the negative variance found, Scale the largest prior variance.
-	Variance, Scale float64
-}
-
-func (e *NotSemidefiniteError) Error() string {
-	return fmt.Sprintf("gp: the covariance is not positive semidefinite: a variance of %.3g where the prior has up to %.3g; the noise variance may be too small for this data", e.Variance, e.Scale)
-}
+// ErrNotSemidefinite reports a covariance with a negative direction well beyond rounding
+// errors.
+var ErrNotSemidefinite = errors.New("gp: the covariance is not positive semidefinite")
 
 // maxNegative is the size of a negative variance, relative to the prior's, from
 // which a covariance counts as wrong. It is the square root of the precision, far
@@ -49,7 +43,7 @@ func (e *NotSemidefiniteError) Error() string {
 const maxNegative = 1e-8
 
 // Sampler factors the covariance in place, in m³/3 flops, and thereby destroys Cov.
-// Errors are [*NotSemidefiniteError].
+// Errors are [ErrNotSemidefinite].
 func (j *Joint) Sampler() (*Sampler, error) {
 	m := len(j.Mean)
 	a := j.Cov
@@ -80,7 +74,7 @@ func (j *Joint) Sampler() (*Sampler, error) {
 			continue
 		}
 		if rest < -maxNegative*j.scale {
-			return nil, &NotSemidefiniteError{Variance: rest, Scale: j.scale}
+			return nil, fmt.Errorf("%w: a variance of %.3g where the prior has up to %.3g; the noise variance may be too small for this data", ErrNotSemidefinite, rest, j.scale)
 		}
 		s.Dropped = max(s.Dropped, math.Abs(rest))
 	}

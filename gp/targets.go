@@ -41,25 +41,6 @@ func (m *Model) Target(t int) *Model {
 	return &one
 }
 
-// TargetError reports a name that is not a target of the model, or a missing name
-// for a model with several targets.
-type TargetError struct {
-	// Name is the requested name; Known are the targets' names.
-	Name  string
-	Known []string
-}
-
-func (e *TargetError) Error() string {
-	known := strings.Join(e.Known, ", ")
-	switch {
-	case e.Name == "":
-		return "the model has several targets: " + known
-	case len(e.Known) == 1:
-		return fmt.Sprintf("no target %q: the model's target is %s", e.Name, known)
-	}
-	return fmt.Sprintf("no target %q: the model's targets are %s", e.Name, known)
-}
-
 // TargetNames returns the names of the targets.
 func (m *Model) TargetNames() []string {
 	if len(m.Targets) == 0 {
@@ -73,7 +54,7 @@ func (m *Model) TargetNames() []string {
 }
 
 // TargetNamed returns the model of the named target alone; "" means the only
-// target. Errors are [*TargetError].
+// target. Errors are [*NameError].
 func (m *Model) TargetNamed(name string) (*Model, error) {
 	names := m.TargetNames()
 	t := slices.Index(names, name)
@@ -81,7 +62,15 @@ func (m *Model) TargetNamed(name string) (*Model, error) {
 		t = 0
 	}
 	if t < 0 {
-		return nil, &TargetError{Name: name, Known: names}
+		known := strings.Join(names, ", ")
+		msg := fmt.Sprintf("no target %q: the model's targets are %s", name, known)
+		switch {
+		case name == "":
+			msg = "the model has several targets: " + known
+		case len(names) == 1:
+			msg = fmt.Sprintf("no target %q: the model's target is %s", name, known)
+		}
+		return nil, &NameError{name, names, msg}
 	}
 	return m.Target(t), nil
 }

@@ -56,14 +56,6 @@ func checkFolds(folds []int, n int) error {
 	return nil
 }
 
-// FoldLeverageError reports a fold that has no predictions because the other rows do
-// not determine the mean's coefficients.
-type FoldLeverageError struct{ Fold int }
-
-func (e *FoldLeverageError) Error() string {
-	return fmt.Sprintf("graph: without fold %d (counted from 0) the data do not determine the coefficients of the mean: cross-validation needs a simpler mean function or more folds", e.Fold)
-}
-
 // foldsOut returns looOp's state at the parameters of the last nlml.
 func (s *solver) foldsOut() (*foldOut, error) {
 	if s.held != nil {
@@ -133,14 +125,14 @@ func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error 
 	}
 	if minor := s.blas.Cholesky(blas.Upper, m, v, m); minor > 0 {
 		if len(w) > 0 {
-			return &FoldLeverageError{fold}
+			return &LeverageError{Index: fold, Fold: true}
 		}
 		return &device.NotPDError{Minor: first + minor, N: n}
 	}
 	for i := range m {
 		// As in leaveOneOut.
 		if pivot := v[i*m+i]; len(w) > 0 && !(pivot*pivot > 1e-12*kappa[i]) {
-			return &FoldLeverageError{fold}
+			return &LeverageError{Index: fold, Fold: true}
 		}
 	}
 	if !s.blas.Dpotri(blas.Upper, m, v, m) {

@@ -237,8 +237,8 @@ func TestFoldErrors(t *testing.T) {
 		s.Mean = mean.Basis{{Group: mean.Bump, Centre: 100, Width: 1}}
 		s.LeaveOneOut, s.Folds = true, []int{5, 10, n}
 	})
-	var leverage *graph.FoldLeverageError
-	if _, err := far.obj.Value(context.Background(), []float64{0, 0, 0}); !errors.As(err, &leverage) || leverage.Fold != 1 {
-		t.Errorf("error %v, want a FoldLeverageError of fold 1", err)
+	var leverage *graph.LeverageError
+	if _, err := far.obj.Value(context.Background(), []float64{0, 0, 0}); !errors.As(err, &leverage) || leverage.Index != 1 || !leverage.Fold {
+		t.Errorf("error %v, want a LeverageError of fold 1", err)
 	}
 }

@@ -202,12 +202,19 @@ func (l *leftOut) weights(alpha []float64) []float64 {
 	return w
 }
 
-// LeverageError reports a point that has no leave-one-out prediction because the
+// LeverageError reports a point, or a fold of them, that has no prediction because the
 // other points do not determine the mean's coefficients.
-type LeverageError struct{ Row int }
+type LeverageError struct {
+	// Index is the number of the point, or of the fold, from 0.
+	Index int
+	Fold  bool
+}
 
 func (e *LeverageError) Error() string {
-	return fmt.Sprintf("graph: without point %d (counted from 0) the data do not determine the coefficients of the mean: leave-one-out needs a simpler mean function", e.Row)
+	if e.Fold {
+		return fmt.Sprintf("graph: without fold %d (counted from 0) the data do not determine the coefficients of the mean: cross-validation needs a simpler mean function or more folds", e.Index)
+	}
+	return fmt.Sprintf("graph: without point %d (counted from 0) the data do not determine the coefficients of the mean: leave-one-out needs a simpler mean function", e.Index)
 }
 
 // leaveOneOut returns looOp's state at the parameters of the last nlml. It costs
@@ -238,7 +245,7 @@ func (s *solver) leaveOneOut() (*leftOut, error) {
 	for i, q := range l.q {
 		// Cancellation can turn a zero difference into ε·κ.
 		if !(q > 1e-12*kappa[i]) {
-			return nil, &LeverageError{i}
+			return nil, &LeverageError{Index: i}
 		}
 	}
 	for k, alpha := range s.alpha {

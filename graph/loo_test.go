@@ -259,7 +259,7 @@ func TestLeverage(t *testing.T) {
 		s.LeaveOneOut = true
 	})
 	var le *graph.LeverageError
-	if _, err := f.obj.Value(context.Background(), []float64{0, 0, 0}); !errors.As(err, &le) || le.Row != 7 || device.IsNotPD(err) {
+	if _, err := f.obj.Value(context.Background(), []float64{0, 0, 0}); !errors.As(err, &le) || le.Index != 7 || le.Fold || device.IsNotPD(err) {
 		t.Errorf("error %v, want a LeverageError of row 7", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"gpfit/device"
 	"gpfit/mean"
 )
 
@@ -73,18 +72,4 @@ func rowMajor(h []float64, n, q int) []float64 {
 		}
 	}
 	return rows
-}
-
-// conditionError is a [mean.ConditionError] that optimisers treat as a covariance
-// that is not positive definite. H has full rank, so the cause is Σ, and a line
-// search steps back.
-type conditionError struct {
-	cause error
-	n     int
-}
-
-func (e *conditionError) Error() string { return e.cause.Error() }
-
-func (e *conditionError) Unwrap() []error {
-	return []error{e.cause, &device.NotPDError{Minor: e.n, N: e.n}}
 }

@@ -193,7 +193,9 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
 	if err != nil {
-		return &conditionError{err, n}
+		// H has full rank, so the cause is Σ: optimisers treat it as a covariance that is
+		// not positive definite, and a line search steps back. The text is that of err.
+		return fmt.Errorf("%w%.0w", err, &device.NotPDError{Minor: n, N: n})
 	}
 	s.gls, s.solvedH, s.beta = gls, solved, s.beta[:0]
 	for t := range s.targets {

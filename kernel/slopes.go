@@ -19,15 +19,12 @@ type Slopes struct {
 	seconds []*pair.Function
 }
 
-// KinkError reports a covariance function whose sample functions have no
-// derivatives.
-type KinkError struct{ Text string }
-
-func (e *KinkError) Error() string {
-	return fmt.Sprintf("kernel: functions with the covariance %s have no derivatives: it has a kink at distance 0", e.Text)
+// kinkError reports a program whose sample functions have no derivatives.
+func kinkError(p *Program) error {
+	return &CompileError{Msg: fmt.Sprintf("functions with the covariance %s have no derivatives: it has a kink at distance 0", p.Text)}
 }
 
-// NewSlopes prepares Slopes for the parameters theta. The error is a [*KinkError].
+// NewSlopes prepares Slopes for the parameters theta. The error is a [*CompileError] about a kink.
 func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*pair.Function, len(p.Features))}
 	for f, d := range s.grad.ByFeature {
@@ -36,14 +33,14 @@ func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 		}
 		kind := p.Features[f].Kind
 		if kind == SquaredDistance && s.kink(d) {
-			return nil, &KinkError{p.Text}
+			return nil, kinkError(p)
 		}
 		if !kind.moves() {
 			continue
 		}
 		second, err := differentiateAgain(s.grad.List, d, len(p.Features), p.NumParams)
 		if err != nil {
-			return nil, &KinkError{p.Text}
+			return nil, kinkError(p)
 		}
 		s.seconds[f] = second
 	}
@@ -74,7 +71,7 @@ func (s *Slopes) kink(d code.ID) bool {
 //
 //	Σ_f (∂k/∂s_f)·∂²s_f/∂x_c∂x′_c + Σ_f Σ_g (∂²k/∂s_f∂s_g)·(∂s_f/∂x_c)·(∂s_g/∂x′_c).
 //
-// x has D coordinates. The error is a [*KinkError].
+// x has D coordinates. The error is a [*CompileError] about a kink.
 func (s *Slopes) Variance(out, x []float64) error {
 	features := make([]float64, len(s.prog.Features))
 	for f := range features {
@@ -106,7 +103,7 @@ func (s *Slopes) Variance(out, x []float64) error {
 	}
 	for _, v := range out {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &KinkError{s.prog.Text}
+			return kinkError(s.prog)
 		}
 	}
 	return nil
@@ -224,7 +221,7 @@ func (s *Slopes) limit(at func(float64) float64, scale float64) (float64, error)
 		r /= 2
 	}
 	if last, before := math.Abs(table[levels-1]), math.Abs(table[levels-2]); !(last < 1.5*before) && last > 0 {
-		return 0, &KinkError{s.prog.Text}
+		return 0, kinkError(s.prog)
 	}
 	for order := 1; order < levels; order++ {
 		power := math.Ldexp(1, order)

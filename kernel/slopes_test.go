@@ -100,7 +100,7 @@ func TestSlopesOfDistances(t *testing.T) {
 		if err == nil {
 			err = s.Variance(make([]float64, 2), []float64{0.3, 0.4})
 		}
-		if !errors.As(err, new(*KinkError)) {
+		if !errors.As(err, new(*CompileError)) {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}

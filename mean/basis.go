@@ -83,16 +83,11 @@ func (f Function) Slope(x float64) float64 {
 // Linear, Power, Bump, Constant.
 type Basis []Function
 
-// ColumnError reports a mean function that does not fit the table.
-type ColumnError struct{ Msg string }
-
-func (e *ColumnError) Error() string { return "mean: " + e.Msg }
-
 // Basis returns the functions of e for the points x, in scaled units; labels name
 // the columns of x; nil means 0 … d−1. The m bumps of a column have their centres
 // at its quantiles (i + ½)/m, i = 0 … m−1 (linearly interpolated). Their common
 // width is the mean distance between neighbouring centres, or for a single bump the
-// column's standard deviation. Errors are [*ColumnError].
+// column's standard deviation.
 func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if len(e) == 0 {
 		return nil, nil
@@ -124,7 +119,7 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 					return nil, err
 				}
 				if slices.ContainsFunc(groups[Bump], func(f Function) bool { return f.Column == c }) {
-					return nil, &ColumnError{fmt.Sprintf("column %d has bumps from two terms: give its bumps only once", labels[c])}
+					return nil, fmt.Errorf("mean: column %d has bumps from two terms: give its bumps only once", labels[c])
 				}
 				groups[Bump] = append(groups[Bump], bumps...)
 				continue
@@ -147,7 +142,7 @@ func (t Summand) columns(labels []int) ([]int, error) {
 	for _, label := range t.Dims {
 		c := slices.Index(labels, label)
 		if c < 0 {
-			return nil, &ColumnError{fmt.Sprintf("%s: column %d does not exist or is constant; columns in use are %s", t, label, strings.Join(textform.Words(labels), ", "))}
+			return nil, fmt.Errorf("mean: %s: column %d does not exist or is constant; columns in use are %s", t, label, strings.Join(textform.Words(labels), ", "))
 		}
 		out = append(out, c)
 	}
@@ -162,7 +157,7 @@ func (t Summand) bumps(v []float64, column, label int) (Basis, error) {
 		p := (float64(i) + 0.5) / float64(t.Count)
 		out[i] = Function{Group: Bump, Column: column, Label: label, Index: i, Centre: stat.Quantile(p, stat.LinInterp, sorted, nil)}
 		if i > 0 && out[i].Centre == out[i-1].Centre {
-			return nil, &ColumnError{fmt.Sprintf("%s: column %d repeats its values so often that two bumps fall on %v (scaled units): use fewer bumps", t, label, out[i].Centre)}
+			return nil, fmt.Errorf("mean: %s: column %d repeats its values so often that two bumps fall on %v (scaled units): use fewer bumps", t, label, out[i].Centre)
 		}
 	}
 	width := stat.PopStdDev(v, nil)

@@ -20,6 +20,9 @@ type Error struct {
 	Column int
 	// ColumnName is the column's name in the header; "" without a header.
 	ColumnName string
+	// TooLarge marks a table that is too large for the memory or for its purpose. The
+	// command line maps it to exit code 12.
+	TooLarge bool
 	// Selected is the name or index of a selected column that the table does not have; ""
 	// for other errors.
 	Selected string
@@ -72,21 +75,9 @@ func (e *Error) place() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// TooLargeError reports a table that is too large for the memory or for its purpose.
-// The command line maps it to exit code 12.
-type TooLargeError struct {
-	// Table is the error with its place in the table.
-	Table *Error
-}
-
-func (e *TooLargeError) Error() string { return e.Table.Error() }
-
-// Unwrap returns the error of the table.
-func (e *TooLargeError) Unwrap() error { return e.Table }
-
 // tooLarge returns the error for a table that needs more bytes than are free.
 func tooLarge(source string, need, free int64) error {
-	return &TooLargeError{&Error{Source: source, Msg: fmt.Sprintf("the table needs %d MiB of memory, but %d MiB are free: select fewer columns, or a subsample of the rows", need>>20, free>>20)}}
+	return &Error{TooLarge: true, Source: source, Msg: fmt.Sprintf("the table needs %d MiB of memory, but %d MiB are free: select fewer columns, or a subsample of the rows", need>>20, free>>20)}
 }
 
 // quote returns text from a file as it appears in a message.

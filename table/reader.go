@@ -442,7 +442,7 @@ func (r *Reader) readAll() (*Table, error) {
 
 // tooMany returns the error for a table with too many rows for any exact fit.
 func (r *Reader) tooMany(most int) error {
-	return &TooLargeError{&Error{Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}}
+	return &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
 }
 
 // little is the number of bytes that a table may take without a check of the memory.

@@ -27,8 +27,8 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestMaxRows(t *testing.T) {
 	in := &endless{}
 	_, err := ReadFrom(in, "-", Options{MaxRows: 10_000})
-	var se *TooLargeError
-	if !errors.As(err, &se) || !strings.Contains(err.Error(), "more than 10000 rows") || !strings.Contains(err.Error(), "--subsample") {
+	var se *Error
+	if !errors.As(err, &se) || !se.TooLarge || !strings.Contains(err.Error(), "more than 10000 rows") || !strings.Contains(err.Error(), "--subsample") {
 		t.Fatalf("error %v", err)
 	}
 	if in.rows > 100_000 {
@@ -46,7 +46,7 @@ func TestMaxRows(t *testing.T) {
 	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) {
+	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) || !se.TooLarge {
 		t.Errorf("%d packed bytes: error %v", packed.Len(), err)
 	}
 	if tab, err := Read(path, Options{MaxRows: 10_000, Subsample: 50}); err != nil || tab.N != 50 {

@@ -102,7 +102,7 @@ type Options struct {
 	// rows that it draws, such as held-out rows; nil marks none.
 	Whole []bool
 	// MaxRows, unless 0, is the largest number of rows that a table may have. Reading
-	// ends with a [*TooLargeError] once there are more. With a subsample, only its
+	// ends with an [*Error] with TooLarge once there are more. With a subsample, only its
 	// rows count.
 	MaxRows int
 	// Seed is the seed of the subsample.

@@ -100,7 +100,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 	}
 	if f.Shared && r.SpecSHA256 != rundir.SHA256(text) {
 		lock.Release()
-		return &batch.ChangedError{Dir: f.out, What: []string{"the spec " + path}}
+		return batch.ChangedError(f.out, "the spec "+path)
 	}
 	if f.OnSlurm() {
 		lock.Release()

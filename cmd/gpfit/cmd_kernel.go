@@ -137,7 +137,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 		return err
 	}
 	if err := report.Err(); err != nil {
-		return &disprovedError{fmt.Sprintf("kernel %s is not a covariance function", args[0]), err}
+		return disproved(fmt.Sprintf("kernel %s is not a covariance function", args[0]), err)
 	}
 	return nil
 }
@@ -154,25 +154,17 @@ func (f *kernelCheckFlags) runGiven(cmd *cobra.Command) error {
 	if report.OK {
 		return nil
 	}
-	return &disprovedError{
+	return disproved(
 		fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
 		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.kernelhood},
-	}
+	)
 }
 
-// disprovedError ends the command after a report that says why the kernel is not a
-// covariance function.
-type disprovedError struct {
-	finding string
-	err     error
+// disproved ends the command after a report that says why the kernel is not a covariance
+// function. verdict, which has that reason, is not part of the text.
+func disproved(finding string, verdict error) error {
+	return fmt.Errorf("%s; the report says why%.0w", finding, verdict)
 }
-
-func (e *disprovedError) Error() string {
-	return e.finding + "; the report says why"
-}
-
-// Unwrap returns the error with the verdict.
-func (e *disprovedError) Unwrap() error { return e.err }
 
 // points reads DATA if it is given, and otherwise draws a table.
 func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {

@@ -63,12 +63,11 @@ func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
 	}
 	defer lock.Release()
 	err = batch.Changed(r)
-	var changed *batch.ChangedError
-	if errors.As(err, &changed) && f.allowChanged {
+	if errors.Is(err, batch.ErrChanged) {
+		if !f.allowChanged {
+			return fmt.Errorf("%w; with --allow-changed gpfit repeats the jobs that depend on it", err)
+		}
 		err = takeOver(ctx, msg, r)
-	}
-	if changed != nil && !f.allowChanged {
-		return fmt.Errorf("%w; with --allow-changed gpfit repeats the jobs that depend on it", err)
 	}
 	if err != nil {
 		return err

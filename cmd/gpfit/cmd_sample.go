@@ -307,7 +307,7 @@ func setParameter(process *gp.Process, columns []string, text string) error {
 		return &fit.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
 	}
 	err = process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
-	var unknown *gp.ParameterError
+	var unknown *gp.NameError
 	if errors.As(err, &unknown) {
 		return exit.Usagef("--set %v", err)
 	}

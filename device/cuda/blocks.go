@@ -15,7 +15,7 @@ var _ device.BlockInverse = (*Workspace)(nil)
 func (w *Workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 	return w.do(stageFactored, func() error {
 		if err := b.Check(int(w.n)); err != nil {
-			return &argumentError{err.Error()}
+			return argumentf("%v", err)
 		}
 		if err := w.invert(ctx, 0); err != nil {
 			return err
@@ -46,7 +46,7 @@ func (w *Workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 func (w *Workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
 	return w.do(stageFactored, func() error {
 		if err := device.CheckBlocks(adj, middle, int(w.n), diag, grad, prog); err != nil {
-			return &argumentError{err.Error()}
+			return argumentf("%v", err)
 		}
 		return w.contractAdjoint(ctx, adj, middle, prog, theta, grad, diag)
 	})

@@ -13,7 +13,7 @@ import (
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	return w.do(stageFactored, func() error {
 		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
-			return &argumentError{err.Error()}
+			return argumentf("%v", err)
 		}
 		return w.contractAdjoint(ctx, adj, nil, prog, theta, grad, diag)
 	})

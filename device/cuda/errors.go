@@ -42,9 +42,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// argumentError reports a call with inconsistent arguments.
-type argumentError struct{ msg string }
+// errArgument marks a call with inconsistent arguments.
+var errArgument = errors.New("cuda: inconsistent arguments")
 
-func (e *argumentError) Error() string { return "cuda: " + e.msg }
-
-func argumentf(format string, args ...any) error { return &argumentError{fmt.Sprintf(format, args...)} }
+func argumentf(format string, args ...any) error {
+	return fmt.Errorf("cuda: "+format+"%.0w", append(args, errArgument)...) // the text alone
+}

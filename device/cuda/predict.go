@@ -18,7 +18,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	}
 	return w.do(needs, func() error {
 		if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-			return &argumentError{err.Error()}
+			return argumentf("%v", err)
 		}
 		if xs.N == 0 {
 			return nil

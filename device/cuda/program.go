@@ -44,7 +44,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) error {
 		return argumentf("kernel for %d columns on points of %d", prog.D, w.x.D)
 	}
 	if err := prog.CheckTheta(theta); err != nil {
-		return &argumentError{err.Error()}
+		return argumentf("%v", err)
 	}
 	p := &w.program
 	if p.of != prog {

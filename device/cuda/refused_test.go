@@ -81,7 +81,7 @@ func TestUnsupportedKernel(t *testing.T) {
 	check := func(what string, err error) {
 		t.Helper()
 		var unsupported *device.UnsupportedKernelError
-		if !errors.As(err, &unsupported) || unsupported.Device != "cuda:0" || unsupported.Kernel != prog.Text || !errors.As(err, new(*ptx.LimitError)) {
+		if !errors.As(err, &unsupported) || unsupported.Device != "cuda:0" || unsupported.Kernel != prog.Text || !errors.Is(err, ptx.ErrLimit) {
 			t.Errorf("%s: error %v, want an UnsupportedKernelError", what, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (w *Workspace) do(needs stage, f func() error) error {
 		}
 		return f()
 	})
-	if err != nil && !errors.Is(err, device.ErrStage) && !errors.As(err, new(*argumentError)) {
+	if err != nil && !errors.Is(err, device.ErrStage) && !errors.Is(err, errArgument) {
 		w.stage = stageEmpty
 	}
 	return w.gpu.translate(err, w.plan)

@@ -14,10 +14,10 @@ import (
 // IsInfeasible reports whether err means that a function is not defined at a point.
 // This is so if an error in its chain has a method Infeasible() bool that returns
 // true, for example the error for a covariance matrix that is not positive
-// definite.
+// definite, or if the value or the gradient is not finite.
 func IsInfeasible(err error) bool {
 	var e interface{ Infeasible() bool }
-	return errors.As(err, &e) && e.Infeasible()
+	return errors.Is(err, errUndefined) || errors.As(err, &e) && e.Infeasible()
 }
 
 // PanicError is the error for a panic in a [Func].
@@ -148,7 +148,7 @@ func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err 
 	if err == nil {
 		for i, g := range grad {
 			if math.IsNaN(g) || math.IsInf(g, 0) {
-				f, err = math.NaN(), &UndefinedError{What: fmt.Sprintf("component %d of the gradient", i), Value: g}
+				f, err = math.NaN(), undefined(fmt.Sprintf("component %d of the gradient", i), g)
 				break
 			}
 		}
@@ -199,7 +199,7 @@ func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, erro
 	case err == nil && !math.IsNaN(f) && !math.IsInf(f, 0):
 		return f, nil
 	case err == nil:
-		err = &UndefinedError{What: "the objective", Value: f}
+		err = undefined("the objective", f)
 	case IsInfeasible(err):
 	default:
 		if cause := cancelled(ctx); cause != nil && !errors.Is(err, context.Cause(ctx)) {
@@ -222,15 +222,10 @@ func cancelled(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// UndefinedError is the reason for an infeasible point without another error: the
-// objective or a component of its gradient is not a finite number there.
-type UndefinedError struct {
-	// What names the objective or the component; Value is NaN or an infinity.
-	What  string
-	Value float64
+// undefined returns the reason for an infeasible point without another error: the objective
+// or a component of its gradient is NaN or an infinity there.
+func undefined(what string, value float64) error {
+	return fmt.Errorf("%s is %g%.0w", what, value, errUndefined) // the text alone
 }
 
-func (e *UndefinedError) Error() string { return fmt.Sprintf("%s is %g", e.What, e.Value) }
-
-// Infeasible returns true; see [IsInfeasible].
-func (e *UndefinedError) Infeasible() bool { return true }
+var errUndefined = errors.New("hyperopt: not a finite number")

@@ -93,8 +93,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	var number *UndefinedError
-	if !errors.As(e.Err, &number) {
+	if !errors.Is(e.Err, errUndefined) {
 		return fmt.Sprintf("start %d: %v; likely causes are duplicate rows with a tiny noise variance, "+
 			"wildly scaled data, or a lengthscale far beyond the extent of the data: "+
 			"increase the start value of the noise variance or its lower bound, or set other start values", e.Start, e.Err)

@@ -1,7 +1,6 @@
 package baseline_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -30,19 +29,18 @@ func TestNotFinite(t *testing.T) {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			x, y := example(12, 2, 1)
 			x.Set(3, 1, bad)
-			var value *baseline.ValueError
-			if _, err := method.Fit(x, y); !errors.As(err, &value) || value.Row != 3 || value.Column != 1 {
+			if _, err := method.Fit(x, y); err == nil || !strings.Contains(err.Error(), "row 3, column 1 is ") {
 				t.Errorf("%s: %v in a column: %v", name, bad, err)
 			}
 			x, y = example(12, 2, 1)
 			y[5] = bad
-			if _, err := method.Fit(x, y); !errors.As(err, &value) || value.Row != 5 || value.Column != -1 {
+			if _, err := method.Fit(x, y); err == nil || !strings.Contains(err.Error(), "row 5, target is ") {
 				t.Errorf("%s: %v in the target: %v", name, bad, err)
 			}
 			x, y = example(12, 2, 1)
 			model := learn(t, method, x, y)
 			x.Set(2, 0, bad)
-			if _, err := model.Predict(x); !errors.As(err, &value) || value.Row != 2 || value.Column != 0 {
+			if _, err := model.Predict(x); err == nil || !strings.Contains(err.Error(), "row 2, column 0 is ") {
 				t.Errorf("%s: %v to predict for: %v", name, bad, err)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Method is a regression method. Fit learns from n rows of d columns and their n
-// targets. It keeps neither x nor y. Numbers that are not finite are a [ValueError].
+// targets. It keeps neither x nor y. Numbers that are not finite are an error.
 type Method interface {
 	Fit(x mat.Matrix, y []float64) (Model, error)
 }
@@ -25,19 +25,14 @@ type Prediction struct {
 	Mean, Variance []float64
 }
 
-// ValueError reports a number that is not finite.
-type ValueError struct {
-	// Row and Column count from 0; Column is −1 for the target.
-	Row, Column int
-	Value       float64
-}
-
-func (e *ValueError) Error() string {
+// valueError reports a number that is not finite. row and column count from 0; column is −1
+// for the target.
+func valueError(row, column int, value float64) error {
 	what := "target"
-	if e.Column >= 0 {
-		what = fmt.Sprintf("column %d", e.Column)
+	if column >= 0 {
+		what = fmt.Sprintf("column %d", column)
 	}
-	return fmt.Sprintf("baseline: row %d, %s is %v; fill in or leave out such rows", e.Row, what, e.Value)
+	return fmt.Errorf("baseline: row %d, %s is %v; fill in or leave out such rows", row, what, value)
 }
 
 // checkRows returns an error unless x has at least one row and one column and all its
@@ -53,7 +48,7 @@ func checkRows(x mat.Matrix) error {
 	for i := range n {
 		for c := range d {
 			if v := x.At(i, c); !finite(v) {
-				return &ValueError{Row: i, Column: c, Value: v}
+				return valueError(i, c, v)
 			}
 		}
 	}
@@ -70,7 +65,7 @@ func checkTable(x mat.Matrix, y []float64) error {
 	}
 	for i, v := range y {
 		if !finite(v) {
-			return &ValueError{Row: i, Column: -1, Value: v}
+			return valueError(i, -1, v)
 		}
 	}
 	return nil

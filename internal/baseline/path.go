@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,17 +34,8 @@ const (
 	defaultMaxSweeps = 100_000
 )
 
-// ConvergenceError reports a lasso whose coordinate descent did not converge.
-type ConvergenceError struct {
-	// Lambda is the penalty, and Violation the largest violation of its conditions
-	// after Sweeps passes.
-	Lambda, Violation float64
-	Sweeps            int
-}
-
-func (e *ConvergenceError) Error() string {
-	return fmt.Sprintf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; raise MaxSweeps, or leave out smaller penalties and columns that are almost sums of others", e.Lambda, e.Violation, e.Sweeps)
-}
+// ErrConvergence marks a lasso whose coordinate descent did not converge.
+var ErrConvergence = errors.New("baseline: no convergence")
 
 // pathPoints and pathRatio are the number of default penalties and the smallest one as a
 // share of the largest, as in scikit-learn.
@@ -176,7 +168,7 @@ func (c *coordinates) descend(lambda, tolerance float64, maxSweeps int) (sweeps 
 
 // Path fits the lasso for m.Lambdas, or for [Lasso.Points] penalties from the smallest
 // one whose weights are all 0 down to a thousandth of it, each from the weights of the
-// one before. A penalty that does not converge is a [*ConvergenceError], beside the path
+// one before. A penalty that does not converge is an [ErrConvergence], beside the path
 // that it ends.
 func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
 	if err := m.check(x, y); err != nil {
@@ -217,7 +209,8 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 		out.Lambdas, out.Violations = append(out.Lambdas, lambda), append(out.Violations, violation)
 		out.Weights, out.Intercepts = append(out.Weights, w), append(out.Intercepts, b)
 		if violation > pathTolerance*top {
-			return out, &ConvergenceError{Lambda: lambda, Violation: violation, Sweeps: sweeps}
+			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; raise MaxSweeps, or leave out smaller penalties and columns that are almost sums of others%.0w",
+				lambda, violation, sweeps, ErrConvergence)
 		}
 	}
 	return out, nil

@@ -61,19 +61,12 @@ type Block struct {
 	N         int
 }
 
-// NameError reports two columns of a table of results with the same name.
-type NameError struct{ Name string }
-
-func (e *NameError) Error() string {
-	return fmt.Sprintf("the result has two columns %q: leave out the column of DATA, or give it another name there", e.Name)
-}
-
 func (b *Block) checkNames() error {
 	seen := map[string]bool{}
 	for _, names := range [][]string{b.TextNames, b.Names} {
 		for _, name := range names {
 			if seen[name] {
-				return &NameError{name}
+				return fmt.Errorf("the result has two columns %q: leave out the column of DATA, or give it another name there", name)
 			}
 			seen[name] = true
 		}

@@ -2,6 +2,7 @@ package hostmem
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -123,7 +124,7 @@ func limitLeft() int64 {
 	return least
 }
 
-// CheckLimit returns an [*AddressSpaceError] if the limit on the process's address space
+// CheckLimit returns an [ErrAddressSpace] if the limit on the process's address space
 // (ulimit -v) leaves too little for the threads and the heap of a small job. Without its
 // threads a process of Go ends by an abort.
 func CheckLimit() error {
@@ -132,7 +133,9 @@ func CheckLimit() error {
 		return nil
 	}
 	if needed := threadsToCome() + spare + heapStep; left < needed {
-		return &AddressSpaceError{Left: max(left, 0), Needed: needed}
+		left = max(left, 0)
+		return fmt.Errorf("%w leaves %d MiB, and a small job needs %d MiB: raise it with 'ulimit -v' by %d MiB or more, or set GOMAXPROCS=1",
+			ErrAddressSpace, left>>20, needed>>20, (needed-left)>>20+1)
 	}
 	return nil
 }

@@ -55,28 +55,28 @@ type place struct {
 }
 
 // Find looks for a toolkit that works with the given driver version, without loading
-// anything. Errors are [*NotFoundError].
+// anything.
 func Find(driverVersion int) (Toolkit, error) {
 	kits, fail := search(places(os.Getenv), driverVersion)
 	if len(kits) == 0 {
-		return Toolkit{}, fail
+		return Toolkit{}, fail.err()
 	}
 	return kits[0], nil
 }
 
 // search returns the usable toolkits, best first, and a report of the rest.
-func search(list []place, driverVersion int) ([]Toolkit, *NotFoundError) {
+func search(list []place, driverVersion int) ([]Toolkit, *failures) {
 	var kits []Toolkit
-	fail := &NotFoundError{}
+	fail := &failures{}
 	for _, p := range list {
 		kit, problem := examine(p, driverVersion)
 		switch {
 		case problem != "":
-			fail.Problems = append(fail.Problems, p.name+": "+problem)
+			fail.problems = append(fail.problems, p.name+": "+problem)
 		case kit != nil:
 			kits = append(kits, *kit)
-		case !slices.Contains(fail.Looked, p.name):
-			fail.Looked = append(fail.Looked, p.name)
+		case !slices.Contains(fail.looked, p.name):
+			fail.looked = append(fail.looked, p.name)
 		}
 	}
 	return kits, fail

@@ -97,17 +97,17 @@ var load = sync.OnceValue(func() loadResult {
 		if err == nil {
 			return loadResult{lib: lib}
 		}
-		fail.Problems = append(fail.Problems, fmt.Sprintf("%s: %v", kit.Place, err))
+		fail.problems = append(fail.problems, fmt.Sprintf("%s: %v", kit.Place, err))
 		if final {
 			break
 		}
 	}
-	return loadResult{err: fail}
+	return loadResult{err: fail.err()}
 })
 
 // Load finds and loads the libraries once per process, because a second set could not
-// be loaded beside the first. Errors are [*NotFoundError] and, without a driver,
-// [*driver.UnavailableError].
+// be loaded beside the first. Without a driver the error
+// is a [*driver.UnavailableError].
 func Load() (*Library, error) {
 	r := load()
 	return r.lib, r.err

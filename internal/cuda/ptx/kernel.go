@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,15 +18,8 @@ const (
 	MaxColumns = 1 << 16
 )
 
-// LimitError reports a covariance function that is too large.
-type LimitError struct {
-	What       string
-	Got, Limit int
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("kernels: the covariance has %d %s, but CUDA kernels support at most %d", e.Got, e.What, e.Limit)
-}
+// ErrLimit marks a covariance function that is too large.
+var ErrLimit = errors.New("kernels: the covariance is too large")
 
 // Kernel is a covariance function, or its derivatives, for a GPU.
 type Kernel struct {
@@ -44,8 +38,8 @@ type Kernel struct {
 	size int
 }
 
-// For generates the kernels for prog that include the entry e. The error is a
-// [*LimitError].
+// For generates the kernels for prog that include the entry e. The error is
+// [ErrLimit].
 func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	if e == &Contract {
 		return NewGradient(prog)
@@ -53,14 +47,14 @@ func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	return New(prog)
 }
 
-// New generates the entries Fill, Cross and Multiply for the function. The error is a
-// [*LimitError].
+// New generates the entries Fill, Cross and Multiply for the function. The error is
+// [ErrLimit].
 func New(prog *kernel.Program) (*Kernel, error) {
 	k := &Kernel{list: prog.List, features: prog.Features, value: prog.Value, need: prog.List.Needed(prog.Value)}
 	return k, k.arrange()
 }
 
-// NewGradient generates the entry Contract. The error is a [*LimitError].
+// NewGradient generates the entry Contract. The error is [ErrLimit].
 func NewGradient(prog *kernel.Program) (*Kernel, error) {
 	g := prog.Gradient()
 	k := &Kernel{list: g.List, features: g.Features, value: code.None, gradient: g, need: g.Needed()}
@@ -96,11 +90,12 @@ func (k *Kernel) arrange() error {
 			values++
 		}
 	}
-	for _, l := range []LimitError{
-		{"operations", values, MaxValues}, {"features", len(k.features), MaxFeatures}, {"columns over all terms", total, MaxColumns},
-	} {
-		if l.Got > l.Limit {
-			return &l
+	for _, l := range []struct {
+		what       string
+		got, limit int
+	}{{"operations", values, MaxValues}, {"features", len(k.features), MaxFeatures}, {"columns over all terms", total, MaxColumns}} {
+		if l.got > l.limit {
+			return fmt.Errorf("kernels: the covariance has %d %s, but CUDA kernels support at most %d%.0w", l.got, l.what, l.limit, ErrLimit)
 		}
 	}
 	slices.Sort(k.columns)

@@ -54,13 +54,13 @@ func Code(ctx context.Context, err error) int {
 		return InUse
 	case is[*spec.Error](err):
 		return Usage
-	case is[*batch.ChangedError](err), is[*rundir.Error](err):
+	case is[*rundir.Error](err):
 		return Data
-	case is[*gp.SizeError](err), is[*table.TooLargeError](err), is[*hostmem.AddressSpaceError](err):
+	case is[*gp.SizeError](err), tooLarge(err), errors.Is(err, hostmem.ErrAddressSpace):
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*mlflow.Error](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*kernel.KinkError](err), is[*device.UnsupportedError](err):
+	case is[*UsageError](err), is[*mlflow.Error](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
 		return Usage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
@@ -77,6 +77,12 @@ func Advice(err error) string {
 		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
 	}
 	return ""
+}
+
+// tooLarge reports whether a table is too large.
+func tooLarge(err error) bool {
+	var e *table.Error
+	return errors.As(err, &e) && e.TooLarge
 }
 
 func is[T error](err error) bool {

@@ -83,7 +83,7 @@ func (o *Options) Write(ctx context.Context, stdout io.Writer, write func(io.Wri
 // Target returns the model of the named target, or of the only one.
 func Target(m *gp.Model, name string) (*gp.Model, error) {
 	one, err := m.TargetNamed(name)
-	var wrong *gp.TargetError
+	var wrong *gp.NameError
 	if !errors.As(err, &wrong) {
 		return one, err
 	}

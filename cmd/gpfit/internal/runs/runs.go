@@ -174,17 +174,6 @@ func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.
 	return err
 }
 
-// interruptedError says in words for users what an interruption, its cause, left.
-type interruptedError struct {
-	text  string
-	cause error
-}
-
-func (e *interruptedError) Error() string { return e.text }
-
-// Unwrap returns the cause, by which the program finds its exit code.
-func (e *interruptedError) Unwrap() error { return e.cause }
-
 // Run runs the unfinished jobs and prints the results.
 func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run) error {
 	f.OnNote = msg.Say
@@ -202,7 +191,8 @@ func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run
 		msg.Note("other processes have %d jobs", sum.Elsewhere)
 	}
 	if errors.Is(runErr, context.Canceled) {
-		return &interruptedError{fmt.Sprintf("interrupted with %d of %d jobs done; 'gpfit resume %s' continues", sum.Done, sum.Total, r.Dir), runErr}
+		// By the cause, which is not part of the text, the program finds its exit code.
+		return fmt.Errorf("interrupted with %d of %d jobs done; 'gpfit resume %s' continues%.0w", sum.Done, sum.Total, r.Dir, runErr)
 	}
 	rows, err := results.Collect(r)
 	if err != nil {
