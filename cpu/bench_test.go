@@ -23,6 +23,27 @@ func BenchmarkStages(b *testing.B) {
 	benchmarkStages(b, 4000, 26, "rbf(ard)")
 }
 
+// BenchmarkDgemmRate reports the rate of matrix products.
+func BenchmarkDgemmRate(b *testing.B) {
+	dev, err := Open(device.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int{500, 1000, 2000, 4000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			best := 0.0
+			for range b.N {
+				rate, err := dev.DgemmRate(b.Context(), n)
+				if err != nil {
+					b.Fatal(err)
+				}
+				best = max(best, rate)
+			}
+			b.ReportMetric(best/1e9, "GFLOP/s")
+		})
+	}
+}
+
 func benchmarkStages(b *testing.B, n, d int, text string) {
 	prog := kerneltest.Program(b, text, d)
 	rng := rand.New(rand.NewPCG(1, 1))

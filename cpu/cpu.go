@@ -1,7 +1,7 @@
 // Package cpu evaluates covariances, likelihoods, gradients and predictions on the
 // host, as a device of package device.
 //
-// A [Workspace] holds one matrix of package cpu/spd, which does the n³ work: the covariance
+// A [Workspace] holds one matrix of package internal/spd, which does the n³ work: the covariance
 // matrix, then its Cholesky factor L, and Σ⁻¹ beside it when a gradient is requested. Start
 // with workspace.go; factor.go forms and factors Σ, contract.go computes gradients,
 // predict.go predictions.
@@ -14,11 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/blas"
-
-	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
@@ -47,15 +45,12 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 
 // Device is the CPU as a [device.ExactDevice].
 type Device struct {
-	crew *crew
-	// blas selects the variant and multiplies matrices to measure the speed of the
-	// processor.
-	blas     *cpublas.Implementation
+	engine   *spd.Engine
 	flopRate func() float64
-	// spare holds crews that workspaces with fewer threads have given back, so that
+	// spare holds engines that workspaces with fewer threads have given back, so that
 	// workspaces can compute side by side.
 	mu    sync.Mutex
-	spare []*crew
+	spare []*spd.Engine
 }
 
 // New returns the exact method on the CPU, for callers that do not choose among
@@ -71,39 +66,35 @@ func New(opts device.Options) (device.Backend, error) {
 // Open returns the CPU with the given options. It returns an error if the variable
 // GPFIT_CPU selects a variant that this processor lacks.
 func Open(opts device.Options) (*Device, error) {
-	threads := opts.Threads
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	impl, err := cpublas.New(cpublas.Options{Threads: threads})
+	engine, err := spd.Open(opts.Threads)
 	if err != nil {
 		return nil, err
 	}
-	dev := &Device{crew: newCrew(impl.Variant(), threads), blas: impl}
+	dev := &Device{engine: engine}
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
 }
 
-// borrow returns a crew for one workspace.
-func (dev *Device) borrow() *crew {
+// borrow returns an engine for one workspace.
+func (dev *Device) borrow() *spd.Engine {
 	dev.mu.Lock()
 	defer dev.mu.Unlock()
 	if last := len(dev.spare) - 1; last >= 0 {
-		c := dev.spare[last]
+		e := dev.spare[last]
 		dev.spare = dev.spare[:last]
-		return c
+		return e
 	}
-	return newCrew(dev.blas.Variant(), 1)
+	return spd.NewEngine(dev.engine.Variant(), 1)
 }
 
-// giveBack takes a crew back, which may be nil.
-func (dev *Device) giveBack(c *crew) {
-	if c == nil {
+// giveBack takes an engine back, which may be nil.
+func (dev *Device) giveBack(e *spd.Engine) {
+	if e == nil {
 		return
 	}
 	dev.mu.Lock()
 	defer dev.mu.Unlock()
-	dev.spare = append(dev.spare, c)
+	dev.spare = append(dev.spare, e)
 }
 
 func description(threads int) string {
@@ -115,14 +106,14 @@ var processor = sync.OnceValue(processorName)
 
 // Info returns a description of the CPU.
 func (dev *Device) Info() device.Info {
-	return device.Info{Name: name, Description: description(dev.crew.size()), Host: true, Threads: dev.crew.size(), MemoryFree: hostmem.Free()}
+	return device.Info{Name: name, Description: description(dev.engine.Threads()), Host: true, Threads: dev.engine.Threads(), MemoryFree: hostmem.Free()}
 }
 
 // Plan returns memory and work for n points of d columns: one n×n matrix, the working
 // space of the routines, and vectors.
 func (dev *Device) Plan(n, d int) device.Plan {
-	engine, threads := dev.crew.engine, int64(dev.crew.size())
-	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.crew.size())
+	engine, threads := dev.engine, int64(dev.engine.Threads())
+	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.engine.Threads())
 	numbers += threads*int64(engine.Lanes()+1)*tileStride + int64(n)*(2*int64(d)+4*threads+16)
 	plan := device.MatrixPlan(n, d, "", 8*numbers)
 	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(engine, n), What: middleTerm}}, cube(n)
@@ -132,31 +123,42 @@ func (dev *Device) Plan(n, d int) device.Plan {
 	return plan
 }
 
-// measureFlopRate measures the rate of a small matrix product. Whole evaluations
+// measureFlopRate measures the rate of a small product. Whole evaluations
 // reach about two thirds of it.
 func (dev *Device) measureFlopRate() float64 {
 	rate, _ := dev.DgemmRate(context.Background(), 256)
 	return 0.66 * rate
 }
 
-// DgemmRate returns the speed of this device's matrix product of order n, in
-// floating-point operations per second: the best of three runs after a warm-up. It
-// allocates three n×n matrices and polls ctx between products.
+// productRows is the number of rows in a product of [Device.DgemmRate].
+const productRows = 288
+
+// DgemmRate returns the speed of this device's products of matrices of n columns, in
+// floating-point operations per second: the best of three runs after a warm-up, each the
+// product of up to 288 rows with all rows of a symmetric matrix. It allocates this
+// matrix and polls ctx during the products.
 func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
-	a, x, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
-	for i := range a {
-		a[i], x[i] = 1/float64(i+1), 1/float64(n*n-i)
+	m, row := dev.engine.New(n), make([]float64, n*dev.engine.Lanes())
+	for i := range row {
+		row[i] = 1 / float64(i+1)
+	}
+	for i := 0; i < n; i += m.Lanes() {
+		m.SetRows(i, i, n, row, n)
+	}
+	rows := min(n, productRows)
+	q, r := m.NewRowBlock(rows), m.NewRowBlock(rows)
+	if err := q.ScaledInverse(ctx, 0, rows, nil); err != nil {
+		return 0, err
 	}
 	best := time.Hour
 	for range 4 {
-		if err := ctx.Err(); err != nil {
+		start := time.Now()
+		if err := r.MultiplyInverse(ctx, q, nil); err != nil {
 			return 0, err
 		}
-		start := time.Now()
-		dev.blas.Dgemm(blas.NoTrans, blas.NoTrans, n, n, n, 1, a, n, x, n, 0, c, n)
 		best = min(best, max(time.Since(start), time.Microsecond))
 	}
-	return 2 * cube(n) / best.Seconds(), nil
+	return 2 * float64(rows) * float64(n) * float64(n) / best.Seconds(), nil
 }
 
 // Supports returns nil: the CPU evaluates every kernel.

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"testing"
 
-	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
 	"gpfit/device/devicetest"
 )
@@ -30,37 +28,6 @@ func TestConformance(t *testing.T) {
 				return dev
 			})
 		})
-	}
-}
-
-func TestParallelFor(t *testing.T) {
-	for _, threads := range []int{1, 2, 7} {
-		c := newCrew(cpublas.Generic, threads)
-		var count atomic.Int64
-		if err := c.parallelFor(context.Background(), threads, 100, func(worker, task int) {
-			if worker >= threads {
-				t.Errorf("worker %d of %d", worker, threads)
-			}
-			count.Add(int64(task))
-		}); err != nil || count.Load() != 4950 {
-			t.Errorf("%d threads: sum of tasks %d, error %v", threads, count.Load(), err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		if err := c.parallelFor(ctx, threads, 100, func(_, task int) { cancel() }); !errors.Is(err, context.Canceled) {
-			t.Errorf("%d threads: error %v after cancel", threads, err)
-		}
-		func() {
-			defer func() {
-				if recover() != "boom" {
-					t.Errorf("%d threads: the panic was lost", threads)
-				}
-			}()
-			_ = c.parallelFor(context.Background(), threads, 10, func(_, task int) {
-				if task == 3 {
-					panic("boom")
-				}
-			})
-		}()
 	}
 }
 

@@ -23,14 +23,14 @@ const (
 	serialBelow = 192
 )
 
-// parallelFor calls f for every task, as [crew.parallelFor] does, on one thread if there are
+// parallelFor calls f for every task, as [spd.Engine.For] does, on one thread if there are
 // few points.
 func (w *Workspace) parallelFor(ctx context.Context, tasks int, f func(worker, task int)) error {
-	threads := w.crew.size()
+	threads := w.engine.Threads()
 	if w.n < serialBelow {
 		threads = 1
 	}
-	return w.crew.parallelFor(ctx, threads, tasks, f)
+	return w.engine.For(ctx, threads, tasks, f)
 }
 
 // tile returns a worker's space for parts of the rows of a panel, tileStride apart.

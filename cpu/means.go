@@ -25,13 +25,13 @@ func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *ker
 		return err
 	}
 	tasks := (xs.N + tileRows - 1) / tileRows
-	threads := max(1, min(dev.crew.size(), tasks))
+	threads := max(1, min(dev.engine.Threads(), tasks))
 	evaluators, rows := make([]*kernel.Evaluator, threads), make([][]float64, threads)
 	for i := range evaluators {
 		evaluators[i], rows[i] = kernel.NewEvaluator(prog), make([]float64, x.N)
 		evaluators[i].Bind(theta)
 	}
-	return dev.crew.parallelFor(ctx, threads, tasks, func(worker, task int) {
+	return dev.engine.For(ctx, threads, tasks, func(worker, task int) {
 		for j := task * tileRows; j < min((task+1)*tileRows, xs.N); j++ {
 			crossRow(evaluators[worker], rows[worker], xs, j, x)
 			weigh(rows[worker], alpha, mean, j, xs.N)

@@ -3,9 +3,9 @@ package cpu
 import (
 	"context"
 
-	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/spd"
 )
 
 // middleRows returns the number of rows of the middle term formed at a time, a multiple of
@@ -41,7 +41,7 @@ func (w *Workspace) makeMiddle() error {
 	if w.middle[0] != nil {
 		return nil
 	}
-	need, free := 8*middleElements(w.dev.crew.engine, w.n), hostmem.Free()
+	need, free := 8*middleElements(w.dev.engine, w.n), hostmem.Free()
 	if free > 0 && need > free {
 		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: middleTerm}
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
@@ -64,7 +64,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	}
 	w.begin("predict", float64(w.n)*float64(m)*float64(w.n+m))
 	vs := make([]*spd.Vectors, groups)
-	w.allocateVectors(w.crew.size(), 0)
+	w.allocateVectors(w.engine.Threads(), 0)
 	err = w.parallelFor(ctx, groups, func(worker, g int) {
 		v := w.matrix.NewVectors()
 		v.Load(min(width, m-g*width), w.scratch[worker], func(i int, row []float64) {

@@ -3,7 +3,7 @@ package cpu
 import (
 	"context"
 
-	"gpfit/cpu/spd"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
@@ -45,7 +45,7 @@ func predictNumbers(e *spd.Engine, n, threads int) int64 {
 
 func newReducer(w *Workspace, evaluators []*kernel.Evaluator) *reducer {
 	r := &reducer{w: w, evaluators: evaluators}
-	n, round := w.n, w.matrix.Width()*w.crew.size()
+	n, round := w.n, w.matrix.Width()*w.engine.Threads()
 	r.points = max(1, int(reduceFlops/(float64(n)*float64(n)))/round) * round
 	return r
 }
@@ -53,14 +53,14 @@ func newReducer(w *Workspace, evaluators []*kernel.Evaluator) *reducer {
 // reduce writes the results of points j0 … j1−1.
 func (r *reducer) reduce(ctx context.Context, j0, j1 int) error {
 	w, width := r.w, r.w.matrix.Width()
-	threads := w.crew.size()
+	threads := w.engine.Threads()
 	if (j1-j0)*w.n < serialBelow*serialBelow {
 		threads = 1
 	}
 	groups := (j1 - j0 + width - 1) / width
-	each := min(vectorsPerThread(w.matrix.Engine, w.n, w.crew.size()), max(1, groups/(tasksPerThread*threads)))
+	each := min(vectorsPerThread(w.matrix.Engine, w.n, w.engine.Threads()), max(1, groups/(tasksPerThread*threads)))
 	w.allocateVectors(threads, threads*each)
-	return w.crew.parallelFor(ctx, threads, (groups+each-1)/each, func(worker, task int) {
+	return w.engine.For(ctx, threads, (groups+each-1)/each, func(worker, task int) {
 		vs := w.vectors[worker*each : worker*each+min(each, groups-task*each)]
 		for i, v := range vs {
 			r.load(v, worker, j0+(task*each+i)*width, j1)

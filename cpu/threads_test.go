@@ -106,8 +106,8 @@ func TestThreadsBits(t *testing.T) {
 				if !got.equal(want) {
 					t.Errorf("n = %d, %d threads limited to %d: other bits", n, threads, limit)
 				}
-				if most := min(threads, max(1, limit)); w.crew.size() != most {
-					t.Errorf("%d threads limited to %d: %d", threads, limit, w.crew.size())
+				if most := min(threads, max(1, limit)); w.engine.Threads() != most {
+					t.Errorf("%d threads limited to %d: %d", threads, limit, w.engine.Threads())
 				}
 			}
 		}
@@ -141,6 +141,6 @@ func TestSideBySide(t *testing.T) {
 		group.Wait()
 	}
 	if len(dev.spare) == 0 || len(dev.spare) > 3 {
-		t.Errorf("%d spare crews", len(dev.spare))
+		t.Errorf("%d spare engines", len(dev.spare))
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gpfit/cpu/spd"
 	"gpfit/device"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
@@ -22,13 +22,13 @@ const (
 // Workspace implements [device.ExactWorkspace].
 type Workspace struct {
 	dev *Device
-	// crew has the threads of calls. own, if not nil, is a crew with fewer threads than
-	// the device's.
-	crew, own *crew
-	x         *kernel.Points
-	n         int
-	matrix    *spd.Symmetric
-	stage     stage
+	// engine has the threads of calls. own, if not nil, has fewer threads than the device's
+	// engine.
+	engine, own *spd.Engine
+	x           *kernel.Points
+	n           int
+	matrix      *spd.Symmetric
+	stage       stage
 	// written counts the rows of L that WriteFactor has set since Fill, in order.
 	written int
 	// vectors and scratch are the working space of predictions (reduce.go), kept between
@@ -57,11 +57,11 @@ var (
 )
 
 func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
-	matrix := dev.crew.engine.New(x.N)
+	matrix := dev.engine.New(x.N)
 	return &Workspace{
-		dev: dev, crew: dev.crew, x: x, n: x.N, matrix: matrix,
-		tiles:   make([]float64, dev.crew.size()*matrix.Lanes()*tileStride),
-		adjoint: make([]float64, dev.crew.size()*tileCols),
+		dev: dev, engine: dev.engine, x: x, n: x.N, matrix: matrix,
+		tiles:   make([]float64, dev.engine.Threads()*matrix.Lanes()*tileStride),
+		adjoint: make([]float64, dev.engine.Threads()*tileCols),
 	}
 }
 
@@ -73,16 +73,16 @@ func (w *Workspace) N() int { return w.n }
 
 // LimitThreads makes later calls use at most n of the device's threads.
 func (w *Workspace) LimitThreads(n int) {
-	w.crew = w.dev.crew
-	if n = max(n, 1); n < w.crew.size() {
+	w.engine = w.dev.engine
+	if n = max(n, 1); n < w.engine.Threads() {
 		if w.own == nil {
 			w.own = w.dev.borrow()
 		}
-		w.own.team.Resize(n)
-		w.crew = w.own
+		w.own.SetThreads(n)
+		w.engine = w.own
 	}
 	if w.matrix != nil {
-		w.matrix.Engine = w.crew.engine
+		w.matrix.Engine = w.engine
 	}
 }
 
@@ -118,10 +118,10 @@ func (w *Workspace) empty() { w.stage = stageEmpty }
 func (w *Workspace) Work() device.Work {
 	matrix, held := int64(0), int64(0)
 	if w.matrix != nil {
-		matrix = w.dev.crew.engine.Numbers(w.n)
+		matrix = w.dev.engine.Numbers(w.n)
 		held = matrix + w.predictElements()
 		if w.middle[0] != nil {
-			held += middleElements(w.dev.crew.engine, w.n)
+			held += middleElements(w.dev.engine, w.n)
 		}
 	}
 	return device.Work{Flops: w.flops, MatrixBytes: 8 * matrix, Bytes: 8 * held}
@@ -130,7 +130,7 @@ func (w *Workspace) Work() device.Work {
 // Close frees the matrix.
 func (w *Workspace) Close() error {
 	w.dev.giveBack(w.own)
-	w.own, w.crew = nil, w.dev.crew
+	w.own, w.engine = nil, w.dev.engine
 	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
 	w.vectors, w.scratch, w.middle = nil, nil, [2]*spd.RowBlock{}
 	return nil
@@ -145,7 +145,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 		return nil, err
 	}
 	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.crew.size())
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.engine.Threads())
 		for i := range w.evaluators {
 			w.evaluators[i] = kernel.NewEvaluator(prog)
 		}

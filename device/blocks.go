@@ -90,8 +90,9 @@ func CheckBlocks(adj Adjoint, middle *Blocks, n int, diag, grad []float64, prog 
 	return adj.CheckSizes(n, diag, grad, prog)
 }
 
-// blockRows is the number of rows of working space, besides a block of the largest size.
-const blockRows = 128
+// blockRows is the number of rows of working space, besides a block of the largest size: two
+// parts of 144 rows (internal/spd) and what separates the rows in memory.
+const blockRows = 2*144 + 96
 
 // blockPadding is the largest number of elements that an accelerator adds to a column.
 const blockPadding = 15

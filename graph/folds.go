@@ -5,11 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/floats"
 
-	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
+	"gpfit/internal/spd"
 )
 
 // foldOut is the state of looOp for the solver's alpha if it leaves out folds of rows
@@ -68,7 +67,7 @@ func (s *solver) foldsOut() (*foldOut, error) {
 	}
 	if s.blocks == nil {
 		s.blocks = device.NewBlocks(s.folds)
-		if s.blas, err = cpublas.New(cpublas.Options{Threads: s.threads}); err != nil {
+		if s.engine, err = spd.Open(s.threads); err != nil {
 			return nil, err
 		}
 	}
@@ -113,6 +112,14 @@ func (s *solver) foldsOut() (*foldOut, error) {
 	return f, nil
 }
 
+// foldMatrix returns space for the computations with a fold of m rows.
+func (s *solver) foldMatrix(m int) *spd.Symmetric {
+	if s.fold == nil || s.fold.N() != m {
+		s.fold = s.engine.New(m)
+	}
+	return s.fold
+}
+
 // invertFold replaces the block of Σ⁻¹ for the rows of a fold by V, both halves.
 func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error {
 	n := s.ws.N()
@@ -123,26 +130,28 @@ func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error 
 			floats.AddScaled(v[i*m:(i+1)*m], -w[j+first+i], w[j+first:j+first+m])
 		}
 	}
-	if minor := s.blas.Cholesky(blas.Upper, m, v, m); minor > 0 {
+	q := s.foldMatrix(m)
+	q.Load(v)
+	minor, err := q.Factor(s.ctx, 0, nil)
+	if err != nil {
+		return err
+	}
+	if minor > 0 {
 		if len(w) > 0 {
 			return &LeverageError{Index: fold, Fold: true}
 		}
 		return &device.NotPDError{Minor: first + minor, N: n}
 	}
-	for i := range m {
+	for i, pivot := range q.FactorDiagonal() {
 		// As in leaveOneOut.
-		if pivot := v[i*m+i]; len(w) > 0 && !(pivot*pivot > 1e-12*kappa[i]) {
+		if len(w) > 0 && !(pivot*pivot > 1e-12*kappa[i]) {
 			return &LeverageError{Index: fold, Fold: true}
 		}
 	}
-	if !s.blas.Dpotri(blas.Upper, m, v, m) {
-		return &device.NotPDError{Minor: first + 1, N: n}
+	if err := q.Invert(s.ctx, nil); err != nil {
+		return err
 	}
-	for i := range m {
-		for j := range i {
-			v[i*m+j] = v[j*m+i]
-		}
-	}
+	q.Inverse(v)
 	return nil
 }
 
@@ -182,18 +191,21 @@ func (f *foldOut) slopes() {
 }
 
 // foldMiddle returns g times the middle term W, which takes the place of V.
-func (s *solver) foldMiddle(g float64) *device.Blocks {
+func (s *solver) foldMiddle(g float64) (*device.Blocks, error) {
 	f := s.held
 	if f.scale != 0 {
 		floats.Scale(g/f.scale, s.blocks.Elements)
 		f.scale = g
-		return s.blocks
+		return s.blocks, nil
 	}
 	n := s.ws.N()
-	var scratch []float64
-	_ = s.blocks.Each(func(first, m int, v []float64) error {
-		scratch = slices.Grow(scratch[:0], m*(m+middleRows))[:m*(m+middleRows)]
-		s.weigh(m, v, f.h[first:first+m], g, scratch)
+	if err := s.blocks.Each(func(first, m int, v []float64) error {
+		q, h := s.foldMatrix(m), slices.Clone(f.h[first:first+m])
+		floats.Scale(g, h)
+		q.LoadInverse(v)
+		if err := q.WeighInverse(s.ctx, h, v); err != nil {
+			return err
+		}
 		for t := 0; t < len(f.a); t += n {
 			a, p := f.a[t+first:t+first+m], f.p[t+first:t+first+m]
 			for i := range m {
@@ -202,26 +214,12 @@ func (s *solver) foldMiddle(g float64) *device.Blocks {
 			}
 		}
 		return nil
-	})
-	f.scale = g
-	return s.blocks
-}
-
-// middleRows is the number of rows of V·diag(h) that weigh forms at a time.
-const middleRows = 128
-
-// weigh overwrites the m×m matrix V by g·V·diag(h)·V, with m·(m + middleRows) numbers of
-// working space.
-func (s *solver) weigh(m int, v, h []float64, g float64, scratch []float64) {
-	copied, rows := scratch[:m*m], scratch[m*m:]
-	copy(copied, v)
-	for i0 := 0; i0 < m; i0 += middleRows {
-		count := min(middleRows, m-i0)
-		for i := range count {
-			floats.MulTo(rows[i*m:(i+1)*m], copied[(i0+i)*m:(i0+i+1)*m], h)
-		}
-		s.blas.Dgemm(blas.NoTrans, blas.NoTrans, count, m, m, g, rows, m, copied, m, 0, v[i0*m:], m)
+	}); err != nil {
+		s.held = nil
+		return nil, err
 	}
+	f.scale = g
+	return s.blocks, nil
 }
 
 // multiplyMiddle returns the product of the middle term with the n×q matrix x.

@@ -338,7 +338,11 @@ func (s *solver) contractPredictive(g float64) error {
 		addPair(&adj, -g/2, s.alpha[t:t+n], b[t:t+n])
 	}
 	if s.folds != nil {
-		w, middle := s.held.w, s.foldMiddle(g)
+		w := s.held.w
+		middle, err := s.foldMiddle(g)
+		if err != nil {
+			return err
+		}
 		if err := s.addWhitened(&adj, w, s.multiplyMiddle(middle, w)); err != nil {
 			return err
 		}

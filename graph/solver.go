@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	cpublas "gpfit/cpu/blas"
 	"gpfit/device"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -73,11 +73,13 @@ type solver struct {
 	left            *leftOut  // leave-one-out, nil until needed
 	squaredError    bool      // the criterion of left and held
 	// folds are the ends of the folds that looOp leaves out, nil for single rows; held
-	// is its state, nil until needed. blocks and blas serve it, with that many threads.
+	// is its state, nil until needed. blocks, and engine with that many threads and space
+	// for a fold, serve it.
 	folds   []int
 	held    *foldOut
 	blocks  *device.Blocks
-	blas    *cpublas.Implementation
+	engine  *spd.Engine
+	fold    *spd.Symmetric
 	threads int
 	gls     *mean.GLS
 	terms   Terms

@@ -1,4 +1,4 @@
-"""Compares the matrix products of cpu/blas and NumPy's OpenBLAS, in turns.
+"""Compares the matrix products of gpfit and NumPy's OpenBLAS, in turns.
 
 Each round runs NumPy, then the Go benchmark of the same order in a separate process;
 the table shows the medians over the rounds, in GFLOP/s.
@@ -33,8 +33,8 @@ def numpy_rate(n, repeat):
 
 
 def gpfit_rate(binary, n, repeat):
-    command = [binary, "-test.run", "^$", "-test.bench", f"Dgemm/NN/n={n}$", "-test.benchtime", f"{repeat}x"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "cpu/blas").stdout
+    command = [binary, "-test.run", "^$", "-test.bench", f"DgemmRate/n={n}$", "-test.benchtime", f"{repeat}x"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "cpu").stdout
     return float(re.search(r"([\d.]+) GFLOP/s", text).group(1))
 
 
@@ -46,8 +46,8 @@ def main():
     machine.pin_threads()
     variant = os.environ.get("GPFIT_CPU", "best")
     with tempfile.TemporaryDirectory() as folder:
-        binary = os.path.join(folder, "blas.test")
-        subprocess.run(["go", "test", "-c", "-o", binary, "./cpu/blas"], cwd=ROOT, check=True)
+        binary = os.path.join(folder, "cpu.test")
+        subprocess.run(["go", "test", "-c", "-o", binary, "./cpu"], cwd=ROOT, check=True)
         print("machine  ", machine.cpu_name())
         print("blas     ", "; ".join(machine.blas_libraries()))
         print("gpfit    ", os.environ.get("GPFIT_REVISION", "?"), "variant", variant)

@@ -3,7 +3,7 @@
 #
 #   run.sh [nlml] [--quick] [OPTIONS]       NLML and gradient; NumPy's dgemm
 #   run.sh fit [--quick] DATA[,MASK[:COL]]… whole fits against scikit-learn
-#   run.sh dgemm [--n …] [--rounds …]       cpu/blas against NumPy, the product alone
+#   run.sh dgemm [--n …] [--rounds …]       gpfit against NumPy, the product alone
 #   run.sh co2                             the CO2 model of the book, against scikit-learn
 #
 # Environment: PEERS (default "scipy sklearn gpytorch tinygp", and mkl on x86-64;

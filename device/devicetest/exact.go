@@ -170,7 +170,7 @@ func (s suite) testBlockWork(t *testing.T) {
 	}
 	compare(t, "factor after contractions of blocks", after, before, 0)
 	plan, full := s.b.Plan(n, 3).WithMiddle(), s.b.Plan(n, 3).WithBlocks(ends)
-	host := int64(8 * (len(middle.Elements) + 200*(200+128)))
+	host := int64(8 * (len(middle.Elements) + 200*(200+2*144+96)))
 	if work := w.Work(); full.HostBytes()+full.DeviceBytes()-host < work.Bytes || full.HostBytes()-plan.HostBytes() != host {
 		t.Errorf("plan %+v with blocks, work %+v", full, work)
 	}

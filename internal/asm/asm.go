@@ -1,4 +1,4 @@
-// Package asm helps the assembly generators of cpu/blas and internal/vec to use
+// Package asm helps the assembly generators of internal/spd and internal/vec to use
 // avo: it holds the differences between the two instruction sets, and
 // abbreviations. Like the generators, it is a separate module, so that users of
 // gpfit do not depend on avo. avo v0.6.0 requires a golang.org/x/tools that does

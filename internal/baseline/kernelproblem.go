@@ -1,22 +1,22 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	gonumblas "gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/cpu/blas"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
 // kernelProblem is the data of a kernel ridge regression and the best solution so far.
 type kernelProblem struct {
-	blas    *blas.Implementation
+	// matrix holds the factor of K + λI, then its inverse.
+	matrix  *spd.Symmetric
 	program *kernel.Program
 	scale   scaling
 	points  *kernel.Points
@@ -30,9 +30,9 @@ type kernelProblem struct {
 	lengthscales []int
 	likelihood   bool
 
-	// covariance is K for the width formed, and factor its factor, then its inverse.
-	covariance, factor []float64
-	formed             float64
+	// covariance is K for the width formed, with any diagonal, and diagonal its own.
+	covariance, diagonal []float64
+	formed               float64
 
 	// best and alpha have the smallest value of the score chosen by likelihood.
 	best          candidate
@@ -57,30 +57,29 @@ func (p *kernelProblem) at(width float64) []float64 {
 func (p *kernelProblem) try(c candidate) (float64, error) {
 	n := len(p.y)
 	p.form(c.width)
-	copy(p.factor, p.covariance)
-	for i := range n {
-		p.factor[i*n+i] += c.lambda
+	for i, v := range p.diagonal {
+		p.covariance[i*n+i] = v + c.lambda
 	}
-	if !p.blas.Dpotrf(gonumblas.Lower, n, p.factor, n) {
+	p.matrix.Load(p.covariance)
+	ctx := context.Background() // whose only error is its end
+	if minor, _ := p.matrix.Factor(ctx, 0, nil); minor > 0 {
 		p.failure = fmt.Errorf("baseline: K + λI of %s is not positive definite with λ = %.4g; give a larger penalty", p.program.Text, c.lambda)
 		return math.Inf(1), nil
 	}
 	determinant := 0.0
-	for i := range n {
-		determinant += 2 * math.Log(p.factor[i*n+i])
+	for _, v := range p.matrix.FactorDiagonal() {
+		determinant += 2 * math.Log(v)
 	}
 	alpha := append([]float64(nil), p.y...)
-	lower := blas64.Triangular{Uplo: gonumblas.Lower, Diag: gonumblas.NonUnit, N: n, Stride: n, Data: p.factor}
-	blas64.Trsv(gonumblas.NoTrans, lower, blas64.Vector{N: n, Inc: 1, Data: alpha})
-	fit := squares(alpha)
-	blas64.Trsv(gonumblas.Trans, lower, blas64.Vector{N: n, Inc: 1, Data: alpha})
+	_ = p.matrix.SolveEquations(ctx, alpha, 1)
+	fit := p.squaredNorm()
 	if !allFinite(alpha...) {
 		return 0, errRange
 	}
-	p.blas.Dpotri(gonumblas.Lower, n, p.factor, n)
+	_ = p.matrix.Invert(ctx, nil)
 	loo := 0.0
 	for i, a := range alpha { // RW, eq. 5.12
-		e := a / p.factor[i*n+i]
+		e := a / p.matrix.InverseElement(i, i)
 		loo += e * e / float64(n)
 	}
 	// RW, eq. 5.8, for the variance fit/n of the signal, which is the best.
@@ -99,6 +98,15 @@ func (p *kernelProblem) try(c candidate) (float64, error) {
 	return value, nil
 }
 
+// squaredNorm returns yᵀ(K + λI)⁻¹y as a squared norm, which no rounding makes negative.
+func (p *kernelProblem) squaredNorm() float64 {
+	v, fit := p.matrix.NewVectors(), make([]float64, 1)
+	v.Load(1, make([]float64, p.matrix.Lanes()*len(p.y)), func(_ int, dst []float64) { copy(dst, p.y) })
+	p.matrix.Solve([]*spd.Vectors{v})
+	v.SquaredNorms(fit)
+	return fit[0]
+}
+
 // form computes the lower triangle of K.
 func (p *kernelProblem) form(width float64) {
 	if p.formed == width {
@@ -106,12 +114,13 @@ func (p *kernelProblem) form(width float64) {
 	}
 	n := len(p.y)
 	if p.covariance == nil {
-		p.covariance, p.factor = make([]float64, n*n), make([]float64, n*n)
+		p.covariance, p.diagonal = make([]float64, n*n), make([]float64, n)
 	}
 	ev := kernel.NewEvaluator(p.program)
 	ev.Bind(p.at(width))
 	for i := range n {
 		ev.Row(p.covariance[i*n:], p.points, i, p.points, 0, i+1)
+		p.diagonal[i] = p.covariance[i*n+i]
 	}
 	p.formed = width
 }

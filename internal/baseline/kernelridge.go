@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/cpu/blas"
+	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
@@ -86,7 +86,7 @@ func (m KernelRidge) Fit(x mat.Matrix, y []float64) (Model, error) {
 
 // problem prepares the rows, the targets and the kernel.
 func (m KernelRidge) problem(x mat.Matrix, y []float64) (*kernelProblem, error) {
-	impl, err := blas.New(blas.Options{})
+	engine, err := spd.Open(0)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (m KernelRidge) problem(x mat.Matrix, y []float64) (*kernelProblem, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &kernelProblem{blas: impl, program: prog, y: append([]float64(nil), y...), likelihood: m.MarginalLikelihood, value: math.Inf(1)}
+	p := &kernelProblem{matrix: engine.New(len(y)), program: prog, y: append([]float64(nil), y...), likelihood: m.MarginalLikelihood, value: math.Inf(1)}
 	p.scale = newScaling(x, Design{Unscaled: m.Unscaled})
 	if m.Unscaled { // neither shifted
 		p.scale = identity(x)

@@ -15,14 +15,12 @@ const benchStride = benchLen + 24
 
 // forBench runs f with every variant and reports the time for one element.
 func forBench(b *testing.B, f func(b *testing.B)) {
-	defer func(v variant) { active = v }(active)
-	for _, name := range Variants() {
-		active = byName[name]
+	eachVariant(func(name string) {
 		b.Run(name, func(b *testing.B) {
 			f(b)
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/benchLen*1e9, "ns/elem")
 		})
-	}
+	})
 }
 
 func benchRow() []float64 {

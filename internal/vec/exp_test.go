@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/variant"
 )
 
 // maxULP bounds the error of e^x in units in the last place of the exact value.
@@ -57,10 +59,16 @@ func ulps(got float64, want *big.Float) float64 {
 
 // forVariants runs f once with every variant in use.
 func forVariants(t *testing.T, f func(t *testing.T)) {
-	defer func(v variant) { active = v }(active)
-	for _, name := range Variants() {
-		active = byName[name]
-		t.Run(name, f)
+	eachVariant(func(name string) { t.Run(name, f) })
+}
+
+// eachVariant calls f with the name of each variant while it is in use.
+func eachVariant(f func(name string)) {
+	defer func(v variant.Variant) { active = v }(active)
+	for _, v := range variant.Supported() {
+		if active = choose(v, nil); active == v {
+			f(v.String())
+		}
 	}
 }
 

@@ -6,7 +6,7 @@
 // Each loop has three variants: AVX-512, AVX2 with FMA (both in assembly generated
 // by internal/gen), and portable Go (generic.go); the comments of a few state that
 // they are only in Go. There is no variant for arm64: the arithmetic here grows with
-// n² and cpu/blas's with n³. The program selects the best supported variant once, at its
+// n² and internal/spd's with n³. The program selects the best supported variant once, at its
 // start; the environment variable GPFIT_CPU overrides the choice (variant.go).
 //
 // Rows may have any length, including 0, and begin at any address. The functions

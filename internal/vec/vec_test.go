@@ -1,10 +1,13 @@
 package vec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/variant"
 )
 
 const eps = 0x1p-52
@@ -427,21 +430,14 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-func TestVariant(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		supported []string
-		want      variant
-	}{
-		{"", []string{AVX512, AVX2, Generic}, avx512},
-		{"", []string{Generic}, generic},
-		{"avx2", []string{AVX512, AVX2, Generic}, avx2},
-		{"generic", []string{AVX2, Generic}, generic},
-		{"avx512", []string{AVX2, Generic}, generic},
-		{"sse", []string{AVX2, Generic}, generic},
-	} {
-		if got := choose(c.name, c.supported); got != c.want {
-			t.Errorf("choose(%q, %v) = %v, want %v", c.name, c.supported, got, c.want)
+// TestChoose checks that the variants without routines here, and errors, give the generic one.
+func TestChoose(t *testing.T) {
+	for v, want := range map[variant.Variant]variant.Variant{avx512: avx512, avx2: avx2, variant.NEON: generic, generic: generic} {
+		if got := choose(v, nil); got != want {
+			t.Errorf("choose(%v) = %v, want %v", v, got, want)
 		}
+	}
+	if got := choose(avx2, errors.New("unknown")); got != generic {
+		t.Errorf("after an error: %v", got)
 	}
 }

@@ -10,7 +10,7 @@
 // isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
-// generator of cpu/blas.
+// generator of internal/spd.
 package main
 
 import "gpfit/internal/asm"

@@ -1,0 +1,53 @@
+package spd
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// BenchmarkFactorInverse reports GFLOP/s. GPFIT_CPU selects the variant and -cpu the number
+// of threads.
+func BenchmarkFactorInverse(b *testing.B) {
+	ctx := context.Background()
+	for _, n := range []int{50, 100, 250, 500, 1000, 2000, 4000} {
+		e, err := Open(0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		m := e.New(n)
+		s := covariance(n, 0.1)
+		set(m, s, 0)
+		sigma := append([]float64(nil), m.a...)
+		run := func(name string, prepare, work func()) {
+			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
+				for range b.N {
+					b.StopTimer()
+					prepare()
+					b.StartTimer()
+					work()
+				}
+				b.ReportMetric(float64(n)*float64(n)*float64(n)/3*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+			})
+		}
+		factor := func() {
+			if minor, _ := m.Factor(ctx, 0, nil); minor != 0 {
+				b.Fatal(minor)
+			}
+		}
+		run("factor", func() { copy(m.a, sigma) }, factor)
+		copy(m.a, sigma)
+		factor()
+		v := inversion{Symmetric: m, block: blockRows(m.order)}
+		v.scratch = m.workers(v.block * chunk)
+		run("invert", func() {}, func() {
+			m.run.begin(ctx, 0, nil)
+			for j := range m.blocksOf(v.block) {
+				m.run.add(j, j)
+			}
+			_ = m.finish(&m.run, m.order, v.task)
+		})
+		u := append([]float64(nil), m.a...)
+		run("square", func() { copy(m.a, u) }, func() { _ = m.square(ctx, nil) })
+	}
+}

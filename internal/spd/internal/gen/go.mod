@@ -1,0 +1,16 @@
+module gpfit/internal/spd/internal/gen
+
+go 1.26.0
+
+require (
+	github.com/mmcloughlin/avo v0.6.0
+	gpfit/internal/asm v0.0.0
+)
+
+replace gpfit/internal/asm => ../../../asm
+
+require (
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)

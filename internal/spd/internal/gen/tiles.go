@@ -1,0 +1,326 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	. "gpfit/internal/asm"
+)
+
+// step generates the multiplication of one column of panel a by one column of nv panels b,
+// added to the tile. a and b return the addresses of its elements and vectors.
+func (t *isa) step(nv int, a func(r int) operand.Mem, b func(v int) operand.Mem) {
+	for v := range nv {
+		VMOVUPD(b(v), t.b(v))
+	}
+	for r := range t.mr {
+		VBROADCASTSD(a(r), t.a(r))
+		for v := range nv {
+			VFMADD231PD(t.b(v), t.a(r), t.acc(r, v))
+		}
+	}
+}
+
+// panel returns an operand in panel v of those that begin at base and are stride, or half
+// of stride2, bytes apart.
+func panel(base, stride, stride2 reg.Register, v, disp int) operand.Mem {
+	switch v {
+	case 0:
+		return Mem(base, disp)
+	case 1:
+		return Indexed(base, stride, 1, disp)
+	}
+	return Indexed(base, stride2, 1, disp)
+}
+
+// tileLoop generates the loop over k ≥ 0 columns of panel a and of the nv panels at b. At
+// the end, a and b point past the last column, and k is 0. Meanwhile a line of memory from
+// next on, unless it is nil, is prefetched into the second-level cache for every two columns.
+func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
+	const unroll = 4
+	// ahead is the prefetch distance in columns. The panels at b stream from the
+	// second-level cache. Panel a stays in the first for a row of tiles.
+	const ahead = 16
+	astep, bstep := 8*t.mr, t.VB()
+	SUBQ(Imm(unroll), k)
+	JL(Ref("tail"))
+	Align(32)
+	Label("loop")
+	for u := range unroll {
+		if (u*bstep)%64 == 0 {
+			for v := range nv {
+				PREFETCHT0(panel(b, bs, bs2, v, (ahead+u)*bstep))
+			}
+		}
+		if (u*astep)%64 == 0 {
+			PREFETCHT0(Mem(a, (u+2*ahead)*astep))
+		}
+		if next != nil && u%2 == 0 {
+			PREFETCHT1(Mem(next, u/2*64))
+		}
+		t.step(nv,
+			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
+			func(v int) operand.Mem { return panel(b, bs, bs2, v, u*bstep) })
+	}
+	ADDQ(Imm(unroll*astep), a)
+	ADDQ(Imm(unroll*bstep), b)
+	if next != nil {
+		ADDQ(Imm(unroll/2*64), next)
+	}
+	SUBQ(Imm(unroll), k)
+	JGE(Ref("loop"))
+	Label("tail")
+	ADDQ(Imm(unroll), k)
+	JZ(Ref("done"))
+	Label("one")
+	t.step(nv,
+		func(r int) operand.Mem { return Mem(a, 8*r) },
+		func(v int) operand.Mem { return panel(b, bs, bs2, v, 0) })
+	ADDQ(Imm(astep), a)
+	ADDQ(Imm(bstep), b)
+	DECQ(k)
+	JNZ(Ref("one"))
+	Label("done")
+}
+
+// loadStride loads a distance between panels, as bytes, and twice of it.
+func loadStride(name string, stride, stride2 reg.Register) {
+	Load(Param(name), stride)
+	SHLQ(operand.Imm(3), stride)
+	LEAQ(Indexed(stride, stride, 1, 0), stride2)
+}
+
+// tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
+func (t *isa) tileProduct(nv int) {
+	name := fmt.Sprintf("tileProduct%sx%d", t.Suffix, nv)
+	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, cs int, mode int, next *float64)",
+		fmt.Sprintf("%s multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", name, nv),
+		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
+		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.",
+		"It prefetches k/2 cache lines from next on.")
+	k, a, b, bs, bs2, c, cs, cs2, mode, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
+	Load(Param("k"), k)
+	Load(Param("a"), a)
+	Load(Param("b"), b)
+	loadStride("bs", bs, bs2)
+	Load(Param("c"), c)
+	loadStride("cs", cs, cs2)
+	Load(Param("next"), next)
+	for v := range nv {
+		for x := 0; x < t.mr*t.VB(); x += 64 {
+			PREFETCHT0(panel(c, cs, cs2, v, x))
+		}
+	}
+	t.clear(nv)
+	t.tileLoop(nv, k, a, b, bs, bs2, next)
+	Load(Param("mode"), mode)
+	x := func(v int) reg.Register { return t.b(v) }
+	end := func(f func(r, v int, m operand.Mem)) {
+		for v := range nv {
+			for r := range t.mr {
+				f(r, v, panel(c, cs, cs2, v, r*t.VB()))
+			}
+		}
+		Ret()
+	}
+	CMPQ(mode, operand.Imm(2))
+	JEQ(Ref("add"))
+	JGT(Ref("subtract"))
+	CMPQ(mode, operand.Imm(1))
+	JEQ(Ref("negative"))
+	end(func(r, v int, m operand.Mem) { VMOVUPD(t.acc(r, v), m) })
+	Label("negative")
+	t.Zero(t.Vec[3])
+	end(func(r, v int, m operand.Mem) {
+		VSUBPD(t.acc(r, v), t.Vec[3], x(v))
+		VMOVUPD(x(v), m)
+	})
+	Label("add")
+	end(func(r, v int, m operand.Mem) {
+		VADDPD(m, t.acc(r, v), x(v))
+		VMOVUPD(x(v), m)
+	})
+	Label("subtract")
+	end(func(r, v int, m operand.Mem) {
+		VMOVUPD(m, x(v))
+		VSUBPD(t.acc(r, v), x(v), x(v))
+		VMOVUPD(x(v), m)
+	})
+}
+
+// tileSolve generates the micro-kernel of a triangular solve: X = (X − B·Aᵀ)·T⁻ᵀ for a
+// tile X, where T is a lower triangle whose diagonal holds reciprocals.
+func (t *isa) tileSolve(nv int) {
+	name := fmt.Sprintf("tileSolve%sx%d", t.Suffix, nv)
+	Leaf(name, "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int, next *float64)",
+		fmt.Sprintf("%s replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", name, nv),
+		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
+		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It",
+		"prefetches k/2 cache lines from next on.")
+	k, a, b, bs, bs2, tt, x, xs, xs2, fresh, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
+	Load(Param("k"), k)
+	Load(Param("a"), a)
+	Load(Param("b"), b)
+	loadStride("bs", bs, bs2)
+	Load(Param("t"), tt)
+	Load(Param("x"), x)
+	loadStride("xs", xs, xs2)
+	Load(Param("next"), next)
+	for v := range nv {
+		for d := 0; d < t.mr*t.VB(); d += 64 {
+			PREFETCHT0(panel(x, xs, xs2, v, d))
+		}
+	}
+	t.clear(nv)
+	t.tileLoop(nv, k, a, b, bs, bs2, next)
+	Load(Param("fresh"), fresh)
+	CMPQ(fresh, operand.Imm(0))
+	JNE(Ref("fresh"))
+	for r := range t.mr {
+		for v := range nv {
+			VMOVUPD(panel(x, xs, xs2, v, r*t.VB()), t.b(v))
+			VSUBPD(t.acc(r, v), t.b(v), t.acc(r, v))
+		}
+	}
+	JMP(Ref("solve"))
+	Label("fresh")
+	t.Zero(t.Vec[0])
+	for r := range t.mr {
+		for v := range nv {
+			VSUBPD(t.acc(r, v), t.Vec[0], t.acc(r, v))
+		}
+	}
+	Label("solve")
+	for i := range t.mr {
+		d := t.Vec[3]
+		VBROADCASTSD(Mem(tt, 8*(i*t.mr+i)), d)
+		for v := range nv {
+			VMULPD(d, t.acc(i, v), t.acc(i, v))
+			VMOVUPD(t.acc(i, v), panel(x, xs, xs2, v, i*t.VB()))
+		}
+		for r := i + 1; r < t.mr; r++ {
+			e := t.a(r - i)
+			VBROADCASTSD(Mem(tt, 8*(i*t.mr+r)), e)
+			for v := range nv {
+				VFNMADD231PD(t.acc(i, v), e, t.acc(r, v))
+			}
+		}
+	}
+	Ret()
+}
+
+// squares generates the sums of the squares along the rows of a panel.
+func (t *isa) squares() {
+	name := "squares" + t.Suffix
+	Leaf(name, "func(n int, x, sums *float64)",
+		fmt.Sprintf("%s writes to sums the sums of squares of the %d rows of a panel of 4·n columns; n > 0.", name, t.Lanes))
+	n, x, sums := reg.RAX, reg.RSI, reg.RDI
+	Load(Param("n"), n)
+	Load(Param("x"), x)
+	Load(Param("sums"), sums)
+	// Four accumulators hide the latency of the additions.
+	acc := t.Vec[1:5]
+	for _, sum := range acc {
+		t.Zero(sum)
+	}
+	Align(32)
+	Label("loop")
+	for i, sum := range acc {
+		VMOVUPD(Mem(x, i*t.VB()), t.Vec[0])
+		VFMADD231PD(t.Vec[0], t.Vec[0], sum)
+	}
+	ADDQ(Imm(len(acc)*t.VB()), x)
+	DECQ(n)
+	JNZ(Ref("loop"))
+	VADDPD(acc[0], acc[1], acc[0])
+	VADDPD(acc[2], acc[3], acc[2])
+	VADDPD(acc[0], acc[2], acc[0])
+	VMOVUPD(acc[0], Mem(sums, 0))
+	Ret()
+}
+
+// panelVector generates the product of a panel and a vector.
+func (t *isa) panelVector() {
+	name := "panelVector" + t.Suffix
+	Leaf(name, "func(k int, p, x, y *float64)",
+		name+fmt.Sprintf(" subtracts the product of 4·k columns of the panel p and the vector x from the %d", t.Lanes),
+		"numbers at y; k > 0.")
+	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
+	Load(Param("k"), k)
+	Load(Param("p"), p)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	const unroll = 4
+	for u := range unroll {
+		t.Zero(t.Vec[u])
+	}
+	Align(32)
+	Label("loop")
+	for u := range unroll {
+		VBROADCASTSD(Mem(x, 8*u), t.Vec[unroll+u])
+		VFMADD231PD(Mem(p, u*t.VB()), t.Vec[unroll+u], t.Vec[u])
+	}
+	ADDQ(Imm(8*unroll), x)
+	ADDQ(Imm(unroll*t.VB()), p)
+	DECQ(k)
+	JNZ(Ref("loop"))
+	VADDPD(t.Vec[1], t.Vec[0], t.Vec[0])
+	VADDPD(t.Vec[3], t.Vec[2], t.Vec[2])
+	VADDPD(t.Vec[2], t.Vec[0], t.Vec[0])
+	VMOVUPD(Mem(y, 0), t.Vec[1])
+	VSUBPD(t.Vec[0], t.Vec[1], t.Vec[1])
+	VMOVUPD(t.Vec[1], Mem(y, 0))
+	Ret()
+}
+
+// panelTransposedVector generates the product of a transposed panel and a vector. It sums
+// the elements of each column in pairs, then the pairs, and so on.
+func (t *isa) panelTransposedVector() {
+	name := "panelTransposedVector" + t.Suffix
+	Leaf(name, "func(k int, p, x, y *float64)",
+		name+fmt.Sprintf(" subtracts the products of the columns of the panel p with the %d numbers at x", t.Lanes),
+		fmt.Sprintf("from the %d·k numbers at y; k > 0.", t.Lanes))
+	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
+	Load(Param("k"), k)
+	Load(Param("p"), p)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	v := t.Vec
+	factor, n := v[t.Lanes], t.Lanes
+	VMOVUPD(Mem(x, 0), factor)
+	Align(32)
+	Label("loop")
+	for c := range n {
+		VMULPD(Mem(p, c*t.VB()), factor, v[c])
+	}
+	spare := v[n+1]
+	for j := 0; j < n; j += 2 { // sums of two lanes, in v[0], v[2] …
+		VUNPCKHPD(v[j+1], v[j], spare)
+		VUNPCKLPD(v[j+1], v[j], v[j])
+		VADDPD(spare, v[j], v[j])
+	}
+	if t.Wide() {
+		for step := 2; step < n; step *= 2 {
+			for j := 0; j < n; j += 2 * step {
+				VSHUFF64X2(operand.Imm(0xdd), v[j+step], v[j], spare)
+				VSHUFF64X2(operand.Imm(0x88), v[j+step], v[j], v[j])
+				VADDPD(spare, v[j], v[j])
+			}
+		}
+	} else {
+		VPERM2F128(operand.Imm(0x31), v[2], v[0], spare)
+		VPERM2F128(operand.Imm(0x20), v[2], v[0], v[0])
+		VADDPD(spare, v[0], v[0])
+	}
+	VMOVUPD(Mem(y, 0), spare)
+	VSUBPD(v[0], spare, spare)
+	VMOVUPD(spare, Mem(y, 0))
+	ADDQ(Imm(n*t.VB()), p)
+	ADDQ(Imm(t.VB()), y)
+	DECQ(k)
+	JNZ(Ref("loop"))
+	Ret()
+}

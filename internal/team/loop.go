@@ -1,0 +1,47 @@
+package team
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// loop is one parallel loop.
+type loop struct {
+	ctx   context.Context
+	tasks int
+	f     func(worker, task int)
+	next  atomic.Int64
+}
+
+// Work implements [Task].
+func (l *loop) Work(worker int) {
+	ended := false
+	defer func() {
+		if !ended { // by a panic
+			l.next.Store(int64(l.tasks))
+		}
+	}()
+	for l.ctx.Err() == nil {
+		t := int(l.next.Add(1)) - 1
+		if t >= l.tasks {
+			break
+		}
+		l.f(worker, t)
+	}
+	ended = true
+}
+
+// For calls f(worker, task) for every task in 0 … tasks−1 on at most so many threads of the
+// team, or on the caller's if another call has them. It returns ctx's error if ctx is done
+// before the last task has begun. The assignment of tasks to workers depends on timing, so
+// results must depend only on the task. A panic in f propagates to the caller.
+func (t *Team) For(ctx context.Context, threads, tasks int, f func(worker, task int)) error {
+	l := loop{ctx: ctx, tasks: tasks, f: f}
+	if threads = min(threads, t.Size(), tasks); threads > 1 && t.TryAcquire() {
+		defer t.Release()
+		t.Run(threads, &l)
+	} else {
+		l.Work(0)
+	}
+	return ctx.Err()
+}
