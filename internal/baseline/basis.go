@@ -16,20 +16,6 @@ type Basis struct {
 	Method Method
 }
 
-// Expansion makes basis functions for the rows of a fit.
-type Expansion interface {
-	Expand(x mat.Matrix) (*Functions, error)
-}
-
-// Functions are basis functions of D columns.
-type Functions struct {
-	D int
-	// Names describe the functions, with columns as x1, x2, ….
-	Names []string
-	// Values writes their values at a row to out, which has an element for each name.
-	Values func(out, row []float64)
-}
-
 // BasisModel is a model of basis functions.
 type BasisModel struct {
 	// Functions are the basis functions, and Model is the model that the method fitted
@@ -66,22 +52,6 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 		return nil, err
 	}
 	return &BasisModel{functions, model}, nil
-}
-
-// at returns the values at rows, n×len(Names).
-func (f *Functions) at(x mat.Matrix) (*mat.Dense, error) {
-	n, d := x.Dims()
-	out, row := mat.NewDense(n, len(f.Names), nil), make([]float64, d)
-	for i := range n {
-		values := out.RawRowView(i)
-		f.Values(values, mat.Row(row, i, x))
-		for j, v := range values {
-			if !finite(v) {
-				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", f.Names[j], v, i)
-			}
-		}
-	}
-	return out, nil
 }
 
 // Predict returns the predictions of the method's model.

@@ -9,9 +9,9 @@
 //	method            file            the penalty is chosen by
 //	[Ridge]           ridge.go        leave-one-out in closed form
 //	[BayesianLinear]  bayes.go        marginal likelihood
-//	[Lasso]           lasso.go        K-fold cross-validation along the path (path.go)
-//	[Spline]          spline.go       marginal likelihood or leave-one-out
-//	[KernelRidge]     kernelridge.go  leave-one-out or marginal likelihood
+//	[Lasso]           lasso.go        K-fold cross-validation along the path (coordinates.go)
+//	[Spline]          spline.go       marginal likelihood
+//	[KernelRidge]     kernelridge.go  leave-one-out
 //	[Basis]           basis.go        the method that it applies to basis functions
 //
 // Ridge, BayesianLinear and Spline are penalised least squares with columns that are

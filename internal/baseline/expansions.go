@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,16 +11,42 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// Expansion makes basis functions for the rows of a fit.
+type Expansion interface {
+	Expand(x mat.Matrix) (*Functions, error)
+}
+
+// Functions are basis functions of D columns.
+type Functions struct {
+	D int
+	// Names describe the functions, with columns as x1, x2, ….
+	Names []string
+	// Values writes their values at a row to out, which has an element for each name.
+	Values func(out, row []float64)
+}
+
+// at returns the values at rows, n×len(Names).
+func (f *Functions) at(x mat.Matrix) (*mat.Dense, error) {
+	n, d := x.Dims()
+	out, row := mat.NewDense(n, len(f.Names), nil), make([]float64, d)
+	for i := range n {
+		values := out.RawRowView(i)
+		f.Values(values, mat.Row(row, i, x))
+		for j, v := range values {
+			if !finite(v) {
+				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", f.Names[j], v, i)
+			}
+		}
+	}
+	return out, nil
+}
+
 // Polynomial makes all products of powers of columns up to a degree, without the constant,
 // which is the intercept. Columns are first centred and divided by their standard
 // deviation, so that powers do not differ in size more than they have to.
 type Polynomial struct {
 	// Degree is the largest sum of the powers in a product; 0 means 2.
 	Degree int
-	// Separate leaves out products of different columns.
-	Separate bool
-	// Unscaled takes the columns as they are.
-	Unscaled bool
 }
 
 // maxFunctions limits the number of basis functions.
@@ -38,13 +65,10 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 		return nil, err
 	}
 	scale := newScaling(x, Design{})
-	if p.Unscaled {
-		scale = identity(x)
-	}
 	_, d := x.Dims()
-	terms, ok := monomials(d, degree, p.Separate)
+	terms, ok := monomials(d, degree)
 	if !ok {
-		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree or set Separate", degree, d, maxFunctions)
+		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
 	}
 	out := &Functions{D: d}
 	for _, term := range terms {
@@ -67,19 +91,16 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 
 // monomials lists products of 1 to degree of d columns as their columns in order, by
 // degree; ok is false if there are too many.
-func monomials(d, degree int, separate bool) (terms [][]int, ok bool) {
+func monomials(d, degree int) (terms [][]int, ok bool) {
 	last := [][]int{nil}
 	for range degree {
 		var next [][]int
 		for _, term := range last {
-			from, to := 0, d
+			from := 0
 			if k := len(term); k > 0 {
 				from = term[k-1]
-				if separate {
-					to = from + 1
-				}
 			}
-			for c := from; c < to; c++ {
+			for c := from; c < d; c++ {
 				next = append(next, append(slices.Clone(term), c))
 			}
 			if len(terms)+len(next) > maxFunctions {
@@ -110,20 +131,12 @@ func monomialName(term []int) string {
 
 // Gaussians makes the functions exp(−‖x − c_j‖²/(2w²)) around centres c_j (PRML, eq. 3.4,
 // for several columns) of columns that are centred and divided by their standard
-// deviation.
+// deviation. The centres are rows of the fit: the one nearest to the mean, then always the one
+// that is farthest from those chosen (Gonzalez 1985). w is twice the mean distance of a centre
+// from the nearest other one.
 type Gaussians struct {
-	// Centres are centres in original units, a row each; nil chooses Count of the rows
-	// of the fit: the one nearest to the mean, then always the one that is farthest
-	// from those chosen (Gonzalez 1985).
-	Centres mat.Matrix
-	// Count is the number of centres to choose, fewer if there are fewer distinct rows;
-	// 0 means 50.
+	// Count is the number of centres, fewer if there are fewer distinct rows; 0 means 50.
 	Count int
-	// Width is w, in standard deviations of the columns; 0 means twice the mean
-	// distance of a centre from the nearest other one.
-	Width float64
-	// Unscaled takes the columns as they are, and Width in their units.
-	Unscaled bool
 }
 
 const defaultCentres = 50
@@ -133,35 +146,12 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 	if err := checkRows(x); err != nil {
 		return nil, err
 	}
-	if g.Count < 0 || !finite(g.Width) || g.Width < 0 {
-		return nil, fmt.Errorf("baseline: Count is %d and Width %v; give numbers above 0, or 0 for the defaults", g.Count, g.Width)
+	if g.Count < 0 {
+		return nil, fmt.Errorf("baseline: Count is %d; give a number above 0, or 0 for the default", g.Count)
 	}
-	_, d := x.Dims()
 	scale := newScaling(x, Design{})
-	if g.Unscaled {
-		scale = identity(x)
-	}
-	var centres *mat.Dense
-	if g.Centres != nil {
-		if err := checkWidth(g.Centres, d); err != nil {
-			return nil, fmt.Errorf("baseline: in Centres: %w", err)
-		}
-		centres = scale.apply(g.Centres)
-	} else {
-		count := g.Count
-		if count == 0 {
-			count = defaultCentres
-		}
-		centres = farthest(scale.apply(x), count)
-	}
-	width := g.Width
-	if width == 0 {
-		width = 2 * nearestDistance(centres)
-	}
-	return gaussians(scale, centres, width), nil
-}
-
-func gaussians(scale scaling, centres *mat.Dense, width float64) *Functions {
+	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))
+	width := 2 * nearestDistance(centres)
 	n, d := centres.Dims()
 	out := &Functions{D: d}
 	for j := range n {
@@ -179,7 +169,7 @@ func gaussians(scale scaling, centres *mat.Dense, width float64) *Functions {
 			values[j] = math.Exp(-sum / 2)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // farthest chooses rows: the first is nearest to the mean, and each further one has the

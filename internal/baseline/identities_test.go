@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
 
 	"gpfit"
 	"gpfit/fit"
@@ -36,7 +37,7 @@ func example(n, d int, seed uint64) (*mat.Dense, []float64) {
 }
 
 // learn fits and fails the test on an error.
-func learn(t testing.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
+func learn(t rapid.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
 	t.Helper()
 	model, err := m.Fit(x, y)
 	if err != nil {
@@ -45,7 +46,7 @@ func learn(t testing.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.
 	return model
 }
 
-func predict(t testing.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
+func predict(t rapid.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 	t.Helper()
 	p, err := m.Predict(x)
 	if err != nil {
@@ -55,7 +56,7 @@ func predict(t testing.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 }
 
 // near compares vectors, relative to the largest element of want.
-func near(t testing.TB, what string, got, want []float64, tolerance float64) {
+func near(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))

@@ -1,8 +1,10 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,21 +19,15 @@ import (
 // smallest mean squared error, each fold with a scaling of its own.
 type Lasso struct {
 	Design
-	// Lambdas are the penalties of the path; one is used as it is. Nil stands for
-	// Points penalties from the data.
+	// Lambdas are the penalties of the path; one is used as it is. Nil stands for 100
+	// penalties from the data.
 	Lambdas []float64
-	// Points is the number of default penalties; 0 means 100.
-	Points int
 	// Folds is the number of folds, 10 if it is 0 (or one for each row, if there are
 	// fewer), and Seed decides which rows they have.
 	Folds int
 	Seed  uint64
-	// OneStandardError takes the largest penalty whose error is within one standard
-	// error of the smallest (ESL, section 7.10; lambda.1se of glmnet).
-	OneStandardError bool
-	// MaxSweeps is the largest number of passes over the columns for one penalty; 0
-	// means 100,000.
-	MaxSweeps int
+
+	sweeps int // replaces maxSweeps in a test
 }
 
 // LassoModel is the lasso with the chosen penalty.
@@ -40,19 +36,16 @@ type LassoModel struct {
 	// Path is the path up to the smallest penalty, and Chosen the index of Lambda.
 	Path   *Path
 	Chosen int
-	// Errors are the cross-validated mean squared errors of the path, and
-	// StandardErrors their standard errors over the folds; nil for a given penalty.
-	Errors, StandardErrors []float64
+	// Errors are the cross-validated mean squared errors of the path; nil for a given penalty.
+	Errors []float64
 }
 
 func (m Lasso) check(x mat.Matrix, y []float64) error {
 	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
 		return err
 	}
-	for name, v := range map[string]int{"Points": m.Points, "Folds": m.Folds, "MaxSweeps": m.MaxSweeps} {
-		if v < 0 {
-			return fmt.Errorf("baseline: %s is %d; give a number above 0, or 0 for the default", name, v)
-		}
+	if m.Folds < 0 {
+		return fmt.Errorf("baseline: Folds is %d; give a number above 0, or 0 for the default", m.Folds)
 	}
 	return checkTable(x, y)
 }
@@ -69,7 +62,11 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 		if err := m.validate(x, y, out); err != nil {
 			return nil, err
 		}
-		out.choose(m.OneStandardError)
+		for i, e := range out.Errors {
+			if e < out.Errors[out.Chosen] {
+				out.Chosen = i
+			}
+		}
 		out.Error = out.Errors[out.Chosen]
 	}
 	out.Lambda, out.Weights, out.Intercept = path.Lambdas[out.Chosen], path.Weights[out.Chosen], path.Intercepts[out.Chosen]
@@ -77,14 +74,14 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 }
 
 // validate computes the errors of a path by cross-validation: means over the folds,
-// weighted by their rows, and standard errors of these means (ESL, section 7.10.1).
+// weighted by their rows (ESL, section 7.10.1).
 func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 	fold, folds, err := foldsOf(len(y), m.Folds, m.Seed)
 	if err != nil {
 		return err
 	}
 	lambdas := out.Path.Lambdas
-	errors, share := make([][]float64, folds), make([]float64, folds)
+	out.Errors = make([]float64, len(lambdas))
 	for k := range folds {
 		rows, rest := part(x, y, fold, k, false)
 		path, err := m.path(rows, rest, lambdas)
@@ -92,51 +89,106 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 			return fmt.Errorf("in fold %d of %d: %w", k+1, folds, err)
 		}
 		held, targets := part(x, y, fold, k, true)
-		share[k] = float64(len(targets)) / float64(len(y))
+		share := float64(len(targets)) / float64(len(y))
 		for i := range lambdas {
 			p, err := path.at(i).Predict(held)
 			if err != nil {
 				return err
 			}
 			add(p.Mean, -1, targets)
-			errors[k] = append(errors[k], squares(p.Mean)/float64(len(targets)))
+			out.Errors[i] += share * (squares(p.Mean) / float64(len(targets)))
 		}
-	}
-	out.Errors, out.StandardErrors = make([]float64, len(lambdas)), make([]float64, len(lambdas))
-	for i := range lambdas {
-		for k := range folds {
-			out.Errors[i] += share[k] * errors[k][i]
-		}
-		for k := range folds {
-			e := errors[k][i] - out.Errors[i]
-			out.StandardErrors[i] += share[k] * e * e
-		}
-		out.StandardErrors[i] = math.Sqrt(out.StandardErrors[i] / float64(folds-1))
 	}
 	return nil
 }
 
-// choose sets Chosen to the smallest error or, with oneStandardError, to the largest
-// penalty whose error is within a standard error of it.
-func (m *LassoModel) choose(oneStandardError bool) {
-	for i, e := range m.Errors {
-		if e < m.Errors[m.Chosen] {
-			m.Chosen = i
-		}
-	}
-	if !oneStandardError {
-		return
-	}
-	limit := m.Errors[m.Chosen] + m.StandardErrors[m.Chosen]
-	for i, e := range m.Errors {
-		if e <= limit {
-			m.Chosen = i
-			return
-		}
-	}
+// Path is the lasso for a sequence of penalties.
+type Path struct {
+	// Lambdas are the penalties, largest first.
+	Lambdas []float64
+	// Weights and Intercepts are in original units, one of each for every penalty.
+	Weights    [][]float64
+	Intercepts []float64
+	// Violations are the largest violations of the conditions of Karush, Kuhn and
+	// Tucker by the weights of scaled columns, in units of λ: for the gradient
+	// g_j = x_jᵀ(y − Xw)/n, |g_j − λ sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it
+	// is 0 (ESL, exercise 3.27).
+	Violations []float64
+	// Sweeps counts the passes over columns, all penalties together.
+	Sweeps int
 }
+
+// The end of a descent: violations of at most pathTolerance times the largest penalty, or
+// maxSweeps passes for one penalty.
+const (
+	pathTolerance = 1e-11
+	maxSweeps     = 100_000
+)
+
+// pathPoints and pathRatio are the number of default penalties and the smallest one as a
+// share of the largest, as in scikit-learn.
+const (
+	pathPoints = 100
+	pathRatio  = 1e-3
+)
 
 // at returns the model of the i-th penalty.
 func (p *Path) at(i int) *LinearModel {
 	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i], Error: math.NaN()}
+}
+
+// Path fits the lasso for m.Lambdas, or for 100 penalties from the smallest
+// one whose weights are all 0 down to a thousandth of it, each from the weights of the
+// one before. A penalty that does not converge is an error, beside the path that it ends.
+func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
+	if err := m.check(x, y); err != nil {
+		return nil, err
+	}
+	return m.path(x, y, m.Lambdas)
+}
+
+func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error) {
+	n, _ := x.Dims()
+	scale := newScaling(x, m.Design)
+	r, err := newReduced(m.ones(n), scale.apply(x), y)
+	if err != nil {
+		return nil, err
+	}
+	c := newCoordinates(r.z, r.y)
+	top := c.largest()
+	if !finite(top) {
+		return nil, errRange
+	}
+	if lambdas == nil {
+		lambdas = sequence(top)
+	}
+	lambdas = slices.Clone(lambdas)
+	slices.SortFunc(lambdas, func(a, b float64) int { return cmp.Compare(b, a) })
+	out := &Path{}
+	for _, lambda := range lambdas {
+		sweeps, violation := c.descend(lambda, pathTolerance*top, cmp.Or(m.sweeps, maxSweeps))
+		out.Sweeps += sweeps
+		w, b := scale.original(c.weights, r.level(c.weights))
+		if !allFinite(append(w, b, violation)...) {
+			return nil, errRange
+		}
+		out.Lambdas, out.Violations = append(out.Lambdas, lambda), append(out.Violations, violation)
+		out.Weights, out.Intercepts = append(out.Weights, w), append(out.Intercepts, b)
+		if violation > pathTolerance*top {
+			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; leave out smaller penalties and columns that are almost sums of others", lambda, violation, sweeps)
+		}
+	}
+	return out, nil
+}
+
+// sequence returns the default penalties below top, at equal ratios.
+func sequence(top float64) []float64 {
+	if top == 0 {
+		return []float64{0}
+	}
+	out := make([]float64, pathPoints)
+	for i := range out {
+		out[i] = top * math.Pow(pathRatio, float64(i)/(pathPoints-1))
+	}
+	return out
 }

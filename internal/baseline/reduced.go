@@ -1,9 +1,7 @@
 package baseline
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -138,15 +136,11 @@ func multiplyTransposed(a *mat.Dense, v []float64) []float64 {
 }
 
 // add adds factor·v to to.
-func add(to []float64, factor float64, v []float64) {
-	blas64.Axpy(factor, blas64.Vector{N: len(v), Inc: 1, Data: v}, blas64.Vector{N: len(v), Inc: 1, Data: to})
-}
+func add(to []float64, factor float64, v []float64) { floats.AddScaled(to, factor, v) }
 
-func dot(a, b []float64) float64 {
-	return blas64.Dot(blas64.Vector{N: len(a), Inc: 1, Data: a}, blas64.Vector{N: len(b), Inc: 1, Data: b})
-}
+func dot(a, b []float64) float64 { return floats.Dot(a, b) }
 
-func squares(v []float64) float64 { return dot(v, v) }
+func squares(v []float64) float64 { return floats.Dot(v, v) }
 
 func scaled(factor float64, v []float64) []float64 {
 	out := make([]float64, len(v))
@@ -162,18 +156,4 @@ func (r *reduced) level(weights []float64) float64 {
 	}
 	g, z := r.row([]float64{1}, make([]float64, len(weights)))
 	return dot(g, r.yq) + dot(z, weights)
-}
-
-// penalty returns the penalty that leave-one-out chooses and its mean squared error, which
-// is NaN for a given penalty.
-func (r *reduced) penalty(choices []float64) (lambda, loo float64, err error) {
-	if len(choices) == 1 {
-		return choices[0], math.NaN(), nil
-	}
-	s, err := newSpectrum(r)
-	if err != nil {
-		return 0, 0, err
-	}
-	lambda, err = s.choose(choices, s.leaveOneOut)
-	return lambda, s.leaveOneOut(lambda), err
 }

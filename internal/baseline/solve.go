@@ -37,16 +37,8 @@ func (f Form) resolve(n, d int) (Form, error) {
 // solution is the minimum of ‖y − Zw‖² + λ‖w‖².
 type solution struct {
 	weights []float64
-	// halves returns two vectors, plus and minus, for a vector z: aᵀ(ZᵀZ + λI)⁻¹b is the inner
-	// product of plus for a and b, less the inner product of minus. Times σ² it is the
-	// covariance of aᵀw and bᵀw for the posterior of w.
-	halves func(z []float64) (plus, minus []float64)
-}
-
-// spread returns zᵀ(ZᵀZ + λI)⁻¹z.
-func (s *solution) spread(z []float64) float64 {
-	plus, minus := s.halves(z)
-	return max(0, squares(plus)-squares(minus))
+	// spread returns zᵀ(ZᵀZ + λI)⁻¹z. Times σ² it is the variance of zᵀw for the posterior of w.
+	spread func(z []float64) float64
 }
 
 // solve minimises ‖y − Zw‖² + λ‖w‖² in one form. If Z has almost dependent columns for
@@ -90,10 +82,10 @@ func primal(r *reduced, lambda float64) (*solution, error) {
 	var upper mat.Dense
 	qr.RTo(&upper)
 	tri := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: d, Stride: upper.RawMatrix().Stride, Data: upper.RawMatrix().Data}
-	return &solution{weights: w.RawVector().Data, halves: func(z []float64) (plus, minus []float64) {
+	return &solution{weights: w.RawVector().Data, spread: func(z []float64) float64 {
 		u := blas64.Vector{N: d, Inc: 1, Data: append([]float64(nil), z...)}
 		blas64.Trsv(blas.Trans, tri, u)
-		return u.Data, nil
+		return squares(u.Data)
 	}}, nil
 }
 
@@ -115,32 +107,59 @@ func dual(r *reduced, lambda float64) (*solution, error) {
 	var lower mat.Dense
 	lq.LTo(&lower)
 	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: lower.RawMatrix().Stride, Data: lower.RawMatrix().Data}
-	return &solution{weights: w.RawVector().Data[:d], halves: func(z []float64) (plus, minus []float64) {
+	return &solution{weights: w.RawVector().Data[:d], spread: func(z []float64) float64 {
 		u := blas64.Vector{N: n, Inc: 1, Data: multiply(r.z, z)}
 		blas64.Trsv(blas.NoTrans, tri, u)
-		return scaled(1/math.Sqrt(lambda), z), scaled(1/math.Sqrt(lambda), u.Data)
+		size := 1 / math.Sqrt(lambda)
+		return max(0, squares(scaled(size, z))-squares(scaled(size, u.Data)))
 	}}, nil
 }
 
 // bySpectrum solves by the singular value decomposition. For λ = 0 the weights are the
-// shortest among those of least squares, and halves leave out directions that the rows
+// shortest among those of least squares, and spread leaves out directions that the rows
 // do not determine.
 func bySpectrum(r *reduced, lambda float64) (*solution, error) {
 	s, err := newSpectrum(r)
 	if err != nil {
 		return nil, err
 	}
-	return &solution{weights: s.weights(lambda), halves: func(z []float64) (plus, minus []float64) {
+	return &solution{weights: s.weights(lambda), spread: func(z []float64) float64 {
 		in := multiplyTransposed(s.v, z)
 		clear(in[s.rank:])
+		var outside []float64
 		if lambda > 0 && s.rank < len(z) {
-			plus = append([]float64(nil), z...)
-			add(plus, -1, multiply(s.v, in))
-			plus = scaled(1/math.Sqrt(lambda), plus)
+			outside = append(outside, z...)
+			add(outside, -1, multiply(s.v, in))
+			outside = scaled(1/math.Sqrt(lambda), outside)
 		}
 		for j := range s.rank {
 			in[j] /= math.Hypot(s.s[j], math.Sqrt(lambda))
 		}
-		return append(plus, in...), nil
+		return squares(append(outside, in...))
 	}}, nil
+}
+
+// additive is a solution for the columns of a design.
+type additive struct {
+	scale    scaling
+	reduced  *reduced
+	solution *solution
+}
+
+// predict returns means and, unless the noise is NaN, variances for rows: their columns b
+// without a penalty and z with one.
+func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
+	n, _ := z.Dims()
+	out := Prediction{Mean: make([]float64, n)}
+	if !math.IsNaN(noise) {
+		out.Variance = make([]float64, n)
+	}
+	for i := range n {
+		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
+		out.Mean[i] = dot(g, m.reduced.yq) + dot(rest, m.solution.weights)
+		if out.Variance != nil {
+			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread(rest))
+		}
+	}
+	return out
 }

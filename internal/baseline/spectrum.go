@@ -209,3 +209,17 @@ func minimizeLog(f func(float64) float64, low, high float64) (x, value float64) 
 // goldenWidth is the width of the last interval in the logarithm. Rounding hides the
 // differences of f within it.
 const goldenWidth = 1e-8
+
+// penalty returns the penalty that leave-one-out chooses and its mean squared error, which
+// is NaN for a given penalty.
+func (r *reduced) penalty(choices []float64) (lambda, loo float64, err error) {
+	if len(choices) == 1 {
+		return choices[0], math.NaN(), nil
+	}
+	s, err := newSpectrum(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	lambda, err = s.choose(choices, s.leaveOneOut)
+	return lambda, s.leaveOneOut(lambda), err
+}

@@ -21,45 +21,29 @@ import (
 // (σ²/λ)I) with flat priors on the lines (RWC, section 4.9; REML). So there is a density.
 type Spline struct {
 	Design
-	// Knots are the knots of every column, in original units. Nil places Count knots at
-	// quantiles of each column's distinct values.
+	// Knots are the knots of every column, in original units. Nil places them at quantiles of
+	// each column's distinct values, one for four values, at most 35 (RWC, section 5.5.3).
 	Knots [][]float64
-	// Count is the number of knots that are placed, fewer if the column has fewer
-	// distinct values; 0 means a quarter of the distinct values, at most 35 (RWC,
-	// section 5.5.3).
-	Count int
 	// Lambdas are the penalties to choose from; one is used as it is. Nil stands for
 	// all in a wide range. 0 gives least squares.
 	Lambdas []float64
-	// LeaveOneOut chooses the penalty by leave-one-out in closed form. The noise is
-	// then not estimated, and predictions have no variance.
-	LeaveOneOut bool
 }
 
 // SplineModel is a sum of linear splines.
 type SplineModel struct {
-	// Knots, Slopes and Changes belong to each column: its knots, the slope before the
-	// first knot and the changes u of the slope, in original units. Intercept is the
-	// value where every column is 0 if its first line goes on.
-	Knots, Changes [][]float64
-	Slopes         []float64
-	Intercept      float64
+	// Knots are the knots of each column, in original units.
+	Knots [][]float64
 	// Lambda is the penalty, for scaled columns.
 	Lambda float64
-	// Noise is σ² and LogEvidence the log marginal likelihood without a constant, or
-	// NaN if they were not estimated.
-	Noise, LogEvidence float64
-	// Error is the leave-one-out mean squared error.
-	Error float64
+	// Noise is σ², or NaN if it cannot be estimated.
+	Noise float64
 
-	scale     scaling
+	additive
 	knots     [][]float64 // of scaled columns
 	intercept bool
-	reduced   *reduced
-	solution  *solution
 }
 
-// maxKnots is the largest number of knots that are placed without Count.
+// maxKnots is the largest number of knots that are placed.
 const maxKnots = 35
 
 // Fit fits a [*SplineModel].
@@ -67,7 +51,7 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkTable(x, y); err != nil {
 		return nil, err
 	}
-	out := &SplineModel{scale: newScaling(x, m.Design), intercept: !m.NoIntercept, Noise: math.NaN(), LogEvidence: math.NaN()}
+	out := &SplineModel{additive: additive{scale: newScaling(x, m.Design)}, intercept: !m.NoIntercept, Noise: math.NaN()}
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
@@ -82,27 +66,18 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := out.choose(s, m); err != nil {
+	if err := out.choose(s, m.Lambdas); err != nil {
 		return nil, err
 	}
 	_, width := z.Dims()
 	form, _ := Form("").resolve(n, width)
-	if out.solution, err = solve(out.reduced, form, out.Lambda); err != nil {
-		return nil, err
-	}
-	out.original()
-	if !allFinite(append(append([]float64{out.Intercept}, out.Slopes...), slices.Concat(out.Changes...)...)...) {
-		return nil, errRange
-	}
-	return out, nil
+	out.solution, err = solve(out.reduced, form, out.Lambda)
+	return out, err
 }
 
 func (m Spline) check(x mat.Matrix) error {
 	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
 		return err
-	}
-	if m.Count < 0 {
-		return fmt.Errorf("baseline: Count is %d; give the number of knots, or 0 for the default", m.Count)
 	}
 	if _, d := x.Dims(); m.Knots != nil && len(m.Knots) != d {
 		return fmt.Errorf("baseline: Knots has %d lists for %d columns", len(m.Knots), d)
@@ -127,11 +102,7 @@ func (m *SplineModel) place(x mat.Matrix, how Spline) {
 		} else {
 			mat.Col(column, c, x)
 			values := slices.Compact(slices.Sorted(slices.Values(column)))
-			count := how.Count
-			if count == 0 {
-				count = min(len(values)/4, maxKnots)
-			}
-			knots = quantiles(values, min(count, len(values)-2))
+			knots = quantiles(values, min(len(values)/4, maxKnots, len(values)-2))
 		}
 		m.Knots = append(m.Knots, knots)
 		at := make([]float64, len(knots))
@@ -182,82 +153,31 @@ func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
 	return b, z
 }
 
-// choose sets the penalty and, by marginal likelihood, the noise.
-func (m *SplineModel) choose(s *spectrum, how Spline) (err error) {
-	if how.LeaveOneOut {
-		m.Lambda, err = s.choose(how.Lambdas, s.leaveOneOut)
-		m.Error = s.leaveOneOut(m.Lambda)
+// choose sets the penalty and the noise by marginal likelihood. Without a penalty the noise is
+// the residual variance; there may be no residual left.
+func (m *SplineModel) choose(s *spectrum, lambdas []float64) (err error) {
+	if lambdas == nil {
+		m.Lambda, m.Noise, _, err = s.mostLikely(0, 0)
 		return err
 	}
-	if how.Lambdas == nil {
-		m.Lambda, m.Noise, m.LogEvidence, err = s.mostLikely(0, 0)
-		m.LogEvidence = -m.LogEvidence
-	} else {
-		m.Lambda, err = s.choose(how.Lambdas, func(lambda float64) float64 {
-			nlml, _ := s.evidence(lambda, 0, 0)
-			return nlml
-		})
-		m.estimate(s)
+	m.Lambda, err = s.choose(lambdas, func(lambda float64) float64 {
+		nlml, _ := s.evidence(lambda, 0, 0)
+		return nlml
+	})
+	switch free := s.of.dof() - s.rank; {
+	case m.Lambda == 0 && free > 0:
+		m.Noise = squares(s.rest) / float64(free)
+	case m.Lambda > 0 && s.of.dof() > 0:
+		_, m.Noise = s.evidence(m.Lambda, 0, 0)
 	}
-	m.Error = s.leaveOneOut(m.Lambda)
 	return err
-}
-
-// estimate sets the noise for a given penalty. Without one it is the residual variance;
-// there may be no residual left.
-func (m *SplineModel) estimate(s *spectrum) {
-	if m.Lambda == 0 {
-		if free := s.of.dof() - s.rank; free > 0 {
-			m.Noise = squares(s.rest) / float64(free)
-		}
-		return
-	}
-	if s.of.dof() > 0 {
-		nlml, noise := s.evidence(m.Lambda, 0, 0)
-		m.Noise, m.LogEvidence = noise, -nlml
-	}
-}
-
-// original sets the coefficients in original units.
-func (m *SplineModel) original() {
-	u := m.solution.weights
-	// b = coordinates·(yq − zq·u): of the intercept and the slopes of scaled columns.
-	part := append([]float64(nil), m.reduced.yq...)
-	add(part, -1, multiply(m.reduced.zq, u))
-	lines := multiply(m.reduced.coordinates, part)
-	level := 0.0
-	if m.intercept {
-		level, lines = lines[0], lines[1:]
-	}
-	m.Slopes, m.Intercept = m.scale.original(lines, level)
-	at := 0
-	for c, knots := range m.knots {
-		changes := make([]float64, len(knots))
-		for k := range knots {
-			changes[k] = u[at] / m.scale.scale[c]
-			at++
-		}
-		m.Changes = append(m.Changes, changes)
-	}
 }
 
 // Predict returns means and, if the noise was estimated, variances.
 func (m *SplineModel) Predict(x mat.Matrix) (Prediction, error) {
-	if err := checkWidth(x, len(m.Slopes)); err != nil {
+	if err := checkWidth(x, len(m.knots)); err != nil {
 		return Prediction{}, err
 	}
-	n, _ := x.Dims()
 	b, z := m.columns(m.scale.apply(x))
-	out := Prediction{Mean: make([]float64, n)}
-	if !math.IsNaN(m.Noise) {
-		out.Variance = make([]float64, n)
-	}
-	for i := range n {
-		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
-		out.Mean[i] = dot(g, m.reduced.yq) + dot(rest, m.solution.weights)
-		if out.Variance != nil {
-			out.Variance[i] = m.Noise * (1 + squares(g) + m.solution.spread(rest))
-		}
-	}
-	return out, nil
+	return m.predict(b, z, m.Noise), nil
 }

@@ -22,8 +22,7 @@ func curve(n int, seed uint64) (*mat.Dense, []float64) {
 	return x, y
 }
 
-// TestSplineNormalEquations compares the coefficients with the solution of the normal
-// equations, for one column and for two, with and without an intercept and a penalty.
+// TestSplineNormalEquations compares predictions with the solution of the normal equations, for one column and for two, with and without an intercept and a penalty.
 func TestSplineNormalEquations(t *testing.T) {
 	one, y1 := curve(50, 1)
 	two, y2 := example(50, 2, 9)
@@ -44,22 +43,16 @@ func TestSplineNormalEquations(t *testing.T) {
 				for c := range d {
 					columns, penalty = append(columns, mat.Col(nil, c, x)), append(penalty, 0)
 				}
-				got := append([]float64(nil), m.Slopes...)
-				if intercept {
-					got = append([]float64{m.Intercept}, got...)
-				}
 				for c, list := range knots {
-					for k, knot := range list {
+					for _, knot := range list {
 						hinge := mat.Col(nil, c, x)
 						for i, v := range hinge {
 							hinge[i] = max(0, v-knot)
 						}
 						columns, penalty = append(columns, hinge), append(penalty, lambda)
-						got = append(got, m.Changes[c][k])
 					}
 				}
 				want := normalEquations(t, columns, penalty, y)
-				near(t, "coefficients", got, want, 1e-9) // the equations lose half of the digits
 				var means []float64
 				for i := range n {
 					f := 0.0
@@ -100,8 +93,8 @@ func normalEquations(t *testing.T, columns [][]float64, penalty, y []float64) []
 	return out.RawVector().Data
 }
 
-// TestSplineChoice checks that the default follows a bend that a line does not, that its
-// intervals hold their share, and that leave-one-out agrees with fits without each row.
+// TestSplineChoice checks that the default follows a bend that a line does not, and that its
+// intervals hold their share.
 func TestSplineChoice(t *testing.T) {
 	x, y := curve(120, 3)
 	m := learn(t, baseline.Spline{}, x, y).(*baseline.SplineModel)
@@ -118,13 +111,6 @@ func TestSplineChoice(t *testing.T) {
 	if inside < 910 || inside > 985 {
 		t.Errorf("%d of 1000 targets in the 95 %% interval", inside)
 	}
-	// Knots are given, so that they do not depend on the rows left out.
-	knots := [][]float64{{10.5, 11, 11.5, 12, 12.5, 13, 13.5}}
-	loo := learn(t, baseline.Spline{Design: baseline.Design{Unscaled: true}, Knots: knots, LeaveOneOut: true}, x, y).(*baseline.SplineModel)
-	if p := predict(t, loo, x); p.Variance != nil {
-		t.Error("leave-one-out gave a variance")
-	}
-	near(t, "leave-one-out", []float64{loo.Error}, []float64{byLeavingOut(t, baseline.Spline{Design: baseline.Design{Unscaled: true}, Knots: knots, Lambdas: []float64{loo.Lambda}}, x, y)}, 1e-9)
 }
 
 // byLeavingOut returns the mean squared error of predictions of each row by a fit of the
@@ -153,7 +139,8 @@ func TestSplineLine(t *testing.T) {
 	x := mat.NewDense(6, 2, []float64{0, 7, 1, 7, 0, 7, 1, 7, 0, 7, 1, 7}) // two values, and a constant
 	y := []float64{1, 4, 2, 5, 3, 3}
 	m := learn(t, baseline.Spline{}, x, y).(*baseline.SplineModel)
-	near(t, "line", []float64{m.Intercept, m.Slopes[0], m.Slopes[1], m.Noise}, []float64{2, 2, 0, 1}, 1e-12)
+	ends := predict(t, m, mat.NewDense(3, 2, []float64{0, 7, 1, 7, 0, 9}))
+	near(t, "line", append(ends.Mean, m.Noise), []float64{2, 4, 2, 1}, 1e-12)
 	for _, knots := range m.Knots {
 		if len(knots) != 0 {
 			t.Errorf("knots %v", knots)

@@ -1,47 +1,10 @@
 package baseline
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-)
-
-// Path is the lasso for a sequence of penalties.
-type Path struct {
-	// Lambdas are the penalties, largest first.
-	Lambdas []float64
-	// Weights and Intercepts are in original units, one of each for every penalty.
-	Weights    [][]float64
-	Intercepts []float64
-	// Violations are the largest violations of the conditions of Karush, Kuhn and
-	// Tucker by the weights of scaled columns, in units of λ: for the gradient
-	// g_j = x_jᵀ(y − Xw)/n, |g_j − λ sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it
-	// is 0 (ESL, exercise 3.27).
-	Violations []float64
-	// Sweeps counts the passes over columns, all penalties together.
-	Sweeps int
-}
-
-// The end of a descent: violations of at most pathTolerance times the largest penalty, or
-// MaxSweeps passes for one penalty.
-const (
-	pathTolerance    = 1e-11
-	defaultMaxSweeps = 100_000
-)
-
-// ErrConvergence marks a lasso whose coordinate descent did not converge.
-var ErrConvergence = errors.New("baseline: no convergence")
-
-// pathPoints and pathRatio are the number of default penalties and the smallest one as a
-// share of the largest, as in scikit-learn.
-const (
-	pathPoints = 100
-	pathRatio  = 1e-3
 )
 
 // coordinates is coordinate descent for the lasso on columns z and targets y, both
@@ -166,68 +129,70 @@ func (c *coordinates) descend(lambda, tolerance float64, maxSweeps int) (sweeps 
 	return sweeps, c.violation(lambda)
 }
 
-// Path fits the lasso for m.Lambdas, or for [Lasso.Points] penalties from the smallest
-// one whose weights are all 0 down to a thousandth of it, each from the weights of the
-// one before. A penalty that does not converge is an [ErrConvergence], beside the path
-// that it ends.
-func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
-	if err := m.check(x, y); err != nil {
-		return nil, err
-	}
-	return m.path(x, y, m.Lambdas)
-}
+// slowSweeps is the number of passes over the active columns after which their weights are
+// solved for.
+const slowSweeps = 500
 
-func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error) {
-	n, _ := x.Dims()
-	scale := newScaling(x, m.Design)
-	r, err := newReduced(m.ones(n), scale.apply(x), y)
-	if err != nil {
-		return nil, err
-	}
-	c := newCoordinates(r.z, r.y)
-	top := c.largest()
-	if !finite(top) {
-		return nil, errRange
-	}
-	if lambdas == nil {
-		lambdas = m.sequence(top)
-	}
-	lambdas = slices.Clone(lambdas)
-	slices.SortFunc(lambdas, func(a, b float64) int { return cmp.Compare(b, a) })
-	out := &Path{}
-	maxSweeps := m.MaxSweeps
-	if maxSweeps == 0 {
-		maxSweeps = defaultMaxSweeps
-	}
-	for _, lambda := range lambdas {
-		sweeps, violation := c.descend(lambda, pathTolerance*top, maxSweeps)
-		out.Sweeps += sweeps
-		w, b := scale.original(c.weights, r.level(c.weights))
-		if !allFinite(append(w, b, violation)...) {
-			return nil, errRange
+// solveActive moves the weights that are not 0 to the minimum for their signs, where
+// X_AᵀX_A w_A/n = X_Aᵀy/n − λ sign(w_A). A weight that would change its sign stops the move
+// at 0, and the others go on: each move lowers the objective (the feature-sign steps of Lee,
+// Battle, Raina and Ng, Efficient sparse coding algorithms, NIPS 2006). Nothing moves if the
+// active columns depend on one another.
+func (c *coordinates) solveActive(lambda float64) {
+	for {
+		var active []int
+		for j, w := range c.weights {
+			if w != 0 {
+				active = append(active, j)
+			}
 		}
-		out.Lambdas, out.Violations = append(out.Lambdas, lambda), append(out.Violations, violation)
-		out.Weights, out.Intercepts = append(out.Weights, w), append(out.Intercepts, b)
-		if violation > pathTolerance*top {
-			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; raise MaxSweeps, or leave out smaller penalties and columns that are almost sums of others%.0w",
-				lambda, violation, sweeps, ErrConvergence)
+		step, ok := c.activeStep(active, lambda)
+		if !ok {
+			return
+		}
+		share, first := 1.0, -1
+		for i, j := range active {
+			if w := c.weights[j]; (w+step.AtVec(i))*w < 0 {
+				if s := -w / step.AtVec(i); s < share {
+					share, first = s, j
+				}
+			}
+		}
+		for i, j := range active {
+			c.weights[j] += share * step.AtVec(i)
+		}
+		if first >= 0 {
+			c.weights[first] = 0
+		}
+		c.refresh()
+		if first < 0 {
+			return
 		}
 	}
-	return out, nil
 }
 
-// sequence returns the default penalties below top, at equal ratios.
-func (m Lasso) sequence(top float64) []float64 {
-	if top == 0 {
-		return []float64{0}
+// activeStep returns the step of the active weights to the minimum for their signs.
+func (c *coordinates) activeStep(active []int, lambda float64) (step *mat.VecDense, ok bool) {
+	k := len(active)
+	if k == 0 {
+		return nil, false
 	}
-	points := m.Points
-	if points == 0 {
-		points = pathPoints
+	gram, slope := mat.NewSymDense(k, nil), mat.NewVecDense(k, nil)
+	for i, a := range active {
+		for j, b := range active[:i+1] {
+			gram.SetSym(i, j, c.products[a][b]/float64(len(c.y)))
+		}
+		sign := 1.0
+		if c.weights[a] < 0 {
+			sign = -1
+		}
+		slope.SetVec(i, c.gradient[a]-lambda*sign)
 	}
-	out := make([]float64, points)
-	for i := range out {
-		out[i] = top * math.Pow(pathRatio, float64(i)/float64(max(1, points-1)))
+	var factor mat.Cholesky
+	if !factor.Factorize(gram) {
+		return nil, false
 	}
-	return out
+	step = mat.NewVecDense(k, nil)
+	err := factor.SolveVecTo(step, slope)
+	return step, err == nil
 }
