@@ -7,13 +7,20 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/experts"
 	"gpfit/fit"
-	"gpfit/kernel"
+	"gpfit/gp"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
 // order in which the name auto tries them: GPUs first.
 func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
+
+// Methods returns the methods that gpfit knows, the default first. The exact ones are those
+// that [Devices] chooses among.
+func Methods() []device.Method {
+	return append([]device.Method{device.Dense{}, experts.Method{}}, testMethods...)
+}
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes
 // its self-test and is faster at the size of the table, and the CPU otherwise.
@@ -24,6 +31,9 @@ type Devices struct {
 	// Fallback is the device to use if the one in Name cannot be opened, fails, or
 	// runs out of memory during a fit; empty means none.
 	Fallback string
+	// Method is the name of the method, chosen or empty for the exact method with the
+	// fewest operations. Local experts, which [Options] request, have the method experts.
+	Method string
 	// Threads is the number of threads on the CPU; 0 means all.
 	Threads int
 	// Events are functions that a fit calls while it computes.
@@ -39,13 +49,12 @@ type OpenDevices struct {
 	Warning string
 }
 
-// Open opens the devices for a job of n rows (0 if unknown) with the compiled kernel
-// prog (nil if unknown). Errors: [*device.UnavailableError],
-// [*device.UnsupportedKernelError].
-func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDevices, error) {
+// Open opens the devices for a workload, as far as it is known. Errors:
+// [*device.UnavailableError], [*device.UnsupportedKernelError].
+func (d Devices) Open(ctx context.Context, w device.Workload) (*OpenDevices, error) {
 	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: d.Name, N: n, Kernel: prog, Fallback: d.Fallback, Options: d.options(), Crossover: device.NewCrossover(),
-	}, Drivers())
+		Device: d.Name, Method: d.Method, Workload: w, Fallback: d.Fallback, Options: d.options(), Crossover: device.NewCrossover(),
+	}, Drivers(), Methods()...)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +65,17 @@ func (d Devices) Open(ctx context.Context, n int, prog *kernel.Program) (*OpenDe
 	return o, nil
 }
 
+// CheckModel returns a [*fit.OptionError] if the method does not exist or does not suit a
+// fitted model: local experts have a method of their own.
+func (d Devices) CheckModel(m *gp.Model) error {
+	var o fit.Options
+	if m.Experts != nil {
+		o.Experts = experts.Name
+	}
+	_, err := fit.FindMethod(d.Method, Methods(), o)
+	return err
+}
+
 // OpenFallback returns a function for [fit.Events] that opens the fallback during a
 // fit, or nil if there is no fallback.
 func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error) {
@@ -63,7 +83,7 @@ func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error
 		return nil
 	}
 	return func(ctx context.Context) (device.Backend, error) {
-		backends, _, err := device.Dispatch(ctx, device.Request{Device: d.Fallback, Options: d.options()}, Drivers())
+		backends, _, err := device.Dispatch(ctx, device.Request{Device: d.Fallback, Method: d.Method, Options: d.options()}, Drivers(), Methods()...)
 		if err != nil {
 			return nil, err
 		}

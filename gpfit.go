@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/kernel"
@@ -64,11 +65,14 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if events.Fallback == nil {
 		events.Fallback = d.OpenFallback()
 	}
+	if _, err := fit.FindMethod(d.Method, Methods(), opts); err != nil {
+		return nil, err
+	}
 	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, job.LargestMatrix(), job.Program())
+	opened, err := d.Open(ctx, device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()})
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +98,13 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 		return nil, err
 	}
 	prog, err := m.Program()
+	if err == nil {
+		err = d.CheckModel(m)
+	}
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, m.LargestMatrix(), prog)
+	opened, err := d.Open(ctx, device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func TestFitPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := gpfit.Devices{Name: "cpu"}.Open(t.Context(), 60, job.Program())
+	opened, err := gpfit.Devices{Name: "cpu"}.Open(t.Context(), device.Workload{N: 60, Program: job.Program()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
 )
@@ -34,7 +35,7 @@ func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *fit.U
 		return nil, nil, err
 	}
 	name, _, _ := strings.Cut(m.device, ",")
-	opened, err := Devices{Name: name}.Open(ctx, m.model.N()+add.N, prog)
+	opened, err := Devices{Name: name}.Open(ctx, device.Workload{N: m.model.N() + add.N, D: len(m.model.Columns), Program: prog})
 	if err != nil {
 		return nil, nil, err
 	}

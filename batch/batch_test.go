@@ -293,7 +293,7 @@ func TestCores(t *testing.T) {
 	for _, at := range taken {
 		p.give(at)
 	}
-	if at, err := p.find(job(9)); err != nil || at.threads != 9 || at.cores != 4 {
+	if at, err := p.find(job(9)); err != nil || at.on.threads != 9 || at.cores != 4 {
 		t.Errorf("%+v, %v", at, err)
 	}
 	if p.coresUsed != 0 || p.memoryUsed != 0 || p.running != 0 {

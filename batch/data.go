@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"sync"
 
+	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/option"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/table"
@@ -16,6 +18,7 @@ import (
 type loader struct {
 	hashes  map[string]string
 	formats []table.Format
+	methods []device.Method
 	keys    map[string]string // of tables, by the job's id
 	mu      sync.Mutex
 	tables  map[string]*loaded
@@ -33,8 +36,8 @@ type loaded struct {
 
 // newLoader counts the users of every table, for these jobs alone. hashes are the sums that files must have;
 // nil accepts all files.
-func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format) *loader {
-	l := &loader{hashes: hashes, formats: formats, keys: map[string]string{}, tables: map[string]*loaded{}}
+func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format, methods []device.Method) *loader {
+	l := &loader{hashes: hashes, formats: formats, methods: methods, keys: map[string]string{}, tables: map[string]*loaded{}}
 	for _, j := range jobs {
 		key := tableKey(j)
 		l.keys[j.ID] = key
@@ -52,7 +55,7 @@ func tableKey(j spec.JobSpec) string {
 	if v.Data.Subsample == 0 {
 		v.Data.Seed = 0
 	}
-	key := fmt.Sprintf("%q %q %#v", j.Path, j.SplitMask, v.Data)
+	key := fmt.Sprintf("%q %q %s %#v", j.Path, j.SplitMask, v.Compute.Method, v.Data)
 	if j.SplitMask == j.Path {
 		key += fmt.Sprint(" mask ", j.MaskColumn)
 	}
@@ -113,7 +116,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 			return fit.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
-	v, err := j.Values()
+	v, err := l.values(j)
 	if err != nil {
 		return fit.Data{}, nil, err
 	}
@@ -131,14 +134,27 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	return d, t, nil
 }
 
+// values returns the options of a job, whose method must exist and suit the other options.
+func (l *loader) values(j spec.JobSpec) (option.Values, error) {
+	v, err := j.Values()
+	if err != nil {
+		return v, err
+	}
+	method, err := fit.FindMethod(v.Compute.Method, l.methods, v.Fit)
+	if method != nil {
+		v.Data.Method = method
+	}
+	return v, err
+}
+
 // prepare reads a job's data and prepares its fit, with the options that change, unless
 // nil, has changed.
 func (l *loader) prepare(j spec.JobSpec, events fit.Events, change func(*fit.Options)) (*fit.Job, error) {
-	data, err := l.data(j)
+	v, err := l.values(j)
 	if err != nil {
 		return nil, err
 	}
-	v, err := j.Values()
+	data, err := l.data(j)
 	if err != nil {
 		return nil, err
 	}

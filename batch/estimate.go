@@ -26,8 +26,8 @@ const TypicalEvaluations = 40
 
 // Estimates returns the plan of every job, on the first device that the job may
 // take. If this machine has no such device, the plan is for a typical one.
-func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver) ([]Estimate, error) {
-	e := estimator{found: device.Find(ctx, drivers), open: map[deviceKey]device.Backend{}}
+func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
+	e := estimator{found: device.Find(ctx, drivers, methods...), open: map[deviceKey]device.Backend{}}
 	defer e.close()
 	var out []Estimate
 	for _, j := range jobs {
@@ -36,7 +36,12 @@ func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.D
 			return nil, err
 		}
 		if b == nil {
-			out = append(out, e.typical(j))
+			typical, model := e.found.Typical(value(j.Options.Device), value(j.Options.Method))
+			one := estimate(j, typical)
+			if one.N > 0 {
+				one.Model = model
+			}
+			out = append(out, one)
 			continue
 		}
 		out = append(out, estimate(j, b))
@@ -44,39 +49,26 @@ func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.D
 	return out, nil
 }
 
-// estimate plans a job on a backend.
+// workload describes the evaluations of a planned job.
+func workload(j rundir.PlannedJob) device.Workload {
+	return fit.Criterion(value(j.Options.Objective)).Workload(j.N, j.D, fit.EvenFolds(j.N, value(j.Options.Folds)))
+}
+
+// estimate plans a job on a backend, which may be nil.
 func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 	e := Estimate{Job: j}
-	if j.N == 0 {
+	if j.N == 0 || b == nil {
 		return e
 	}
-	e.Plan = b.Plan(j.N, j.D)
+	w := workload(j)
+	e.Plan = b.Plan(w)
 	if e.FlopRate == 0 {
 		// The rate is a rough guess: small matrices do not reach it.
-		e.FlopRate = b.Plan(max(j.N, 2000), j.D).FlopRate
+		w.N = max(j.N, 2000)
+		e.FlopRate = b.Plan(w).FlopRate
 	}
-	e.complete()
+	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 	return e
-}
-
-// typical plans a job whose device this machine does not have.
-func (e *estimator) typical(j rundir.PlannedJob) Estimate {
-	out := Estimate{Job: j}
-	if j.N == 0 {
-		return out
-	}
-	if p, model, ok := e.found.Typical(value(j.Options.Device), j.N, j.D); ok {
-		out.Plan, out.Model = p, model
-		out.complete()
-	}
-	return out
-}
-
-// complete adds what the objective needs, and the time.
-func (e *Estimate) complete() {
-	objective := fit.Criterion(value(e.Job.Options.Objective))
-	e.Plan = objective.Plan(e.Plan, fit.EvenFolds(e.N, value(e.Job.Options.Folds)))
-	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(e.Job.Options.Restarts))
 }
 
 // estimator opens each device of the jobs once.
@@ -87,20 +79,20 @@ type estimator struct {
 
 // deviceKey identifies a backend. Backends of the host also differ in their threads.
 type deviceKey struct {
-	name    string
-	threads int
+	name, method string
+	threads      int
 }
 
 // backend returns a backend like the job's, or nil if this machine has none.
 func (e *estimator) backend(ctx context.Context, j rundir.PlannedJob) (device.Backend, error) {
-	key, threads := deviceKey{name: value(j.Options.Device)}, value(j.Options.Threads)
+	key, threads := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}, value(j.Options.Threads)
 	if e.found.IsHost(key.name) {
 		key.threads = threads
 	}
 	if b, ok := e.open[key]; ok {
 		return b, nil
 	}
-	b, _, err := e.found.Open(ctx, device.Request{Device: key.name, Options: device.Options{Threads: threads}})
+	b, _, err := e.found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: threads}})
 	var none *device.UnavailableError
 	if errors.As(err, &none) {
 		return nil, nil

@@ -40,11 +40,11 @@ func (d *gpuDriver) Probe(context.Context) []device.Finding {
 
 func (d *gpuDriver) Open(_ context.Context, name string, o device.Options) (device.Device, error) {
 	host, err := cpu.Open(device.Options{Threads: 1})
-	return &gpuDevice{ExactDevice: host, d: d, name: name}, err
+	return &gpuDevice{DenseDevice: host, d: d, name: name}, err
 }
 
 type gpuDevice struct {
-	device.ExactDevice
+	device.DenseDevice
 	d    *gpuDriver
 	name string
 }
@@ -54,12 +54,12 @@ func (b *gpuDevice) Info() device.Info {
 }
 
 func (b *gpuDevice) Plan(n, d int) device.Plan {
-	p := b.ExactDevice.Plan(n, d)
+	p := b.DenseDevice.Plan(n, d)
 	p.Needs = []device.Need{{Device: b.name, Bytes: int64(8 * n * n)}, {Bytes: 1000}}
 	return p
 }
 
-func (b *gpuDevice) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
+func (b *gpuDevice) NewWorkspace(ctx context.Context, x *kernel.Points) (device.DenseWorkspace, error) {
 	ws, err := b.newWorkspace(ctx, x)
 	if err == nil && b.d.meet != nil {
 		select {
@@ -70,7 +70,7 @@ func (b *gpuDevice) NewWorkspace(ctx context.Context, x *kernel.Points) (device.
 	return ws, err
 }
 
-func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
+func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.DenseWorkspace, error) {
 	b.d.mu.Lock()
 	defer b.d.mu.Unlock()
 	if b.d.fail != nil {
@@ -78,7 +78,7 @@ func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.
 			return nil, err
 		}
 	}
-	ws, err := b.ExactDevice.NewWorkspace(ctx, x)
+	ws, err := b.DenseDevice.NewWorkspace(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.
 	if b.d.meet != nil && b.d.now[b.name] == 2 {
 		b.d.met.Do(func() { close(b.d.meet) })
 	}
-	return &gpuWorkspace{ExactWorkspace: ws, b: b}, nil
+	return &gpuWorkspace{DenseWorkspace: ws, b: b}, nil
 }
 
 type gpuWorkspace struct {
-	device.ExactWorkspace
+	device.DenseWorkspace
 	b    *gpuDevice
 	once sync.Once
 }
@@ -102,7 +102,7 @@ func (w *gpuWorkspace) Close() error {
 		w.b.d.now[w.b.name]--
 		w.b.d.mu.Unlock()
 	})
-	return w.ExactWorkspace.Close()
+	return w.DenseWorkspace.Close()
 }
 
 func newGPUs(count int, memory int64) *gpuDriver {

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Drivers are the kinds of devices. Required.
 	Drivers []device.Driver
+	// Methods are the methods that jobs may name; none means [device.Dense] alone.
+	Methods []device.Method
 	// Formats are table formats besides text and NumPy's, such as internal/parquet's. They
 	// must equal those in [PlanOptions].
 	Formats []table.Format

@@ -27,8 +27,10 @@ type PlanOptions struct {
 	Extra spec.Options
 	// Program is the name and version of this program.
 	Program string
-	// Drivers are the kinds of devices. Crossover is the same as in [device.Request].
+	// Drivers are the kinds of devices, and Methods the methods that jobs may name; none
+	// means [device.Dense] alone. Crossover is the same as in [device.Request].
 	Drivers   []device.Driver
+	Methods   []device.Method
 	Crossover *device.Crossover
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
@@ -71,7 +73,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		return nil, err
 	}
 	hashes := m.Hashes()
-	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats), known: map[string]jobSize{}}, autoDevice{o: o}
+	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats, o.Methods), known: map[string]jobSize{}}, autoDevice{o: o}
 	var wrong mistakes
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
@@ -187,7 +189,7 @@ func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
 		found := device.Find(ctx, c.o.Drivers)
 		c.found, c.host = &found, found.Host()
 	}
-	if !c.asked && !c.o.Accelerated && !c.found.MayPay(device.Request{N: n, Crossover: c.o.Crossover}) {
+	if !c.asked && !c.o.Accelerated && !c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover}) {
 		return c.host, nil
 	}
 	if !c.asked {

@@ -25,7 +25,13 @@ type pool struct {
 	running            int
 
 	mu   sync.Mutex
-	free map[int][]device.Backend // unused backends of the host, by threads
+	free map[hostKey][]device.Backend // unused backends of the host
+}
+
+// hostKey tells backends of the host apart.
+type hostKey struct {
+	threads int
+	method  string
 }
 
 // accelerator is a device other than the host. Jobs share its memory.
@@ -40,8 +46,9 @@ type accelerator struct {
 // place is a device for a job, with the resources that the job reserves: cores,
 // and bytes of host and device memory.
 type place struct {
-	accelerator *accelerator // nil for the host
-	threads     int
+	accelerator *accelerator   // nil for the host
+	backend     device.Backend // of the accelerator
+	on          hostKey        // of the host
 	cores       int
 	host        int64
 	device      int64
@@ -69,36 +76,38 @@ func (d *demand) device() string {
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
+func (d *demand) key() hostKey { return hostKey{d.threads(), value(d.job.Options.Method)} }
+
 // plan returns what the fit and the table need on a backend.
 func (d *demand) plan(b device.Backend) device.Plan {
 	if d.job.N == 0 {
 		return device.Plan{} // the job fails when it reads its data
 	}
 	table := 32 * int64(d.job.N) * int64(d.job.D+2)
-	return b.Plan(d.job.N, d.job.D).With(device.Need{Bytes: table, What: "the table"})
+	return b.Plan(workload(d.job)).With(device.Need{Bytes: table, What: "the table"})
 }
 
 func newPool(ctx context.Context, o Options) (*pool, error) {
 	p := &pool{
-		found: device.Find(ctx, o.Drivers), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[int][]device.Backend{},
+		found: device.Find(ctx, o.Drivers, o.Methods...), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[hostKey][]device.Backend{},
 	}
 	if p.cores <= 0 {
 		p.cores = runtime.GOMAXPROCS(0)
 	}
 	if p.memory == 0 {
-		b, err := p.takeHost(ctx, 1)
+		b, err := p.takeHost(ctx, hostKey{threads: 1})
 		if err != nil {
 			return nil, err
 		}
 		p.memory = b.Info().MemoryFree / 10 * 9
-		p.giveHost(1, b)
+		p.giveHost(hostKey{threads: 1}, b)
 	}
 	return p, nil
 }
 
-// open opens the named device for the given number of CPU threads.
-func (p *pool) open(ctx context.Context, name string, threads int) (device.Backend, error) {
-	b, _, err := p.found.Open(ctx, device.Request{Device: name, Options: device.Options{Threads: threads}})
+// open opens the named device with the threads and the method of key.
+func (p *pool) open(ctx context.Context, name string, key hostKey) (device.Backend, error) {
+	b, _, err := p.found.Open(ctx, device.Request{Device: name, Method: key.method, Options: device.Options{Threads: key.threads}})
 	if err != nil {
 		return nil, err
 	}
@@ -106,23 +115,23 @@ func (p *pool) open(ctx context.Context, name string, threads int) (device.Backe
 }
 
 // takeHost returns a backend of the host that no other job uses. Backends with the
-// same number of threads are equal, but calls to one backend compete for its threads.
-func (p *pool) takeHost(ctx context.Context, threads int) (device.Backend, error) {
+// same key are equal, but calls to one backend compete for its threads.
+func (p *pool) takeHost(ctx context.Context, key hostKey) (device.Backend, error) {
 	p.mu.Lock()
-	if list := p.free[threads]; len(list) > 0 {
+	if list := p.free[key]; len(list) > 0 {
 		b := list[len(list)-1]
-		p.free[threads] = list[:len(list)-1]
+		p.free[key] = list[:len(list)-1]
 		p.mu.Unlock()
 		return b, nil
 	}
 	p.mu.Unlock()
-	return p.open(ctx, p.found.Host(), threads)
+	return p.open(ctx, p.found.Host(), key)
 }
 
-func (p *pool) giveHost(threads int, b device.Backend) {
+func (p *pool) giveHost(key hostKey, b device.Backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free[threads] = append(p.free[threads], b)
+	p.free[key] = append(p.free[key], b)
 }
 
 // openAccelerators opens every usable accelerator when the first job asks for one.
@@ -132,7 +141,7 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 	}
 	p.asked = true
 	for _, f := range p.found.Accelerators() {
-		b, err := p.open(ctx, f.Name, 0)
+		b, err := p.open(ctx, f.Name, hostKey{})
 		if err != nil {
 			note(err.Error())
 			continue
@@ -163,12 +172,12 @@ func (p *pool) find(d *demand) (place, error) {
 }
 
 func (p *pool) findHost(d *demand) (place, error) {
-	at := place{threads: d.threads(), cores: min(d.threads(), p.cores)}
-	b, err := p.takeHost(context.Background(), at.threads)
+	at := place{on: d.key(), cores: min(d.threads(), p.cores)}
+	b, err := p.takeHost(context.Background(), at.on)
 	if err != nil {
 		return at, err
 	}
-	defer p.giveHost(at.threads, b)
+	defer p.giveHost(at.on, b)
 	plan := d.plan(b)
 	at.host = plan.HostBytes()
 	if err := p.limits(d, plan); err != nil {
@@ -204,8 +213,13 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			}
 			continue
 		}
-		plan := d.plan(a.backend)
-		at := place{accelerator: a, threads: d.threads(), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
+		backends, e := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
+		if e != nil {
+			err = e
+			continue
+		}
+		plan := d.plan(backends[0])
+		at := place{accelerator: a, backend: backends[0], on: d.key(), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
 		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
 			err = e
 			continue
@@ -259,13 +273,13 @@ func (p *pool) reserve(at place, sign int) {
 // backend returns the backend of a place and a function that returns it to the pool.
 func (p *pool) backend(ctx context.Context, at place) (device.Backend, func(), error) {
 	if at.accelerator != nil {
-		return at.accelerator.backend, func() {}, nil
+		return at.backend, func() {}, nil
 	}
-	b, err := p.takeHost(ctx, at.threads)
+	b, err := p.takeHost(ctx, at.on)
 	if err != nil {
 		return nil, nil, err
 	}
-	return b, func() { p.giveHost(at.threads, b) }, nil
+	return b, func() { p.giveHost(at.on, b) }, nil
 }
 
 // deviceName returns the name of the device of a place.

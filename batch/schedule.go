@@ -90,7 +90,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 	}
 	// Big jobs start first, so that no big job runs alone at the end.
 	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
-	s.load = newLoader(r.Hashes(), jobs, o.Formats)
+	s.load = newLoader(r.Hashes(), jobs, o.Formats, o.Methods)
 	for _, t := range s.pending {
 		if !p.found.IsHost(t.device()) {
 			p.openAccelerators(ctx, s.note)

@@ -147,7 +147,7 @@ func (r *runner) ready(t *task) (*fit.Job, error) {
 		events := fit.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
 		if name := value(t.job.Options.Fallback); name != "" {
 			events.Fallback = func(ctx context.Context) (device.Backend, error) {
-				return r.pool.open(ctx, name, t.threads())
+				return r.pool.open(ctx, name, t.key())
 			}
 		}
 		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *fit.Options) {
@@ -238,6 +238,6 @@ func (r *runner) openLog(t *task, attempt int, at place) (*slog.Logger, func()) 
 	}
 	log := slog.New(slog.NewTextHandler(w, nil))
 	host, _ := os.Hostname()
-	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", r.pool.deviceName(at), "threads", at.threads, "host", host, "pid", os.Getpid())
+	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", r.pool.deviceName(at), "threads", at.on.threads, "host", host, "pid", os.Getpid())
 	return log, closeLog
 }

@@ -95,7 +95,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 		}
 		return factor()
 	}
-	middle := device.Adjoint{Middle: diag, Outer: []float64{1, -1}, Vectors: make([]float64, 2*n)}
+	middle := device.Adjoint{Outer: []float64{1, -1}, Vectors: make([]float64, 2*n)}
 	inverted := func() error {
 		if err := factored(); err != nil {
 			return err
@@ -106,7 +106,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	run("fill", 0, nothing, fill)
 	run("factor", 1.0/3, filled, factor)
 	run("contract", 2.0/3, factored, contract)
-	run("middle", 1, inverted, func() error { return w.Contract(ctx, middle, prog, theta, grad, make([]float64, n)) })
+	run("middle", 1, inverted, func() error { return w.ContractDiagonal(ctx, middle, diag, prog, theta, grad, make([]float64, n)) })
 	run("all", 1, nothing, func() error {
 		if err := factored(); err != nil {
 			return err

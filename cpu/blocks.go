@@ -42,5 +42,5 @@ func (w *Workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, midd
 	if err := device.CheckBlocks(adj, middle, w.n, diag, grad, prog); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
-	return w.contractAdjoint(ctx, adj, middle, prog, theta, grad, diag)
+	return w.contractAdjoint(ctx, contraction{adj: adj, blocks: middle, grad: grad, diag: diag}, prog, theta)
 }

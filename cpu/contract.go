@@ -34,19 +34,30 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
-	return w.contractAdjoint(ctx, adj, nil, prog, theta, grad, diag)
+	return w.contractAdjoint(ctx, contraction{adj: adj, grad: grad, diag: diag}, prog, theta)
+}
+
+// ContractDiagonal implements [device.InverseDiagonal].
+func (w *Workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	if w.stage < stageFactored {
+		return device.ErrStage
+	}
+	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("cpu: %w", err)
+	}
+	return w.contractAdjoint(ctx, contraction{adj: adj, weights: middle, grad: grad, diag: diag}, prog, theta)
 }
 
 // contractAdjoint contracts an adjoint that has at most one middle term, diagonal or of
 // blocks.
-func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, blocks *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) (err error) {
+func (w *Workspace) contractAdjoint(ctx context.Context, c contraction, prog *kernel.Program, theta []float64) (err error) {
 	defer w.emptyIfStopped(&err)
-	evaluators, err := w.bind(prog, theta)
-	if err != nil {
+	if c.evaluators, err = w.bind(prog, theta); err != nil {
 		return err
 	}
-	c := contraction{adj: adj, blocks: blocks, evaluators: evaluators, diag: diag, tasks: make([]float64, bands(w.n)*len(grad)), grad: grad}
-	if adj.Middle == nil && blocks == nil {
+	c.tasks = make([]float64, bands(w.n)*len(c.grad))
+	blocks := c.blocks
+	if c.weights == nil && blocks == nil {
 		if err := w.invert(ctx, 0); err != nil {
 			return err
 		}
@@ -86,7 +97,8 @@ func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) (err err
 // contraction is one call of Contract.
 type contraction struct {
 	adj device.Adjoint
-	// blocks is the middle term if it is block-diagonal.
+	// weights are the middle term if it is diagonal, blocks if it is block-diagonal.
+	weights    []float64
 	blocks     *device.Blocks
 	evaluators []*kernel.Evaluator
 	grad, diag []float64

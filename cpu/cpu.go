@@ -43,7 +43,7 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 	return d, nil
 }
 
-// Device is the CPU as a [device.ExactDevice].
+// Device is the CPU as a [device.DenseDevice].
 type Device struct {
 	engine   *spd.Engine
 	flopRate func() float64
@@ -60,7 +60,7 @@ func New(opts device.Options) (device.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return device.Exact{}.On(d), nil
+	return device.Dense{}.On(d), nil
 }
 
 // Open returns the CPU with the given options. It returns an error if the variable
@@ -165,7 +165,7 @@ func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
 func (dev *Device) Supports(*kernel.Program) error { return nil }
 
 // NewWorkspace checks x and the memory plan and then allocates the buffer.
-func (dev *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
+func (dev *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.DenseWorkspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
 // multiplyMiddle sets left to rows i0 … i1−1 of Σ⁻¹·C. It uses space as working space.
 func (w *Workspace) multiplyMiddle(ctx context.Context, c *contraction, left, space *spd.RowBlock, i0, i1 int) error {
 	if c.blocks == nil {
-		return left.ScaledInverse(ctx, i0, i1, c.adj.Middle)
+		return left.ScaledInverse(ctx, i0, i1, c.weights)
 	}
 	if err := space.ScaledInverse(ctx, i0, i1, nil); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.ExactWorkspace].
+// Workspace implements [device.DenseWorkspace].
 type Workspace struct {
 	dev *Device
 	// engine has the threads of calls. own, if not nil, has fewer threads than the device's
@@ -52,7 +52,7 @@ type Workspace struct {
 }
 
 var (
-	_ device.ExactWorkspace = (*Workspace)(nil)
+	_ device.DenseWorkspace = (*Workspace)(nil)
 	_ device.ThreadLimiter  = (*Workspace)(nil)
 )
 
@@ -66,7 +66,7 @@ func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
 }
 
 // Method returns "exact".
-func (w *Workspace) Method() string { return device.Exact{}.Name() }
+func (w *Workspace) Method() string { return device.Dense{}.Name() }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return w.n }

@@ -71,9 +71,9 @@ type BlockInverse interface {
 	// InverseBlocks writes the diagonal blocks of Σ⁻¹ to b, both halves of each. It
 	// costs as much as [InverseDiagonal].
 	InverseBlocks(ctx context.Context, b *Blocks) error
-	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹; adj
-	// itself has no middle term. It costs as much as a contraction with a middle term
-	// and the product of middle with Σ⁻¹ ([Blocks.Flops]). Besides the working space of
+	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹. It
+	// costs as much as [InverseDiagonal.ContractDiagonal] and the product of middle with
+	// Σ⁻¹ ([Blocks.Flops]). Besides the working space of
 	// a middle term, an accelerator needs memory for the blocks.
 	ContractBlocks(ctx context.Context, adj Adjoint, middle *Blocks, prog *kernel.Program, theta, grad, diag []float64) error
 }
@@ -81,9 +81,6 @@ type BlockInverse interface {
 // CheckBlocks returns an error if the arguments of [BlockInverse.ContractBlocks] do not
 // fit n points and the program.
 func CheckBlocks(adj Adjoint, middle *Blocks, n int, diag, grad []float64, prog *kernel.Program) error {
-	if adj.Middle != nil {
-		return fmt.Errorf("contraction with a diagonal and a block-diagonal middle term")
-	}
 	if err := middle.Check(n); err != nil {
 		return err
 	}
@@ -97,11 +94,10 @@ const blockRows = 2*144 + 96
 // blockPadding is the largest number of elements that an accelerator adds to a column.
 const blockPadding = 15
 
-// WithBlocks returns the plan for adjoints whose middle term has blocks that end at the
-// given rows: the blocks and working space for the largest on the host, the blocks on each
+// withBlocks adds what blocks that end at the given rows need to the plan for a middle
+// term: the blocks and working space for the largest on the host, the blocks on each
 // accelerator.
-func (p Plan) WithBlocks(ends []int) Plan {
-	p = p.WithMiddle()
+func (p Plan) withBlocks(ends []int) Plan {
 	first, largest, padded, cubes := 0, 0, 0, 0.0
 	for _, end := range ends {
 		m := end - first

@@ -11,11 +11,16 @@ import (
 type Found struct {
 	Findings []Finding
 	drivers  []Driver
+	methods  []Method
 }
 
-// Find probes all drivers. Their order is the order of preference.
-func Find(ctx context.Context, drivers []Driver) Found {
-	f := Found{drivers: drivers}
+// Find probes all drivers. Their order is the order of preference. Methods are those that
+// requests choose among; none means [Dense] alone.
+func Find(ctx context.Context, drivers []Driver, methods ...Method) Found {
+	if len(methods) == 0 {
+		methods = []Method{Dense{}}
+	}
+	f := Found{drivers: drivers, methods: methods}
 	for _, d := range drivers {
 		f.Findings = append(f.Findings, d.Probe(ctx)...)
 	}
@@ -149,16 +154,19 @@ func (f Found) Accelerators() []Finding {
 	return slices.DeleteFunc(slices.Clone(f.Findings), func(g Finding) bool { return g.Host || !g.Usable })
 }
 
-// Typical returns the plan of a job of n points and d columns on a typical device of a name's
-// kind, and the model of that device. ok is false if the driver cannot tell.
-func (f Found) Typical(name string, n, d int) (p Plan, model string, ok bool) {
+// Typical returns the backend of the method called method on a typical device of a name's
+// kind, which can only plan, and the model of that device. It is nil if the driver or the
+// method cannot plan for a device that this machine does not have.
+func (f Found) Typical(name, method string) (b Backend, model string) {
 	for _, driver := range f.drivers {
 		if planner, can := driver.(Planner); can && driver.Kind() == Kind(name) {
-			p, model = planner.Typical(n, d)
-			return p, model, true
+			d, model := planner.Typical()
+			if found, err := backends(method, f.methods, []Device{d}, Workload{}); err == nil {
+				return found[0], model
+			}
 		}
 	}
-	return Plan{}, "", false
+	return nil, ""
 }
 
 // AcceleratorKind returns the first kind of devices other than the host, usable or
@@ -170,6 +178,13 @@ func (f Found) AcceleratorKind() string {
 		}
 	}
 	return ""
+}
+
+// On returns the backends of the method called name, or [Chosen], on open devices, for a
+// workload. Closing them closes the devices. Errors are those of [Method.Backends] and
+// [Backend.Supports].
+func (f Found) On(name string, devices []Device, w Workload) ([]Backend, error) {
+	return backends(name, f.methods, devices, w)
 }
 
 // open opens the device that a name stands for.

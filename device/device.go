@@ -3,7 +3,7 @@ package device
 import "context"
 
 // Device is a processor that can compute. Its further abilities depend on the
-// methods that it serves; see [ExactDevice]. It is safe for concurrent use.
+// methods that it serves; see [DenseDevice]. It is safe for concurrent use.
 type Device interface {
 	// Info describes the device.
 	Info() Info
@@ -42,9 +42,9 @@ type Driver interface {
 // example on a cluster's login node.
 type Planner interface {
 	Driver
-	// Typical returns the plan of a job of n points and d columns on a typical device of
-	// this kind, and the name of that device's model.
-	Typical(n, d int) (p Plan, model string)
+	// Typical returns a typical device of this kind, whose backends can only plan, and the
+	// name of its model.
+	Typical() (d Device, model string)
 }
 
 // MaxThreads is the largest Options.Threads. Each thread has its own buffers.

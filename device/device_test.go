@@ -14,7 +14,7 @@ import (
 
 // fakeDevice is a device that has only a name.
 type fakeDevice struct {
-	ExactDevice
+	DenseDevice
 	name   string
 	closed *[]string
 }
@@ -80,14 +80,14 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "auto"}, []Driver{two, cpu}, "cuda:1", "too old"},
 		{Request{Device: "auto"}, []Driver{cpu}, "cpu", "first usable"},
 		{Request{Device: "auto"}, []Driver{broken, cpu}, "cpu", "self-test failed"},
-		{Request{Device: "auto", N: 1999, Crossover: at(2000)}, []Driver{pair, cpu}, "cpu", "cuda:0 pays off from n = 2000 on, but this job has n = 1999"},
-		{Request{Device: "auto", N: 2000, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "first usable"},
-		{Request{Device: "auto", N: 9000, Crossover: at(NeverPays)}, []Driver{pair, cpu}, "cpu", "cuda:0 was not faster"},
-		{Request{Device: "cuda:0", N: 10, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "requested by the user"},
+		{Request{Device: "auto", Workload: Workload{N: 1999}, Crossover: at(2000)}, []Driver{pair, cpu}, "cpu", "cuda:0 pays off from n = 2000 on, but this job has n = 1999"},
+		{Request{Device: "auto", Workload: Workload{N: 2000}, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Device: "auto", Workload: Workload{N: 9000}, Crossover: at(NeverPays)}, []Driver{pair, cpu}, "cpu", "cuda:0 was not faster"},
+		{Request{Device: "cuda:0", Workload: Workload{N: 10}, Crossover: at(2000)}, []Driver{pair, cpu}, "cuda:0", "requested by the user"},
 		// A known crossover or a small job decides without opening a device.
-		{Request{Device: "auto", N: 999, Crossover: at(1)}, []Driver{broken, cpu}, "cpu", "cuda:0 was not opened"},
-		{Request{Device: "auto", N: 49, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays off from n = 50 on"},
-		{Request{Device: "auto", N: 50, Crossover: known}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Device: "auto", Workload: Workload{N: 999}, Crossover: at(1)}, []Driver{broken, cpu}, "cpu", "cuda:0 was not opened"},
+		{Request{Device: "auto", Workload: Workload{N: 49}, Crossover: known}, []Driver{broken, cpu}, "cpu", "cuda:0 pays off from n = 50 on"},
+		{Request{Device: "auto", Workload: Workload{N: 50}, Crossover: known}, []Driver{pair, cpu}, "cuda:0", "first usable"},
 		{Request{Device: "cpu"}, []Driver{two, cpu}, "cpu", "requested by the user"},
 		{Request{Device: "cpu:0"}, []Driver{two, cpu}, "cpu:0", "requested by the user"},
 		{Request{Device: "cuda:1"}, []Driver{two, cpu}, "cuda:1", "requested by the user"},
@@ -99,10 +99,10 @@ func TestDispatch(t *testing.T) {
 		{Request{Device: "cuda:0", Fallback: "cuda:5"}, []Driver{broken, cpu}, "", "no such cuda device"},
 		{Request{Device: "cuda:0,cuda:7"}, []Driver{pair, cpu}, "", "no such cuda device"},
 		{Request{Device: "cuda:7"}, []Driver{two, cpu}, "", "no such cuda device"},
-		{Request{Kernel: plain}, []Driver{pair, cpu}, "cuda:0", "first usable"},
-		{Request{Kernel: mine}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine: written in Go; the CPU can"},
-		{Request{Device: "cuda:0", Kernel: mine}, []Driver{pair, cpu}, "", "cannot evaluate the kernel mine"},
-		{Request{Device: "cuda:0", Kernel: mine, Fallback: "cpu"}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine"},
+		{Request{Workload: Workload{Program: plain}}, []Driver{pair, cpu}, "cuda:0", "first usable"},
+		{Request{Workload: Workload{Program: mine}}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine: written in Go; the CPU can"},
+		{Request{Device: "cuda:0", Workload: Workload{Program: mine}}, []Driver{pair, cpu}, "", "cannot evaluate the kernel mine"},
+		{Request{Device: "cuda:0", Workload: Workload{Program: mine}, Fallback: "cpu"}, []Driver{pair, cpu}, "cpu", "cannot evaluate the kernel mine"},
 		{Request{Device: "cpu:1"}, []Driver{cpu}, "", "no such cpu device"},
 		{Request{Device: "tpu"}, []Driver{two, cpu}, "", "no such kind of device (usable here: auto, cuda:1, cpu)"},
 		{Request{Device: "auto"}, []Driver{none}, "", "cuda: no driver"},
@@ -113,7 +113,7 @@ func TestDispatch(t *testing.T) {
 		closed = nil
 		backends, choice, err := Dispatch(context.Background(), c.req, c.drivers)
 		if c.device == "" {
-			typed := errors.As(err, new(*UnavailableError)) || c.req.Kernel == mine && errors.As(err, new(*UnsupportedKernelError))
+			typed := errors.As(err, new(*UnavailableError)) || c.req.Workload.Program == mine && errors.As(err, new(*UnsupportedKernelError))
 			if !typed || !strings.Contains(err.Error(), c.words) || backends != nil {
 				t.Errorf("%+v: error %v, backends %v; want %q", c.req, err, backends, c.words)
 			}
@@ -187,7 +187,9 @@ func TestChoose(t *testing.T) {
 }
 
 // noMethod fails on every device.
-type noMethod struct{ Method }
+type noMethod struct{ Dense }
+
+func (noMethod) Name() string { return "none" }
 
 func (noMethod) Backends(d []Device) ([]Backend, error) {
 	return nil, &UnavailableError{Device: d[0].Info().Name, Reason: "it lacks what the method needs"}
@@ -207,18 +209,18 @@ func TestMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := backends[0].Capabilities(); c.Method != "exact" || !c.Exact || c.Precision != 1e-12 || len(c.Devices) != 1 || c.Devices[0].Info() != backends[0].Info() {
+	if c := backends[0].Capabilities(); c.Method != "dense" || !c.Exact || c.Precision != 1e-12 || len(c.Devices) != 1 || c.Devices[0].Info() != backends[0].Info() {
 		t.Errorf("capabilities %+v", c)
 	}
 	for _, name := range []string{"cpu", "auto"} {
 		closed = nil
-		_, _, err = Dispatch(context.Background(), Request{Device: name, Method: noMethod{}}, drivers)
+		_, _, err = Dispatch(context.Background(), Request{Device: name, Method: "none"}, drivers, Dense{}, noMethod{})
 		if !errors.As(err, new(*UnavailableError)) || !strings.Contains(err.Error(), "it lacks what the method needs") || len(closed) != 1 {
 			t.Errorf("%s: error %v, closed %v", name, err, closed)
 		}
 	}
-	if _, err := (Exact{}).Backends([]Device{bareDevice{}}); !errors.As(err, new(*UnavailableError)) {
-		t.Errorf("the exact method on a device that does not factor: error %v", err)
+	if _, err := (Dense{}).Backends([]Device{bareDevice{}}); !errors.As(err, new(*UnavailableError)) {
+		t.Errorf("the dense method on a device that does not factor: error %v", err)
 	}
 }
 
@@ -229,7 +231,7 @@ func TestPlan(t *testing.T) {
 	if p.GradientTime().Seconds() != 1 || (Plan{}).GradientTime() != 0 || p.FlopsValue != 1e9/3.0 {
 		t.Errorf("time %v", p.GradientTime())
 	}
-	if m := p.WithMiddle(); m.DeviceBytes() != 57 || m.HostBytes() != 100 || m.GradientTime().Seconds() != 2 || m.Middle != nil || p.DeviceBytes() != 50 {
+	if m := p.withMiddle(); m.DeviceBytes() != 57 || m.HostBytes() != 100 || m.GradientTime().Seconds() != 2 || p.DeviceBytes() != 50 {
 		t.Errorf("with a middle term %+v", m)
 	}
 	for _, c := range []struct {

@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"gpfit/kernel"
 )
 
 // Request describes the wanted backends: devices and a method.
@@ -14,16 +12,12 @@ type Request struct {
 	// Device is "auto" (or ""), the name of a device, a kind for its first usable
 	// device, or several of these separated by commas.
 	Device string
-	// Method is the method; nil means [Exact].
-	Method Method
-	// N is the number of points of the job. Auto chooses an accelerator only from
-	// its crossover on. 0 means unknown; auto then chooses an accelerator if there
-	// is one.
-	N int
-	// Kernel is the covariance function of the job, nil if unknown. Auto skips a
-	// device that cannot evaluate it; for a device requested by name this is an
-	// error.
-	Kernel *kernel.Program
+	// Method is the name of a method, or [Chosen] or empty.
+	Method string
+	// Workload is what is known of the job. Auto chooses an accelerator only from its
+	// crossover on, or if the number of points is unknown. It skips a device on which the
+	// method cannot compute the workload; for a device requested by name this is an error.
+	Workload Workload
 	// Fallback is the device to use if a device requested by name is unavailable;
 	// "" means none.
 	Fallback string
@@ -33,10 +27,10 @@ type Request struct {
 	Crossover *Crossover
 }
 
-// Dispatch finds the devices of this machine and opens the requested ones; see
+// Dispatch finds the devices of this machine and opens the requested ones; see [Find] and
 // [Found.Open].
-func Dispatch(ctx context.Context, req Request, drivers []Driver) ([]Backend, Choice, error) {
-	return Find(ctx, drivers).Open(ctx, req)
+func Dispatch(ctx context.Context, req Request, drivers []Driver, methods ...Method) ([]Backend, Choice, error) {
+	return Find(ctx, drivers, methods...).Open(ctx, req)
 }
 
 // Open opens the requested devices and returns the backends of the method on them,
@@ -65,7 +59,7 @@ func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error)
 }
 
 // backends opens either all named devices or none, and returns the backends of the
-// method on them if it can evaluate the kernel there.
+// method on them if it can compute the workload there.
 func (f Found) backends(ctx context.Context, req Request, names ...string) ([]Backend, error) {
 	var devices []Device
 	for _, name := range names {
@@ -76,25 +70,11 @@ func (f Found) backends(ctx context.Context, req Request, names ...string) ([]Ba
 		}
 		devices = append(devices, d)
 	}
-	method := req.Method
-	if method == nil {
-		method = Exact{}
-	}
-	backends, err := method.Backends(devices)
+	found, err := f.On(req.Method, devices, req.Workload)
 	if err != nil {
 		closeAll(devices)
-		return nil, err
 	}
-	for _, b := range backends {
-		if req.Kernel == nil {
-			break
-		}
-		if err := b.Supports(req.Kernel); err != nil {
-			closeAll(backends)
-			return nil, err
-		}
-	}
-	return backends, nil
+	return found, err
 }
 
 func closeAll[C io.Closer](all []C) {
@@ -143,7 +123,7 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend,
 // finding of the host.
 func (f Found) weighs(req Request, g Finding) (host Finding, ok bool) {
 	host, err := f.named(f.Host())
-	return host, err == nil && !g.Host && req.N > 0 && req.Crossover != nil
+	return host, err == nil && !g.Host && req.Workload.N > 0 && req.Crossover != nil
 }
 
 // notWorthOpening returns why an accelerator is not worth opening for a job, or "".
@@ -153,7 +133,7 @@ func (f Found) notWorthOpening(req Request, g Finding) string {
 	if !ok {
 		return ""
 	}
-	return req.Crossover.worthOpening(g, host, req.N)
+	return req.Crossover.worthOpening(g, host, req.Workload.N)
 }
 
 // MayPay reports whether auto might choose an accelerator for a request. It opens
@@ -168,10 +148,10 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return "", nil
 	}
 	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
-	if err != nil || req.N >= n {
+	if err != nil || req.Workload.N >= n {
 		return "", err
 	}
-	return paysFrom(g.Name, n, req.N), nil
+	return paysFrom(g.Name, n, req.Workload.N), nil
 }
 
 // Crossover opens the host next to the open accelerator with the given name and

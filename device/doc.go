@@ -2,7 +2,7 @@
 // between gpfit's models, its methods of computation and its devices.
 //
 // A [Driver] finds and opens each [Device]. A [Method] turns devices into a
-// [Backend]; [Exact], one factorisation on one device, is the only method so far. A
+// [Backend]; [Dense], one factorisation on one device, is the only method so far. A
 // backend opens a [Workspace] for n points, and the workspace does the n³ work of
 // one likelihood or gradient in its own memory, which callers never access.
 //

@@ -15,12 +15,12 @@ import (
 // plan lists the resources of a job before any allocation.
 func ExampleDispatch() {
 	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}}
-	backends, choice, err := device.Dispatch(ctx, device.Request{Device: "auto", N: 100_000}, drivers)
+	backends, choice, err := device.Dispatch(ctx, device.Request{Device: "auto", Workload: device.Workload{N: 100_000}}, drivers)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer backends[0].Close()
-	plan := backends[0].Plan(100_000, 8)
+	plan := backends[0].Plan(device.Workload{N: 100_000, D: 8})
 	fmt.Println(choice.Device+":", plan.Needs[0].What)
 	fmt.Printf("%.0e operations for a value with gradient\n", plan.FlopsGradient)
 	var memory *device.MemoryError
@@ -60,12 +60,12 @@ func ExampleWorkspace() {
 	if err := ws.Form(ctx, prog, []float64{1, 3}, []float64{1}); err != nil {
 		log.Fatal(err)
 	}
-	logDet, _, err := ws.LogDet()
-	if err != nil {
-		log.Fatal(err)
-	}
 	b := []float64{4, 8, 12}
 	if err := ws.Solve(ctx, b, 1); err != nil {
+		log.Fatal(err)
+	}
+	logDet, _, err := ws.LogDet()
+	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%.4f %.1f\n", logDet, b) // 3·log 4

@@ -1,19 +1,36 @@
 package device
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 
+	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
 
 // Method is a way to compute likelihoods, gradients and predictions from points, a
-// covariance function and its parameters.
+// covariance function and its parameters. A program passes the list of its methods to
+// [Find]; there is no global registry.
 type Method interface {
-	// Name returns the name of the method, such as "exact".
+	// Name returns the name of the method for --method, such as "dense".
 	Name() string
+	// About describes the method in a few words.
+	About() string
+	// Exact reports whether rounding is the only approximation. Other methods are used
+	// only if the user asks for them.
+	Exact() bool
+	// MaxRows returns the number of rows from which the method has no room for them on any
+	// machine, given the host's free memory in bytes; 0 means no limit. Readers of tables
+	// stop there.
+	MaxRows(hostFree int64) int
 	// Backends returns the backends of the method on opened devices: one for each
-	// device, or one for several if the method distributes a matrix. The backends
-	// then own the devices; after an error the caller still does. Errors are
+	// device, or one for several if the method distributes a matrix. Closing the backends
+	// closes the devices. Backends allocates nothing, so that several methods can have
+	// backends on the same devices, to compare their plans. Errors are
 	// [*UnavailableError] for a device that the method cannot use.
 	Backends(devices []Device) ([]Backend, error)
 }
@@ -24,12 +41,12 @@ type Backend interface {
 	Info() Info
 	// Capabilities returns the capabilities of the method on these devices.
 	Capabilities() Capabilities
-	// Plan returns the memory and work of a job on n points of d columns.
-	Plan(n, d int) Plan
-	// Supports returns an [*UnsupportedKernelError] if these devices cannot
-	// evaluate the program. Call it before making a workspace; a workspace returns
-	// the same error.
-	Supports(prog *kernel.Program) error
+	// Plan returns the memory and work of a workload.
+	Plan(w Workload) Plan
+	// Supports returns an [*UnsupportedKernelError] or an [*UnsupportedError] if the
+	// method cannot compute a workload on these devices, as far as it is known. Call it
+	// before making a workspace; a workspace returns the same error.
+	Supports(w Workload) error
 	// NewWorkspace checks the plan against the free memory and then allocates. It
 	// keeps x without copying it, so x must not change. Errors are [*MemoryError],
 	// [*NonFiniteError] and [*UnavailableError].
@@ -38,12 +55,29 @@ type Backend interface {
 	Close() error
 }
 
+// Workload describes the evaluations of a job. A method plans with as much of it as it
+// needs: the dense method with N and D, a method that uses the structure of the points or
+// of the covariance function with these, too.
+type Workload struct {
+	// N and D are the numbers of points and columns; 0 means unknown.
+	N, D int
+	// Points are the points, and Program is the covariance function; nil means unknown.
+	Points  *kernel.Points
+	Program *kernel.Program
+	// NoiseByRow means that each point has a noise variance of its own.
+	NoiseByRow bool
+	// Diagonal means that the adjoints of the objective have a diagonal middle term, as
+	// those of leave-one-out have ([InverseDiagonal]). Blocks are the ends of the blocks
+	// if they have a block-diagonal one ([BlockInverse]).
+	Diagonal bool
+	Blocks   []int
+}
+
 // Capabilities are the properties on which a caller may rely.
 type Capabilities struct {
 	// Method is the method's name.
 	Method string
-	// Exact means that rounding is the only approximation: log-determinants have no
-	// standard error.
+	// Exact is the same as in [Method]. Log-determinants then have no standard error.
 	Exact bool
 	// Precision is the order of magnitude of the relative rounding error in the
 	// likelihood of a fit.
@@ -52,25 +86,101 @@ type Capabilities struct {
 	Devices []Device
 }
 
-// Exact is the method of one factorisation on one device: Σ = LLᵀ in one n×n matrix
+// Chosen is the name that leaves the choice of the method to this package, as does the
+// empty name: the method with the fewest operations among those that are exact.
+const Chosen = "chosen"
+
+// FindMethod returns the method called name in a list, nil for [Chosen] and for the empty
+// name, or an error that names the methods.
+func FindMethod(name string, methods []Method) (Method, error) {
+	if name == "" || name == Chosen {
+		return nil, nil
+	}
+	names := []string{Chosen}
+	for _, m := range methods {
+		if m.Name() == name {
+			return m, nil
+		}
+		names = append(names, m.Name())
+	}
+	last := len(names) - 1
+	return nil, fmt.Errorf("must be %s or %s%s", strings.Join(names[:last], ", "), names[last], suggest.DidYouMean(name, names))
+}
+
+// backends returns the backends of the method called name on devices for a workload.
+func backends(name string, methods []Method, devices []Device, w Workload) ([]Backend, error) {
+	asked, err := FindMethod(name, methods)
+	if err != nil {
+		return nil, fmt.Errorf("option method %q: %w", name, err)
+	}
+	if asked != nil {
+		return supported(asked, devices, w)
+	}
+	var usable [][]Backend
+	for _, m := range methods {
+		if !m.Exact() {
+			continue
+		}
+		found, e := supported(m, devices, w)
+		if e == nil {
+			usable = append(usable, found)
+		}
+		err = cmp.Or(err, e)
+	}
+	if len(usable) == 0 {
+		return nil, err
+	}
+	if len(usable) == 1 || w.N == 0 {
+		return usable[0], nil // nothing to compare
+	}
+	return slices.MinFunc(usable, func(a, b []Backend) int {
+		return cmp.Compare(a[0].Plan(w).FlopsGradient, b[0].Plan(w).FlopsGradient)
+	}), nil
+}
+
+// supported returns the backends of m if they support the workload.
+func supported(m Method, devices []Device, w Workload) ([]Backend, error) {
+	found, err := m.Backends(devices)
+	for _, b := range found {
+		if err == nil {
+			err = b.Supports(w)
+		}
+	}
+	return found, err
+}
+
+// Dense is the method of one factorisation on one device: Σ = LLᵀ in one n×n matrix
 // of float64 numbers, n³/3 operations for a value and n³ with gradient. Each of its
-// devices is an [ExactDevice] with a separate backend.
-type Exact struct{}
+// devices is a [DenseDevice] with a separate backend.
+type Dense struct{}
 
-// exactPrecision is the rounding error of values at the condition numbers of
+// densePrecision is the rounding error of values at the condition numbers of
 // typical fits.
-const exactPrecision = 1e-12
+const densePrecision = 1e-12
 
-// Name returns "exact".
-func (Exact) Name() string { return "exact" }
+// Name returns "dense".
+func (Dense) Name() string { return "dense" }
+
+// About implements [Method].
+func (Dense) About() string { return "a Cholesky factorisation of the n×n covariance matrix" }
+
+// Exact returns true.
+func (Dense) Exact() bool { return true }
+
+// MaxRows returns the number of rows from which an n×n matrix fits in no device's memory,
+// taken as a tebibyte, or sixteen times the host's free memory if that is more.
+func (Dense) MaxRows(hostFree int64) int {
+	const largest = 1 << 40
+	return int(math.Sqrt(max(largest, 16*float64(hostFree)) / 8))
+}
 
 // Backends implements [Method].
-func (m Exact) Backends(devices []Device) ([]Backend, error) {
+func (m Dense) Backends(devices []Device) ([]Backend, error) {
 	var out []Backend
 	for _, d := range devices {
-		e, ok := d.(ExactDevice)
+		e, ok := d.(DenseDevice)
 		if !ok {
-			return nil, &UnavailableError{Device: d.Info().Name, Reason: "it cannot factor matrices, which the exact method needs"}
+			return nil, &UnavailableError{Device: d.Info().Name, Reason: "it cannot factor matrices, which the method dense needs"}
 		}
 		out = append(out, m.On(e))
 	}
@@ -78,25 +188,28 @@ func (m Exact) Backends(devices []Device) ([]Backend, error) {
 }
 
 // On returns the backend of the method on d.
-func (Exact) On(d ExactDevice) Backend { return exactBackend{d} }
+func (Dense) On(d DenseDevice) Backend { return denseBackend{d} }
 
-// ExactDevice is a [Device] for [Exact]: it can hold one n×n matrix of float64
-// numbers and factor it. The methods are as in [Backend].
-type ExactDevice interface {
+// DenseDevice is a [Device] for [Dense]: it can hold one n×n matrix of float64
+// numbers and factor it.
+type DenseDevice interface {
 	Device
+	// Plan returns the memory and work for n points of d columns, without a middle term.
+	// Plan.Middle and MiddleFlops are what such a term adds.
 	Plan(n, d int) Plan
+	// Supports and NewWorkspace are the same as in [Backend].
 	Supports(prog *kernel.Program) error
-	NewWorkspace(ctx context.Context, x *kernel.Points) (ExactWorkspace, error)
+	NewWorkspace(ctx context.Context, x *kernel.Points) (DenseWorkspace, error)
 }
 
-// ExactWorkspace is the workspace of an [ExactDevice]: one n×n matrix, which holds
+// DenseWorkspace is the workspace of a [DenseDevice]: one n×n matrix, which holds
 // Σ and then its Cholesky factor L, Σ = LLᵀ. It has all optional capabilities, and
 // offers the two steps of Form separately for benchmarks and tests:
 //
 //	Fill → Factor → Solve, Contract, … in any order → Fill …
 //
 // A call out of order returns [ErrStage].
-type ExactWorkspace interface {
+type DenseWorkspace interface {
 	Workspace
 	InverseDiagonal
 	BlockInverse
@@ -108,15 +221,34 @@ type ExactWorkspace interface {
 	Factor(ctx context.Context) error
 }
 
-// exactBackend is the exact method on one device.
-type exactBackend struct{ ExactDevice }
+// denseBackend is the dense method on one device.
+type denseBackend struct{ DenseDevice }
 
-func (b exactBackend) Capabilities() Capabilities {
-	return Capabilities{Method: Exact{}.Name(), Exact: true, Precision: exactPrecision, Devices: []Device{b.ExactDevice}}
+func (b denseBackend) Capabilities() Capabilities {
+	return Capabilities{Method: Dense{}.Name(), Exact: true, Precision: densePrecision, Devices: []Device{b.DenseDevice}}
 }
 
-func (b exactBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (Workspace, error) {
-	w, err := b.ExactDevice.NewWorkspace(ctx, x)
+func (b denseBackend) Plan(w Workload) Plan {
+	p := b.DenseDevice.Plan(w.N, w.D)
+	if w.Blocks != nil || w.Diagonal {
+		p = p.withMiddle()
+	}
+	if w.Blocks != nil {
+		p = p.withBlocks(w.Blocks)
+	}
+	p.Middle, p.MiddleFlops = nil, 0
+	return p
+}
+
+func (b denseBackend) Supports(w Workload) error {
+	if w.Program == nil {
+		return nil
+	}
+	return b.DenseDevice.Supports(w.Program)
+}
+
+func (b denseBackend) NewWorkspace(ctx context.Context, x *kernel.Points) (Workspace, error) {
+	w, err := b.DenseDevice.NewWorkspace(ctx, x)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package device
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -16,9 +15,9 @@ type Plan struct {
 	// FlopsValue and FlopsGradient are the floating-point operations of one
 	// value, and of one value with gradient.
 	FlopsValue, FlopsGradient float64
-	// Middle and MiddleFlops are the additional memory and the additional
-	// operations of a gradient if the adjoint has a middle term, as for the
-	// leave-one-out likelihood.
+	// Middle and MiddleFlops are, in plans of a [DenseDevice], the additional memory and
+	// operations of a gradient if the adjoint has a middle term. Plans of a [Backend]
+	// include them if the workload has such a term.
 	Middle      []Need
 	MiddleFlops float64
 	// FlopRate is the estimated speed in operations per second, 0 if unknown.
@@ -58,11 +57,10 @@ func (p Plan) With(more ...Need) Plan {
 	return p
 }
 
-// WithMiddle returns the plan for adjoints with a middle term.
-func (p Plan) WithMiddle() Plan {
+// withMiddle returns the plan for adjoints with a middle term.
+func (p Plan) withMiddle() Plan {
 	p = p.With(p.Middle...)
 	p.FlopsGradient += p.MiddleFlops
-	p.Middle, p.MiddleFlops = nil, 0
 	return p
 }
 
@@ -143,14 +141,6 @@ func (e *MemoryError) largest() string {
 		return ""
 	}
 	return " (" + slices.MaxFunc(there, func(a, b Need) int { return cmp.Compare(a.Bytes, b.Bytes) }).What + ")"
-}
-
-// MaxRows returns the number of rows from which an n×n matrix fits in no device's
-// memory, taken as a tebibyte, or sixteen times the host's free memory if that is
-// more. Readers of tables can stop there.
-func MaxRows(hostFree int64) int {
-	const largest = 1 << 40
-	return int(math.Sqrt(max(largest, 16*float64(hostFree)) / 8))
 }
 
 // FormatBytes returns a number of bytes in binary units, such as "1.5 GiB".

@@ -10,16 +10,18 @@ import (
 // Workspace computes with the covariance matrix Σ of n points; the form in which it
 // stores Σ depends on the method. Its stages are:
 //
-//	Form → LogDet, Solve, Contract, Predict in any order → Form …
+//	Form → Solve → LogDet, Solve, Contract, Predict in any order → Form …
 //
 // The calls of one workspace must not overlap. A call before Form returns
-// [ErrStage]. Calls that do n² work or more poll ctx between pieces of the work and
+// [ErrStage], and LogDet may do so before Solve, because a method may find log|Σ| while
+// it solves. After Contract the results of Form are there no longer if the workspace is
+// [Consuming]. Calls that do n² work or more poll ctx between pieces of the work and
 // return its error once it is done; the workspace is then in its state before Form.
 // A workspace cannot be used after any error other than the context's,
 // [*NotPDError] and [*NonFiniteError].
 //
 // Matrices of several columns are column-major with leading dimension n. The stated
-// costs are those of [Exact].
+// costs are those of [Dense].
 type Workspace interface {
 	// Method returns the name of the method, as in [Capabilities].
 	Method() string
@@ -31,15 +33,13 @@ type Workspace interface {
 	// [*NotPDError], and [*NonFiniteError] if Σ contains a NaN.
 	Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
 	// LogDet returns log|Σ| and its standard error, which is 0 if the method is
-	// exact.
+	// exact. Call it after Solve.
 	LogDet() (value, stdErr float64, err error)
 	// Solve overwrites b (n×m) by Σ⁻¹b. It costs 2n²m flops.
 	Solve(ctx context.Context, b []float64, m int) error
 	// Contract forms the matrix G of adj piece by piece and adds ⟨G, ∂K/∂log θ_p⟩
-	// to grad[p]; diag (length n) receives G_ii. It keeps the results of Form. It
-	// costs 2n³/3 flops after Form, at most n³/3 if the inverse is already
-	// computed, and n³ more with adj.Middle, whose working space the first such
-	// call allocates. It returns a [*MemoryError] if that space does not fit.
+	// to grad[p]; diag (length n) receives G_ii. It costs 2n³/3 flops after Form, and at
+	// most n³/3 if the inverse is already computed.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
 	// Predict writes the means of k functions that share Σ, such as those of
 	// several targets: for the weights alpha (n×k) and every point x*_j of xs,
@@ -67,13 +67,25 @@ type ThreadLimiter interface {
 	LimitThreads(n int)
 }
 
-// InverseDiagonal is the capability of a [Workspace] to compute the diagonal of
-// Σ⁻¹.
+// Consuming is the property of a [Workspace] whose Contract uses up the results of Form:
+// the workspace is then in its state before Form. Callers that need Σ afterwards form it
+// again.
+type Consuming interface {
+	// Consumes does nothing. It marks the workspace.
+	Consumes()
+}
+
+// InverseDiagonal is the capability of a [Workspace] to compute what leave-one-out needs:
+// the diagonal of Σ⁻¹, and adjoints with a diagonal middle term.
 type InverseDiagonal interface {
 	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as
 	// much as the inverse, at most 2n³/3 flops; a Contract that follows saves at
 	// least n³/3 of them.
 	InverseDiagonal(ctx context.Context, dst []float64) error
+	// ContractDiagonal is [Workspace.Contract] for the adjoint adj + Σ⁻¹·diag(middle)·Σ⁻¹;
+	// middle has n elements of any sign. It costs n³ flops more than Contract, and memory
+	// that the first call allocates. It returns a [*MemoryError] if that does not fit.
+	ContractDiagonal(ctx context.Context, adj Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error
 }
 
 // JointCovariance is the capability of a [Workspace] to compute the covariance of
@@ -147,16 +159,14 @@ func Capability[T any](w Workspace, what string) (T, error) {
 // Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n
 // matrix
 //
-//	G = Inv·Σ⁻¹ + Σ⁻¹·diag(Middle)·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
+//	G = Inv·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
 //
 // which is never formed as a whole. The marginal likelihood has Inv = ½, Outer =
 // {−½} and v = α (Rasmussen & Williams 2006, eq. 5.9), with one v for each target.
-// The leave-one-out likelihood (eq. 5.13) has a middle term with Middle_i = ½(1 +
-// α_i²/κ_i)/κ_i for κ from InverseDiagonal.
+// The leave-one-out likelihood (eq. 5.13) adds a middle term Σ⁻¹·diag(m)·Σ⁻¹ with m_i =
+// ½(1 + α_i²/κ_i)/κ_i for κ from [InverseDiagonal].
 type Adjoint struct {
 	Inv float64
-	// Middle has n elements of any sign, or none.
-	Middle []float64
 	// Outer has one element for each column of Vectors, which is n×len(Outer).
 	Outer   []float64
 	Vectors []float64
@@ -168,12 +178,19 @@ func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) e
 	switch {
 	case len(a.Vectors) != n*len(a.Outer):
 		return fmt.Errorf("contraction with %d elements of %d vectors for n = %d", len(a.Vectors), len(a.Outer), n)
-	case a.Middle != nil && len(a.Middle) != n:
-		return fmt.Errorf("contraction with %d elements of the middle term for n = %d", len(a.Middle), n)
 	case len(diag) != n || len(grad) != prog.NumParams:
 		return fmt.Errorf("contraction to %d diagonal elements and %d derivatives for n = %d, %d parameters", len(diag), len(grad), n, prog.NumParams)
 	}
 	return nil
+}
+
+// CheckDiagonal returns an error if the arguments of [InverseDiagonal.ContractDiagonal] do
+// not fit n points and the program.
+func CheckDiagonal(adj Adjoint, middle []float64, n int, diag, grad []float64, prog *kernel.Program) error {
+	if len(middle) != n {
+		return fmt.Errorf("contraction with %d elements of the middle term for n = %d", len(middle), n)
+	}
+	return adj.CheckSizes(n, diag, grad, prog)
 }
 
 // CheckPrediction returns an error if the arguments of a Predict for points x do

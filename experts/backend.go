@@ -22,41 +22,48 @@ type backend struct {
 // Capabilities implements [device.Backend].
 func (b *backend) Capabilities() device.Capabilities {
 	c := b.Backend.Capabilities()
-	c.Method = b.method()
+	c.Method, c.Exact = Name, false
 	return c
 }
 
-// method is the name of the method.
-func (b *backend) method() string { return "local experts" }
+// Supports implements [device.Backend].
+func (b *backend) Supports(w device.Workload) error {
+	if w.Blocks != nil {
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
+	}
+	w.Points = nil
+	return b.Backend.Supports(w)
+}
 
 // Plan implements [device.Backend]. It divides any number of points in the proportions of
 // the training rows.
-func (b *backend) Plan(n, d int) device.Plan {
+func (b *backend) Plan(w device.Workload) device.Plan {
 	total := 0
 	for _, size := range b.partition.Sizes {
 		total += size
 	}
 	counts := slices.Clone(b.partition.Sizes)
 	for k := range counts {
-		counts[k] = int((int64(counts[k])*int64(n) + int64(total) - 1) / int64(max(total, 1)))
+		counts[k] = int((int64(counts[k])*int64(w.N) + int64(total) - 1) / int64(max(total, 1)))
 	}
-	return b.plan(n, d, counts)
+	return b.plan(w, counts)
 }
 
 // plan adds the plans of experts with these numbers of points.
-func (b *backend) plan(n, d int, counts []int) device.Plan {
-	sum := b.Backend.Plan(max(slices.Max(counts), 1), d)
-	sum.N, sum.Needs, sum.Middle = n, nil, nil
-	sum.FlopsValue, sum.FlopsGradient, sum.MiddleFlops = 0, 0, 0
+func (b *backend) plan(w device.Workload, counts []int) device.Plan {
+	n := w.N
+	w.Points, w.N = nil, max(slices.Max(counts), 1)
+	sum := b.Backend.Plan(w)
+	sum.N, sum.Needs, sum.FlopsValue, sum.FlopsGradient = n, nil, 0, 0
 	for _, count := range counts {
 		if count == 0 {
 			continue
 		}
-		one := b.Backend.Plan(count, d)
+		w.N = count
+		one := b.Backend.Plan(w)
 		sum.FlopsValue += one.FlopsValue
 		sum.FlopsGradient += one.FlopsGradient
-		sum.MiddleFlops += one.MiddleFlops
-		sum.Needs, sum.Middle = addNeeds(sum.Needs, one.Needs), addNeeds(sum.Middle, one.Middle)
+		sum.Needs = addNeeds(sum.Needs, one.Needs)
 	}
 	what := fmt.Sprintf("%d local experts, the largest with a %d×%d matrix of 8-byte numbers", len(counts), slices.Max(counts), slices.Max(counts))
 	for i := range sum.Needs {
@@ -90,7 +97,7 @@ func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	for k := range rows {
 		counts[k] = len(rows[k])
 	}
-	if err := b.plan(x.N, x.D, counts).Check(b.Info()); err != nil {
+	if err := b.plan(device.Workload{N: x.N, D: x.D}, counts).Check(b.Info()); err != nil {
 		return nil, err
 	}
 	for k := range rows {

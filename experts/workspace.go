@@ -37,7 +37,7 @@ type workspace struct {
 	told     sync.Mutex
 }
 
-func (w *workspace) Method() string { return w.backend.method() }
+func (w *workspace) Method() string { return Name }
 func (w *workspace) N() int         { return w.x.N }
 
 // LimitThreads implements [device.ThreadLimiter].
@@ -187,12 +187,34 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := cmp.Or(w.stage(), adj.CheckSizes(w.x.N, diag, grad, prog)); err != nil {
 		return err
 	}
+	return w.contract(ctx, adj, grad, diag, func(e *expert, own device.Adjoint, grad, diag []float64) error {
+		return e.ws.Contract(ctx, own, prog, theta, grad, diag)
+	})
+}
+
+// ContractDiagonal implements [device.InverseDiagonal].
+func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := cmp.Or(w.stage(), device.CheckDiagonal(adj, middle, w.x.N, diag, grad, prog)); err != nil {
+		return err
+	}
+	return w.contract(ctx, adj, grad, diag, func(e *expert, own device.Adjoint, grad, diag []float64) error {
+		inverse, err := inverseDiagonal(e)
+		if err != nil {
+			return err
+		}
+		return inverse.ContractDiagonal(ctx, own, pick(middle, e.rows, w.x.N), prog, theta, grad, diag)
+	})
+}
+
+// contract contracts the parts of adj that belong to the experts by one, and adds up the
+// gradients in the order of the experts.
+func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag []float64, one func(e *expert, own device.Adjoint, grad, diag []float64) error) error {
 	parts := make([][]float64, len(w.experts))
 	err := w.each(ctx, cube, func(k int, e *expert) error {
-		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick(adj.Vectors, e.rows, w.x.N), Middle: pick(adj.Middle, e.rows, w.x.N)}
 		parts[k] = make([]float64, len(grad))
 		ownDiagonal := make([]float64, len(e.rows))
-		if err := e.ws.Contract(ctx, own, prog, theta, parts[k], ownDiagonal); err != nil {
+		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick(adj.Vectors, e.rows, w.x.N)}
+		if err := one(e, own, parts[k], ownDiagonal); err != nil {
 			return err
 		}
 		put(diag, ownDiagonal, e.rows, w.x.N)
@@ -216,7 +238,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		return fmt.Errorf("experts: diagonal of %d elements for %d points", len(dst), w.x.N)
 	}
 	return w.each(ctx, cube, func(_ int, e *expert) error {
-		inverse, err := device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")
+		inverse, err := inverseDiagonal(e)
 		if err != nil {
 			return err
 		}
@@ -227,6 +249,11 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		put(dst, own, e.rows, w.x.N)
 		return nil
 	})
+}
+
+// inverseDiagonal returns the capability of an expert's workspace.
+func inverseDiagonal(e *expert) (device.InverseDiagonal, error) {
+	return device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")
 }
 
 // Residual implements [device.ResidualChecker]: the largest of the experts' residuals.

@@ -23,18 +23,18 @@ func (c counting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if n := c.now.Add(1); n > c.most.Load() {
 		c.most.Store(n)
 	}
-	return countedWorkspace{ws.(device.ExactWorkspace), ws.(device.ThreadLimiter), c}, err
+	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.ThreadLimiter), c}, err
 }
 
 type countedWorkspace struct {
-	device.ExactWorkspace
+	device.DenseWorkspace
 	device.ThreadLimiter
 	c counting
 }
 
 func (w countedWorkspace) Close() error {
 	w.c.now.Add(-1)
-	return w.ExactWorkspace.Close()
+	return w.DenseWorkspace.Close()
 }
 
 // TestSideBySide checks that starts on one host run at the same time, and that neither

@@ -3,8 +3,24 @@ package fit
 import (
 	"fmt"
 
+	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/internal/textform"
 )
+
+// FindMethod returns the method called name in a list for a fit with the options o, nil for
+// [device.Chosen] and for the empty name. It returns an [*OptionError] for a method that
+// does not exist or that does not suit the options.
+func FindMethod(name string, methods []device.Method, o Options) (device.Method, error) {
+	m, err := device.FindMethod(name, methods)
+	if err != nil {
+		return nil, optionErrorf("method", textform.Quote(name), "%v", err)
+	}
+	if err := experts.CheckMethod(name, o.Experts != ""); err != nil {
+		return nil, optionErrorf("method", name, "%v", err)
+	}
+	return m, nil
+}
 
 // partition divides the rows of a sample among the experts of the options; nil without
 // experts. It adds warnings about clusters that it changed to the sample.

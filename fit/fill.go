@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -25,6 +26,9 @@ func newReport(s *session, e evaluation) Report {
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
 			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},
+	}
+	if method := s.ws.Method(); method != (device.Dense{}).Name() {
+		r.Method = method
 	}
 	r.Warnings = append(r.Warnings, s.warnings...)
 	values := j.params.values(e.z)

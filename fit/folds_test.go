@@ -152,7 +152,7 @@ func TestFoldOptions(t *testing.T) {
 	if !slices.Equal(ends, []int{100, 200, 300, 400, 500}) {
 		t.Errorf("folds end at %v", ends)
 	}
-	job, bytes := mustPrepare(t, d, Options{Objective: CV, Folds: 5}), backend.Plan(500, 2).WithBlocks(ends).HostBytes()
+	job, bytes := mustPrepare(t, d, Options{Objective: CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
 	var memory *device.MemoryError
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)

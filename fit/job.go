@@ -219,7 +219,14 @@ func (j *Job) Expected() []hyperopt.Expectation {
 
 // Plan returns the memory plan of an evaluation of the job on b.
 func (j *Job) Plan(b device.Backend) device.Plan {
-	return j.opts.Objective.Plan(j.backend(b).Plan(j.N(), j.D()), j.sample.foldEnds())
+	return j.backend(b).Plan(j.workload())
+}
+
+// workload describes the evaluations of the job.
+func (j *Job) workload() device.Workload {
+	w := j.opts.Objective.Workload(j.N(), j.D(), j.sample.foldEnds())
+	w.Points, w.Program, w.NoiseByRow = j.sample.points, j.Program(), len(j.sample.noise.Known) > 0
+	return w
 }
 
 // CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of

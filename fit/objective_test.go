@@ -143,14 +143,14 @@ func (b freeMemory) Info() device.Info {
 // objective, beside the matrix, counts before any allocation.
 func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
-	plan := backend.Plan(500, 2)
+	plan, middle := backend.Plan(device.Workload{N: 500, D: 2}), backend.Plan(device.Workload{N: 500, D: 2, Diagonal: true})
 	for _, c := range []struct {
 		objective Criterion
 		free      int64
 		fits      bool
 	}{
 		{NLML, plan.HostBytes(), true}, {NLML, plan.HostBytes() - 1, false}, {NLML, 0, true},
-		{LOO, plan.HostBytes(), false}, {LOO, plan.WithMiddle().HostBytes(), true},
+		{LOO, plan.HostBytes(), false}, {LOO, middle.HostBytes(), true},
 	} {
 		task := mustPrepare(t, d, Options{Objective: c.objective})
 		err := task.CheckMemory(freeMemory{backend, c.free})

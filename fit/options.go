@@ -272,16 +272,14 @@ func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
 func (c Criterion) predictive() bool   { return c.LeavesOut() || c.LeavesFoldsOut() }
 func (c Criterion) squaredError() bool { return c == LOORMSE || c == CVRMSE }
 
-// Plan returns the plan of evaluations of the criterion from the plan of the NLML. folds
-// are the ends of the folds if the criterion has some.
-func (c Criterion) Plan(p device.Plan, folds []int) device.Plan {
-	switch {
-	case c.LeavesFoldsOut():
-		return p.WithBlocks(folds)
-	case c.LeavesOut():
-		return p.WithMiddle()
+// Workload returns the workload of evaluations of the criterion for n points of d columns.
+// folds are the ends of the folds if the criterion has some.
+func (c Criterion) Workload(n, d int, folds []int) device.Workload {
+	w := device.Workload{N: n, D: d, Diagonal: c.LeavesOut()}
+	if c.LeavesFoldsOut() {
+		w.Blocks = folds
 	}
-	return p
+	return w
 }
 
 // checked returns the options with the objective filled in, and what to scale.

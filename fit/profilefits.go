@@ -15,7 +15,7 @@ const (
 // alongColumn predicts along the only column in use at z, which the session evaluated last.
 func (s *session) alongColumn(ctx context.Context, z []float64) (*ProfilePrediction, error) {
 	from := s.job.sample
-	posterior, err := s.model(z, "").Attach(s.ws)
+	posterior, err := s.posterior(ctx, s.model(z, ""))
 	if err != nil {
 		return nil, err
 	}

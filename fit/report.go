@@ -20,6 +20,8 @@ type Report struct {
 	Kernel string `json:"kernel"`
 	Mean   string `json:"mean"`
 	Device string `json:"device"`
+	// Method is the name of the method if it is not dense.
+	Method string `json:"method,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
 	// Experts describes the local experts; nil without.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/experts"
 	"gpfit/gp"
 )
 
@@ -21,7 +22,7 @@ type tuned struct {
 func (j *Job) partsReport(all []tuned) Report {
 	first, seed := all[0].report, j.opts.Settings.Seed
 	r := Report{
-		Type: "fit", SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device,
+		Type: "fit", SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
 		Encoding: first.Encoding, Experts: j.expertsReport(), ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
 		Names: first.Names, NamesOriginal: first.NamesOriginal, Columns: first.Columns, HeldOut: j.heldOut, Seed: &seed,
 		Status: partsStatus(all), Warnings: append([]string{}, j.Warnings()...),

@@ -57,7 +57,7 @@ func (j *Job) open(ctx context.Context, b device.Backend) (*session, error) {
 func (s *session) attach(ctx context.Context, b device.Backend) error {
 	j := s.job
 	b = j.backend(b)
-	if err := b.Supports(j.Program()); err != nil {
+	if err := b.Supports(j.workload()); err != nil {
 		return err
 	}
 	ws, err := b.NewWorkspace(ctx, j.sample.points)
@@ -187,6 +187,9 @@ func (s *session) residual(ctx context.Context) (*float64, error) {
 	if s.checked || !ok || s.ws.N() < s.job.residualFrom {
 		return s.checkedResidual, nil
 	}
+	if err := s.obj.Restore(ctx); err != nil {
+		return nil, err
+	}
 	r, err := checker.Residual(ctx)
 	if limit := residualLimit(s.ws.N(), s.obj.ResidualLimit()); err == nil && !(r <= limit) {
 		err = &device.WrongError{Device: s.info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled vectors, of which rounding explains %.3g", r, limit)}
@@ -205,6 +208,9 @@ type evaluation struct {
 // posterior returns the posterior of a model of the session's last evaluation. It calibrates
 // local experts.
 func (s *session) posterior(ctx context.Context, m *gp.Model) (*gp.Posterior, error) {
+	if err := s.obj.Restore(ctx); err != nil {
+		return nil, err
+	}
 	p, err := m.Attach(s.ws)
 	if err == nil {
 		err = p.CalibrateExperts(ctx)

@@ -14,7 +14,11 @@ func (r *Report) Text() string {
 	if r.MeanFit != "" {
 		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
 	}
-	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s\n", "training data", r.N, r.D, r.Device)
+	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s", "training data", r.N, r.D, r.Device)
+	if r.Method != "" {
+		fmt.Fprintf(&b, ", method %s", r.Method)
+	}
+	b.WriteByte('\n')
 	b.WriteString(r.Experts.text())
 	b.WriteString(EncodingText(r.Encoding))
 	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)

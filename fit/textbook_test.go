@@ -16,7 +16,7 @@ import (
 func TestTextbook(t *testing.T) {
 	ctx, d := context.Background(), synthetic(60)
 	o := Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
-	backends, choice, err := device.Dispatch(ctx, device.Request{Method: textbook.Method{}}, []device.Driver{textbook.Driver{}})
+	backends, choice, err := device.Dispatch(ctx, device.Request{}, []device.Driver{textbook.Driver{}}, textbook.Method{})
 	if err != nil || choice.Device != "textbook" {
 		t.Fatalf("choice %+v, error %v", choice, err)
 	}

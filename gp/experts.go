@@ -47,7 +47,7 @@ func (m *Model) oneProcess(what string) error {
 	if m.Experts == nil || len(m.Experts.Centres) == 1 {
 		return nil
 	}
-	return &device.UnsupportedError{Method: "local experts", What: what}
+	return &device.UnsupportedError{Method: experts.Name, What: what}
 }
 
 // CalibrateExperts finds the temperature of the committee of a model with local experts, and

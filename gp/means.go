@@ -33,7 +33,7 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Supports(prog); err != nil {
+	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
 		return nil, err
 	}
 	if m.Locals != nil {

@@ -108,7 +108,7 @@ func (m *Model) Mixture(ctx context.Context, b device.Backend, limit int) (*Mixt
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Supports(prog); err != nil {
+	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
 		return nil, err
 	}
 	ws, err := m.Backend(b).NewWorkspace(ctx, m.points())

@@ -232,7 +232,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
-	if err := b.Supports(prog); err != nil {
+	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
 		return nil, err
 	}
 	ws, err := m.Backend(b).NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))

@@ -45,7 +45,7 @@ type Spec struct {
 	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in
 	// [device.Blocks]: the objective then scores predictions of the rows of each fold from
 	// all rows outside it. It needs memory for a matrix of each fold's rows on the host
-	// ([device.Plan.WithBlocks]). Threads is the number of threads that work on these
+	// ([device.Workload]). Threads is the number of threads that work on these
 	// matrices, 0 for all.
 	Folds   []int
 	Threads int

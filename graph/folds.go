@@ -71,6 +71,9 @@ func (s *solver) foldsOut() (*foldOut, error) {
 			return nil, err
 		}
 	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
 	if err := inverse.InverseBlocks(s.ctx, s.blocks); err != nil {
 		s.formed, s.solved = false, false
 		return nil, err

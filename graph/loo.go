@@ -229,6 +229,9 @@ func (s *solver) leaveOneOut() (*leftOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
 	if err := inverse.InverseDiagonal(s.ctx, l.q); err != nil {
 		s.formed, s.solved = false, false
 		return nil, err
@@ -349,16 +352,17 @@ func (s *solver) contractPredictive(g float64) error {
 		inverse := s.ws.(device.BlockInverse) // foldsOut has used it
 		return inverse.ContractBlocks(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
 	}
-	adj.Middle = s.left.weights(s.alpha)
-	floats.Scale(g, adj.Middle)
+	middle := s.left.weights(s.alpha)
+	floats.Scale(g, middle)
 	product := slices.Clone(s.left.w)
 	for j := 0; j < len(product); j += n {
-		floats.Mul(product[j:j+n], adj.Middle)
+		floats.Mul(product[j:j+n], middle)
 	}
 	if err := s.addWhitened(&adj, s.left.w, product); err != nil {
 		return err
 	}
-	return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
+	inverse := s.ws.(device.InverseDiagonal) // leaveOneOut has used it
+	return inverse.ContractDiagonal(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
 }
 
 // addWhitened adds to an adjoint with a middle term D the part of the mean's

@@ -165,6 +165,11 @@ func (s *solver) solve(r []float64) error {
 		return err
 	}
 	copy(s.alpha, sides)
+	var err error
+	if s.logDet, s.logDetStdErr, err = s.ws.LogDet(); err != nil {
+		s.formed = false
+		return err
+	}
 	rest := r
 	if len(s.h) > 0 {
 		rest = slices.Clone(r)
@@ -225,7 +230,27 @@ func (s *solver) form(c *covarianceHandle) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.logDet, s.logDetStdErr, err = s.ws.LogDet(); err != nil {
+	s.formed = true
+	return nil
+}
+
+// Restore makes the workspace hold Σ of the last successful evaluation, for callers that use
+// the workspace themselves. It costs nothing unless a contraction has used Σ up.
+func (o *Objective) Restore(ctx context.Context) error {
+	o.solver.ctx = ctx
+	defer func() { o.solver.ctx = context.Background() }()
+	return o.solver.restore()
+}
+
+// restore forms Σ again if a contraction has used it up. What was solved stays valid.
+func (s *solver) restore() error {
+	if s.formed {
+		return nil
+	}
+	noise := slices.Clone(s.noise)
+	floats.AddConst(s.jitter, noise)
+	if err := s.ws.Form(s.ctx, s.prog, s.theta, noise); err != nil {
+		s.solved = false
 		return err
 	}
 	s.formed = true
@@ -257,6 +282,9 @@ func (s *solver) contract(a *adjointHandle) error {
 	if s.contracted && s.inv == a.inv && s.outer == a.outer && s.loo == a.loo {
 		return nil
 	}
+	if err := s.restore(); err != nil {
+		return err
+	}
 	clear(s.grad)
 	contract := s.contractLikelihood
 	if a.loo != 0 {
@@ -265,6 +293,9 @@ func (s *solver) contract(a *adjointHandle) error {
 	if err := contract(a); err != nil {
 		s.formed, s.solved = false, false
 		return err
+	}
+	if _, consumed := s.ws.(device.Consuming); consumed {
+		s.formed = false
 	}
 	if a.loo == 0 && s.prog.Bilinear() {
 		s.addOuter(-a.outer)

@@ -112,7 +112,7 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 
 // showPlan prints what --dry-run promises.
 func (f *batchFlags) showPlan(cmd *cobra.Command, m *rundir.Manifest, specified spec.Slurm) error {
-	estimates, err := batch.Estimates(cmd.Context(), m.Jobs, gpfit.Drivers())
+	estimates, err := batch.Estimates(cmd.Context(), m.Jobs, gpfit.Drivers(), gpfit.Methods()...)
 	if err != nil {
 		return err
 	}

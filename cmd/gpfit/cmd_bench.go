@@ -17,6 +17,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/internal/bench"
 )
@@ -163,7 +164,7 @@ func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Re
 
 // open opens the devices of the list, each once.
 func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.OpenDevices, error) {
-	o, err := devices.Open(ctx, msg, f.Compute, 0, nil, false)
+	o, err := devices.Open(ctx, msg, f.Compute, device.Workload{}, false)
 	if err != nil {
 		return nil, err
 	}

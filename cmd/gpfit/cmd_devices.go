@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device"
@@ -22,8 +23,8 @@ func newDevices() *cobra.Command {
 	var f devicesFlags
 	cmd := &cobra.Command{
 		Use:   "devices",
-		Short: "Show the devices, and which one gpfit would choose and why",
-		Long: "Show the devices that gpfit finds, and which one it would choose and why. A device that it finds may still not work: " +
+		Short: "Show the devices and methods, and which device gpfit would choose and why",
+		Long: "Show the devices that gpfit finds, the methods that --method names, and which device it would choose and why. A device that it finds may still not work: " +
 			"--test opens the device and compares its likelihoods, gradients and predictions with the CPU's.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
 	}
@@ -64,6 +65,14 @@ func runDevices(cmd *cobra.Command, f *devicesFlags) error {
 		}
 		fmt.Fprintf(w, "%-8s  %s  %s\n", f.Name, mark, f.Detail)
 	}
+	fmt.Fprintln(w)
+	for _, m := range gpfit.Methods() {
+		kind := "approximate"
+		if m.Exact() {
+			kind = "exact"
+		}
+		fmt.Fprintf(w, "%-8s  %-11s  %s\n", m.Name(), kind, m.About())
+	}
 	if err == nil {
 		fmt.Fprintf(w, "\n--device %s %s %s: %s\n", choice.Asked, takes, choice.Device, choice.Reason)
 	}
@@ -93,8 +102,17 @@ func (f *devicesFlags) printJSON(cmd *cobra.Command, choice device.Choice, err e
 	for _, f := range choice.Findings {
 		found = append(found, finding{f.Name, f.Usable, f.Detail})
 	}
+	type method struct {
+		Name  string `json:"name"`
+		Exact bool   `json:"exact"`
+		About string `json:"about"`
+	}
+	var methods []method
+	for _, m := range gpfit.Methods() {
+		methods = append(methods, method{m.Name(), m.Exact(), m.About()})
+	}
 	object := map[string]any{
-		"type": "devices", "schema_version": 1, "devices": found, "chosen": choice.Device, "reason": choice.Reason,
+		"type": "devices", "schema_version": 1, "devices": found, "methods": methods, "chosen": choice.Device, "reason": choice.Reason,
 	}
 	if f.test && err == nil {
 		checks := []devices.Check{}

@@ -16,6 +16,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
@@ -177,12 +178,12 @@ func (u *update) extend(ctx context.Context, add gp.Addition) error {
 	if err != nil {
 		return err
 	}
-	opened, err := devices.Open(ctx, u.msg, u.Compute, u.model.N()+add.N, prog, true)
+	opened, err := devices.Open(ctx, u.msg, u.Compute, device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns), Program: prog}, true)
 	if err != nil {
 		return err
 	}
 	b := opened.Backends[0]
-	devices.NotePlan(u.msg, b.Plan(u.model.N()+add.N, len(u.model.Columns)))
+	devices.NotePlan(u.msg, b.Plan(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns)}))
 	posterior, extension, err := u.model.Extend(ctx, b, add)
 	u.msg.Clear()
 	if err == nil {

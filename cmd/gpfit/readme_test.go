@@ -23,16 +23,16 @@ import (
 var otherCommands = map[string]string{
 	"git":     "by nobody: the address of the repository depends on its host",
 	"cd":      "by nobody: every page runs in a folder of its own",
-	"go":      "in .ci/steps and .ci/module",
-	"make":    "in .ci/full, .ci/python and .ci/site",
+	"go":      "in .ci/run and .ci/module",
+	"make":    "in .ci/run, .ci/python and .ci/site",
 	"pip":     "in .ci/python",
 	"python3": "in gp, TestReadModel and TestSklearn",
 	"printf":  "here", "head": "here", "cat": "here", "mkdir": "here",
 }
 
-// TestDocumentedCommands runs the gpfit commands in the shell blocks of README.md and of the
-// first hour, with GPFIT_LONG those of all pages of docs, examples and python, page by page
-// and unchanged. A page of errors has a test of its own.
+// TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
+// the pages of docs, examples and python, page by page and unchanged. A page of errors has a
+// test of its own.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
@@ -50,16 +50,15 @@ func TestDocumentedCommands(t *testing.T) {
 		lines := documentedCommands(t, page, string(text))
 		commands += len(lines)
 		fmt.Fprintln(&all, lines)
-		name := strings.TrimPrefix(filepath.ToSlash(page), "../../")
-		if len(lines) == 0 || name != "README.md" && name != "docs/first-hour.md" && os.Getenv("GPFIT_LONG") == "" {
+		if len(lines) == 0 {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(strings.TrimPrefix(filepath.ToSlash(page), "../../"), func(t *testing.T) {
 			t.Parallel()
 			slots <- true
 			defer func() { <-slots }()
 			outputs := runInExamples(t, lines)
-			if name == "README.md" {
+			if page == filepath.FromSlash("../../README.md") {
 				checkREADMEOutput(t, string(text), outputs[0])
 			}
 			if filepath.Base(filepath.Dir(page)) == "gallery" {

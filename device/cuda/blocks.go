@@ -48,7 +48,7 @@ func (w *Workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, midd
 		if err := device.CheckBlocks(adj, middle, int(w.n), diag, grad, prog); err != nil {
 			return argumentf("%v", err)
 		}
-		return w.contractAdjoint(ctx, adj, middle, prog, theta, grad, diag)
+		return w.contractAdjoint(ctx, adj, nil, middle, prog, theta, grad, diag)
 	})
 }
 

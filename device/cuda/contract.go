@@ -15,13 +15,23 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
 			return argumentf("%v", err)
 		}
-		return w.contractAdjoint(ctx, adj, nil, prog, theta, grad, diag)
+		return w.contractAdjoint(ctx, adj, nil, nil, prog, theta, grad, diag)
+	})
+}
+
+// ContractDiagonal implements [device.InverseDiagonal].
+func (w *Workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	return w.do(stageFactored, func() error {
+		if err := device.CheckDiagonal(adj, middle, int(w.n), diag, grad, prog); err != nil {
+			return argumentf("%v", err)
+		}
+		return w.contractAdjoint(ctx, adj, middle, nil, prog, theta, grad, diag)
 	})
 }
 
 // contractAdjoint contracts an adjoint that has at most one middle term, diagonal or of
 // blocks.
-func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
+func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, weights []float64, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
 	if err := w.bind(prog, theta); err != nil {
 		return err
 	}
@@ -40,9 +50,9 @@ func (w *Workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, mid
 		if err := w.prepareBlocks(middle); err != nil {
 			return err
 		}
-	case adj.Middle != nil:
+	case weights != nil:
 		contract, more = w.contractMiddle, middleFlops(w.n, w.sizes.panelWidth(w.n))
-		if err := w.prepareMiddle(adj.Middle); err != nil {
+		if err := w.prepareMiddle(weights); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/kernel"
 )
 
 // Driver finds and opens NVIDIA GPUs; it implements [device.Driver].
@@ -60,10 +61,22 @@ const (
 )
 
 // Typical implements [device.Planner] with an H100.
-func (d Driver) Typical(n, columns int) (device.Plan, string) {
-	p := defaultSizes.plan(d.Kind(), n, columns)
+func (d Driver) Typical() (device.Device, string) { return typical{}, typicalModel }
+
+// typical is an H100 that can only plan.
+type typical struct{}
+
+func (typical) Info() device.Info              { return device.Info{Name: Driver{}.Kind()} }
+func (typical) Close() error                   { return nil }
+func (typical) Supports(*kernel.Program) error { return nil }
+func (t typical) NewWorkspace(context.Context, *kernel.Points) (device.DenseWorkspace, error) {
+	return nil, &device.UnavailableError{Device: t.Info().Name, Reason: "it stands for a GPU of another machine"}
+}
+
+func (t typical) Plan(n, d int) device.Plan {
+	p := defaultSizes.plan(t.Info().Name, n, d)
 	p.FlopRate = min(typicalRate, typicalRatePerPoint*float64(n))
-	return p, typicalModel
+	return p
 }
 
 var _ device.Planner = Driver{}

@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Device is one GPU as a [device.ExactDevice]. Workspaces of one device share its
+// Device is one GPU as a [device.DenseDevice]. Workspaces of one device share its
 // stream, so their calls run one after the other.
 type Device struct {
 	gpu      *gpu
@@ -20,7 +20,7 @@ type Device struct {
 	closing  sync.Once
 }
 
-var _ device.ExactDevice = (*Device)(nil)
+var _ device.DenseDevice = (*Device)(nil)
 
 // open opens a device without its self-test.
 func open(index int) (*Device, error) {
@@ -162,7 +162,7 @@ func (d *Device) measureFlopRate() float64 {
 func (d *Device) Supports(prog *kernel.Program) error { return d.gpu.supports(prog) }
 
 // NewWorkspace checks x and the memory plan, then allocates.
-func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.ExactWorkspace, error) {
+func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.DenseWorkspace, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type job struct {
 	theta, noise []float64
 	y, many      []float64
 	// failed receives the workspace of a run that failed, before it is closed.
-	failed func(device.ExactWorkspace)
+	failed func(device.DenseWorkspace)
 }
 
 func newJob(t testing.TB, n int) *job {
@@ -51,7 +51,7 @@ func newJob(t testing.TB, n int) *job {
 
 // run runs the job in a new workspace, closes it, and returns all results. Errors begin
 // with the name of the call.
-func (j *job) run(ctx context.Context, b device.ExactDevice) (out []float64, err error) {
+func (j *job) run(ctx context.Context, b device.DenseDevice) (out []float64, err error) {
 	ws, err := b.NewWorkspace(ctx, j.x)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -66,7 +66,7 @@ func (j *job) run(ctx context.Context, b device.ExactDevice) (out []float64, err
 	return out, err
 }
 
-func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, error) {
+func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, error) {
 	n := j.x.N
 	alpha, many := slices.Clone(j.y), slices.Clone(j.many)
 	logDet, residual := []float64{0}, []float64{0}
@@ -96,7 +96,7 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 		}},
 		{"diagonal", func() error { return ws.InverseDiagonal(ctx, kappa) }},
 		{"contract all", func() error {
-			return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, gradAll, diagAll)
+			return ws.ContractDiagonal(ctx, testAdjoint(alpha, j.y), j.y, j.prog, j.theta, gradAll, diagAll)
 		}},
 		{"blocks", func() error { return ws.InverseBlocks(ctx, blocks) }},
 		{"contract blocks", func() error {
@@ -116,7 +116,7 @@ func (j *job) runIn(ctx context.Context, ws device.ExactWorkspace) ([]float64, e
 }
 
 // mustRun fails unless the results equal want, to the bit, if want is not nil.
-func (j *job) mustRun(t testing.TB, b device.ExactDevice, want []float64) []float64 {
+func (j *job) mustRun(t testing.TB, b device.DenseDevice, want []float64) []float64 {
 	t.Helper()
 	got, err := j.run(context.Background(), b)
 	if err != nil {
@@ -167,10 +167,10 @@ func unavailable(t testing.TB, err error) string {
 	return ue.Reason
 }
 
-func openDevice(name string) (device.ExactDevice, error) {
+func openDevice(name string) (device.DenseDevice, error) {
 	d, err := Driver{}.Open(context.Background(), name, device.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return d.(device.ExactDevice), nil
+	return d.(device.DenseDevice), nil
 }

@@ -55,7 +55,7 @@ func TestLostAtEachCall(t *testing.T) {
 		emulator.Reset() // and counts from here
 		emulator.Inject(t, "*", k, code)
 		checked := false
-		j.failed = func(ws device.ExactWorkspace) {
+		j.failed = func(ws device.DenseWorkspace) {
 			checked = true
 			if emulator.Calls("*") >= k { // not an error of the very first call
 				wantLostWorkspace(t, what, j, ws)
@@ -100,7 +100,7 @@ func TestLostAtEachCall(t *testing.T) {
 
 // wantLostWorkspace fails unless every call reports that the device is lost, without
 // calling the driver.
-func wantLostWorkspace(t *testing.T, what string, j *job, ws device.ExactWorkspace) {
+func wantLostWorkspace(t *testing.T, what string, j *job, ws device.DenseWorkspace) {
 	ctx, n := context.Background(), j.x.N
 	calls := emulator.Calls("*")
 	v, l := make([]float64, n), make([]float64, n*n)
@@ -128,7 +128,7 @@ func TestLostInOpen(t *testing.T) {
 	for k := 1; ; k += 1 + k/20 {
 		emulator.Reset()
 		emulator.Inject(t, "*", k, stickyCodes[k%len(stickyCodes)])
-		var b device.ExactDevice
+		var b device.DenseDevice
 		var err error
 		within(t, func() { b, err = openDevice("cuda:0") })
 		if emulator.Calls("*") < k {

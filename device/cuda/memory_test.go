@@ -125,7 +125,7 @@ func TestFailedRoutine(t *testing.T) {
 	b := openBare(t, 0)
 	defer mustClose(t, b)
 	want := j.mustRun(t, b, nil)
-	j.failed = func(ws device.ExactWorkspace) {
+	j.failed = func(ws device.DenseWorkspace) {
 		if _, _, err := ws.LogDet(); !errors.Is(err, device.ErrStage) {
 			t.Errorf("LogDet after a failure: %v", err)
 		}

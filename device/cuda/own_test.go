@@ -40,7 +40,7 @@ func TestOwnKernel(t *testing.T) {
 		"formula(exp(-r/a) * cos(2*pi*r/b), a=1, b=4)", "formula((1 + r2/a)^(-g)*exp(-tanh(r)), a=2, g=1, ard) + matern(3.5)",
 	} {
 		var nlml [2]float64
-		for i, b := range []device.Backend{host, device.Exact{}.On(gpu)} {
+		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
 			opts := fit.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
 			job, err := fit.Prepare(d, opts, fit.Events{})
 			if err != nil {

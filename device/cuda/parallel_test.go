@@ -58,7 +58,7 @@ func TestTwoDevices(t *testing.T) {
 	}
 	emulator.Check(t)
 	j := newJob(t, 130)
-	var backends []device.ExactDevice
+	var backends []device.DenseDevice
 	for i := range 2 {
 		b, err := openDevice(fmt.Sprintf("cuda:%d", i))
 		if err != nil {

@@ -35,7 +35,9 @@ func TestNoRoomLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	middle := func() error { return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag) }
+	middle := func() error {
+		return ws.ContractDiagonal(ctx, testAdjoint(alpha, j.y), j.y, j.prog, j.theta, grad, diag)
+	}
 	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
 	factor()
 	// There is enough memory for a plain contraction.
@@ -102,7 +104,7 @@ func TestUnsupportedKernel(t *testing.T) {
 		t.Errorf("%d allocations by a Fill that is refused", more)
 	}
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
-	all, choice, err := device.Dispatch(context.Background(), device.Request{Kernel: prog}, drivers)
+	all, choice, err := device.Dispatch(context.Background(), device.Request{Workload: device.Workload{Program: prog}}, drivers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +112,6 @@ func TestUnsupportedKernel(t *testing.T) {
 	if choice.Device != "cpu" || !strings.Contains(choice.Reason, "cuda:0 cannot evaluate the kernel") {
 		t.Errorf("auto takes %s because %s", choice.Device, choice.Reason)
 	}
-	_, _, err = device.Dispatch(context.Background(), device.Request{Device: "cuda:0", Kernel: prog}, drivers)
+	_, _, err = device.Dispatch(context.Background(), device.Request{Device: "cuda:0", Workload: device.Workload{Program: prog}}, drivers)
 	check("Dispatch", err)
 }

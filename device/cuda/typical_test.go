@@ -11,7 +11,8 @@ import (
 // a GPU that it has, and that its times are those of the committed run on an H100.
 func TestTypical(t *testing.T) {
 	for n, seconds := range map[int]float64{5000: 0.00846, 10_000: 0.0329, 20_000: 0.192, 50_000: 2.64, 100_000: 19.8} {
-		p, model := Driver{}.Typical(n, 8)
+		d, model := Driver{}.Typical()
+		p := d.(device.DenseDevice).Plan(n, 8)
 		there := (&Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes}).plan(n, 8)
 		if model != "NVIDIA H100" || p.HostBytes() != there.HostBytes() || p.DeviceBytes() != there.DeviceBytes() || p.FlopsGradient != there.FlopsGradient {
 			t.Errorf("n = %d: %+v, on a GPU %+v", n, p, there)
@@ -23,10 +24,10 @@ func TestTypical(t *testing.T) {
 		}
 	}
 	found := device.Find(t.Context(), []device.Driver{Driver{}})
-	if _, model, ok := found.Typical("cuda:3", 100, 1); !ok || model == "" {
+	if b, model := found.Typical("cuda:3", device.Chosen); b == nil || model == "" {
 		t.Error("no plan for cuda:3")
 	}
-	if _, _, ok := found.Typical("rocm", 100, 1); ok {
+	if b, _ := found.Typical("rocm", device.Chosen); b != nil {
 		t.Error("a plan for a kind without a driver")
 	}
 }

@@ -18,7 +18,7 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.ExactWorkspace]. Its matrix is column-major on the
+// Workspace implements [device.DenseWorkspace]. Its matrix is column-major on the
 // device. The lower triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a
 // gradient has been computed.
 type Workspace struct {
@@ -56,7 +56,7 @@ type Workspace struct {
 	flops      float64
 }
 
-var _ device.ExactWorkspace = (*Workspace)(nil)
+var _ device.DenseWorkspace = (*Workspace)(nil)
 var _ device.ResidualChecker = (*Workspace)(nil)
 
 // filled describes the last Fill.
@@ -92,7 +92,7 @@ func (w *Workspace) allocate() error {
 }
 
 // Method returns "exact".
-func (w *Workspace) Method() string { return device.Exact{}.Name() }
+func (w *Workspace) Method() string { return device.Dense{}.Name() }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return int(w.n) }

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -33,7 +34,7 @@ func capability[T any](t *testing.T, w device.Workspace) T {
 func (s suite) testInverseDiagonal(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range []int{1, 64, 129, 300} {
-		p := newProblem(t, "matern52(ard)", n, 2, 22)
+		p := s.newProblem(t, "matern52(ard)", n, 2, 22)
 		w := s.formed(t, p)
 		c := capability[device.InverseDiagonal](t, w)
 		r, want, got := newReference(t, p), make([]float64, n), make([]float64, n)
@@ -48,6 +49,7 @@ func (s suite) testInverseDiagonal(t *testing.T) {
 		}
 		// Test the stages that may follow.
 		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
+		restore(t, w, p)
 		alpha := append([]float64(nil), p.r...)
 		if err := w.Solve(ctx, alpha, 1); err != nil {
 			t.Fatal(err)
@@ -58,6 +60,30 @@ func (s suite) testInverseDiagonal(t *testing.T) {
 		}
 		if err := c.InverseDiagonal(ctx, make([]float64, n+1)); err == nil {
 			t.Error("a diagonal of the wrong length accepted")
+		}
+	}
+}
+
+// testContractDiagonal contracts diagonal middle terms, alone and with the other parts of an
+// adjoint, with and without a contraction before.
+func (s suite) testContractDiagonal(t *testing.T) {
+	for _, n := range withMiddle {
+		p, rng := s.noisyProblem(t, n)
+		w := s.formed(t, p)
+		c, r := capability[device.InverseDiagonal](t, w), newReference(t, p)
+		middle := device.NewBlocks(divisions(n)[0])
+		copy(middle.Elements, normals(rng, n))
+		for k, adj := range contractions(rng, n) {
+			s.checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, adjoint %d with a diagonal", n, k), func(grad, diag []float64) error {
+				return c.ContractDiagonal(context.Background(), adj, middle.Elements, p.prog, p.theta, grad, diag)
+			})
+			s.checkContract(t, w, r, adj, "after ContractDiagonal")
+		}
+		restore(t, w, p)
+		for _, wrong := range [][]float64{nil, make([]float64, n+1)} {
+			if err := c.ContractDiagonal(context.Background(), device.Adjoint{}, wrong, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)); err == nil {
+				t.Errorf("a middle term of %d elements accepted", len(wrong))
+			}
 		}
 	}
 }
@@ -93,7 +119,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 	}
 	for seed, text := range []string{"rbf(ard)", "(rbf + matern52)*matern32"} {
 		const n = 140
-		ctx, p := context.Background(), newProblem(t, text, n, 2, uint64(seed)+30)
+		ctx, p := context.Background(), s.newProblem(t, text, n, 2, uint64(seed)+30)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		_, alpha, kappa := leaveOneOut(t, w, p)
@@ -110,9 +136,9 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 		for i := range n {
 			vectors[i], vectors[n+i] = alpha[i]+u[i], alpha[i]-u[i]
 		}
-		adj := device.Adjoint{Middle: middle, Outer: []float64{0.25, -0.25}, Vectors: vectors}
+		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors}
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		if err := w.Contract(ctx, adj, p.prog, p.theta, grad, diag); err != nil {
+		if err := w.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag); err != nil {
 			t.Fatal(err)
 		}
 		trace := 0.0
@@ -140,7 +166,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 func (s suite) testPredictCovariance(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := newProblem(t, "rbf(ard) + matern12", n, 2, 24)
+		p := s.newProblem(t, "rbf(ard) + matern12", n, 2, 24)
 		c, r := capability[device.JointCovariance](t, s.formed(t, p)), newReference(t, p)
 		for _, m := range []int{0, 1, 2, 33, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
@@ -166,7 +192,7 @@ func (s suite) testPredictCovariance(t *testing.T) {
 // testFactor reads a factor after a gradient and writes it to another workspace.
 func (s suite) testFactor(t *testing.T) {
 	const n = 130
-	p := newProblem(t, "matern52", n, 2, 4)
+	p := s.newProblem(t, "matern52", n, 2, 4)
 	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
 	c := capability[device.FactorStore](t, w)
 	mustEvaluate(t, w, p)
@@ -208,7 +234,7 @@ func (s suite) testFactor(t *testing.T) {
 func (s suite) testExtendFactor(t *testing.T) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {
-		p := newProblem(t, "matern52(ard)", size.n, 2, 9)
+		p := s.newProblem(t, "matern52(ard)", size.n, 2, 9)
 		fresh, w := s.formed(t, p), s.workspace(t, p.x)
 		c := capability[device.FactorExtender](t, w)
 		l, got := make([]float64, size.n*size.n), make([]float64, size.n*size.n)
@@ -236,7 +262,7 @@ func (s suite) testExtendFactor(t *testing.T) {
 		}
 		compare(t, "α from an extended factor", alpha, newReference(t, p).solve(t, p.r), s.tol.Vector)
 	}
-	p := singular(t, 90, 70)
+	p := s.singular(t, 90, 70)
 	w := s.workspace(t, p.x)
 	c := capability[device.FactorExtender](t, w)
 	if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, 0); !device.IsNotPD(err) {
@@ -256,7 +282,7 @@ func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 }
 
 func (s suite) testResidual(t *testing.T) {
-	p := newProblem(t, "matern32(ard)", 300, 2, 27)
+	p := s.newProblem(t, "matern32(ard)", 300, 2, 27)
 	r, err := capability[device.ResidualChecker](t, s.formed(t, p)).Residual(context.Background())
 	if err != nil || !(r >= 0 && r <= s.tol.Vector) {
 		t.Errorf("residual %v, error %v", r, err)

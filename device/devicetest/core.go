@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -23,19 +24,20 @@ func (s suite) testCapabilities(t *testing.T) {
 	if info := s.b.Info(); info.Name == "" || info.Description == "" {
 		t.Errorf("info %+v", info)
 	}
-	p := newProblem(t, "rbf", 50, 3, 12)
+	p := s.newProblem(t, "rbf", 50, 3, 12)
 	w := s.formed(t, p)
 	if w.Method() != c.Method || w.N() != 50 {
 		t.Errorf("workspace of method %q for %d points, want %q for 50", w.Method(), w.N(), c.Method)
 	}
+	must(t, w.Solve(context.Background(), slices.Clone(p.r), 1))
 	_, stdErr, err := w.LogDet()
 	if err != nil || c.Exact && stdErr != 0 || !(stdErr >= 0) || math.IsInf(stdErr, 0) {
 		t.Errorf("standard error %v of log|Σ|, error %v; exact: %v", stdErr, err, c.Exact)
 	}
-	if err := s.b.Supports(p.prog); err != nil {
-		t.Error(err)
+	if err := s.b.Supports(p.workload()); err != nil {
+		t.Errorf("the method cannot compute the workload of every method, rbf on 50 points with one noise variance: %v", err)
 	}
-	plan := s.b.Plan(50, 3)
+	plan := s.b.Plan(p.workload())
 	if plan.N != 50 || plan.D != 3 || plan.HostBytes()+plan.DeviceBytes() <= 0 || !(plan.FlopsValue > 0) || !(plan.FlopsGradient >= plan.FlopsValue) {
 		t.Errorf("plan %+v", plan)
 	}
@@ -44,7 +46,7 @@ func (s suite) testCapabilities(t *testing.T) {
 func (s suite) testEvaluate(t *testing.T) {
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			p := newProblem(t, "rbf", n, 3, 1)
+			p := s.newProblem(t, "rbf", n, 3, 1)
 			s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 		})
 	}
@@ -54,7 +56,7 @@ func (s suite) testKernels(t *testing.T) {
 	for i, text := range kernels() {
 		t.Run(text, func(t *testing.T) {
 			for _, d := range []int{2, 5} {
-				p := newProblem(t, text, 130, d, uint64(i))
+				p := s.newProblem(t, text, 130, d, uint64(i))
 				s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 			}
 		})
@@ -62,7 +64,7 @@ func (s suite) testKernels(t *testing.T) {
 }
 
 func (s suite) testVectorNoise(t *testing.T) {
-	p := newProblem(t, "matern32(ard)", 129, 3, 2)
+	p := s.newProblem(t, "matern32(ard)", 129, 3, 2)
 	p.noise = make([]float64, 129)
 	for i := range p.noise {
 		p.noise[i] = 0.01 * float64(1+i)
@@ -73,31 +75,21 @@ func (s suite) testVectorNoise(t *testing.T) {
 // withMiddle are sizes around multiples of the panel width, 128 columns.
 var withMiddle = []int{1, 2, 65, 127, 128, 129, 257, 300}
 
-// contraction is a named adjoint.
-type contraction struct {
-	what string
-	adj  device.Adjoint
-}
-
-// contractions returns adjoints of every shape, ordered so that a workspace that
-// keeps the inverse sees them with and without it.
-func contractions(rng *rand.Rand, n int) []contraction {
-	middle := normals(rng, n)
-	return []contraction{
-		{"middle", device.Adjoint{Middle: middle}},
-		{"nothing", device.Adjoint{}},
-		{"inverse", device.Adjoint{Inv: -0.7}},
-		{"one vector", device.Adjoint{Outer: []float64{2}, Vectors: normals(rng, n)}},
-		{"five vectors", device.Adjoint{Inv: 1.5, Outer: normals(rng, 5), Vectors: normals(rng, 5*n)}},
-		{"all", device.Adjoint{Inv: 0.5, Middle: middle, Outer: normals(rng, 9), Vectors: normals(rng, 9*n)}},
-		{"inverse and middle", device.Adjoint{Inv: 2, Middle: middle}},
+// contractions returns adjoints of every shape.
+func contractions(rng *rand.Rand, n int) []device.Adjoint {
+	return []device.Adjoint{
+		{},
+		{Inv: -0.7},
+		{Outer: []float64{2}, Vectors: normals(rng, n)},
+		{Inv: 1.5, Outer: normals(rng, 5), Vectors: normals(rng, 5*n)},
+		{Inv: 0.5, Outer: normals(rng, 9), Vectors: normals(rng, 9*n)},
 	}
 }
 
 // noisyProblem returns a problem with a noise variance for each point.
-func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
+func (s suite) noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 	t.Helper()
-	p, rng := newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
+	p, rng := s.newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
 	p.noise = make([]float64, n)
 	for i := range p.noise {
 		p.noise[i] = 0.1 + rng.Float64()
@@ -107,10 +99,10 @@ func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 
 func (s suite) testAdjoint(t *testing.T) {
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w, want := s.formed(t, p), newReference(t, p)
-		for _, c := range contractions(rng, n) {
-			s.checkContract(t, w, want, c.adj, fmt.Sprintf("n = %d, %s", n, c.what))
+		for k, adj := range contractions(rng, n) {
+			s.checkContract(t, w, want, adj, fmt.Sprintf("n = %d, adjoint %d", n, k))
 		}
 	}
 }
@@ -118,15 +110,16 @@ func (s suite) testAdjoint(t *testing.T) {
 // checkContract contracts adj and compares the result.
 func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
 	t.Helper()
-	s.checkContraction(t, r, adj, nil, what, func(grad, diag []float64) error {
+	s.checkContraction(t, w, r, adj, nil, what, func(grad, diag []float64) error {
 		return w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag)
 	})
 }
 
-// checkContraction compares what contract computes with the contraction of adj and a middle term of
-// blocks, unless blocks is nil.
-func (s suite) checkContraction(t *testing.T, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
+// checkContraction compares what contract computes with the contraction of adj and a middle
+// term of blocks, unless blocks is nil.
+func (s suite) checkContraction(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
 	t.Helper()
+	restore(t, w, r.p)
 	grad, diag := make([]float64, len(r.p.theta)), make([]float64, r.p.x.N)
 	for i := range grad {
 		grad[i] = 1 // a contraction adds to grad
@@ -134,7 +127,7 @@ func (s suite) checkContraction(t *testing.T, r *reference, adj device.Adjoint, 
 	if err := contract(grad, diag); err != nil {
 		t.Fatal(err)
 	}
-	want, scale, wantDiag := r.contractWith(adj, blocks)
+	want, scale, wantDiag := r.contract(adj, blocks)
 	for i := range want {
 		want[i]++
 		if !(math.Abs(grad[i]-want[i]) <= s.tol.Vector*(1+scale[i])) {
@@ -145,10 +138,9 @@ func (s suite) checkContraction(t *testing.T, r *reference, adj device.Adjoint, 
 }
 
 func (s suite) testAdjointSizes(t *testing.T) {
-	p := newProblem(t, "rbf", 20, 1, 21)
+	p := s.newProblem(t, "rbf", 20, 1, 21)
 	w := s.formed(t, p)
 	for what, adj := range map[string]device.Adjoint{
-		"middle term":      {Middle: make([]float64, 19)},
 		"vectors":          {Outer: []float64{1}, Vectors: make([]float64, 19)},
 		"vectors, no sign": {Vectors: make([]float64, 20)},
 	} {
@@ -161,10 +153,11 @@ func (s suite) testAdjointSizes(t *testing.T) {
 func (s suite) testPredict(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := newProblem(t, "rbf(ard) + matern12", n, 2, 3)
+		p := s.newProblem(t, "rbf(ard) + matern12", n, 2, 3)
 		want := newReference(t, p)
 		w := s.workspace(t, p.x)
 		alpha := mustEvaluate(t, w, p).alpha
+		restore(t, w, p)
 		for _, m := range []int{1, 2, 64, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
 			mean, reduction := make([]float64, m), make([]float64, m)
@@ -220,7 +213,7 @@ func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, al
 
 // testSeveralSides solves for two right-hand sides at once.
 func (s suite) testSeveralSides(t *testing.T) {
-	p := newProblem(t, "rbf(ard)", 200, 3, 5)
+	p := s.newProblem(t, "rbf(ard)", 200, 3, 5)
 	w := s.formed(t, p)
 	many := append(append([]float64(nil), p.r...), p.r...)
 	if err := w.Solve(context.Background(), many, 2); err != nil {
@@ -232,7 +225,7 @@ func (s suite) testSeveralSides(t *testing.T) {
 }
 
 func (s suite) testConcurrent(t *testing.T) {
-	p := newProblem(t, "matern32(ard)", 150, 3, 10)
+	p := s.newProblem(t, "matern32(ard)", 150, 3, 10)
 	want := newReference(t, p).outcome(t)
 	for _, got := range s.evaluateAtOnce(t, p) {
 		s.compareOutcome(t, got, want)
@@ -266,7 +259,7 @@ func (s suite) evaluateAtOnce(t *testing.T, p *problem) []outcome {
 
 // testProgress checks that progress increases and reaches the end.
 func (s suite) testProgress(t *testing.T) {
-	p := newProblem(t, "rbf", 600, 3, 11)
+	p := s.newProblem(t, "rbf", 600, 3, 11)
 	w := s.workspace(t, p.x)
 	last := device.Progress{}
 	w.OnProgress(func(pr device.Progress) {

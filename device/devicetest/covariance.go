@@ -210,7 +210,7 @@ func newCovariance(t testing.TB, text string, d int, names []string) covariance 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := builder{places: map[string]int{}, d: d}
+	b := builder{t: t, places: map[string]int{}, d: d}
 	for i, name := range names {
 		b.places[name] = i
 	}
@@ -246,6 +246,7 @@ func complexes(v []float64) []complex128 {
 // builder builds covariances. It removes the names in places as it finds their
 // parameters.
 type builder struct {
+	t      testing.TB
 	places map[string]int
 	d      int
 }
@@ -298,6 +299,9 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 	}
 	l := e.(*kernel.Leaf)
 	bound, formula := b.leaf(l, prefix), formulas[l.Family.Name]
+	if formula == nil {
+		b.t.Fatalf("devicetest has no formula from the literature for the kernel %s: add it to formulas in device/devicetest/covariance.go", l.Family.Name)
+	}
 	return func(theta []complex128, x, y []float64) complex128 { return formula(pair{bound, theta, x, y}) }
 }
 

@@ -1,5 +1,5 @@
 // Package devicetest tests implementations of package device. [Run] tests any
-// method. [RunExact] also tests the requirements for a device of the exact method:
+// method. [RunDense] also tests the requirements for a device of the exact method:
 // n³ operations, one n×n buffer, a factor that can be read and written, and
 // bit-identical repetition.
 //
@@ -11,6 +11,7 @@ package devicetest
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -28,6 +29,9 @@ type Tolerances struct {
 	Value float64
 	// Vector is for predictions and for results of n numbers.
 	Vector float64
+	// Points draws n points of d columns on which the method can compute; nil means
+	// independent standard normal coordinates.
+	Points func(rng *rand.Rand, n, d int) *kernel.Points
 }
 
 // exact holds the tolerances of exact methods. The condition number of Σ here is at
@@ -72,16 +76,24 @@ type problem struct {
 	r     []float64
 }
 
-func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
+func (s suite) newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
 	prog := kerneltest.Program(t, text, d)
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
-	p := &problem{x: randomPoints(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
+	p := &problem{x: s.tol.points(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
 	for range prog.NumParams {
 		p.theta = append(p.theta, math.Exp(0.3*rng.NormFloat64()))
 	}
 	p.r = normals(rng, n)
 	return p
+}
+
+// points draws points.
+func (tol Tolerances) points(rng *rand.Rand, n, d int) *kernel.Points {
+	if tol.Points != nil {
+		return tol.Points(rng, n, d)
+	}
+	return randomPoints(rng, n, d)
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *kernel.Points {
@@ -102,8 +114,9 @@ type suite struct {
 	tol Tolerances
 }
 
-// Run runs the tests of every method on the backend that open returns. It tests
-// optional capabilities if the workspaces have them.
+// Run runs the tests of every method on the backend that open returns. It tests optional
+// capabilities if the workspaces have them, and skips what [device.Backend.Supports]
+// excludes.
 func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 	b := open(t)
 	t.Cleanup(func() {
@@ -126,6 +139,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 		{"Concurrent", suite.testConcurrent},
 		{"Progress", suite.testProgress},
 		{"InverseDiagonal", suite.testInverseDiagonal},
+		{"ContractDiagonal", suite.testContractDiagonal},
 		{"LeaveOneOut", suite.testLeaveOneOut},
 		{"InverseBlocks", suite.testInverseBlocks},
 		{"ContractBlocks", suite.testContractBlocks},
@@ -137,10 +151,10 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 	})
 }
 
-// RunExact runs [Run] for the exact method on the device that open returns, and the
+// RunDense runs [Run] for the exact method on the device that open returns, and the
 // tests of such a device.
-func RunExact(t *testing.T, open func(t *testing.T) device.ExactDevice) {
-	b := device.Exact{}.On(open(t))
+func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
+	b := device.Dense{}.On(open(t))
 	Run(t, func(*testing.T) device.Backend { return b }, exact)
 	suite{b, exact}.run(t, []test{
 		{"CentralDifferences", suite.testCentralDifferences},
@@ -173,9 +187,7 @@ func (s suite) run(t *testing.T, tests []test) {
 func (s suite) workspace(t testing.TB, x *kernel.Points) device.Workspace {
 	t.Helper()
 	w, err := s.b.NewWorkspace(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -190,8 +202,27 @@ func (s suite) formed(t testing.TB, p *problem) device.Workspace {
 
 func mustForm(t testing.TB, w device.Workspace, p *problem) {
 	t.Helper()
-	if err := w.Form(context.Background(), p.prog, p.theta, p.noise); err != nil {
+	must(t, w.Form(context.Background(), p.prog, p.theta, p.noise))
+}
+
+// must fails the test for an error, or skips it if the method excludes what it needs.
+func must(t testing.TB, err error) {
+	t.Helper()
+	var kernel *device.UnsupportedKernelError
+	var other *device.UnsupportedError
+	if errors.As(err, &kernel) || errors.As(err, &other) {
+		t.Skip(err)
+	}
+	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// restore forms Σ again if a contraction has used it up.
+func restore(t testing.TB, w device.Workspace, p *problem) {
+	t.Helper()
+	if _, consumed := w.(device.Consuming); consumed {
+		mustForm(t, w, p)
 	}
 }
 
@@ -214,11 +245,11 @@ func evaluate(ctx context.Context, w device.Workspace, p *problem) (o outcome, e
 	if err = w.Form(ctx, p.prog, p.theta, p.noise); err != nil {
 		return
 	}
-	if o.logDet, o.stdErr, err = w.LogDet(); err != nil {
-		return
-	}
 	o.alpha = append([]float64(nil), p.r...)
 	if err = w.Solve(ctx, o.alpha, 1); err != nil {
+		return
+	}
+	if o.logDet, o.stdErr, err = w.LogDet(); err != nil {
 		return
 	}
 	o.grad, o.diag = make([]float64, len(p.theta)), make([]float64, len(p.r))
@@ -229,9 +260,7 @@ func evaluate(ctx context.Context, w device.Workspace, p *problem) (o outcome, e
 func mustEvaluate(t testing.TB, w device.Workspace, p *problem) outcome {
 	t.Helper()
 	o, err := evaluate(context.Background(), w, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o
 }
 
@@ -262,4 +291,9 @@ func (s suite) compareOutcome(t testing.TB, got, want outcome) {
 		}
 	}
 	compare(t, "diagonal of the adjoint", got.diag, want.diag, s.tol.Vector)
+}
+
+// workload describes the evaluations of the problem.
+func (p *problem) workload() device.Workload {
+	return device.Workload{N: p.x.N, D: p.x.D, Points: p.x, Program: p.prog, NoiseByRow: len(p.noise) > 1}
 }

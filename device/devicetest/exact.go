@@ -13,10 +13,10 @@ import (
 
 // Further tests of a device of the exact method.
 
-// exactWorkspace returns a workspace of the device.
-func (s suite) exactWorkspace(t testing.TB, x *kernel.Points) device.ExactWorkspace {
+// denseWorkspace returns a workspace of the device.
+func (s suite) denseWorkspace(t testing.TB, x *kernel.Points) device.DenseWorkspace {
 	t.Helper()
-	w, ok := s.workspace(t, x).(device.ExactWorkspace)
+	w, ok := s.workspace(t, x).(device.DenseWorkspace)
 	if !ok {
 		t.Fatal("the exact method's workspace is not its device's")
 	}
@@ -27,7 +27,7 @@ func (s suite) exactWorkspace(t testing.TB, x *kernel.Points) device.ExactWorksp
 // device's values ½rᵀα + ½log|Σ|.
 func (s suite) testCentralDifferences(t *testing.T) {
 	for i, text := range kernels() {
-		p := newProblem(t, text, 70, 2, uint64(i)+50)
+		p := s.newProblem(t, text, 70, 2, uint64(i)+50)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		grad := mustEvaluate(t, w, p).grad
@@ -65,17 +65,16 @@ func (s suite) testCentralDifferences(t *testing.T) {
 func (s suite) testAdjointKeepsFactor(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
-		w := s.exactWorkspace(t, p.x)
+		p, rng := s.noisyProblem(t, n)
+		w := s.denseWorkspace(t, p.x)
 		mustForm(t, w, p)
 		before, after := make([]float64, n*n), make([]float64, n*n)
 		if err := w.ReadFactor(0, n, before); err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range contractions(rng, n) {
-			if err := w.Contract(ctx, c.adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)); err != nil {
-				t.Fatal(err)
-			}
+		for _, adj := range contractions(rng, n) {
+			must(t, w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
+			must(t, w.ContractDiagonal(ctx, adj, normals(rng, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
 		}
 		if err := w.ReadFactor(0, n, after); err != nil {
 			t.Fatal(err)
@@ -88,11 +87,11 @@ func (s suite) testAdjointKeepsFactor(t *testing.T) {
 // contraction with a middle term.
 func (s suite) testAdjointWork(t *testing.T) {
 	const n = 600
-	p := newProblem(t, "rbf", n, 3, 23)
-	w := s.exactWorkspace(t, p.x)
+	p := s.newProblem(t, "rbf", n, 3, 23)
+	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	rng, ctx := rand.New(rand.NewPCG(23, 1)), context.Background()
-	adj := device.Adjoint{Inv: 1, Middle: normals(rng, n), Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
+	middle, adj := normals(rng, n), device.Adjoint{Inv: 1, Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
 	if err := w.InverseDiagonal(ctx, make([]float64, n)); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +100,7 @@ func (s suite) testAdjointWork(t *testing.T) {
 	var first []float64
 	for k := range 2 {
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		if err := w.Contract(ctx, adj, p.prog, p.theta, grad, diag); err != nil {
+		if err := w.ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag); err != nil {
 			t.Fatal(err)
 		}
 		if k == 0 {
@@ -117,14 +116,13 @@ func (s suite) testAdjointWork(t *testing.T) {
 			compare(t, "contraction, second time", append(grad, diag...), first, 0)
 		}
 	}
-	plan, work := s.b.Plan(n, 3), w.Work()
-	full := plan.WithMiddle()
-	middle := full.HostBytes() + full.DeviceBytes() - plan.HostBytes() - plan.DeviceBytes()
-	if full.HostBytes()+full.DeviceBytes() < work.Bytes || middle <= 0 || plan.MiddleFlops != n*n*n || full.FlopsGradient != 2*n*n*n {
+	plan, full, work := s.b.Plan(device.Workload{N: n, D: 3}), s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), w.Work()
+	more := full.HostBytes() + full.DeviceBytes() - plan.HostBytes() - plan.DeviceBytes()
+	if full.HostBytes()+full.DeviceBytes() < work.Bytes || more <= 0 || full.FlopsGradient != 2*n*n*n {
 		t.Errorf("plan %+v, with a middle term %+v, work %+v", plan, full, work)
 	}
-	if middle > 8*n*1100 {
-		t.Errorf("%d bytes for a middle term: a second matrix?", middle)
+	if more > 8*n*1100 {
+		t.Errorf("%d bytes for a middle term: a second matrix?", more)
 	}
 }
 
@@ -132,8 +130,8 @@ func (s suite) testAdjointWork(t *testing.T) {
 // middle term of blocks, and that the factor keeps its bits.
 func (s suite) testBlockWork(t *testing.T) {
 	const n = 600
-	ctx, p, rng := context.Background(), newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
-	w := s.exactWorkspace(t, p.x)
+	ctx, p, rng := context.Background(), s.newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
+	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	before, after := make([]float64, n*n), make([]float64, n*n)
 	if err := w.ReadFactor(0, n, before); err != nil {
@@ -169,7 +167,7 @@ func (s suite) testBlockWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, "factor after contractions of blocks", after, before, 0)
-	plan, full := s.b.Plan(n, 3).WithMiddle(), s.b.Plan(n, 3).WithBlocks(ends)
+	plan, full := s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), s.b.Plan(device.Workload{N: n, D: 3, Blocks: ends})
 	host := int64(8 * (len(middle.Elements) + 200*(200+2*144+96)))
 	if work := w.Work(); full.HostBytes()+full.DeviceBytes()-host < work.Bytes || full.HostBytes()-plan.HostBytes() != host {
 		t.Errorf("plan %+v with blocks, work %+v", full, work)
@@ -180,8 +178,8 @@ func (s suite) testBlockWork(t *testing.T) {
 // one.
 func (s suite) testFactorBits(t *testing.T) {
 	const n = 130
-	p := newProblem(t, "matern52", n, 2, 4)
-	w, other := s.exactWorkspace(t, p.x), s.exactWorkspace(t, p.x)
+	p := s.newProblem(t, "matern52", n, 2, 4)
+	w, other := s.denseWorkspace(t, p.x), s.denseWorkspace(t, p.x)
 	before := mustEvaluate(t, w, p)
 	l := make([]float64, n*n)
 	if err := w.ReadFactor(0, n, l); err != nil {
@@ -198,8 +196,8 @@ func (s suite) testFactorBits(t *testing.T) {
 // testReuse solves several problems in one workspace, each twice. The bits must not
 // depend on earlier problems.
 func (s suite) testReuse(t *testing.T) {
-	p := newProblem(t, "rbf(ard)", 200, 3, 5)
-	q := newProblem(t, "matern12", 200, 3, 5)
+	p := s.newProblem(t, "rbf(ard)", 200, 3, 5)
+	q := s.newProblem(t, "matern12", 200, 3, 5)
 	w := s.workspace(t, p.x)
 	first := mustEvaluate(t, w, p)
 	mustEvaluate(t, w, q)
@@ -216,7 +214,7 @@ func (s suite) testReuse(t *testing.T) {
 }
 
 func (s suite) testConcurrentBits(t *testing.T) {
-	p := newProblem(t, "matern32(ard)", 150, 3, 10)
+	p := s.newProblem(t, "matern32(ard)", 150, 3, 10)
 	want := mustEvaluate(t, s.workspace(t, p.x), p)
 	for _, got := range s.evaluateAtOnce(t, p) {
 		compare(t, "gradient in parallel", got.grad, want.grad, 0)
@@ -227,9 +225,9 @@ func (s suite) testConcurrentBits(t *testing.T) {
 // singular returns a problem with points so far apart that K is the identity,
 // except that point bad repeats the first, which makes the leading minor of its
 // order exactly zero.
-func singular(t testing.TB, n, bad int) *problem {
+func (s suite) singular(t testing.TB, n, bad int) *problem {
 	t.Helper()
-	p := newProblem(t, "rbf", n, 1, 6)
+	p := s.newProblem(t, "rbf", n, 1, 6)
 	for i := range n {
 		p.x.X[i] = float64(1000 * i)
 	}
@@ -241,7 +239,7 @@ func singular(t testing.TB, n, bad int) *problem {
 func (s suite) testNotPD(t *testing.T) {
 	const n = 300
 	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {
-		p := singular(t, n, bad)
+		p := s.singular(t, n, bad)
 		w := s.workspace(t, p.x)
 		_, err := evaluate(context.Background(), w, p)
 		var npd *device.NotPDError
@@ -260,9 +258,9 @@ func (s suite) testNotPD(t *testing.T) {
 // and Factor does not change the explanation of a failure.
 func (s suite) testNotPDAfterPredict(t *testing.T) {
 	const n, bad = 80, 70
-	p := singular(t, n, bad)
-	other := newProblem(t, "rbf(ard) + matern32", n, 1, 7)
-	w, ctx := s.exactWorkspace(t, p.x), context.Background()
+	p := s.singular(t, n, bad)
+	other := s.newProblem(t, "rbf(ard) + matern32", n, 1, 7)
+	w, ctx := s.denseWorkspace(t, p.x), context.Background()
 	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
 		t.Fatal(err)
 	}
@@ -277,8 +275,8 @@ func (s suite) testNotPDAfterPredict(t *testing.T) {
 
 // testSteps runs Form as its two steps.
 func (s suite) testSteps(t *testing.T) {
-	p := newProblem(t, "rbf", 10, 3, 9)
-	w, ctx := s.exactWorkspace(t, p.x), context.Background()
+	p := s.newProblem(t, "rbf", 10, 3, 9)
+	w, ctx := s.denseWorkspace(t, p.x), context.Background()
 	calls := stagedCalls(w, p)
 	calls["Factor"] = func(ctx context.Context) error { return w.Factor(ctx) }
 	check := func(when string) {
@@ -312,7 +310,7 @@ func (s suite) testSteps(t *testing.T) {
 // testWork checks that a gradient costs n³ operations and one n×n buffer.
 func (s suite) testWork(t *testing.T) {
 	const n = 600
-	p := newProblem(t, "rbf", n, 3, 11)
+	p := s.newProblem(t, "rbf", n, 3, 11)
 	w := s.workspace(t, p.x)
 	mustEvaluate(t, w, p)
 	// n³, plus O(n²·1024): blocks of up to 512 columns extend beyond the triangles.
@@ -323,7 +321,7 @@ func (s suite) testWork(t *testing.T) {
 	if work.MatrixBytes > 8*n*(n+16) {
 		t.Errorf("%d bytes of matrix, more than one n×n buffer", work.MatrixBytes)
 	}
-	plan := s.b.Plan(n, 3)
+	plan := s.b.Plan(device.Workload{N: n, D: 3})
 	if plan.HostBytes()+plan.DeviceBytes() < work.Bytes {
 		t.Errorf("plan of %d bytes, %d are used", plan.HostBytes()+plan.DeviceBytes(), work.Bytes)
 	}

@@ -93,29 +93,19 @@ func (r *reference) solve(t testing.TB, b []float64) []float64 {
 func (r *reference) outcome(t testing.TB) outcome {
 	t.Helper()
 	o := outcome{logDet: r.chol.LogDet(), alpha: r.solve(t, r.p.r)}
-	o.grad, o.gradScale, o.diag = r.contract(likelihoodAdjoint(o.alpha))
+	o.grad, o.gradScale, o.diag = r.contract(likelihoodAdjoint(o.alpha), nil)
 	return o
 }
 
-// contract contracts adj with its whole matrix formed. It also returns the sums of
-// absolute terms. Errors are relative to them, because terms may cancel.
-func (r *reference) contract(adj device.Adjoint) (grad, scale, diag []float64) {
-	return r.contractWith(adj, nil)
-}
-
-// contractWith is contract with a middle term of blocks, unless blocks is nil.
-func (r *reference) contractWith(adj device.Adjoint, blocks *device.Blocks) (grad, scale, diag []float64) {
+// contract contracts adj, and a middle term of blocks unless it is nil, with the whole
+// matrix formed. It also returns the sums of absolute terms. Errors are relative to them,
+// because terms may cancel.
+func (r *reference) contract(adj device.Adjoint, blocks *device.Blocks) (grad, scale, diag []float64) {
 	n := r.p.x.N
 	g := mat.NewDense(n, n, nil)
 	g.Scale(adj.Inv, &r.inverse)
 	if blocks != nil {
 		g.Add(g, r.between(blocks))
-	}
-	if adj.Middle != nil {
-		var right, product mat.Dense
-		right.Apply(func(i, _ int, v float64) float64 { return adj.Middle[i] * v }, &r.inverse)
-		product.Mul(&r.inverse, &right)
-		g.Add(g, &product)
 	}
 	for k, f := range adj.Outer {
 		v := mat.NewVecDense(n, adj.Vectors[k*n:(k+1)*n])
@@ -138,30 +128,13 @@ func (r *reference) contractWith(adj device.Adjoint, blocks *device.Blocks) (gra
 // between returns Σ⁻¹·B·Σ⁻¹, summed over the elements of B.
 func (r *reference) between(b *device.Blocks) *mat.Dense {
 	n := r.p.x.N
-	out := mat.NewDense(n, n, nil)
-	first, rest := 0, b.Elements
-	for _, end := range b.Ends {
-		m := end - first
-		left, part := mat.NewDense(n, m, nil), mat.NewDense(n, n, nil)
-		for i := range n {
-			for j := range m {
-				sum := 0.0
-				for k := range m {
-					sum += r.inverse.At(i, first+k) * rest[k*m+j]
-				}
-				left.Set(i, j, sum)
-			}
-		}
-		right := mat.NewDense(m, n, nil)
-		for j := range m {
-			for i := range n {
-				right.Set(j, i, r.inverse.At(first+j, i))
-			}
-		}
-		part.Mul(left, right)
-		out.Add(out, part)
-		first, rest = end, rest[m*m:]
-	}
+	inverse := mat.DenseCopyOf(&r.inverse)
+	left, out := mat.NewDense(n, n, nil), new(mat.Dense)
+	_ = b.Each(func(first, m int, elements []float64) error {
+		left.Slice(0, n, first, first+m).(*mat.Dense).Mul(inverse.Slice(0, n, first, first+m), mat.NewDense(m, m, elements))
+		return nil
+	})
+	out.Mul(left, inverse)
 	return out
 }
 

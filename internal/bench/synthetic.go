@@ -39,7 +39,7 @@ func Synthetic(n, d int, seed uint64) fit.Data {
 func CheckSize(n, d int) error {
 	free := hostmem.Free()
 	need := 8 * 4 * float64(n) * float64(d)
-	if most := device.MaxRows(free); n > most {
+	if most := (device.Dense{}).MaxRows(free); n > most {
 		need = max(need, 8*float64(n)*float64(n))
 	}
 	if free > 0 && need > float64(free) {

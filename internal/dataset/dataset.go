@@ -3,6 +3,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,9 +49,8 @@ type Options struct {
 	NoiseColumn, NoiseGroup string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
-	// Experts means that local experts share the rows, so that there may be more rows than
-	// any device has room for in one matrix.
-	Experts bool
+	// Method computes with the rows. It bounds their number; nil means [device.Dense].
+	Method device.Method
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
@@ -124,8 +124,8 @@ func (o *Options) columns(path string) (table.Options, error) {
 	if err == nil {
 		c.Decimal, err = table.ParseDecimal(o.Decimal)
 	}
-	if o.Subsample == 0 && !o.Experts {
-		c.MaxRows = device.MaxRows(hostmem.Free())
+	if o.Subsample == 0 {
+		c.MaxRows = cmp.Or(o.Method, device.Method(device.Dense{})).MaxRows(hostmem.Free())
 	}
 	if o.DropMissing {
 		c.Missing = table.MissingDrop

@@ -133,7 +133,7 @@ func expertOptions() Options {
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
 			Assign: func(v *Values, value any) {
 				v.Fit.Experts = value.(string)
-				v.Data.Experts = true
+				v.Data.Method = experts.Method{}
 			}},
 		{Name: "expert-parameters", Kind: Choice, Group: Experts, Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
 			Help:   "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise",
@@ -225,6 +225,9 @@ func deviceOptions() Options {
 			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",
 			Single: "a job has one device; a kind without a number means any of its devices",
 			Assign: into(func(v *Values) *string { return &v.Compute.Device })},
+		{Name: "method", Kind: Text, Group: Device, Places: all, Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), experts.Name},
+			Help:   "how to compute: chosen, the exact method with the fewest operations; dense, a Cholesky factorisation of the n×n matrix; or experts, the method of local experts. 'gpfit devices' lists the methods",
+			Assign: into(func(v *Values) *string { return &v.Compute.Method })},
 		{Name: "fallback", Kind: Text, Group: Device, Places: all, Placeholder: "NAME",
 			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
 			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},

@@ -39,6 +39,8 @@ type Compute struct {
 	// the device to take if Device is not available, is lost or is too small; empty
 	// for none.
 	Device, Fallback string
+	// Method is the name of a method, chosen or empty.
+	Method string
 	// Threads is the number of CPU threads; 0 means all, or in a batch a number
 	// that depends on the size of the job.
 	Threads int

@@ -59,7 +59,7 @@ func (j *job) residual() error {
 				return err
 			}
 			start := time.Now()
-			if err := w.Contract(j.ctx, device.Adjoint{Middle: signs}, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
+			if err := w.ContractDiagonal(j.ctx, device.Adjoint{}, signs, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
 				return err
 			}
 			r["seconds_middle"] = time.Since(start).Seconds()
@@ -284,7 +284,7 @@ func compareReports(want, got fit.Report) *agreeResult {
 func (j *job) largest() error {
 	free := j.b.Info().MemoryFree
 	fits := func(n int) bool {
-		return j.b.Plan(n, j.d).Check(j.b.Info()) == nil
+		return j.b.Plan(device.Workload{N: n, D: j.d}).Check(j.b.Info()) == nil
 	}
 	if free == 0 || !fits(1) {
 		return fmt.Errorf("free memory is %d bytes: nothing fits", free)

@@ -52,12 +52,12 @@ func (j *job) problem(n int) (*problem, error) {
 
 // workspace returns a workspace of the exact method, whose steps are measured
 // separately.
-func (j *job) workspace(p *problem) (device.ExactWorkspace, error) {
+func (j *job) workspace(p *problem) (device.DenseWorkspace, error) {
 	w, err := j.b.NewWorkspace(j.ctx, p.x)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := device.Capability[device.ExactWorkspace](w, "the steps of a factorisation")
+	steps, err := device.Capability[device.DenseWorkspace](w, "the steps of a factorisation")
 	if err != nil {
 		_ = w.Close()
 	}
@@ -71,12 +71,12 @@ func (p *problem) form(ctx context.Context, w device.Workspace) error {
 
 // solve returns the NLML and α after form.
 func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, alpha []float64, err error) {
-	logDet, _, err := w.LogDet()
-	if err != nil {
-		return 0, nil, err
-	}
 	alpha = append([]float64(nil), p.y...)
 	if err := w.Solve(ctx, alpha, 1); err != nil {
+		return 0, nil, err
+	}
+	logDet, _, err := w.LogDet()
+	if err != nil {
 		return 0, nil, err
 	}
 	nlml = (logDet + float64(p.x.N)*math.Log(2*math.Pi)) / 2

@@ -110,7 +110,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		return nil, err
 	}
 	defer w.Close()
-	plan := j.b.Plan(n, j.d)
+	plan := j.b.Plan(device.Workload{N: n, D: j.d})
 	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Kernel: p.prog.Text, Repeat: repeat, PlanBytes: plan.HostBytes() + plan.DeviceBytes()}
 	var factor, alpha, gradient []float64
 	for i := -warm; i < repeat; i++ {
@@ -161,7 +161,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 // measureFill times Fill alone. Fill may return before the device is done, so a
 // tiny product on the same stream waits for it; the cost of that product is
 // subtracted.
-func (j *job) measureFill(p *problem, w device.ExactWorkspace) (float64, error) {
+func (j *job) measureFill(p *problem, w device.DenseWorkspace) (float64, error) {
 	wait := func() error {
 		if timer, ok := bench.Timer(j.b); ok {
 			_, err := timer.DgemmRate(j.ctx, 32)

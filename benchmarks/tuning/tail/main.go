@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"gpfit"
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -101,7 +102,7 @@ func (s settings) fit(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	devices, err := gpfit.Devices{Name: s.device}.Open(ctx, data.N, job.Program())
+	devices, err := gpfit.Devices{Name: s.device}.Open(ctx, device.Workload{N: data.N, Program: job.Program()})
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,15 @@ type Method struct{}
 // Name returns "textbook".
 func (Method) Name() string { return "textbook" }
 
+// About implements [device.Method].
+func (Method) About() string { return "the formulas of the literature, for tests" }
+
+// Exact returns true.
+func (Method) Exact() bool { return true }
+
+// MaxRows returns 0.
+func (Method) MaxRows(int64) int { return 0 }
+
 // Backends returns one backend for each device.
 func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
 	for _, d := range devices {
@@ -58,17 +67,18 @@ func (Method) Backends(devices []device.Device) (out []device.Backend, err error
 
 type backend struct{ device.Device }
 
-func (b backend) Supports(*kernel.Program) error { return nil }
+func (b backend) Supports(device.Workload) error { return nil }
 
 func (b backend) Capabilities() device.Capabilities {
 	return device.Capabilities{Method: Method{}.Name(), Exact: true, Precision: 1e-12, Devices: []device.Device{b.Device}}
 }
 
 // Plan counts Σ, its factor, its inverse and the matrices of a contraction.
-func (b backend) Plan(n, d int) device.Plan {
-	cube := float64(n) * float64(n) * float64(n)
-	need := device.Need{Bytes: 8 * 8 * int64(n) * int64(n), What: "eight matrices"}
-	return device.Plan{N: n, D: d, Needs: []device.Need{need}, FlopsValue: cube / 3, FlopsGradient: 5 * cube}
+func (b backend) Plan(w device.Workload) device.Plan {
+	n := float64(w.N)
+	cube := n * n * n
+	need := device.Need{Bytes: 8 * 8 * int64(w.N) * int64(w.N), What: "eight matrices"}
+	return device.Plan{N: w.N, D: w.D, Needs: []device.Need{need}, FlopsValue: cube / 3, FlopsGradient: 5 * cube}
 }
 
 func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
@@ -202,11 +212,18 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
 		return err
 	}
-	var middle mat.Matrix
-	if adj.Middle != nil {
-		middle = mat.NewDiagDense(w.n, adj.Middle)
+	return w.contract(ctx, adj, nil, prog, theta, grad, diag)
+}
+
+// ContractDiagonal forms the middle term.
+func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := w.begin(ctx); err != nil {
+		return err
 	}
-	return w.contract(ctx, adj, middle, prog, theta, grad, diag)
+	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
+		return err
+	}
+	return w.contract(ctx, adj, mat.NewDiagDense(w.n, middle), prog, theta, grad, diag)
 }
 
 // ContractBlocks forms the middle term.

@@ -19,9 +19,13 @@ func TestConformance(t *testing.T) {
 
 // roundAbout is a method that is not exact and has no optional capability. Its
 // log-determinants have an error of known size.
-type roundAbout struct{ err, stdErr float64 }
+type roundAbout struct {
+	Method
+	err, stdErr float64
+}
 
 func (roundAbout) Name() string { return "roundabout" }
+func (roundAbout) Exact() bool  { return false }
 
 func (m roundAbout) Backends(devices []device.Device) ([]device.Backend, error) {
 	all, err := Method{}.Backends(devices)
@@ -69,7 +73,7 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
-		backends, _, err := device.Dispatch(ctx, device.Request{Method: m}, []device.Driver{Driver{}})
+		backends, _, err := device.Dispatch(ctx, device.Request{Method: m.Name()}, []device.Driver{Driver{}}, m)
 		if err != nil {
 			t.Fatal(err)
 		}

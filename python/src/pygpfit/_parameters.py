@@ -164,6 +164,10 @@ class FitParameters(BaseEstimator):
         where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for
         any of its devices; commands other than batch take several, separated by commas.
         'gpfit devices' lists them
+    method : text, default "chosen"
+        how to compute: chosen, the exact method with the fewest operations; dense, a
+        Cholesky factorisation of the n×n matrix; or experts, the method of local
+        experts. 'gpfit devices' lists the methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small
@@ -228,6 +232,7 @@ class FitParameters(BaseEstimator):
         posterior_draws=None,
         save_factor=False,
         device="auto",
+        method="chosen",
         fallback=None,
         threads=0,
         random_state=None,
@@ -283,6 +288,7 @@ class FitParameters(BaseEstimator):
         self.posterior_draws = posterior_draws
         self.save_factor = save_factor
         self.device = device
+        self.method = method
         self.fallback = fallback
         self.threads = threads
         self.random_state = random_state

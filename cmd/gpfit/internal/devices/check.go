@@ -250,8 +250,8 @@ func (p *problem) on(ctx context.Context, b device.Backend) (a answers, err erro
 	a.gradient, a.mean, a.reduction = make([]float64, p.prog.NumParams), make([]float64, p.xs.N), make([]float64, p.xs.N)
 	for _, step := range []func() error{
 		func() error { return ws.Form(ctx, p.prog, p.theta, p.noise) },
-		func() (err error) { a.logDet, _, err = ws.LogDet(); return err },
 		func() error { return ws.Solve(ctx, alpha, 1) },
+		func() (err error) { a.logDet, _, err = ws.LogDet(); return err },
 		func() (err error) {
 			if checker, ok := ws.(device.ResidualChecker); ok {
 				a.residual, err = checker.Residual(ctx)

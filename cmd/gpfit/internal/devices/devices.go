@@ -19,12 +19,11 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/option"
-	"gpfit/kernel"
 )
 
 // Choose returns the devices found, and the one that gpfit would choose for name.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
-	return device.Find(ctx, gpfit.Drivers()).Choose(name)
+	return device.Find(ctx, gpfit.Drivers(), gpfit.Methods()...).Choose(name)
 }
 
 // CPU returns a description of the processor.
@@ -32,16 +31,16 @@ func CPU() string { return cpu.Driver{}.Probe(context.Background())[0].Detail }
 
 // request turns a command's options into the library's.
 func request(c option.Compute) gpfit.Devices {
-	return gpfit.Devices{Name: c.Device, Fallback: c.Fallback, Threads: c.Threads}
+	return gpfit.Devices{Name: c.Device, Method: c.Method, Fallback: c.Fallback, Threads: c.Threads}
 }
 
 // Open opens the devices that c names, or only the first if one is true, and prints
-// which and why. The job has n points and the kernel prog; 0 and nil mean any.
-func Open(ctx context.Context, msg *messages.Writer, c option.Compute, n int, prog *kernel.Program, one bool) (*gpfit.OpenDevices, error) {
+// which and why. The job has the workload w, as far as it is known.
+func Open(ctx context.Context, msg *messages.Writer, c option.Compute, w device.Workload, one bool) (*gpfit.OpenDevices, error) {
 	if c.Threads > 0 {
 		runtime.GOMAXPROCS(c.Threads)
 	}
-	o, err := request(c).Open(ctx, n, prog)
+	o, err := request(c).Open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) 
 // OpenFor is Open for a fit. It prints what the fit needs, and returns an error if a
 // device has too little memory and c has no fallback.
 func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
-	o, err := Open(ctx, msg, c, job.LargestMatrix(), job.Program(), one)
+	o, err := Open(ctx, msg, c, device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()}, one)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *f
 // function when it is done with the posterior.
 func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model) (*gp.Posterior, func(), error) {
 	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Posterior, error) {
-		NotePlan(msg, m.Backend(b).Plan(m.N(), len(m.Columns)))
+		NotePlan(msg, m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
 		p, err := m.Condition(ctx, b)
 		if err == nil {
 			p.Workspace().OnProgress(msg.Progress)
@@ -107,7 +106,7 @@ func Condition(ctx context.Context, msg *messages.Writer, c option.Compute, m *g
 // device. The caller calls the returned function when it is done with them.
 func Mixture(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 	return prepare(ctx, msg, c, m, func(b device.Backend) (*gp.Mixture, error) {
-		NotePlan(msg, m.Backend(b).Plan(m.N(), len(m.Columns)))
+		NotePlan(msg, m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
 		return m.Mixture(ctx, b, limit)
 	})
 }
@@ -122,10 +121,13 @@ func Means(ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Mo
 // function when it is done with the result; it closes result and device.
 func prepare[P io.Closer](ctx context.Context, msg *messages.Writer, c option.Compute, m *gp.Model, on func(device.Backend) (P, error)) (result P, done func(), err error) {
 	prog, err := m.Program()
+	if err == nil {
+		err = request(c).CheckModel(m)
+	}
 	if err != nil {
 		return result, nil, err
 	}
-	o, err := Open(ctx, msg, c, m.LargestMatrix(), prog, true)
+	o, err := Open(ctx, msg, c, device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}, true)
 	if err != nil {
 		return result, nil, err
 	}
@@ -151,7 +153,7 @@ func NotePlan(msg *messages.Writer, plan device.Plan) {
 // Calibrate measures from which n on the GPU called name is faster than the CPU, and
 // returns the result as a sentence.
 func Calibrate(ctx context.Context, name string) (string, error) {
-	found := device.Find(ctx, gpfit.Drivers())
+	found := device.Find(ctx, gpfit.Drivers(), gpfit.Methods()...)
 	b, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/mlflow"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -59,7 +60,7 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
+	case is[*UsageError](err), is[*mlflow.Error](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
 		return Usage
 	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data

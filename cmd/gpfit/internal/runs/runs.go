@@ -68,7 +68,7 @@ const maxWorkers = 100_000
 
 // Check finds mistakes in the flags and completes the options.
 func (f *BatchFlags) Check() error {
-	f.Drivers, f.Formats = gpfit.Drivers(), flags.Formats()
+	f.Drivers, f.Methods, f.Formats = gpfit.Drivers(), gpfit.Methods(), flags.Formats()
 	for _, n := range []struct {
 		flag         string
 		value, least int
@@ -105,7 +105,7 @@ func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
 	return batch.PlanOptions{
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
-		Drivers: gpfit.Drivers(), Formats: flags.Formats(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
+		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
 	}
 }
 

@@ -5,6 +5,7 @@ package training
 import (
 	"context"
 	"errors"
+	"io"
 
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
@@ -21,6 +22,20 @@ type Flags struct{ flags.Options }
 // Events returns this program's progress messages and its fallback device.
 func (f *Flags) Events(msg *messages.Writer) fit.Events {
 	return fit.Events{OnProgress: msg.Progress, Fallback: devices.Reopen(f.Compute)}
+}
+
+// ReadTable reads a training table. If ctx is done first, it returns ctx's error. It returns a
+// [*fit.OptionError] if the method does not exist or does not suit the other options.
+func (f *Flags) ReadTable(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
+	method, err := fit.FindMethod(f.Compute.Method, gpfit.Methods(), f.Fit)
+	if err != nil {
+		return fit.Data{}, err
+	}
+	o := f.Options
+	if method != nil {
+		o.Data.Method = method
+	}
+	return o.ReadTable(ctx, path, stdin)
 }
 
 // CheckScores returns an error for options of a cross-validation without one, and for
