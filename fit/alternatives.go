@@ -13,12 +13,12 @@ import (
 // lengthscale; one at a fraction of it may explain a harmonic.
 var periodFactors = []float64{1. / 3, 1. / 2, 2, 3}
 
-// Alternatives implements [hyperopt.Problem]. For each leaf with a period it changes the
+// Alternatives returns other points to try, as [hyperopt.Problem] says. For each leaf with a period it changes the
 // period by a factor, and the lengthscale so that the covariance of near points stays the
 // same.
-func (w *workplace) Alternatives(z []float64) [][]float64 {
+func (j *Prepared) Alternatives(z []float64) [][]float64 {
 	var out [][]float64
-	prog := w.job.Program()
+	prog := j.Program()
 	for _, p := range prog.Params {
 		if p.Kind != kernel.Period {
 			continue
@@ -26,7 +26,7 @@ func (w *workplace) Alternatives(z []float64) [][]float64 {
 		leaf := p.Name[:strings.LastIndex(p.Name, ".")+1]
 		for _, factor := range periodFactors {
 			other := slices.Clone(z)
-			for i, q := range w.job.params.free {
+			for i, q := range j.params.free {
 				switch {
 				case q.Fixed:
 				case q.Group == p.Name:

@@ -30,11 +30,13 @@ func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, er
 		w.close()
 		_ = log.Close()
 	}
-	tune := j.fit
+	var out *Outcome
+	var err error
 	if j.parts != nil {
-		tune = j.fitParts
+		out, err = j.fitParts(ctx, w, log)
+	} else {
+		out, err = j.fit(ctx, w, log)
 	}
-	out, err := tune(ctx, w, log)
 	err = j.checkpointed(checkpointError(err))
 	if out == nil {
 		finish()

@@ -25,7 +25,7 @@ type limits struct {
 	variance float64
 }
 
-func newLimits(j *Job) *limits {
+func newLimits(j *Prepared) *limits {
 	l := &limits{own: slices.Repeat([]float64{math.Inf(1)}, len(j.params.free)), variance: j.model.targetVariance(j.sample)}
 	for _, p := range j.Program().Params {
 		for i, name := range p.ElementNames() {

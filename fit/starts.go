@@ -81,19 +81,19 @@ var schemes = []scheme{
 	{3, long, long, 0},
 }
 
-// Starts implements [hyperopt.Problem].
-func (w *workplace) Starts() [][]float64 {
-	s, given := w.job.sample, w.job.params.start()
-	levels := lengthscaleStarts(s, w.job.Program())
-	peaks := periodStarts(s, w.job.Program())
-	variance, waves := w.job.model.targetVariance(s), map[string]bool{}
-	for _, p := range w.job.Program().Params {
-		waves[p.Name] = p.Kind == kernel.Shape && hasPeriod(w.job.Program(), p)
+// Starts returns the starts that the data suggest, as [hyperopt.Problem] says.
+func (j *Prepared) Starts() [][]float64 {
+	s, given := j.sample, j.params.start()
+	levels := lengthscaleStarts(s, j.Program())
+	peaks := periodStarts(s, j.Program())
+	variance, waves := j.model.targetVariance(s), map[string]bool{}
+	for _, p := range j.Program().Params {
+		waves[p.Name] = p.Kind == kernel.Shape && hasPeriod(j.Program(), p)
 	}
 	var out [][]float64
 	for _, c := range schemes {
 		z := slices.Clone(given)
-		for i, q := range w.job.params.free {
+		for i, q := range j.params.free {
 			switch l, p := levels[q.indexed], peaks[q.Group]; {
 			case q.Fixed:
 			case q.Group == graph.NoiseVariance:

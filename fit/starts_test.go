@@ -8,9 +8,18 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
+
+// mustNew prepares a problem.
+func mustNew(t *testing.T, d Data, o Options) *Prepared {
+	t.Helper()
+	p, err := newPrepared(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // column returns n values of one feature from f, and targets from g.
 func column(n int, f func(i int) float64, g func(x float64) float64) Data {
@@ -37,9 +46,9 @@ func TestStartsCover(t *testing.T) {
 		{Options{Bounds: []Interval{{"noise_variance", 1e-3, 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
 		{Options{Fix: []Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
 	} {
-		j := mustPrepare(t, d, c.o)
+		j := mustNew(t, d, c.o)
 		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
-		starts := (&workplace{job: j}).Starts()
+		starts := j.Starts()
 		if len(starts) < 3 {
 			t.Fatalf("%+v: %d starts", c.o, len(starts))
 		}
@@ -95,23 +104,6 @@ func TestPeriodogram(t *testing.T) {
 	}
 }
 
-// TestFindsPeriod checks that a fit without restarts finds a period far from its start
-// value, a third of the range.
-func TestFindsPeriod(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 9))
-	d := column(240, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 {
-		return math.Sin(2*math.Pi*x/1.3) + 0.1*rng.NormFloat64()
-	})
-	r := mustFit(t, d, Options{Kernel: "periodic", Standardize: "none"}).Report
-	turns := 1.3 / r.Parameters["period"]
-	if math.Abs(turns-math.Round(turns)) > 0.01 && math.Abs(1/turns-math.Round(1/turns)) > 0.01 {
-		t.Errorf("period %v, want 1.3 or a multiple", r.Parameters["period"])
-	}
-	if r.Parameters["noise_variance"] > 0.02 {
-		t.Errorf("noise %v: the wave counts as noise", r.Parameters["noise_variance"])
-	}
-}
-
 // TestTwins checks that repeated and nearly repeated rows share a group, that others do
 // not, and that a large group is split.
 func TestTwins(t *testing.T) {
@@ -148,21 +140,6 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestRepeatedRows checks that tuning finds an optimum that only repeated rows show:
-// fast waves and little noise, of which random halves of the rows part most pairs.
-func TestRepeatedRows(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 8))
-	d := column(240, func(i int) float64 { return float64(i/3) + 0.3*math.Sin(float64(i/3)) }, func(x float64) float64 {
-		return math.Sin(2.5*x) + 0.02*rng.NormFloat64()
-	})
-	for _, restarts := range []int{0, 5} {
-		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Restarts: restarts}}).Report
-		if r.Parameters["noise_variance"] > 0.01 {
-			t.Errorf("%d restarts: noise %v, want 0.0008", restarts, r.Parameters["noise_variance"])
-		}
-	}
-}
-
 // TestCommonMultiple checks the multiples of two periods, some of which are too long.
 func TestCommonMultiple(t *testing.T) {
 	for _, c := range []struct {
@@ -189,12 +166,12 @@ func TestColumnLengthscales(t *testing.T) {
 		d.X = append(d.X, a, b, c)
 		d.Y = append(d.Y, (1+0.3*b)*math.Sin(2*math.Pi*a/1.6)+0.3*rng.NormFloat64())
 	}
-	j := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Standardize: "none"})
+	j := mustNew(t, d, Options{Kernel: "rbf(ard)", Standardize: "none"})
 	own := columnLengthscales(j.sample)
 	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
 		t.Errorf("lengthscales %v, want 0.4 and none", own)
 	}
-	if !slices.ContainsFunc((&workplace{job: j}).Starts(), func(z []float64) bool { return z[0] == math.Log(own[0]) && z[1] > z[0]+1 }) {
+	if !slices.ContainsFunc(j.Starts(), func(z []float64) bool { return z[0] == math.Log(own[0]) && z[1] > z[0]+1 }) {
 		t.Error("no start has them")
 	}
 }
@@ -203,9 +180,9 @@ func TestColumnLengthscales(t *testing.T) {
 // keep the bounds.
 func TestPeriodAlternatives(t *testing.T) {
 	d := column(60, func(i int) float64 { return float64(i) / 6 }, math.Sin)
-	j := mustPrepare(t, d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}})
+	j := mustNew(t, d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}})
 	var got [][2]float64
-	for _, z := range (&workplace{job: j}).Alternatives(j.params.start()) {
+	for _, z := range j.Alternatives(j.params.start()) {
 		var pair [2]float64
 		for i, q := range j.params.free {
 			switch v := q.Natural(z[i]); q.Name {

@@ -22,9 +22,9 @@ const twinShare = 0.1
 // places, its subsets need some rows of each.
 const largestGroup = 0.05
 
-// Groups implements [hyperopt.Problem].
-func (w *workplace) Groups() []int {
-	s := w.job.sample
+// Groups returns the groups of near rows, as [hyperopt.Problem] says.
+func (j *Prepared) Groups() []int {
+	s := j.sample
 	return twins(s.points, s.median.distance(s.points, columnsOf(s.points)))
 }
 

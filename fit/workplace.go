@@ -38,6 +38,15 @@ func (w *workplace) Iterated(it descent.Iteration) {
 	}
 }
 
+// Starts implements [hyperopt.Problem].
+func (w *workplace) Starts() [][]float64 { return w.job.Starts() }
+
+// Alternatives implements [hyperopt.Problem].
+func (w *workplace) Alternatives(z []float64) [][]float64 { return w.job.Alternatives(z) }
+
+// Groups implements [hyperopt.Problem].
+func (w *workplace) Groups() []int { return w.job.Groups() }
+
 // Workers implements [hyperopt.Problem]. A host alone takes several sessions.
 func (w *workplace) Workers(rows int) int {
 	if host := w.backends[0].Info(); len(w.backends) == 1 && host.Host {
@@ -52,7 +61,7 @@ func (w *workplace) backend(worker int) device.Backend { return w.backends[worke
 // Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
 // columns.
 func (w *workplace) Limits(z []float64) []float64 {
-	w.bounded.Do(func() { w.limits = newLimits(w.job) })
+	w.bounded.Do(func() { w.limits = newLimits(w.job.Prepared) })
 	return w.limits.at(z)
 }
 

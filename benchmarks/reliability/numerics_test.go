@@ -65,7 +65,7 @@ func TestNumerics(t *testing.T) {
 
 // run executes all steps of the problem. It runs the fit even if the evaluation at
 // the start values failed.
-func (p *problem) run(b device.Backend) (o outcome) {
+func (p *trial) run(b device.Backend) (o outcome) {
 	defer func() {
 		if r := recover(); r != nil {
 			o = outcome{end: "panic", wrong: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}
@@ -98,7 +98,7 @@ func (o outcome) after(before outcome) outcome {
 }
 
 // predict conditions the model again, like a model that was read from a file.
-func (p *problem) predict(ctx context.Context, b device.Backend, out *fit.Outcome) outcome {
+func (p *trial) predict(ctx context.Context, b device.Backend, out *fit.Outcome) outcome {
 	posterior, err := out.Model.Condition(ctx, b)
 	if err != nil {
 		return failed("condition", err)

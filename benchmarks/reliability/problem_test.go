@@ -26,8 +26,8 @@ var composites = []string{
 
 var meanFunctions = []string{"", "", "constant", "linear", "poly(2)", "poly(7)", "bumps(3)", "linear + bumps(5)"}
 
-// problem is a random problem generated from a seed.
-type problem struct {
+// trial is a random problem generated from a seed.
+type trial struct {
 	seed uint64
 	data fit.Data
 	opts fit.Options
@@ -36,7 +36,7 @@ type problem struct {
 	m    int
 }
 
-func (p *problem) String() string {
+func (p *trial) String() string {
 	o := p.opts
 	return fmt.Sprintf("seed %d: n %d, d %d, kernel %q ard %t, mean %q %s, no noise %t, standardize %q, objective %q, jitter %g, set %v, fix %v",
 		p.seed, p.data.N, p.data.D, o.Kernel, o.ARD, o.Mean, o.MeanFit, o.NoNoise, o.Standardize, o.Objective, o.MaxJitter, o.Set, o.Fix)
@@ -59,9 +59,9 @@ func scale(rng *rand.Rand) float64 {
 }
 
 // newProblem returns a problem with 1 to largest rows and up to 30 columns.
-func newProblem(seed uint64, largest int) *problem {
+func newProblem(seed uint64, largest int) *trial {
 	rng := rand.New(rand.NewPCG(seed, 2026))
-	p := &problem{seed: seed}
+	p := &trial{seed: seed}
 	n := int(math.Exp(rng.Float64() * math.Log(float64(largest)+0.99)))
 	d := 1 + int(30*math.Pow(rng.Float64(), 2.5))
 	p.data = fit.Data{N: n, D: d, TargetName: "y"}
@@ -154,7 +154,7 @@ func targets(rng *rand.Rand, x []float64, n, d int, wild bool) []float64 {
 	return y
 }
 
-func (p *problem) addKnownNoise(rng *rand.Rand) {
+func (p *trial) addKnownNoise(rng *rand.Rand) {
 	p.data.NoiseColumn = "s2"
 	size := math.Pow(10, 40*rng.Float64()-20)
 	for range p.data.N {
@@ -212,7 +212,7 @@ func options(rng *rand.Rand, n, d int) fit.Options {
 
 // chooseRows chooses rows to predict: training rows, rows between them and rows far
 // away.
-func (p *problem) chooseRows(rng *rand.Rand) {
+func (p *trial) chooseRows(rng *rand.Rand) {
 	d := p.data.D
 	p.m = 12
 	for i := range p.m {

@@ -120,7 +120,7 @@ func finite(v float64) float64 {
 
 // residual returns ‖Σx − e‖∞ over all columns of x (n×m), where e has unit vectors
 // for the given columns. It distributes rows over the processors.
-func (p *problem) residual(x []float64, columns []int) float64 {
+func (p *likelihood) residual(x []float64, columns []int) float64 {
 	const chunk, rows = 2048, 256 // a chunk of columns stays in a core's cache
 	n, m := p.x.N, len(columns)
 	var next atomic.Int64

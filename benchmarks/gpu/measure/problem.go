@@ -18,8 +18,8 @@ const (
 	noiseVariance  = 0.1
 )
 
-// problem is one likelihood on synthetic data, without scaling.
-type problem struct {
+// likelihood is a likelihood on synthetic data, without scaling.
+type likelihood struct {
 	x     *kernel.Points
 	y     []float64
 	prog  *kernel.Program
@@ -27,7 +27,7 @@ type problem struct {
 	noise []float64
 }
 
-func (j *job) problem(n int) (*problem, error) {
+func (j *job) problem(n int) (*likelihood, error) {
 	expr, err := kernel.Parse(j.kernel)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (j *job) problem(n int) (*problem, error) {
 		return nil, err
 	}
 	data := bench.Synthetic(n, j.d, j.seed)
-	p := &problem{x: kernel.NewPoints(data.X, n, j.d), y: data.Y, prog: prog, noise: []float64{noiseVariance}}
+	p := &likelihood{x: kernel.NewPoints(data.X, n, j.d), y: data.Y, prog: prog, noise: []float64{noiseVariance}}
 	p.theta = make([]float64, prog.NumParams)
 	for _, param := range prog.Params {
 		for i := range param.Size {
@@ -52,7 +52,7 @@ func (j *job) problem(n int) (*problem, error) {
 
 // workspace returns a workspace of the exact method, whose steps are measured
 // separately.
-func (j *job) workspace(p *problem) (device.DenseWorkspace, error) {
+func (j *job) workspace(p *likelihood) (device.DenseWorkspace, error) {
 	w, err := j.b.NewWorkspace(j.ctx, p.x)
 	if err != nil {
 		return nil, err
@@ -65,12 +65,12 @@ func (j *job) workspace(p *problem) (device.DenseWorkspace, error) {
 }
 
 // form prepares w for solving.
-func (p *problem) form(ctx context.Context, w device.Workspace) error {
+func (p *likelihood) form(ctx context.Context, w device.Workspace) error {
 	return w.Form(ctx, p.prog, p.theta, p.noise)
 }
 
 // solve returns the NLML and α after form.
-func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, alpha []float64, err error) {
+func (p *likelihood) solve(ctx context.Context, w device.Workspace) (nlml float64, alpha []float64, err error) {
 	alpha = append([]float64(nil), p.y...)
 	if err := w.Solve(ctx, alpha, 1); err != nil {
 		return 0, nil, err
@@ -88,7 +88,7 @@ func (p *problem) solve(ctx context.Context, w device.Workspace) (nlml float64, 
 
 // gradient returns the derivatives of the NLML by the logarithms of the kernel's
 // parameters and of the noise variance, by name.
-func (p *problem) gradient(ctx context.Context, w device.Workspace, alpha []float64) (map[string]float64, error) {
+func (p *likelihood) gradient(ctx context.Context, w device.Workspace, alpha []float64) (map[string]float64, error) {
 	grad, diag := make([]float64, len(p.theta)), make([]float64, p.x.N)
 	if err := w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, p.prog, p.theta, grad, diag); err != nil {
 		return nil, err

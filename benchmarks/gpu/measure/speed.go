@@ -161,7 +161,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 // measureFill times Fill alone. Fill may return before the device is done, so a
 // tiny product on the same stream waits for it; the cost of that product is
 // subtracted.
-func (j *job) measureFill(p *problem, w device.DenseWorkspace) (float64, error) {
+func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, error) {
 	wait := func() error {
 		if timer, ok := bench.Timer(j.b); ok {
 			_, err := timer.DgemmRate(j.ctx, 32)
